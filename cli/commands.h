@@ -1,0 +1,8 @@
+#pragma once
+// One function per command; each adds its subcommand, options, validation and action (cli/<command>.cpp).
+// An action reports failure by throwing core/error.h's Error; main turns it into one line and an exit code.
+#include <CLI/App.hpp>
+
+namespace paretoken::cli {
+
+}  // namespace paretoken::cli

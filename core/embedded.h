@@ -1,0 +1,20 @@
+#pragma once
+// Files that travel inside the binary (cards, profiles, report assets). cmake/Embed.cmake writes the definitions;
+// names are paths from the source root, an absolute path for files of other packages.
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+namespace paretoken {
+
+struct EmbeddedFile {
+    std::string_view name;
+    std::string_view text;
+};
+
+std::span<const EmbeddedFile> embedded_cards();
+std::span<const EmbeddedFile> embedded_loadgen();
+std::span<const EmbeddedFile> embedded_reports();
+
+}  // namespace paretoken

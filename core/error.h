@@ -1,0 +1,40 @@
+#pragma once
+// What ends a command: an exception that says what went wrong, where, and what to do. Caught once, in cli/main.
+// A failed request is not an error but data (core/record.h); a bug is an assert.
+#include <stdexcept>
+#include <string>
+
+namespace paretoken {
+
+/// Exit codes of every command.
+enum class ExitCode : int {
+    ok = 0,
+    gate_failed = 1,
+    usage = 2,                ///< the command line or an input file is wrong
+    runtime = 3,              ///< the world is: unreachable host, refused request, full disk
+    measurement_invalid = 4,  ///< it ran, and the result proves nothing
+    gate_inconclusive = 5,
+};
+
+class Error : public std::runtime_error {
+  public:
+    Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+    ExitCode code() const { return code_; }
+
+  private:
+    ExitCode code_;
+};
+
+/// The user asked for something that cannot be: exit 2.
+class UsageError : public Error {
+  public:
+    explicit UsageError(const std::string& message) : Error(ExitCode::usage, message) {}
+};
+
+/// The command was right and could not be carried out: exit 3.
+class RuntimeError : public Error {
+  public:
+    explicit RuntimeError(const std::string& message) : Error(ExitCode::runtime, message) {}
+};
+
+}  // namespace paretoken

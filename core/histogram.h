@@ -1,0 +1,31 @@
+#pragma once
+// A histogram of durations with bounded relative error and constant memory: 1 ns to 2^40 ns, 64 buckets per doubling
+// (relative error < 1.6 %). Recording is a handful of instructions and never allocates. Histograms add.
+#include <array>
+#include <cstdint>
+
+#include "core/units.h"
+
+namespace paretoken {
+
+class Histogram {
+  public:
+    void add(Duration value);  ///< negative counts as 0
+    void add(const Histogram& other);
+
+    std::uint64_t count() const { return count_; }
+    Duration max() const { return max_; }
+    Duration mean() const;
+    Duration percentile(double p) const;  ///< upper edge of the bucket that holds it; 0 when empty
+    double share_above(Duration limit) const;
+
+  private:
+    static constexpr int kSubBits = 6;
+    static constexpr int kOctaves = 41;
+    std::array<std::uint64_t, (kOctaves << kSubBits)> buckets_{};
+    std::uint64_t count_ = 0;
+    std::int64_t sum_ = 0;
+    Duration max_{};
+};
+
+}  // namespace paretoken

@@ -1,0 +1,33 @@
+#pragma once
+// Randomness that is a function: a stream is named by (seed, purpose, index), so the i-th request or arrival is the
+// same whatever was drawn before it and whichever thread asks. Bit-for-bit the same on every platform.
+#include <cstdint>
+#include <string_view>
+
+namespace paretoken {
+
+/// A seed for one purpose ("arrivals", "prompts", …) and one index, from the seed the user gave.
+std::uint64_t derived_seed(std::uint64_t seed, std::string_view purpose, std::uint64_t index = 0);
+
+/// splitmix64 (Steele, Lea, Flood 2014). Cheap to seed, which is what a stream per request needs.
+class Random {
+  public:
+    using result_type = std::uint64_t;
+
+    explicit Random(std::uint64_t seed) : state_(seed) {}
+
+    static constexpr result_type min() { return 0; }
+    static constexpr result_type max() { return ~result_type{0}; }
+    result_type operator()();
+
+    double uniform();                              ///< [0, 1)
+    std::uint64_t below(std::uint64_t bound);      ///< [0, bound), bound > 0
+    double exponential();                          ///< mean 1
+    double normal();                               ///< mean 0, standard deviation 1
+    double gamma(double shape);                    ///< scale 1 (Marsaglia and Tsang 2000); shape > 0
+
+  private:
+    std::uint64_t state_;
+};
+
+}  // namespace paretoken

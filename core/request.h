@@ -1,0 +1,33 @@
+#pragma once
+// What is asked of a server, before it has been put into any wire format.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace paretoken {
+
+struct Message {
+    std::string role;
+    std::string content;
+
+    bool operator==(const Message&) const = default;
+};
+
+using TokenIds = std::vector<std::int32_t>;
+using Messages = std::vector<Message>;
+
+/// Text (completions, or a chat of one user message), token ids (completions only), or a conversation (chat only).
+using Prompt = std::variant<std::string, TokenIds, Messages>;
+
+struct Request {
+    std::uint64_t index = 0;    ///< position in the schedule; warm-up requests have their own count
+    std::string id;             ///< unique within a run; sent as X-Request-Id
+    std::string request_class;  ///< empty, or a label such as "interactive"
+    Prompt prompt;
+    std::optional<std::int64_t> wanted_input_tokens;
+    std::optional<std::int64_t> wanted_output_tokens;  ///< max_tokens; with ignore_eos also the minimum
+};
+
+}  // namespace paretoken

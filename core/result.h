@@ -1,0 +1,198 @@
+#pragma once
+// The result of one run as one plain value. Everything past it (files, tables, reports, gates) is a pure function of
+// it; run.json is its image. A quantity that was not measured is absent, never zero.
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/units.h"
+
+namespace paretoken {
+
+/// Who measured what, where, when, and how to do it again.
+struct Provenance {
+    std::string version;
+    std::string commit;
+    std::vector<std::string> argv;
+    std::string command;          ///< argv as one line that a shell takes
+    std::string started_at;       ///< UTC, "2026-11-21T09:38:00Z"
+    std::string host;             ///< name of the machine that made the load
+    std::string host_cpu;         ///< its CPU model
+    std::uint32_t host_cores = 0;
+    std::string kernel;
+    std::string clock;            ///< "kernel receive stamps" or "user-space reads"
+    std::string url;
+    std::string model;            ///< the id requests asked for
+    std::string server_kind;      ///< "vllm", "llama.cpp", "paretoken-sim", … or empty
+    std::string hardware;         ///< what served: --gpu, "sim:PROFILE", else the host's CPU for a local server
+    std::uint32_t hardware_count = 1;
+    std::map<std::string, double> simulator;  ///< terms of the profile's own limit; empty for a real server
+    std::map<std::string, std::string> metadata;  ///< --metadata K=V
+
+    bool operator==(const Provenance&) const = default;
+};
+
+/// What was asked, in the words of the command line (effective values, aliases resolved).
+using OptionsEcho = std::map<std::string, std::string>;
+
+/// What the load was made of. Runs are comparable when their fingerprints are equal; salt and load level are no part.
+struct Workload {
+    std::string fingerprint;  ///< 16 hex digits over everything below
+    std::string dataset;      ///< "synthetic:isl=512,osl=128"
+    std::string endpoint;     ///< "chat" or "completions"
+    std::uint64_t seed = 0;
+    std::string salt;
+    std::string prompt_form;  ///< "token ids" or "text"
+    std::string length_source;  ///< how lengths were made right: "token ids", "/tokenize", "usage", "uncalibrated"
+    std::optional<double> wanted_input_tokens;    ///< means
+    std::optional<double> wanted_output_tokens;
+    std::optional<double> achieved_input_tokens;
+    std::optional<double> achieved_output_tokens;
+
+    bool operator==(const Workload&) const = default;
+};
+
+enum class Verdict : std::uint8_t { valid, warn, invalid };
+std::string_view name_of(Verdict verdict);
+std::optional<Verdict> verdict_named(std::string_view name);
+
+struct Reason {
+    Verdict severity = Verdict::warn;
+    std::string check;  ///< stable name, e.g. "loop_lag"
+    std::string text;   ///< one sentence with the figures
+
+    bool operator==(const Reason&) const = default;
+};
+
+struct Validity {
+    Verdict verdict = Verdict::valid;
+    std::vector<Reason> reasons;
+
+    bool operator==(const Validity&) const = default;
+};
+
+/// The stretch that the headline figures are taken from, in seconds since the run's start.
+struct Window {
+    double begin_s = 0;
+    double end_s = 0;
+    double run_s = 0;        ///< the whole run, first dispatch to last byte
+    bool steady = false;     ///< false: no steady state was found and the window is the whole run
+    std::string how;         ///< one sentence
+
+    bool operator==(const Window&) const = default;
+};
+
+struct Counts {
+    std::uint64_t requests = 0;   ///< without warm-up and cancelled ones
+    std::uint64_t ok = 0;
+    std::uint64_t failed = 0;
+    std::uint64_t cancelled = 0;
+    std::uint64_t warmup = 0;
+    std::uint64_t in_window = 0;  ///< scheduled inside the window
+    std::uint64_t resent = 0;
+    std::map<std::string, std::uint64_t> by_class;        ///< outcome name → requests
+    std::map<std::string, std::string> example_errors;    ///< outcome name → the first error text seen
+
+    bool operator==(const Counts&) const = default;
+};
+
+struct PercentileValue {
+    double p = 0;                    ///< .5, .75, .9, .95, .99, .999
+    std::optional<double> value;     ///< nothing when it falls among failures
+    std::optional<Interval> ci95;    ///< an end among failures is +infinity (null in JSON)
+    bool certified = false;          ///< n is large enough to certify this percentile, were none over a limit
+
+    bool operator==(const PercentileValue&) const = default;
+};
+
+struct MetricSummary {
+    std::string key;                ///< "ttft_s"
+    std::uint64_t n = 0;            ///< with failures, for per-request metrics
+    std::optional<double> mean;     ///< of successes
+    std::optional<double> std;
+    std::optional<double> min;
+    std::optional<double> max;
+    std::vector<PercentileValue> percentiles;
+    double failed_mass = 0;         ///< share of n that failed
+
+    bool operator==(const MetricSummary&) const = default;
+
+    const PercentileValue* at(double p) const;  ///< nothing when that percentile is not held
+};
+
+/// Rates over one stretch of time; tokens are credited at their own event's time.
+struct Throughput {
+    std::optional<double> requests_per_s;
+    std::optional<double> input_tokens_per_s;
+    std::optional<double> output_tokens_per_s;
+    std::optional<double> total_tokens_per_s;
+    std::optional<double> goodput_per_s;   ///< only when SLOs were given
+    std::optional<double> goodput_ratio;
+    std::optional<double> mean_in_flight;
+    std::optional<Interval> output_tokens_per_s_ci95;  ///< from block means; steady window only
+
+    bool operator==(const Throughput&) const = default;
+};
+
+/// The client's own figures: whether it was the bottleneck.
+struct ClientHealth {
+    std::string timing;                            ///< "kernel" or "user"
+    std::optional<double> kernel_stamp_share;      ///< of events
+    std::optional<double> loop_lag_p50_s;          ///< loop part of send_lag
+    std::optional<double> loop_lag_p99_s;
+    std::optional<double> connection_wait_p99_s;
+    std::optional<double> slot_wait_p99_s;
+    std::optional<double> refill_lag_mean_s;       ///< closed loop
+    std::optional<double> achieved_rate_ratio;     ///< open loop
+    std::optional<double> user_delay_p50_s;        ///< read − kernel stamp
+    std::optional<double> user_delay_p99_s;
+    std::optional<double> unstamped_delay_p99_s;   ///< estimate for events without a stamp
+    std::optional<double> grouped_share;           ///< events that shared a read with the one before
+    std::optional<double> late_grouped_share;      ///< of these, because the client read late
+    std::optional<double> cpu_share;               ///< busiest worker, of one core
+    std::optional<double> cpu_windows_above_85;    ///< share of 100 ms windows
+    std::optional<double> hiccup_share;            ///< time a meter thread lost to the host
+    std::optional<double> retransmit_share;        ///< TCP segments
+    std::optional<double> clock_jump_max_s;        ///< largest jump of the realtime clock against the monotonic one
+    std::uint64_t connections_opened = 0;
+    std::uint32_t workers = 0;
+
+    bool operator==(const ClientHealth&) const = default;
+};
+
+/// One second of the run.
+struct SeriesPoint {
+    double at_s = 0;
+    double requests_per_s = 0;
+    double output_tokens_per_s = 0;
+    double in_flight = 0;
+    std::optional<double> ttft_p50_s;
+    std::uint64_t failed = 0;
+
+    bool operator==(const SeriesPoint&) const = default;
+};
+
+struct RunResult {
+    Provenance provenance;
+    OptionsEcho options;
+    Workload workload;
+    Validity validity;
+    bool partial = false;  ///< interrupted: what is here was measured, the rest was not
+    Window window;
+    Counts counts;
+    std::vector<MetricSummary> metrics;  ///< in the order of the metric table
+    Throughput throughput;               ///< steady window
+    Throughput whole_run;
+    ClientHealth client;
+    std::vector<SeriesPoint> series;
+    std::optional<std::uint64_t> concurrency;   ///< the in-flight cap; the load axis of a closed loop
+    std::optional<double> request_rate;         ///< requests/s asked for; the load axis of an open loop
+
+    bool operator==(const RunResult&) const = default;
+
+    const MetricSummary* metric(std::string_view key) const;  ///< nothing when it was not measured
+};
+
+}  // namespace paretoken

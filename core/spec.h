@@ -1,0 +1,36 @@
+#pragma once
+// The little languages of the command line: durations ("30s", "20ms"), counts ("64k"), ladders ("1,2,4", "1..64",
+// "8..64:8") and named specs ("lognormal:mean=512,cv=1"). All throw UsageError naming the text and what was expected.
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/units.h"
+
+namespace paretoken {
+
+/// "30s", "1.5m", "20ms", "300us", "2h"; a bare number is seconds.
+Duration parse_duration(std::string_view text);
+
+/// "500", "64k", "2M" (powers of 1000).
+std::uint64_t parse_count(std::string_view text);
+
+/// "1,2,4" as given; "1..64" by doubling (the end is always included); "8..64:8" in steps. Ascending, no repeats.
+std::vector<std::uint64_t> parse_ladder(std::string_view text);
+
+/// "poisson:rate=8" → name "poisson", fields {rate: "8"}; "64" → name "64", no fields.
+struct Spec {
+    std::string name;
+    std::map<std::string, std::string> fields;
+
+    bool operator==(const Spec&) const = default;
+
+    double number(const std::string& key) const;                   ///< throws when missing or not a number
+    double number_or(const std::string& key, double otherwise) const;
+    void expect_only(std::initializer_list<std::string_view> keys) const;  ///< throws on any other key
+};
+Spec parse_spec(std::string_view text);
+
+}  // namespace paretoken
