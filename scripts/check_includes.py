@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""Checks the include directions and header rules of ARCHITECTURE.md over every source file of a tree.
+
+    scripts/check_includes.py [ROOT]
+
+Prints each violation as `file:line: rule` and exits 1 when there is one. Standard library only.
+"""
+
+import pathlib
+import re
+import sys
+
+SUFFIXES = {".h", ".cuh", ".cpp", ".cu"}
+HEADER_SUFFIXES = {".h", ".cuh"}
+
+# Which top-level folders a folder may include, besides itself. Dependencies only point down.
+FOLDERS = {
+    "core": set(),
+    "cards": {"core"},
+    "datasets": {"core"},
+    "loadgen": {"core", "cards", "datasets"},
+    "microbench": {"core", "cards"},
+    "reports": {"core", "cards"},
+    "cli": {"core", "cards", "datasets", "loadgen", "microbench", "reports"},
+}
+
+# Inside loadgen: which parts a part includes directly. A part is a folder or a file without its suffix;
+# whatever is reachable along these arrows may be included.
+LOADGEN_PARTS = {
+    "arrival": set(),
+    "limits": set(),
+    "schedule": {"arrival"},
+    "dispatch": {"schedule", "limits"},
+    "http": set(),
+    "openai": set(),
+    "scrape": {"http"},
+    "client": {"http", "openai"},
+    "worker": {"client", "dispatch"},
+    "run": {"worker", "scrape"},
+    "sweep": {"run"},
+    "sim": {"http", "dispatch"},  # never openai: a client's bug must not be mirrored by the server it is tested on
+}
+# Folders of the project that a part of loadgen may not use although loadgen may.
+LOADGEN_FORBIDDEN_FOLDERS = {
+    "http": {"cards", "datasets"},
+    "openai": {"cards", "datasets"},
+}
+
+# Libraries that no header may include: each costs seconds in every file that includes it.
+HEAVY_LIBRARIES = re.compile(r"nlohmann/|simdjson|boost/beast|boost/asio/ssl|openssl/|CLI/|benchmark/|regex$|iostream$")
+HEAVY_HEADERS_ALLOWED = {
+    "cli/commands.h": re.compile("CLI/"),
+    "cli/options.h": re.compile("CLI/"),
+}
+# reports: the only files that know JSON.
+REPORTS_JSON_FILES = {"reports/json.cpp", "reports/micro_results.cpp"}
+
+INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+STANDARD_HEADER = re.compile(r"[a-z0-9_]+$")
+
+
+def reachable_from(part, arrows):
+    """Everything along the arrows from `part`, itself included."""
+    found, left = set(), [part]
+    while left:
+        current = left.pop()
+        if current not in found:
+            found.add(current)
+            left.extend(arrows.get(current, ()))
+    return found
+
+
+def loadgen_part(path):
+    """loadgen/http/url.h → http; loadgen/arrival.cpp → arrival."""
+    return path.split("/")[1].split(".")[0]
+
+
+def folder_violation(path, included):
+    """The rule that including `included` from `path` breaks, or None. Both are paths from the root."""
+    source, target = path.split("/")[0], included.split("/")[0]
+    if source == "tests":
+        parts = path.split("/")
+        if target == "tests" or len(parts) < 3 or parts[1] not in FOLDERS:
+            return None
+        source = parts[1]  # a test may include what the code it tests may
+        if source == "cli":
+            return None
+    if source not in FOLDERS:
+        return None
+    if target == "tests":
+        return f"{source} may not include tests"
+    if target == source:
+        if source == "loadgen" and not path.startswith("tests/"):
+            return loadgen_violation(path, included)
+        return None
+    if target not in FOLDERS[source]:
+        allowed = ", ".join(sorted(FOLDERS[source])) or "nothing of the project but itself"
+        return f"{source} may not include {target} (it may: {allowed})"
+    if source == "loadgen" and not path.startswith("tests/"):
+        part = loadgen_part(path)
+        if target in LOADGEN_FORBIDDEN_FOLDERS.get(part, ()):
+            return f"loadgen/{part} may not include {target}"
+    return None
+
+
+def loadgen_violation(path, included):
+    source, target = loadgen_part(path), loadgen_part(included)
+    for part in (source, target):
+        if part not in LOADGEN_PARTS:
+            return f"loadgen/{part} has no row in LOADGEN_PARTS of scripts/check_includes.py"
+    if target not in reachable_from(source, LOADGEN_PARTS):
+        return f"loadgen/{source} may not include loadgen/{target}"
+    return None
+
+
+def library_violation(path, included):
+    """The rule that a library include breaks, or None."""
+    folder = path.split("/")[0]
+    if pathlib.PurePath(path).suffix in HEADER_SUFFIXES and folder != "tests" and HEAVY_LIBRARIES.match(included):
+        allowed = HEAVY_HEADERS_ALLOWED.get(path)
+        if not (allowed and allowed.match(included)):
+            return f"<{included}> is too heavy for a header: include it in the .cpp that needs it"
+    if folder == "core" and not STANDARD_HEADER.match(included) and not included.startswith("fmt/"):
+        return f"core uses only the standard library and fmt, not <{included}>"
+    if folder == "reports" and included.startswith("nlohmann/") and path not in REPORTS_JSON_FILES:
+        return "in reports only " + " and ".join(sorted(REPORTS_JSON_FILES)) + " may include nlohmann"
+    return None
+
+
+def violations_of(root, path):
+    """(line, rule) for every rule that the file at root/path breaks."""
+    lines = (root / path).read_text(encoding="utf-8").splitlines()
+    found = []
+    if pathlib.PurePath(path).suffix in HEADER_SUFFIXES:
+        first = next((line.strip() for line in lines if line.strip() and not line.lstrip().startswith("//")), "")
+        if first != "#pragma once":
+            found.append((1, "a header starts with #pragma once"))
+    for number, line in enumerate(lines, start=1):
+        include = INCLUDE.match(line)
+        if not include:
+            continue
+        quote, included = include.groups()
+        top = included.split("/")[0]
+        if quote == '"':
+            if top not in FOLDERS and top != "tests" or ".." in included.split("/"):
+                found.append((number, f'"{included}" is not a path from the root'))
+                continue
+            if not (root / included).is_file():
+                found.append((number, f'"{included}" does not exist'))
+                continue
+            rule = folder_violation(path, included)
+        elif top in FOLDERS and (root / included).is_file():
+            rule = f'<{included}> is a file of the project: use "{included}"'
+        else:
+            rule = library_violation(path, included)
+        if rule:
+            found.append((number, rule))
+    return found
+
+
+def sources_below(root):
+    for folder in [*FOLDERS, "tests"]:
+        for file in sorted((root / folder).rglob("*")):
+            if file.suffix in SUFFIXES:
+                yield file.relative_to(root).as_posix()
+
+
+def main(argv):
+    root = pathlib.Path(argv[1]) if len(argv) > 1 else pathlib.Path(__file__).resolve().parent.parent
+    files = list(sources_below(root))
+    broken = 0
+    for path in files:
+        for line, rule in violations_of(root, path):
+            print(f"{path}:{line}: {rule}")
+            broken += 1
+    print(f"check_includes: {len(files)} files, {broken} violations", file=sys.stderr)
+    return 1 if broken or not files else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

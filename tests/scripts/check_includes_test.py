@@ -1,0 +1,128 @@
+"""Plants one violation of each kind in a small tree and expects exactly it; run with `python3 tests/scripts/…`."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "check_includes.py"
+
+CLEAN_TREE = {
+    "core/units.h": "#pragma once\n// A comment.\n#include <vector>\n#include <fmt/format.h>\n",
+    "cards/model.h": '#pragma once\n#include "core/units.h"\n',
+    "cards/model.cpp": '#include "cards/model.h"\n#include <nlohmann/json.hpp>\n',
+    "datasets/dataset.h": "#pragma once\n",
+    "loadgen/arrival.h": "#pragma once\n",
+    "loadgen/limits.h": "#pragma once\n",
+    "loadgen/schedule.h": '#pragma once\n#include "loadgen/arrival.h"\n#include "datasets/dataset.h"\n',
+    "loadgen/dispatch.h": '#pragma once\n#include "loadgen/schedule.h"\n#include "loadgen/limits.h"\n',
+    "loadgen/http/url.h": "#pragma once\n",
+    "loadgen/openai/sse.h": "#pragma once\n",
+    "loadgen/client.h": '#pragma once\n#include "loadgen/http/url.h"\n',
+    "loadgen/client.cpp": '#include "loadgen/client.h"\n#include "loadgen/openai/sse.h"\n',
+    "loadgen/worker.cpp": '#include "loadgen/client.h"\n#include "loadgen/openai/sse.h"\n',
+    "loadgen/sim/server.cpp": '#include "loadgen/http/url.h"\n#include "loadgen/dispatch.h"\n'
+                              '#include "cards/model.h"\n#include <boost/beast/http.hpp>\n',
+    "microbench/kernel.h": '#pragma once\n#include "cards/model.h"\n',
+    "reports/json.cpp": "#include <nlohmann/json.hpp>\n",
+    "reports/table.h": "#pragma once\n",
+    "cli/commands.h": "#pragma once\n#include <CLI/App.hpp>\n",
+    "cli/run.cpp": '#include "cli/commands.h"\n#include "loadgen/client.h"\n#include "reports/table.h"\n',
+    "tests/support/server.h": "#pragma once\n",
+    "tests/loadgen/client_test.cpp": '#include "tests/support/server.h"\n#include "loadgen/client.h"\n',
+}
+
+
+def check(changes):
+    """The exit code and the lines printed for the clean tree with some files replaced or added."""
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in {**CLEAN_TREE, **changes}.items():
+            file = pathlib.Path(root, path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        done = subprocess.run([sys.executable, SCRIPT, root], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout.splitlines()
+
+
+class CheckIncludes(unittest.TestCase):
+    def finds(self, path, text, where, words):
+        code, lines = check({path: text})
+        self.assertEqual(code, 1, lines)
+        self.assertEqual(len(lines), 1, lines)
+        self.assertTrue(lines[0].startswith(f"{where}: "), lines)
+        self.assertIn(words, lines[0])
+
+    def test_a_tree_that_follows_every_rule_passes(self):
+        self.assertEqual(check({}), (0, []))
+
+    def test_the_tree_of_this_project_passes(self):
+        done = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+
+    def test_an_empty_tree_does_not_pass_silently(self):
+        with tempfile.TemporaryDirectory() as root:
+            done = subprocess.run([sys.executable, SCRIPT, root], capture_output=True, check=False)
+        self.assertEqual(done.returncode, 1)
+
+    def test_dependencies_only_point_down(self):
+        self.finds("core/new.cpp", '#include "cards/model.h"\n', "core/new.cpp:1", "core may not include cards")
+        self.finds("reports/new.cpp", '\n#include "loadgen/client.h"\n', "reports/new.cpp:2",
+                   "reports may not include loadgen")
+        self.finds("microbench/new.cu", '#include "reports/table.h"\n', "microbench/new.cu:1",
+                   "microbench may not include reports")
+        self.finds("datasets/new.cpp", '#include "cards/model.h"\n', "datasets/new.cpp:1",
+                   "datasets may not include cards")
+
+    def test_a_test_may_include_only_what_its_subject_may(self):
+        self.finds("tests/core/new_test.cpp", '#include "cards/model.h"\n', "tests/core/new_test.cpp:1",
+                   "core may not include cards")
+
+    def test_product_code_may_not_include_tests(self):
+        self.finds("reports/new.cpp", '#include "tests/support/server.h"\n', "reports/new.cpp:1",
+                   "reports may not include tests")
+
+    def test_the_simulated_server_never_sees_the_clients_parser(self):
+        self.finds("loadgen/sim/new.cpp", '#include "loadgen/openai/sse.h"\n', "loadgen/sim/new.cpp:1",
+                   "loadgen/sim may not include loadgen/openai")
+
+    def test_arrows_inside_loadgen_are_one_way(self):
+        self.finds("loadgen/http/new.cpp", '#include "loadgen/client.h"\n', "loadgen/http/new.cpp:1",
+                   "loadgen/http may not include loadgen/client")
+        self.finds("loadgen/openai/new.cpp", '#include "datasets/dataset.h"\n', "loadgen/openai/new.cpp:1",
+                   "loadgen/openai may not include datasets")
+
+    def test_a_new_part_of_loadgen_needs_a_row(self):
+        self.finds("loadgen/oracle.cpp", '#include "loadgen/client.h"\n', "loadgen/oracle.cpp:1", "has no row")
+
+    def test_heavy_libraries_stay_out_of_headers(self):
+        for library in ["nlohmann/json.hpp", "simdjson.h", "boost/beast/core.hpp", "boost/asio/ssl.hpp",
+                        "openssl/ssl.h", "CLI/App.hpp", "regex", "iostream"]:
+            with self.subTest(library):
+                self.finds("loadgen/http/new.h", f"#pragma once\n#include <{library}>\n", "loadgen/http/new.h:2",
+                           "too heavy for a header")
+
+    def test_only_two_headers_of_cli_may_include_the_option_parser(self):
+        self.finds("cli/new.h", "#pragma once\n#include <CLI/App.hpp>\n", "cli/new.h:2", "too heavy")
+        self.finds("cli/commands.h", "#pragma once\n#include <nlohmann/json.hpp>\n", "cli/commands.h:2", "too heavy")
+
+    def test_core_does_no_input_or_output(self):
+        for header in ["sys/socket.h", "unistd.h", "boost/asio.hpp"]:
+            with self.subTest(header):
+                self.finds("core/new.cpp", f"#include <{header}>\n", "core/new.cpp:1", "core uses only")
+
+    def test_json_is_known_in_two_files_of_reports(self):
+        self.finds("reports/new.cpp", "#include <nlohmann/json.hpp>\n", "reports/new.cpp:1", "may include nlohmann")
+
+    def test_includes_are_paths_from_the_root(self):
+        self.finds("core/new.cpp", '#include "units.h"\n', "core/new.cpp:1", "not a path from the root")
+        self.finds("core/new.cpp", '#include "core/../core/units.h"\n', "core/new.cpp:1", "not a path from the root")
+        self.finds("core/new.cpp", "#include <core/units.h>\n", "core/new.cpp:1", "is a file of the project")
+        self.finds("core/new.cpp", '#include "core/gone.h"\n', "core/new.cpp:1", "does not exist")
+
+    def test_a_header_starts_with_pragma_once(self):
+        self.finds("core/new.h", "#include <vector>\n", "core/new.h:1", "#pragma once")
+
+
+if __name__ == "__main__":
+    unittest.main()
