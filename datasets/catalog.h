@@ -1,0 +1,41 @@
+#pragma once
+// THE table of datasets: a name and what makes it. A new dataset is a file and a row.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/spec.h"
+#include "datasets/calibration.h"
+#include "datasets/dataset.h"
+
+namespace paretoken::datasets {
+
+enum class PromptForm { text, token_ids };
+std::string_view name_of(PromptForm form);
+
+struct DatasetOptions {
+    Spec spec;  ///< which one, and its fields: {"synthetic", {{"isl", "512"}, {"osl", "128"}}}
+    std::uint64_t seed = 0;
+    std::string salt;  ///< changes every prompt and no length
+    PromptForm form = PromptForm::text;
+    std::optional<Calibration> calibration;   ///< of texts; nothing: uncalibrated()
+    std::optional<std::uint32_t> vocabulary;  ///< token ids: how many the model has, where known
+    std::string path;                         ///< of a dataset that is a file; else the spec's field "path"
+};
+
+struct CatalogRow {
+    std::string_view name;
+    std::string_view title;
+    std::string_view fields;  ///< for --help: "isl=512,osl=128"
+    std::unique_ptr<Dataset> (*make)(const DatasetOptions&);
+};
+std::span<const CatalogRow> catalog();
+
+/// Throws UsageError on an unknown name (naming the known ones) or field, RuntimeError when a file cannot be
+/// read.
+std::unique_ptr<Dataset> make_dataset(const DatasetOptions& options);
+
+}  // namespace paretoken::datasets

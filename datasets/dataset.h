@@ -1,0 +1,30 @@
+#pragma once
+// Where requests come from. The i-th request is a pure function of (seed, salt, i), so it is the same whoever
+// asks and whatever was asked before.
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/request.h"
+
+namespace paretoken::datasets {
+
+class Dataset {
+  public:
+    virtual ~Dataset() = default;
+
+    /// Thread-safe. Past size() it begins again from the front.
+    virtual Request request(std::uint64_t index) const = 0;
+
+    /// How many different requests there are; nothing: as many as one asks for.
+    virtual std::optional<std::uint64_t> size() const { return std::nullopt; }
+
+    /// What the workload's fingerprint is made of, e.g. "synthetic:isl=512,osl=128".
+    virtual std::string description() const = 0;
+
+    /// Means, where they are known.
+    virtual std::optional<double> mean_input_tokens() const { return std::nullopt; }
+    virtual std::optional<double> mean_output_tokens() const { return std::nullopt; }
+};
+
+}  // namespace paretoken::datasets

@@ -1,0 +1,81 @@
+#pragma once
+// One answer: body bytes with their arrival times in, a RequestRecord's events, tokens and outcome out. Knows
+// nothing of sockets or HTTP. Invariant: what it records depends on the bytes and on which read brought them,
+// not on how the layers between cut them.
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/record.h"
+#include "loadgen/openai/delta.h"
+#include "loadgen/openai/sse.h"
+
+namespace paretoken::openai {
+
+struct AnswerOptions {
+    bool stream = true;                ///< a stream was asked for
+    bool ignore_eos_accepted = false;  ///< fewer tokens than wanted_output_tokens is then a failure
+};
+
+class AnswerReader {
+  public:
+    /// `parser` may be shared by all readers of a thread and outlives them.
+    explicit AnswerReader(DeltaParser& parser) : parser_(&parser) {}
+
+    /// Begins a new answer. Writes into `record` (events, first_event, first_answer, last_event, finished,
+    /// usage, finish_reason, chunks, grouped_chunks, longest_gap) until finish(); it must stay where it is
+    /// until then.
+    void begin(RequestRecord& record, const AnswerOptions& options = {});
+
+    /// Body bytes that one read brought, kReadablePadding readable bytes after them. A read may bring several
+    /// pieces: `new_read` on the first of them only. `stamp`: when the read's last byte reached this host.
+    void on_body(std::span<const char> bytes, TimePoint stamp, bool kernel_stamp, bool new_read);
+
+    /// The answer is complete ([DONE]) or has failed for good; what else comes is ignored.
+    bool done() const { return done_; }
+    bool non_streaming() const { return whole_; }  ///< one JSON object came: no first token to time
+    std::uint64_t comments() const { return sse_.comments(); }  ///< keep-alive comments and pings
+
+    /// The exchange is over; http_complete: the HTTP message came to its end. Decides the tokens of each
+    /// event and, unless the caller has already set a failure, the outcome: ok, stream_error, truncated,
+    /// disconnected, empty, too_short or malformed.
+    void finish(bool http_complete);
+
+  private:
+    void on_delta(const Delta& delta);
+    void on_output(const Delta& delta);
+    void fail(Outcome outcome, std::string error);
+    void finish_whole(bool http_complete);
+    void finish_stream(bool http_complete);
+    void decide_tokens();
+    bool all_choices_finished() const { return choices_seen_ == choices_finished_ && choices_seen_ != 0; }
+
+    /// What decides an event's tokens once the whole answer is known; parallel to record.events.
+    struct Evidence {
+        std::uint32_t text_bytes = 0;
+        std::uint32_t token_ids = 0;  ///< 0: none given
+        std::uint32_t counted_along =
+            0;  ///< tokens since the choice's event before, by the server's own count
+    };
+
+    DeltaParser* parser_;
+    RequestRecord* record_ = nullptr;
+    AnswerOptions options_;
+    SseParser sse_;
+    PaddedBuffer whole_body_;
+    std::vector<Evidence> evidence_;
+    std::vector<std::int64_t> counted_so_far_;  ///< per choice
+    std::uint64_t choices_seen_ = 0;            ///< bit per choice, the 64th for all above
+    std::uint64_t choices_finished_ = 0;
+    TimePoint stamp_;
+    bool kernel_stamp_ = true;
+    bool output_in_this_read_ = false;
+    bool all_counted_along_ = true;
+    bool all_token_ids_ = true;
+    bool any_body_ = false;
+    bool whole_ = false;
+    bool done_ = false;
+};
+
+}  // namespace paretoken::openai

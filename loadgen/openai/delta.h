@@ -1,0 +1,68 @@
+#pragma once
+// The meaning of one stream event's JSON, and of the JSON answers around a stream (errors, answers that did
+// not stream). Tolerant by design: unknown keys, nulls and odd types are skipped, only what is no JSON is
+// malformed. No I/O; an ordinary content chunk allocates nothing.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/record.h"
+
+namespace paretoken::openai {
+
+struct Delta {
+    bool done = false;        ///< "[DONE]"
+    bool malformed = false;   ///< no JSON object
+    bool has_output = false;  ///< text, reasoning, a tool call, or token ids
+    EventKind kind = EventKind::content;
+    std::uint32_t text_bytes = 0;  ///< UTF-8 bytes of all output in it
+    std::uint32_t token_ids = 0;   ///< token ids or logprobs in it; 0: none given
+    int choice = 0;                ///< index of the (last) choice in it
+    /// Output tokens of this choice up to and with this chunk, where the server counts along.
+    std::optional<std::int64_t> completion_tokens_so_far;
+    std::string finish_reason;        ///< empty: not finished
+    std::optional<TokenUsage> usage;  ///< as far as given; fields that are not there stay as they were
+    std::string error;                ///< one line; empty: none
+
+    bool operator==(const Delta&) const = default;
+};
+
+/// An answer that came as one JSON object.
+struct WholeAnswer {
+    std::string error;  ///< one line; empty: none
+    std::string finish_reason;
+    std::uint64_t text_bytes = 0;
+    std::optional<TokenUsage> usage;
+
+    bool operator==(const WholeAnswer&) const = default;
+};
+
+/// Keeps the JSON parser's memory: one per thread.
+class DeltaParser {
+  public:
+    DeltaParser();
+    ~DeltaParser();
+    DeltaParser(DeltaParser&&) noexcept;
+    DeltaParser& operator=(DeltaParser&&) noexcept;
+
+    /// `data` of one event, with kReadablePadding (sse.h) readable bytes after it.
+    Delta parse(std::string_view data);
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// Adds to `usage` what `news` knows; what it does not know stays.
+void update(TokenUsage& usage, const TokenUsage& news);
+
+/// What a server says is wrong, as one line: "message (type)". `body` of an answer that is not 200, in any of
+/// the known shapes; else its first 200 bytes; empty for an empty body.
+std::string error_text_of(std::string_view body);
+
+/// Nothing when `body` is no JSON object.
+std::optional<WholeAnswer> parse_whole_answer(std::string_view body);
+
+}  // namespace paretoken::openai
