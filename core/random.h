@@ -1,6 +1,7 @@
 #pragma once
 // Randomness that is a function: a stream is named by (seed, purpose, index), so the i-th request or arrival is the
-// same whatever was drawn before it and whichever thread asks. Bit-for-bit the same on every platform.
+// same whatever was drawn before it and whichever thread asks. Integers are the same bit for bit on every platform;
+// reals up to the last bit of the C library's log and pow.
 #include <cstdint>
 #include <string_view>
 

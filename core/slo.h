@@ -16,10 +16,12 @@ struct Slo {
     bool operator==(const Slo&) const = default;
 };
 
-/// "ttft:500", values in milliseconds, or with a unit of their own ("ttft:0.5s"). "e2el" is accepted for "e2e".
+/// "ttft:500", times in milliseconds, or with a unit of their own ("ttft:0.5s"); other limits in the metric's unit
+/// ("interactivity:35", at least). "e2el" is accepted for "e2e".
 /// Throws UsageError on an unknown tag, naming the known ones.
 Slo parse_slo(std::string_view text);
 
+/// In an open loop "ttft" and "e2e" are judged from the scheduled start (ttft_intended, e2e_intended).
 bool is_good(const RequestRecord& record, const std::vector<Slo>& slos, bool open_loop);
 
 }  // namespace paretoken

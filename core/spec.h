@@ -2,6 +2,7 @@
 // The little languages of the command line: durations ("30s", "20ms"), counts ("64k"), ladders ("1,2,4", "1..64",
 // "8..64:8") and named specs ("lognormal:mean=512,cv=1"). All throw UsageError naming the text and what was expected.
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
@@ -27,7 +28,7 @@ struct Spec {
 
     bool operator==(const Spec&) const = default;
 
-    double number(const std::string& key) const;                   ///< throws when missing or not a number
+    double number(const std::string& key) const;  ///< "8", "1.5", "4k"; throws when missing or not a number
     double number_or(const std::string& key, double otherwise) const;
     void expect_only(std::initializer_list<std::string_view> keys) const;  ///< throws on any other key
 };

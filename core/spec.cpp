@@ -1,0 +1,183 @@
+#include "core/spec.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "core/error.h"
+
+namespace paretoken {
+namespace {
+
+constexpr std::size_t kMostRungs = 10'000;
+
+/// A plain decimal number that starts `text`, and what follows it. Nothing for "", "inf", "nan", hex.
+struct NumberAndRest {
+    double number = 0;
+    std::string_view rest;
+};
+
+std::optional<NumberAndRest> leading_number(std::string_view text) {
+    double number = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, number);
+    if (error != std::errc{} || !std::isfinite(number)) return std::nullopt;
+    return NumberAndRest{number, {stop, static_cast<std::size_t>(end - stop)}};
+}
+
+std::optional<double> seconds_per(std::string_view unit) {
+    if (unit.empty() || unit == "s") return 1;
+    if (unit == "ms") return 1e-3;
+    if (unit == "us") return 1e-6;
+    if (unit == "ns") return 1e-9;
+    if (unit == "m" || unit == "min") return 60;
+    if (unit == "h") return 3600;
+    return std::nullopt;
+}
+
+std::optional<double> factor_of(std::string_view suffix) {
+    if (suffix.empty()) return 1;
+    if (suffix == "k" || suffix == "K") return 1e3;
+    if (suffix == "M") return 1e6;
+    if (suffix == "G") return 1e9;
+    return std::nullopt;
+}
+
+std::optional<double> scaled_number(std::string_view text) {
+    const auto parsed = leading_number(text);
+    if (!parsed) return std::nullopt;
+    const auto factor = factor_of(parsed->rest);
+    if (!factor) return std::nullopt;
+    return parsed->number * *factor;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+    std::vector<std::string_view> parts;
+    while (true) {
+        const auto at = text.find(separator);
+        parts.push_back(text.substr(0, at));
+        if (at == std::string_view::npos) return parts;
+        text.remove_prefix(at + 1);
+    }
+}
+
+struct Range {
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+    std::uint64_t step = 0;  ///< 0: by doubling
+};
+
+[[noreturn]] void refuse_ladder(std::string_view text, std::string_view why) {
+    throw UsageError(fmt::format(
+        "'{}': {}; expected a list like 1,2,4, a doubling range like 1..64, or steps like 8..64:8", text,
+        why));
+}
+
+std::uint64_t rung(std::string_view text, std::string_view whole) {
+    const auto value = scaled_number(text);
+    if (!value || *value < 1 || *value > 1e9 || *value != std::floor(*value)) {
+        refuse_ladder(whole, fmt::format("'{}' is not a whole number of at least 1", text));
+    }
+    return static_cast<std::uint64_t>(*value);
+}
+
+Range parse_range(std::string_view item, std::string_view whole) {
+    const auto dots = item.find("..");
+    if (dots == std::string_view::npos) {
+        const auto only = rung(item, whole);
+        return {only, only, 1};
+    }
+    const auto colon = item.find(':', dots);
+    const auto last = item.substr(dots + 2, colon == std::string_view::npos ? colon : colon - dots - 2);
+    Range range{rung(item.substr(0, dots), whole), rung(last, whole), 0};
+    if (colon != std::string_view::npos) range.step = rung(item.substr(colon + 1), whole);
+    if (range.last < range.first) refuse_ladder(whole, "the range ends before it begins");
+    return range;
+}
+
+void append_range(const Range& range, std::string_view whole, std::vector<std::uint64_t>& rungs) {
+    for (auto value = range.first; value < range.last; value += range.step == 0 ? value : range.step) {
+        if (rungs.size() >= kMostRungs) refuse_ladder(whole, fmt::format("more than {} steps", kMostRungs));
+        rungs.push_back(value);
+    }
+    rungs.push_back(range.last);
+}
+
+}  // namespace
+
+Duration parse_duration(std::string_view text) {
+    constexpr double kLongest = 1e9;  // seconds, 31 years: nanoseconds still fit
+    const auto parsed = leading_number(text);
+    const auto unit = parsed ? seconds_per(parsed->rest) : std::nullopt;
+    if (!unit || parsed->number < 0 || parsed->number * *unit > kLongest) {
+        throw UsageError(fmt::format(
+            "'{}' is not a duration; expected a number with h, m, s, ms, us or ns, e.g. 30s or 1.5m", text));
+    }
+    return from_seconds(parsed->number * *unit);
+}
+
+std::uint64_t parse_count(std::string_view text) {
+    constexpr double kMost = 1e15;  // doubles are exact well beyond it
+    const auto value = scaled_number(text);
+    if (!value || *value < 0 || *value > kMost || *value != std::floor(*value)) {
+        throw UsageError(
+            fmt::format("'{}' is not a count; expected a whole number, e.g. 500, 64k or 2M", text));
+    }
+    return static_cast<std::uint64_t>(*value);
+}
+
+std::vector<std::uint64_t> parse_ladder(std::string_view text) {
+    std::vector<std::uint64_t> rungs;
+    for (const auto item : split(text, ',')) append_range(parse_range(item, text), text, rungs);
+    std::sort(rungs.begin(), rungs.end());
+    rungs.erase(std::unique(rungs.begin(), rungs.end()), rungs.end());
+    return rungs;
+}
+
+double Spec::number(const std::string& key) const {
+    const auto field = fields.find(key);
+    if (field == fields.end()) throw UsageError(fmt::format("'{}' needs {}=NUMBER", name, key));
+    const auto value = scaled_number(field->second);
+    if (!value) throw UsageError(fmt::format("'{}': {}={} is not a number", name, key, field->second));
+    return *value;
+}
+
+double Spec::number_or(const std::string& key, double otherwise) const {
+    return fields.contains(key) ? number(key) : otherwise;
+}
+
+void Spec::expect_only(std::initializer_list<std::string_view> keys) const {
+    for (const auto& [key, value] : fields) {
+        if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+        if (keys.size() == 0)
+            throw UsageError(fmt::format("'{}' takes no fields, and was given {}", name, key));
+        throw UsageError(
+            fmt::format("'{}' has no field '{}'; it knows {}", name, key, fmt::join(keys, ", ")));
+    }
+}
+
+Spec parse_spec(std::string_view text) {
+    const auto colon = text.find(':');
+    Spec spec{std::string(text.substr(0, colon)), {}};
+    if (spec.name.empty()) {
+        throw UsageError(fmt::format("'{}' names nothing; expected NAME or NAME:KEY=VALUE,KEY=VALUE", text));
+    }
+    if (colon == std::string_view::npos) return spec;
+    for (const auto field : split(text.substr(colon + 1), ',')) {
+        const auto equals = field.find('=');
+        if (equals == 0 || equals == std::string_view::npos) {
+            throw UsageError(
+                fmt::format("'{}': '{}' is not KEY=VALUE; expected NAME:KEY=VALUE,KEY=VALUE", text, field));
+        }
+        const auto [at, is_new] =
+            spec.fields.emplace(std::string(field.substr(0, equals)), std::string(field.substr(equals + 1)));
+        if (!is_new) throw UsageError(fmt::format("'{}' gives {} twice", text, at->first));
+    }
+    return spec;
+}
+
+}  // namespace paretoken
