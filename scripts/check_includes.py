@@ -29,7 +29,7 @@ FOLDERS = {
 LOADGEN_PARTS = {
     "arrival": set(),
     "limits": set(),
-    "schedule": {"arrival"},
+    "schedule": {"arrival", "limits"},
     "dispatch": {"schedule", "limits"},
     "http": set(),
     "openai": set(),

@@ -1,0 +1,225 @@
+"""What the end-to-end tests stand on: the built binary and the servers it is pointed at (the browser is in pages.py).
+
+Everything started here is a context manager that stops it, and listens on the loopback only. Standard library only.
+"""
+
+import contextlib
+import http.server
+import json
+import os
+import pathlib
+import re
+import select
+import shutil
+import socket
+import ssl
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = pathlib.Path(os.environ.get("PARETOKEN", ROOT / "build" / "release" / "paretoken"))
+
+# Lines that would show that something died instead of saying what is wrong.
+TRACES = re.compile(r"terminate called|Assertion|Segmentation|core dumped|AddressSanitizer|Traceback|\bwhat\(\):|#0 0x")
+
+
+class Case(unittest.TestCase):
+    """A test with a directory of its own, and assertions on what a command said."""
+
+    def setUp(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="paretoken-e2e-"))
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+
+    def succeeds(self, done):
+        self.assertEqual(done.returncode, 0, f"{done.args}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def fails_clearly(self, done, code, *words):
+        """The command ended with `code` and one clear line on stderr that holds every word."""
+        said = f"{done.args}\nexit {done.returncode}\nstdout: {done.stdout}\nstderr: {done.stderr}"
+        self.assertIn(done.returncode, code if isinstance(code, tuple) else (code,), said)
+        self.assertIsNone(TRACES.search(done.stdout + done.stderr), said)
+        errors = [line for line in done.stderr.splitlines() if line.startswith("paretoken: ")]
+        self.assertEqual(len(errors), 1, said)
+        for word in words:
+            self.assertIn(word.lower(), errors[0].lower(), said)
+
+    def never_called_good(self, directory):
+        """`report` refuses the run directory, or shows every point of it as invalid."""
+        page = self.directory / "never.html"
+        done = paretoken("report", directory, "--out", page)
+        if done.returncode != 0:
+            self.fails_clearly(done, (2, 3, 4), str(directory))
+            self.assertFalse(page.exists(), "a refused report must leave no page")
+            return
+        model = json.loads(page.with_suffix(".json").read_text())
+        points = [point for configuration in model["configurations"] for point in configuration["points"]]
+        self.assertEqual({point["validity"]["verdict"] for point in points}, {"invalid"}, done.stdout)
+
+
+def paretoken(*arguments, timeout=120, env=None, **options):
+    """Runs the binary to its end. Keys of the caller's own environment stay out of it."""
+    return subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
+                          env=environment(env), stdin=subprocess.DEVNULL, check=False, **options)
+
+
+def environment(extra=None):
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("OPENAI_")}
+    return {**kept, **(extra or {})}
+
+
+@contextlib.contextmanager
+def started(command, **options):
+    """A process that is stopped at the end, whatever happens."""
+    process = subprocess.Popen([str(word) for word in command], **options)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream:
+                stream.close()
+
+
+def address_from(process, seconds=60):
+    """The first http(s) address that a server prints on its standard output."""
+    text, end = "", time.monotonic() + seconds
+    while time.monotonic() < end:
+        ready, _, _ = select.select([process.stdout], [], [], 0.2)
+        if ready:
+            chunk = os.read(process.stdout.fileno(), 4096).decode()
+            text += chunk
+            found = re.search(r"https?://[0-9.]+:\d+(?=\s)", text)
+            if found:
+                return found.group()
+            if not chunk:
+                break
+    raise AssertionError(f"no address from {process.args}: {text!r}")
+
+
+@contextlib.contextmanager
+def simulated_server(*options):
+    """`paretoken serve` on a free port; gives its address."""
+    with started([BINARY, "serve", "--port", 0, *options], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
+        yield address_from(process)
+
+
+@contextlib.contextmanager
+def llamacpp(*options):
+    """The real llama.cpp server; gives its address."""
+    command = [ROOT / "scripts" / "servers" / "llamacpp", "--until-stdin-closes", *options]
+    with started(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        yield address_from(process, seconds=300)
+
+
+def llamacpp_model():
+    """Path of the GGUF file that `llamacpp` serves."""
+    return subprocess.run([ROOT / "scripts" / "servers" / "llamacpp", "--print-model"], capture_output=True, text=True,
+                          check=True).stdout.strip()
+
+
+def refused_port():
+    """A port of the loopback that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextlib.contextmanager
+def byte_server(answer):
+    """A TCP server that sends `answer` to whatever comes and closes; gives its address."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        def serve():
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                with connection, contextlib.suppress(OSError):
+                    connection.recv(65536)
+                    connection.sendall(answer)
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join(5)
+
+
+@contextlib.contextmanager
+def http_server(answer, certificate=None):
+    """An HTTP server whose every answer is `answer(method, path, headers, body) → (status, content type, bytes)`."""
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def respond(self):
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            status, kind, data = answer(self.command, self.path, self.headers, body)
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        do_GET = do_POST = respond
+
+        def log_message(self, *_):
+            pass
+
+    class Server(http.server.ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, *_):
+            pass  # clients that refuse a certificate are what some tests are about
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        try:
+            yield f"{'https' if certificate else 'http'}://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join(5)
+
+
+def self_signed_certificate(directory):
+    """A PEM file with a fresh key and certificate for localhost."""
+    path = directory / "server.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+                    "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", directory / "key.pem", "-out",
+                    directory / "cert.pem"], capture_output=True, check=True)
+    path.write_bytes((directory / "key.pem").read_bytes() + (directory / "cert.pem").read_bytes())
+    return path
+
+
+def run_json(directory):
+    return json.loads((pathlib.Path(directory) / "run.json").read_text())
+
+
+def request_lines(directory):
+    """Every complete line of requests.jsonl, parsed."""
+    lines = (pathlib.Path(directory) / "requests.jsonl").read_text().split("\n")
+    return [json.loads(line) for line in lines[:-1]]
+
+
+def wait_until(condition, seconds=30, what="the condition"):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"{what} did not come true within {seconds} s")

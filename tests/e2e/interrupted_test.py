@@ -1,0 +1,67 @@
+"""Runs that did not reach their end: Ctrl-C, kill -9, and servers that die underneath."""
+
+import signal
+import subprocess
+import unittest
+
+from harness import BINARY, Case, environment, paretoken, request_lines, run_json, simulated_server, started, wait_until
+
+
+def lines_in(path):
+    return path.read_text().count("\n") if path.exists() else 0
+
+
+class Interrupted(Case):
+    def start(self, address, *options):
+        out = self.directory / "run"
+        command = [BINARY, "run", address, "--concurrency", 4, "--num-prompts", 100000, "--isl", 32, "--osl", 8,
+                   "--out", out, *options]
+        return out, started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                            env=environment(), text=True)
+
+    def test_an_interrupt_leaves_a_readable_result_that_says_it_is_partial(self):
+        with simulated_server() as address:
+            out, running = self.start(address)
+            with running as process:
+                wait_until(lambda: lines_in(out / "requests.jsonl") >= 40, what="40 requests on disk")
+                process.send_signal(signal.SIGINT)
+                stdout, stderr = process.communicate(timeout=30)
+        result = run_json(out)
+        self.assertIs(result["partial"], True)
+        self.assertGreaterEqual(result["counts"]["ok"], 40)
+        self.assertEqual(result["counts"]["failed"], 0, "requests cut off by the interrupt are not failures")
+        self.assertEqual(len(request_lines(out)),
+                         result["counts"]["requests"] + result["counts"].get("cancelled", 0)
+                         + result["counts"].get("warmup", 0))
+        self.assertRegex(stdout + stderr, r"(?i)partial|interrupted")
+        self.assertNotEqual(process.returncode, 0)
+
+    def test_a_killed_run_leaves_lines_that_can_be_read_and_no_good_result(self):
+        with simulated_server() as address:
+            out, running = self.start(address)
+            with running as process:
+                wait_until(lambda: lines_in(out / "requests.jsonl") >= 40, what="40 requests on disk")
+                process.kill()
+                process.wait()
+        self.assertGreaterEqual(len(request_lines(out)), 40)
+        self.never_called_good(out)
+
+    def test_a_server_that_dies_is_told_from_a_slow_one(self):
+        serve = [BINARY, "serve", "--port", 0]
+        from harness import address_from
+        with started(serve, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as server:
+            address = address_from(server)
+            out, running = self.start(address, "--duration", "4s")
+            with running as process:
+                wait_until(lambda: lines_in(out / "requests.jsonl") >= 40, what="40 requests on disk")
+                server.kill()
+                stdout, stderr = process.communicate(timeout=60)
+        result = run_json(out)
+        self.assertGreater(result["counts"]["failed"], 0)
+        self.assertTrue({"connect_failed", "disconnected"} & set(result["counts"]["by_class"]),
+                        result["counts"])
+        self.assertNotEqual(result["validity"]["verdict"], "valid", stdout + stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,56 @@
+"""The whole way on a real server: llama.cpp with SmolLM2-135M, a sweep, a CPU microbenchmark, a report."""
+
+import json
+import unittest
+
+from harness import Case, llamacpp, llamacpp_model, paretoken, request_lines, run_json
+from pages import Browser, look_at
+
+
+class RealServer(Case):
+    def test_a_sweep_becomes_a_report_below_the_hardware_limit(self):
+        out, micro = self.directory / "sweep", self.directory / "micro.json"
+        self.succeeds(paretoken("micro", "--quick", "--out", micro, timeout=180))
+        with llamacpp() as address:
+            swept = paretoken("sweep", address, "--concurrency", "1..4", "--isl", 64, "--osl", 24, "--num-prompts", 24,
+                              "--num-warmups", 4, "--out", out, timeout=300)
+        self.assertIn(swept.returncode, (0, 4), swept.stderr)
+        page = self.directory / "report.html"
+        self.succeeds(paretoken("report", out, "--micro", micro, "--model-card", llamacpp_model(), "--price",
+                                "2026-11-cpu", "--out", page))
+        configuration = json.loads(page.with_suffix(".json").read_text())["configurations"][0]
+        self.assertEqual(configuration["errors"], [])
+        self.assertEqual([point["load_label"] for point in configuration["points"]], ["c=1", "c=2", "c=4"])
+        for point in configuration["points"]:
+            self.assertGreater(point["of_limit"], 0)
+            self.assertLessEqual(point["of_limit"], 1)
+            self.assertGreater(point["cost"]["usd_per_m_output"], 0)
+        with Browser() as browser:
+            look_at(self, browser, page, "light")
+
+    def test_prompts_have_the_length_that_was_asked_for(self):
+        with llamacpp() as address:
+            for endpoint, form in (("completions", "token ids"), ("chat", "text")):
+                with self.subTest(endpoint):
+                    out = self.directory / endpoint
+                    self.succeeds(paretoken("run", address, "--endpoint-type", endpoint, "--concurrency", 2,
+                                            "--num-prompts", 10, "--isl", 200, "--osl", 8, "--out", out))
+                    workload = run_json(out)["workload"]
+                    self.assertEqual(workload["prompt_form"], form)
+                    self.assertAlmostEqual(workload["achieved_input_tokens"], 200, delta=4)
+                    self.assertEqual(workload["achieved_output_tokens"], 8)
+
+    def test_connections_that_the_server_closes_after_100_requests_are_no_failures(self):
+        out = self.directory / "run"
+        with llamacpp() as address:
+            self.succeeds(paretoken("run", address, "--concurrency", 2, "--num-prompts", 260, "--isl", 16, "--osl", 2,
+                                    "--out", out))
+        result = run_json(out)
+        self.assertEqual(result["counts"]["ok"], 260)
+        self.assertEqual(result["counts"]["failed"], 0)
+        self.assertGreaterEqual(result["client"]["connections_opened"], 3)
+        self.assertEqual(sum(1 for line in request_lines(out) if not line.get("warmup")), 260)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,72 @@
+"""The report of a simulated sweep, opened in a real browser: charts drawn, nothing wrong on the console."""
+
+import json
+import pathlib
+import shutil
+import tempfile
+import unittest
+
+from harness import Case, paretoken
+from pages import Browser, brightness, look_at
+
+class Report(Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.made = pathlib.Path(tempfile.mkdtemp(prefix="paretoken-e2e-"))
+        cls.addClassCleanup(shutil.rmtree, cls.made, ignore_errors=True)
+        sweep = paretoken("sweep", "sim:llama3-8b-h100-bf16", "--concurrency", "1,8,32", "--isl", 128, "--osl", 16,
+                          "--num-prompts", 96, "--metadata", "note=<script>alert(1)</script>", "--out",
+                          cls.made / "sweep", timeout=180)
+        if sweep.returncode not in (0, 4):
+            raise AssertionError(sweep.stderr)
+        cls.page = cls.made / "report.html"
+        cls.done = paretoken("report", cls.made / "sweep", "--price", "2026-11-cloud", "--gpu", "h100-sxm", "--out",
+                             cls.page)
+        if cls.done.returncode != 0:
+            raise AssertionError(cls.done.stderr)
+        cls.model = json.loads(cls.page.with_suffix(".json").read_text())
+
+    def test_the_charts_are_drawn_in_light_and_dark_and_nothing_is_logged(self):
+        with Browser() as browser:
+            light = look_at(self, browser, self.page, "light")
+            dark = look_at(self, browser, self.page, "dark")
+        self.assertGreater(brightness(light), 200)
+        self.assertLess(brightness(dark), 80)
+
+    def test_text_from_the_user_is_not_markup(self):
+        html = self.page.read_text()
+        self.assertNotIn("<script>alert(1)", html)
+        self.assertIn("Content-Security-Policy", html)
+
+    def test_the_page_is_small_and_one_file(self):
+        self.assertLess(self.page.stat().st_size, 1_000_000)
+
+    def test_the_page_fits_a_phone(self):
+        with Browser() as browser:
+            browser.devtools("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1,
+                             mobile=True)
+            browser.open(self.page)
+            self.assertLessEqual(browser.evaluate("return document.documentElement.scrollWidth"), 390)
+
+    def test_the_three_forms_say_the_same(self):
+        markdown = self.page.with_suffix(".md").read_text()
+        configuration = self.model["configurations"][0]
+        self.assertIn(configuration["answer"], markdown)
+        self.assertEqual(len(configuration["points"]), 3)
+        for point in configuration["points"]:
+            self.assertIn(point["load_label"], markdown)
+            self.assertGreater(point["cost"]["usd_per_m_output"], 0)
+
+    def test_no_point_is_above_its_limit(self):
+        for point in self.model["configurations"][0]["points"]:
+            self.assertGreater(point["of_limit"], 0)
+            self.assertLessEqual(point["of_limit"], 1)
+
+    def test_without_a_price_the_report_says_what_is_missing(self):
+        page = self.made / "unpriced.html"
+        self.succeeds(paretoken("report", self.made / "sweep" , "--out", page))
+        self.assertIn("--gpu", page.with_suffix(".md").read_text())
+
+
+if __name__ == "__main__":
+    unittest.main()

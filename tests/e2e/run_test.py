@@ -1,0 +1,169 @@
+"""`paretoken run` against the simulated server: what a run leaves, in closed and open loop."""
+
+import json
+import unittest
+
+from harness import BINARY, Case, http_server, paretoken, request_lines, run_json, simulated_server, started
+
+# The keys that run.json keeps for good.
+RUN_KEYS = {"schema", "definitions", "provenance", "options", "workload", "validity", "window", "counts", "metrics",
+            "throughput", "whole_run", "client", "series"}
+
+
+class Run(Case):
+    def test_a_closed_loop_leaves_a_complete_run_directory(self):
+        out = self.directory / "run"
+        with simulated_server() as address:
+            self.succeeds(paretoken("run", address, "--concurrency", 8, "--num-prompts", 60, "--num-warmups", 8,
+                                    "--isl", 128, "--osl", 16, "--seed", 7, "--gpu", "h100-sxm",
+                                    "--metadata", "team=blue", "--out", out))
+        result = run_json(out)
+        self.assertEqual(result["schema"], "paretoken/run/1")
+        self.assertEqual(result["definitions"], "paretoken/1")
+        self.assertLessEqual(RUN_KEYS, set(result), "keys missing")
+        self.assertEqual(result["counts"]["requests"], 60)
+        self.assertEqual(result["counts"]["ok"], 60)
+        self.assertEqual(result["counts"]["failed"], 0)
+        self.assertEqual(result["counts"]["warmup"], 8)
+        self.assertEqual(result["provenance"]["metadata"]["team"], "blue")
+        self.assertEqual(len(result["workload"]["fingerprint"]), 16)
+        self.assertAlmostEqual(result["workload"]["achieved_input_tokens"], 128, delta=2)
+        self.assertEqual(result["workload"]["achieved_output_tokens"], 16)
+        self.assertIn(result["validity"]["verdict"], ("valid", "warn", "invalid"))
+        for metric in ("ttft_s", "itl_s", "tpot_s", "e2e_s", "send_lag_s"):
+            block = result["metrics"][metric]
+            self.assertGreater(block["n"], 0, metric)
+            self.assertGreater(block["p50"], 0, metric)
+            self.assertLessEqual(block["p50"], block["p99"], metric)
+            self.assertLessEqual(block["ci95"]["p50"][0], block["p50"], metric)
+        self.assertGreater(result["whole_run"]["output_tokens_per_s"], 0)
+
+    def test_every_request_has_a_line_and_the_lines_agree_with_run_json(self):
+        out = self.directory / "run"
+        self.succeeds(paretoken("run", "sim:ideal", "--concurrency", 4, "--num-prompts", 40, "--num-warmups", 4,
+                                "--isl", 64, "--osl", 8, "--out", out))
+        lines = request_lines(out)
+        self.assertEqual(len(lines), 44)
+        self.assertEqual(len({line["id"] for line in lines}), 44)
+        measured = [line for line in lines if not line.get("warmup")]
+        self.assertEqual(len(measured), 40)
+        self.assertEqual({line["outcome"] for line in measured}, {"ok"})
+        ttfts = sorted(line["ttft_s"] for line in measured) if "ttft_s" in measured[0] else None
+        if ttfts:
+            self.assertAlmostEqual(run_json(out)["metrics"]["ttft_s"]["min"], ttfts[0], places=6)
+
+    def test_an_open_loop_keeps_the_rate_that_was_asked_for(self):
+        out = self.directory / "run"
+        self.succeeds(paretoken("run", "sim:llama3-8b-h100-bf16", "--request-rate", 40, "--num-prompts", 200,
+                                "--isl", 64, "--osl", 8, "--goodput", "ttft:500 itl:100", "--out", out))
+        result = run_json(out)
+        self.assertEqual(result["counts"]["ok"], 200)
+        # 200 Poisson arrivals last 5 s ± 7 %; four standard deviations are allowed.
+        self.assertAlmostEqual(result["whole_run"]["requests_per_s"], 40, delta=14)
+        self.assertIn("ttft_intended_s", result["metrics"])
+        self.assertGreater(result["whole_run"]["goodput_per_s"], 0)
+
+    def test_completions_take_token_id_prompts_of_the_exact_length(self):
+        out = self.directory / "run"
+        with simulated_server() as address:
+            self.succeeds(paretoken("run", address, "--endpoint-type", "completions", "--concurrency", 2,
+                                    "--num-prompts", 12, "--isl", 333, "--osl", 4, "--out", out))
+        workload = run_json(out)["workload"]
+        self.assertEqual(workload["prompt_form"], "token ids")
+        self.assertEqual(workload["achieved_input_tokens"], 333)
+
+    def test_a_run_without_a_url_starts_the_simulated_server_and_stops_it(self):
+        out = self.directory / "run"
+        done = self.succeeds(paretoken("run", "--concurrency", 2, "--num-prompts", 6, "--isl", 32, "--osl", 4,
+                                       "--out", out))
+        self.assertTrue(run_json(out)["provenance"]["hardware"].startswith("sim:"), done.stdout)
+        for line in (done.stdout + done.stderr).splitlines():
+            self.assertNotIn("\x1b", line, "escape codes in output that is no terminal")
+
+    def test_the_summary_fits_80_columns(self):
+        done = self.succeeds(paretoken("run", "--concurrency", 4, "--num-prompts", 30, "--isl", 32, "--osl", 8,
+                                       "--out", self.directory / "run"))
+        for line in done.stdout.splitlines():
+            self.assertLessEqual(len(line), 80, line)
+        self.assertRegex(done.stdout, r"(?i)ttft")
+
+    def test_a_duration_ends_the_run(self):
+        out = self.directory / "run"
+        self.succeeds(paretoken("run", "--concurrency", 2, "--duration", "2s", "--isl", 32, "--osl", 8, "--out", out))
+        self.assertAlmostEqual(run_json(out)["window"]["run_s"], 2, delta=1)
+
+    def test_headers_and_extra_body_reach_the_server(self):
+        seen = []
+
+        def answer(method, path, headers, body):
+            if method == "GET" and path == "/v1/models":
+                return 200, "application/json", b'{"object":"list","data":[{"id":"m"}]}'
+            if not path.startswith("/v1/"):
+                return 404, "text/plain", b"not here"
+            seen.append((dict(headers), json.loads(body)))
+            choice = {"index": 0, "delta": {"content": "word"}, "finish_reason": None}
+            ends = {"index": 0, "delta": {}, "finish_reason": "length"}
+            usage = {"prompt_tokens": 8, "completion_tokens": 1, "total_tokens": 9}
+            if not seen[-1][1].get("stream"):
+                whole = {"choices": [{"index": 0, "message": {"content": "word"}, "finish_reason": "length"}],
+                         "usage": usage}
+                return 200, "application/json", json.dumps(whole).encode()
+            events = [{"choices": [choice]}, {"choices": [ends]}, {"choices": [], "usage": usage}]
+            text = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
+            return 200, "text/event-stream", text.encode()
+
+        with http_server(answer) as address:
+            self.succeeds(paretoken("run", address, "--concurrency", 1, "--num-prompts", 3, "--isl", 8, "--osl", 1,
+                                    "-H", "X-Team: blue", "--extra-body", '{"top_k": 5}', "--out",
+                                    self.directory / "run", env={"OPENAI_API_KEY": "sesame"}))
+        headers, body = seen[-1]
+        self.assertEqual(headers.get("X-Team"), "blue")
+        self.assertEqual(headers.get("Authorization"), "Bearer sesame")
+        self.assertEqual(body.get("top_k"), 5)
+        text = "".join(file.read_text(errors="replace") for file in (self.directory / "run").iterdir())
+        self.assertNotIn("sesame", text, "the key must not be written to disk")
+
+    def test_a_run_in_which_every_request_failed_does_not_exit_0(self):
+        def answer(method, path, _headers, _body):
+            if method == "GET" and path == "/v1/models":
+                return 200, "application/json", b'{"object":"list","data":[{"id":"m"}]}'
+            return 500, "application/json", b'{"error":{"message":"out of memory"}}'
+
+        with http_server(answer) as address:
+            done = paretoken("run", address, "--concurrency", 2, "--num-prompts", 6, "--isl", 8, "--osl", 4,
+                             "--out", self.directory / "run")
+        self.assertIn(done.returncode, (3, 4), done.stderr)
+        self.assertIn("out of memory", done.stdout + done.stderr)
+
+
+class Serve(Case):
+    def test_the_simulated_server_answers_what_tools_ask_first(self):
+        import urllib.request
+        with simulated_server("--profile", "ideal") as address:
+            def get(path):
+                with urllib.request.urlopen(address + path, timeout=5) as answer:
+                    return answer.status, answer.read().decode()
+            self.assertEqual(get("/health")[0], 200)
+            self.assertTrue(json.loads(get("/v1/models")[1])["data"][0]["id"])
+            self.assertIn("vllm:num_requests_running", get("/metrics")[1])
+            self.assertEqual(get("/sim/truth")[0], 200)
+
+    def test_the_server_ends_orderly_on_an_interrupt(self):
+        import signal
+        import subprocess
+
+        from harness import address_from
+        with started([BINARY, "serve", "--port", 0], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
+            address_from(process)
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(timeout=10), 0)
+
+
+class Version(Case):
+    def test_the_version_names_the_commit(self):
+        done = self.succeeds(paretoken("--version"))
+        self.assertRegex(done.stdout, r"\d+\.\d+\.\d+.*[0-9a-f]{7,}")
+
+
+if __name__ == "__main__":
+    unittest.main()

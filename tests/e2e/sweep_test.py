@@ -1,0 +1,68 @@
+"""`paretoken sweep`: a ladder of runs, saved after every point and resumed where it stopped."""
+
+import json
+import signal
+import subprocess
+import unittest
+
+from harness import BINARY, Case, environment, paretoken, run_json, started, wait_until
+
+LOAD = ("sim:ideal", "--isl", 32, "--osl", 8, "--num-prompts", 24)
+
+
+def states(out):
+    path = out / "sweep.json"
+    if not path.exists():
+        return []
+    return [point["state"] for point in json.loads(path.read_text())["points"]]
+
+
+class Sweep(Case):
+    def test_a_ladder_leaves_a_table_and_one_run_per_point(self):
+        out = self.directory / "sweep"
+        done = self.succeeds(paretoken("sweep", *LOAD, "--concurrency", "1..8", "--out", out))
+        sweep = json.loads((out / "sweep.json").read_text())
+        self.assertEqual([point["load"] for point in sweep["points"]], [1, 2, 4, 8])
+        self.assertEqual(states(out), ["done"] * 4)
+        fingerprints, salts = set(), set()
+        for point in sweep["points"]:
+            result = run_json(out / point["directory"])
+            self.assertEqual(result["counts"]["ok"], 24)
+            fingerprints.add(result["workload"]["fingerprint"])
+            salts.add(result["workload"]["salt"])
+        self.assertEqual(len(fingerprints), 1, "the points of a sweep are comparable")
+        self.assertEqual(len(salts), 4, "no point may meet the prompts of the one before in a cache")
+        for label in ("c=1", "c=2", "c=4", "c=8"):
+            self.assertIn(label, done.stdout)
+
+    def test_an_interrupted_sweep_goes_on_where_it_stopped(self):
+        out = self.directory / "sweep"
+        arguments = ["sweep", *LOAD, "--concurrency", "1,2,3,4", "--out", out]
+        command = [str(word) for word in [BINARY, *arguments]]
+        with started(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                     env=environment(), text=True) as process:
+            wait_until(lambda: states(out)[:1] == ["done"], what="a first point")
+            process.send_signal(signal.SIGINT)
+            stderr = process.communicate(timeout=30)[1]
+        self.assertNotEqual(process.returncode, 0, stderr)
+        first = run_json(out / json.loads((out / "sweep.json").read_text())["points"][0]["directory"])
+        self.succeeds(paretoken(*arguments))
+        self.assertEqual(states(out), ["done"] * 4)
+        again = run_json(out / json.loads((out / "sweep.json").read_text())["points"][0]["directory"])
+        self.assertEqual(again, first, "a finished point is not run again")
+
+    def test_a_sweep_with_other_options_is_not_mixed_into_an_old_one(self):
+        out = self.directory / "sweep"
+        self.succeeds(paretoken("sweep", *LOAD, "--concurrency", "1,2", "--out", out))
+        other = ["sim:ideal", "--isl", 64, *LOAD[3:]]
+        self.fails_clearly(paretoken("sweep", *other, "--concurrency", "1,2", "--out", out), 2, str(out))
+
+    def test_a_ladder_that_is_none_is_refused(self):
+        for ladder in ("0..8", "8..1", "one", ""):
+            with self.subTest(ladder):
+                done = paretoken("sweep", *LOAD, "--concurrency", ladder, "--out", self.directory / "sweep")
+                self.fails_clearly(done, 2, "concurrency")
+
+
+if __name__ == "__main__":
+    unittest.main()
