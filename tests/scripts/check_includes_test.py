@@ -56,10 +56,6 @@ class CheckIncludes(unittest.TestCase):
     def test_a_tree_that_follows_every_rule_passes(self):
         self.assertEqual(check({}), (0, []))
 
-    def test_the_tree_of_this_project_passes(self):
-        done = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True, check=False)
-        self.assertEqual((done.returncode, done.stdout), (0, ""))
-
     def test_an_empty_tree_does_not_pass_silently(self):
         with tempfile.TemporaryDirectory() as root:
             done = subprocess.run([sys.executable, SCRIPT, root], capture_output=True, check=False)
