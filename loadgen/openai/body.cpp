@@ -1,0 +1,251 @@
+#include "loadgen/openai/body.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "core/error.h"
+
+namespace paretoken::openai {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct EndpointRow {
+    EndpointType endpoint;
+    std::string_view name;
+    std::string_view path;
+};
+constexpr std::array kEndpoints = {
+    EndpointRow{EndpointType::chat, "chat", "/v1/chat/completions"},
+    EndpointRow{EndpointType::completions, "completions", "/v1/completions"},
+};
+
+const EndpointRow& row_of(EndpointType endpoint) {
+    for (const EndpointRow& row : kEndpoints) {
+        if (row.endpoint == endpoint) return row;
+    }
+    throw std::logic_error("an endpoint without a row in the table");
+}
+
+Json parse_extra_body(const std::string& text) {
+    if (text.empty()) return Json::object();
+    Json extra;
+    try {
+        extra = Json::parse(text);
+    } catch (const Json::parse_error& error) {
+        const std::size_t at = error.byte == 0 ? 0 : error.byte - 1;
+        const std::size_t from = at < 12 ? 0 : at - 12;
+        throw UsageError(
+            fmt::format("--extra-body is not JSON: wrong at character {} (near '{}'); give an object such "
+                        "as {{\"top_p\": 0.9}}",
+                        at + 1, text.substr(from, 24)));
+    }
+    if (!extra.is_object()) {
+        throw UsageError(
+            fmt::format("--extra-body is a JSON {}, not an object at character 1; give an object such "
+                        "as {{\"top_p\": 0.9}}",
+                        extra.type_name()));
+    }
+    return extra;
+}
+
+Json own_fields(const BodyOptions& options) {
+    Json body = Json::object();
+    body["model"] = options.model;
+    body["stream"] = options.stream;
+    if (options.stream && (options.include_usage || options.continuous_usage)) {
+        body["stream_options"]["include_usage"] = true;
+        if (options.continuous_usage) body["stream_options"]["continuous_usage_stats"] = true;
+    }
+    if (options.ignore_eos) body["ignore_eos"] = true;
+    if (options.return_token_ids) body["return_token_ids"] = true;
+    if (options.temperature) body["temperature"] = *options.temperature;
+    return body;
+}
+
+/// Length of the UTF-8 character at the front of `text`; 0 when it is none.
+std::size_t utf8_length(std::string_view text) {
+    const auto at = [&](std::size_t i) -> unsigned {
+        return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
+    };
+    const auto continues = [&](std::size_t i) { return (at(i) & 0xC0) == 0x80; };
+    const unsigned first = at(0), second = at(1);
+    if (first < 0x80) return 1;
+    if (first >= 0xC2 && first <= 0xDF) return continues(1) ? 2 : 0;
+    if (first >= 0xE0 && first <= 0xEF) {
+        const bool overlong = first == 0xE0 && second < 0xA0;
+        const bool surrogate = first == 0xED && second >= 0xA0;
+        return continues(1) && continues(2) && !overlong && !surrogate ? 3 : 0;
+    }
+    if (first >= 0xF0 && first <= 0xF4) {
+        const bool overlong = first == 0xF0 && second < 0x90;
+        const bool beyond = first == 0xF4 && second >= 0x90;
+        return continues(1) && continues(2) && continues(3) && !overlong && !beyond ? 4 : 0;
+    }
+    return 0;
+}
+
+void append_string(std::string& out, std::string_view text) {
+    out += '"';
+    append_json_escaped(out, text);
+    out += '"';
+}
+
+void append_message(std::string& out, std::string_view role, std::string_view content) {
+    out += "{\"role\":";
+    append_string(out, role);
+    out += ",\"content\":";
+    append_string(out, content);
+    out += '}';
+}
+
+void append_chat_prompt(std::string& out, const Prompt& prompt) {
+    out += "\"messages\":[";
+    if (const auto* text = std::get_if<std::string>(&prompt)) {
+        append_message(out, "user", *text);
+    } else if (const auto* messages = std::get_if<Messages>(&prompt)) {
+        for (std::size_t i = 0; i < messages->size(); ++i) {
+            if (i != 0) out += ',';
+            append_message(out, (*messages)[i].role, (*messages)[i].content);
+        }
+    } else {
+        throw std::invalid_argument("token ids are no prompt for the chat endpoint");
+    }
+    out += ']';
+}
+
+void append_completions_prompt(std::string& out, const Prompt& prompt) {
+    out += "\"prompt\":";
+    if (const auto* text = std::get_if<std::string>(&prompt)) {
+        append_string(out, *text);
+    } else if (const auto* ids = std::get_if<TokenIds>(&prompt)) {
+        out += '[';
+        for (std::size_t i = 0; i < ids->size(); ++i) {
+            if (i != 0) out += ',';
+            const fmt::format_int digits((*ids)[i]);
+            out.append(digits.data(), digits.size());
+        }
+        out += ']';
+    } else {
+        out += '"';
+        const Messages& messages = std::get<Messages>(prompt);
+        for (std::size_t i = 0; i < messages.size(); ++i) {
+            if (i != 0) out += "\\n";
+            append_json_escaped(out, messages[i].content);
+        }
+        out += '"';
+    }
+}
+
+std::size_t size_hint(const Prompt& prompt) {
+    if (const auto* text = std::get_if<std::string>(&prompt)) return text->size() + text->size() / 8;
+    if (const auto* ids = std::get_if<TokenIds>(&prompt)) return 6 * ids->size();
+    std::size_t size = 0;
+    for (const Message& message : std::get<Messages>(prompt)) size += message.content.size() + 48;
+    return size + size / 8;
+}
+
+}  // namespace
+
+std::string_view name_of(EndpointType endpoint) {
+    return row_of(endpoint).name;
+}
+std::string_view path_of(EndpointType endpoint) {
+    return row_of(endpoint).path;
+}
+
+std::optional<EndpointType> endpoint_type_named(std::string_view name) {
+    for (const EndpointRow& row : kEndpoints) {
+        if (row.name == name) return row.endpoint;
+    }
+    return std::nullopt;
+}
+
+void append_json_escaped(std::string& out, std::string_view text) {
+    std::size_t plain = 0;  // bytes at the front that go out as they are
+    const auto flush = [&] {
+        out.append(text.data(), plain);
+        text.remove_prefix(plain);
+        plain = 0;
+    };
+    while (plain < text.size()) {
+        const auto byte = static_cast<unsigned char>(text[plain]);
+        if (byte >= 0x80) {
+            if (const std::size_t length = utf8_length(text.substr(plain))) {
+                plain += length;
+                continue;
+            }
+            flush();
+            out += "\xEF\xBF\xBD";
+        } else if (byte == '"' || byte == '\\') {
+            flush();
+            out += '\\';
+            out += static_cast<char>(byte);
+        } else if (byte < 0x20) {
+            flush();
+            switch (byte) {
+                case '\n':
+                    out += "\\n";
+                    break;
+                case '\r':
+                    out += "\\r";
+                    break;
+                case '\t':
+                    out += "\\t";
+                    break;
+                default:
+                    fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(byte));
+            }
+        } else {
+            ++plain;
+            continue;
+        }
+        text.remove_prefix(1);
+    }
+    flush();
+}
+
+BodyWriter::BodyWriter(const BodyOptions& options)
+    : endpoint_(options.endpoint),
+      max_tokens_key_(options.max_completion_tokens && options.endpoint == EndpointType::chat
+                          ? "max_completion_tokens"
+                          : "max_tokens") {
+    Json fields = own_fields(options);
+    for (const auto& [key, value] : parse_extra_body(options.extra_body).items()) {
+        own_prompt_ &= key != (endpoint_ == EndpointType::chat ? "messages" : "prompt");
+        own_max_tokens_ &= key != "max_tokens" && key != "max_completion_tokens";
+        if (value.is_null()) {
+            fields.erase(key);
+        } else {
+            fields[key] = value;
+        }
+    }
+    const std::string object = fields.dump(-1, ' ', false, Json::error_handler_t::replace);
+    constant_ = object.substr(1, object.size() - 2);
+}
+
+std::string BodyWriter::body(const Request& request) const {
+    std::string out;
+    out.reserve(constant_.size() + size_hint(request.prompt) + 128);
+    out += '{';
+    out += constant_;
+    if (own_max_tokens_ && request.wanted_output_tokens) {
+        if (out.size() > 1) out += ',';
+        fmt::format_to(std::back_inserter(out), "\"{}\":{}", max_tokens_key_, *request.wanted_output_tokens);
+    }
+    if (own_prompt_) {
+        if (out.size() > 1) out += ',';
+        if (endpoint_ == EndpointType::chat) {
+            append_chat_prompt(out, request.prompt);
+        } else {
+            append_completions_prompt(out, request.prompt);
+        }
+    }
+    out += '}';
+    return out;
+}
+
+}  // namespace paretoken::openai

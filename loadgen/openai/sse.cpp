@@ -1,0 +1,163 @@
+#include "loadgen/openai/sse.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace paretoken::openai {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+/// Bytes before the first CR or LF; npos when there is neither.
+std::size_t line_length(std::string_view bytes) {
+    const void* lf = std::memchr(bytes.data(), '\n', bytes.size());
+    const std::size_t until_lf = lf ? static_cast<const char*>(lf) - bytes.data() : bytes.size();
+    const void* cr = std::memchr(bytes.data(), '\r', until_lf);
+    if (cr) return static_cast<const char*>(cr) - bytes.data();
+    return lf ? until_lf : std::string_view::npos;
+}
+
+}  // namespace
+
+void PaddedBuffer::append(std::string_view bytes) {
+    if (bytes.empty()) return;
+    if (size_ + bytes.size() > capacity_) {
+        const std::size_t capacity = std::max({size_ + bytes.size(), 2 * capacity_, std::size_t{512}});
+        auto grown = std::make_unique<char[]>(capacity + kReadablePadding);
+        if (size_ != 0) std::memcpy(grown.get(), bytes_.get(), size_);
+        bytes_ = std::move(grown);
+        capacity_ = capacity;
+    }
+    std::memcpy(bytes_.get() + size_, bytes.data(), bytes.size());
+    size_ += bytes.size();
+}
+
+void SseParser::reset() {
+    piece_ = {};
+    data_ = {};
+    line_.clear();
+    kept_data_.clear();
+    type_.clear();
+    comments_ = lines_ = 0;
+    has_data_ = data_kept_ = after_cr_ = event_over_ = malformed_ = false;
+    first_line_ = true;
+}
+
+void SseParser::begin_piece(std::span<const char> bytes) {
+    piece_ = {bytes.data(), bytes.size()};
+}
+
+std::optional<SseEvent> SseParser::next() {
+    if (event_over_) {
+        event_over_ = has_data_ = data_kept_ = false;
+        kept_data_.clear();
+        type_.clear();
+    }
+    while (!piece_.empty() && !malformed_) {
+        if (after_cr_) {
+            after_cr_ = false;
+            if (piece_.front() == '\n') {
+                piece_.remove_prefix(1);
+                continue;
+            }
+        }
+        const std::size_t length = line_length(piece_);
+        const bool cut = length == std::string_view::npos;
+        const std::string_view here = piece_.substr(0, length);
+        if (line_.size() + here.size() > kLongest) {
+            malformed_ = true;
+            return std::nullopt;
+        }
+        if (cut) {
+            keep_data();  // it may lie in piece_ or in line_
+            line_.append(here);
+            piece_ = {};
+            return std::nullopt;
+        }
+        after_cr_ = piece_[length] == '\r';
+        piece_.remove_prefix(length + 1);
+        bool event_ended;
+        if (line_.size() == 0) {
+            event_ended = take_line(here);
+        } else {
+            keep_data();
+            line_.append(here);
+            event_ended = take_line(line_.view());
+            line_.clear();  // keeps the bytes: data_ may point at them until the next append
+        }
+        if (event_ended) return ended_event();
+    }
+    keep_data();
+    return std::nullopt;
+}
+
+bool SseParser::take_line(std::string_view line) {
+    if (first_line_) {
+        first_line_ = false;
+        if (line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
+    }
+    if (line.empty()) {
+        if (has_data_) return true;
+        if (type_.size() != 0) ++comments_;
+        type_.clear();
+        return false;
+    }
+    const std::size_t colon = line.find(':');
+    const std::string_view field = line.substr(0, colon);
+    std::string_view value = colon == std::string_view::npos ? std::string_view{} : line.substr(colon + 1);
+    if (value.starts_with(' ')) value.remove_prefix(1);
+    if (field == "data") {
+        ++lines_;
+        add_data(value);
+    } else if (field == "event") {
+        ++lines_;
+        type_.clear();
+        type_.append(value);
+    } else if (colon == 0) {
+        ++lines_;
+        ++comments_;
+    } else if (field == "id" || field == "retry") {
+        ++lines_;
+    }
+    return false;
+}
+
+void SseParser::add_data(std::string_view value) {
+    if (!has_data_) {
+        has_data_ = true;
+        data_ = value;
+        return;
+    }
+    keep_data();
+    if (kept_data_.size() + 1 + value.size() > kLongest) {
+        malformed_ = true;
+        return;
+    }
+    kept_data_.append('\n');
+    kept_data_.append(value);
+}
+
+void SseParser::keep_data() {
+    if (!has_data_ || data_kept_) return;
+    kept_data_.clear();
+    kept_data_.append(data_);
+    data_kept_ = true;
+}
+
+SseEvent SseParser::ended_event() {
+    event_over_ = true;
+    return {type_.view(), data_kept_ ? kept_data_.view() : data_};
+}
+
+std::optional<SseEvent> SseParser::rest() {
+    if (malformed_ || event_over_) return std::nullopt;
+    if (line_.size() != 0) {
+        keep_data();
+        take_line(line_.view());
+        line_.clear();
+    }
+    if (!has_data_ || malformed_) return std::nullopt;
+    return ended_event();
+}
+
+}  // namespace paretoken::openai
