@@ -1,6 +1,6 @@
 #pragma once
-// Statistics of samples: percentiles with their intervals, early-stopping certificates, autocorrelation, blocks.
-// Samples are sorted ascending where a function says so; a failed request is +infinity.
+// Statistics of samples: percentiles with their intervals, early-stopping certificates, autocorrelation,
+// blocks. Samples are sorted ascending where a function says so; a failed request is +infinity.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -14,9 +14,21 @@ namespace paretoken {
 /// +infinity when either neighbour that carries weight is.
 double percentile(std::span<const double> sorted, double p);
 
+/// `weight` equal values.
+struct WeightedValue {
+    double value = 0;
+    std::uint64_t weight = 1;
+
+    bool operator==(const WeightedValue&) const = default;
+};
+
+/// `percentile` of the values written out; `sorted` ascending by value, total weight above 0.
+double percentile(std::span<const WeightedValue> sorted, double p);
+
 /// Order-statistic (binomial) confidence interval of a percentile; nothing when n is too small to bound it on
 /// both sides. An end that falls among failures is +infinity.
-std::optional<Interval> percentile_interval(std::span<const double> sorted, double p, double confidence = 0.95);
+std::optional<Interval> percentile_interval(std::span<const double> sorted, double p,
+                                            double confidence = 0.95);
 
 struct Moments {
     std::uint64_t n = 0;
@@ -28,14 +40,17 @@ struct Moments {
 /// Over the finite values only.
 Moments moments_of(std::span<const double> values);
 
-/// MLPerf's early-stopping rule (d = 0, confidence c): the fewest independent samples that certify percentile p when
-/// `over` of them exceed the limit. p .90 → 44 at 0 over; p .99 → 459 at 0 over, 662 at 1.
+/// MLPerf's early-stopping rule (d = 0, confidence c): the fewest independent samples that certify percentile
+/// p when `over` of them exceed the limit. p .90 → 44 at 0 over; p .99 → 459 at 0 over, 662 at 1.
 std::uint64_t samples_to_certify(double p, std::uint64_t over = 0, double confidence = 0.99);
 
-/// The most samples over the limit that still certify p with n samples; nothing when n is too small even for 0.
+/// The most samples over the limit that still certify p with n samples; nothing when n is too small even for
+/// 0.
 std::optional<std::uint64_t> allowed_over(double p, std::uint64_t n, double confidence = 0.99);
 
-/// Integrated autocorrelation time (≥ 1) of a series in time order: n / this is the number of independent samples.
+/// Integrated autocorrelation time (≥ 1) of a series in time order: n / this is the number of independent
+/// samples. Lags are summed while they differ from zero significantly; long series are looked at through
+/// means of blocks.
 double autocorrelation_time(std::span<const double> series);
 
 /// Lag-1 autocorrelation in [−1, 1]; 0 for fewer than 3 values or no variance.
@@ -44,8 +59,21 @@ double lag1_autocorrelation(std::span<const double> series);
 /// Two-sided Student's t quantile (confidence .95, 9 degrees of freedom → 2.262).
 double student_t(double confidence, double degrees_of_freedom);
 
-/// Mean and its interval from equal blocks, merged in pairs until their lag-1 autocorrelation is below .2 (never
-/// below 10 blocks; nothing for fewer than 10).
+/// A least-squares line through equally spaced values, with the two-sided significance of its slope;
+/// residuals that follow each other (lag-1 autocorrelation r) leave (1 − r)/(1 + r) of the values as
+/// evidence.
+struct Trend {
+    double change = 0;   ///< fitted last value − fitted first value
+    double p_value = 1;  ///< probability of such a slope, were there none
+
+    bool operator==(const Trend&) const = default;
+};
+/// No trend (p_value 1) for fewer than 5 values.
+Trend trend_of(std::span<const double> series);
+
+/// Mean and its interval from equal blocks, merged in pairs until their lag-1 autocorrelation is below .2
+/// (never below 10 blocks; nothing for fewer than 10). Where merging ran out first, the interval is widened
+/// by what is left.
 struct BlockMean {
     double mean = 0;
     Interval ci95;
@@ -55,9 +83,16 @@ struct BlockMean {
 };
 std::optional<BlockMean> block_mean(std::span<const double> blocks);
 
-/// Percentile interval of time-correlated values by a moving-block bootstrap: `blocks` are the values of consecutive
-/// time blocks. Deterministic for a seed. Nothing for fewer than 10 blocks with values.
+/// Percentile interval of time-correlated values by resampling whole blocks (Künsch 1989, on a fixed grid):
+/// `blocks` are the values of consecutive time blocks. Deterministic for a seed. Nothing for fewer than 10
+/// blocks with values.
 std::optional<Interval> block_bootstrap_interval(const std::vector<std::vector<double>>& blocks, double p,
                                                  std::uint64_t seed, double confidence = 0.95);
+
+/// The same for several percentiles of weighted values at once: one interval for each of `ps`, or none at
+/// all.
+std::vector<Interval> block_bootstrap_intervals(std::vector<std::vector<WeightedValue>> blocks,
+                                                std::span<const double> ps, std::uint64_t seed,
+                                                double confidence = 0.95);
 
 }  // namespace paretoken

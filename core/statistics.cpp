@@ -1,0 +1,417 @@
+#include "core/statistics.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include "core/random.h"
+
+namespace paretoken {
+namespace {
+
+// ----------------------------------------------------------------------------------------------
+// distributions
+
+/// The continued fraction of the incomplete beta function by Lentz's method (Abramowitz and Stegun 26.5.8).
+double beta_fraction(double a, double b, double x) {
+    constexpr double kTiny = 1e-300;
+    constexpr double kClose = 1e-15;
+    constexpr int kMostTerms = 100'000;  // needs about sqrt(max(a, b))
+    const auto or_tiny = [](double value) { return std::abs(value) < kTiny ? kTiny : value; };
+    double c = 1;
+    double d = 1 / or_tiny(1 - (a + b) * x / (a + 1));
+    double fraction = d;
+    for (int m = 1; m < kMostTerms; ++m) {
+        const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+        const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+        for (const double term : {even, odd}) {
+            d = 1 / or_tiny(1 + term * d);
+            c = or_tiny(1 + term / c);
+            fraction *= c * d;
+        }
+        if (std::abs(c * d - 1) < kClose) break;
+    }
+    return fraction;
+}
+
+/// Regularized incomplete beta function I_x(a, b).
+double regularized_beta(double a, double b, double x) {
+    if (x <= 0) return 0;
+    if (x >= 1) return 1;
+    const double front =
+        std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * std::log(x) + b * std::log1p(-x));
+    if (x < (a + 1) / (a + b + 2)) return front * beta_fraction(a, b, x) / a;
+    return 1 - front * beta_fraction(b, a, 1 - x) / b;
+}
+
+/// P(at most k successes in n trials of probability p).
+double binomial_cdf(std::uint64_t k, std::uint64_t n, double p) {
+    if (k >= n) return 1;
+    return regularized_beta(static_cast<double>(n - k), static_cast<double>(k) + 1, 1 - p);
+}
+
+/// The smallest value in [low, high) for which `holds` is true, which must stay true from there on; else
+/// `high`.
+template <typename Holds>
+std::uint64_t first_where(std::uint64_t low, std::uint64_t high, Holds holds) {
+    while (low < high) {
+        const auto middle = low + (high - low) / 2;
+        if (holds(middle)) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return low;
+}
+
+/// Two-sided significance of a value of Student's t.
+double student_t_p_value(double t, double degrees_of_freedom) {
+    return 1 - regularized_beta(0.5, degrees_of_freedom / 2, t * t / (t * t + degrees_of_freedom));
+}
+
+// ---------------------------------------------------------------------------------------------- percentiles
+
+/// Where a type-7 percentile lies between two neighbouring order statistics.
+struct Position {
+    std::uint64_t rank = 0;  ///< of the lower neighbour, from 0
+    double fraction = 0;     ///< of the way to the upper one
+};
+
+Position position_of(double p, std::uint64_t n) {
+    constexpr double kRounding = 1e-9;  // .95 · 20 is 19 and not a little more
+    const double exact = std::clamp(p, 0.0, 1.0) * static_cast<double>(n - 1);
+    const double lower = std::floor(exact + kRounding);
+    const double fraction = exact - lower;
+    return {static_cast<std::uint64_t>(lower), fraction < kRounding ? 0 : fraction};
+}
+
+double between(double lower, double upper, double fraction) {
+    if (fraction == 0 || lower == upper) return lower;
+    return lower + fraction * (upper - lower);  // infinite when either is
+}
+
+// ----------------------------------------------------------------------------------------------
+// autocorrelation
+
+/// Sums of a series about its mean, to ask for correlations at several lags.
+class Autocovariance {
+  public:
+    explicit Autocovariance(std::span<const double> series) : centred_(series.begin(), series.end()) {
+        const double mean = std::accumulate(series.begin(), series.end(), 0.0) /
+                            std::max<double>(1, static_cast<double>(series.size()));
+        is_constant_ =
+            std::adjacent_find(centred_.begin(), centred_.end(), std::not_equal_to<>()) == centred_.end();
+        for (double& value : centred_) value -= mean;
+        squares_ = std::inner_product(centred_.begin(), centred_.end(), centred_.begin(), 0.0);
+    }
+
+    double variance() const { return squares_ / static_cast<double>(centred_.size()); }
+
+    double correlation(std::size_t lag) const {
+        const auto shifted = centred_.begin() + static_cast<std::ptrdiff_t>(lag);
+        return std::inner_product(shifted, centred_.end(), centred_.begin(), 0.0) / squares_;
+    }
+
+    /// Nothing to correlate. (The values less their mean need not be zero: means round.)
+    bool is_constant() const { return is_constant_ || !(squares_ > 0); }
+
+  private:
+    std::vector<double> centred_;
+    double squares_ = 0;
+    bool is_constant_ = true;
+};
+
+/// Means of consecutive blocks of `size`; a shorter rest at the end is left out.
+std::vector<double> means_of_blocks(std::span<const double> series, std::size_t size) {
+    std::vector<double> means;
+    means.reserve(series.size() / size);
+    for (std::size_t begin = 0; begin + size <= series.size(); begin += size) {
+        const auto block = series.subspan(begin, size);
+        means.push_back(std::accumulate(block.begin(), block.end(), 0.0) / static_cast<double>(size));
+    }
+    return means;
+}
+
+double short_autocorrelation_time(const Autocovariance& series, std::size_t n) {
+    const double significant = 1.96 / std::sqrt(static_cast<double>(n));
+    double time = 1;
+    for (std::size_t lag = 1; lag < n / 2; ++lag) {
+        const double correlation = series.correlation(lag);
+        if (correlation < significant) break;
+        time += 2 * correlation;
+    }
+    return time;
+}
+
+// ---------------------------------------------------------------------------------------------- bootstrap
+
+/// One block of values in ascending order, with how much weight lies up to and including each.
+struct SortedBlock {
+    std::vector<double> values;
+    std::vector<std::uint64_t> weight_up_to;
+
+    std::uint64_t weight() const { return weight_up_to.back(); }
+
+    std::uint64_t weight_not_above(double limit) const {
+        const auto end = std::upper_bound(values.begin(), values.end(), limit) - values.begin();
+        return end == 0 ? 0 : weight_up_to[static_cast<std::size_t>(end - 1)];
+    }
+};
+
+SortedBlock sorted_block(std::vector<WeightedValue> block) {
+    std::sort(block.begin(), block.end(), [](const auto& a, const auto& b) { return a.value < b.value; });
+    SortedBlock sorted;
+    std::uint64_t weight = 0;
+    for (const auto& item : block) {
+        weight += item.weight;
+        if (!sorted.values.empty() && sorted.values.back() == item.value) {
+            sorted.weight_up_to.back() = weight;
+            continue;
+        }
+        sorted.values.push_back(item.value);
+        sorted.weight_up_to.push_back(weight);
+    }
+    return sorted;
+}
+
+std::vector<SortedBlock> sorted_blocks(std::vector<std::vector<WeightedValue>> blocks) {
+    std::vector<SortedBlock> sorted;
+    for (auto& block : blocks) {
+        std::erase_if(block, [](const auto& item) { return item.weight == 0; });
+        if (!block.empty()) sorted.push_back(sorted_block(std::move(block)));
+    }
+    return sorted;
+}
+
+std::vector<double> distinct_values(const std::vector<SortedBlock>& blocks) {
+    std::vector<double> all;
+    for (const auto& block : blocks) all.insert(all.end(), block.values.begin(), block.values.end());
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all;
+}
+
+/// How often each block was drawn, in `count` draws with replacement.
+std::vector<std::uint64_t> drawn_blocks(Random& random, std::size_t count) {
+    std::vector<std::uint64_t> times(count, 0);
+    for (std::size_t draw = 0; draw < count; ++draw) ++times[random.below(count)];
+    return times;
+}
+
+std::uint64_t drawn_weight(const std::vector<SortedBlock>& blocks, const std::vector<std::uint64_t>& times) {
+    std::uint64_t weight = 0;
+    for (std::size_t i = 0; i < blocks.size(); ++i) weight += times[i] * blocks[i].weight();
+    return weight;
+}
+
+/// The order statistic next to percentile p of the drawn blocks, found by bisection over all distinct values:
+/// no resampled set is ever written out, so a million values cost no more than the blocks do.
+double drawn_percentile(const std::vector<SortedBlock>& blocks, const std::vector<std::uint64_t>& times,
+                        const std::vector<double>& values, double p) {
+    const auto weight = drawn_weight(blocks, times);
+    const auto wanted = static_cast<std::uint64_t>(std::llround(p * static_cast<double>(weight - 1))) + 1;
+    const auto found = first_where(0, values.size() - 1, [&](std::uint64_t index) {
+        std::uint64_t below = 0;
+        for (std::size_t i = 0; i < blocks.size(); ++i) {
+            if (times[i] > 0) below += times[i] * blocks[i].weight_not_above(values[index]);
+        }
+        return below >= wanted;
+    });
+    return values[found];
+}
+
+// ---------------------------------------------------------------------------------------------- lines
+
+struct Line {
+    double intercept = 0;
+    double slope = 0;
+};
+
+Line fitted_line(std::span<const double> series) {
+    const auto n = static_cast<double>(series.size());
+    const double middle = (n - 1) / 2;
+    const double mean = std::accumulate(series.begin(), series.end(), 0.0) / n;
+    double products = 0;
+    for (std::size_t i = 0; i < series.size(); ++i) {
+        products += (static_cast<double>(i) - middle) * (series[i] - mean);
+    }
+    const double slope = products / (n * (n * n - 1) / 12);
+    return {mean - slope * middle, slope};
+}
+
+std::vector<double> residuals_of(std::span<const double> series, const Line& line) {
+    std::vector<double> residuals;
+    residuals.reserve(series.size());
+    for (std::size_t i = 0; i < series.size(); ++i) {
+        residuals.push_back(series[i] - line.intercept - line.slope * static_cast<double>(i));
+    }
+    return residuals;
+}
+
+}  // namespace
+
+double percentile(std::span<const double> sorted, double p) {
+    assert(!sorted.empty());
+    const auto position = position_of(p, sorted.size());
+    const auto upper = std::min<std::size_t>(position.rank + 1, sorted.size() - 1);
+    return between(sorted[position.rank], sorted[upper], position.fraction);
+}
+
+double percentile(std::span<const WeightedValue> sorted, double p) {
+    const auto total = std::accumulate(sorted.begin(), sorted.end(), std::uint64_t{0},
+                                       [](std::uint64_t sum, const auto& item) { return sum + item.weight; });
+    assert(total > 0);
+    const auto position = position_of(p, total);
+    std::uint64_t seen = 0;
+    auto item = sorted.begin();
+    while (seen + item->weight <= position.rank) seen += (item++)->weight;
+    const double lower = item->value;
+    while (item + 1 != sorted.end() && seen + item->weight <= position.rank + 1) seen += (item++)->weight;
+    return between(lower, item->value, position.fraction);
+}
+
+// With B ~ Binomial(n, p) values at or below the percentile: P(X_(l) ≤ it < X_(u)) = P(l ≤ B < u).
+std::optional<Interval> percentile_interval(std::span<const double> sorted, double p, double confidence) {
+    const auto n = static_cast<std::uint64_t>(sorted.size());
+    const double tail = (1 - confidence) / 2;
+    const auto lower = first_where(0, n, [&](std::uint64_t k) { return binomial_cdf(k, n, p) > tail; });
+    const auto upper =
+        first_where(0, n, [&](std::uint64_t k) { return binomial_cdf(k, n, p) >= 1 - tail; }) + 1;
+    if (lower < 1 || upper > n) return std::nullopt;
+    return Interval{sorted[lower - 1], sorted[upper - 1]};
+}
+
+Moments moments_of(std::span<const double> values) {
+    Moments moments;
+    double squares = 0;  // about the running mean (Welford 1962)
+    for (const double value : values) {
+        if (!std::isfinite(value)) continue;
+        ++moments.n;
+        const double off = value - moments.mean;
+        moments.mean += off / static_cast<double>(moments.n);
+        squares += off * (value - moments.mean);
+    }
+    if (moments.n > 1) moments.standard_deviation = std::sqrt(squares / static_cast<double>(moments.n - 1));
+    return moments;
+}
+
+std::uint64_t samples_to_certify(double p, std::uint64_t over, double confidence) {
+    const auto certifies = [&](std::uint64_t n) { return binomial_cdf(over, n, 1 - p) <= 1 - confidence; };
+    std::uint64_t enough = over + 1;
+    while (!certifies(enough)) enough *= 2;
+    return first_where(over + 1, enough, certifies);
+}
+
+std::optional<std::uint64_t> allowed_over(double p, std::uint64_t n, double confidence) {
+    const auto refuted =
+        first_where(0, n, [&](std::uint64_t over) { return binomial_cdf(over, n, 1 - p) > 1 - confidence; });
+    if (refuted == 0) return std::nullopt;
+    return refuted - 1;
+}
+
+// The variance of the mean of n values is variance · time / n, and the same for the means of blocks; so the
+// time of the whole follows from the time of block means, at a bounded cost.
+double autocorrelation_time(std::span<const double> series) {
+    constexpr std::size_t kLongest = 4096;
+    const Autocovariance fine(series);
+    if (series.size() < 3 || fine.is_constant()) return 1;
+    if (series.size() <= kLongest) return std::max(1.0, short_autocorrelation_time(fine, series.size()));
+    const std::size_t block = (series.size() + kLongest - 1) / kLongest;
+    const auto means = means_of_blocks(series, block);
+    const Autocovariance coarse(means);
+    if (coarse.is_constant()) return 1;
+    const double inflation = static_cast<double>(block) * coarse.variance() / fine.variance();
+    return std::max(1.0, inflation * short_autocorrelation_time(coarse, means.size()));
+}
+
+double lag1_autocorrelation(std::span<const double> series) {
+    const Autocovariance covariance(series);
+    if (series.size() < 3 || covariance.is_constant()) return 0;
+    return covariance.correlation(1);
+}
+
+// I_y(1/2, ν/2) = confidence with y = t²/(t² + ν), by bisection.
+double student_t(double confidence, double degrees_of_freedom) {
+    double low = 0;
+    double high = 1;
+    for (int i = 0; i < 200 && low < high; ++i) {
+        const double middle = (low + high) / 2;
+        (regularized_beta(0.5, degrees_of_freedom / 2, middle) < confidence ? low : high) = middle;
+    }
+    return std::sqrt(degrees_of_freedom * low / (1 - low));
+}
+
+Trend trend_of(std::span<const double> series) {
+    constexpr std::size_t kFewest = 5;
+    if (series.size() < kFewest) return {};
+    const auto n = static_cast<double>(series.size());
+    const auto line = fitted_line(series);
+    const auto residuals = residuals_of(series, line);
+    const double squares = std::inner_product(residuals.begin(), residuals.end(), residuals.begin(), 0.0);
+    const double change = line.slope * (n - 1);
+    if (line.slope == 0) return {};
+    const double dependence = std::clamp(lag1_autocorrelation(residuals), 0.0, 0.99);
+    const double degrees = std::max(1.0, n * (1 - dependence) / (1 + dependence) - 2);
+    const double slope_error = std::sqrt(squares / degrees / (n * (n * n - 1) / 12));
+    if (slope_error == 0) return {change, 0};
+    return {change, student_t_p_value(line.slope / slope_error, degrees)};
+}
+
+std::optional<BlockMean> block_mean(std::span<const double> blocks) {
+    constexpr std::size_t kFewest = 10;
+    constexpr double kIndependent = 0.2;
+    if (blocks.size() < kFewest) return std::nullopt;
+    std::vector<double> merged(blocks.begin(), blocks.end());
+    while (merged.size() / 2 >= kFewest && lag1_autocorrelation(merged) >= kIndependent) {
+        merged = means_of_blocks(merged, 2);
+    }
+    const double left = std::clamp(lag1_autocorrelation(merged), 0.0, 0.99);
+    const double widened = left < kIndependent ? 1 : std::sqrt((1 + left) / (1 - left));
+    const auto n = static_cast<double>(merged.size());
+    const double half =
+        student_t(0.95, n - 1) * moments_of(merged).standard_deviation / std::sqrt(n) * widened;
+    const double mean = moments_of(blocks).mean;
+    return BlockMean{mean, {mean - half, mean + half}, merged.size()};
+}
+
+std::vector<Interval> block_bootstrap_intervals(std::vector<std::vector<WeightedValue>> blocks,
+                                                std::span<const double> ps, std::uint64_t seed,
+                                                double confidence) {
+    constexpr std::size_t kFewest = 10;
+    constexpr int kResamples = 400;
+    const auto sorted = sorted_blocks(std::move(blocks));
+    if (sorted.size() < kFewest) return {};
+    const auto values = distinct_values(sorted);
+    Random random(derived_seed(seed, "bootstrap"));
+    std::vector<std::vector<double>> resampled(ps.size());
+    for (int i = 0; i < kResamples; ++i) {
+        const auto times = drawn_blocks(random, sorted.size());
+        for (std::size_t k = 0; k < ps.size(); ++k) {
+            resampled[k].push_back(drawn_percentile(sorted, times, values, ps[k]));
+        }
+    }
+    std::vector<Interval> intervals;
+    for (auto& outcomes : resampled) {
+        std::sort(outcomes.begin(), outcomes.end());
+        const double tail = (1 - confidence) / 2;
+        intervals.push_back({percentile(outcomes, tail), percentile(outcomes, 1 - tail)});
+    }
+    return intervals;
+}
+
+std::optional<Interval> block_bootstrap_interval(const std::vector<std::vector<double>>& blocks, double p,
+                                                 std::uint64_t seed, double confidence) {
+    std::vector<std::vector<WeightedValue>> weighted;
+    for (const auto& block : blocks) {
+        auto& values = weighted.emplace_back();
+        for (const double value : block) values.push_back({value, 1});
+    }
+    const auto intervals = block_bootstrap_intervals(std::move(weighted), std::span(&p, 1), seed, confidence);
+    if (intervals.empty()) return std::nullopt;
+    return intervals.front();
+}
+
+}  // namespace paretoken

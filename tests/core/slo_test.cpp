@@ -1,0 +1,84 @@
+#include "core/slo.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+
+namespace paretoken {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+RequestRecord answered(Duration ttft, Duration e2e, std::int64_t tokens) {
+    RequestRecord record;
+    record.scheduled = TimePoint{} + 10s;
+    record.sent = record.scheduled + 50ms;
+    record.first_event = *record.sent + ttft;
+    record.last_event = *record.sent + e2e;
+    record.streamed_tokens = tokens;
+    record.first_group_tokens = 1;
+    return record;
+}
+
+std::string refusal_of(std::string_view text) {
+    try {
+        parse_slo(text);
+    } catch (const UsageError& error) {
+        return error.what();
+    }
+    return "(accepted)";
+}
+
+TEST(Slo, times_are_milliseconds_unless_they_carry_a_unit) {
+    EXPECT_EQ(parse_slo("ttft:500"), (Slo{"ttft", 0.5}));
+    EXPECT_EQ(parse_slo("ttft:0.5s"), (Slo{"ttft", 0.5}));
+    EXPECT_EQ(parse_slo("tpot:1.5"), (Slo{"tpot", 0.0015}));
+    EXPECT_EQ(parse_slo("e2el:2000"), (Slo{"e2e", 2}));
+    EXPECT_EQ(parse_slo("norm_latency:20ms"), (Slo{"norm_latency", 0.02}));
+}
+
+TEST(Slo, other_limits_are_in_the_unit_of_their_metric) {
+    EXPECT_EQ(parse_slo("cache_hit:0.8"), (Slo{"cache_hit", 0.8}));
+    EXPECT_EQ(parse_slo("interactivity:35"), (Slo{"interactivity", 35}));
+}
+
+TEST(Slo, an_unknown_tag_is_refused_and_the_known_ones_are_named) {
+    EXPECT_THAT(refusal_of("latency:5"), HasSubstr("no metric 'latency'; known: ttft, "));
+    EXPECT_THAT(refusal_of("itl:5"), HasSubstr("pooled"));
+    EXPECT_THAT(refusal_of("ttft"), HasSubstr("expected TAG:LIMIT"));
+    EXPECT_THAT(refusal_of("ttft:fast"), HasSubstr("not a duration"));
+    EXPECT_THAT(refusal_of("cache_hit:high"), HasSubstr("not a number"));
+}
+
+TEST(Slo, a_request_is_good_when_it_meets_every_limit) {
+    const auto record = answered(100ms, 600ms, 11);
+    EXPECT_TRUE(is_good(record, {}, false));
+    EXPECT_TRUE(is_good(record, {{"ttft", 0.1}, {"tpot", 0.05}, {"e2e", 0.6}}, false));
+    EXPECT_FALSE(is_good(record, {{"ttft", 0.1}, {"tpot", 0.049}}, false));
+    EXPECT_FALSE(is_good(record, {{"ttft", 0.099}, {"tpot", 0.05}}, false));
+}
+
+TEST(Slo, a_limit_on_what_should_be_high_is_a_floor) {
+    const auto record = answered(100ms, 950ms, 20);  // 20 tokens in 1 s since it was scheduled
+    EXPECT_TRUE(is_good(record, {{"interactivity", 19.9}}, false));
+    EXPECT_FALSE(is_good(record, {{"interactivity", 20.1}}, false));
+}
+
+TEST(Slo, a_failure_is_never_good_and_an_undefined_metric_passes) {
+    auto record = answered(100ms, 100ms, 1);
+    EXPECT_TRUE(is_good(record, {{"tpot", 0.001}}, false));
+    record.outcome = Outcome::truncated;
+    EXPECT_FALSE(is_good(record, {}, false));
+}
+
+TEST(Slo, an_open_loop_judges_from_the_scheduled_start) {
+    const auto record = answered(100ms, 600ms, 11);
+    EXPECT_FALSE(is_good(record, {{"ttft", 0.12}}, true));
+    EXPECT_TRUE(is_good(record, {{"ttft", 0.15}}, true));
+    EXPECT_FALSE(is_good(record, {{"e2e", 0.62}}, true));
+}
+
+}  // namespace
+}  // namespace paretoken

@@ -1,0 +1,105 @@
+#include "core/spec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+
+namespace paretoken {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+template <typename Act>
+std::string refusal_of(Act act) {
+    try {
+        act();
+    } catch (const UsageError& error) {
+        return error.what();
+    }
+    return "(accepted)";
+}
+
+TEST(Spec, durations_carry_their_unit_and_bare_numbers_are_seconds) {
+    EXPECT_EQ(parse_duration("30s"), 30s);
+    EXPECT_EQ(parse_duration("1.5m"), 90s);
+    EXPECT_EQ(parse_duration("20ms"), 20ms);
+    EXPECT_EQ(parse_duration("300us"), 300us);
+    EXPECT_EQ(parse_duration("7ns"), 7ns);
+    EXPECT_EQ(parse_duration("2h"), 2h);
+    EXPECT_EQ(parse_duration("0"), 0s);
+    EXPECT_EQ(parse_duration("0.25"), 250ms);
+}
+
+TEST(Spec, what_is_no_duration_is_refused_by_name) {
+    for (const auto* text : {"", "s", "5x", "-1s", "inf", "nan", "1 s", "1s2", "0x10", "1e300h", "1e12"}) {
+        const auto refusal = refusal_of([&] { parse_duration(text); });
+        EXPECT_THAT(refusal, HasSubstr("'" + std::string(text) + "' is not a duration"));
+    }
+}
+
+TEST(Spec, counts_take_powers_of_a_thousand) {
+    EXPECT_EQ(parse_count("500"), 500U);
+    EXPECT_EQ(parse_count("64k"), 64'000U);
+    EXPECT_EQ(parse_count("1.5k"), 1500U);
+    EXPECT_EQ(parse_count("2M"), 2'000'000U);
+    EXPECT_EQ(parse_count("0"), 0U);
+    for (const auto* text : {"", "k", "-1", "1.5", "64kb", "1e40", "inf"}) {
+        EXPECT_THAT(refusal_of([&] { parse_count(text); }), HasSubstr("is not a count")) << text;
+    }
+}
+
+TEST(Spec, ladders_come_as_lists_doublings_and_steps) {
+    EXPECT_THAT(parse_ladder("1,2,4"), ElementsAre(1, 2, 4));
+    EXPECT_THAT(parse_ladder("5"), ElementsAre(5));
+    EXPECT_THAT(parse_ladder("1..64"), ElementsAre(1, 2, 4, 8, 16, 32, 64));
+    EXPECT_THAT(parse_ladder("1..10"), ElementsAre(1, 2, 4, 8, 10));
+    EXPECT_THAT(parse_ladder("8..32:8"), ElementsAre(8, 16, 24, 32));
+    EXPECT_THAT(parse_ladder("8..30:8"), ElementsAre(8, 16, 24, 30));
+    EXPECT_THAT(parse_ladder("4,1..4,2"), ElementsAre(1, 2, 4));
+    EXPECT_THAT(parse_ladder("1k..4k"), ElementsAre(1000, 2000, 4000));
+}
+
+TEST(Spec, ladders_that_make_no_sense_are_refused) {
+    for (const auto* text :
+         {"", "0", "0..4", "4..1", "1,,2", "1..", "..4", "1..4:0", "1..4:", "a", "1...4"}) {
+        EXPECT_THAT(refusal_of([&] { parse_ladder(text); }), HasSubstr("expected a list like")) << text;
+    }
+    EXPECT_THAT(refusal_of([] { parse_ladder("1..1000000000:1"); }), HasSubstr("more than 10000 steps"));
+}
+
+TEST(Spec, a_spec_is_a_name_and_its_fields) {
+    EXPECT_EQ(parse_spec("64"), (Spec{"64", {}}));
+    EXPECT_EQ(parse_spec("poisson:rate=8"), (Spec{"poisson", {{"rate", "8"}}}));
+    const auto spec = parse_spec("lognormal:mean=4k,cv=.5");
+    EXPECT_EQ(spec.number("mean"), 4000);
+    EXPECT_EQ(spec.number("cv"), 0.5);
+    EXPECT_EQ(spec.number_or("max", 9), 9);
+    EXPECT_EQ(parse_spec("file:path=/a:b=c").fields.at("path"), "/a:b=c");
+}
+
+TEST(Spec, a_malformed_spec_says_what_was_expected) {
+    EXPECT_THAT(refusal_of([] { parse_spec(""); }), HasSubstr("names nothing"));
+    EXPECT_THAT(refusal_of([] { parse_spec(":rate=1"); }), HasSubstr("names nothing"));
+    EXPECT_THAT(refusal_of([] { parse_spec("a:rate"); }), HasSubstr("'rate' is not KEY=VALUE"));
+    EXPECT_THAT(refusal_of([] { parse_spec("a:"); }), HasSubstr("is not KEY=VALUE"));
+    EXPECT_THAT(refusal_of([] { parse_spec("a:=1"); }), HasSubstr("is not KEY=VALUE"));
+    EXPECT_THAT(refusal_of([] { parse_spec("a:x=1,x=2"); }), HasSubstr("gives x twice"));
+    EXPECT_THAT(refusal_of([] { (void)parse_spec("a").number("x"); }), HasSubstr("'a' needs x=NUMBER"));
+    EXPECT_THAT(refusal_of([] { (void)parse_spec("a:x=y").number("x"); }), HasSubstr("x=y is not a number"));
+}
+
+TEST(Spec, a_field_nobody_reads_is_refused_and_the_known_ones_are_named) {
+    const auto spec = parse_spec("gamma:rate=8,cv=2");
+    EXPECT_NO_THROW(spec.expect_only({"rate", "cv"}));
+    EXPECT_THAT(refusal_of([&] {
+                    spec.expect_only({"rate", "shape"});
+                }),
+                HasSubstr("no field 'cv'; it knows rate, shape"));
+    EXPECT_THAT(refusal_of([&] { spec.expect_only({}); }), HasSubstr("takes no fields"));
+}
+
+}  // namespace
+}  // namespace paretoken

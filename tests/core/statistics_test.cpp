@@ -1,0 +1,308 @@
+#include "core/statistics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "core/random.h"
+
+namespace paretoken {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+std::vector<double> one_to(int n) {
+    std::vector<double> values(static_cast<std::size_t>(n));
+    std::iota(values.begin(), values.end(), 1.0);
+    return values;
+}
+
+std::vector<double> noise(std::size_t n, std::uint64_t seed) {
+    Random random(seed);
+    std::vector<double> values(n);
+    for (double& value : values) value = random.normal();
+    return values;
+}
+
+/// An autoregressive series: each value is `memory` times the one before plus noise.
+std::vector<double> correlated(std::size_t n, double memory, std::uint64_t seed) {
+    auto values = noise(n, seed);
+    for (std::size_t i = 1; i < n; ++i) values[i] += memory * values[i - 1];
+    return values;
+}
+
+// ---------------------------------------------------------------------------------------------- percentiles
+
+TEST(Percentile, interpolates_as_type_7) {
+    EXPECT_DOUBLE_EQ(percentile(one_to(5), 0.5), 3);
+    EXPECT_DOUBLE_EQ(percentile(one_to(4), 0.5), 2.5);
+    EXPECT_DOUBLE_EQ(percentile(one_to(10), 0.9), 9.1);
+    EXPECT_DOUBLE_EQ(percentile(one_to(21), 0.95), 20);
+    EXPECT_DOUBLE_EQ(percentile(one_to(10), 0), 1);
+    EXPECT_DOUBLE_EQ(percentile(one_to(10), 1), 10);
+    EXPECT_DOUBLE_EQ(percentile(std::vector<double>{7.0}, 0.99), 7);
+}
+
+TEST(Percentile, is_infinite_when_a_neighbour_that_counts_is_and_not_otherwise) {
+    EXPECT_DOUBLE_EQ(percentile(std::vector<double>{1, 2, kInfinity}, 0.5), 2);
+    EXPECT_EQ(percentile(std::vector<double>{1, 2, kInfinity}, 0.51), kInfinity);
+    EXPECT_EQ(percentile(std::vector<double>{kInfinity, kInfinity, kInfinity}, 0.5), kInfinity);
+    std::vector<double> values = one_to(20);
+    values.push_back(kInfinity);
+    EXPECT_DOUBLE_EQ(percentile(values, 0.95), 20);
+}
+
+TEST(Percentile, of_weighted_values_is_that_of_the_values_written_out) {
+    Random random(1);
+    for (int round = 0; round < 200; ++round) {
+        std::vector<WeightedValue> weighted;
+        for (std::uint64_t i = 0, n = 1 + random.below(12); i < n; ++i) {
+            weighted.push_back({std::floor(random.uniform() * 10), random.below(4)});
+        }
+        weighted.push_back({5, 1});
+        std::sort(weighted.begin(), weighted.end(), [](auto& a, auto& b) { return a.value < b.value; });
+        std::vector<double> written_out;
+        for (const auto& item : weighted) written_out.insert(written_out.end(), item.weight, item.value);
+        for (const double p : {0.0, 0.1, 0.5, 0.75, 0.9, 0.99, 1.0}) {
+            EXPECT_DOUBLE_EQ(percentile(weighted, p), percentile(written_out, p)) << p;
+        }
+    }
+}
+
+TEST(PercentileInterval, uses_the_order_statistics_of_the_binomial_tables) {
+    // The median of 20 values lies between the 6th and the 15th with probability .959.
+    EXPECT_EQ(percentile_interval(one_to(20), 0.5), (Interval{6, 15}));
+    EXPECT_EQ(percentile_interval(one_to(100), 0.5), (Interval{40, 61}));
+}
+
+TEST(PercentileInterval, is_absent_when_the_sample_cannot_bound_it) {
+    EXPECT_FALSE(percentile_interval(one_to(5), 0.5));
+    EXPECT_TRUE(percentile_interval(one_to(6), 0.5));
+    EXPECT_FALSE(percentile_interval(one_to(367), 0.99));
+    EXPECT_TRUE(percentile_interval(one_to(368), 0.99));
+    EXPECT_FALSE(percentile_interval({}, 0.5));
+}
+
+TEST(PercentileInterval, has_an_infinite_end_among_failures) {
+    auto values = one_to(400);
+    for (std::size_t i = 398; i < 400; ++i) values[i] = kInfinity;
+    EXPECT_EQ(percentile_interval(values, 0.99)->high, kInfinity);
+    EXPECT_LT(percentile_interval(values, 0.99)->low, kInfinity);
+}
+
+TEST(PercentileInterval, covers_the_truth_as_often_as_it_says) {
+    for (const double p : {0.5, 0.9}) {
+        int covered = 0;
+        for (std::uint64_t round = 0; round < 1000; ++round) {
+            Random random(derived_seed(1, "coverage", round));
+            std::vector<double> values(150);
+            for (double& value : values) value = random.uniform();
+            std::sort(values.begin(), values.end());
+            const auto interval = percentile_interval(values, p);
+            covered += interval->low <= p && p <= interval->high ? 1 : 0;
+        }
+        EXPECT_GE(covered, 935) << p;
+    }
+}
+
+// ---------------------------------------------------------------------------------------------- moments,
+// Student
+
+TEST(Moments, leave_out_what_is_not_finite) {
+    const auto moments = moments_of(std::vector<double>{2, 4, kInfinity, 6.0});
+    EXPECT_EQ(moments.n, 3U);
+    EXPECT_DOUBLE_EQ(moments.mean, 4);
+    EXPECT_DOUBLE_EQ(moments.standard_deviation, 2);
+    EXPECT_EQ(moments_of({}), Moments{});
+    EXPECT_EQ(moments_of(std::vector<double>{3.0}), (Moments{1, 3, 0}));
+}
+
+TEST(StudentT, matches_the_tables) {
+    EXPECT_NEAR(student_t(0.95, 1), 12.7062, 1e-4);
+    EXPECT_NEAR(student_t(0.95, 9), 2.26216, 1e-5);
+    EXPECT_NEAR(student_t(0.99, 9), 3.24984, 1e-5);
+    EXPECT_NEAR(student_t(0.90, 30), 1.69726, 1e-5);
+    EXPECT_NEAR(student_t(0.95, 1e6), 1.95997, 1e-5);
+}
+
+// ---------------------------------------------------------------------------------------------- certificates
+
+TEST(EarlyStopping, needs_the_published_number_of_samples) {
+    EXPECT_EQ(samples_to_certify(0.90), 44U);
+    EXPECT_EQ(samples_to_certify(0.99), 459U);
+    EXPECT_EQ(samples_to_certify(0.99, 1), 662U);
+    EXPECT_EQ(samples_to_certify(0.999), 4603U);
+}
+
+TEST(EarlyStopping, allows_the_largest_number_over_that_still_certifies) {
+    EXPECT_FALSE(allowed_over(0.99, 458));
+    EXPECT_EQ(allowed_over(0.99, 459), 0U);
+    EXPECT_EQ(allowed_over(0.99, 661), 0U);
+    EXPECT_EQ(allowed_over(0.99, 662), 1U);
+    EXPECT_FALSE(allowed_over(0.99, 0));
+    for (const double p : {0.5, 0.9, 0.99}) {
+        for (const std::uint64_t over : {0U, 1U, 5U, 40U}) {
+            const auto n = samples_to_certify(p, over);
+            EXPECT_EQ(allowed_over(p, n), over);
+            EXPECT_TRUE(over == 0 || allowed_over(p, n - 1) == over - 1);
+        }
+    }
+}
+
+TEST(EarlyStopping, certifies_falsely_at_most_as_often_as_it_says) {
+    const auto n = samples_to_certify(0.9, 2);  // the limit sits exactly at p90: every certificate is false
+    int certified = 0;
+    for (std::uint64_t round = 0; round < 20'000; ++round) {
+        Random random(derived_seed(2, "early stopping", round));
+        int over = 0;
+        for (std::uint64_t i = 0; i < n; ++i) over += random.uniform() >= 0.9 ? 1 : 0;
+        certified += over <= 2 ? 1 : 0;
+    }
+    EXPECT_LE(certified, 240);  // 1 % of 20,000 and three deviations
+    EXPECT_GE(certified, 120);  // and no more careful than need be
+}
+
+// ---------------------------------------------------------------------------------------------- correlation
+
+TEST(AutocorrelationTime, is_about_one_for_independent_values) {
+    for (const std::size_t n : {50U, 500U, 5'000U, 50'000U}) {
+        double sum = 0;
+        for (std::uint64_t seed = 0; seed < 20; ++seed) sum += autocorrelation_time(noise(n, seed));
+        EXPECT_NEAR(sum / 20, 1, 0.1) << n;
+    }
+    EXPECT_EQ(autocorrelation_time({}), 1);
+    EXPECT_EQ(autocorrelation_time(std::vector<double>(100, 3.3)), 1);
+}
+
+TEST(AutocorrelationTime, of_an_autoregressive_series_is_its_closed_form) {
+    for (const double memory : {0.5, 0.8, 0.95}) {
+        const double expected = (1 + memory) / (1 - memory);
+        for (const std::size_t n : {4'000U, 40'000U}) {
+            double sum = 0;
+            for (std::uint64_t seed = 0; seed < 10; ++seed)
+                sum += autocorrelation_time(correlated(n, memory, seed));
+            EXPECT_NEAR(sum / 10 / expected, 1, 0.15) << memory << " " << n;
+        }
+    }
+}
+
+TEST(AutocorrelationTime, of_bursts_of_four_is_four) {
+    Random random(3);
+    std::vector<double> indicator;
+    while (indicator.size() < 2000) indicator.insert(indicator.end(), 4, random.uniform() < 0.1 ? 1 : 0);
+    EXPECT_NEAR(autocorrelation_time(indicator), 4, 0.8);
+}
+
+TEST(Lag1Autocorrelation, sees_memory_alternation_and_neither) {
+    EXPECT_NEAR(lag1_autocorrelation(correlated(10'000, 0.6, 1)), 0.6, 0.03);
+    EXPECT_NEAR(lag1_autocorrelation(noise(10'000, 1)), 0, 0.03);
+    EXPECT_LT(lag1_autocorrelation(std::vector<double>{1, -1, 1, -1, 1, -1}), -0.8);
+    EXPECT_EQ(lag1_autocorrelation(std::vector<double>{1, 2}), 0);
+    EXPECT_EQ(lag1_autocorrelation(std::vector<double>{2, 2, 2, 2}), 0);
+}
+
+TEST(Trend, a_line_is_found_and_its_change_is_from_first_to_last) {
+    const auto trend = trend_of(one_to(11));
+    EXPECT_DOUBLE_EQ(trend.change, 10);
+    EXPECT_LT(trend.p_value, 1e-9);
+    EXPECT_EQ(trend_of(std::vector<double>(20, 1.0)), Trend{});
+    EXPECT_EQ(trend_of(one_to(4)), Trend{});
+}
+
+TEST(Trend, noise_is_significant_no_more_often_than_chance_even_when_it_is_correlated) {
+    for (const double memory : {0.0, 0.4}) {
+        int significant = 0;
+        for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+            significant += trend_of(correlated(20, memory, seed)).p_value < 0.01 ? 1 : 0;
+        }
+        EXPECT_LE(significant, memory == 0 ? 40 : 80) << memory;
+    }
+}
+
+TEST(Trend, a_slope_in_noise_is_found) {
+    auto series = noise(20, 5);
+    for (std::size_t i = 0; i < series.size(); ++i) series[i] += 0.5 * static_cast<double>(i);
+    EXPECT_LT(trend_of(series).p_value, 0.001);
+    EXPECT_NEAR(trend_of(series).change, 9.5, 2);
+}
+
+// ---------------------------------------------------------------------------------------------- blocks
+
+TEST(BlockMean, needs_ten_blocks) {
+    EXPECT_FALSE(block_mean(one_to(9)));
+    EXPECT_TRUE(block_mean(noise(10, 1)));
+}
+
+TEST(BlockMean, merges_correlated_blocks_and_never_below_ten) {
+    EXPECT_EQ(block_mean(noise(64, 2))->blocks, 64U);
+    EXPECT_LT(block_mean(correlated(640, 0.9, 2))->blocks, 200U);
+    EXPECT_EQ(block_mean(one_to(160))->blocks, 10U);
+}
+
+TEST(BlockMean, covers_the_truth_as_often_as_it_says) {
+    for (const double memory : {0.0, 0.7}) {
+        int covered = 0;
+        for (std::uint64_t seed = 0; seed < 500; ++seed) {
+            const auto found = block_mean(correlated(400, memory, seed));
+            covered += found->ci95.low <= 0 && 0 <= found->ci95.high ? 1 : 0;
+        }
+        EXPECT_GE(covered, memory == 0 ? 460 : 440) << memory;
+    }
+}
+
+TEST(BlockBootstrap, needs_ten_blocks_with_values) {
+    std::vector<std::vector<double>> blocks(9, one_to(5));
+    blocks.resize(20);
+    EXPECT_FALSE(block_bootstrap_interval(blocks, 0.5, 1));
+    blocks[15] = {1, 2};
+    EXPECT_TRUE(block_bootstrap_interval(blocks, 0.5, 1));
+}
+
+TEST(BlockBootstrap, is_the_same_for_a_seed) {
+    std::vector<std::vector<double>> blocks;
+    for (std::uint64_t i = 0; i < 12; ++i) blocks.push_back(noise(30, i));
+    EXPECT_EQ(block_bootstrap_interval(blocks, 0.9, 7), block_bootstrap_interval(blocks, 0.9, 7));
+}
+
+TEST(BlockBootstrap, covers_the_truth_although_blocks_differ) {
+    int covered = 0;
+    for (std::uint64_t round = 0; round < 100; ++round) {
+        std::vector<std::vector<double>> blocks;
+        Random random(derived_seed(4, "blocks", round));
+        for (std::uint64_t i = 0; i < 20; ++i) {
+            auto& block = blocks.emplace_back(noise(50, derived_seed(round, "values", i)));
+            const double shift = random.normal();
+            for (double& value : block) value += shift;
+        }
+        const auto interval = block_bootstrap_interval(blocks, 0.5, round);
+        covered += interval->low <= 0 && 0 <= interval->high ? 1 : 0;
+    }
+    EXPECT_GE(covered, 85);
+}
+
+TEST(BlockBootstrap, weights_count_as_repeated_values) {
+    std::vector<std::vector<WeightedValue>> weighted;
+    std::vector<std::vector<double>> written_out;
+    Random random(6);
+    for (int block = 0; block < 15; ++block) {
+        weighted.emplace_back();
+        written_out.emplace_back();
+        for (int i = 0; i < 20; ++i) {
+            const WeightedValue item{random.uniform(), random.below(4)};
+            weighted.back().push_back(item);
+            written_out.back().insert(written_out.back().end(), item.weight, item.value);
+        }
+    }
+    const std::vector<double> ps{0.5, 0.9};
+    const auto intervals = block_bootstrap_intervals(weighted, ps, 3);
+    ASSERT_EQ(intervals.size(), 2U);
+    EXPECT_EQ(intervals[0], block_bootstrap_interval(written_out, 0.5, 3));
+    EXPECT_LT(intervals[0].high, intervals[1].low);
+}
+
+}  // namespace
+}  // namespace paretoken
