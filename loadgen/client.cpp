@@ -1,0 +1,265 @@
+#include "loadgen/client.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "loadgen/openai/answer.h"
+
+namespace paretoken::loadgen {
+namespace {
+
+constexpr std::size_t kMostErrorBytes = 4096;
+
+Outcome outcome_of(http::ExchangeFailure::Kind kind) {
+    switch (kind) {
+        case http::ExchangeFailure::Kind::connect_failed: return Outcome::connect_failed;
+        case http::ExchangeFailure::Kind::tls_failed: return Outcome::tls_failed;
+        case http::ExchangeFailure::Kind::malformed: return Outcome::malformed;
+        case http::ExchangeFailure::Kind::disconnected: break;
+    }
+    return Outcome::disconnected;
+}
+
+/// Median gap between arrival groups; nothing for fewer than two groups.
+std::optional<Duration> median_gap_of(const std::vector<StreamEvent>& events) {
+    std::vector<Duration> gaps;
+    std::optional<TimePoint> before;
+    for (const StreamEvent& event : events) {
+        if (event.same_read) continue;
+        if (before) gaps.push_back(event.time - *before);
+        before = event.time;
+    }
+    if (gaps.empty()) return std::nullopt;
+    const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
+    std::nth_element(gaps.begin(), middle, gaps.end());
+    return *middle;
+}
+
+}  // namespace
+
+/// One request on its way. Reused: after finish() it waits for the next one with its buffers.
+class Client::Exchange final : public http::ExchangeSink {
+  public:
+    explicit Exchange(Client& client) : client_(client), answer_(client.parser_) {}
+
+    void begin(PreparedRequest prepared, const Start& start) {
+        record_ = {};
+        record_.index = start.index;
+        record_.id = std::move(prepared.request.id);
+        record_.request_class = std::move(prepared.request.request_class);
+        record_.worker = client_.worker_;
+        record_.warmup = start.warmup;
+        record_.scheduled = start.scheduled;
+        record_.slot_wait = start.slot_wait;
+        record_.wanted_input_tokens = prepared.request.wanted_input_tokens;
+        record_.wanted_output_tokens = prepared.request.wanted_output_tokens;
+        record_.started = Clock::now();
+        record_.ready = record_.started;
+        text_ = fmt::format("{}X-Request-Id: {}\r\nContent-Length: {}\r\n\r\n{}", client_.head_text_, record_.id,
+                            prepared.body.size(), prepared.body);
+        send(false);
+    }
+
+    void send(bool fresh_connection) {
+        error_body_.clear();
+        grouped_reads_.clear();
+        head_ = {};
+        read_at_.reset();
+        answer_.begin(record_, {.stream = client_.options_.body.stream,
+                                .ignore_eos_accepted = client_.options_.ignore_eos_accepted});
+        connection_ = &client_.pool_.lend(fresh_connection);
+        // The text is kept until the first byte of an answer: a closing connection may swallow it.
+        connection_->exchange(text_, *this);
+    }
+
+    const RequestRecord& record() const { return record_; }
+    RequestRecord take_record() { return std::move(record_); }
+
+    void count_into(ClientCounters& counters) const {
+        counters.chunks += static_cast<std::uint64_t>(record_.chunks);
+        counters.grouped_chunks += static_cast<std::uint64_t>(record_.grouped_chunks);
+        for (const StreamEvent& event : record_.events) counters.stamped_chunks += event.kernel_stamp ? 1 : 0;
+        if (grouped_reads_.empty()) return;
+        const auto gap = median_gap_of(record_.events);
+        for (const GroupedRead& read : grouped_reads_) {
+            if (gap && read.delay > *gap) counters.late_grouped_chunks += read.chunks;
+        }
+    }
+
+    /// Ends the exchange from outside, whatever it was waiting for.
+    void give_up(Outcome outcome, const std::string& why, TimePoint now) {
+        if (connection_ != nullptr) std::exchange(connection_, nullptr)->abandon();
+        set_failure(outcome, why);
+        conclude(false, now);
+    }
+
+    bool waits_for_connection() const { return !record_.sent.has_value(); }
+
+    std::size_t position = 0;  ///< among the client's active ones
+
+  private:
+    struct GroupedRead {
+        Duration delay;
+        std::uint32_t chunks;
+    };
+
+    void on_ready(const std::optional<ConnectTimes>& opened) override {
+        record_.ready = Clock::now();
+        if (opened) record_.connect = opened;
+    }
+
+    void on_sent(TimePoint at) override { record_.sent = at; }
+
+    void on_head(const http::ResponseHead& head, const http::Read& read) override {
+        head_ = head;
+        record_.http_status = head.status;
+        record_.headers = read.at;
+        text_.clear();
+        if (!head.content_encoding.empty() && head.content_encoding != "identity") {
+            set_failure(Outcome::malformed,
+                        fmt::format("the answer is compressed ({}) although identity was asked for; times of "
+                                    "compressed tokens mean nothing, switch compression off",
+                                    head.content_encoding));
+        }
+    }
+
+    void on_body(std::span<const char> bytes, const http::Read& read) override {
+        record_.bytes_received += bytes.size();
+        if (record_.http_status != 200) {
+            const std::size_t room = kMostErrorBytes - std::min(kMostErrorBytes, error_body_.size());
+            error_body_.append(bytes.data(), std::min(room, bytes.size()));
+            return;
+        }
+        const bool new_read = read_at_ != read.at;
+        read_at_ = read.at;
+        const auto grouped_before = record_.grouped_chunks;
+        answer_.on_body(bytes, read.at, read.kernel_stamp, new_read);
+        const auto grouped = record_.grouped_chunks - grouped_before;
+        if (grouped > 0) grouped_reads_.push_back({read.delay, static_cast<std::uint32_t>(grouped)});
+    }
+
+    void on_complete(TimePoint at) override {
+        connection_ = nullptr;
+        if (record_.http_status != 200) set_failure(Outcome::http_error, http_error_text());
+        conclude(true, at);
+    }
+
+    void on_failure(const http::ExchangeFailure& failure) override {
+        const bool swallowed = failure.kind == http::ExchangeFailure::Kind::disconnected && failure.before_any_byte &&
+                               connection_ != nullptr && connection_->reused() && !record_.resent;
+        connection_ = nullptr;
+        if (swallowed) {
+            record_.resent = true;
+            record_.sent.reset();
+            client_.to_resend_.push_back(this);
+            return;
+        }
+        // A stream that broke off keeps what it brought; the answer reader knows whether it was complete already.
+        if (!answer_.done() || failure.kind != http::ExchangeFailure::Kind::disconnected) {
+            set_failure(outcome_of(failure.kind), failure.why);
+        }
+        conclude(false, Clock::now());
+    }
+
+    std::string http_error_text() const {
+        std::string text = fmt::format("HTTP {}", record_.http_status);
+        if (const std::string said = openai::error_text_of(error_body_); !said.empty()) text += ": " + said;
+        if (!head_.location.empty()) text += fmt::format(" (Location: {})", head_.location);
+        if (!head_.retry_after.empty()) text += fmt::format(" (Retry-After: {})", head_.retry_after);
+        return text;
+    }
+
+    void set_failure(Outcome outcome, const std::string& why) {
+        if (record_.outcome != Outcome::ok) return;  // the first one is the cause
+        record_.outcome = outcome;
+        record_.error = why;
+    }
+
+    void conclude(bool http_complete, TimePoint at) {
+        answer_.finish(http_complete);
+        record_.closed = at;
+        client_.finish(*this, at);
+    }
+
+    Client& client_;
+    http::Connection* connection_ = nullptr;
+    RequestRecord record_;
+    std::string text_;  ///< the whole request
+    std::string error_body_;
+    http::ResponseHead head_;
+    openai::AnswerReader answer_;
+    std::vector<GroupedRead> grouped_reads_;
+    std::optional<TimePoint> read_at_;  ///< of the read that brought the last body bytes
+};
+
+Client::Client(http::Pool& pool, const ClientOptions& options, std::uint32_t worker, ClientSink& sink)
+    : pool_(pool),
+      options_(options),
+      body_(options.body),
+      head_text_(http::head_text(options.head)),
+      worker_(worker),
+      sink_(sink) {}
+
+Client::~Client() = default;
+
+PreparedRequest Client::prepare(Request request) const {
+    std::string body = body_.body(request);
+    return {.request = std::move(request), .body = std::move(body)};
+}
+
+void Client::start(PreparedRequest prepared, const Start& start) {
+    Exchange& exchange = free_exchange();
+    exchange.position = active_.size();
+    active_.push_back(&exchange);
+    exchange.begin(std::move(prepared), start);
+}
+
+Client::Exchange& Client::free_exchange() {
+    if (free_.empty()) {
+        exchanges_.push_back(std::make_unique<Exchange>(*this));
+        return *exchanges_.back();
+    }
+    Exchange* exchange = free_.back();
+    free_.pop_back();
+    return *exchange;
+}
+
+void Client::finish(Exchange& exchange, TimePoint over_at) {
+    active_[exchange.position] = active_.back();
+    active_[exchange.position]->position = exchange.position;
+    active_.pop_back();
+    std::erase(to_resend_, &exchange);
+    exchange.count_into(counters_);
+    RequestRecord record = exchange.take_record();
+    free_.push_back(&exchange);
+    sink_.on_finished(std::move(record), over_at);
+}
+
+void Client::resend() {
+    for (Exchange* exchange : std::exchange(to_resend_, {})) exchange->send(true);
+}
+
+void Client::end_overdue(TimePoint now) {
+    const std::vector<Exchange*> candidates = active_;
+    for (Exchange* exchange : candidates) {
+        const RequestRecord& record = exchange->record();
+        const Duration age = now - record.started;
+        if (exchange->waits_for_connection() && !record.resent && age > options_.connect_timeout) {
+            exchange->give_up(Outcome::connect_failed,
+                              fmt::format("no connection within {} s", seconds(options_.connect_timeout)), now);
+        } else if (age > options_.request_timeout) {
+            exchange->give_up(
+                Outcome::timed_out,
+                fmt::format("not finished within --timeout {} s", seconds(options_.request_timeout)), now);
+        }
+    }
+}
+
+void Client::cancel_all() {
+    const std::vector<Exchange*> all = active_;
+    for (Exchange* exchange : all) exchange->give_up(Outcome::cancelled, "the run was ended", Clock::now());
+}
+
+}  // namespace paretoken::loadgen

@@ -1,0 +1,82 @@
+#pragma once
+// Performs exchanges: a request goes out on a lent connection, its answer is read as it arrives, and one
+// RequestRecord comes back. A failed request is data; nothing is thrown past here. One client, one thread.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/record.h"
+#include "core/request.h"
+#include "loadgen/dispatch.h"
+#include "loadgen/http/pool.h"
+#include "loadgen/openai/body.h"
+#include "loadgen/openai/delta.h"
+
+namespace paretoken::loadgen {
+
+struct ClientOptions {
+    http::RequestHead head;
+    openai::BodyOptions body;
+    bool ignore_eos_accepted = false;  ///< a short stream is then a failure
+    Duration request_timeout = std::chrono::minutes(10);
+    Duration connect_timeout = std::chrono::seconds(10);
+};
+
+/// A request with its body already written, so that a due dispatch only has to send.
+struct PreparedRequest {
+    Request request;
+    std::string body;
+};
+
+/// What the client knows of its own part in the figures, over all exchanges.
+struct ClientCounters {
+    std::uint64_t chunks = 0;
+    std::uint64_t stamped_chunks = 0;       ///< timed by a kernel stamp
+    std::uint64_t grouped_chunks = 0;       ///< completed by the same read as the chunk before
+    std::uint64_t late_grouped_chunks = 0;  ///< of these, read later than the stream's median gap: the client's doing
+};
+
+class ClientSink {
+  public:
+    virtual ~ClientSink() = default;
+    /// `over_at`: when the last bytes of the answer reached this host (kernel stamp), or when it failed.
+    virtual void on_finished(RequestRecord record, TimePoint over_at) = 0;
+};
+
+class Client {
+  public:
+    Client(http::Pool& pool, const ClientOptions& options, std::uint32_t worker, ClientSink& sink);
+    ~Client();
+
+    PreparedRequest prepare(Request request) const;
+    void start(PreparedRequest prepared, const Start& start);
+
+    /// Sends again what a closing connection swallowed. Never from inside a callback.
+    void resend();
+
+    void end_overdue(TimePoint now);
+    void cancel_all();
+
+    std::size_t in_flight() const { return active_.size(); }
+    const ClientCounters& counters() const { return counters_; }
+
+  private:
+    class Exchange;
+    Exchange& free_exchange();
+    void finish(Exchange& exchange, TimePoint over_at);
+
+    http::Pool& pool_;
+    ClientOptions options_;
+    openai::BodyWriter body_;
+    std::string head_text_;
+    std::uint32_t worker_;
+    ClientSink& sink_;
+    openai::DeltaParser parser_;
+    std::vector<std::unique_ptr<Exchange>> exchanges_;  ///< every one there is
+    std::vector<Exchange*> free_;
+    std::vector<Exchange*> active_;
+    std::vector<Exchange*> to_resend_;
+    ClientCounters counters_;
+};
+
+}  // namespace paretoken::loadgen

@@ -1,0 +1,56 @@
+#include "loadgen/http/pool.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace paretoken::http {
+
+Pool::Pool(Drain& drain, const Address& address, const TlsContext* tls, std::string host)
+    : drain_(drain), address_(address), tls_(tls), host_(std::move(host)) {}
+
+Pool::~Pool() = default;
+
+Connection& Pool::lend(bool fresh) {
+    if (!fresh && !idle_.empty()) {
+        Connection* connection = idle_.back();
+        idle_.pop_back();
+        return *connection;
+    }
+    ++closed_.opened;
+    all_.push_back(std::make_unique<Connection>(*this, drain_, address_, tls_, host_));
+    return *all_.back();
+}
+
+void Pool::take_back(Connection& connection) { idle_.push_back(&connection); }
+
+void Pool::drop(Connection& connection) {
+    const auto it = std::find_if(all_.begin(), all_.end(), [&](const auto& c) { return c.get() == &connection; });
+    if (it == all_.end()) return;
+    count(connection, closed_);
+    std::erase(idle_, &connection);
+    std::swap(*it, all_.back());
+    dead_.push_back(std::move(all_.back()));  // it may be on the stack right now: bury() frees it later
+    all_.pop_back();
+}
+
+void Pool::bury() { dead_.clear(); }
+
+void Pool::clear() {
+    for (const auto& connection : all_) count(*connection, closed_);
+    idle_.clear();
+    all_.clear();
+}
+
+void Pool::count(const Connection& connection, Facts& facts) const {
+    const auto tcp = connection.tcp_facts();
+    facts.segments_sent += tcp.segments_sent;
+    facts.retransmitted += tcp.retransmitted;
+}
+
+Pool::Facts Pool::facts() const {
+    Facts facts = closed_;
+    for (const auto& connection : all_) count(*connection, facts);
+    return facts;
+}
+
+}  // namespace paretoken::http

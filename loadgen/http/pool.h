@@ -1,0 +1,44 @@
+#pragma once
+// The connections of one worker to one address. Lends the most recently used idle connection, or opens a new one;
+// connections that the server closed while idle are dropped without anyone noticing.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "loadgen/http/connection.h"
+
+namespace paretoken::http {
+
+class Pool {
+  public:
+    Pool(Drain& drain, const Address& address, const TlsContext* tls, std::string host);
+    ~Pool();
+
+    Connection& lend(bool fresh = false);  ///< valid until its exchange has ended
+    void clear();                          ///< closes every connection; no callbacks
+    void bury();                           ///< frees dropped connections; never from inside a callback
+
+    struct Facts {
+        std::uint64_t opened = 0;
+        std::uint64_t segments_sent = 0;
+        std::uint64_t retransmitted = 0;
+    };
+    Facts facts() const;  ///< of all connections so far, open ones included
+
+  private:
+    friend class Connection;
+    void take_back(Connection& connection);  ///< its exchange ended well and it may be used again
+    void drop(Connection& connection);       ///< it is over; freed once nobody is inside it
+    void count(const Connection& connection, Facts& facts) const;
+
+    Drain& drain_;
+    Address address_;
+    const TlsContext* tls_;
+    std::string host_;
+    std::vector<std::unique_ptr<Connection>> all_;
+    std::vector<Connection*> idle_;
+    std::vector<std::unique_ptr<Connection>> dead_;
+    Facts closed_;
+};
+
+}  // namespace paretoken::http

@@ -1,0 +1,123 @@
+#include "loadgen/http/tls.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include "core/error.h"
+
+namespace paretoken::http {
+namespace {
+
+std::string newest_openssl_error() {
+    const unsigned long code = ERR_peek_last_error();
+    ERR_clear_error();
+    if (code == 0) return "the peer ended the handshake";
+    const char* reason = ERR_reason_error_string(code);
+    return reason != nullptr ? reason : fmt::format("OpenSSL error {}", code);
+}
+
+bool is_address(const std::string& host) {
+    unsigned char bytes[16];
+    return inet_pton(AF_INET, host.c_str(), bytes) == 1 || inet_pton(AF_INET6, host.c_str(), bytes) == 1;
+}
+
+}  // namespace
+
+struct TlsContext::State {
+    SSL_CTX* context = nullptr;
+    ~State() { SSL_CTX_free(context); }
+};
+
+TlsContext::TlsContext(const TlsOptions& options) : state_(std::make_unique<State>()) {
+    state_->context = SSL_CTX_new(TLS_client_method());
+    if (state_->context == nullptr) throw RuntimeError("OpenSSL: " + newest_openssl_error());
+    SSL_CTX_set_min_proto_version(state_->context, TLS1_2_VERSION);
+    SSL_CTX_set_mode(state_->context, SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_verify(state_->context, options.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
+    SSL_CTX_set_default_verify_paths(state_->context);
+    if (!options.ca_file.empty() &&
+        SSL_CTX_load_verify_locations(state_->context, options.ca_file.c_str(), nullptr) != 1) {
+        throw UsageError(
+            fmt::format("--ca-file '{}': {}; expected a PEM file", options.ca_file, newest_openssl_error()));
+    }
+}
+
+TlsContext::~TlsContext() = default;
+
+struct TlsSession::State {
+    SSL* ssl = nullptr;
+    BIO* in = nullptr;   // owned by ssl
+    BIO* out = nullptr;  // owned by ssl
+    ~State() { SSL_free(ssl); }
+};
+
+TlsSession::TlsSession(const TlsContext& context, const std::string& host) : state_(std::make_unique<State>()) {
+    state_->ssl = SSL_new(context.state_->context);
+    state_->in = BIO_new(BIO_s_mem());
+    state_->out = BIO_new(BIO_s_mem());
+    SSL_set_bio(state_->ssl, state_->in, state_->out);
+    SSL_set_connect_state(state_->ssl);
+    if (is_address(host)) {
+        X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(state_->ssl), host.c_str());
+    } else {
+        SSL_set_tlsext_host_name(state_->ssl, host.c_str());
+        SSL_set1_host(state_->ssl, host.c_str());
+    }
+}
+
+TlsSession::~TlsSession() = default;
+
+void TlsSession::put_ciphertext(std::span<const char> bytes) {
+    BIO_write(state_->in, bytes.data(), static_cast<int>(bytes.size()));
+}
+
+TlsSession::Progress TlsSession::judged(int result) {
+    switch (SSL_get_error(state_->ssl, result)) {
+        case SSL_ERROR_NONE:
+        case SSL_ERROR_WANT_READ:
+        case SSL_ERROR_WANT_WRITE: return Progress::ok;
+        case SSL_ERROR_ZERO_RETURN: return Progress::closed;
+        default: break;
+    }
+    const long verdict = SSL_get_verify_result(state_->ssl);
+    failure_ = verdict != X509_V_OK
+                   ? fmt::format("the server's certificate was refused: {}", X509_verify_cert_error_string(verdict))
+                   : newest_openssl_error();
+    ERR_clear_error();
+    return Progress::failed;
+}
+
+TlsSession::Progress TlsSession::shake_hands() {
+    ERR_clear_error();
+    const int result = SSL_do_handshake(state_->ssl);
+    established_ = result == 1;
+    return judged(result);
+}
+
+TlsSession::Progress TlsSession::take_plaintext(std::span<char> into, std::size_t& taken) {
+    ERR_clear_error();
+    taken = 0;
+    const int n = SSL_read(state_->ssl, into.data(), static_cast<int>(into.size()));
+    if (n > 0) {
+        taken = static_cast<std::size_t>(n);
+        return Progress::ok;
+    }
+    return judged(n);
+}
+
+TlsSession::Progress TlsSession::put_plaintext(std::span<const char> bytes) {
+    ERR_clear_error();
+    return judged(SSL_write(state_->ssl, bytes.data(), static_cast<int>(bytes.size())));
+}
+
+void TlsSession::take_ciphertext(std::string& out) {
+    const std::size_t waiting = BIO_ctrl_pending(state_->out);
+    const std::size_t before = out.size();
+    out.resize(before + waiting);
+    if (waiting > 0) BIO_read(state_->out, out.data() + before, static_cast<int>(waiting));
+}
+
+}  // namespace paretoken::http

@@ -1,0 +1,196 @@
+#include "loadgen/http/transport.h"
+
+#include <fmt/format.h>
+#include <linux/net_tstamp.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "loadgen/http/tls.h"
+
+namespace paretoken::http {
+namespace {
+
+constexpr std::uint32_t kReadable = EPOLLIN | EPOLLRDHUP;
+
+int open_socket(int family) {
+    const int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+    if (fd < 0) return fd;
+    const int on = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    // Before connect, so that the first segment is stamped too. Without the permission reads are stamped in user space.
+    const int stamps = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
+    setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &stamps, sizeof stamps);
+    return fd;
+}
+
+}  // namespace
+
+Transport::Transport(Drain& drain, const Address& address, const TlsContext* tls, const std::string& host,
+                     TransportSink& sink)
+    : drain_(drain), sink_(sink), began_(Clock::now()) {
+    if (tls != nullptr) tls_ = std::make_unique<TlsSession>(*tls, host);
+    fd_ = open_socket(address.storage.ss_family);
+    if (fd_ < 0) {
+        start_failure_ = std::strerror(errno);
+        state_ = State::ended;
+        return;
+    }
+    connect(fd_, reinterpret_cast<const sockaddr*>(&address.storage), address.length);
+    // Success, EINPROGRESS and refusal alike are told by the first readiness.
+    drain_.add(fd_, *this, EPOLLOUT | kReadable);
+}
+
+Transport::~Transport() {
+    if (fd_ < 0) return;
+    drain_.remove(fd_, *this);
+    close(fd_);
+}
+
+void Transport::on_ready(std::uint32_t events) {
+    if (state_ == State::connecting) {
+        finish_connecting();
+        return;
+    }
+    if ((events & EPOLLOUT) != 0 && state_ != State::ended) flush();
+    if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0 && state_ != State::ended) read_once();
+}
+
+void Transport::finish_connecting() {
+    int error = 0;
+    socklen_t length = sizeof error;
+    getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &length);
+    if (error != 0) {
+        end(TransportEnd::connect_failed, std::strerror(error));
+        return;
+    }
+    connected_ = Clock::now();
+    drain_.change(fd_, *this, kReadable);
+    if (tls_ == nullptr) {
+        opened();
+        return;
+    }
+    state_ = State::shaking_hands;
+    go_on_with_handshake();
+}
+
+void Transport::go_on_with_handshake() {
+    const auto progress = tls_->shake_hands();
+    tls_->take_ciphertext(pending_);
+    if (!pending_.empty()) flush();
+    if (state_ == State::ended) return;
+    if (progress != TlsSession::Progress::ok) {
+        end(TransportEnd::tls_failed, tls_->failure());
+    } else if (tls_->established()) {
+        opened();
+    }
+}
+
+void Transport::opened() {
+    state_ = State::open;
+    ConnectTimes times;
+    times.tcp = connected_ - began_;
+    if (tls_ != nullptr) times.tls = Clock::now() - connected_;
+    sink_.on_open(times);
+}
+
+void Transport::send(std::string_view bytes) {
+    telling_sent_ = true;
+    if (tls_ == nullptr) {
+        pending_.append(bytes);
+    } else {
+        tls_->put_plaintext(bytes);
+        tls_->take_ciphertext(pending_);
+    }
+    flush();
+}
+
+void Transport::flush() {
+    while (pending_from_ < pending_.size()) {
+        const TimePoint before = Clock::now();
+        const long n = ::send(fd_, pending_.data() + pending_from_, pending_.size() - pending_from_, MSG_NOSIGNAL);
+        if (n < 0) {
+            if (errno == EAGAIN || errno == EWOULDBLOCK) {
+                want_writable(true);
+            } else if (errno != EPIPE && errno != ECONNRESET) {
+                end(TransportEnd::broken, std::strerror(errno));
+            }
+            // After EPIPE or ECONNRESET an answer may still be readable: the read tells the end.
+            return;
+        }
+        pending_from_ += static_cast<std::size_t>(n);
+        if (pending_from_ == pending_.size() && telling_sent_) {
+            telling_sent_ = false;
+            sink_.on_sent(before);
+        }
+    }
+    pending_.clear();
+    pending_from_ = 0;
+    want_writable(false);
+}
+
+void Transport::want_writable(bool wanted) {
+    if (wanted == waits_for_writable_) return;
+    waits_for_writable_ = wanted;
+    drain_.change(fd_, *this, wanted ? kReadable | EPOLLOUT : kReadable);
+}
+
+void Transport::read_once() {
+    Read read;
+    const long n = drain_.receive(fd_, read);
+    if (n < 0) {
+        if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return;
+        const bool shaking = state_ == State::shaking_hands;
+        end(shaking ? TransportEnd::tls_failed : TransportEnd::broken, std::strerror(errno));
+        return;
+    }
+    if (n == 0) {
+        if (state_ == State::shaking_hands) {
+            end(TransportEnd::tls_failed, "the server closed the connection during the TLS handshake");
+        } else {
+            end(TransportEnd::closed_by_peer, "the server closed the connection");
+        }
+        return;
+    }
+    if (tls_ == nullptr) {
+        sink_.on_read(read);
+    } else {
+        push_plaintext(read);
+    }
+}
+
+void Transport::push_plaintext(const Read& ciphertext) {
+    tls_->put_ciphertext(ciphertext.bytes);
+    if (state_ == State::shaking_hands) {
+        go_on_with_handshake();
+        if (state_ != State::open) return;
+    }
+    std::array<char, 16384 + kReadPadding> plaintext;  // one TLS record
+    while (state_ == State::open) {
+        std::size_t taken = 0;
+        const auto progress = tls_->take_plaintext({plaintext.data(), plaintext.size() - kReadPadding}, taken);
+        if (taken > 0) {
+            Read read = ciphertext;
+            read.bytes = {plaintext.data(), taken};
+            sink_.on_read(read);
+            continue;
+        }
+        if (progress == TlsSession::Progress::closed) end(TransportEnd::closed_by_peer, "the server closed TLS");
+        if (progress == TlsSession::Progress::failed) end(TransportEnd::broken, tls_->failure());
+        return;
+    }
+}
+
+void Transport::end(TransportEnd how, const std::string& why) {
+    state_ = State::ended;
+    drain_.remove(fd_, *this);
+    sink_.on_end(how, why);
+}
+
+}  // namespace paretoken::http

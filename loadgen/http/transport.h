@@ -1,0 +1,76 @@
+#pragma once
+// One connection's bytes: TCP, or TLS over it, behind the same pushes. Opens itself, sends what it is given and
+// pushes what arrives, each read with its kernel stamp. Knows nothing of HTTP.
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/record.h"
+#include "loadgen/http/address.h"
+#include "loadgen/http/drain.h"
+#include "loadgen/http/tcp_facts.h"
+
+namespace paretoken::http {
+
+class TlsContext;
+class TlsSession;
+
+enum class TransportEnd { closed_by_peer, connect_failed, tls_failed, broken };
+
+/// What the owner hears. on_end comes at most once and is the last; the transport may be destroyed in none of them.
+class TransportSink {
+  public:
+    virtual ~TransportSink() = default;
+    virtual void on_open(const ConnectTimes& times) = 0;
+    virtual void on_sent(TimePoint at) = 0;  ///< clock just before the call that handed over the last byte
+    virtual void on_read(const Read& read) = 0;
+    virtual void on_end(TransportEnd end, const std::string& why) = 0;
+};
+
+class Transport final : private Listener {
+  public:
+    /// Starts to connect. `tls` is null for plain TCP; `host` is what its certificate must name.
+    Transport(Drain& drain, const Address& address, const TlsContext* tls, const std::string& host,
+              TransportSink& sink);
+    ~Transport() override;
+    Transport(const Transport&) = delete;
+    Transport& operator=(const Transport&) = delete;
+
+    bool is_open() const { return state_ == State::open; }
+
+    /// Why no socket could be had at all (no descriptors left, say); then nothing is ever pushed. Else empty.
+    const std::string& start_failure() const { return start_failure_; }
+
+    /// Hands bytes to the kernel, the rest when it takes them. Only when open and nothing is pending.
+    void send(std::string_view bytes);
+
+    TcpFacts tcp_facts() const { return tcp_facts_of(fd_); }
+
+  private:
+    enum class State { connecting, shaking_hands, open, ended };
+
+    void on_ready(std::uint32_t events) override;
+    void finish_connecting();
+    void go_on_with_handshake();
+    void opened();
+    void read_once();
+    void push_plaintext(const Read& ciphertext);
+    void flush();
+    void want_writable(bool wanted);
+    void end(TransportEnd how, const std::string& why);
+
+    Drain& drain_;
+    TransportSink& sink_;
+    int fd_ = -1;
+    State state_ = State::connecting;
+    std::unique_ptr<TlsSession> tls_;
+    std::string pending_;        ///< bytes for the wire that the kernel has not taken yet
+    std::size_t pending_from_ = 0;
+    bool telling_sent_ = false;  ///< the owner waits for on_sent
+    bool waits_for_writable_ = false;
+    std::string start_failure_;
+    TimePoint began_;
+    TimePoint connected_;
+};
+
+}  // namespace paretoken::http

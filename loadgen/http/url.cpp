@@ -1,0 +1,80 @@
+#include "loadgen/http/url.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "core/error.h"
+
+namespace paretoken::http {
+namespace {
+
+[[noreturn]] void reject(std::string_view text, std::string_view why) {
+    throw UsageError(fmt::format("URL '{}': {}; expected http://HOST[:PORT][/BASE] or https://…", text, why));
+}
+
+std::uint16_t port_of(std::string_view digits, std::string_view text) {
+    unsigned value = 0;
+    const auto [end, ec] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (ec != std::errc{} || end != digits.data() + digits.size() || value == 0 || value > 65535) {
+        reject(text, fmt::format("'{}' is not a port (1 to 65535)", digits));
+    }
+    return static_cast<std::uint16_t>(value);
+}
+
+/// Splits "host:port", "[v6]:port" or "host" and returns the port's digits ("" when there is none).
+std::string_view take_host(std::string_view authority, std::string_view text, std::string& host) {
+    if (authority.starts_with('[')) {
+        const auto close = authority.find(']');
+        if (close == std::string_view::npos) reject(text, "the bracket of the IPv6 address is not closed");
+        host = authority.substr(1, close - 1);
+        authority.remove_prefix(close + 1);
+        if (authority.empty()) return {};
+        if (authority.front() != ':') reject(text, "only a port may follow the IPv6 address");
+        return authority.substr(1);
+    }
+    const auto colon = authority.find(':');
+    host = authority.substr(0, colon);
+    if (colon == std::string_view::npos) return {};
+    if (colon + 1 == authority.size()) reject(text, "the port is empty");
+    return authority.substr(colon + 1);
+}
+
+}  // namespace
+
+std::string Url::authority() const {
+    const bool v6 = host.find(':') != std::string::npos;
+    const bool usual = port == (tls ? 443 : 80);
+    return fmt::format("{}{}{}{}", v6 ? "[" : "", host, v6 ? "]" : "", usual ? "" : fmt::format(":{}", port));
+}
+
+std::string Url::text() const { return fmt::format("{}://{}{}", tls ? "https" : "http", authority(), base); }
+
+Url parse_url(std::string_view text) {
+    Url url;
+    std::string_view rest = text;
+    if (rest.starts_with("https://")) {
+        url.tls = true;
+        url.port = 443;
+        rest.remove_prefix(8);
+    } else if (rest.starts_with("http://")) {
+        rest.remove_prefix(7);
+    } else if (rest.find("://") != std::string_view::npos) {
+        reject(text, fmt::format("scheme '{}' is not supported", rest.substr(0, rest.find("://"))));
+    }
+    for (const char c : rest) {
+        if (static_cast<unsigned char>(c) <= ' ' || c == '?' || c == '#' || c == '@') {
+            reject(text, fmt::format("character '{}' has no place here", c));
+        }
+    }
+    const auto slash = rest.find('/');
+    const std::string_view port = take_host(rest.substr(0, slash), text, url.host);
+    if (url.host.empty()) reject(text, "the host is missing");
+    if (!port.empty()) url.port = port_of(port, text);
+    if (slash != std::string_view::npos) url.base = rest.substr(slash);
+    while (url.base.ends_with('/')) url.base.pop_back();
+    if (url.base.ends_with("/v1")) url.base.resize(url.base.size() - 3);
+    return url;
+}
+
+}  // namespace paretoken::http

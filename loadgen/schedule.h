@@ -1,0 +1,46 @@
+#pragma once
+// What one worker is to start, in order: every workers-th entry of the run's schedule. Entry i is a function of
+// (seed, i), so times are known before the clock starts and a run of any length takes no memory.
+#include <cstdint>
+#include <optional>
+
+#include "loadgen/arrival.h"
+#include "loadgen/limits.h"
+
+namespace paretoken::loadgen {
+
+struct Planned {
+    std::uint64_t index = 0;  ///< among the measured requests, or among the warm-ups
+    bool warmup = false;
+    Duration at{};            ///< since the run's start; zero when arrivals are at once
+};
+
+/// Which share of the schedule a worker takes.
+struct Share {
+    std::uint32_t worker = 0;
+    std::uint32_t workers = 1;
+};
+
+class Schedule {
+  public:
+    Schedule(const Arrivals& arrivals, const Limits& limits, std::uint64_t seed, Share share);
+
+    /// Nothing: the schedule has run dry.
+    const std::optional<Planned>& next() const { return next_; }
+    void pop();
+
+    bool at_once() const { return arrivals_.at_once; }
+
+  private:
+    void advance();
+
+    Arrivals arrivals_;
+    Limits limits_;
+    std::uint64_t seed_;
+    Share share_;
+    std::uint64_t position_ = 0;  ///< of the next entry of the whole run's schedule
+    Duration at_{};
+    std::optional<Planned> next_;
+};
+
+}  // namespace paretoken::loadgen
