@@ -63,7 +63,8 @@ struct ModelCard {
     std::uint64_t active_parameters = 0;    ///< per token: no embedding gather, routed experts × active
     std::uint64_t kv_values_per_token = 0;  ///< over the layers that keep the whole context
     std::uint64_t windowed_kv_values_per_token = 0;  ///< over the layers with a window
-    double attention_flops_per_pair = 0;             ///< one query token against one key, all layers
+    double attention_flops_per_pair = 0;  ///< one query token against one key, layers without a window
+    double windowed_attention_flops_per_pair = 0;  ///< the same, layers with one
 
     bool operator==(const ModelCard&) const = default;
 };

@@ -1,0 +1,147 @@
+#include "cards/gpu.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <span>
+#include <utility>
+
+#include "cards/card_file.h"
+#include "cards/json_value.h"
+#include "core/error.h"
+
+namespace paretoken::cards {
+namespace {
+
+/// Lower-case words of letters and digits: "NVIDIA H100-PCIe" → nvidia, h100, pcie.
+std::vector<std::string> words_of(std::string_view text) {
+    std::vector<std::string> words(1);
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (std::isalnum(byte))
+            words.back() += static_cast<char>(std::tolower(byte));
+        else if (!words.back().empty())
+            words.emplace_back();
+    }
+    if (words.back().empty()) words.pop_back();
+    return words;
+}
+
+/// How many words of `alias` were matched: all or none.
+std::size_t matched_words(const std::vector<std::string>& words, std::string_view alias) {
+    const auto wanted = words_of(alias);
+    const bool all = std::all_of(wanted.begin(), wanted.end(), [&](const std::string& word) {
+        return std::find(words.begin(), words.end(), word) != words.end();
+    });
+    return all ? wanted.size() : 0;
+}
+
+GpuCard parse_gpu_card(std::string_view text, const std::string& name) {
+    constexpr double kGiga = 1e9;
+    constexpr double kTera = 1e12;
+    const JsonValue value = parse_json_value(text, name);
+    const JsonCursor root(value, name);
+    root.expect_only(
+        {"title", "aliases", "memory_gb", "memory_gb_per_s", "dense_tflops", "tdp_w", "source", "as_of"});
+    GpuCard card;
+    card.name = name;
+    card.title = root.at("title", "a name for people").string();
+    for (const JsonCursor& alias : root.at("aliases", "a list of names").elements())
+        card.aliases.push_back(alias.string());
+    card.memory_bytes = root.at("memory_gb", "gigabytes").positive() * kGiga;
+    card.memory_bytes_per_s = root.at("memory_gb_per_s", "gigabytes per second").positive() * kGiga;
+    for (const auto& [dtype, tera] : root.at("dense_tflops", "TFLOPS by dtype").members())
+        card.flops[dtype] = tera.positive() * kTera;
+    if (const auto watts = root.find("tdp_w")) card.tdp_w = watts->positive();
+    card.source = root.at("source", "where the figures come from").string();
+    card.as_of = root.at("as_of", "the month of the source").string();
+    return card;
+}
+
+const std::vector<GpuCard>& shipped_gpus() {
+    static const std::vector<GpuCard> cards = [] {
+        std::vector<GpuCard> out;
+        for (const std::string& name : shipped_cards("gpus"))
+            out.push_back(parse_gpu_card(shipped_card("gpus", name).value(), name));
+        return out;
+    }();
+    return cards;
+}
+
+/// The longest alias of a card that `words` contain.
+std::size_t match_of(const GpuCard& card, const std::vector<std::string>& words) {
+    std::size_t longest = matched_words(words, card.name);
+    for (const std::string& alias : card.aliases) longest = std::max(longest, matched_words(words, alias));
+    return longest;
+}
+
+/// "h200x2" → ("h200", 2); a name that merely ends in x and digits stays whole when there is such a card.
+std::optional<std::pair<std::string, std::uint32_t>> split_count(std::string_view text) {
+    std::size_t digits = text.size();
+    while (digits > 0 && std::isdigit(static_cast<unsigned char>(text[digits - 1]))) --digits;
+    if (digits == text.size() || digits < 2 || text.size() - digits > 5) return {};
+    if (text[digits - 1] != 'x' && text[digits - 1] != 'X') return {};
+    std::string_view name = text.substr(0, digits - 1);
+    while (!name.empty() && name.back() == ' ') name.remove_suffix(1);
+    if (name.empty()) return {};
+    return std::pair(std::string(name),
+                     static_cast<std::uint32_t>(std::stoul(std::string(text.substr(digits)))));
+}
+
+}  // namespace
+
+std::optional<GpuCard> find_gpu(std::string_view text) {
+    const auto words = words_of(text);
+    const GpuCard* best = nullptr;
+    std::size_t best_match = 0;
+    bool tied = false;
+    for (const GpuCard& card : shipped_gpus()) {
+        if (card.name == text) return card;
+        const std::size_t match = match_of(card, words);
+        if (match == 0 || match < best_match) continue;
+        tied = match == best_match;
+        best = &card;
+        best_match = match;
+    }
+    if (best == nullptr || tied) return {};
+    return *best;
+}
+
+GpuCard gpu_card(std::string_view text) {
+    if (auto card = find_gpu(text)) return *card;
+    throw UsageError(fmt::format("{}: no such GPU card; known are {}", text, fmt::join(known_gpus(), ", ")));
+}
+
+GpuSpec parse_gpu_spec(std::string_view text) {
+    const auto blank = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
+    while (!text.empty() && blank(text.front())) text.remove_prefix(1);
+    while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+    if (text.empty()) throw UsageError("--gpu: expected a name such as h200 or h200x2, got nothing");
+    GpuSpec spec{std::string(text), 1};
+    if (const auto split = split_count(text); split && !find_gpu(text)) spec = {split->first, split->second};
+    if (spec.count == 0) throw UsageError(fmt::format("--gpu {}: expected at least one", text));
+    if (const auto card = find_gpu(spec.name)) spec.name = card->name;
+    return spec;
+}
+
+std::optional<GpuFlops> flops_for_weights(const GpuCard& card, std::string_view weight_dtype) {
+    const auto first_of = [&](std::initializer_list<const char*> dtypes) -> std::optional<GpuFlops> {
+        for (const char* dtype : dtypes)
+            if (const auto found = card.flops.find(dtype); found != card.flops.end())
+                return GpuFlops{found->first, found->second};
+        return {};
+    };
+    if (weight_dtype == "mxfp4" || weight_dtype == "nvfp4") return first_of({"fp4", "fp8", "bf16", "f16"});
+    if (weight_dtype == "fp8") return first_of({"fp8", "bf16", "f16"});
+    if (weight_dtype == "bf16") return first_of({"bf16", "f16"});
+    if (weight_dtype == "f16" || weight_dtype == "f32") return first_of({"f16", "bf16"});
+    return first_of({"int8", "fp8", "bf16", "f16"});  // integer weights of 8 bits or fewer
+}
+
+std::vector<std::string> known_gpus() {
+    return shipped_cards("gpus");
+}
+
+}  // namespace paretoken::cards

@@ -1,0 +1,63 @@
+#pragma once
+// JSON as a plain value, and a cursor over it that knows where it is: every complaint names the file, the key
+// and what was expected. The one place of this folder that sees a JSON library is json_value.cpp.
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace paretoken::cards {
+
+struct JsonValue {
+    using Array = std::vector<JsonValue>;
+    using Object = std::map<std::string, JsonValue>;
+    std::variant<std::monostate, bool, double, std::string, Array, Object> value;
+
+    bool operator==(const JsonValue&) const = default;
+};
+
+/// Throws UsageError with `where` and the line when `text` is not one JSON value, or nests deeper than 64.
+JsonValue parse_json_value(std::string_view text, const std::string& where);
+
+/// Refers to a value that must outlive it.
+class JsonCursor {
+  public:
+    JsonCursor(const JsonValue& value, std::string where) : value_(&value), where_(std::move(where)) {}
+
+    bool is_object() const;
+    bool is_array() const;
+    bool is_string() const;
+    bool is_number() const;
+    bool is_null() const;
+
+    /// Of an object; a key that is absent or null is nothing.
+    std::optional<JsonCursor> find(const std::string& key) const;
+    JsonCursor at(const std::string& key, std::string_view expected) const;  ///< throws when absent
+    std::vector<std::pair<std::string, JsonCursor>> members() const;
+    std::vector<JsonCursor> elements() const;
+    void expect_only(std::initializer_list<std::string_view> keys) const;
+
+    std::string string() const;
+    bool boolean() const;
+    double number() const;
+    double positive() const;
+    double not_negative() const;
+    std::uint64_t count() const;  ///< a whole number from 0 to 2^53
+
+    /// "prices.json: gpus.h200.on_demand: expected a positive number, got \"cheap\""
+    [[noreturn]] void complain(std::string_view expected) const;
+
+  private:
+    JsonCursor(const JsonValue& value, std::string where, std::string path)
+        : value_(&value), where_(std::move(where)), path_(std::move(path)) {}
+    JsonCursor child(const JsonValue& value, const std::string& step) const;
+
+    const JsonValue* value_;
+    std::string where_;
+    std::string path_;
+};
+
+}  // namespace paretoken::cards

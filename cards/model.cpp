@@ -1,0 +1,65 @@
+#include "cards/model.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cards/card_file.h"
+#include "cards/dtype.h"
+#include "cards/gguf.h"
+#include "core/error.h"
+
+namespace paretoken::cards {
+
+double distinct_experts(double experts, double active, double tokens) {
+    if (experts <= 0) return 0;
+    return experts * (1 - std::pow(1 - active / experts, tokens));
+}
+
+double streamed_weight_bytes(const ModelCard& card, double tokens) {
+    double bytes = static_cast<double>(card.dense_streamed_bytes);
+    if (card.moe) {
+        const double drawn = distinct_experts(static_cast<double>(card.moe->experts),
+                                              static_cast<double>(card.moe->active), tokens);
+        bytes += static_cast<double>(card.moe->layers) * drawn * static_cast<double>(card.moe->expert_bytes);
+    }
+    return bytes;
+}
+
+double kv_bytes_per_token(const ModelCard& card) {
+    return static_cast<double>(card.kv_values_per_token + card.windowed_kv_values_per_token) *
+           bytes_per_value(require_dtype(card.kv_dtype));
+}
+
+double kv_bytes_per_sequence(const ModelCard& card, double context) {
+    const double windowed =
+        card.sliding_window ? std::min(context, static_cast<double>(*card.sliding_window)) : context;
+    return (static_cast<double>(card.kv_values_per_token) * context +
+            static_cast<double>(card.windowed_kv_values_per_token) * windowed) *
+           bytes_per_value(require_dtype(card.kv_dtype));
+}
+
+std::vector<std::string> known_models() {
+    return shipped_cards("models");
+}
+
+ModelCard model_card(const std::string& name_or_path, const ModelCardOptions& options) {
+    if (const auto text = shipped_card("models", name_or_path)) {
+        ModelCard card = model_card_of_config(*text, name_or_path, options);
+        card.source = "shipped card";
+        return card;
+    }
+    std::filesystem::path path(name_or_path);
+    std::error_code error;
+    if (std::filesystem::is_directory(path, error)) path /= "config.json";
+    if (!std::filesystem::exists(path, error))
+        throw UsageError(
+            fmt::format("{}: no such model card or file; give a config.json, a GGUF file or one of {}",
+                        path.string(), fmt::join(known_models(), ", ")));
+    if (is_gguf(path)) return model_card_of_gguf(path, options);
+    return model_card_of_config(read_card_file(path), path.string(), options);
+}
+
+}  // namespace paretoken::cards

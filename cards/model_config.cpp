@@ -1,0 +1,379 @@
+// Model cards from config.json: parameters are counted from the shape. Norms, biases and quantisation scales
+// of dense formats (under 0.1 % of the weights) are left out, so that a limit errs on the side of the
+// hardware.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+
+#include "cards/dtype.h"
+#include "cards/json_value.h"
+#include "cards/model.h"
+#include "core/error.h"
+
+namespace paretoken::cards {
+namespace {
+
+using Keys = std::initializer_list<const char*>;
+
+std::optional<JsonCursor> find_any(const JsonCursor& config, Keys keys) {
+    for (const char* key : keys)
+        if (auto found = config.find(key)) return found;
+    return {};
+}
+
+/// Positive and small enough that products of three stay exact.
+std::uint64_t extent_of(const JsonCursor& value) {
+    constexpr std::uint64_t kLargest = 1u << 24;
+    const std::uint64_t count = value.count();
+    if (count == 0 || count > kLargest) value.complain("a whole number between 1 and 2^24");
+    return count;
+}
+
+std::uint64_t extent(const JsonCursor& config, Keys keys, std::string_view what) {
+    if (const auto found = find_any(config, keys)) return extent_of(*found);
+    return extent_of(config.at(*keys.begin(), what));
+}
+
+std::uint64_t extent_or(const JsonCursor& config, Keys keys, std::uint64_t otherwise) {
+    const auto found = find_any(config, keys);
+    return found ? extent_of(*found) : otherwise;
+}
+
+/// Absent, null and 0 mean "none" in configs.
+std::uint64_t count_or_none(const JsonCursor& config, Keys keys) {
+    const auto found = find_any(config, keys);
+    if (!found) return 0;
+    return found->count() == 0 ? 0 : extent_of(*found);
+}
+
+bool flag(const JsonCursor& config, const std::string& key, bool otherwise) {
+    const auto found = config.find(key);
+    return found ? found->boolean() : otherwise;
+}
+
+/// State-space and linear-attention layers have other weights and no KV cache: counting them as attention
+/// would give a limit that is simply wrong.
+void refuse_other_architectures(const JsonCursor& config, const std::string& where) {
+    for (const char* key :
+         {"mamba_d_state", "mamba_expand", "ssm_state_size", "state_size", "linear_num_value_heads",
+          "hybrid_override_pattern", "attn_layer_period", "conv_L_cache", "linear_attn_config"})
+        if (config.find(key))
+            throw UsageError(
+                fmt::format("{}: {}: a hybrid or state-space model, which cannot be counted from its "
+                            "config; give a GGUF file of it instead",
+                            where, key));
+}
+
+// --- quantisation
+// --------------------------------------------------------------------------------------------
+
+/// The storage types of the parts of a model.
+struct PartDtypes {
+    std::string base;  ///< embedding, output projection, router
+    std::string attention;
+    std::string ffn;
+    std::string experts;
+};
+
+std::string int_dtype(const JsonCursor& bits) {
+    switch (bits.count()) {
+        case 4:
+            return "int4";
+        case 8:
+            return "int8";
+        default:
+            bits.complain("4 or 8 bits (else say --weight-dtype)");
+    }
+}
+
+/// compressed-tensors: the first group's weights.
+std::string compressed_dtype(const JsonCursor& quantization) {
+    const auto groups = quantization.at("config_groups", "groups with weights").members();
+    if (groups.empty()) quantization.complain("at least one config group");
+    const JsonCursor weights = groups.front().second.at("weights", "num_bits and type");
+    const auto type = weights.find("type");
+    if (type && type->string() == "float")
+        return weights.at("num_bits", "4 or 8").count() == 4 ? "nvfp4" : "fp8";
+    return int_dtype(weights.at("num_bits", "4 or 8"));
+}
+
+std::string quantized_dtype(const JsonCursor& quantization) {
+    const auto method_of = [&](const char* key) {
+        const auto found = quantization.find(key);
+        return found ? found->string() : std::string();
+    };
+    const std::string method = method_of("quant_method");
+    if (method == "fp8" || method == "fbgemm_fp8") return "fp8";
+    if (method == "mxfp4") return "mxfp4";
+    if (method == "gptq" || method == "awq" || method == "auto-round" || method == "hqq")
+        return int_dtype(quantization.at("bits", "4 or 8"));
+    if (method == "bitsandbytes") return flag(quantization, "load_in_4bit", false) ? "int4" : "int8";
+    if (method == "compressed-tensors") return compressed_dtype(quantization);
+    if (method == "modelopt") {
+        const std::string algorithm = method_of("quant_algo");
+        if (algorithm == "FP8") return "fp8";
+        if (algorithm == "NVFP4") return "nvfp4";
+    }
+    quantization.complain(fmt::format("a known quantisation (\"{}\" is not; say --weight-dtype)", method));
+}
+
+/// Whether the list of modules left alone names this part.
+bool left_alone(const JsonCursor& quantization, std::string_view part) {
+    const auto list = find_any(quantization, {"modules_to_not_convert", "ignore"});
+    if (!list) return false;
+    for (const JsonCursor& entry : list->elements())
+        if (entry.string().find(part) != std::string::npos) return true;
+    return false;
+}
+
+PartDtypes dtypes_of(const JsonCursor& config, const std::optional<std::string>& wanted) {
+    std::string base = "bf16";
+    if (const auto found = find_any(config, {"torch_dtype", "dtype"}))
+        if (const Dtype* dtype = dtype_named(found->string())) base = dtype->name;
+    if (wanted) {
+        const Dtype& dtype = require_dtype(*wanted);
+        const std::string name(dtype.name);
+        const bool whole_model = dtype.values_per_block == 1 && dtype.bytes_per_block >= 2;
+        return {whole_model ? name : base, name, name, name};
+    }
+    const auto quantization = config.find("quantization_config");
+    if (!quantization) return {base, base, base, base};
+    const std::string name = quantized_dtype(*quantization);
+    if (name == "mxfp4") return {base, base, base, name};  // the format's checkpoints quantise experts only
+    return {base, left_alone(*quantization, "self_attn") ? base : name, name, name};
+}
+
+// --- attention
+// -----------------------------------------------------------------------------------------------
+
+std::optional<LatentAttention> latent_attention(const JsonCursor& config) {
+    const std::uint64_t kv_rank = count_or_none(config, {"kv_lora_rank"});
+    if (kv_rank == 0) return {};
+    LatentAttention mla;
+    mla.kv_rank = kv_rank;
+    mla.rope_dim = extent(config, {"qk_rope_head_dim"}, "the width of rotary keys");
+    mla.q_rank = count_or_none(config, {"q_lora_rank"});
+    mla.qk_head_dim = extent(config, {"qk_nope_head_dim"}, "the width of other keys") + mla.rope_dim;
+    mla.v_head_dim = extent(config, {"v_head_dim"}, "the width of values");
+    return mla;
+}
+
+std::uint64_t attention_parameters(const ModelCard& card) {
+    if (card.mla) {
+        const LatentAttention& mla = *card.mla;
+        const std::uint64_t queries =
+            mla.q_rank > 0 ? card.hidden * mla.q_rank + mla.q_rank * card.query_heads * mla.qk_head_dim
+                           : card.hidden * card.query_heads * mla.qk_head_dim;
+        const std::uint64_t keys_and_values =
+            card.hidden * (mla.kv_rank + mla.rope_dim) +
+            mla.kv_rank * card.query_heads * (mla.qk_head_dim - mla.rope_dim + mla.v_head_dim);
+        return queries + keys_and_values + card.query_heads * mla.v_head_dim * card.hidden;
+    }
+    return card.hidden * card.head_dim * (2 * card.query_heads + 2 * card.kv_heads);
+}
+
+/// Layers whose attention sees only a window, of those named in layer_types or implied by the model's type.
+std::uint64_t windowed_layers(const JsonCursor& config, std::uint64_t layers) {
+    if (const auto types = config.find("layer_types")) {
+        std::uint64_t windowed = 0;
+        for (const JsonCursor& type : types->elements()) {
+            const std::string name = type.string();
+            if (name == "sliding_attention" || name == "chunked_attention")
+                ++windowed;
+            else if (name != "full_attention")
+                type.complain("full_attention or sliding_attention");
+        }
+        return std::min(windowed, layers);
+    }
+    const auto type = config.find("model_type");
+    const std::string name = type && type->is_string() ? type->string() : "";
+    std::uint64_t pattern =
+        count_or_none(config, {"sliding_window_pattern"});  // every n-th layer sees everything
+    if (pattern == 0 && (name == "gemma2" || name == "gpt_oss")) pattern = 2;
+    if (pattern == 0 && name.starts_with("gemma3")) pattern = 6;
+    if (pattern == 0 && name == "cohere2") pattern = 4;
+    if (pattern > 0) return layers - layers / pattern;
+    if (config.find("max_window_layers") && flag(config, "use_sliding_window", false))
+        return layers - std::min(layers, config.at("max_window_layers", "a number of layers").count());
+    return layers;
+}
+
+void fill_window(ModelCard& card, const JsonCursor& config) {
+    const std::uint64_t window = count_or_none(config, {"sliding_window", "attention_chunk_size"});
+    if (window == 0 || !flag(config, "use_sliding_window", true)) return;
+    card.windowed_layers = windowed_layers(config, card.layers);
+    if (card.windowed_layers > 0) card.sliding_window = window;
+}
+
+void fill_attention(ModelCard& card, const JsonCursor& config) {
+    card.query_heads =
+        extent(config, {"num_attention_heads", "n_head", "n_heads"}, "the number of query heads");
+    card.kv_heads =
+        extent_or(config, {"num_key_value_heads", "num_kv_heads", "multi_query_group_num"}, card.query_heads);
+    if (flag(config, "multi_query", false) && !config.find("num_kv_heads")) card.kv_heads = 1;
+    if (card.kv_heads > card.query_heads || card.query_heads % card.kv_heads != 0)
+        config.at("num_key_value_heads", "a divisor of the query heads")
+            .complain(fmt::format("a divisor of {} query heads", card.query_heads));
+    card.head_dim = extent_or(config, {"head_dim", "kv_channels"},
+                              std::max<std::uint64_t>(card.hidden / card.query_heads, 1));
+    card.mla = latent_attention(config);
+    fill_window(card, config);
+    const std::uint64_t per_layer =
+        card.mla ? card.mla->kv_rank + card.mla->rope_dim : 2 * card.kv_heads * card.head_dim;
+    card.kv_values_per_token = (card.layers - card.windowed_layers) * per_layer;
+    card.windowed_kv_values_per_token = card.windowed_layers * per_layer;
+    const double widths = card.mla ? static_cast<double>(card.mla->qk_head_dim + card.mla->v_head_dim)
+                                   : 2 * static_cast<double>(card.head_dim);
+    const double per_layer_flops = 2 * static_cast<double>(card.query_heads) * widths;
+    card.attention_flops_per_pair = static_cast<double>(card.layers - card.windowed_layers) * per_layer_flops;
+    card.windowed_attention_flops_per_pair = static_cast<double>(card.windowed_layers) * per_layer_flops;
+}
+
+// --- feed-forward
+// --------------------------------------------------------------------------------------------
+
+/// Gated feed-forwards have three matrices, the older kind two.
+std::uint64_t ffn_matrices(const std::string& architecture) {
+    constexpr std::array<std::string_view, 12> kNotGated{"gpt2", "gptj",       "gpt_neox",    "gpt_neo",
+                                                         "opt",  "bloom",      "mpt",         "falcon",
+                                                         "phi",  "starcoder2", "gpt_bigcode", "nemotron"};
+    return std::find(kNotGated.begin(), kNotGated.end(), architecture) != kNotGated.end() ? 2 : 3;
+}
+
+/// Layers that route, of a model that has experts.
+std::uint64_t routed_layers(const JsonCursor& config, std::uint64_t layers) {
+    const std::uint64_t dense_first = count_or_none(config, {"first_k_dense_replace"});
+    if (const auto frequency = config.find("moe_layer_freq"); frequency && frequency->is_array()) {
+        std::uint64_t routed = 0;
+        for (const JsonCursor& layer : frequency->elements()) routed += layer.count() != 0 ? 1 : 0;
+        return std::min(routed, layers);
+    }
+    const std::uint64_t step = std::max<std::uint64_t>(
+        1, count_or_none(config, {"decoder_sparse_step", "moe_layer_freq", "interleave_moe_layer_step"}));
+    const auto dense_list = config.find("mlp_only_layers");
+    const std::uint64_t dense_listed = dense_list ? dense_list->elements().size() : 0;
+    const std::uint64_t candidates = layers - std::min(layers, dense_first);
+    return candidates / step - std::min(candidates / step, dense_listed);
+}
+
+std::optional<MixtureOfExperts> experts_of(const JsonCursor& config, const ModelCard& card) {
+    const std::uint64_t experts =
+        count_or_none(config, {"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"});
+    if (experts <= 1) return {};
+    MixtureOfExperts moe;
+    moe.experts = experts;
+    moe.active =
+        extent(config, {"num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_top_k"},
+               "the number of experts per token");
+    moe.active = std::min(moe.active, moe.experts);
+    moe.layers = routed_layers(config, card.layers);
+    moe.expert_ffn = extent(config, {"moe_intermediate_size", "intermediate_size"}, "the width of an expert");
+    moe.shared_ffn = count_or_none(config, {"shared_expert_intermediate_size", "shared_intermediate_size"});
+    if (moe.shared_ffn == 0) moe.shared_ffn = count_or_none(config, {"n_shared_experts"}) * moe.expert_ffn;
+    return moe;
+}
+
+// --- bytes
+// ---------------------------------------------------------------------------------------------------
+
+std::uint64_t bytes_of(std::uint64_t values, const Dtype& dtype) {
+    return static_cast<std::uint64_t>(std::llround(static_cast<double>(values) * bytes_per_value(dtype)));
+}
+
+/// Adds up the parts, each in its own type.
+void fill_weights(ModelCard& card, const PartDtypes& types) {
+    const std::uint64_t matrices = ffn_matrices(card.architecture);
+    const std::uint64_t embedding = card.vocab * card.hidden;
+    const std::uint64_t routed = card.moe ? card.moe->layers : 0;
+    const std::uint64_t attention = card.layers * attention_parameters(card);
+    const std::uint64_t dense_ffn = (card.layers - routed) * matrices * card.hidden * card.ffn;
+    std::uint64_t router = 0;
+    std::uint64_t shared = 0;
+    std::uint64_t expert = 0;
+    if (card.moe) {
+        router = routed * card.hidden * card.moe->experts;
+        shared = routed * matrices * card.hidden * card.moe->shared_ffn;
+        expert = matrices * card.hidden * card.moe->expert_ffn;
+        card.moe->expert_bytes = bytes_of(expert, require_dtype(types.experts));
+    }
+    const auto hold = [&card](std::uint64_t values, const std::string& type) {
+        const std::uint64_t bytes = bytes_of(values, require_dtype(type));
+        if (bytes > 0) card.bytes_by_dtype[type] += bytes;
+        card.parameters += values;
+        card.resident_weight_bytes += bytes;
+        return bytes;
+    };
+    const std::uint64_t table = hold(embedding, types.base);
+    const std::uint64_t output = card.tied_embeddings ? table : hold(embedding, types.base);
+    card.dense_streamed_bytes = output + hold(attention, types.attention) +
+                                hold(dense_ffn + shared, types.ffn) + hold(router, types.base);
+    if (card.moe) hold(routed * card.moe->experts * expert, types.experts);
+    card.active_parameters = embedding + attention + dense_ffn + shared + router +
+                             (card.moe ? routed * card.moe->active * expert : 0);
+    card.weight_dtype = std::max_element(card.bytes_by_dtype.begin(), card.bytes_by_dtype.end(),
+                                         [](const auto& a, const auto& b) { return a.second < b.second; })
+                            ->first;
+}
+
+std::string name_of_config(const JsonCursor& config, const std::string& where) {
+    if (const auto name = config.find("_name_or_path");
+        name && name->is_string() && !name->string().empty()) {
+        const std::string text = name->string();
+        return text.substr(text.find_last_of('/') + 1);
+    }
+    const std::filesystem::path path(where);
+    const bool plain = path.filename() == "config.json";
+    const std::string folder = path.parent_path().filename().string();
+    if (plain && !folder.empty()) return folder;
+    return plain ? "model" : path.stem().string();
+}
+
+/// Everything that a config.json says; multimodal ones keep the language model under "text_config".
+ModelCard card_of(const JsonCursor& whole, const std::string& where, const ModelCardOptions& options) {
+    const auto nested = whole.find("text_config");
+    const JsonCursor config =
+        nested && nested->is_object() && !whole.find("num_hidden_layers") ? *nested : whole;
+    refuse_other_architectures(config, where);
+    ModelCard card;
+    card.name = name_of_config(whole, where);
+    card.source = "config.json";
+    const auto type = config.find("model_type");
+    card.architecture = type ? type->string() : "";
+    card.layers =
+        extent(config, {"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, "the number of layers");
+    card.hidden = extent(config, {"hidden_size", "n_embd", "d_model"}, "the width of the residual stream");
+    card.vocab = extent(config, {"vocab_size", "padded_vocab_size"}, "the size of the vocabulary");
+    const auto context =
+        find_any(config, {"max_position_embeddings", "n_positions", "max_seq_len", "seq_length"});
+    if (context) card.max_context = extent_of(*context);
+    card.tied_embeddings = flag(config, "tie_word_embeddings", card.architecture.starts_with("gemma"));
+    fill_attention(card, config);
+    card.moe = experts_of(config, card);
+    if (!card.moe || card.moe->layers < card.layers)
+        card.ffn = extent_or(config,
+                             {"intermediate_size_mlp", "intermediate_size", "n_inner", "ffn_dim",
+                              "ffn_hidden_size", "d_inner"},
+                             4 * card.hidden);
+    const bool own_quantization = config.find("quantization_config") || !whole.find("quantization_config");
+    fill_weights(card, dtypes_of(own_quantization ? config : whole, options.weight_dtype));
+    card.kv_dtype = options.kv_dtype ? std::string(require_dtype(*options.kv_dtype).name) : "bf16";
+    return card;
+}
+
+}  // namespace
+
+ModelCard model_card_of_config(std::string_view json, const std::string& where,
+                               const ModelCardOptions& options) {
+    const JsonValue value = parse_json_value(json, where);
+    const JsonCursor root(value, where);
+    const auto inner = root.find("config");  // our own cards wrap a config.json and name it
+    if (!inner) return card_of(root, where, options);
+    ModelCard card = card_of(*inner, where, options);
+    if (const auto name = root.find("name")) card.name = name->string();
+    return card;
+}
+
+}  // namespace paretoken::cards

@@ -1,0 +1,232 @@
+// Model cards from GGUF metadata: bytes are summed over the file's tensors, so mixed quantisation is exact.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cards/dtype.h"
+#include "cards/gguf.h"
+#include "cards/model.h"
+#include "core/error.h"
+
+namespace paretoken::cards {
+namespace {
+
+constexpr double kLargest = 1 << 24;  // of any extent: products of three stay exact
+
+/// Metadata of one architecture: keys are looked up as "llama.block_count".
+class ArchitectureKeys {
+  public:
+    ArchitectureKeys(const GgufHeader& header, std::string file)
+        : header_(header), file_(std::move(file)), name_(header.string("general.architecture").value_or("")) {
+        if (name_.empty())
+            throw UsageError(fmt::format("{}: general.architecture: missing; not a model", file_));
+    }
+
+    const std::string& name() const { return name_; }
+
+    std::optional<std::uint64_t> find(const std::string& key) const {
+        const auto value = header_.number(name_ + "." + key);
+        if (!value) return {};
+        if (!(*value >= 0 && *value <= kLargest) || *value != std::floor(*value))
+            throw UsageError(fmt::format("{}: {}.{}: expected a whole number up to 2^24, got {}", file_,
+                                         name_, key, *value));
+        return static_cast<std::uint64_t>(*value);
+    }
+
+    std::uint64_t at(const std::string& key) const {
+        const auto value = find(key);
+        if (!value || *value == 0)
+            throw UsageError(
+                fmt::format("{}: {}.{}: missing; expected a whole number (is this a language model?)", file_,
+                            name_, key));
+        return *value;
+    }
+
+    /// One number per layer: a list in the file, or one for all.
+    std::vector<double> per_layer(const std::string& key, std::uint64_t layers, double otherwise) const {
+        std::vector<double> values(layers, header_.number(name_ + "." + key).value_or(otherwise));
+        if (const GgufArray* list = header_.array(name_ + "." + key); list && list->numbers.size() >= layers)
+            std::copy_n(list->numbers.begin(), layers, values.begin());
+        for (const double value : values)
+            if (!(value >= 0 && value <= kLargest))
+                throw UsageError(fmt::format("{}: {}.{}: {}: damaged", file_, name_, key, value));
+        return values;
+    }
+
+  private:
+    const GgufHeader& header_;
+    std::string file_;
+    std::string name_;
+};
+
+/// Which layers see only a window. Without a pattern in the file, what the architecture is known for; else
+/// all, which reads the least and so errs on the side of the hardware.
+std::vector<bool> windowed_layers(const ArchitectureKeys& keys, const GgufHeader& header,
+                                  std::uint64_t layers) {
+    const std::string key = keys.name() + ".attention.sliding_window_pattern";
+    std::vector<bool> windowed(layers, true);
+    if (const GgufArray* list = header.array(key); list && list->numbers.size() >= layers) {
+        for (std::uint64_t i = 0; i < layers; ++i) windowed[i] = list->numbers[i] != 0;
+        return windowed;
+    }
+    std::uint64_t pattern = header.array(key) ? 0 : keys.find("attention.sliding_window_pattern").value_or(0);
+    if (pattern == 0 && (keys.name() == "gemma2" || keys.name() == "gpt-oss")) pattern = 2;
+    if (pattern == 0 && keys.name().starts_with("gemma3")) pattern = 6;
+    if (pattern == 0 && keys.name() == "cohere2") pattern = 4;
+    for (std::uint64_t i = 0; pattern > 0 && i < layers; ++i) windowed[i] = (i + 1) % pattern != 0;
+    return windowed;
+}
+
+void fill_attention(ModelCard& card, const ArchitectureKeys& keys, const GgufHeader& header) {
+    const auto queries = keys.per_layer("attention.head_count", card.layers, 0);
+    card.query_heads = static_cast<std::uint64_t>(*std::max_element(queries.begin(), queries.end()));
+    if (card.query_heads == 0) card.query_heads = keys.at("attention.head_count");
+    const auto kv =
+        keys.per_layer("attention.head_count_kv", card.layers, static_cast<double>(card.query_heads));
+    card.kv_heads = static_cast<std::uint64_t>(*std::max_element(kv.begin(), kv.end()));
+    card.head_dim = keys.find("attention.key_length").value_or(card.hidden / card.query_heads);
+    const std::uint64_t value_dim = keys.find("attention.value_length").value_or(card.head_dim);
+    if (const auto rank = keys.find("attention.kv_lora_rank"); rank && *rank > 0) {
+        LatentAttention mla;
+        mla.kv_rank = *rank;
+        mla.rope_dim = keys.at("rope.dimension_count");
+        mla.q_rank = keys.find("attention.q_lora_rank").value_or(0);
+        mla.qk_head_dim = keys.find("attention.key_length_mla").value_or(card.head_dim);
+        mla.v_head_dim = keys.find("attention.value_length_mla").value_or(value_dim);
+        card.mla = mla;
+    }
+    const auto window = keys.find("attention.sliding_window");
+    const std::vector<bool> windowed = window && *window > 0 ? windowed_layers(keys, header, card.layers)
+                                                             : std::vector<bool>(card.layers, false);
+    for (std::uint64_t i = 0; i < card.layers; ++i) {
+        const auto kv_heads = static_cast<std::uint64_t>(kv[i]);
+        const std::uint64_t values =
+            card.mla ? card.mla->kv_rank + card.mla->rope_dim : kv_heads * (card.head_dim + value_dim);
+        const double widths = static_cast<double>(card.mla ? card.mla->qk_head_dim + card.mla->v_head_dim
+                                                           : card.head_dim + value_dim);
+        const double flops = kv_heads > 0 || card.mla ? 2 * queries[i] * widths : 0;
+        (windowed[i] ? card.windowed_kv_values_per_token : card.kv_values_per_token) += values;
+        (windowed[i] ? card.windowed_attention_flops_per_pair : card.attention_flops_per_pair) += flops;
+        card.windowed_layers += windowed[i] ? 1 : 0;
+    }
+    if (card.windowed_layers > 0) card.sliding_window = window;
+}
+
+/// "blk.31.ffn_up.weight" → 31.
+std::optional<std::uint64_t> layer_of(const std::string& tensor) {
+    if (!tensor.starts_with("blk.")) return {};
+    std::uint64_t layer = 0;
+    std::size_t i = 4;
+    for (; i < tensor.size() && tensor[i] >= '0' && tensor[i] <= '9' && i < 12; ++i)
+        layer = layer * 10 + static_cast<std::uint64_t>(tensor[i] - '0');
+    return i > 4 ? std::optional(layer) : std::nullopt;
+}
+
+void add_tensor(ModelCard& card, const GgufTensor& tensor, std::uint64_t& expert_bytes) {
+    card.resident_weight_bytes += tensor.bytes;
+    card.parameters += tensor.values;
+    card.bytes_by_dtype[tensor.dtype] += tensor.bytes;
+    if (const auto layer = layer_of(tensor.name); layer && *layer >= card.layers)
+        return;  // draft layers at the end
+    if (tensor.name == "token_embd.weight" && !card.tied_embeddings) return;
+    const bool matrix = tensor.shape.size() >= 2;
+    if (card.moe && tensor.name.find("_exps.") != std::string::npos) {
+        expert_bytes += tensor.bytes;
+        if (matrix) card.active_parameters += tensor.values / card.moe->experts * card.moe->active;
+        return;
+    }
+    card.dense_streamed_bytes += tensor.bytes;
+    if (matrix) card.active_parameters += tensor.values;
+}
+
+void fill_weights(ModelCard& card, const GgufHeader& header) {
+    std::uint64_t expert_bytes = 0;
+    for (const GgufTensor& tensor : header.tensors) add_tensor(card, tensor, expert_bytes);
+    if (card.moe) {
+        const auto routes = [&](const GgufTensor& t) {
+            const auto layer = layer_of(t.name);
+            return t.name.find("ffn_down_exps.weight") != std::string::npos && layer && *layer < card.layers;
+        };
+        card.moe->layers =
+            static_cast<std::uint64_t>(std::count_if(header.tensors.begin(), header.tensors.end(), routes));
+        card.moe->expert_bytes =
+            card.moe->layers > 0 ? expert_bytes / (card.moe->layers * card.moe->experts) : 0;
+    }
+    const auto most = std::max_element(card.bytes_by_dtype.begin(), card.bytes_by_dtype.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (most != card.bytes_by_dtype.end()) card.weight_dtype = most->first;
+}
+
+std::string name_of(const GgufHeader& header, const std::filesystem::path& path) {
+    const auto name = header.string("general.name");
+    if (name && !name->empty() && name->find('/') == std::string::npos) return *name;
+    return path.stem().string();
+}
+
+/// The other parts of "model-00001-of-00003.gguf".
+void append_parts(GgufHeader& header, const std::filesystem::path& path) {
+    const double parts = header.number("split.count").value_or(1);
+    if (!(parts > 1)) return;
+    const std::string file = path.filename().string();
+    const std::string ending =
+        fmt::format("-00001-of-{:05}.gguf", static_cast<int>(std::min(parts, 99999.0)));
+    if (!file.ends_with(ending))
+        throw UsageError(
+            fmt::format("{}: one part of {}; give the first one (\"…{}\")", path.string(), parts, ending));
+    const std::string stem = file.substr(0, file.size() - ending.size());
+    for (int part = 2; part <= static_cast<int>(parts); ++part) {
+        const GgufHeader other = read_gguf_header(
+            path.parent_path() / fmt::format("{}-{:05}-of-{:05}.gguf", stem, part, static_cast<int>(parts)));
+        header.tensors.insert(header.tensors.end(), other.tensors.begin(), other.tensors.end());
+    }
+}
+
+std::uint64_t vocabulary(const ArchitectureKeys& keys, const GgufHeader& header) {
+    if (const auto size = keys.find("vocab_size")) return *size;
+    const GgufArray* tokens = header.array("tokenizer.ggml.tokens");
+    return tokens ? tokens->length : 0;
+}
+
+}  // namespace
+
+ModelCard model_card_of_gguf(const std::filesystem::path& path, const ModelCardOptions& options) {
+    if (options.weight_dtype)
+        throw UsageError(fmt::format(
+            "{}: a GGUF file holds its weights as they are; leave the weight dtype away", path.string()));
+    GgufHeader header = read_gguf_header(path);
+    append_parts(header, path);
+    const ArchitectureKeys keys(header, path.string());
+    ModelCard card;
+    card.name = name_of(header, path);
+    card.source = "GGUF metadata";
+    card.architecture = keys.name();
+    card.layers = keys.at("block_count");
+    constexpr std::uint64_t kMostLayers = 4096;
+    if (card.layers > kMostLayers)
+        throw UsageError(
+            fmt::format("{}: {}.block_count: {} layers: damaged", path.string(), keys.name(), card.layers));
+    card.layers -= std::min(card.layers - 1, keys.find("nextn_predict_layers").value_or(0));
+    card.hidden = keys.at("embedding_length");
+    card.ffn = keys.find("feed_forward_length").value_or(0);
+    card.vocab = vocabulary(keys, header);
+    card.max_context = keys.find("context_length");
+    card.tied_embeddings = std::none_of(header.tensors.begin(), header.tensors.end(),
+                                        [](const GgufTensor& t) { return t.name == "output.weight"; });
+    if (const auto experts = keys.find("expert_count"); experts && *experts > 1) {
+        MixtureOfExperts moe;
+        moe.experts = *experts;
+        moe.active = std::min(keys.at("expert_used_count"), *experts);
+        moe.expert_ffn = keys.find("expert_feed_forward_length").value_or(card.ffn);
+        moe.shared_ffn = keys.find("expert_shared_feed_forward_length").value_or(0);
+        card.moe = moe;
+    }
+    fill_attention(card, keys, header);
+    fill_weights(card, header);
+    if (card.dense_streamed_bytes == 0)
+        throw UsageError(fmt::format("{}: holds no weights (a vocabulary-only file)", path.string()));
+    card.kv_dtype = options.kv_dtype ? std::string(require_dtype(*options.kv_dtype).name) : "f16";
+    return card;
+}
+
+}  // namespace paretoken::cards

@@ -1,0 +1,267 @@
+#include "cards/price.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <filesystem>
+
+#include "cards/card_file.h"
+#include "cards/gpu.h"
+#include "cards/json_value.h"
+#include "core/error.h"
+
+namespace paretoken::cards {
+namespace {
+
+constexpr double kHoursPerMonth = 720;
+
+// --- reading
+// -------------------------------------------------------------------------------------------------
+
+/// Numbers are prices by basis; the named keys are not.
+PricedItem priced_item(const JsonCursor& value) {
+    PricedItem item;
+    for (const auto& [key, member] : value.members()) {
+        if (key == "power_w_allin")
+            item.power_w_allin = member.positive();
+        else if (key == "tdp_w")
+            item.tdp_w = member.positive();
+        else if (key == "cores")
+            item.cores = static_cast<std::uint32_t>(std::min<std::uint64_t>(member.count(), 65536));
+        else
+            item.usd_per_h[key] = member.positive();
+    }
+    if (item.usd_per_h.empty()) value.complain("at least one price per hour, e.g. \"on_demand\": 3.50");
+    if (item.cores == 0u) value.at("cores", "a number of cores").complain("at least 1 core");
+    return item;
+}
+
+std::map<std::string, PricedItem> priced_items(const JsonCursor& root, const std::string& key) {
+    std::map<std::string, PricedItem> items;
+    if (const auto found = root.find(key))
+        for (const auto& [name, value] : found->members()) items.emplace(name, priced_item(value));
+    return items;
+}
+
+std::map<std::string, double> price_mix(const JsonCursor& value) {
+    std::map<std::string, double> mix;
+    double sum = 0;
+    for (const auto& [basis, share] : value.members()) sum += mix[basis] = share.positive();
+    constexpr double kRounding = 1e-6;
+    if (std::abs(sum - 1) > kRounding)
+        value.complain(fmt::format("shares that sum to 1 (they sum to {})", sum));
+    return mix;
+}
+
+Interval price_band(const JsonCursor& value) {
+    const auto ends = value.elements();
+    if (ends.size() != 2) value.complain("two factors, e.g. [0.8, 1.25]");
+    const Interval band{ends[0].positive(), ends[1].positive()};
+    if (band.low > band.high) value.complain("the lower factor first");
+    return band;
+}
+
+double share(const JsonCursor& value) {
+    if (!value.is_number() || !(value.number() > 0) || value.number() > 1)
+        value.complain("a share above 0 and up to 1");
+    return value.number();
+}
+
+ApiPrice api_price(const JsonCursor& value) {
+    value.expect_only(
+        {"in", "out", "cache_read", "cache_write", "storage_m_tok_h", "min_cache_tokens", "ttl_s"});
+    ApiPrice api;
+    api.input = value.at("in", "dollars per million input tokens").positive();
+    api.output = value.at("out", "dollars per million output tokens").positive();
+    if (const auto found = value.find("cache_read")) api.cache_read = found->not_negative();
+    if (const auto found = value.find("cache_write")) api.cache_write = found->not_negative();
+    if (const auto found = value.find("storage_m_tok_h")) api.storage_m_tok_h = found->not_negative();
+    if (const auto found = value.find("min_cache_tokens")) api.min_cache_tokens = found->count();
+    if (const auto found = value.find("ttl_s")) api.ttl_s = found->positive();
+    return api;
+}
+
+void read_terms(PriceCard& card, const JsonCursor& root) {
+    if (const auto found = root.find("mix")) card.mix = price_mix(*found);
+    if (const auto found = root.find("usd_per_kwh")) card.usd_per_kwh = found->not_negative();
+    if (const auto found = root.find("pue")) {
+        card.pue = found->positive();
+        if (card.pue < 1) found->complain("at least 1");
+    }
+    if (const auto found = root.find("power_in_rate")) card.power_in_rate = found->boolean();
+    if (!card.power_in_rate && !card.usd_per_kwh)
+        root.at("usd_per_kwh", "dollars per kWh, since power_in_rate is false");
+    if (const auto found = root.find("utilization")) card.utilization = share(*found);
+    if (const auto found = root.find("availability")) {
+        found->expect_only({"mtbi_h", "recovery_h"});
+        card.availability = Availability{found->at("mtbi_h", "hours between interruptions").positive(),
+                                         found->at("recovery_h", "hours to recover").not_negative()};
+    }
+    if (const auto found = root.find("ops_usd_month")) card.ops_usd_month = found->not_negative();
+    if (const auto found = root.find("price_band")) card.price_band = price_band(*found);
+    if (const auto found = root.find("apis"))
+        for (const auto& [name, value] : found->members()) card.apis.emplace(name, api_price(value));
+}
+
+// --- applying
+// ------------------------------------------------------------------------------------------------
+
+std::string folded(std::string_view text) {
+    std::string out;
+    for (const char c : text)
+        if (std::isalnum(static_cast<unsigned char>(c)))
+            out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return out;
+}
+
+using Entry = std::map<std::string, PricedItem>::value_type;
+
+/// The GPU of the card that has this name, under whichever of its names the card lists it.
+const Entry* gpu_entry(const PriceCard& card, const std::string& hardware) {
+    const auto known = find_gpu(hardware);
+    for (const Entry& entry : card.gpus) {
+        if (folded(entry.first) == folded(hardware)) return &entry;
+        const auto listed = find_gpu(entry.first);
+        if (known && listed && listed->name == known->name) return &entry;
+    }
+    return nullptr;
+}
+
+/// Names that are no CPU: simulated hardware, and GPUs (which a CPU's price must never stand in for).
+bool may_be_cpu(const std::string& hardware) {
+    return !hardware.empty() && !hardware.starts_with("sim:") && !find_gpu(hardware);
+}
+
+/// The longest key that is part of the CPU's name, else "cpu".
+const Entry* cpu_entry(const PriceCard& card, const PricedHardware& hardware) {
+    if (!may_be_cpu(hardware.name)) return nullptr;
+    const Entry* best = nullptr;
+    for (const Entry& entry : card.cpus) {
+        const bool part = folded(hardware.name).find(folded(entry.first)) != std::string::npos;
+        if (part && (best == nullptr || entry.first.size() > best->first.size())) best = &entry;
+    }
+    if (best != nullptr) return best;
+    const auto any = card.cpus.find("cpu");
+    return any == card.cpus.end() || !hardware.cores ? nullptr : &*any;
+}
+
+std::string mix_in_words(const std::map<std::string, double>& mix) {
+    std::vector<std::string> parts;
+    for (const auto& [basis, part] : mix) parts.push_back(fmt::format("{:g} % {}", part * 100, basis));
+    return fmt::format("{}", fmt::join(parts, " + "));
+}
+
+double rate_on(const PriceCard& card, const Entry& entry, const std::string& basis) {
+    const auto found = entry.second.usd_per_h.find(basis);
+    if (found != entry.second.usd_per_h.end()) return found->second;
+    std::vector<std::string> known;
+    for (const auto& [name, rate] : entry.second.usd_per_h) known.push_back(name);
+    throw UsageError(fmt::format("price card {}: {}: no price on the basis \"{}\"; it has {}", card.name,
+                                 entry.first, basis, fmt::join(known, ", ")));
+}
+
+struct UnitRate {
+    double usd_per_h = 0;
+    std::string basis;
+};
+
+UnitRate unit_rate(const PriceCard& card, const Entry& entry, const std::optional<std::string>& basis) {
+    if (basis) return {rate_on(card, entry, *basis), *basis};
+    const auto& rates = entry.second.usd_per_h;
+    const auto priced = [&](const auto& part) { return rates.contains(part.first); };
+    if (!card.mix.empty() && std::all_of(card.mix.begin(), card.mix.end(), priced)) {
+        UnitRate rate{0, mix_in_words(card.mix)};
+        for (const auto& [name, part] : card.mix) rate.usd_per_h += part * rates.at(name);
+        return rate;
+    }
+    if (rates.contains("on_demand")) return {rates.at("on_demand"), "on_demand"};
+    if (rates.size() == 1) return {rates.begin()->second, rates.begin()->first};
+    return {rate_on(card, entry, "on_demand"), "on_demand"};
+}
+
+/// Of one unit, when the rate does not hold it. PUE multiplies board power only: an all-in figure includes
+/// it.
+double power_usd_per_h(const PriceCard& card, const Entry& entry) {
+    if (card.power_in_rate) return 0;
+    const PricedItem& item = entry.second;
+    if (!item.power_w_allin && !item.tdp_w)
+        throw UsageError(
+            fmt::format("price card {}: {}: power_in_rate is false, so expected power_w_allin or tdp_w",
+                        card.name, entry.first));
+    const double watts = item.power_w_allin ? *item.power_w_allin : *item.tdp_w * card.pue;
+    return watts / 1000 * card.usd_per_kwh.value();
+}
+
+}  // namespace
+
+PriceCard parse_price_card(std::string_view json, const std::string& name) {
+    const JsonValue value = parse_json_value(json, name);
+    const JsonCursor root(value, name);
+    root.expect_only({"schema", "as_of", "currency", "source", "gpus", "cpus", "mix", "usd_per_kwh", "pue",
+                      "power_in_rate", "utilization", "availability", "ops_usd_month", "price_band", "apis"});
+    const JsonCursor schema = root.at("schema", "1");
+    if (schema.count() != 1) schema.complain("schema 1");
+    PriceCard card;
+    card.name = name;
+    card.as_of = root.at("as_of", "the date of the prices, YYYY-MM-DD").string();
+    card.currency = root.at("currency", "\"USD\"").string();
+    if (card.currency != "USD") root.at("currency", "\"USD\"").complain("\"USD\" (convert the prices)");
+    card.source = root.at("source", "where the prices come from").string();
+    card.gpus = priced_items(root, "gpus");
+    card.cpus = priced_items(root, "cpus");
+    if (card.gpus.empty() && card.cpus.empty() && !root.find("apis"))
+        root.at("gpus", "prices per hour by GPU (or \"cpus\", or \"apis\")").complain("at least one price");
+    read_terms(card, root);
+    return card;
+}
+
+PriceCard price_card(const std::string& name_or_path) {
+    if (const auto text = shipped_card("prices", name_or_path)) return parse_price_card(*text, name_or_path);
+    std::error_code error;
+    if (!std::filesystem::exists(name_or_path, error))
+        throw UsageError(fmt::format("{}: no such price card or file; shipped are {}", name_or_path,
+                                     fmt::join(known_price_cards(), ", ")));
+    return parse_price_card(read_card_file(name_or_path), name_or_path);
+}
+
+std::optional<HourlyRate> hourly_rate(const PriceCard& card, const PricedHardware& hardware,
+                                      const std::optional<std::string>& basis) {
+    const Entry* entry = gpu_entry(card, hardware.name);
+    const bool is_gpu = entry != nullptr;
+    if (!is_gpu) entry = cpu_entry(card, hardware);
+    if (entry == nullptr) return {};
+    const UnitRate unit = unit_rate(card, *entry, basis);
+    const double power = power_usd_per_h(card, *entry);
+    double units = hardware.count;
+    std::string how = fmt::format("{} × ${:.4g}/h", hardware.count, unit.usd_per_h);
+    if (!is_gpu && hardware.cores && entry->second.cores) {
+        units *= static_cast<double>(*hardware.cores) / *entry->second.cores;
+        how += fmt::format(" × {} of {} cores", *hardware.cores, *entry->second.cores);
+    }
+    if (power > 0) how += fmt::format(" + ${:.3g}/h power each", power);
+    if (card.ops_usd_month > 0) how += fmt::format(" + ${:g}/month operation", card.ops_usd_month);
+    return HourlyRate{units * (unit.usd_per_h + power) + card.ops_usd_month / kHoursPerMonth, entry->first,
+                      unit.basis, unit.usd_per_h, how};
+}
+
+double earning_share(const PriceCard& card) {
+    double share_of_time = card.utilization.value_or(1);
+    if (card.availability) {
+        const double between = card.availability->mean_time_between_interruptions_h;
+        share_of_time *= between / (between + card.availability->recovery_h);
+    }
+    return share_of_time;
+}
+
+std::vector<std::string> known_price_cards() {
+    return shipped_cards("prices");
+}
+
+std::vector<PriceCard> default_price_cards() {
+    return {price_card("2026-11-cloud"), price_card("2026-11-cpu")};
+}
+
+}  // namespace paretoken::cards
