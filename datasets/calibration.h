@@ -45,7 +45,7 @@ struct OverheadSample {
     double prompt_tokens = 0;
 };
 
-/// The mean surplus, a whole number where the words' tokens are; nothing for no samples.
+/// The mean surplus; nothing for no samples. Below 0 when the calibration counts too much.
 std::optional<double> overhead_from(std::span<const OverheadSample> samples);
 
 }  // namespace paretoken::datasets

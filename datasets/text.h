@@ -3,6 +3,7 @@
 // Calibration; which words are used is drawn, except for the first: neighbouring requests never begin with
 // the same word, so a prefix cache finds nothing in them.
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,11 +38,12 @@ class TextWriter {
     const Calibration& calibration() const { return calibration_; }
 
   private:
-    std::size_t fill(double tokens, Random& random) const;
+    /// A word that brings a text nearer to `left` more tokens; nothing when none does.
+    std::optional<std::uint32_t> next_word(double left, Random& random) const;
 
     Calibration calibration_;
-    std::vector<std::uint32_t> openings_;  ///< words to begin with: the cheapest
-    std::vector<std::uint32_t> singles_;   ///< words of exactly one token
+    std::vector<std::uint32_t> openings_;  ///< words to begin with: those of one token, all when they are few
+    std::vector<std::uint32_t> singles_;   ///< words of exactly one token; empty when they are few
     std::vector<std::uint32_t> by_cost_;   ///< all, cheapest first
 };
 
