@@ -1,0 +1,136 @@
+#include "loadgen/health.h"
+
+#include <algorithm>
+
+#include "core/statistics.h"
+
+namespace paretoken::loadgen {
+namespace {
+
+constexpr double kBusy = 0.85;
+
+std::optional<double> percentile_of(std::vector<double> values, double p) {
+    if (values.empty()) return std::nullopt;
+    std::sort(values.begin(), values.end());
+    return percentile(values, p);
+}
+
+std::optional<double> ratio(double part, double whole) {
+    if (whole <= 0) return std::nullopt;
+    return part / whole;
+}
+
+std::vector<const RequestRecord*> sent_in(const std::vector<RequestRecord>& records, const TimeSpan& window) {
+    std::vector<const RequestRecord*> chosen;
+    for (const RequestRecord& r : records) {
+        if (!r.warmup && r.sent && window.contains(r.scheduled)) chosen.push_back(&r);
+    }
+    return chosen;
+}
+
+void add_lateness(ClientHealth& health, const std::vector<const RequestRecord*>& records, bool open_loop) {
+    std::vector<double> loop;
+    std::vector<double> connection;
+    std::vector<double> slot;
+    for (const RequestRecord* r : records) {
+        if (r->resent) continue;  // its second sending is the server's doing
+        loop.push_back(seconds(*loop_lag_of(*r)));
+        connection.push_back(seconds(r->ready - r->started));
+        slot.push_back(seconds(r->slot_wait));
+    }
+    health.loop_lag_p50_s = percentile_of(loop, .5);
+    health.loop_lag_p99_s = percentile_of(loop, .99);
+    health.connection_wait_p99_s = percentile_of(connection, .99);
+    if (open_loop) {
+        health.slot_wait_p99_s = percentile_of(slot, .99);
+    } else if (!loop.empty()) {
+        health.refill_lag_mean_s = moments_of(loop).mean;
+    }
+}
+
+/// Requests handed to the kernel inside the window, had nobody else made them wait, over those due inside it.
+std::optional<double> achieved_rate(const std::vector<RequestRecord>& records, const TimeSpan& window) {
+    double due = 0;
+    double sent = 0;
+    for (const RequestRecord& r : records) {
+        if (r.warmup || r.outcome == Outcome::cancelled) continue;
+        if (window.contains(r.scheduled)) ++due;
+        if (const auto lag = loop_lag_of(r); lag && window.contains(r.scheduled + *lag)) ++sent;
+    }
+    return ratio(sent, due);
+}
+
+void add_reading(ClientHealth& health, const std::vector<WorkerReport>& workers) {
+    ClientCounters counters;
+    Histogram delay;
+    for (const WorkerReport& w : workers) {
+        counters.chunks += w.client.chunks;
+        counters.stamped_chunks += w.client.stamped_chunks;
+        counters.grouped_chunks += w.client.grouped_chunks;
+        counters.late_grouped_chunks += w.client.late_grouped_chunks;
+        delay.add(w.read_delay);
+    }
+    const auto chunks = static_cast<double>(counters.chunks);
+    health.timing = counters.stamped_chunks * 2 >= counters.chunks ? "kernel" : "user";
+    health.kernel_stamp_share = ratio(static_cast<double>(counters.stamped_chunks), chunks);
+    health.grouped_share = ratio(static_cast<double>(counters.grouped_chunks), chunks);
+    health.late_grouped_share = ratio(static_cast<double>(counters.late_grouped_chunks), chunks);
+    if (delay.count() == 0) return;
+    health.user_delay_p50_s = seconds(delay.percentile(.5));
+    health.user_delay_p99_s = seconds(delay.percentile(.99));
+    // An event without a stamp was read by the same loop, so it was as late as its stamped neighbours.
+    if (counters.stamped_chunks < counters.chunks) health.unstamped_delay_p99_s = health.user_delay_p99_s;
+}
+
+void add_processor(ClientHealth& health, const std::vector<WorkerReport>& workers, const TimeSpan& window) {
+    double samples = 0;
+    double busy = 0;
+    for (const WorkerReport& w : workers) {
+        std::vector<double> shares;
+        for (const CpuSample& sample : w.cpu) {
+            if (window.contains(sample.at)) shares.push_back(sample.share);
+        }
+        if (shares.empty()) continue;
+        health.cpu_share = std::max(health.cpu_share.value_or(0), moments_of(shares).mean);
+        samples += static_cast<double>(shares.size());
+        busy += static_cast<double>(std::count_if(shares.begin(), shares.end(), [](double s) { return s > kBusy; }));
+    }
+    health.cpu_windows_above_85 = ratio(busy, samples);
+}
+
+void add_network(ClientHealth& health, const std::vector<WorkerReport>& workers) {
+    double segments = 0;
+    double again = 0;
+    Duration jump{};
+    for (const WorkerReport& w : workers) {
+        health.connections_opened += w.connections.opened;
+        segments += static_cast<double>(w.connections.segments_sent);
+        again += static_cast<double>(w.connections.retransmitted);
+        jump = std::max(jump, w.largest_clock_jump);
+    }
+    health.retransmit_share = ratio(again, segments);
+    health.clock_jump_max_s = seconds(jump);
+}
+
+}  // namespace
+
+std::optional<Duration> loop_lag_of(const RequestRecord& record) {
+    if (!record.sent) return std::nullopt;
+    const Duration lag =
+        *record.sent - record.scheduled - record.slot_wait - (record.ready - record.started);
+    return std::max(Duration{}, lag);
+}
+
+ClientHealth health_of(const LoadOutcome& outcome, const LoadOptions& load, const TimeSpan& window) {
+    ClientHealth health;
+    health.workers = static_cast<std::uint32_t>(outcome.workers.size());
+    health.hiccup_share = outcome.host_lost_share;
+    add_lateness(health, sent_in(outcome.records, window), !load.arrivals.at_once);
+    if (!load.arrivals.at_once) health.achieved_rate_ratio = achieved_rate(outcome.records, window);
+    add_reading(health, outcome.workers);
+    add_processor(health, outcome.workers, window);
+    add_network(health, outcome.workers);
+    return health;
+}
+
+}  // namespace paretoken::loadgen

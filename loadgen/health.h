@@ -1,0 +1,15 @@
+#pragma once
+// The client's own figures, from its records and its workers' reports: was it the bottleneck? Pure.
+#include "core/result.h"
+#include "core/summary.h"
+#include "loadgen/run.h"
+
+namespace paretoken::loadgen {
+
+/// Lateness of one request that is this process's doing: `sent` − `scheduled`, less what was spent waiting for the
+/// in-flight cap and for a connection. Nothing when it was never sent.
+std::optional<Duration> loop_lag_of(const RequestRecord& record);
+
+ClientHealth health_of(const LoadOutcome& outcome, const LoadOptions& load, const TimeSpan& window);
+
+}  // namespace paretoken::loadgen

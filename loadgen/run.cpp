@@ -1,0 +1,124 @@
+#include "loadgen/run.h"
+
+#include <algorithm>
+#include <exception>
+#include <iterator>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "core/summary.h"
+#include "core/validity.h"
+#include "loadgen/health.h"
+#include "loadgen/host_meter.h"
+
+namespace paretoken::loadgen {
+namespace {
+
+/// The in-flight cap of one worker: as equal shares as whole numbers allow.
+std::optional<std::uint64_t> cap_of(const LoadOptions& options, std::uint32_t worker) {
+    if (!options.concurrency) return std::nullopt;
+    const std::uint64_t extra = worker < *options.concurrency % options.workers ? 1 : 0;
+    return *options.concurrency / options.workers + extra;
+}
+
+Dispatcher dispatcher_for(const LoadOptions& options, std::uint32_t worker, TimePoint begin) {
+    const Schedule schedule(options.arrivals, options.limits, options.seed, {worker, options.workers});
+    return {schedule, options.limits, cap_of(options, worker), begin};
+}
+
+/// Runs every worker on a thread of its own; an exception of one stops all and is thrown again.
+void run_side_by_side(std::vector<std::unique_ptr<Worker>>& workers, const std::stop_token& stop) {
+    const auto stop_all = [&workers] {
+        for (const auto& worker : workers) worker->stop();
+    };
+    const std::stop_callback on_stop(stop, stop_all);
+    std::vector<std::exception_ptr> failures(workers.size());
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+        threads.emplace_back([&, i] {
+            try {
+                workers[i]->run();
+            } catch (...) {
+                failures[i] = std::current_exception();
+                stop_all();
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const std::exception_ptr& failure : failures) {
+        if (failure) std::rethrow_exception(failure);
+    }
+}
+
+std::optional<double> mean_of(const std::vector<RequestRecord>& records,
+                              std::optional<std::int64_t> (*value)(const RequestRecord&)) {
+    double sum = 0;
+    double n = 0;
+    for (const RequestRecord& r : records) {
+        if (r.warmup || r.outcome != Outcome::ok) continue;
+        if (const auto v = value(r)) {
+            sum += static_cast<double>(*v);
+            ++n;
+        }
+    }
+    if (n == 0) return std::nullopt;
+    return sum / n;
+}
+
+}  // namespace
+
+LoadOutcome make_load(const LoadOptions& options, const datasets::Dataset& dataset, RecordSink& sink,
+                      Progress& progress, const std::stop_token& stop) {
+    LoadOutcome outcome;
+    HostMeter meter;
+    outcome.began = Clock::now();
+    std::vector<std::unique_ptr<Worker>> workers;
+    for (std::uint32_t i = 0; i < options.workers; ++i) {
+        WorkerOptions own = options.worker;
+        own.number = i;
+        workers.push_back(
+            std::make_unique<Worker>(own, dispatcher_for(options, i, outcome.began), dataset, sink, progress));
+    }
+    run_side_by_side(workers, stop);
+    outcome.host_lost_share = meter.lost_share();
+    outcome.interrupted = stop.stop_requested();
+    for (const auto& worker : workers) {
+        WorkerReport report = worker->take_report();
+        std::move(report.records.begin(), report.records.end(), std::back_inserter(outcome.records));
+        report.records.clear();
+        if (report.ran_dry && (!outcome.ran_dry || *report.ran_dry < *outcome.ran_dry)) {
+            outcome.ran_dry = report.ran_dry;
+        }
+        outcome.workers.push_back(std::move(report));
+    }
+    return outcome;
+}
+
+void fold_into(RunResult& result, const LoadOutcome& outcome, const LoadOptions& load, const FoldOptions& options) {
+    const bool open_loop = !load.arrivals.at_once;
+    RunSummary summary = summarize(outcome.records, {.open_loop = open_loop,
+                                                     .concurrency = load.concurrency,
+                                                     .last_dispatch = outcome.ran_dry,
+                                                     .slos = options.slos,
+                                                     .seed = options.seed});
+    result.partial = outcome.interrupted;
+    result.window = std::move(summary.window_report);
+    result.counts = std::move(summary.counts);
+    result.metrics = std::move(summary.metrics);
+    result.throughput = summary.throughput;
+    result.whole_run = summary.whole_run;
+    result.series = std::move(summary.series);
+    result.concurrency = load.concurrency;
+    if (open_loop) result.request_rate = load.arrivals.rate;
+    result.client = health_of(outcome, load, summary.window);
+    result.workload.achieved_input_tokens =
+        mean_of(outcome.records, [](const RequestRecord& r) { return r.usage.prompt; });
+    result.workload.achieved_output_tokens =
+        mean_of(outcome.records, [](const RequestRecord& r) -> std::optional<std::int64_t> {
+            return output_tokens_of(r);
+        });
+    result.validity = validity_of(result);
+}
+
+}  // namespace paretoken::loadgen
