@@ -92,7 +92,7 @@ struct Counts {
     std::uint64_t warmup = 0;
     std::uint64_t in_window = 0;  ///< scheduled inside the window
     std::uint64_t resent = 0;
-    std::map<std::string, std::uint64_t> by_class;        ///< outcome name → requests
+    std::map<std::string, std::uint64_t> by_class;        ///< failures: outcome name → requests
     std::map<std::string, std::string> example_errors;    ///< outcome name → the first error text seen
 
     bool operator==(const Counts&) const = default;
@@ -150,7 +150,7 @@ struct ClientHealth {
     std::optional<double> user_delay_p99_s;
     std::optional<double> unstamped_delay_p99_s;   ///< estimate for events without a stamp
     std::optional<double> grouped_share;           ///< events that shared a read with the one before
-    std::optional<double> late_grouped_share;      ///< of these, because the client read late
+    std::optional<double> late_grouped_share;      ///< events grouped because the client read late
     std::optional<double> cpu_share;               ///< busiest worker, of one core
     std::optional<double> cpu_windows_above_85;    ///< share of 100 ms windows
     std::optional<double> hiccup_share;            ///< time a meter thread lost to the host

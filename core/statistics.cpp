@@ -11,8 +11,7 @@
 namespace paretoken {
 namespace {
 
-// ----------------------------------------------------------------------------------------------
-// distributions
+// ---- distributions
 
 /// The continued fraction of the incomplete beta function by Lentz's method (Abramowitz and Stegun 26.5.8).
 double beta_fraction(double a, double b, double x) {
@@ -72,7 +71,7 @@ double student_t_p_value(double t, double degrees_of_freedom) {
     return 1 - regularized_beta(0.5, degrees_of_freedom / 2, t * t / (t * t + degrees_of_freedom));
 }
 
-// ---------------------------------------------------------------------------------------------- percentiles
+// ---- percentiles
 
 /// Where a type-7 percentile lies between two neighbouring order statistics.
 struct Position {
@@ -93,8 +92,31 @@ double between(double lower, double upper, double fraction) {
     return lower + fraction * (upper - lower);  // infinite when either is
 }
 
-// ----------------------------------------------------------------------------------------------
-// autocorrelation
+/// Mean and squares about it, one finite value at a time (Welford 1962; weights: West 1979).
+class RunningMoments {
+  public:
+    void add(double value, std::uint64_t weight) {
+        if (!std::isfinite(value) || weight == 0) return;
+        moments_.n += weight;
+        const double off = value - moments_.mean;
+        moments_.mean += off * static_cast<double>(weight) / static_cast<double>(moments_.n);
+        squares_ += static_cast<double>(weight) * off * (value - moments_.mean);
+    }
+
+    Moments result() const {
+        Moments moments = moments_;
+        if (moments.n > 1) {
+            moments.standard_deviation = std::sqrt(squares_ / static_cast<double>(moments.n - 1));
+        }
+        return moments;
+    }
+
+  private:
+    Moments moments_;
+    double squares_ = 0;
+};
+
+// ---- autocorrelation
 
 /// Sums of a series about its mean, to ask for correlations at several lags.
 class Autocovariance {
@@ -146,7 +168,7 @@ double short_autocorrelation_time(const Autocovariance& series, std::size_t n) {
     return time;
 }
 
-// ---------------------------------------------------------------------------------------------- bootstrap
+// ---- bootstrap
 
 /// One block of values in ascending order, with how much weight lies up to and including each.
 struct SortedBlock {
@@ -223,7 +245,7 @@ double drawn_percentile(const std::vector<SortedBlock>& blocks, const std::vecto
     return values[found];
 }
 
-// ---------------------------------------------------------------------------------------------- lines
+// ---- lines
 
 struct Line {
     double intercept = 0;
@@ -285,17 +307,15 @@ std::optional<Interval> percentile_interval(std::span<const double> sorted, doub
 }
 
 Moments moments_of(std::span<const double> values) {
-    Moments moments;
-    double squares = 0;  // about the running mean (Welford 1962)
-    for (const double value : values) {
-        if (!std::isfinite(value)) continue;
-        ++moments.n;
-        const double off = value - moments.mean;
-        moments.mean += off / static_cast<double>(moments.n);
-        squares += off * (value - moments.mean);
-    }
-    if (moments.n > 1) moments.standard_deviation = std::sqrt(squares / static_cast<double>(moments.n - 1));
-    return moments;
+    RunningMoments moments;
+    for (const double value : values) moments.add(value, 1);
+    return moments.result();
+}
+
+Moments moments_of(std::span<const WeightedValue> values) {
+    RunningMoments moments;
+    for (const auto& item : values) moments.add(item.value, item.weight);
+    return moments.result();
 }
 
 std::uint64_t samples_to_certify(double p, std::uint64_t over, double confidence) {

@@ -39,6 +39,7 @@ struct Moments {
 };
 /// Over the finite values only.
 Moments moments_of(std::span<const double> values);
+Moments moments_of(std::span<const WeightedValue> values);  ///< n is the total weight
 
 /// MLPerf's early-stopping rule (d = 0, confidence c): the fewest independent samples that certify percentile
 /// p when `over` of them exceed the limit. p .90 → 44 at 0 over; p .99 → 459 at 0 over, 662 at 1.

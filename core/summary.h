@@ -1,6 +1,8 @@
 #pragma once
 // Folds the records of a run into figures: finds the steady window, counts, percentiles with intervals, throughput
-// credited by event time. Pure; warm-up and cancelled records are counted and otherwise left out.
+// credited by event time. Pure. Warm-up and cancelled records are counted and are in no latency; what was streamed
+// to them counts in throughput and in-flight, because the server did that work.
+#include <optional>
 #include <span>
 #include <vector>
 

@@ -35,7 +35,7 @@ std::vector<double> correlated(std::size_t n, double memory, std::uint64_t seed)
     return values;
 }
 
-// ---------------------------------------------------------------------------------------------- percentiles
+// ---- percentiles
 
 TEST(Percentile, interpolates_as_type_7) {
     EXPECT_DOUBLE_EQ(percentile(one_to(5), 0.5), 3);
@@ -109,8 +109,7 @@ TEST(PercentileInterval, covers_the_truth_as_often_as_it_says) {
     }
 }
 
-// ---------------------------------------------------------------------------------------------- moments,
-// Student
+// ---- moments, Student
 
 TEST(Moments, leave_out_what_is_not_finite) {
     const auto moments = moments_of(std::vector<double>{2, 4, kInfinity, 6.0});
@@ -129,7 +128,7 @@ TEST(StudentT, matches_the_tables) {
     EXPECT_NEAR(student_t(0.95, 1e6), 1.95997, 1e-5);
 }
 
-// ---------------------------------------------------------------------------------------------- certificates
+// ---- certificates
 
 TEST(EarlyStopping, needs_the_published_number_of_samples) {
     EXPECT_EQ(samples_to_certify(0.90), 44U);
@@ -166,7 +165,7 @@ TEST(EarlyStopping, certifies_falsely_at_most_as_often_as_it_says) {
     EXPECT_GE(certified, 120);  // and no more careful than need be
 }
 
-// ---------------------------------------------------------------------------------------------- correlation
+// ---- correlation
 
 TEST(AutocorrelationTime, is_about_one_for_independent_values) {
     for (const std::size_t n : {50U, 500U, 5'000U, 50'000U}) {
@@ -230,7 +229,7 @@ TEST(Trend, a_slope_in_noise_is_found) {
     EXPECT_NEAR(trend_of(series).change, 9.5, 2);
 }
 
-// ---------------------------------------------------------------------------------------------- blocks
+// ---- blocks
 
 TEST(BlockMean, needs_ten_blocks) {
     EXPECT_FALSE(block_mean(one_to(9)));

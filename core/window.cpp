@@ -1,0 +1,200 @@
+#include "core/window.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "core/metrics.h"
+#include "core/statistics.h"
+
+namespace paretoken {
+namespace {
+
+// ---- in-flight
+
+/// From `at` on, `level` requests are in flight.
+struct Step {
+    TimePoint at;
+    int level = 0;
+};
+
+std::vector<Step> in_flight_steps(std::span<const RequestRecord> records) {
+    std::vector<Step> changes;
+    for (const auto& record : records) {
+        changes.push_back({record.started, +1});
+        changes.push_back({end_of(record), -1});
+    }
+    std::sort(changes.begin(), changes.end(),
+              [](const Step& a, const Step& b) { return std::tie(a.at, a.level) < std::tie(b.at, b.level); });
+    int level = 0;
+    for (auto& step : changes) step.level = level += step.level;
+    return changes;
+}
+
+double mean_level(const std::vector<Step>& steps, TimeSpan span) {
+    double held = 0;  // level × seconds
+    for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
+        const auto from = std::max(steps[i].at, span.begin);
+        const auto to = std::min(steps[i + 1].at, span.end);
+        if (from < to) held += steps[i].level * seconds(to - from);
+    }
+    return span.length() > Duration{} ? held / seconds(span.length()) : 0;
+}
+
+std::optional<TimePoint> first_at_level(const std::vector<Step>& steps, double level) {
+    const auto found =
+        std::find_if(steps.begin(), steps.end(), [&](const Step& step) { return step.level >= level; });
+    if (found == steps.end()) return std::nullopt;
+    return found->at;
+}
+
+// ---- where it may begin
+
+/// A moment from which the run may be called steady, and how it was found.
+struct Beginning {
+    TimePoint at;
+    std::string how;
+};
+
+/// When at least half of the first `cap` requests (warm-up included: slots are handed over) had ended.
+TimePoint first_wave_turned_over(std::span<const RequestRecord> records, std::uint64_t cap) {
+    std::vector<const RequestRecord*> first;
+    for (const auto& record : records) first.push_back(&record);
+    const auto wave = static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(cap, first.size()));
+    std::partial_sort(first.begin(), first.begin() + wave, first.end(),
+                      [](const auto* a, const auto* b) { return a->started < b->started; });
+    std::vector<TimePoint> ends;
+    for (auto request = first.begin(); request != first.begin() + wave; ++request)
+        ends.push_back(end_of(**request));
+    const auto half = ends.begin() + (wave - 1) / 2;
+    std::nth_element(ends.begin(), half, ends.end());
+    return *half;
+}
+
+std::vector<Beginning> closed_loop_beginnings(std::span<const RequestRecord> records,
+                                              const std::vector<Step>& steps, std::uint64_t cap) {
+    const auto full = first_at_level(steps, static_cast<double>(cap));
+    if (!full) return {};
+    return {{first_wave_turned_over(records, cap),
+             fmt::format("from when half of the first {} requests had ended to the last dispatch", cap)},
+            {*full, fmt::format("from when {} requests were in flight to the last dispatch", cap)}};
+}
+
+std::vector<Beginning> open_loop_beginnings(const std::vector<Step>& steps, TimePoint run_begin,
+                                            TimePoint dispatched) {
+    const TimeSpan second_half{run_begin + (dispatched - run_begin) / 2, dispatched};
+    const double plateau = mean_level(steps, second_half);
+    const auto reached = first_at_level(steps, plateau);
+    if (!reached) return {};
+    return {{*reached,
+             fmt::format("from when in-flight reached its plateau of {:.3g} to the last dispatch", plateau)}};
+}
+
+// ---- is it steady
+
+std::vector<const RequestRecord*> scheduled_in(std::span<const RequestRecord> records, TimeSpan span) {
+    std::vector<const RequestRecord*> inside;
+    for (const auto& record : records) {
+        if (is_counted(record) && span.contains(record.scheduled)) inside.push_back(&record);
+    }
+    std::sort(inside.begin(), inside.end(),
+              [](const auto* a, const auto* b) { return a->scheduled < b->scheduled; });
+    return inside;
+}
+
+/// Means over up to 20 equal stretches of the requests, in the order they were scheduled.
+std::vector<double> latency_course(const std::vector<const RequestRecord*>& requests) {
+    constexpr std::size_t kMostStretches = 20;
+    std::vector<double> latencies;
+    for (const auto* request : requests) {
+        const auto latency = metric_named("e2e_intended")->of_request(*request);
+        if (request->outcome == Outcome::ok && latency) latencies.push_back(*latency);
+    }
+    const std::size_t stretch = (latencies.size() + kMostStretches - 1) / kMostStretches;
+    std::vector<double> means;
+    for (std::size_t begin = 0; stretch > 0 && begin + stretch <= latencies.size(); begin += stretch) {
+        means.push_back(moments_of(std::span(latencies).subspan(begin, stretch)).mean);
+    }
+    return means;
+}
+
+/// Nothing when latency held still: a change is one that is both beyond chance and large enough to matter.
+std::optional<std::string> latency_trend(const std::vector<const RequestRecord*>& requests) {
+    constexpr double kSignificance = 0.01;
+    constexpr double kRelevant = 0.20;  // of the mean, over the window
+    const auto course = latency_course(requests);
+    const auto trend = trend_of(course);
+    const double share = trend.change / moments_of(course).mean;
+    if (!(trend.p_value < kSignificance) || !(std::abs(share) > kRelevant)) return std::nullopt;
+    return fmt::format("end-to-end latency {} by {:.0f} % of its mean over the run",
+                       share > 0 ? "rose" : "fell", 100 * std::abs(share));
+}
+
+std::uint64_t fewest_requests(double in_flight) {
+    return static_cast<std::uint64_t>(std::max(10.0, std::ceil(2 * in_flight)));
+}
+
+TimePoint last_dispatch_of(std::span<const RequestRecord> records, const SummaryOptions& options,
+                           TimeSpan run) {
+    TimePoint last = run.begin;
+    for (const auto& record : records) {
+        if (!record.warmup) last = std::max(last, record.started);
+    }
+    return std::min(options.last_dispatch.value_or(last), run.end);
+}
+
+SteadyWindow whole_run(TimeSpan run, const std::string& why) {
+    return {run, false, fmt::format("no steady state: {}; figures are of the whole run", why)};
+}
+
+}  // namespace
+
+TimePoint end_of(const RequestRecord& record) {
+    return std::max({record.closed, record.last_event.value_or(record.started), record.started});
+}
+
+TimeSpan run_of(std::span<const RequestRecord> records) {
+    std::optional<TimeSpan> run;
+    for (const auto& record : records) {
+        if (record.warmup) continue;
+        const TimeSpan span{record.scheduled, end_of(record) + Duration(1)};
+        if (!run) run = span;
+        run = {std::min(run->begin, span.begin), std::max(run->end, span.end)};
+    }
+    return run.value_or(TimeSpan{});
+}
+
+SteadyWindow steady_window_of(std::span<const RequestRecord> records, const SummaryOptions& options) {
+    const auto run = run_of(records);
+    if (run.length() <= Duration{}) return whole_run(run, "no request was made");
+    const auto dispatched = last_dispatch_of(records, options, run);
+    const auto steps = in_flight_steps(records);
+    const bool closed_loop = !options.open_loop && options.concurrency;
+    const auto beginnings = closed_loop ? closed_loop_beginnings(records, steps, *options.concurrency)
+                                        : open_loop_beginnings(steps, run.begin, dispatched);
+    if (beginnings.empty()) {
+        return whole_run(
+            run, fmt::format("in-flight never reached its cap of {}", options.concurrency.value_or(0)));
+    }
+    std::size_t most = 0;
+    std::uint64_t needed = 0;
+    for (const auto& beginning : beginnings) {
+        const TimeSpan span{std::max(beginning.at, run.begin), dispatched};
+        const auto inside = scheduled_in(records, span);
+        needed = fewest_requests(closed_loop ? static_cast<double>(*options.concurrency)
+                                             : mean_level(steps, span));
+        most = std::max(most, inside.size());
+        if (inside.size() < needed) continue;
+        if (const auto trend = latency_trend(inside)) return whole_run(run, *trend);
+        return {span, true, beginning.how};
+    }
+    return whole_run(
+        run, fmt::format("{} requests were scheduled between ramp-up and the last dispatch, and {} are "
+                         "needed (make the run longer)",
+                         most, needed));
+}
+
+}  // namespace paretoken

@@ -1,0 +1,38 @@
+#pragma once
+// Which stretch of a run was steady. Ramp-up and drain are outside; a closed loop's in-flight is constant by
+// construction and proves nothing, so latency must also hold still. The verdict may be "no steady state".
+#include <span>
+#include <string>
+
+#include "core/record.h"
+#include "core/summary.h"
+
+namespace paretoken {
+
+struct SteadyWindow {
+    TimeSpan span;  ///< the whole run when not steady
+    bool steady = false;
+    std::string how;  ///< one sentence
+
+    bool operator==(const SteadyWindow&) const = default;
+};
+
+/// From the first request's scheduled start to just past the last byte; warm-up is outside. Records may be
+/// empty.
+TimeSpan run_of(std::span<const RequestRecord> records);
+
+/// Closed loop: from when half of the first `concurrency` requests had ended (the lockstep first wave is
+/// ramp), or if that leaves too few from when in-flight reached the cap. Open loop: from when in-flight first
+/// reached its mean over the second half of the arrivals. Both: to the last dispatch, at least max(10, 2 ×
+/// in-flight) requests, and no trend in latency.
+SteadyWindow steady_window_of(std::span<const RequestRecord> records, const SummaryOptions& options);
+
+/// When the request left the system.
+TimePoint end_of(const RequestRecord& record);
+
+/// No part of any metric: made to warm up, or cut off by the end of the run.
+constexpr bool is_counted(const RequestRecord& record) {
+    return !record.warmup && record.outcome != Outcome::cancelled;
+}
+
+}  // namespace paretoken
