@@ -1,0 +1,159 @@
+#include "core/validity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+namespace paretoken {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+// Below these the client's own delay is what any host shows, and a limit relative to a very fast server would
+// only report the host: such figures pass their check.
+constexpr double kLagFloor = 200e-6;
+constexpr double kDelayFloor = 100e-6;
+constexpr double kRefillFloor = 100e-6;
+// Shares of very few things say nothing: less than this many requests, or 100 ms windows, pass theirs.
+constexpr double kFewestRequestsShort = 2;
+constexpr double kFewestBusyWindows = 3;
+
+using Figure = std::optional<double>;
+
+Figure median_of(const RunResult& run, std::string_view key) {
+    const auto* metric = run.metric(key);
+    const auto* median = metric != nullptr ? metric->at(0.5) : nullptr;
+    return median != nullptr ? median->value : std::nullopt;
+}
+
+/// `part` in units of `whole`; 0 below the floor.
+Figure relative(Figure part, Figure whole, double floor) {
+    if (!part || !whole || *whole <= 0) return std::nullopt;
+    return *part < floor ? 0 : *part / *whole;
+}
+
+Figure shortfall(Figure ratio) {
+    if (!ratio) return std::nullopt;
+    return std::max(0.0, 1 - *ratio);
+}
+
+Figure loop_lag(const RunResult& run) {
+    return relative(run.client.loop_lag_p99_s, median_of(run, "ttft_s"), kLagFloor);
+}
+
+Figure refill_lag(const RunResult& run) {
+    return relative(run.client.refill_lag_mean_s, median_of(run, "e2e_s"), kRefillFloor);
+}
+
+Figure connection_wait(const RunResult& run) {
+    return relative(run.client.connection_wait_p99_s, median_of(run, "ttft_s"), kLagFloor);
+}
+
+/// Only where enough events came without a stamp to move a percentile.
+Figure unstamped_delay(const RunResult& run) {
+    constexpr double kFew = 0.01;
+    const auto unstamped = shortfall(run.client.kernel_stamp_share);
+    if (unstamped && *unstamped < kFew) return 0;
+    return relative(run.client.unstamped_delay_p99_s, median_of(run, "itl_s"), kDelayFloor);
+}
+
+Figure rate_shortfall(const RunResult& run) {
+    const auto share = shortfall(run.client.achieved_rate_ratio);
+    if (share && *share * static_cast<double>(run.counts.in_window) < kFewestRequestsShort) return 0;
+    return share;
+}
+
+Figure busy_windows(const RunResult& run) {
+    constexpr double kWindow = 0.1;  // seconds
+    const double windows =
+        (run.window.end_s - run.window.begin_s) / kWindow * std::max(1U, run.client.workers);
+    const auto share = run.client.cpu_windows_above_85;
+    if (share && *share * windows < kFewestBusyWindows) return 0;
+    return share;
+}
+
+Figure clock_jump(const RunResult& run) {
+    return relative(run.client.clock_jump_max_s, median_of(run, "ttft_s"), kLagFloor);
+}
+
+Figure error_share(const RunResult& run) {
+    if (run.counts.requests == 0) return std::nullopt;
+    return static_cast<double>(run.counts.failed) / static_cast<double>(run.counts.requests);
+}
+
+/// A figure against its limits. Both are exclusive: a figure on the limit passes.
+struct Check {
+    std::string_view name;
+    std::string_view what;  ///< the sentence is "WHAT: 3.1 % OF_WHAT"
+    std::string_view of_what;
+    Figure (*figure)(const RunResult&);
+    double warn;
+    double invalid;
+};
+
+constexpr std::array kChecks = {
+    Check{"loop_lag", "p99 of the client's own delay before sending", "of the median TTFT", loop_lag, 0.01,
+          0.05},
+    Check{"refill_lag", "mean delay before a free slot is used again", "of the median end-to-end latency",
+          refill_lag, 0.005, 0.01},
+    Check{"achieved_rate", "requests not sent in time for the client's own reasons", "of those that were due",
+          rate_shortfall, 0.01, 0.05},
+    Check{"unstamped_delay", "p99 of the delay in reading events that carry no kernel stamp",
+          "of the median inter-token latency", unstamped_delay, 0.02, 0.05},
+    Check{"late_grouping", "events merged because the client read late", "of all events",
+          [](const RunResult& run) { return run.client.late_grouped_share; }, 0.02, 0.10},
+    Check{"client_cpu", "stretches of 100 ms in which a worker used more than 85 % of its core", "of all",
+          busy_windows, 0.01, 0.05},
+    Check{"hiccups", "time that a waiting thread lost to the host", "of the run",
+          [](const RunResult& run) { return run.client.hiccup_share; }, 0.01, 0.10},
+    Check{"clock_jump", "largest jump of the clock behind the kernel's receive stamps", "of the median TTFT",
+          clock_jump, 0.01, kNever},
+    Check{"retransmits", "TCP segments sent again", "of all segments",
+          [](const RunResult& run) { return run.client.retransmit_share; }, 0.001, kNever},
+    Check{"errors", "failed requests", "of all requests", error_share, 0.01, kNever},
+    Check{"connection_wait", "p99 of the wait for a connection", "of the median TTFT", connection_wait, 0.05,
+          kNever},
+    Check{"buffered_stream", "buffered stream, events that came in one read with the event before",
+          "of all events", [](const RunResult& run) { return run.client.grouped_share; }, 0.50, kNever},
+};
+
+std::optional<Reason> reason_of(const Check& check, const RunResult& run) {
+    const auto figure = check.figure(run);
+    if (!figure || !(*figure > check.warn)) return std::nullopt;
+    const bool is_invalid = *figure > check.invalid;
+    return Reason{is_invalid ? Verdict::invalid : Verdict::warn, std::string(check.name),
+                  fmt::format("{}: {:.3g} % {} (limit {:.3g} %)", check.what, 100 * *figure, check.of_what,
+                              100 * (is_invalid ? check.invalid : check.warn))};
+}
+
+/// What no single figure says: whether there is anything to judge, all of it, and from a steady stretch.
+std::vector<Reason> reasons_of_course(const RunResult& run) {
+    std::vector<Reason> reasons;
+    if (run.counts.requests == 0) {
+        reasons.push_back({Verdict::invalid, "no_requests", "no request came to its end"});
+    } else if (run.counts.failed == run.counts.requests) {
+        reasons.push_back(
+            {Verdict::invalid, "all_failed", fmt::format("all {} requests failed", run.counts.failed)});
+    } else if (!run.window.steady) {
+        reasons.push_back({Verdict::warn, "no_steady_state", run.window.how});
+    }
+    if (run.partial)
+        reasons.push_back({Verdict::warn, "partial", "interrupted: this is what had been measured"});
+    return reasons;
+}
+
+}  // namespace
+
+Validity validity_of(const RunResult& result) {
+    Validity validity{Verdict::valid, reasons_of_course(result)};
+    for (const auto& check : kChecks) {
+        if (auto reason = reason_of(check, result)) validity.reasons.push_back(std::move(*reason));
+    }
+    for (const auto& reason : validity.reasons)
+        validity.verdict = std::max(validity.verdict, reason.severity);
+    return validity;
+}
+
+}  // namespace paretoken
