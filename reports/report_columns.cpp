@@ -1,0 +1,146 @@
+#include "reports/report_columns.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "core/metrics.h"
+#include "reports/table.h"
+
+namespace paretoken::reports {
+namespace {
+
+std::optional<double> percentile_of(const RunResult& run, std::string_view key, double p) {
+    const MetricSummary* metric = run.metric(key);
+    const PercentileValue* value = metric ? metric->at(p) : nullptr;
+    if (!value) return std::nullopt;
+    if (!value->value && metric->failed_mass > 0) return std::numeric_limits<double>::infinity();
+    return value->value;
+}
+
+// What a user waited is counted from the intended start where there is one, in open loop.
+template <int kPercent>
+std::optional<double> ttft(const ReportPoint& point) {
+    return percentile_of(point.result, point.open_loop ? "ttft_intended_s" : "ttft_s", kPercent / 100.0);
+}
+template <int kPercent>
+std::optional<double> itl(const ReportPoint& point) {
+    return percentile_of(point.result, "itl_s", kPercent / 100.0);
+}
+template <int kPercent>
+std::optional<double> e2e(const ReportPoint& point) {
+    return percentile_of(point.result, point.open_loop ? "e2e_intended_s" : "e2e_s", kPercent / 100.0);
+}
+
+template <auto kMember>
+std::optional<double> throughput(const ReportPoint& point) {
+    return point.result.throughput.*kMember;
+}
+template <auto kMember>
+std::optional<double> cost(const ReportPoint& point) {
+    return point.cost ? std::optional<double>(point.cost.value().*kMember) : std::nullopt;
+}
+template <auto kMember>
+std::optional<double> optional_cost(const ReportPoint& point) {
+    return point.cost ? point.cost.value().*kMember : std::nullopt;
+}
+
+constexpr std::string_view kTtft =
+    "From sending the request (open loop: from its intended start) to the first event with output.";
+constexpr std::string_view kItl =
+    "Gaps between arrivals, each spread evenly over the tokens it brought; pooled over tokens.";
+constexpr std::string_view kE2e =
+    "From sending the request (open loop: from its intended start) to the last event with output.";
+constexpr double kMilli = 1e3;
+constexpr auto kNumber = ColumnStyle::number;
+constexpr auto kDollars = ColumnStyle::dollars;
+constexpr auto kPercent = ColumnStyle::percent;
+
+const std::array kColumns{
+    ReportColumn{"output_tokens_per_s", "Throughput", "output", "tok/s", 1, kNumber, true,
+                 "Output tokens per second inside the steady window, each credited at its own arrival; the "
+                 "whole deployment.",
+                 [](const ReportPoint& point) { return point.output_tokens_per_s; }},
+    ReportColumn{"input_tokens_per_s", "Throughput", "input", "tok/s", 1, kNumber, false,
+                 "Prompt tokens per second inside the steady window.",
+                 throughput<&Throughput::input_tokens_per_s>},
+    ReportColumn{"requests_per_s", "Throughput", "requests", "1/s", 1, kNumber, true,
+                 "Requests per second inside the steady window.", throughput<&Throughput::requests_per_s>},
+    ReportColumn{"goodput_per_s", "Throughput", "goodput", "1/s", 1, kNumber, false,
+                 "Requests per second that met every SLO; failures count as bad.",
+                 throughput<&Throughput::goodput_per_s>},
+    ReportColumn{"interactivity_p90_tok_per_s", "Per user", "p90", "tok/s", 1, kNumber, true,
+                 "Tokens per second that one user sees, waiting included: the inverse of the p90 of "
+                 "end-to-end latency per output token.",
+                 [](const ReportPoint& point) { return point.interactivity; }},
+    ReportColumn{"ttft_p50_s", "TTFT", "p50", "ms", kMilli, kNumber, true, kTtft, ttft<50>},
+    ReportColumn{"ttft_p95_s", "TTFT", "p95", "ms", kMilli, kNumber, false, kTtft, ttft<95>},
+    ReportColumn{"ttft_p99_s", "TTFT", "p99", "ms", kMilli, kNumber, true, kTtft, ttft<99>},
+    ReportColumn{"itl_p50_s", "ITL", "p50", "ms", kMilli, kNumber, true, kItl, itl<50>},
+    ReportColumn{"itl_p95_s", "ITL", "p95", "ms", kMilli, kNumber, false, kItl, itl<95>},
+    ReportColumn{"itl_p99_s", "ITL", "p99", "ms", kMilli, kNumber, true, kItl, itl<99>},
+    ReportColumn{"e2e_p50_s", "E2E", "p50", "s", 1, kNumber, false, kE2e, e2e<50>},
+    ReportColumn{"e2e_p95_s", "E2E", "p95", "s", 1, kNumber, false, kE2e, e2e<95>},
+    ReportColumn{"e2e_p99_s", "E2E", "p99", "s", 1, kNumber, false, kE2e, e2e<99>},
+    ReportColumn{"usd_per_m_output", "Cost per million tokens", "output", "$", 1, kDollars, true,
+                 "The whole deployment's price per second over output tokens per second: all cost on output.",
+                 cost<&PointCost::usd_per_m_output>},
+    ReportColumn{"usd_per_m_total", "Cost per million tokens", "all", "$", 1, kDollars, false,
+                 "The same price over input and output tokens alike; set by the mix of the workload.",
+                 optional_cost<&PointCost::usd_per_m_total>},
+    ReportColumn{"usd_per_m_input_split", "Cost per million tokens", "input, split", "$", 1, kDollars, false,
+                 "Budget-balanced: input and output share the price at the split ratio; this is an input "
+                 "token's part.",
+                 optional_cost<&PointCost::usd_per_m_input_split>},
+    ReportColumn{"usd_per_m_output_split", "Cost per million tokens", "output, split", "$", 1, kDollars,
+                 false,
+                 "Budget-balanced: input and output share the price at the split ratio; this is an output "
+                 "token's part.",
+                 optional_cost<&PointCost::usd_per_m_output_split>},
+    ReportColumn{"usd_per_m_goodput", "Cost per million tokens", "good output", "$", 1, kDollars, false,
+                 "Only tokens of requests that met every SLO earn; the others cost.",
+                 optional_cost<&PointCost::usd_per_m_goodput>},
+    ReportColumn{"of_limit_ratio", "Hardware", "of limit", "%", 100, kPercent, true,
+                 "Output tokens per second over the hardware's hard limit at the same load.",
+                 [](const ReportPoint& point) { return point.of_limit; }},
+    ReportColumn{"requests", "Requests", "all", "", 1, kNumber, false,
+                 "Requests that ended, without warm-up and without those the run's end cut off.",
+                 [](const ReportPoint& point) {
+                     return std::optional(static_cast<double>(point.result.counts.requests));
+                 }},
+    ReportColumn{"failed", "Requests", "failed", "", 1, kNumber, true,
+                 "Failed, truncated, empty or too short; they count as infinitely slow in every percentile.",
+                 [](const ReportPoint& point) {
+                     return std::optional(static_cast<double>(point.result.counts.failed));
+                 }},
+};
+
+}  // namespace
+
+std::span<const ReportColumn> report_columns() {
+    return kColumns;
+}
+
+std::vector<const ReportColumn*> columns_in_use(const ReportModel& model) {
+    const auto is_used = [&model](const ReportColumn& column) {
+        for (const Configuration& configuration : model.configurations)
+            for (const ReportPoint& point : configuration.points)
+                if (column.value(point)) return true;
+        return false;
+    };
+    std::vector<const ReportColumn*> used;
+    for (const ReportColumn& column : kColumns)
+        if (is_used(column)) used.push_back(&column);
+    return used;
+}
+
+std::string cell_of(const ReportColumn& column, const ReportPoint& point) {
+    const std::optional<double> value = column.value(point);
+    if (!value) return "–";
+    const double shown = *value * column.scale;
+    if (column.style == ColumnStyle::dollars) return dollars(shown);
+    if (column.unit.empty()) return grouped(static_cast<std::uint64_t>(shown));
+    return significant(shown);
+}
+
+}  // namespace paretoken::reports
