@@ -1,0 +1,136 @@
+// paretoken serve: the simulated server as a process of its own.
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <unistd.h>
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <cstdio>
+#include <memory>
+
+#include "cli/commands.h"
+#include "core/error.h"
+#include "core/spec.h"
+#include "loadgen/sim/profile.h"
+#include "loadgen/sim/server.h"
+
+namespace paretoken::cli {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+struct ServeOptions {
+    std::string profile = "llama3-8b-h100-bf16";
+    std::string host = "127.0.0.1";
+    std::uint16_t port = 8000;
+    std::string model;
+    std::int64_t max_model_len = 0;
+    std::string api_key;
+    std::uint64_t seed = 0;
+    std::string spin = "80us";
+    bool until_stdin_closes = false;
+};
+
+sim::ServerOptions server_options(const ServeOptions& options) {
+    sim::ServerOptions server;
+    server.host = options.host;
+    server.port = options.port;
+    server.profile = sim::profile_named(options.profile);
+    server.model = options.model;
+    if (options.max_model_len > 0) server.max_model_len = options.max_model_len;
+    server.api_key = options.api_key;
+    server.seed = options.seed;
+    server.spin = parse_duration(options.spin);
+    return server;
+}
+
+/// As many connections as the system lets this process have.
+void raise_descriptor_limit() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/// Ends `stop`-wards at the end of standard input; what is written to it is ignored.
+class StdinWatch {
+  public:
+    StdinWatch(asio::io_context& io, std::function<void()> stop)
+        : input_(io, dup(STDIN_FILENO)), stop_(std::move(stop)) {
+        read();
+    }
+    void cancel() {
+        error_code ignored;
+        input_.close(ignored);
+    }
+
+  private:
+    void read() {
+        input_.async_read_some(asio::buffer(bytes_), [this](error_code ec, std::size_t) {
+            if (ec == asio::error::operation_aborted) return;
+            if (ec) return stop_();
+            read();
+        });
+    }
+
+    asio::posix::stream_descriptor input_;
+    std::function<void()> stop_;
+    std::array<char, 256> bytes_{};
+};
+
+void serve(const ServeOptions& options) {
+    const sim::ServerOptions server_is = server_options(options);
+    raise_descriptor_limit();
+    asio::io_context io{1};
+    sim::Server server(io, server_is);
+    asio::signal_set signals(io, SIGINT, SIGTERM);
+    std::unique_ptr<StdinWatch> input;
+    const auto stop = [&] {
+        server.stop();
+        signals.cancel();
+        if (input) input->cancel();
+    };
+    signals.async_wait([&](error_code ec, int) {
+        if (!ec) stop();
+    });
+    if (options.until_stdin_closes) input = std::make_unique<StdinWatch>(io, stop);
+    server.start();
+    fmt::print("paretoken serve: {} profile {}\n", server.url(), server_is.profile.name);
+    std::fflush(stdout);
+    io.run();
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app) {
+    auto options = std::make_shared<ServeOptions>();
+    CLI::App* command = app.add_subcommand("serve", "Run the simulated OpenAI-compatible server");
+    command
+        ->add_option("--profile", options->profile,
+                     fmt::format("What it imitates: {}, or a JSON file; fields after a ?, as in "
+                                 "\"ideal?ttft=20ms&itl=10ms\"",
+                                 fmt::join(sim::profile_names(), ", ")))
+        ->capture_default_str();
+    command->add_option("--host", options->host, "Address to listen on")->capture_default_str();
+    command->add_option("--port", options->port, "Port to listen on; 0 takes a free one")
+        ->capture_default_str();
+    command->add_option("--model", options->model, "Name of the served model (default: the profile's)");
+    command->add_option("--max-model-len", options->max_model_len, "Longest context (default: the profile's)")
+        ->check(CLI::PositiveNumber);
+    command->add_option("--api-key", options->api_key, "Ask for this key in the Authorization header");
+    command->add_option("--seed", options->seed, "Seed of step jitter and texts")->capture_default_str();
+    command->add_option("--spin", options->spin, "How long before a deadline to poll instead of sleeping")
+        ->capture_default_str();
+    command->add_flag("--until-stdin-closes", options->until_stdin_closes, "End when standard input does");
+    command->callback([options] { serve(*options); });
+}
+
+}  // namespace paretoken::cli

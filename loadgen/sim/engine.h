@@ -1,0 +1,79 @@
+#pragma once
+// Continuous batching in virtual time: requests with arrival times go in, steps with the tokens that they
+// emitted come out. No clock, no sockets: whoever drives it (a test, a virtual sweep, sim/server) decides
+// when a step has happened. Invariant: a step begins exactly when the one before it ended, or, after idling,
+// when the next request arrived.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/units.h"
+#include "loadgen/sim/model.h"
+#include "loadgen/sim/profile.h"
+
+namespace paretoken::sim {
+
+struct EngineRequest {
+    std::uint64_t id = 0;            ///< the driver's; used once
+    std::int64_t prompt_tokens = 1;  ///< ≥ 1
+    std::int64_t output_tokens = 1;  ///< ≥ 1; exactly as many are emitted
+
+    bool operator==(const EngineRequest&) const = default;
+};
+
+/// One output token.
+struct Emission {
+    std::uint64_t id = 0;
+    std::int64_t index = 0;  ///< 0 for a request's first token
+    bool last = false;       ///< the request is finished and forgotten
+
+    bool operator==(const Emission&) const = default;
+};
+
+struct Step {
+    TimePoint begin;
+    TimePoint end;  ///< when everything below was emitted
+    StepWork work;
+    std::vector<std::uint64_t> admitted;  ///< left the waiting queue at `begin`; fixed timing has no queue
+    std::vector<Emission> emitted;
+};
+
+struct EngineState {
+    std::int64_t running = 0;
+    std::int64_t waiting = 0;
+    std::int64_t blocks = 0;  ///< of KV; 0 when there is no KV cache
+    std::int64_t blocks_used = 0;
+    std::uint64_t preemptions = 0;  ///< requests that lost their blocks and were computed again
+
+    bool operator==(const EngineState&) const = default;
+};
+
+class Engine {
+  public:
+    virtual ~Engine() = default;
+
+    /// `at` may lie ahead of the schedule (the request waits until then) or behind it (it joins the next
+    /// step). prompt + output must not exceed context_limit(profile).
+    virtual void submit(const EngineRequest& request, TimePoint at) = 0;
+
+    /// Forgets an unfinished request: nothing more is emitted for it. Unknown ids are ignored.
+    virtual void abort(std::uint64_t id) = 0;
+
+    /// When the next step would begin, were it decided now; nothing when there is no work.
+    virtual std::optional<TimePoint> next_begin() const = 0;
+
+    /// Decides what the next step computes, if no step is under way, and tells when it ends. What is
+    /// submitted later joins a later step. Nothing when there is no work.
+    virtual std::optional<TimePoint> begin_step() = 0;
+
+    /// Ends the step under way (begin_step returned a time). The result is valid until the next call.
+    virtual const Step& end_step() = 0;
+
+    virtual EngineState state() const = 0;
+};
+
+/// The engine of the profile's timing. The same seed and submissions give the same steps.
+std::unique_ptr<Engine> engine_of(const Profile& profile, std::uint64_t seed);
+
+}  // namespace paretoken::sim

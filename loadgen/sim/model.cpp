@@ -1,0 +1,39 @@
+#include "loadgen/sim/model.h"
+
+#include <cmath>
+
+namespace paretoken::sim {
+namespace {
+
+/// Reading the weights and multiplying overlap: the q-norm of the two times.
+double linear_seconds(const Profile& profile, std::int64_t tokens) {
+    const double q = profile.linear_overlap_exponent;
+    const double reading = profile.weight_bytes / profile.weight_bytes_per_s;
+    const double computing = profile.linear_s_per_token * static_cast<double>(tokens);
+    return std::pow(std::pow(reading, q) + std::pow(computing, q), 1 / q);
+}
+
+}  // namespace
+
+double lm_head_seconds_per_sequence(const Profile& profile) {
+    return 2.0 * static_cast<double>(profile.vocabulary) * static_cast<double>(profile.hidden_size) /
+           profile.lm_head_flops_per_s;
+}
+
+double attention_flops_per_token_pair(const Profile& profile) {
+    return 4.0 * static_cast<double>(profile.layers) * static_cast<double>(profile.hidden_size);
+}
+
+double step_seconds(const Profile& profile, const StepWork& work) {
+    if (work.tokens == 0) return 0;
+    const auto sequences = static_cast<double>(work.sequences);
+    const double fixed = profile.step_s + profile.sequence_s * sequences;
+    const double head = lm_head_seconds_per_sequence(profile) * sequences;
+    const double decode_attention =
+        static_cast<double>(work.decode_context_tokens) * profile.kv_bytes_per_token / profile.kv_bytes_per_s;
+    const double prefill_attention =
+        work.prefill_token_pairs * attention_flops_per_token_pair(profile) / profile.attention_flops_per_s;
+    return fixed + linear_seconds(profile, work.tokens) + head + decode_attention + prefill_attention;
+}
+
+}  // namespace paretoken::sim

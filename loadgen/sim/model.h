@@ -1,0 +1,30 @@
+#pragma once
+// How long one step of a batching engine takes. Pure: a profile and the work of the step in, seconds out (no
+// jitter). The terms: fixed cost, linear layers (reading the weights and multiplying, partly overlapped), the
+// output head, attention over the KV cache of decodes, attention of prefills.
+#include <cstdint>
+
+#include "loadgen/sim/profile.h"
+
+namespace paretoken::sim {
+
+/// What one step computes.
+struct StepWork {
+    std::int64_t tokens = 0;                 ///< that pass through the linear layers
+    std::int64_t sequences = 0;              ///< scheduled in the step
+    std::int64_t decode_context_tokens = 0;  ///< Σ context over decodes
+    double prefill_token_pairs = 0;          ///< Σ chunk · (context before + chunk / 2) over prefills
+
+    bool operator==(const StepWork&) const = default;
+};
+
+/// Seconds; 0 for an empty step.
+double step_seconds(const Profile& profile, const StepWork& work);
+
+/// 2 · vocabulary · hidden_size / lm_head_flops_per_s.
+double lm_head_seconds_per_sequence(const Profile& profile);
+
+/// 4 · layers · hidden_size: scores and weighted values of one query token against one context token.
+double attention_flops_per_token_pair(const Profile& profile);
+
+}  // namespace paretoken::sim

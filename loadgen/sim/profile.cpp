@@ -1,0 +1,241 @@
+#include "loadgen/sim/profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <variant>
+
+#include "core/embedded.h"
+#include "core/error.h"
+#include "core/spec.h"
+#include "loadgen/sim/model.h"
+
+namespace paretoken::sim {
+namespace {
+
+constexpr std::string_view kFolder = "loadgen/sim/profiles/";
+constexpr std::string_view kSuffix = ".json";
+
+enum class Needs : std::uint8_t { batching, fixed, both };
+enum class Zero : std::uint8_t { refused, allowed };
+
+/// One field of a profile: how it is called, where it is kept, which timing has it.
+struct Field {
+    std::string_view name;
+    std::variant<double Profile::*, std::int64_t Profile::*, Duration Profile::*> member;
+    Needs needs = Needs::batching;
+    Zero zero = Zero::refused;
+};
+
+const Field kFields[] = {
+    {"ttft", &Profile::ttft, Needs::fixed, Zero::allowed},
+    {"itl", &Profile::itl, Needs::fixed, Zero::allowed},
+    {"weight_bytes", &Profile::weight_bytes},
+    {"weight_bytes_per_s", &Profile::weight_bytes_per_s},
+    {"linear_s_per_token", &Profile::linear_s_per_token},
+    {"linear_overlap_exponent", &Profile::linear_overlap_exponent},
+    {"layers", &Profile::layers},
+    {"hidden_size", &Profile::hidden_size},
+    {"vocabulary", &Profile::vocabulary, Needs::both},
+    {"kv_bytes_per_token", &Profile::kv_bytes_per_token},
+    {"kv_bytes_per_s", &Profile::kv_bytes_per_s},
+    {"attention_flops_per_s", &Profile::attention_flops_per_s},
+    {"lm_head_flops_per_s", &Profile::lm_head_flops_per_s},
+    {"step_s", &Profile::step_s, Needs::batching, Zero::allowed},
+    {"sequence_s", &Profile::sequence_s, Needs::batching, Zero::allowed},
+    {"block_tokens", &Profile::block_tokens},
+    {"blocks", &Profile::blocks},
+    {"max_num_seqs", &Profile::max_num_seqs},
+    {"max_batched_tokens", &Profile::max_batched_tokens},
+    {"jitter", &Profile::jitter, Needs::batching, Zero::allowed},
+    {"max_model_len", &Profile::max_model_len, Needs::both},
+    {"answer_tokens", &Profile::answer_tokens, Needs::both},
+};
+
+bool applies(const Field& field, Timing timing) {
+    return field.needs == Needs::both || (field.needs == Needs::fixed) == (timing == Timing::fixed);
+}
+
+std::string known_fields(Timing timing) {
+    std::string names;
+    for (const Field& field : kFields) {
+        if (!applies(field, timing)) continue;
+        if (!names.empty()) names += ", ";
+        names += field.name;
+    }
+    return names;
+}
+
+const Field& field_named(std::string_view name, const Profile& profile) {
+    const auto found = std::find_if(std::begin(kFields), std::end(kFields), [&](const Field& field) {
+        return field.name == name && applies(field, profile.timing);
+    });
+    if (found == std::end(kFields)) {
+        throw UsageError(fmt::format("profile {}: unknown field \"{}\"; its fields are {}", profile.name,
+                                     name, known_fields(profile.timing)));
+    }
+    return *found;
+}
+
+double number_in(std::string_view text, std::string_view name, const Profile& profile) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size()) {
+        throw UsageError(fmt::format("profile {}: {} is \"{}\", not a number", profile.name, name, text));
+    }
+    return value;
+}
+
+void check_range(double value, const Field& field, const Profile& profile) {
+    const bool fine = std::isfinite(value) && (field.zero == Zero::allowed ? value >= 0 : value > 0);
+    if (!fine) {
+        throw UsageError(fmt::format("profile {}: {} is {}, but must be {}", profile.name, field.name, value,
+                                     field.zero == Zero::allowed ? "0 or more" : "above 0"));
+    }
+}
+
+void assign(Profile& profile, const Field& field, double value) {
+    check_range(value, field, profile);
+    if (const auto* real = std::get_if<double Profile::*>(&field.member)) profile.*(*real) = value;
+    if (const auto* time = std::get_if<Duration Profile::*>(&field.member))
+        profile.*(*time) = from_seconds(value);
+    if (const auto* count = std::get_if<std::int64_t Profile::*>(&field.member)) {
+        if (value > 1e15 || value != std::floor(value)) {
+            throw UsageError(
+                fmt::format("profile {}: {} is {}, not a whole number", profile.name, field.name, value));
+        }
+        profile.*(*count) = static_cast<std::int64_t>(value);
+    }
+}
+
+void assign(Profile& profile, std::string_view name, std::string_view text) {
+    const Field& field = field_named(name, profile);
+    const bool time = std::holds_alternative<Duration Profile::*>(field.member);
+    assign(profile, field, time ? seconds(parse_duration(text)) : number_in(text, name, profile));
+}
+
+Timing timing_named(const std::string& name, std::string_view profile) {
+    if (name == "batching") return Timing::batching;
+    if (name == "fixed") return Timing::fixed;
+    throw UsageError(
+        fmt::format("profile {}: timing is \"{}\", but must be \"batching\" or \"fixed\"", profile, name));
+}
+
+void check_complete(const nlohmann::json& object, const Profile& profile) {
+    for (const Field& field : kFields) {
+        if (applies(field, profile.timing) && !object.contains(std::string(field.name))) {
+            throw UsageError(fmt::format("profile {}: field \"{}\" is missing; a profile has {}",
+                                         profile.name, field.name, known_fields(profile.timing)));
+        }
+    }
+}
+
+Profile profile_of(const std::string& name, std::string_view text) {
+    const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
+    if (!object.is_object()) throw UsageError(fmt::format("profile {}: not a JSON object", name));
+    Profile profile;
+    profile.name = name;
+    if (object.contains("timing")) {
+        if (!object["timing"].is_string())
+            throw UsageError(fmt::format("profile {}: timing is not a string", name));
+        profile.timing = timing_named(object["timing"].get<std::string>(), name);
+    }
+    for (const auto& [key, value] : object.items()) {
+        if (key == "name" || key == "about" || key == "timing") continue;
+        if (value.is_string()) {
+            assign(profile, key, value.get<std::string>());
+        } else if (value.is_number()) {
+            assign(profile, field_named(key, profile), value.get<double>());
+        } else {
+            throw UsageError(fmt::format("profile {}: {} is neither a number nor a string", name, key));
+        }
+    }
+    check_complete(object, profile);
+    return profile;
+}
+
+std::optional<std::string_view> embedded_text(std::string_view name) {
+    for (const EmbeddedFile& file : embedded_loadgen()) {
+        if (file.name == fmt::format("{}{}{}", kFolder, name, kSuffix)) return file.text;
+    }
+    return std::nullopt;
+}
+
+std::string file_text(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) {
+        throw UsageError(fmt::format("no profile \"{}\": it is neither a file that can be read nor one of {}",
+                                     path, fmt::join(profile_names(), ", ")));
+    }
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void apply_changes(Profile& profile, std::string_view changes) {
+    while (!changes.empty()) {
+        const std::string_view change = changes.substr(0, changes.find('&'));
+        changes.remove_prefix(std::min(changes.size(), change.size() + 1));
+        const auto equals = change.find('=');
+        if (equals == std::string_view::npos) {
+            throw UsageError(fmt::format("profile {}: \"{}\" is not a change; write field=value, joined by &",
+                                         profile.name, change));
+        }
+        assign(profile, change.substr(0, equals), change.substr(equals + 1));
+    }
+}
+
+}  // namespace
+
+std::vector<std::string> profile_names() {
+    std::vector<std::string> names;
+    for (const EmbeddedFile& file : embedded_loadgen()) {
+        if (!file.name.starts_with(kFolder)) continue;
+        names.emplace_back(
+            file.name.substr(kFolder.size(), file.name.size() - kFolder.size() - kSuffix.size()));
+    }
+    return names;
+}
+
+Profile profile_named(std::string_view spec) {
+    const auto question = spec.find('?');
+    const std::string name(spec.substr(0, question));
+    const auto embedded = embedded_text(name);
+    Profile profile = profile_of(name, embedded ? std::string(*embedded) : file_text(name));
+    profile.name = spec;
+    if (question != std::string_view::npos) apply_changes(profile, spec.substr(question + 1));
+    return profile;
+}
+
+std::int64_t kv_capacity_tokens(const Profile& profile) {
+    return profile.blocks * profile.block_tokens;
+}
+
+std::int64_t context_limit(const Profile& profile) {
+    if (profile.timing == Timing::fixed) return profile.max_model_len;
+    return std::min(profile.max_model_len, kv_capacity_tokens(profile));
+}
+
+std::map<std::string, double> limit_terms(const Profile& profile) {
+    if (profile.timing == Timing::fixed) {
+        return {{"fixed_ttft_s", seconds(profile.ttft)}, {"fixed_itl_s", seconds(profile.itl)}};
+    }
+    return {
+        {"weight_bytes", profile.weight_bytes},
+        {"weight_bytes_per_s", profile.weight_bytes_per_s},
+        {"kv_bytes_per_token", profile.kv_bytes_per_token},
+        {"kv_bytes_per_s", profile.kv_bytes_per_s},
+        {"linear_s_per_token", profile.linear_s_per_token},
+        {"lm_head_s_per_sequence", lm_head_seconds_per_sequence(profile)},
+        {"attention_flops_per_token_pair", attention_flops_per_token_pair(profile)},
+        {"attention_flops_per_s", profile.attention_flops_per_s},
+        {"max_num_seqs", static_cast<double>(profile.max_num_seqs)},
+        {"kv_capacity_tokens", static_cast<double>(kv_capacity_tokens(profile))},
+    };
+}
+
+}  // namespace paretoken::sim

@@ -1,0 +1,514 @@
+#include "loadgen/sim/server.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <unordered_map>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "core/version.h"
+#include "loadgen/sim/connection.h"
+#include "loadgen/sim/engine.h"
+#include "loadgen/sim/socket.h"
+#include "loadgen/sim/telemetry.h"
+#include "loadgen/sim/truth.h"
+#include "loadgen/sim/wire.h"
+
+namespace paretoken::sim {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr std::string_view kJson = "application/json";
+constexpr std::string_view kEvents = "text/event-stream; charset=utf-8";
+constexpr std::string_view kPrometheus = "text/plain; version=0.0.4; charset=utf-8";
+constexpr std::size_t kScratchBytes = 64 << 10;
+constexpr int kStepsBetweenPolls = 64;  // of a schedule that has fallen behind, before sockets get their turn
+
+/// One request that is being answered.
+struct Exchange {
+    Connection* connection = nullptr;
+    GenerationRequest request;
+    AnswerWriter writer;
+    TruthEntry truth;
+    std::int64_t output_tokens = 0;
+    bool keep_alive = true;
+    Framing framing = Framing::chunked;
+    bool head_sent = false;
+
+    std::string_view finish_reason() const { return output_tokens == request.max_tokens ? "length" : "stop"; }
+};
+
+std::int64_t unix_seconds() {
+    using namespace std::chrono;
+    return duration_cast<std::chrono::seconds>(system_clock::now().time_since_epoch()).count();
+}
+
+tcp::endpoint resolved(asio::io_context& io, const std::string& host, std::uint16_t port) {
+    error_code ec;
+    const auto found = tcp::resolver(io).resolve(host, std::to_string(port), tcp::resolver::passive, ec);
+    if (ec || found.empty()) {
+        throw RuntimeError(fmt::format("serve: cannot resolve --host {}: {}", host, ec.message()));
+    }
+    return found.begin()->endpoint();
+}
+
+tcp::acceptor listening(asio::io_context& io, const std::string& host, std::uint16_t port) {
+    const tcp::endpoint endpoint = resolved(io, host, port);
+    tcp::acceptor acceptor(io);
+    error_code ec;
+    acceptor.open(endpoint.protocol(), ec);
+    if (!ec) acceptor.set_option(tcp::acceptor::reuse_address(true), ec);
+    if (!ec) acceptor.bind(endpoint, ec);
+    if (!ec) enable_receive_stamps(acceptor.native_handle());
+    if (!ec) acceptor.listen(asio::socket_base::max_listen_connections, ec);
+    if (ec) {
+        throw RuntimeError(
+            fmt::format("serve: cannot listen on {}:{}: {}; take another --port, or 0 for a free one", host,
+                        port, ec.message()));
+    }
+    return acceptor;
+}
+
+ServedModel served_model(const ServerOptions& options) {
+    const std::string& profile = options.profile.name;
+    const std::string base = profile.substr(0, profile.find('?'));
+    const std::string stem = base.substr(base.rfind('/') == std::string::npos ? 0 : base.rfind('/') + 1);
+    return {.name = options.model.empty() ? stem : options.model,
+            .context_limit = context_limit(options.profile),
+            .vocabulary = options.profile.vocabulary};
+}
+
+ServerOptions with_context_limit(ServerOptions options) {
+    if (options.max_model_len) options.profile.max_model_len = *options.max_model_len;
+    return options;
+}
+
+}  // namespace
+
+class Server::Loop final : public ConnectionOwner, public std::enable_shared_from_this<Server::Loop> {
+  public:
+    Loop(asio::io_context& io, const ServerOptions& options)
+        : options_(with_context_limit(options)),
+          model_(served_model(options_)),
+          engine_(engine_of(options_.profile, options_.seed)),
+          io_(io),
+          acceptor_(listening(io, options_.host, options_.port)),
+          timer_(io),
+          accept_pause_(io),
+          created_(unix_seconds()) {}
+
+    void start() { accept(); }
+    void stop();
+    tcp::endpoint endpoint() const { return acceptor_.local_endpoint(); }
+
+    void on_request(Connection& connection, HttpRequest request) override;
+    void on_bad_http(Connection& connection, BadHttp what, std::string_view reason) override;
+    void on_closed(Connection& connection) override;
+
+  private:
+    struct Route {
+        std::string_view method;
+        std::string_view target;
+        void (Loop::*answer)(Connection&, HttpRequest&);
+    };
+    static const Route kRoutes[];
+
+    void accept();
+    void on_accepted(tcp::socket socket);
+
+    void answer_health(Connection& connection, HttpRequest& request);
+    void answer_version(Connection& connection, HttpRequest& request);
+    void answer_models(Connection& connection, HttpRequest& request);
+    void answer_metrics(Connection& connection, HttpRequest& request);
+    void answer_tokenize(Connection& connection, HttpRequest& request);
+    void answer_profile(Connection& connection, HttpRequest& request);
+    void answer_truth(Connection& connection, HttpRequest& request);
+    void clear_truth(Connection& connection, HttpRequest& request);
+    void answer_chat(Connection& connection, HttpRequest& request) {
+        generate(connection, request, Endpoint::chat);
+    }
+    void answer_completions(Connection& connection, HttpRequest& request) {
+        generate(connection, request, Endpoint::completions);
+    }
+    void generate(Connection& connection, HttpRequest& request, Endpoint endpoint);
+    void begin_exchange(Connection& connection, HttpRequest& request, GenerationRequest generation);
+    void reply(Connection& connection, const HttpRequest& request, int status, std::string_view type,
+               std::string_view body);
+    void reply(Connection& connection, const HttpRequest& request, const ApiError& error) {
+        reply(connection, request, error.status, kJson, error.body);
+    }
+
+    void wake();
+    void advance();
+    void wait_until(TimePoint end);
+    void deliver(const Step& step);
+    void write_token(Exchange& exchange, const Emission& emission);
+    void write_answer(Exchange& exchange);
+    void end_exchange(std::uint64_t id, bool complete);
+    void send_heads();
+    void count(const Exchange& exchange, bool complete);
+
+    ServerOptions options_;
+    ServedModel model_;
+    std::unique_ptr<Engine> engine_;
+    asio::io_context& io_;
+    tcp::acceptor acceptor_;
+    asio::steady_timer timer_;
+    asio::steady_timer accept_pause_;
+    std::int64_t created_;
+    bool stopped_ = false;
+
+    std::unordered_map<Connection*, std::shared_ptr<Connection>> connections_;
+    std::unordered_map<std::uint64_t, Exchange> exchanges_;
+    std::vector<std::uint64_t> heads_to_send_;
+    std::uint64_t last_exchange_ = 0;
+    bool wake_posted_ = false;
+    int polls_left_ = 0;  ///< socket polls until the next step may be decided
+    std::optional<TimePoint> timer_for_;
+
+    TruthLog truth_;
+    Telemetry telemetry_;
+    std::string frame_;  ///< reused by every write
+    std::array<char, kScratchBytes> scratch_{};
+};
+
+const Server::Loop::Route Server::Loop::kRoutes[] = {
+    {"POST", "/v1/chat/completions", &Loop::answer_chat},
+    {"POST", "/v1/completions", &Loop::answer_completions},
+    {"GET", "/v1/models", &Loop::answer_models},
+    {"GET", "/health", &Loop::answer_health},
+    {"GET", "/version", &Loop::answer_version},
+    {"POST", "/tokenize", &Loop::answer_tokenize},
+    {"GET", "/metrics", &Loop::answer_metrics},
+    {"GET", "/sim/profile", &Loop::answer_profile},
+    {"GET", "/sim/truth", &Loop::answer_truth},
+    {"DELETE", "/sim/truth", &Loop::clear_truth},
+};
+
+// Connections.
+
+void Server::Loop::accept() {
+    acceptor_.async_accept([self = shared_from_this()](error_code ec, tcp::socket socket) {
+        if (self->stopped_) return;
+        if (!ec) {
+            self->on_accepted(std::move(socket));
+            return self->accept();
+        }
+        // Out of descriptors, most likely: those that wait are taken when others have gone.
+        self->accept_pause_.expires_after(std::chrono::milliseconds(20));
+        self->accept_pause_.async_wait([self](error_code cancelled) {
+            if (!cancelled && !self->stopped_) self->accept();
+        });
+    });
+}
+
+void Server::Loop::on_accepted(tcp::socket socket) {
+    error_code ec;
+    socket.set_option(tcp::no_delay(true), ec);
+    if (!ec) socket.non_blocking(true, ec);
+    if (ec) return;  // the peer is gone already
+    auto connection = std::make_shared<Connection>(std::move(socket), *this, scratch_);
+    connections_.emplace(connection.get(), connection);
+    connection->start();
+}
+
+void Server::Loop::on_closed(Connection& connection) {
+    if (connection.exchange != 0) {
+        engine_->abort(connection.exchange);
+        end_exchange(connection.exchange, false);
+        wake();
+    }
+    // Not destroyed within its own call.
+    if (auto node = connections_.extract(&connection)) asio::post(io_, [kept = std::move(node.mapped())] {});
+}
+
+void Server::Loop::stop() {
+    stopped_ = true;
+    error_code ignored;
+    acceptor_.close(ignored);
+    timer_.cancel();
+    accept_pause_.cancel();
+    while (!connections_.empty()) connections_.begin()->second->close();
+}
+
+// Requests.
+
+void Server::Loop::on_request(Connection& connection, HttpRequest request) {
+    const bool guarded = !options_.api_key.empty() && request.target.starts_with("/v1");
+    if (guarded && request.authorization != "Bearer " + options_.api_key) {
+        return reply(connection, request, unauthorized());
+    }
+    bool known_target = false;
+    for (const Route& route : kRoutes) {
+        if (route.target != request.target) continue;
+        if (route.method == request.method) return (this->*route.answer)(connection, request);
+        known_target = true;
+    }
+    reply(connection, request, known_target ? method_not_allowed() : not_found());
+}
+
+void Server::Loop::on_bad_http(Connection& connection, BadHttp what, std::string_view reason) {
+    const ApiError error = what == BadHttp::too_large ? body_too_large() : malformed_http(reason);
+    connection.send(http_answer(error.status, kJson, error.body, false));
+    connection.finish(false);
+}
+
+void Server::Loop::reply(Connection& connection, const HttpRequest& request, int status,
+                         std::string_view type, std::string_view body) {
+    connection.send(http_answer(status, type, body, request.keep_alive));
+    connection.finish(request.keep_alive);
+}
+
+void Server::Loop::answer_health(Connection& connection, HttpRequest& request) {
+    reply(connection, request, 200, kJson, "");
+}
+
+void Server::Loop::answer_version(Connection& connection, HttpRequest& request) {
+    reply(connection, request, 200, kJson, fmt::format(R"({{"version":"paretoken {}"}})", version()));
+}
+
+void Server::Loop::answer_models(Connection& connection, HttpRequest& request) {
+    reply(connection, request, 200, kJson, models_answer(model_, created_));
+}
+
+void Server::Loop::answer_metrics(Connection& connection, HttpRequest& request) {
+    reply(connection, request, 200, kPrometheus,
+          metrics_text(telemetry_, engine_->state(), options_.profile, model_.name));
+}
+
+void Server::Loop::answer_tokenize(Connection& connection, HttpRequest& request) {
+    const auto answer = tokenize_answer(request.body, model_);
+    if (const auto* error = std::get_if<ApiError>(&answer)) return reply(connection, request, *error);
+    reply(connection, request, 200, kJson, std::get<std::string>(answer));
+}
+
+void Server::Loop::answer_profile(Connection& connection, HttpRequest& request) {
+    reply(connection, request, 200, kJson,
+          profile_answer(options_.profile.name, limit_terms(options_.profile)));
+}
+
+void Server::Loop::answer_truth(Connection& connection, HttpRequest& request) {
+    reply(connection, request, 200, kJson, truth_.json());
+}
+
+void Server::Loop::clear_truth(Connection& connection, HttpRequest& request) {
+    truth_.clear();
+    reply(connection, request, 200, kJson, "{}");
+}
+
+void Server::Loop::generate(Connection& connection, HttpRequest& request, Endpoint endpoint) {
+    auto parsed = parse_generation(endpoint, request.body, model_);
+    if (const auto* error = std::get_if<ApiError>(&parsed)) return reply(connection, request, *error);
+    begin_exchange(connection, request, std::get<GenerationRequest>(std::move(parsed)));
+}
+
+void Server::Loop::begin_exchange(Connection& connection, HttpRequest& request,
+                                  GenerationRequest generation) {
+    const std::uint64_t id = ++last_exchange_;
+    std::string name = request.request_id.empty()
+                           ? fmt::format("{:016x}", derived_seed(options_.seed, "request id", id))
+                           : std::move(request.request_id);
+    const std::uint64_t seed = derived_seed(options_.seed, name);
+    const Framing framing = request.http_1_0 ? Framing::until_close : Framing::chunked;
+    Exchange exchange{.connection = &connection,
+                      .request = generation,
+                      .writer = AnswerWriter(generation, name, unix_seconds(), model_.name, model_.vocabulary,
+                                             seed, framing),
+                      .truth = {},
+                      .output_tokens = answer_length(generation, options_.profile.answer_tokens, seed),
+                      .keep_alive = request.keep_alive && !(request.http_1_0 && generation.stream),
+                      .framing = framing};
+    exchange.truth.id = std::move(name);
+    exchange.truth.received = exchange.truth.admitted = request.received;
+    exchange.truth.kernel_stamp = request.kernel_stamp;
+    exchange.truth.prompt_tokens = generation.prompt_tokens;
+    exchange.truth.due.reserve(
+        static_cast<std::size_t>(std::min<std::int64_t>(exchange.output_tokens, 1024)));
+    engine_->submit(
+        {.id = id, .prompt_tokens = generation.prompt_tokens, .output_tokens = exchange.output_tokens},
+        request.received);
+    connection.exchange = id;
+    exchanges_.emplace(id, std::move(exchange));
+    if (generation.stream) heads_to_send_.push_back(id);
+    wake();
+}
+
+// The schedule.
+
+/// Has the schedule looked at soon, once for however many requests came in together.
+void Server::Loop::wake() {
+    if (wake_posted_ || stopped_) return;
+    wake_posted_ = true;
+    asio::post(io_, [self = shared_from_this()] {
+        self->wake_posted_ = false;
+        self->advance();
+    });
+}
+
+/// Delivers what is due and waits for what is next.
+///
+/// A step's batch is everything that had reached this host when the step began, which is when the one before
+/// it ended: so after a delivery the sockets are polled before the next step is decided (twice: the first
+/// poll may already have been under way). A client that answers a token with a new request is later than
+/// that, as with a real engine.
+void Server::Loop::advance() {
+    if (stopped_) return;
+    if (polls_left_ > 0) {
+        --polls_left_;
+        return wake();
+    }
+    for (int steps = 0; steps < kStepsBetweenPolls; ++steps) {
+        const auto end = engine_->begin_step();
+        if (!end) return send_heads();
+        if (*end > Clock::now()) {
+            send_heads();
+            return wait_until(*end);
+        }
+        deliver(engine_->end_step());
+        if (options_.profile.timing == Timing::batching) {
+            polls_left_ = 2;
+            break;
+        }
+    }
+    wake();
+}
+
+/// Timers are up to 100 µs late: the last stretch is spent polling sockets and the clock instead.
+void Server::Loop::wait_until(TimePoint end) {
+    const TimePoint polling = end - options_.spin;
+    if (polling <= Clock::now()) return wake();
+    if (timer_for_ == polling) return;
+    timer_for_ = polling;
+    timer_.expires_at(polling);
+    timer_.async_wait([self = shared_from_this()](error_code cancelled) {
+        if (cancelled) return;
+        self->timer_for_.reset();
+        self->advance();
+    });
+}
+
+void Server::Loop::deliver(const Step& step) {
+    for (const std::uint64_t id : step.admitted) {
+        if (const auto found = exchanges_.find(id); found != exchanges_.end()) {
+            found->second.truth.admitted = step.begin;
+        }
+    }
+    for (const Emission& emission : step.emitted) {
+        const auto found = exchanges_.find(emission.id);
+        if (found == exchanges_.end()) continue;
+        Exchange& exchange = found->second;
+        exchange.truth.due.push_back(step.end);
+        if (exchange.request.stream) write_token(exchange, emission);
+        if (!emission.last) continue;
+        if (!exchange.request.stream) write_answer(exchange);
+        end_exchange(emission.id, true);
+    }
+}
+
+void Server::Loop::write_token(Exchange& exchange, const Emission& emission) {
+    if (emission.index == 0) {
+        frame_.clear();
+        if (!exchange.head_sent) frame_ = http_head(200, kEvents, exchange.framing, 0, exchange.keep_alive);
+        exchange.head_sent = true;
+        exchange.writer.append_opening(frame_);
+        if (!frame_.empty()) exchange.connection->send(frame_);
+    }
+    frame_.clear();
+    exchange.writer.append_token(frame_, emission.index, emission.last ? exchange.finish_reason() : "");
+    const TimePoint now = Clock::now();
+    if (!exchange.truth.written.empty()) {
+        telemetry_.inter_token_latency.add(seconds(now - exchange.truth.written.back()));
+    }
+    exchange.truth.written.push_back(now);
+    exchange.truth.tokens.push_back(1);
+    exchange.connection->send(frame_);
+    if (!emission.last) return;
+    frame_.clear();
+    exchange.writer.append_closing(frame_, exchange.output_tokens);
+    exchange.connection->send(frame_);
+}
+
+void Server::Loop::write_answer(Exchange& exchange) {
+    const std::string body = exchange.writer.whole(exchange.output_tokens, exchange.finish_reason());
+    const std::string answer = http_answer(200, kJson, body, exchange.keep_alive);
+    exchange.truth.written.push_back(Clock::now());
+    exchange.truth.tokens.push_back(static_cast<std::int32_t>(exchange.output_tokens));
+    exchange.connection->send(answer);
+}
+
+void Server::Loop::end_exchange(std::uint64_t id, bool complete) {
+    auto node = exchanges_.extract(id);
+    if (node.empty()) return;
+    Exchange& exchange = node.mapped();
+    count(exchange, complete);
+    exchange.truth.complete = complete;
+    truth_.add(std::move(exchange.truth));
+    exchange.connection->exchange = 0;
+    if (complete) exchange.connection->finish(exchange.keep_alive);
+}
+
+void Server::Loop::count(const Exchange& exchange, bool complete) {
+    const TruthEntry& truth = exchange.truth;
+    telemetry_.generation_tokens += truth.due.size();
+    if (!complete) {
+        ++telemetry_.aborted;
+        return;
+    }
+    ++(exchange.finish_reason() == "stop" ? telemetry_.stopped : telemetry_.reached_length);
+    telemetry_.prompt_tokens += static_cast<std::uint64_t>(truth.prompt_tokens);
+    const double decode = seconds(truth.due.back() - truth.due.front());
+    telemetry_.time_to_first_token.add(seconds(truth.due.front() - truth.received));
+    telemetry_.queue_time.add(seconds(truth.admitted - truth.received));
+    telemetry_.prefill_time.add(seconds(truth.due.front() - truth.admitted));
+    telemetry_.decode_time.add(decode);
+    telemetry_.request_latency.add(seconds(truth.written.back() - truth.received));
+    if (truth.due.size() > 1) {
+        telemetry_.time_per_output_token.add(decode / static_cast<double>(truth.due.size() - 1));
+    }
+}
+
+/// Streams answer with their head at once, as real servers do, unless their first token is due already.
+void Server::Loop::send_heads() {
+    for (const std::uint64_t id : heads_to_send_) {
+        const auto found = exchanges_.find(id);
+        if (found == exchanges_.end() || found->second.head_sent) continue;
+        Exchange& exchange = found->second;
+        exchange.head_sent = true;
+        exchange.connection->send(http_head(200, kEvents, exchange.framing, 0, exchange.keep_alive));
+    }
+    heads_to_send_.clear();
+}
+
+Server::Server(asio::io_context& io, const ServerOptions& options)
+    : loop_(std::make_shared<Loop>(io, options)) {}
+
+Server::~Server() = default;
+
+void Server::start() {
+    loop_->start();
+}
+
+void Server::stop() {
+    loop_->stop();
+}
+
+std::uint16_t Server::port() const {
+    return loop_->endpoint().port();
+}
+
+std::string Server::url() const {
+    const auto address = loop_->endpoint().address();
+    const std::string host = address.is_v6() ? fmt::format("[{}]", address.to_string()) : address.to_string();
+    return fmt::format("http://{}:{}", host, port());
+}
+
+}  // namespace paretoken::sim

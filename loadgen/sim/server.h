@@ -1,0 +1,53 @@
+#pragma once
+// The simulated OpenAI server in real time: sockets, the engine's schedule and the truth log on the one
+// thread that runs the io_context. Invariant: a token is written at its step's end or later, never before,
+// and each with a write of its own; the schedule is absolute, so a late write delays no later step.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/units.h"
+#include "loadgen/sim/profile.h"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace paretoken::sim {
+
+struct ServerOptions {
+    std::string host = "127.0.0.1";
+    std::uint16_t port = 0;  ///< 0: a free one
+    Profile profile;
+    std::string model;                          ///< empty: the profile's name without its changes
+    std::optional<std::int64_t> max_model_len;  ///< else the profile's
+    std::string api_key;                        ///< empty: none is asked for
+    std::uint64_t seed = 0;
+    Duration spin =
+        std::chrono::microseconds(80);  ///< how long before a step's end timers are left for polling
+};
+
+class Server {
+  public:
+    /// Binds and listens; throws RuntimeError when that cannot be. `io` must be run by one thread only.
+    Server(boost::asio::io_context& io, const ServerOptions& options);
+    ~Server();
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+
+    /// Begins to accept.
+    void start();
+
+    /// Closes everything; the io_context then runs out of work. On the io_context's thread.
+    void stop();
+
+    std::uint16_t port() const;
+    std::string url() const;  ///< "http://127.0.0.1:8000"
+
+  private:
+    class Loop;
+    std::shared_ptr<Loop> loop_;
+};
+
+}  // namespace paretoken::sim

@@ -1,0 +1,33 @@
+#pragma once
+// The two socket calls that Asio has no words for: reading with the kernel's receive stamp, and writing at
+// once. Stamps are CLOCK_REALTIME and are mapped to CLOCK_MONOTONIC with a mono/real/mono bracket.
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "core/units.h"
+
+namespace paretoken::sim {
+
+/// On a listener before its first connection, so that the first bytes of a fresh one are stamped too.
+void enable_receive_stamps(int socket);
+
+enum class Reading : std::uint8_t { bytes, would_block, closed };
+
+struct Received {
+    Reading what = Reading::would_block;
+    std::size_t size = 0;
+    TimePoint at;               ///< the last segment that this read consumed reached this host
+    bool kernel_stamp = false;  ///< else the clock after the read
+};
+
+Received receive(int socket, std::span<char> into);
+
+/// How many bytes the kernel took without waiting; nothing when the connection is broken.
+struct Sent {
+    std::size_t size = 0;
+    bool broken = false;
+};
+Sent send_at_once(int socket, std::string_view bytes);
+
+}  // namespace paretoken::sim

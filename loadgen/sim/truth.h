@@ -1,0 +1,47 @@
+#pragma once
+// The server's own account of every finished request, to hold a client's measurements against: from the
+// kernel's receive stamp of the request to the clock just before each write. Bounded: the oldest are dropped
+// first.
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "core/units.h"
+
+namespace paretoken::sim {
+
+struct TruthEntry {
+    std::string id;             ///< X-Request-Id, else the server's own
+    TimePoint received;         ///< the request's last byte reached this host
+    bool kernel_stamp = false;  ///< else `received` is the clock after the read
+    TimePoint admitted;         ///< begin of the first step that worked on it
+    std::int64_t prompt_tokens = 0;
+    bool complete = false;           ///< false: the client went away
+    std::vector<TimePoint> due;      ///< per token: end of the step that emitted it
+    std::vector<TimePoint> written;  ///< per chunk with output: clock just before it was handed to the kernel
+    std::vector<std::int32_t> tokens;  ///< per chunk with output
+
+    bool operator==(const TruthEntry&) const = default;
+};
+
+class TruthLog {
+  public:
+    explicit TruthLog(std::size_t most_requests = 200'000, std::size_t most_tokens = 4'000'000);
+
+    void add(TruthEntry entry);
+    void clear();
+    const std::deque<TruthEntry>& entries() const { return entries_; }
+
+    /// GET /sim/truth; times are nanoseconds of CLOCK_MONOTONIC.
+    std::string json() const;
+
+  private:
+    std::size_t most_requests_;
+    std::size_t most_tokens_;
+    std::size_t tokens_ = 0;
+    std::uint64_t dropped_ = 0;
+    std::deque<TruthEntry> entries_;
+};
+
+}  // namespace paretoken::sim
