@@ -29,14 +29,18 @@ FOLDERS = {
 LOADGEN_PARTS = {
     "arrival": set(),
     "limits": set(),
+    "progress": set(),
+    "host_meter": set(),
     "schedule": {"arrival", "limits"},
     "dispatch": {"schedule", "limits"},
     "http": set(),
     "openai": set(),
     "scrape": {"http"},
+    "probe": {"http", "openai"},
     "client": {"http", "openai"},
-    "worker": {"client", "dispatch"},
-    "run": {"worker", "scrape"},
+    "worker": {"client", "dispatch", "progress"},
+    "run": {"worker", "scrape", "health", "host_meter", "progress"},
+    "health": {"run"},  # what it judges; run.cpp asks it for its verdict
     "sweep": {"run"},
     "sim": {"http", "dispatch"},  # never openai: a client's bug must not be mirrored by the server it is tested on
 }
