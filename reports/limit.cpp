@@ -1,0 +1,367 @@
+#include "reports/limit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "cards/dtype.h"
+
+namespace paretoken::reports {
+namespace {
+
+constexpr double kGiga = 1e9;
+constexpr double kTera = 1e12;
+constexpr double kMemoryShare = 0.9;  // what servers are configured to take, e.g. vLLM's default
+
+/// a ÷ b, where an absent b means "costs no time".
+double over(double amount, const std::optional<double>& rate) {
+    return rate ? amount / *rate : 0;
+}
+
+double times(double amount, const std::optional<double>& seconds_each) {
+    return seconds_each ? amount * *seconds_each : 0;
+}
+
+double windowed(double tokens, const LimitInputs& inputs) {
+    return inputs.window ? std::min(tokens, *inputs.window) : tokens;
+}
+
+double weight_bytes(const LimitInputs& inputs, double tokens) {
+    double bytes = inputs.dense_weight_bytes;
+    if (inputs.routed)
+        bytes += inputs.routed->layers * inputs.routed->expert_bytes *
+                 cards::distinct_experts(inputs.routed->experts, inputs.routed->active, tokens);
+    return bytes;
+}
+
+double kv_bytes(const LimitInputs& inputs, double context) {
+    return inputs.kv_bytes_per_token * context +
+           inputs.windowed_kv_bytes_per_token * windowed(context, inputs);
+}
+
+/// Sequences of `tokens` each that a pool holds.
+std::optional<double> sequences_in(const std::optional<double>& pool_bytes, const LimitInputs& inputs,
+                                   double tokens) {
+    const double each = kv_bytes(inputs, tokens);
+    if (!pool_bytes || !(each > 0)) return {};
+    return *pool_bytes / each;
+}
+
+std::optional<double> smaller_of(const std::optional<double>& a, const std::optional<double>& b) {
+    if (a && b) return std::min(*a, *b);
+    return a ? a : b;
+}
+
+/// Requests that can be worked on at once. A server that pages its cache holds each request's mean, not its
+/// end, and shares what is cached, so only this many can never be exceeded.
+double worked_on(const LimitInputs& inputs, const LimitLoad& load, double batch) {
+    const double held = load.input_tokens - load.cached_tokens + load.output_tokens / 2;
+    const auto most = smaller_of(inputs.max_sequences, sequences_in(inputs.kv_pool_bytes_most, inputs, held));
+    return most ? std::min(batch, std::max(1.0, *most)) : batch;
+}
+
+/// Seconds per finished request of the whole deployment; nothing when nothing limits it.
+std::optional<double> seconds_per_request(const LimitInputs& inputs, LimitKind kind, const LimitLoad& load,
+                                          double batch) {
+    if (inputs.fixed_itl_s || inputs.fixed_ttft_s) {
+        const double end_to_end = inputs.fixed_ttft_s.value_or(0) +
+                                  std::max(0.0, load.output_tokens - 1) * inputs.fixed_itl_s.value_or(0);
+        return end_to_end > 0 ? std::optional(end_to_end / batch) : std::nullopt;
+    }
+    const double steps = load.output_tokens / (inputs.tokens_per_pass * batch);
+    const StepTime step = step_time(inputs, batch, load.input_tokens + load.output_tokens / 2);
+    const PrefillTime prefill = prefill_time(inputs, load);
+    const double seconds = kind == LimitKind::hard
+                               ? std::max(steps * step.memory_s, steps * step.compute_s + prefill.compute_s)
+                               : prefill.prefill_s() + steps * step.step_s();
+    return seconds > 0 ? std::optional(seconds) : std::nullopt;
+}
+
+SourcedTerm scaled(std::string name, double value, double unit, std::string unit_name, std::string source) {
+    return {std::move(name), value / unit, std::move(unit_name), std::move(source)};
+}
+
+// --- from a model card
+// ---------------------------------------------------------------------------------------
+
+void add_model(LimitInputs& inputs, const cards::ModelCard& model) {
+    const double kv_value_bytes = cards::bytes_per_value(cards::require_dtype(model.kv_dtype));
+    inputs.dense_weight_bytes = static_cast<double>(model.dense_streamed_bytes);
+    inputs.kv_bytes_per_token = static_cast<double>(model.kv_values_per_token) * kv_value_bytes;
+    inputs.windowed_kv_bytes_per_token =
+        static_cast<double>(model.windowed_kv_values_per_token) * kv_value_bytes;
+    if (model.sliding_window) inputs.window = static_cast<double>(*model.sliding_window);
+    const std::string source = fmt::format("{} ({})", model.name, model.source);
+    inputs.terms.push_back(
+        scaled("weights streamed by every step", inputs.dense_weight_bytes, kGiga, "GB", source));
+    if (model.moe) {
+        inputs.routed = RoutedWeights{
+            static_cast<double>(model.moe->layers), static_cast<double>(model.moe->experts),
+            static_cast<double>(model.moe->active), static_cast<double>(model.moe->expert_bytes)};
+        const double all = inputs.routed->layers * inputs.routed->experts * inputs.routed->expert_bytes;
+        inputs.terms.push_back(
+            scaled("weights of all routed experts", all, kGiga, "GB",
+                   fmt::format("{}; {} of {} per token", source, model.moe->active, model.moe->experts)));
+    }
+    inputs.terms.push_back(scaled("KV cache per token", cards::kv_bytes_per_token(model), 1024, "KiB",
+                                  fmt::format("{}, {}", source, model.kv_dtype)));
+    inputs.terms.push_back(
+        scaled("active parameters", static_cast<double>(model.active_parameters), kGiga, "billion", source));
+}
+
+void add_bandwidth(LimitInputs& inputs, const cards::ModelCard& model, const HardwareTerms& hardware) {
+    if (!hardware.read_bytes_per_s) {
+        inputs.dropped.emplace_back("memory bandwidth");
+        return;
+    }
+    const Sourced& read = *hardware.read_bytes_per_s;
+    const double ranks = hardware.ranks;
+    // More ranks than KV heads replicate the cache; a latent cache is spread by requests instead.
+    const double kv_ranks =
+        model.mla ? ranks : std::min(ranks, static_cast<double>(std::max<std::uint64_t>(1, model.kv_heads)));
+    inputs.weight_bytes_per_s = read.value * ranks;
+    inputs.kv_bytes_per_s = read.value * kv_ranks;
+    inputs.terms.push_back(
+        scaled("memory bandwidth", *inputs.weight_bytes_per_s, kGiga, "GB/s", read.source));
+    if (kv_ranks != ranks)
+        inputs.terms.push_back(scaled("memory bandwidth for the KV cache", *inputs.kv_bytes_per_s, kGiga,
+                                      "GB/s", fmt::format("{}; {} KV heads", read.source, model.kv_heads)));
+}
+
+void add_arithmetic(LimitInputs& inputs, const cards::ModelCard& model, const HardwareTerms& hardware) {
+    if (!hardware.flops_per_s) {
+        inputs.dropped.emplace_back("arithmetic");
+        return;
+    }
+    const double flops = hardware.flops_per_s->value * hardware.ranks;
+    inputs.linear_s_per_token = 2 * static_cast<double>(model.active_parameters) / flops;
+    inputs.prefill_attention_s_per_pair = model.attention_flops_per_pair / flops;
+    inputs.windowed_prefill_attention_s_per_pair = model.windowed_attention_flops_per_pair / flops;
+    inputs.decode_attention_s_per_pair = inputs.prefill_attention_s_per_pair;
+    inputs.windowed_decode_attention_s_per_pair = inputs.windowed_prefill_attention_s_per_pair;
+    inputs.terms.push_back(scaled("arithmetic", flops, kTera, "TFLOP/s", hardware.flops_per_s->source));
+}
+
+void add_memory(LimitInputs& inputs, const cards::ModelCard& model, const HardwareTerms& hardware) {
+    if (!hardware.memory_bytes) {
+        inputs.dropped.emplace_back("memory for the KV cache");
+        return;
+    }
+    const double memory = hardware.memory_bytes->value * hardware.ranks;
+    const double weights = static_cast<double>(model.resident_weight_bytes);
+    if (kMemoryShare * memory <= weights) {
+        inputs.dropped.push_back(
+            fmt::format("memory for the KV cache ({:.3g} GB of weights do not fit {:.3g} GB)",
+                        weights / kGiga, memory / kGiga));
+        return;
+    }
+    inputs.kv_pool_bytes = kMemoryShare * memory - weights;
+    inputs.kv_pool_bytes_most = memory - weights;
+    inputs.terms.push_back(
+        scaled("memory for the KV cache", *inputs.kv_pool_bytes, kGiga, "GB",
+               fmt::format("0.9 of memory less weights; {}", hardware.memory_bytes->source)));
+}
+
+// --- from a profile
+// ------------------------------------------------------------------------------------------
+
+/// A term of the profile, positive; noted as used.
+std::optional<double> profile_term(const std::map<std::string, double>& profile, const std::string& key) {
+    const auto found = profile.find(key);
+    if (found == profile.end() || !(found->second > 0) || !std::isfinite(found->second)) return {};
+    return found->second;
+}
+
+struct ProfileUnit {
+    const char* key;
+    const char* name;
+    double unit;
+    const char* unit_name;
+};
+
+constexpr ProfileUnit kProfileUnits[] = {
+    {"weight_bytes", "weights streamed by every step", kGiga, "GB"},
+    {"weight_bytes_per_s", "weight bandwidth", kGiga, "GB/s"},
+    {"kv_bytes_per_token", "KV cache per token", 1024, "KiB"},
+    {"kv_bytes_per_s", "KV bandwidth", kGiga, "GB/s"},
+    {"linear_s_per_token", "arithmetic of a token", 1e-6, "µs"},
+    {"lm_head_s_per_sequence", "output projection of a token", 1e-6, "µs"},
+    {"attention_flops_per_token_pair", "attention per pair of tokens", 1e6, "MFLOP"},
+    {"attention_flops_per_s", "attention arithmetic", kTera, "TFLOP/s"},
+    {"max_num_seqs", "sequences at once", 1, ""},
+    {"kv_capacity_tokens", "KV capacity", 1, "tokens"},
+    {"fixed_ttft_s", "fixed time to first token", 1e-3, "ms"},
+    {"fixed_itl_s", "fixed time between tokens", 1e-3, "ms"},
+};
+
+constexpr const char* kMemoryAndCompute[] = {"weight_bytes",         "weight_bytes_per_s",
+                                             "kv_bytes_per_token",   "kv_bytes_per_s",
+                                             "linear_s_per_token",   "attention_flops_per_token_pair",
+                                             "attention_flops_per_s"};
+
+}  // namespace
+
+HardwareTerms hardware_of_datasheet(const cards::GpuCard& gpu, std::uint32_t count,
+                                    const std::string& weight_dtype) {
+    const std::string source =
+        fmt::format("datasheet: {}{}", count > 1 ? fmt::format("{} × ", count) : "", gpu.source);
+    HardwareTerms terms;
+    terms.ranks = count;
+    terms.read_bytes_per_s = Sourced{gpu.memory_bytes_per_s, source};
+    terms.memory_bytes = Sourced{gpu.memory_bytes, source};
+    if (const auto flops = cards::flops_for_weights(gpu, weight_dtype))
+        terms.flops_per_s = Sourced{flops->per_s, fmt::format("{}, {}", source, flops->dtype)};
+    return terms;
+}
+
+HardwareTerms hardware_of_micro(const MicroResults& micro, const cards::ModelCard& model) {
+    const std::string source = fmt::format("measured by micro on {}, {}", micro.hardware, micro.date);
+    HardwareTerms terms;
+    if (micro.read_bytes_per_s)
+        terms.read_bytes_per_s = Sourced{*micro.read_bytes_per_s, source + " (read ceiling)"};
+    if (const auto flops = micro.best_flops_per_s()) {
+        const auto kind = std::max_element(micro.flops_per_s.begin(), micro.flops_per_s.end(),
+                                           [](const auto& a, const auto& b) { return a.second < b.second; });
+        terms.flops_per_s = Sourced{*flops, fmt::format("{} ({})", source, kind->first)};
+    }
+    if (const auto found = micro.weight_bytes_per_s.find(model.weight_dtype);
+        found != micro.weight_bytes_per_s.end())
+        terms.reachable.push_back(scaled(fmt::format("reached by our {} weight kernel", found->first),
+                                         found->second, kGiga, "GB/s", source));
+    if (const auto found = micro.attention_bytes_per_s.find(model.kv_dtype);
+        found != micro.attention_bytes_per_s.end())
+        terms.reachable.push_back(scaled(fmt::format("reached by our {} attention kernel", found->first),
+                                         found->second, kGiga, "GB/s", source));
+    return terms;
+}
+
+HardwareTerms overlaid(const HardwareTerms& measured, const HardwareTerms& datasheet) {
+    HardwareTerms terms = datasheet;
+    if (measured.read_bytes_per_s) terms.read_bytes_per_s = measured.read_bytes_per_s;
+    if (measured.flops_per_s) terms.flops_per_s = measured.flops_per_s;
+    if (measured.memory_bytes) terms.memory_bytes = measured.memory_bytes;
+    terms.reachable.insert(terms.reachable.end(), measured.reachable.begin(), measured.reachable.end());
+    return terms;
+}
+
+LimitInputs limit_inputs(const cards::ModelCard& model, const HardwareTerms& hardware) {
+    LimitInputs inputs;
+    add_model(inputs, model);
+    add_bandwidth(inputs, model, hardware);
+    add_arithmetic(inputs, model, hardware);
+    add_memory(inputs, model, hardware);
+    inputs.terms.insert(inputs.terms.end(), hardware.reachable.begin(), hardware.reachable.end());
+    return inputs;
+}
+
+LimitInputs limit_inputs_of_simulator(const std::map<std::string, double>& profile) {
+    LimitInputs inputs;
+    for (const ProfileUnit& unit : kProfileUnits)
+        if (const auto value = profile_term(profile, unit.key))
+            inputs.terms.push_back(scaled(unit.name, *value, unit.unit, unit.unit_name, "profile"));
+    inputs.max_sequences = profile_term(profile, "max_num_seqs");
+    if (profile.contains("fixed_itl_s") || profile.contains("fixed_ttft_s")) {
+        inputs.fixed_ttft_s = profile_term(profile, "fixed_ttft_s").value_or(0);
+        inputs.fixed_itl_s = profile_term(profile, "fixed_itl_s").value_or(0);
+        return inputs;
+    }
+    for (const char* key : kMemoryAndCompute)
+        if (!profile_term(profile, key)) inputs.dropped.push_back(fmt::format("profile's {}", key));
+    inputs.dense_weight_bytes = profile_term(profile, "weight_bytes").value_or(0);
+    inputs.weight_bytes_per_s = profile_term(profile, "weight_bytes_per_s");
+    inputs.kv_bytes_per_token = profile_term(profile, "kv_bytes_per_token").value_or(0);
+    inputs.kv_bytes_per_s = profile_term(profile, "kv_bytes_per_s");
+    inputs.linear_s_per_token = profile_term(profile, "linear_s_per_token");
+    inputs.lm_head_s_per_sequence = profile_term(profile, "lm_head_s_per_sequence").value_or(0);
+    // The profile's decode attention is its KV time; only prefill attention is arithmetic.
+    const auto pair = profile_term(profile, "attention_flops_per_token_pair");
+    const auto flops = profile_term(profile, "attention_flops_per_s");
+    if (pair && flops) inputs.prefill_attention_s_per_pair = *pair / *flops;
+    if (const auto tokens = profile_term(profile, "kv_capacity_tokens");
+        tokens && inputs.kv_bytes_per_token > 0)
+        inputs.kv_pool_bytes = inputs.kv_pool_bytes_most = *tokens * inputs.kv_bytes_per_token;
+    return inputs;
+}
+
+bool limits_anything(const LimitInputs& inputs) {
+    if (inputs.fixed_itl_s || inputs.fixed_ttft_s)
+        return inputs.fixed_ttft_s.value_or(0) > 0 || inputs.fixed_itl_s.value_or(0) > 0;
+    return inputs.weight_bytes_per_s || inputs.linear_s_per_token;
+}
+
+StepTime step_time(const LimitInputs& inputs, double batch, double context) {
+    const double checked = batch * (inputs.drafts + 1);
+    StepTime time;
+    time.memory_s = over(weight_bytes(inputs, checked), inputs.weight_bytes_per_s) +
+                    over(batch * kv_bytes(inputs, context), inputs.kv_bytes_per_s);
+    time.compute_s = times(checked, inputs.linear_s_per_token) + checked * inputs.lm_head_s_per_sequence +
+                     times(checked * context, inputs.decode_attention_s_per_pair) +
+                     times(checked * windowed(context, inputs), inputs.windowed_decode_attention_s_per_pair);
+    return time;
+}
+
+PrefillTime prefill_time(const LimitInputs& inputs, const LimitLoad& load) {
+    const double fresh = std::max(0.0, load.input_tokens - load.cached_tokens);
+    const double pairs = fresh * load.cached_tokens + fresh * fresh / 2;
+    const double windowed_pairs = inputs.window ? std::min(pairs, fresh * *inputs.window) : pairs;
+    PrefillTime time;
+    time.compute_s = times(fresh, inputs.linear_s_per_token) +
+                     times(pairs, inputs.prefill_attention_s_per_pair) +
+                     times(windowed_pairs, inputs.windowed_prefill_attention_s_per_pair);
+    time.memory_s = over(weight_bytes(inputs, std::max(1.0, fresh)), inputs.weight_bytes_per_s);
+    return time;
+}
+
+std::optional<LimitPoint> limit_at(const LimitInputs& inputs, LimitKind kind, const LimitLoad& load,
+                                   double batch) {
+    if (!limits_anything(inputs) || !(load.output_tokens > 0) || !(batch > 0)) return {};
+    const auto seconds = seconds_per_request(inputs, kind, load, worked_on(inputs, load, batch));
+    if (!seconds) return {};
+    const double output_per_s = load.output_tokens / *seconds;
+    return LimitPoint{batch, output_per_s / batch, output_per_s, {}};
+}
+
+std::optional<double> batch_cap(const LimitInputs& inputs, const LimitLoad& load) {
+    const auto fitting = sequences_in(inputs.kv_pool_bytes, inputs, load.input_tokens + load.output_tokens);
+    const auto cap = smaller_of(fitting, inputs.max_sequences);
+    return cap ? std::optional(std::max(1.0, std::floor(*cap))) : std::nullopt;
+}
+
+std::vector<LimitPoint> limit_curve(const LimitInputs& inputs, LimitKind kind, const LimitLoad& load,
+                                    double up_to) {
+    const double end = batch_cap(inputs, load).value_or(std::max(1.0, up_to));
+    std::vector<double> batches;
+    for (double batch = 1; batch < end; batch *= 2) {
+        batches.push_back(batch);
+        if (batch >= 2 && batch * 1.5 < end) batches.push_back(batch * 1.5);
+    }
+    batches.push_back(end);
+    std::vector<LimitPoint> curve;
+    for (const double batch : batches)
+        if (auto point = limit_at(inputs, kind, load, batch)) curve.push_back(*point);
+    return curve;
+}
+
+std::optional<LimitPoint> limit_at_interactivity(const LimitInputs& inputs, LimitKind kind,
+                                                 const LimitLoad& load, double interactivity, double up_to) {
+    double high = batch_cap(inputs, load).value_or(std::max(1.0, up_to));
+    double low = 1;
+    const auto at = [&](double batch) { return limit_at(inputs, kind, load, batch); };
+    const auto slowest = at(high);
+    const auto fastest = at(low);
+    if (!slowest || !fastest || fastest->interactivity < interactivity) return {};
+    if (slowest->interactivity >= interactivity) return slowest;
+    for (int i = 0; i < 60 && high - low > 1e-9 * high; ++i) {
+        const double middle = (low + high) / 2;
+        (at(middle)->interactivity >= interactivity ? low : high) = middle;
+    }
+    return at(low);
+}
+
+double ridge_flops_per_byte(double flops_per_s, double bytes_per_s) {
+    return flops_per_s / bytes_per_s;
+}
+
+}  // namespace paretoken::reports

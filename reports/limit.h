@@ -1,0 +1,146 @@
+#pragma once
+// What the hardware could deliver at a load, from bytes, bandwidths and arithmetic alone (a roofline of the
+// steady state). The hard limit lets prefill compute while decode streams, so only a mistake beats it; the
+// reference without overlap is what a server reaches that never does both at once. Rates are of the whole
+// deployment.
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cards/gpu.h"
+#include "cards/model.h"
+#include "reports/micro_results.h"
+#include "reports/report_model.h"
+
+namespace paretoken::reports {
+
+/// A figure and where it came from.
+struct Sourced {
+    double value = 0;
+    std::string source;
+
+    bool operator==(const Sourced&) const = default;
+};
+
+/// What is known of the hardware of one rank; what is not drops out of the limit by name.
+struct HardwareTerms {
+    std::optional<Sourced> read_bytes_per_s;
+    std::optional<Sourced> flops_per_s;
+    std::optional<Sourced> memory_bytes;
+    std::uint32_t ranks = 1;
+    std::vector<SourcedTerm> reachable;  ///< shown beside the limit, no part of it
+
+    bool operator==(const HardwareTerms&) const = default;
+};
+
+/// Datasheet figures of `count` GPUs for weights of this type.
+HardwareTerms hardware_of_datasheet(const cards::GpuCard& gpu, std::uint32_t count,
+                                    const std::string& weight_dtype);
+
+/// The read ceiling and the fastest arithmetic that was measured; the kernels' own speeds are `reachable`.
+HardwareTerms hardware_of_micro(const MicroResults& micro, const cards::ModelCard& model);
+
+/// `measured` where it has a figure, else `datasheet`.
+HardwareTerms overlaid(const HardwareTerms& measured, const HardwareTerms& datasheet);
+
+struct RoutedWeights {
+    double layers = 0;
+    double experts = 0;
+    double active = 0;
+    double expert_bytes = 0;
+
+    bool operator==(const RoutedWeights&) const = default;
+};
+
+/// Everything the formulas need, ranks already folded in. An absent term costs no time.
+struct LimitInputs {
+    double dense_weight_bytes = 0;  ///< streamed by every step
+    std::optional<RoutedWeights> routed;
+    double kv_bytes_per_token = 0;           ///< layers that keep the whole context
+    double windowed_kv_bytes_per_token = 0;  ///< layers with a window
+    std::optional<double> window;
+    std::optional<double> weight_bytes_per_s;
+    std::optional<double> kv_bytes_per_s;
+
+    std::optional<double> linear_s_per_token;  ///< arithmetic of one token in every linear layer
+    double lm_head_s_per_sequence = 0;         ///< of one decoded token, where it is not in the line above
+    std::optional<double> prefill_attention_s_per_pair;
+    std::optional<double> windowed_prefill_attention_s_per_pair;
+    std::optional<double> decode_attention_s_per_pair;
+    std::optional<double> windowed_decode_attention_s_per_pair;
+
+    std::optional<double> kv_pool_bytes;       ///< as servers are configured: 0.9 of memory less the weights
+    std::optional<double> kv_pool_bytes_most;  ///< were all of memory used
+    std::optional<double> max_sequences;       ///< what the server runs at once
+    double tokens_per_pass = 1;                ///< above 1 with speculation
+    double drafts = 0;                         ///< tokens checked beside the one of each pass
+
+    std::optional<double> fixed_ttft_s;  ///< a server of fixed times: the only terms then
+    std::optional<double> fixed_itl_s;
+
+    std::vector<SourcedTerm> terms;
+    std::vector<std::string> dropped;
+
+    bool operator==(const LimitInputs&) const = default;
+};
+
+/// From a model's shape and what is known of the hardware.
+LimitInputs limit_inputs(const cards::ModelCard& model, const HardwareTerms& hardware);
+
+/// A simulated server's own terms (Provenance::simulator). Fixed overheads are no part of a hard limit.
+LimitInputs limit_inputs_of_simulator(const std::map<std::string, double>& profile);
+
+/// Whether anything in it limits at all.
+bool limits_anything(const LimitInputs& inputs);
+
+/// Means over the requests of a point.
+struct LimitLoad {
+    double input_tokens = 0;
+    double output_tokens = 0;
+    double cached_tokens = 0;  ///< of the input
+
+    bool operator==(const LimitLoad&) const = default;
+};
+
+/// One step of `batch` sequences, each `context` tokens long.
+struct StepTime {
+    double memory_s = 0;
+    double compute_s = 0;
+
+    double step_s() const { return memory_s > compute_s ? memory_s : compute_s; }
+};
+StepTime step_time(const LimitInputs& inputs, double batch, double context);
+
+/// One prompt: arithmetic, and the one pass over the weights it needs at least.
+struct PrefillTime {
+    double compute_s = 0;
+    double memory_s = 0;
+
+    double prefill_s() const { return memory_s > compute_s ? memory_s : compute_s; }
+};
+PrefillTime prefill_time(const LimitInputs& inputs, const LimitLoad& load);
+
+enum class LimitKind { hard, no_overlap };
+
+/// With `batch` requests in flight (those beyond what fits wait). Nothing without output tokens or limiting
+/// terms.
+std::optional<LimitPoint> limit_at(const LimitInputs& inputs, LimitKind kind, const LimitLoad& load,
+                                   double batch);
+
+/// The most whole requests that fit: KV pool ÷ (input + output), and the server's own cap.
+std::optional<double> batch_cap(const LimitInputs& inputs, const LimitLoad& load);
+
+/// From batch 1 to the cap, or to `up_to` where none is known; two points per doubling.
+std::vector<LimitPoint> limit_curve(const LimitInputs& inputs, LimitKind kind, const LimitLoad& load,
+                                    double up_to);
+
+/// The largest batch, up to the cap or `up_to`, at which each user still gets `interactivity` tokens/s.
+std::optional<LimitPoint> limit_at_interactivity(const LimitInputs& inputs, LimitKind kind,
+                                                 const LimitLoad& load, double interactivity, double up_to);
+
+/// FLOP per byte above which arithmetic is the limit.
+double ridge_flops_per_byte(double flops_per_s, double bytes_per_s);
+
+}  // namespace paretoken::reports

@@ -1,0 +1,159 @@
+#include "reports/micro_results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cards/card_file.h"
+#include "cards/json_value.h"
+#include "core/error.h"
+
+namespace paretoken::reports {
+namespace {
+
+using cards::JsonCursor;
+
+/// "weights/w:q4_1/layout:packed/batch:1" → family "weights", axes {w: q4_1, …}; "ceiling/read/…" →
+/// "ceiling/read".
+struct RowName {
+    std::string family;
+    std::map<std::string, std::string> axes;
+};
+
+RowName parse_row_name(std::string_view name) {
+    RowName row;
+    while (!name.empty()) {
+        const auto slash = name.find('/');
+        const std::string_view part = name.substr(0, slash);
+        name = slash == std::string_view::npos ? std::string_view{} : name.substr(slash + 1);
+        const auto colon = part.find(':');
+        if (colon != std::string_view::npos)
+            row.axes.emplace(part.substr(0, colon), part.substr(colon + 1));
+        else if (row.axes.empty())
+            row.family += (row.family.empty() ? "" : "/") + std::string(part);
+    }
+    return row;
+}
+
+/// A row counts when it is a measurement (no aggregate), ended without error and verified its output.
+bool is_valid(const JsonCursor& row) {
+    if (const auto failed = row.find("error_occurred"); failed && failed->boolean()) return false;
+    if (const auto valid = row.find("valid"); valid && valid->number() == 0) return false;
+    return true;
+}
+
+bool is_aggregate(const JsonCursor& row) {
+    const auto type = row.find("run_type");
+    return type && type->string() == "aggregate";
+}
+
+void keep_best(std::map<std::string, double>& best, const std::string& key, double value) {
+    const auto [found, added] = best.emplace(key, value);
+    if (!added) found->second = std::max(found->second, value);
+}
+
+void add_row(MicroResults& results, const JsonCursor& row) {
+    const RowName name = parse_row_name(row.at("name", "the benchmark's name").string());
+    const auto axis = [&](const std::string& key) {
+        const auto found = name.axes.find(key);
+        return found == name.axes.end() ? std::string() : found->second;
+    };
+    if (name.family == "ceiling/flops") {
+        keep_best(results.flops_per_s, axis("kind"), row.at("flops_per_second", "FLOP/s").positive());
+        return;
+    }
+    if (name.family != "ceiling/read" && name.family != "weights" && name.family != "attention") return;
+    const double bytes_per_s = row.at("bytes_per_second", "bytes/s").positive();
+    if (name.family == "ceiling/read")
+        results.read_bytes_per_s = std::max(results.read_bytes_per_s.value_or(0), bytes_per_s);
+    else if (name.family == "weights")
+        keep_best(results.weight_bytes_per_s, axis("w"), bytes_per_s);
+    else
+        keep_best(results.attention_bytes_per_s, axis("kv"), bytes_per_s);
+}
+
+void absorb(MicroResults& into, const MicroResults& from) {
+    into.cores = std::max(into.cores, from.cores);
+    into.date = std::max(into.date, from.date);
+    into.files.insert(into.files.end(), from.files.begin(), from.files.end());
+    if (from.read_bytes_per_s)
+        into.read_bytes_per_s = std::max(into.read_bytes_per_s.value_or(0), *from.read_bytes_per_s);
+    for (const auto& [kind, value] : from.flops_per_s) keep_best(into.flops_per_s, kind, value);
+    for (const auto& [dtype, value] : from.weight_bytes_per_s)
+        keep_best(into.weight_bytes_per_s, dtype, value);
+    for (const auto& [dtype, value] : from.attention_bytes_per_s)
+        keep_best(into.attention_bytes_per_s, dtype, value);
+    into.invalid_rows += from.invalid_rows;
+}
+
+/// Contexts hold numbers as numbers or, where Google Benchmark wrote them, as text.
+std::uint32_t cores_of(const JsonCursor& context) {
+    const JsonCursor cores = context.at("cores", "the number of cores that were measured");
+    constexpr double kMost = 65536;
+    double value = 0;
+    if (cores.is_number()) {
+        value = cores.number();
+    } else {
+        const std::string text = cores.string();
+        for (const char c : text) {
+            if (c < '0' || c > '9' || value > kMost) cores.complain("a number of cores");
+            value = value * 10 + (c - '0');
+        }
+    }
+    if (!(value >= 1 && value <= kMost)) cores.complain("a number of cores");
+    return static_cast<std::uint32_t>(value);
+}
+
+}  // namespace
+
+std::optional<double> MicroResults::best_flops_per_s() const {
+    std::optional<double> best;
+    for (const auto& [kind, value] : flops_per_s) best = std::max(best.value_or(0), value);
+    return best;
+}
+
+MicroResults parse_micro_results(std::string_view json, const std::string& where) {
+    const cards::JsonValue value = cards::parse_json_value(json, where);
+    const JsonCursor root(value, where);
+    const JsonCursor context = root.at("context", "what `paretoken micro` writes");
+    const JsonCursor schema =
+        context.at("paretoken_schema", fmt::format("\"{}\" (from `paretoken micro`)", kMicroSchema));
+    if (schema.string() != kMicroSchema) schema.complain(fmt::format("\"{}\"", kMicroSchema));
+    MicroResults results;
+    results.hardware = context.at("hardware", "what was measured").string();
+    results.cores = cores_of(context);
+    results.date = context.at("date", "the date of the measurement").string();
+    results.files.push_back(where);
+    for (const JsonCursor& row : root.at("benchmarks", "a list of measurements").elements()) {
+        if (is_aggregate(row)) continue;
+        if (is_valid(row))
+            add_row(results, row);
+        else
+            ++results.invalid_rows;
+    }
+    return results;
+}
+
+std::vector<MicroResults> merged(const std::vector<MicroResults>& results) {
+    std::vector<MicroResults> out;
+    for (const MicroResults& one : results) {
+        const auto same = std::find_if(out.begin(), out.end(), [&](const MicroResults& other) {
+            return other.hardware == one.hardware;
+        });
+        if (same == out.end())
+            out.push_back(one);
+        else
+            absorb(*same, one);
+    }
+    return out;
+}
+
+std::vector<MicroResults> read_micro_results(const std::vector<std::filesystem::path>& paths) {
+    std::vector<MicroResults> results;
+    for (const std::filesystem::path& path : paths)
+        results.push_back(parse_micro_results(cards::read_card_file(path), path.string()));
+    return merged(results);
+}
+
+}  // namespace paretoken::reports
