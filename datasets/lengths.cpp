@@ -43,11 +43,12 @@ Lengths::Lengths(std::string_view given) : text_(given) {
     const Spec spec = parse_spec(separated);
     if (spec.name == "uniform") {
         spec.expect_only({"min", "max"});
-        shape_ = Uniform{whole(text_, spec.number("min")), whole(text_, spec.number("max"))};
-        if (std::get<Uniform>(shape_).low > std::get<Uniform>(shape_).high) refuse(text_, "min is above max");
+        shape_ = UniformLengths{whole(text_, spec.number("min")), whole(text_, spec.number("max"))};
+        if (std::get<UniformLengths>(shape_).low > std::get<UniformLengths>(shape_).high)
+            refuse(text_, "min is above max");
     } else if (spec.name == "normal" || spec.name == "lognormal") {
         spec.expect_only({"mean", "stddev", "cv", "min", "max"});
-        Normal normal;
+        NormalLengths normal;
         normal.mean = spec.number("mean");
         whole(text_, normal.mean);
         normal.deviation = standard_deviation_of(text_, spec, normal.mean);
@@ -70,17 +71,17 @@ Lengths::Lengths(std::string_view given) : text_(given) {
         const double length = static_cast<double>(whole(text_, static_cast<double>(parse_count(spec.name))));
         const double ratio = spec.number_or("ratio", 0);
         if (ratio < 0 || ratio > 1) refuse(text_, "a ratio lies between 0 and 1");
-        shape_ = Uniform{std::max<std::int64_t>(1, std::llround(length * (1 - ratio))),
-                         std::llround(length * (1 + ratio))};
+        shape_ = UniformLengths{std::max<std::int64_t>(1, std::llround(length * (1 - ratio))),
+                                std::llround(length * (1 + ratio))};
     }
 }
 
 std::int64_t Lengths::draw(Random& random) const {
-    if (const auto* uniform = std::get_if<Uniform>(&shape_)) {
+    if (const auto* uniform = std::get_if<UniformLengths>(&shape_)) {
         const auto choices = static_cast<std::uint64_t>(uniform->high - uniform->low + 1);
         return uniform->low + static_cast<std::int64_t>(random.below(choices));
     }
-    const Normal& normal = std::get<Normal>(shape_);
+    const NormalLengths& normal = std::get<NormalLengths>(shape_);
     const double drawn = normal.mean + normal.deviation * random.normal();
     const double tokens = normal.logarithmic ? std::exp(drawn) : drawn;
     return std::llround(
@@ -88,10 +89,10 @@ std::int64_t Lengths::draw(Random& random) const {
 }
 
 double Lengths::mean() const {
-    if (const auto* uniform = std::get_if<Uniform>(&shape_)) {
+    if (const auto* uniform = std::get_if<UniformLengths>(&shape_)) {
         return (static_cast<double>(uniform->low) + static_cast<double>(uniform->high)) / 2;
     }
-    const Normal& normal = std::get<Normal>(shape_);
+    const NormalLengths& normal = std::get<NormalLengths>(shape_);
     return normal.logarithmic ? std::exp(normal.mean + normal.deviation * normal.deviation / 2) : normal.mean;
 }
 

@@ -9,6 +9,19 @@
 
 namespace paretoken::datasets {
 
+struct UniformLengths {
+    std::int64_t low = 1;
+    std::int64_t high = 1;
+};
+
+struct NormalLengths {
+    double mean = 0;
+    double deviation = 0;
+    bool logarithmic = false;  ///< mean and deviation are those of the logarithm
+    std::int64_t low = 1;      ///< draws are clamped
+    std::int64_t high = 1;
+};
+
 /// "512" · "512:ratio=0.2" (uniform in L(1±r), as vLLM's range ratio) · "uniform:min=1,max=8" ·
 /// "normal:mean=,stddev=" · "lognormal:mean=512,cv=1" (or stddev=). The last two take min= and max=, which
 /// clamp. Inside another spec ';' stands for ','.
@@ -22,17 +35,8 @@ class Lengths {
     const std::string& text() const { return text_; }
 
   private:
-    struct Uniform {
-        std::int64_t low = 1, high = 1;
-    };
-    struct Normal {
-        double mean = 0, deviation = 0;
-        bool logarithmic = false;  ///< mean and deviation are those of the logarithm
-        std::int64_t low = 1, high = 1;
-    };
-
     std::string text_;
-    std::variant<Uniform, Normal> shape_;
+    std::variant<UniformLengths, NormalLengths> shape_;
 };
 
 }  // namespace paretoken::datasets
