@@ -1,0 +1,74 @@
+#include "cli/progress_line.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+namespace paretoken::cli {
+namespace {
+
+constexpr Duration kRedraw = std::chrono::milliseconds(250);
+
+std::string clock_text(double s) {
+    const auto whole = static_cast<long>(s + 0.5);
+    return whole < 3600 ? fmt::format("{}:{:02}", whole / 60, whole % 60)
+                        : fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+/// Share of the run that is done, by whichever limit is nearer.
+std::optional<double> share_done(const loadgen::Progress& progress, const loadgen::Limits& limits, Duration elapsed) {
+    std::optional<double> share;
+    if (limits.requests && *limits.requests > 0) {
+        share = static_cast<double>(progress.finished.load()) / static_cast<double>(*limits.requests);
+    }
+    if (limits.duration) share = std::max(share.value_or(0), seconds(elapsed) / seconds(*limits.duration));
+    if (share) share = std::min(*share, 1.0);
+    return share;
+}
+
+}  // namespace
+
+std::string progress_text(const std::string& label, const loadgen::Progress& progress, const loadgen::Limits& limits,
+                          Duration elapsed) {
+    const double s = std::max(seconds(elapsed), 1e-3);
+    const auto finished = progress.finished.load();
+    std::string text = fmt::format("{}  {}", label, clock_text(s));
+    if (progress.warming_up.load()) return text + "  warming up";
+    text += limits.requests ? fmt::format("  {}/{} requests", finished, *limits.requests)
+                            : fmt::format("  {} requests", finished);
+    text += fmt::format("  {} in flight  {:.0f} tok/s", progress.in_flight.load(),
+                        static_cast<double>(progress.output_tokens.load()) / s);
+    if (const auto failed = progress.failed.load(); failed > 0) text += fmt::format("  {} failed", failed);
+    if (const auto share = share_done(progress, limits, elapsed); share && *share > 0.02) {
+        text += fmt::format("  ETA {}", clock_text(s * (1 - *share) / *share));
+    }
+    return text;
+}
+
+ProgressLine::ProgressLine(std::string label, const loadgen::Progress& progress, const loadgen::Limits& limits)
+    : label_(std::move(label)), progress_(progress), limits_(limits), began_(Clock::now()) {
+    if (isatty(STDERR_FILENO) == 1) thread_ = std::thread([this] { draw_until_over(); });
+}
+
+ProgressLine::~ProgressLine() {
+    over_ = true;
+    if (!thread_.joinable()) return;
+    thread_.join();
+    fmt::print(stderr, "\r\033[K");
+    std::fflush(stderr);
+}
+
+void ProgressLine::draw_until_over() {
+    while (!over_) {
+        fmt::print(stderr, "\r\033[K{:.79}", progress_text(label_, progress_, limits_, Clock::now() - began_));
+        std::fflush(stderr);
+        for (Duration slept{}; slept < kRedraw && !over_; slept += kRedraw / 10) {
+            std::this_thread::sleep_for(kRedraw / 10);
+        }
+    }
+}
+
+}  // namespace paretoken::cli
