@@ -116,8 +116,16 @@ TEST(Moments, leave_out_what_is_not_finite) {
     EXPECT_EQ(moments.n, 3U);
     EXPECT_DOUBLE_EQ(moments.mean, 4);
     EXPECT_DOUBLE_EQ(moments.standard_deviation, 2);
-    EXPECT_EQ(moments_of({}), Moments{});
+    EXPECT_EQ(moments_of(std::vector<double>{}), Moments{});
     EXPECT_EQ(moments_of(std::vector<double>{3.0}), (Moments{1, 3, 0}));
+}
+
+TEST(Moments, of_weighted_values_are_those_of_the_values_written_out) {
+    const auto weighted = moments_of(std::vector<WeightedValue>{{2, 3}, {5, 1}, {9, 0}, {7, 2}});
+    const auto written_out = moments_of(std::vector<double>{2, 2, 2, 5, 7, 7});
+    EXPECT_EQ(weighted.n, 6U);
+    EXPECT_DOUBLE_EQ(weighted.mean, written_out.mean);
+    EXPECT_DOUBLE_EQ(weighted.standard_deviation, written_out.standard_deviation);
 }
 
 TEST(StudentT, matches_the_tables) {

@@ -1,0 +1,141 @@
+#include "core/window.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/core/load_script.h"
+
+namespace paretoken {
+namespace {
+
+using namespace std::chrono_literals;
+using script::kStart;
+using ::testing::HasSubstr;
+
+SummaryOptions closed(std::uint64_t concurrency) {
+    SummaryOptions options;
+    options.concurrency = concurrency;
+    return options;
+}
+
+SummaryOptions open() {
+    SummaryOptions options;
+    options.open_loop = true;
+    return options;
+}
+
+std::vector<RequestRecord> rising(double rate, std::size_t count, double growth) {
+    auto records = script::open_loop(rate, count, {});
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto wait = from_seconds(growth * seconds(records[i].scheduled - kStart));
+        records[i] =
+            script::answered(records[i].scheduled, {.ttft = 100ms + wait, .gap = 10ms, .tokens = 11});
+    }
+    return records;
+}
+
+TEST(RunSpan, is_from_the_first_scheduled_start_to_just_past_the_last_byte_without_warm_up) {
+    std::vector<RequestRecord> records{script::answered(kStart + 2s, {}), script::answered(kStart + 1s, {}),
+                                       script::answered(kStart, {})};
+    records[2].warmup = true;
+    const auto run = run_of(records);
+    EXPECT_EQ(run.begin, kStart + 1s);
+    EXPECT_EQ(run.end, kStart + 2s + 200ms + 1ns);
+    EXPECT_TRUE(run.contains(*records[0].last_event));
+    EXPECT_EQ(run_of({}).length(), 0s);
+}
+
+TEST(SteadyWindow, of_a_closed_loop_leaves_out_the_first_wave_and_the_drain) {
+    const auto records = script::closed_loop(8, 200, {});
+    const auto window = steady_window_of(records, closed(8));
+    ASSERT_TRUE(window.steady) << window.how;
+    const auto ended = std::count_if(records.begin(), records.begin() + 8,
+                                     [&](const auto& record) { return record.closed <= window.span.begin; });
+    EXPECT_EQ(ended, 4);
+    EXPECT_EQ(window.span.end, records.back().started);
+    EXPECT_THAT(window.how, HasSubstr("half of the first 8 requests had ended"));
+}
+
+TEST(SteadyWindow, ends_when_the_schedule_ran_dry) {
+    const auto records = script::closed_loop(4, 200, {});
+    auto options = closed(4);
+    options.last_dispatch = kStart + 5s;
+    EXPECT_EQ(steady_window_of(records, options).span.end, kStart + 5s);
+    options.last_dispatch = kStart + 5h;
+    EXPECT_EQ(steady_window_of(records, options).span.end, run_of(records).end);
+}
+
+TEST(SteadyWindow, begins_with_the_full_load_when_waiting_longer_would_leave_too_few) {
+    const auto records =
+        script::closed_loop(8, 22, {});  // 16 are needed; after half of the first wave 9 are left
+    const auto window = steady_window_of(records, closed(8));
+    EXPECT_TRUE(window.steady) << window.how;
+    EXPECT_EQ(window.span.begin, kStart);
+    EXPECT_THAT(window.how, HasSubstr("from when 8 requests were in flight"));
+}
+
+TEST(SteadyWindow, of_too_few_requests_is_the_whole_run_and_says_so) {
+    const auto records = script::closed_loop(2, 9, {});
+    const auto window = steady_window_of(records, closed(2));
+    EXPECT_FALSE(window.steady);
+    EXPECT_THAT(window.how, HasSubstr("8 requests were scheduled"));
+    EXPECT_THAT(window.how, HasSubstr("and 10 are needed"));
+    EXPECT_EQ(window.span, run_of(records));
+}
+
+TEST(SteadyWindow, is_not_found_when_in_flight_never_reaches_the_cap) {
+    const auto window = steady_window_of(script::closed_loop(4, 200, {}), closed(64));
+    EXPECT_FALSE(window.steady);
+    EXPECT_THAT(window.how, HasSubstr("never reached its cap of 64"));
+}
+
+TEST(SteadyWindow, after_warm_up_slots_begins_with_the_first_request_that_counts) {
+    auto records = script::closed_loop(4, 200, {});
+    for (std::size_t i = 0; i < 40; ++i) records[i].warmup = true;
+    const auto window = steady_window_of(records, closed(4));
+    ASSERT_TRUE(window.steady) << window.how;
+    EXPECT_EQ(window.span.begin, records[40].scheduled);
+}
+
+TEST(SteadyWindow, of_an_open_loop_begins_at_the_plateau_of_in_flight) {
+    // 50 per second, each 2 s in the system: 100 in flight, reached after about 2 s.
+    const auto records = script::open_loop(50, 2000, {.ttft = 1s, .gap = 100ms, .tokens = 11});
+    const auto window = steady_window_of(records, open());
+    ASSERT_TRUE(window.steady) << window.how;
+    EXPECT_GT(window.span.begin, kStart + 1s);
+    EXPECT_LT(window.span.begin, kStart + 6s);
+    EXPECT_EQ(window.span.end, records.back().started);
+}
+
+TEST(SteadyWindow, is_refused_while_latency_keeps_rising) {
+    const auto window = steady_window_of(rising(50, 1000, 0.05), open());
+    EXPECT_FALSE(window.steady);
+    EXPECT_THAT(window.how, HasSubstr("end-to-end latency rose by"));
+}
+
+TEST(SteadyWindow, tolerates_a_drift_too_small_to_matter) {
+    EXPECT_TRUE(steady_window_of(rising(50, 1000, 0.001), open()).steady);
+}
+
+TEST(SteadyWindow, is_seldom_refused_for_steady_load) {
+    int refused = 0;
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+        refused += steady_window_of(script::closed_loop(8, 150, {}, 0.5, seed), closed(8)).steady ? 0 : 1;
+        refused += steady_window_of(script::open_loop(40, 150, {}, 0.5, seed), open()).steady ? 0 : 1;
+    }
+    EXPECT_LE(refused, 6);
+}
+
+TEST(SteadyWindow, of_lockstep_requests_is_steady_too) {
+    const auto window = steady_window_of(script::closed_loop(32, 320, {}, 0), closed(32));
+    EXPECT_TRUE(window.steady) << window.how;
+}
+
+TEST(SteadyWindow, of_nothing_is_nothing) {
+    const auto window = steady_window_of({}, closed(1));
+    EXPECT_FALSE(window.steady);
+    EXPECT_EQ(window.span.length(), 0s);
+}
+
+}  // namespace
+}  // namespace paretoken
