@@ -15,7 +15,7 @@ struct Calibration {
     std::vector<double> word_tokens;  ///< of " word", by position in vocabulary() (text.h)
     std::vector<double>
         opening_word_tokens;  ///< of "word" without its blank, of the first opening_words() words
-    std::string source;       ///< "/tokenize", "usage" or "uncalibrated"
+    std::string source = {};  ///< "/tokenize", "usage" or "uncalibrated"
 
     bool operator==(const Calibration&) const = default;
 };

@@ -17,13 +17,13 @@ enum class PromptForm { text, token_ids };
 std::string_view name_of(PromptForm form);
 
 struct DatasetOptions {
-    Spec spec;  ///< which one, and its fields: {"synthetic", {{"isl", "512"}, {"osl", "128"}}}
+    Spec spec = {};  ///< which one, and its fields: {"synthetic", {{"isl", "512"}, {"osl", "128"}}}
     std::uint64_t seed = 0;
-    std::string salt;  ///< changes every prompt and no length
+    std::string salt = {};  ///< changes every prompt and no length
     PromptForm form = PromptForm::text;
-    std::optional<Calibration> calibration;   ///< of texts; nothing: uncalibrated()
-    std::optional<std::uint32_t> vocabulary;  ///< token ids: how many the model has, where known
-    std::string path;                         ///< of a dataset that is a file; else the spec's field "path"
+    std::optional<Calibration> calibration = {};   ///< of texts; nothing: uncalibrated()
+    std::optional<std::uint32_t> vocabulary = {};  ///< token ids: how many the model has, where known
+    std::string path = {};  ///< of a dataset that is a file; else the spec's field "path"
 };
 
 struct CatalogRow {

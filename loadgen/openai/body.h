@@ -18,7 +18,7 @@ std::string_view path_of(EndpointType endpoint);
 
 struct BodyOptions {
     EndpointType endpoint = EndpointType::chat;
-    std::string model;
+    std::string model = {};
     bool stream = true;
     bool include_usage = true;      ///< stream_options.include_usage
     bool continuous_usage = false;  ///< stream_options.continuous_usage_stats (vLLM, SGLang)
@@ -26,8 +26,9 @@ struct BodyOptions {
     bool return_token_ids = false;  ///< vLLM
     bool max_completion_tokens =
         false;  ///< the name that hosted reasoning models want in place of max_tokens
-    std::optional<double> temperature;
-    std::string extra_body;  ///< text of a JSON object, or empty. Its keys replace ours; a null removes ours
+    std::optional<double> temperature = {};
+    std::string extra_body =
+        {};  ///< text of a JSON object, or empty. Its keys replace ours; a null removes ours
 
     bool operator==(const BodyOptions&) const = default;
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <utility>
 
 #include "loadgen/openai/sse.h"
@@ -18,30 +19,46 @@ static_assert(kReadablePadding >= simdjson::SIMDJSON_PADDING);
 
 // ------------------------------------------------------------------ the hot path: one pass, on demand
 
-/// Calls on_field(key, value) for every field; false when the JSON breaks.
-template <class OnField>
-bool for_each_field(ondemand::object object, OnField&& on_field) {
-    for (auto result : object) {
-        ondemand::field field;
-        if (std::move(result).get(field)) return false;
-        on_field(field.key(), field.value());
-    }
-    return true;
-}
+using Key = ondemand::raw_json_string;
+using Value = ondemand::value;
 
-template <class OnElement>
-bool for_each_element(ondemand::array array, OnElement&& on_element) {
-    for (auto result : array) {
-        ondemand::value value;
-        if (std::move(result).get(value)) return false;
-        on_element(value);
-    }
-    return true;
-}
+constexpr double kLargestCount = 1e15;
 
 ondemand::json_type type_of(ondemand::value& value) {
     ondemand::json_type type;
     return value.type().get(type) ? ondemand::json_type::null : type;
+}
+
+template <class OnField>
+bool for_each_field(ondemand::object& object, OnField&& on_field) {
+    for (auto result : object) {
+        ondemand::field field;
+        if (std::move(result).get(field) || !on_field(field.key(), field.value())) return false;
+    }
+    return true;
+}
+
+// Every reader returns false when the JSON breaks, which ends the whole reading. A value of a type that was
+// not expected is skipped: that is no break.
+
+/// on_field(key, value) for every field, as long as it returns true.
+template <class OnField>
+bool for_each_field(ondemand::value& value, OnField&& on_field) {
+    ondemand::object object;
+    if (type_of(value) != ondemand::json_type::object) return true;
+    return !value.get_object().get(object) && for_each_field(object, on_field);
+}
+
+template <class OnElement>
+bool for_each_element(ondemand::value& value, OnElement&& on_element) {
+    ondemand::array array;
+    if (type_of(value) != ondemand::json_type::array) return true;
+    if (value.get_array().get(array)) return false;
+    for (auto result : array) {
+        ondemand::value element;
+        if (std::move(result).get(element) || !on_element(element)) return false;
+    }
+    return true;
 }
 
 /// Nothing for everything that is not text.
@@ -59,10 +76,15 @@ std::optional<std::int64_t> count_of(ondemand::value& value) {
         const auto [stop, error] = std::from_chars(text->data(), end, count);
         return error == std::errc{} && stop == end ? std::optional(count) : std::nullopt;
     }
-    if (type_of(value) != ondemand::json_type::number) return std::nullopt;
     double number = 0;
-    if (value.get_double().get(number)) return std::nullopt;
+    if (type_of(value) != ondemand::json_type::number || value.get_double().get(number)) return std::nullopt;
+    if (!(std::abs(number) < kLargestCount)) return std::nullopt;
     return static_cast<std::int64_t>(number);
+}
+
+bool read_count(ondemand::value& value, std::optional<std::int64_t>& target) {
+    if (const auto count = count_of(value)) target = count;
+    return true;
 }
 
 struct OutputBytes {
@@ -71,135 +93,103 @@ struct OutputBytes {
     std::size_t tool_call = 0;
 };
 
-/// Bytes of a string, of parts ([{"type": "text", "text": "…"}]), or of one part.
-void add_text(ondemand::value& value, std::size_t& bytes, std::size_t& thinking) {
+/// Bytes of a string, of parts ([{"type": "text", "text": "…"}]), or of one part; a part may be thinking.
+bool add_text(ondemand::value& value, std::size_t& bytes, std::size_t& thinking) {
     switch (type_of(value)) {
         case ondemand::json_type::string:
             if (const auto text = text_of(value)) bytes += text->size();
-            break;
-        case ondemand::json_type::array: {
-            ondemand::array parts;
-            if (value.get_array().get(parts)) break;
-            for_each_element(parts, [&](ondemand::value part) { add_text(part, bytes, thinking); });
-            break;
-        }
-        case ondemand::json_type::object: {
-            ondemand::object part;
-            if (value.get_object().get(part)) break;
-            for_each_field(part, [&](ondemand::raw_json_string key, ondemand::value inner) {
-                if (key == "text") add_text(inner, bytes, thinking);
-                if (key == "thinking") add_text(inner, thinking, thinking);
+            return true;
+        case ondemand::json_type::array:
+            return for_each_element(value, [&](Value part) { return add_text(part, bytes, thinking); });
+        case ondemand::json_type::object:
+            return for_each_field(value, [&](Key key, Value inner) {
+                if (key == "text") return add_text(inner, bytes, thinking);
+                if (key == "thinking") return add_text(inner, thinking, thinking);
+                return true;
             });
-            break;
-        }
         default:
-            break;
+            return true;
     }
 }
 
-/// Bytes of the texts under a tool call: its function's name and arguments, a custom tool's input.
-void add_tool_call(ondemand::value& value, std::size_t& bytes) {
+/// Bytes of the texts under tool calls: a function's name and arguments, a custom tool's input.
+bool add_tool_call(ondemand::value& value, std::size_t& bytes) {
     if (type_of(value) == ondemand::json_type::array) {
-        ondemand::array calls;
-        if (value.get_array().get(calls)) return;
-        for_each_element(calls, [&](ondemand::value call) { add_tool_call(call, bytes); });
-        return;
+        return for_each_element(value, [&](Value call) { return add_tool_call(call, bytes); });
     }
-    ondemand::object call;
-    if (type_of(value) != ondemand::json_type::object || value.get_object().get(call)) return;
-    for_each_field(call, [&](ondemand::raw_json_string key, ondemand::value inner) {
-        if (key == "function" || key == "custom") add_tool_call(inner, bytes);
+    return for_each_field(value, [&](Key key, Value inner) {
+        if (key == "function" || key == "custom") return add_tool_call(inner, bytes);
         if (key == "name" || key == "arguments" || key == "input") {
             if (const auto text = text_of(inner)) bytes += text->size();
         }
+        return true;
     });
 }
 
-void read_delta(ondemand::value& value, OutputBytes& output) {
-    ondemand::object object;
-    if (type_of(value) != ondemand::json_type::object || value.get_object().get(object)) return;
-    for_each_field(object, [&](ondemand::raw_json_string key, ondemand::value inner) {
-        if (key == "content" || key == "refusal") {
-            add_text(inner, output.content, output.reasoning);
-        } else if (key == "reasoning_content" || key == "reasoning") {
+bool read_delta(ondemand::value& value, OutputBytes& output) {
+    return for_each_field(value, [&](Key key, Value inner) {
+        if (key == "content" || key == "refusal") return add_text(inner, output.content, output.reasoning);
+        if (key == "tool_calls" || key == "function_call") return add_tool_call(inner, output.tool_call);
+        if (key == "reasoning_content" || key == "reasoning") {
             // Some servers send the same text under both names.
             std::size_t bytes = 0;
-            add_text(inner, bytes, bytes);
+            if (!add_text(inner, bytes, bytes)) return false;
             output.reasoning = std::max(output.reasoning, bytes);
-        } else if (key == "tool_calls" || key == "function_call") {
-            add_tool_call(inner, output.tool_call);
         }
+        return true;
     });
 }
 
-std::uint32_t elements_in(ondemand::value& value) {
-    std::uint32_t count = 0;
-    ondemand::array array;
-    if (type_of(value) != ondemand::json_type::array || value.get_array().get(array)) return 0;
-    for_each_element(array, [&](ondemand::value) { ++count; });
-    return count;
+bool count_elements(ondemand::value& value, std::uint32_t& count) {
+    return for_each_element(value, [&](Value) {
+        ++count;
+        return true;
+    });
 }
 
 /// One entry per token: "content" in chat, "tokens" in completions.
-std::uint32_t tokens_in_logprobs(ondemand::value& value) {
-    std::uint32_t count = 0;
-    ondemand::object object;
-    if (type_of(value) != ondemand::json_type::object || value.get_object().get(object)) return 0;
-    for_each_field(object, [&](ondemand::raw_json_string key, ondemand::value inner) {
-        if (key == "content" || key == "tokens") count = std::max(count, elements_in(inner));
+bool count_logprobs(ondemand::value& value, std::uint32_t& count) {
+    return for_each_field(value, [&](Key key, Value inner) {
+        return (key == "content" || key == "tokens") ? count_elements(inner, count) : true;
     });
-    return count;
+}
+
+bool read_detail(ondemand::value& details, std::string_view name, std::optional<std::int64_t>& target) {
+    return for_each_field(details, [&](Key key, Value inner) {
+        return key.unsafe_is_equal(name) ? read_count(inner, target) : true;
+    });
 }
 
 /// Every spelling: OpenAI, Responses and Anthropic (input_tokens), DeepSeek (prompt_cache_hit_tokens),
 /// Moonshot (cached_tokens).
-void read_usage(ondemand::value& value, std::optional<TokenUsage>& usage) {
-    ondemand::object object;
-    if (type_of(value) != ondemand::json_type::object || value.get_object().get(object)) return;
+bool read_usage(ondemand::value& value, std::optional<TokenUsage>& usage) {
     TokenUsage news;
-    std::optional<std::int64_t> uncached_prompt, cache_read, cache_written;
-    const auto detail = [](ondemand::value& details, std::string_view name) {
-        std::optional<std::int64_t> count;
-        ondemand::object inside;
-        if (type_of(details) != ondemand::json_type::object || details.get_object().get(inside)) return count;
-        for_each_field(inside, [&](ondemand::raw_json_string key, ondemand::value inner) {
-            if (key.unsafe_is_equal(name)) count = count_of(inner);
-        });
-        return count;
-    };
-    const auto set = [](std::optional<std::int64_t>& target, std::optional<std::int64_t> count) {
-        if (count) target = count;
-    };
-    for_each_field(object, [&](ondemand::raw_json_string key, ondemand::value inner) {
-        if (key == "prompt_tokens") {
-            set(news.prompt, count_of(inner));
-        } else if (key == "completion_tokens" || key == "output_tokens") {
-            set(news.completion, count_of(inner));
-        } else if (key == "input_tokens") {
-            set(uncached_prompt, count_of(inner));
-        } else if (key == "prompt_tokens_details" || key == "input_tokens_details") {
-            set(news.cached_prompt, detail(inner, "cached_tokens"));
-        } else if (key == "prompt_cache_hit_tokens" || key == "cached_tokens") {
-            set(news.cached_prompt, count_of(inner));
-        } else if (key == "cache_read_input_tokens") {
-            set(cache_read, count_of(inner));
-        } else if (key == "cache_creation_input_tokens") {
-            set(cache_written, count_of(inner));
-        } else if (key == "completion_tokens_details" || key == "output_tokens_details") {
-            set(news.reasoning, detail(inner, "reasoning_tokens"));
-        } else if (key == "reasoning_tokens") {
-            set(news.reasoning, count_of(inner));
+    std::optional<std::int64_t> input, cache_read, cache_written;
+    const bool whole = for_each_field(value, [&](Key key, Value inner) {
+        if (key == "prompt_tokens") return read_count(inner, news.prompt);
+        if (key == "input_tokens") return read_count(inner, input);
+        if (key == "completion_tokens" || key == "output_tokens") return read_count(inner, news.completion);
+        if (key == "prompt_tokens_details" || key == "input_tokens_details") {
+            return read_detail(inner, "cached_tokens", news.cached_prompt);
         }
+        if (key == "prompt_cache_hit_tokens" || key == "cached_tokens")
+            return read_count(inner, news.cached_prompt);
+        if (key == "cache_read_input_tokens") return read_count(inner, cache_read);
+        if (key == "cache_creation_input_tokens") return read_count(inner, cache_written);
+        if (key == "completion_tokens_details" || key == "output_tokens_details") {
+            return read_detail(inner, "reasoning_tokens", news.reasoning);
+        }
+        return key == "reasoning_tokens" ? read_count(inner, news.reasoning) : true;
     });
     // Anthropic's input_tokens leave out what the cache read or stored; the Responses API's do not, and never
     // come with cache_read_input_tokens.
-    if (uncached_prompt && !news.prompt) {
-        news.prompt = *uncached_prompt + cache_read.value_or(0) + cache_written.value_or(0);
-    }
+    if (input && !news.prompt) news.prompt = *input + cache_read.value_or(0) + cache_written.value_or(0);
     if (cache_read && !news.cached_prompt) news.cached_prompt = cache_read;
-    if (news == TokenUsage{}) return;
-    if (!usage) usage.emplace();
-    update(*usage, news);
+    if (news != TokenUsage{}) {
+        if (!usage) usage.emplace();
+        update(*usage, news);
+    }
+    return whole;
 }
 
 /// llama.cpp: cache_n prompt tokens came from the cache, predicted_n tokens are out so far.
@@ -207,15 +197,11 @@ struct Timings {
     std::optional<std::int64_t> cached;
     std::optional<std::int64_t> predicted;
 };
-Timings read_timings(ondemand::value& value) {
-    Timings timings;
-    ondemand::object object;
-    if (type_of(value) != ondemand::json_type::object || value.get_object().get(object)) return timings;
-    for_each_field(object, [&](ondemand::raw_json_string key, ondemand::value inner) {
-        if (key == "cache_n") timings.cached = count_of(inner);
-        if (key == "predicted_n") timings.predicted = count_of(inner);
+bool read_timings(ondemand::value& value, Timings& timings) {
+    return for_each_field(value, [&](Key key, Value inner) {
+        if (key == "cache_n") return read_count(inner, timings.cached);
+        return key == "predicted_n" ? read_count(inner, timings.predicted) : true;
     });
-    return timings;
 }
 
 /// What one event holds before it is put together.
@@ -229,58 +215,51 @@ struct Reading {
 };
 
 /// null, false and "" are no errors.
-bool is_error(ondemand::value& value) {
-    if (const auto text = text_of(value)) return !text->empty();
-    return type_of(value) == ondemand::json_type::object;
+bool read_error(ondemand::value& value, bool& error) {
+    const auto text = text_of(value);
+    error |= text ? !text->empty() : type_of(value) == ondemand::json_type::object;
+    return true;
 }
 
-void read_choice(ondemand::value& value, Delta& delta, Reading& reading) {
-    ondemand::object choice;
-    if (type_of(value) != ondemand::json_type::object || value.get_object().get(choice)) return;
-    for_each_field(choice, [&](ondemand::raw_json_string key, ondemand::value inner) {
-        if (key == "delta") {
-            read_delta(inner, reading.output);
-        } else if (key == "text") {
-            add_text(inner, reading.output.content, reading.output.reasoning);
-        } else if (key == "index") {
+bool read_choice(ondemand::value& value, Delta& delta, Reading& reading) {
+    return for_each_field(value, [&](Key key, Value inner) {
+        if (key == "delta") return read_delta(inner, reading.output);
+        if (key == "text") return add_text(inner, reading.output.content, reading.output.reasoning);
+        if (key == "token_ids") return count_elements(inner, reading.token_ids);
+        if (key == "logprobs") return count_logprobs(inner, reading.logprobs);
+        if (key == "usage") return read_usage(inner, delta.usage);  // Moonshot
+        if (key == "error") return read_error(inner, reading.error);
+        if (key == "index") {
             delta.choice = static_cast<int>(count_of(inner).value_or(0));
         } else if (key == "finish_reason") {
             if (const auto reason = text_of(inner); reason && !reason->empty()) delta.finish_reason = *reason;
-        } else if (key == "token_ids") {
-            reading.token_ids += elements_in(inner);
-        } else if (key == "logprobs") {
-            reading.logprobs += tokens_in_logprobs(inner);
-        } else if (key == "usage") {  // Moonshot
-            read_usage(inner, delta.usage);
-        } else if (key == "error") {
-            reading.error |= is_error(inner);
         }
+        return true;
     });
 }
 
-bool read_event(ondemand::object object, Delta& delta, Reading& reading) {
-    return for_each_field(object, [&](ondemand::raw_json_string key, ondemand::value value) {
+bool read_event(ondemand::object& event, Delta& delta, Reading& reading) {
+    return for_each_field(event, [&](Key key, Value value) {
         if (key == "choices") {
-            ondemand::array choices;
             reading.known = true;
-            if (type_of(value) != ondemand::json_type::array || value.get_array().get(choices)) return;
-            for_each_element(choices, [&](ondemand::value choice) { read_choice(choice, delta, reading); });
-        } else if (key == "usage") {
+            return for_each_element(value, [&](Value choice) { return read_choice(choice, delta, reading); });
+        }
+        if (key == "usage") {
             reading.known = true;
-            read_usage(value, delta.usage);
-        } else if (key == "timings") {
+            return read_usage(value, delta.usage);
+        }
+        if (key == "timings") {
             reading.known = true;
-            reading.timings = read_timings(value);
-        } else if (key == "error") {
-            reading.error |= is_error(value);
-        } else if (key == "x_groq") {
-            ondemand::object inside;
-            if (type_of(value) != ondemand::json_type::object || value.get_object().get(inside)) return;
-            for_each_field(inside, [&](ondemand::raw_json_string inner_key, ondemand::value inner) {
-                if (inner_key == "usage") read_usage(inner, delta.usage);
-                if (inner_key == "error") reading.error |= is_error(inner);
+            return read_timings(value, reading.timings);
+        }
+        if (key == "error") return read_error(value, reading.error);
+        if (key == "x_groq") {
+            return for_each_field(value, [&](Key inner_key, Value inner) {
+                if (inner_key == "usage") return read_usage(inner, delta.usage);
+                return inner_key == "error" ? read_error(inner, reading.error) : true;
             });
         }
+        return true;
     });
 }
 
@@ -351,7 +330,7 @@ std::string error_of(dom::element error) {
     }
     std::string type = member(object, "type");
     if (type.empty()) type = member(object, "code");
-    if (message.empty() && type.empty()) return simdjson::minify(object);
+    if (message.empty() && type.empty()) return object.size() ? simdjson::minify(object) : std::string();
     if (message.empty()) return type;
     return type.empty() ? message : message + " (" + type + ")";
 }

@@ -146,7 +146,9 @@ void SseParser::keep_data() {
 
 SseEvent SseParser::ended_event() {
     event_over_ = true;
-    return {type_.view(), data_kept_ ? kept_data_.view() : data_};
+    static constexpr char kNothing[kReadablePadding] = {};
+    const std::string_view data = data_kept_ ? kept_data_.view() : data_;
+    return {type_.view(), data.empty() ? std::string_view(kNothing, 0) : data};
 }
 
 std::optional<SseEvent> SseParser::rest() {

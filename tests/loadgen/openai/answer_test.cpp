@@ -1,0 +1,498 @@
+#include "loadgen/openai/answer.h"
+
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+#include "core/random.h"
+#include "tests/support/golden.h"
+
+namespace paretoken::openai {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+
+constexpr TimePoint at(int milliseconds) {
+    return TimePoint(std::chrono::milliseconds(milliseconds));
+}
+
+/// One answer, told read by read.
+class Answer {
+  public:
+    explicit Answer(AnswerOptions options = {}, RequestRecord record = {}) : record_(std::move(record)) {
+        reader_.begin(record_, options);
+    }
+    Answer& read(int milliseconds, std::string_view bytes, bool kernel_stamp = true) {
+        return piece(milliseconds, bytes, kernel_stamp, true);
+    }
+    Answer& more_of_that_read(int milliseconds, std::string_view bytes) {
+        return piece(milliseconds, bytes, true, false);
+    }
+    bool done() const { return reader_.done(); }
+    bool non_streaming() const { return reader_.non_streaming(); }
+    RequestRecord end(bool http_complete = true) {
+        reader_.finish(http_complete);
+        return record_;
+    }
+    RequestRecord& record() { return record_; }
+
+  private:
+    Answer& piece(int milliseconds, std::string_view bytes, bool kernel_stamp, bool new_read) {
+        PaddedBuffer padded;
+        padded.append(bytes);
+        reader_.on_body({padded.view().data(), padded.size()}, at(milliseconds), kernel_stamp, new_read);
+        return *this;
+    }
+
+    DeltaParser parser_;
+    RequestRecord record_;
+    AnswerReader reader_{parser_};
+};
+
+std::string chunk(std::string_view delta, std::string_view finish = "null", std::string_view rest = "",
+                  int choice = 0) {
+    return R"(data: {"choices":[{"index":)" + std::to_string(choice) + R"(,"delta":)" + std::string(delta) +
+           R"(,"finish_reason":)" + std::string(finish) + "}]" + std::string(rest) + "}\n\n";
+}
+std::string text(std::string_view content, std::string_view rest = "") {
+    return chunk(R"({"content":")" + std::string(content) + "\"}", "null", rest);
+}
+const std::string kRole = chunk(R"({"role":"assistant","content":""})");
+const std::string kStop = chunk("{}", R"("stop")");
+const std::string kDone = "data: [DONE]\n\n";
+std::string usage(int prompt, int completion) {
+    return R"(data: {"choices":[],"usage":{"prompt_tokens":)" + std::to_string(prompt) +
+           R"(,"completion_tokens":)" + std::to_string(completion) + "}}\n\n";
+}
+
+std::vector<std::uint32_t> tokens_of(const RequestRecord& record) {
+    std::vector<std::uint32_t> tokens;
+    for (const StreamEvent& event : record.events) tokens.push_back(event.tokens);
+    return tokens;
+}
+
+TEST(Answer, TimesItsEventsByTheReadThatBroughtThem) {
+    const RequestRecord record = Answer()
+                                     .read(10, kRole)
+                                     .read(20, text("a"))
+                                     .read(33, text("b"), false)
+                                     .read(40, text("c") + kStop)
+                                     .read(50, usage(7, 3) + kDone)
+                                     .end();
+    EXPECT_EQ(record.outcome, Outcome::ok);
+    EXPECT_THAT(record.events,
+                ElementsAre(StreamEvent{at(20)}, StreamEvent{.time = at(33), .kernel_stamp = false},
+                            StreamEvent{at(40)}));
+    EXPECT_EQ(record.first_event, at(20));
+    EXPECT_EQ(record.first_answer, at(20));
+    EXPECT_EQ(record.last_event, at(40));
+    EXPECT_EQ(record.finished, at(50));
+    EXPECT_EQ(record.longest_gap, std::chrono::milliseconds(13));
+    EXPECT_EQ(record.chunks, 3);
+    EXPECT_EQ(record.grouped_chunks, 0);
+    EXPECT_EQ(record.finish_reason, "stop");
+    EXPECT_EQ(record.usage, (TokenUsage{7, std::nullopt, 3, std::nullopt}));
+    EXPECT_EQ(record.token_source, TokenSource::one_per_event);
+    EXPECT_EQ(record.streamed_tokens, 3);
+    EXPECT_EQ(record.first_group_tokens, 1);
+}
+
+TEST(Answer, EventsOfOneReadAreOneGroupHoweverHttpCutThem) {
+    const std::string two = text("a") + text("b");
+    const RequestRecord record = Answer()
+                                     .read(10, kRole + two)
+                                     .more_of_that_read(10, text("c"))
+                                     .read(30, text("d"))
+                                     .more_of_that_read(30, kStop + kDone)
+                                     .end();
+    std::vector<bool> same_read;
+    for (const StreamEvent& event : record.events) same_read.push_back(event.same_read);
+    EXPECT_THAT(same_read, ElementsAre(false, true, true, false));
+    EXPECT_EQ(record.grouped_chunks, 2);
+    EXPECT_EQ(record.first_group_tokens, 3);
+    EXPECT_EQ(record.longest_gap, std::chrono::milliseconds(20));
+}
+
+TEST(Answer, AnEventBelongsToTheReadThatCompletedIt) {
+    const std::string event = text("abc");
+    const RequestRecord record = Answer()
+                                     .read(10, event.substr(0, 30))
+                                     .read(20, event.substr(30) + text("x"))
+                                     .read(21, kStop + kDone)
+                                     .end();
+    EXPECT_THAT(record.events,
+                ElementsAre(StreamEvent{at(20)}, StreamEvent{.time = at(20), .same_read = true}));
+}
+
+TEST(Answer, DoesNotDependOnHowTheBytesOfAReadWereCut) {
+    const std::string first = kRole + text("one") + text(" two"),
+                      second = text(" thr\\u00e9e") + kStop + usage(5, 4) + kDone;
+    const RequestRecord whole = Answer().read(10, first).read(20, second).end();
+    for (std::uint64_t i = 0; i < 50; ++i) {
+        Random random(derived_seed(1, "cuts", i));
+        Answer answer;
+        int time = 0;
+        for (std::string_view bytes : {std::string_view(first), std::string_view(second)}) {
+            time += 10;
+            for (bool new_read = true; !bytes.empty(); new_read = false) {
+                const std::size_t length = std::min<std::size_t>(1 + random.below(90), bytes.size());
+                if (new_read) {
+                    answer.read(time, bytes.substr(0, length));
+                } else {
+                    answer.more_of_that_read(time, bytes.substr(0, length));
+                }
+                bytes.remove_prefix(length);
+            }
+        }
+        EXPECT_EQ(answer.end(), whole);
+    }
+}
+
+TEST(Answer, ReasoningHasAFirstTokenButNoFirstAnswer) {
+    const RequestRecord record = Answer()
+                                     .read(10, chunk(R"({"reasoning_content":"hm"})"))
+                                     .read(20, chunk(R"({"reasoning_content":"so"})"))
+                                     .read(30, text("yes") + kStop + kDone)
+                                     .end();
+    EXPECT_EQ(record.first_event, at(10));
+    EXPECT_EQ(record.first_answer, at(30));
+    EXPECT_EQ(record.events[0].kind, EventKind::reasoning);
+    EXPECT_EQ(record.events[2].kind, EventKind::content);
+}
+
+// ---------------------------------------------------------------- tokens of an event
+
+TEST(Tokens, CountedAlongByTheServerWinOverEverything) {
+    const auto so_far = [](int tokens) {
+        return R"(,"usage":{"completion_tokens":)" + std::to_string(tokens) + "}";
+    };
+    const RequestRecord record =
+        Answer()
+            .read(1, chunk(R"({"role":"assistant","content":""})", "null", so_far(0)))
+            .read(2, text("a", so_far(1)))
+            .read(3, text("b", so_far(5)))
+            .read(4, chunk(R"({"content":""})", "null", so_far(6)))  // text held back
+            .read(5, text("c", so_far(7)))
+            .read(6, kStop + usage(3, 8) + kDone)
+            .end();
+    EXPECT_EQ(record.token_source, TokenSource::chunk_usage);
+    EXPECT_THAT(tokens_of(record), ElementsAre(1, 4, 2));
+    EXPECT_EQ(record.streamed_tokens, 7);
+    EXPECT_EQ(record.usage.completion, 8);
+}
+
+TEST(Tokens, CountedAlongIsPerChoice) {
+    const auto of = [](int choice, int tokens) {
+        return chunk(R"({"content":"x"})", "null",
+                     R"(,"usage":{"completion_tokens":)" + std::to_string(tokens) + "}", choice);
+    };
+    const RequestRecord record =
+        Answer().read(1, of(0, 1)).read(2, of(1, 1)).read(3, of(0, 3)).read(4, of(1, 2)).read(5, kDone).end();
+    EXPECT_THAT(tokens_of(record), ElementsAre(1, 1, 2, 1));
+}
+
+TEST(Tokens, IdsInTheChunksComeSecond) {
+    const auto ids = [](std::string_view list) {
+        return R"(data: {"choices":[{"index":0,"text":"x","token_ids":[)" + std::string(list) + "]}]}\n\n";
+    };
+    const RequestRecord record = Answer()
+                                     .read(1, ids("4"))
+                                     .read(2, ids("5,6,7,8"))
+                                     .read(3, ids("9,10,11"))
+                                     .read(4, usage(1, 8) + kDone)
+                                     .end();
+    EXPECT_EQ(record.token_source, TokenSource::token_ids);
+    EXPECT_THAT(tokens_of(record), ElementsAre(1, 4, 3));
+}
+
+TEST(Tokens, AreOnePerEventWhenTheirNumberIsNearTheUsage) {
+    const auto answer_of = [](int events, int completion) {
+        Answer answer;
+        for (int i = 0; i < events; ++i) answer.read(i, text("word"));
+        return answer.read(events, kStop + usage(1, completion) + kDone).end().token_source;
+    };
+    EXPECT_EQ(answer_of(3, 4), TokenSource::one_per_event);
+    EXPECT_EQ(answer_of(3, 5), TokenSource::usage_by_text);
+    EXPECT_EQ(answer_of(200, 203), TokenSource::one_per_event);
+    EXPECT_EQ(answer_of(200, 206), TokenSource::usage_by_text);
+    EXPECT_EQ(answer_of(3, 2), TokenSource::one_per_event);
+    EXPECT_EQ(answer_of(5, 2), TokenSource::usage_by_text);
+}
+
+TEST(Tokens, AreElseSharedByTextWithTheLargestRemainder) {
+    // 8 tokens over 4, 16 and 12 bytes: 1, 4 and 3.
+    RequestRecord record = Answer()
+                               .read(100, text("abcd"))
+                               .read(140, text("abcdefghijklmnop"))
+                               .read(170, text("abcdefghijkl") + kStop + usage(1, 8) + kDone)
+                               .end();
+    EXPECT_EQ(record.token_source, TokenSource::usage_by_text);
+    EXPECT_THAT(tokens_of(record), ElementsAre(1, 4, 3));
+    // 10 over 3, 3 and 3: the odd one goes to the first.
+    record =
+        Answer().read(1, text("abc")).read(2, text("abc")).read(3, text("abc") + kStop + usage(1, 10)).end();
+    EXPECT_THAT(tokens_of(record), ElementsAre(4, 3, 3));
+    // Fewer tokens than events: some have none.
+    record = Answer()
+                 .read(1, text("aaaaaaaa"))
+                 .read(2, text("b"))
+                 .read(3, text("c"))
+                 .read(4, text("d") + kStop + usage(1, 2))
+                 .end();
+    EXPECT_THAT(tokens_of(record), ElementsAre(2, 0, 0, 0));
+    EXPECT_EQ(record.streamed_tokens, 2);
+}
+
+TEST(Tokens, OfReasoningThatWasNotStreamedAreNotShared) {
+    const std::string with_reasoning =
+        R"(data: {"choices":[],"usage":{"completion_tokens":102,"completion_tokens_details":{"reasoning_tokens":100}}})"
+        "\n\n";
+    const RequestRecord hidden =
+        Answer().read(1, text("a")).read(2, text("b")).read(3, kStop + with_reasoning).end();
+    EXPECT_EQ(hidden.token_source, TokenSource::one_per_event);
+    EXPECT_EQ(hidden.streamed_tokens, 2);
+    const RequestRecord shown = Answer()
+                                    .read(1, chunk(R"({"reasoning":"a"})"))
+                                    .read(2, text("b"))
+                                    .read(3, kStop + with_reasoning)
+                                    .end();
+    EXPECT_EQ(shown.streamed_tokens, 102);
+}
+
+TEST(Tokens, AreOnePerChunkWhenNothingTells) {
+    const RequestRecord record = Answer().read(1, text("a")).read(2, text("b") + kStop + kDone).end();
+    EXPECT_EQ(record.token_source, TokenSource::one_per_chunk);
+    EXPECT_EQ(record.streamed_tokens, 2);
+    EXPECT_EQ(record.outcome, Outcome::ok);
+}
+
+// ---------------------------------------------------------------- outcomes
+
+TEST(Outcome, DoneIsTheEndAndWhatFollowsIsIgnored) {
+    Answer answer;
+    answer.read(1, text("a") + kStop + kDone + kDone + "garbage\n\n");
+    EXPECT_TRUE(answer.done());
+    answer.read(2, "data: {broken\n\n" + text("late"));
+    const RequestRecord record = answer.end();
+    EXPECT_EQ(record.outcome, Outcome::ok);
+    EXPECT_EQ(record.chunks, 1);
+    EXPECT_EQ(record.finished, at(1));
+}
+
+TEST(Outcome, AMissingDoneIsNoFailureAfterAFinishReason) {
+    const RequestRecord record = Answer().read(1, text("a") + kStop).end();
+    EXPECT_EQ(record.outcome, Outcome::ok);
+    EXPECT_EQ(record.finished, at(1));
+}
+
+TEST(Outcome, ADoneWithoutItsBlankLineCounts) {
+    EXPECT_EQ(Answer().read(1, text("a") + "data: [DONE]").end().outcome, Outcome::ok);
+}
+
+TEST(Outcome, AnEndBeforeAFinishReasonIsTruncated) {
+    const RequestRecord record = Answer().read(1, text("a")).read(2, text("b")).end();
+    EXPECT_EQ(record.outcome, Outcome::truncated);
+    EXPECT_THAT(record.error, HasSubstr("finish_reason"));
+    EXPECT_EQ(record.streamed_tokens, 2);
+    const std::string half = text("half");
+    EXPECT_EQ(Answer().read(1, text("a") + half.substr(0, half.size() - 20)).end().outcome,
+              Outcome::truncated);
+}
+
+TEST(Outcome, OneChoiceWithoutItsFinishReasonIsTruncated) {
+    const std::string first = chunk(R"({"content":"x"})", "null", "", 0),
+                      second = chunk(R"({"content":"y"})", "null", "", 1);
+    const std::string stop_first = chunk("{}", R"("stop")", "", 0),
+                      stop_second = chunk("{}", R"("stop")", "", 1);
+    EXPECT_EQ(Answer().read(1, first + second + stop_first).end().outcome, Outcome::truncated);
+    EXPECT_EQ(Answer().read(1, first + second + stop_first + stop_second).end().outcome, Outcome::ok);
+}
+
+TEST(Outcome, ABrokenConnectionIsDisconnectedUnlessTheAnswerWasDone) {
+    EXPECT_EQ(Answer().read(1, text("a")).end(false).outcome, Outcome::disconnected);
+    EXPECT_EQ(Answer().read(1, text("a") + kStop + kDone).end(false).outcome, Outcome::ok);
+}
+
+TEST(Outcome, AnErrorInsideTheStreamFailsAndKeepsTheTimes) {
+    Answer answer;
+    answer.read(1, text("a"))
+        .read(2, "data: {\"error\":{\"message\":\"boom\",\"type\":\"server_error\"}}\n\n" + kDone);
+    EXPECT_TRUE(answer.done());
+    const RequestRecord record = answer.end();
+    EXPECT_EQ(record.outcome, Outcome::stream_error);
+    EXPECT_EQ(record.error, "boom (server_error)");
+    EXPECT_EQ(record.first_event, at(1));
+    EXPECT_EQ(Answer().read(1, text("a") + chunk("{}", R"("error")") + kDone).end().outcome,
+              Outcome::stream_error);
+}
+
+TEST(Outcome, AProperEndWithoutOneTokenIsEmpty) {
+    EXPECT_EQ(Answer().read(1, kRole + kStop + kDone).end().outcome, Outcome::empty);
+    EXPECT_EQ(Answer().read(1, kDone).end().outcome, Outcome::empty);
+    EXPECT_EQ(Answer().end().outcome, Outcome::empty);
+}
+
+TEST(Outcome, FewerTokensThanAskedForFailOnlyWhenIgnoreEosWasAccepted) {
+    RequestRecord wanted;
+    wanted.wanted_output_tokens = 3;
+    const std::string answer = text("a") + text("b") + kStop + usage(1, 2) + kDone;
+    EXPECT_EQ(Answer({}, wanted).read(1, answer).end().outcome, Outcome::ok);
+    const RequestRecord record = Answer({.ignore_eos_accepted = true}, wanted).read(1, answer).end();
+    EXPECT_EQ(record.outcome, Outcome::too_short);
+    EXPECT_THAT(record.error, HasSubstr("2 tokens came of the 3"));
+    const std::string full = text("a") + text("b") + text("c") + kStop + usage(1, 3) + kDone;
+    EXPECT_EQ(Answer({.ignore_eos_accepted = true}, wanted).read(1, full).end().outcome, Outcome::ok);
+    // An estimate proves nothing.
+    const std::string uncounted = text("a b c") + kStop + kDone;
+    EXPECT_EQ(Answer({.ignore_eos_accepted = true}, wanted).read(1, uncounted).end().outcome, Outcome::ok);
+}
+
+TEST(Outcome, WhatIsNoEventStreamIsMalformed) {
+    EXPECT_EQ(Answer().read(1, "<html>\n<h1>502</h1>\n</html>\n").end().outcome, Outcome::malformed);
+    EXPECT_EQ(Answer().read(1, text("a") + "data: not json\n\n").end().outcome, Outcome::malformed);
+    Answer endless;
+    for (int i = 0; i < 1100; ++i) endless.read(i, std::string(1000, 'x'));
+    EXPECT_TRUE(endless.done());
+    EXPECT_EQ(endless.end().outcome, Outcome::malformed);
+}
+
+TEST(Outcome, AFailureThatTheCallerSawFirstStays) {
+    Answer answer;
+    answer.read(1, text("a"));
+    answer.record().outcome = Outcome::timed_out;
+    answer.record().error = "no byte for 10 s";
+    const RequestRecord record = answer.end(false);
+    EXPECT_EQ(record.outcome, Outcome::timed_out);
+    EXPECT_EQ(record.error, "no byte for 10 s");
+    EXPECT_EQ(record.streamed_tokens, 1);
+}
+
+TEST(Outcome, JsonInsteadOfAStreamHasUsageButNoFirstToken) {
+    Answer answer;
+    answer.read(1, " \r\n").read(2, R"({"choices":[{"message":{"content":"hello"},)");
+    answer.read(9, R"("finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":2}})");
+    EXPECT_TRUE(answer.non_streaming());
+    const RequestRecord record = answer.end();
+    EXPECT_EQ(record.outcome, Outcome::ok);
+    EXPECT_EQ(record.first_event, std::nullopt);
+    EXPECT_EQ(record.last_event, at(9));
+    EXPECT_EQ(record.usage.completion, 2);
+    EXPECT_EQ(record.finish_reason, "stop");
+    EXPECT_EQ(record.chunks, 0);
+    EXPECT_EQ(Answer().read(1, R"({"error":{"message":"no"}})").end().outcome, Outcome::stream_error);
+    EXPECT_EQ(Answer().read(1, R"({"choices":[)").end().outcome, Outcome::malformed);
+    EXPECT_EQ(Answer({.stream = false}).read(1, "[]").end().outcome, Outcome::malformed);
+    EXPECT_EQ(Answer().read(1, R"({"choices":[]})").end().outcome, Outcome::empty);
+}
+
+TEST(Answer, PingsAndRoleChunksNeitherStartNorStretchIt) {
+    const RequestRecord record = Answer()
+                                     .read(1, ": ping\n\n")
+                                     .read(2, kRole)
+                                     .read(10, text("a"))
+                                     .read(50, ": ping\n\nevent: ping\n\n")
+                                     .read(60, text("b") + kStop + kDone)
+                                     .end();
+    EXPECT_EQ(record.first_event, at(10));
+    EXPECT_EQ(record.longest_gap, std::chrono::milliseconds(50));
+    EXPECT_EQ(record.chunks, 2);
+}
+
+TEST(Answer, AReaderIsReadyForTheNextAnswer) {
+    DeltaParser parser;
+    AnswerReader reader(parser);
+    const auto feed = [&](std::string_view bytes) {
+        PaddedBuffer padded;
+        padded.append(bytes);
+        reader.on_body({padded.view().data(), padded.size()}, at(5), true, true);
+    };
+    RequestRecord first, second;
+    reader.begin(first);
+    feed(text("a") + "data: {\"half");
+    reader.finish(false);
+    reader.begin(second);
+    feed(text("b") + kStop + usage(1, 1) + kDone);
+    reader.finish(true);
+    EXPECT_EQ(first.outcome, Outcome::disconnected);
+    EXPECT_EQ(second.outcome, Outcome::ok);
+    EXPECT_EQ(second.chunks, 1);
+}
+
+// ---------------------------------------------------------------- what real servers sent
+
+/// Every HTTP chunk as a read of its own, a millisecond apart.
+RequestRecord replay(std::string_view name) {
+    Answer answer;
+    int time = 0;
+    for (const std::string& piece : paretoken::testing::body_chunks(paretoken::testing::golden(name))) {
+        answer.read(++time, piece);
+    }
+    return answer.end();
+}
+
+TEST(RealStreams, VllmChat) {
+    const RequestRecord record = replay("streams/vllm-0.32-chat.http");
+    EXPECT_EQ(record.outcome, Outcome::ok);
+    EXPECT_THAT(tokens_of(record), ElementsAre(1, 1, 1, 1));
+    EXPECT_EQ(record.first_event, at(2));  // the role chunk came first
+    EXPECT_EQ(record.token_source, TokenSource::one_per_event);
+    EXPECT_EQ(record.usage, (TokenUsage{12, std::nullopt, 4, std::nullopt}));
+    EXPECT_EQ(record.finish_reason, "length");
+}
+
+TEST(RealStreams, VllmChatWithUsageOnEveryChunk) {
+    const RequestRecord record = replay("streams/vllm-0.32-chat-continuous-usage.http");
+    EXPECT_EQ(record.outcome, Outcome::ok);
+    EXPECT_EQ(record.token_source, TokenSource::chunk_usage);
+    EXPECT_THAT(tokens_of(record), ElementsAre(1, 1, 1, 1));
+    EXPECT_EQ(record.first_event, at(2));
+}
+
+TEST(RealStreams, VllmChatWithTwoChoicesAndLogprobs) {
+    const RequestRecord record = replay("streams/vllm-0.32-chat-n2-logprobs.http");
+    EXPECT_EQ(record.outcome, Outcome::ok);
+    EXPECT_EQ(record.token_source, TokenSource::token_ids);
+    EXPECT_THAT(tokens_of(record), ElementsAre(1, 1, 1, 1, 1, 1));
+    EXPECT_EQ(record.first_event, at(3));
+    EXPECT_EQ(record.usage.completion, 6);
+}
+
+TEST(RealStreams, VllmCompletionsWithTokenIds) {
+    const RequestRecord record = replay("streams/vllm-0.32-completions-token-ids.http");
+    EXPECT_EQ(record.outcome, Outcome::ok);
+    EXPECT_EQ(record.token_source, TokenSource::token_ids);
+    EXPECT_THAT(tokens_of(record), ElementsAre(1, 1, 1, 1));
+}
+
+TEST(RealStreams, LlamaCppChatWithTheRoleGluedToTheFirstToken) {
+    const RequestRecord record = replay("streams/llamacpp-chat.http");
+    EXPECT_EQ(record.outcome, Outcome::ok);
+    EXPECT_EQ(record.token_source, TokenSource::one_per_event);
+    EXPECT_THAT(tokens_of(record), ElementsAre(1, 1, 1, 1));
+    EXPECT_EQ(record.first_event, at(1));
+    EXPECT_EQ(record.grouped_chunks, 0);
+    EXPECT_EQ(record.usage, (TokenUsage{32, 0, 4, std::nullopt}));
+}
+
+TEST(RealStreams, LlamaCppChatWithTimings) {
+    const RequestRecord record = replay("streams/llamacpp-chat-timings.http");
+    EXPECT_EQ(record.token_source, TokenSource::chunk_usage);
+    EXPECT_THAT(tokens_of(record), ElementsAre(1, 1, 1, 1));
+    EXPECT_EQ(record.usage, (TokenUsage{32, 31, 4, std::nullopt}));
+}
+
+TEST(RealStreams, LlamaCppCompletionsWithATokenThatHasNoText) {
+    const RequestRecord record = replay("streams/llamacpp-completions.http");
+    EXPECT_EQ(record.outcome, Outcome::ok);
+    EXPECT_EQ(record.chunks, 3);
+    EXPECT_EQ(record.usage.completion, 4);
+    EXPECT_EQ(record.token_source, TokenSource::one_per_event);
+    EXPECT_EQ(record.finish_reason, "length");
+}
+
+}  // namespace
+}  // namespace paretoken::openai

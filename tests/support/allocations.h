@@ -1,0 +1,44 @@
+#pragma once
+// Counts this thread's heap allocations. Replaces the global operator new: include it in one file of a test
+// program.
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+namespace paretoken::testing {
+inline thread_local std::uint64_t allocations_so_far = 0;
+
+template <class Action>
+std::uint64_t allocations_in(Action&& action) {
+    const std::uint64_t before = allocations_so_far;
+    action();
+    return allocations_so_far - before;
+}
+}  // namespace paretoken::testing
+
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+    ++paretoken::testing::allocations_so_far;
+    return std::malloc(size == 0 ? 1 : size);
+}
+void* operator new(std::size_t size) {
+    if (void* memory = operator new(size, std::nothrow)) return memory;
+    throw std::bad_alloc();
+}
+void* operator new[](std::size_t size) {
+    return operator new(size);
+}
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
+    return operator new(size, std::nothrow);
+}
+void operator delete(void* memory) noexcept {
+    std::free(memory);
+}
+void operator delete[](void* memory) noexcept {
+    std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+    std::free(memory);
+}
+void operator delete[](void* memory, std::size_t) noexcept {
+    std::free(memory);
+}
