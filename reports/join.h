@@ -29,6 +29,7 @@ struct JoinOptions {
     std::vector<cards::PriceCard> prices;  ///< --price; the first card that knows the hardware is used
     std::optional<std::string> basis;      ///< --price-basis
     std::optional<double> split_ratio;     ///< --split-ratio: an output token costs this many input tokens
+    double cached_ratio = 0.1;             ///< in that split, a cached input token costs this many fresh ones
     std::vector<Slo> slos;  ///< --slo, on certified p90; a point that misses one leaves the front
 };
 

@@ -164,6 +164,20 @@ void add_memory(LimitInputs& inputs, const cards::ModelCard& model, const Hardwa
                fmt::format("0.9 of memory less weights; {}", hardware.memory_bytes->source)));
 }
 
+/// Shown beside the limit: what our own kernels reach of it.
+void add_kernels(LimitInputs& inputs, const HardwareTerms& hardware) {
+    if (const auto& weights = hardware.kernel_weight_bytes_per_s) {
+        inputs.reachable_weight_bytes_per_s = weights->value * hardware.ranks;
+        inputs.terms.push_back(scaled("reached by our weight kernel", *inputs.reachable_weight_bytes_per_s,
+                                      kGiga, "GB/s", weights->source));
+    }
+    if (const auto& kv = hardware.kernel_kv_bytes_per_s) {
+        inputs.reachable_kv_bytes_per_s = kv->value * hardware.ranks;
+        inputs.terms.push_back(scaled("reached by our attention kernel", *inputs.reachable_kv_bytes_per_s,
+                                      kGiga, "GB/s", kv->source));
+    }
+}
+
 // --- from a profile
 // ------------------------------------------------------------------------------------------
 
@@ -217,7 +231,8 @@ HardwareTerms hardware_of_datasheet(const cards::GpuCard& gpu, std::uint32_t cou
 }
 
 HardwareTerms hardware_of_micro(const MicroResults& micro, const cards::ModelCard& model) {
-    const std::string source = fmt::format("measured by micro on {}, {}", micro.hardware, micro.date);
+    const std::string source =
+        fmt::format("measured by micro on {}, {}", micro.hardware, micro.date.substr(0, 10));
     HardwareTerms terms;
     if (micro.read_bytes_per_s)
         terms.read_bytes_per_s = Sourced{*micro.read_bytes_per_s, source + " (read ceiling)"};
@@ -228,12 +243,11 @@ HardwareTerms hardware_of_micro(const MicroResults& micro, const cards::ModelCar
     }
     if (const auto found = micro.weight_bytes_per_s.find(model.weight_dtype);
         found != micro.weight_bytes_per_s.end())
-        terms.reachable.push_back(scaled(fmt::format("reached by our {} weight kernel", found->first),
-                                         found->second, kGiga, "GB/s", source));
+        terms.kernel_weight_bytes_per_s =
+            Sourced{found->second, fmt::format("{} ({})", source, found->first)};
     if (const auto found = micro.attention_bytes_per_s.find(model.kv_dtype);
         found != micro.attention_bytes_per_s.end())
-        terms.reachable.push_back(scaled(fmt::format("reached by our {} attention kernel", found->first),
-                                         found->second, kGiga, "GB/s", source));
+        terms.kernel_kv_bytes_per_s = Sourced{found->second, fmt::format("{} ({})", source, found->first)};
     return terms;
 }
 
@@ -242,7 +256,8 @@ HardwareTerms overlaid(const HardwareTerms& measured, const HardwareTerms& datas
     if (measured.read_bytes_per_s) terms.read_bytes_per_s = measured.read_bytes_per_s;
     if (measured.flops_per_s) terms.flops_per_s = measured.flops_per_s;
     if (measured.memory_bytes) terms.memory_bytes = measured.memory_bytes;
-    terms.reachable.insert(terms.reachable.end(), measured.reachable.begin(), measured.reachable.end());
+    terms.kernel_weight_bytes_per_s = measured.kernel_weight_bytes_per_s;
+    terms.kernel_kv_bytes_per_s = measured.kernel_kv_bytes_per_s;
     return terms;
 }
 
@@ -252,7 +267,7 @@ LimitInputs limit_inputs(const cards::ModelCard& model, const HardwareTerms& har
     add_bandwidth(inputs, model, hardware);
     add_arithmetic(inputs, model, hardware);
     add_memory(inputs, model, hardware);
-    inputs.terms.insert(inputs.terms.end(), hardware.reachable.begin(), hardware.reachable.end());
+    add_kernels(inputs, hardware);
     return inputs;
 }
 

@@ -30,7 +30,9 @@ struct HardwareTerms {
     std::optional<Sourced> flops_per_s;
     std::optional<Sourced> memory_bytes;
     std::uint32_t ranks = 1;
-    std::vector<SourcedTerm> reachable;  ///< shown beside the limit, no part of it
+    std::optional<Sourced>
+        kernel_weight_bytes_per_s;  ///< reached by our own kernels: shown, no part of the limit
+    std::optional<Sourced> kernel_kv_bytes_per_s;
 
     bool operator==(const HardwareTerms&) const = default;
 };
@@ -79,6 +81,9 @@ struct LimitInputs {
 
     std::optional<double> fixed_ttft_s;  ///< a server of fixed times: the only terms then
     std::optional<double> fixed_itl_s;
+
+    std::optional<double> reachable_weight_bytes_per_s;  ///< by our own kernels: no part of the limit
+    std::optional<double> reachable_kv_bytes_per_s;
 
     std::vector<SourcedTerm> terms;
     std::vector<std::string> dropped;

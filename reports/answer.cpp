@@ -1,0 +1,112 @@
+#include "reports/answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "reports/table.h"
+
+namespace paretoken::reports {
+namespace {
+
+bool is_better_answer(const ReportPoint& candidate, const ReportPoint& best) {
+    if (candidate.certified != best.certified) return candidate.certified;
+    return candidate.output_tokens_per_s > best.output_tokens_per_s;  // within one deployment: cheaper
+}
+
+std::string what_it_delivers(const ReportPoint& point) {
+    if (point.cost)
+        return fmt::format("at {} tok/s per user ${} per million output tokens",
+                           significant(point.interactivity), dollars(point.cost->usd_per_m_output));
+    return fmt::format("at {} tok/s per user {} output tok/s in all", significant(point.interactivity),
+                       significant(point.output_tokens_per_s));
+}
+
+std::string what_the_hardware_could(const ReportPoint& point, const LimitPoint& floor) {
+    if (point.cost && floor.usd_per_m_output)
+        return fmt::format("; the hardware floor there is ${}", dollars(*floor.usd_per_m_output));
+    return fmt::format("; the hardware limit there is {} tok/s", significant(floor.output_tokens_per_s));
+}
+
+std::string where_the_gap_goes(const Gap& gap) {
+    constexpr double kMost = 0.5;
+    if (gap.kernels > kMost)
+        return "; most of the gap is what the fastest known kernels lose to the read ceiling";
+    if (gap.no_overlap > kMost) return "; most of the gap is prefill that does not overlap decode";
+    if (gap.unattributed > kMost) return "; most of the gap is not attributed";
+    return "";
+}
+
+std::string how_far_to_trust(const Configuration& configuration) {
+    std::size_t valid = 0;
+    std::size_t warned = 0;
+    std::string date;
+    for (const ReportPoint& point : configuration.points) {
+        const Verdict verdict = point.result.validity.verdict;
+        valid += verdict != Verdict::invalid ? 1 : 0;
+        warned += verdict == Verdict::warn ? 1 : 0;
+        date = std::max(date, point.result.provenance.started_at.substr(0, 10));
+    }
+    const std::size_t all = configuration.points.size();
+    const std::string points = fmt::format("{} point{}", all, all == 1 ? "" : "s");
+    std::string text;
+    if (valid == 0)
+        text = fmt::format("Not valid: {}", points);
+    else if (valid < all)
+        text = fmt::format("{} of {} valid", valid, points);
+    else
+        text = fmt::format("{}, {}", warned > 0 ? "Valid with warnings" : "Valid", points);
+    return date.empty() ? text + "." : text + ", " + date + ".";
+}
+
+/// A limit whose bandwidth is that of the kernels which were measured.
+std::optional<LimitInputs> with_kernel_bandwidth(const LimitInputs& inputs) {
+    if (!inputs.reachable_weight_bytes_per_s && !inputs.reachable_kv_bytes_per_s) return {};
+    LimitInputs reached = inputs;
+    if (inputs.reachable_weight_bytes_per_s && inputs.weight_bytes_per_s)
+        reached.weight_bytes_per_s =
+            std::min(*inputs.weight_bytes_per_s, *inputs.reachable_weight_bytes_per_s);
+    if (inputs.reachable_kv_bytes_per_s && inputs.kv_bytes_per_s)
+        reached.kv_bytes_per_s = std::min(*inputs.kv_bytes_per_s, *inputs.reachable_kv_bytes_per_s);
+    return reached;
+}
+
+}  // namespace
+
+const ReportPoint* answer_point(const Configuration& configuration) {
+    const ReportPoint* best = nullptr;
+    for (const ReportPoint& point : configuration.points)
+        if (point.on_front && (best == nullptr || is_better_answer(point, *best))) best = &point;
+    return best;
+}
+
+std::optional<Gap> gap_of(const ReportPoint& point, const LimitInputs& inputs, const LimitLoad& load,
+                          double batch) {
+    constexpr double kNear = 0.95;
+    if (!point.of_limit || *point.of_limit >= kNear || !point.output_tokens_per_s) return {};
+    const auto seconds_per_token = [&](const LimitInputs& terms, LimitKind kind) {
+        const auto limit = limit_at(terms, kind, load, batch);
+        return limit ? 1 / limit->output_tokens_per_s : 0;
+    };
+    const LimitInputs reached = with_kernel_bandwidth(inputs).value_or(inputs);
+    const double measured = 1 / *point.output_tokens_per_s;
+    // Each stage is held below the measurement: what was reached all the same is no part of the gap.
+    const double hard = seconds_per_token(inputs, LimitKind::hard);
+    const double kernels = std::clamp(seconds_per_token(reached, LimitKind::hard), hard, measured);
+    const double apart = std::clamp(seconds_per_token(reached, LimitKind::no_overlap), kernels, measured);
+    const double gap = measured - hard;
+    return Gap{(kernels - hard) / gap, (apart - kernels) / gap, (measured - apart) / gap};
+}
+
+std::string answer_sentence(const Configuration& configuration, const AnswerInputs& inputs) {
+    const ReportPoint* point = answer_point(configuration);
+    const std::string trust = how_far_to_trust(configuration);
+    if (point == nullptr) return fmt::format("{}: no point can be used. {}", configuration.title, trust);
+    std::string text = configuration.title + ": " + what_it_delivers(*point);
+    if (inputs.floor) text += what_the_hardware_could(*point, *inputs.floor);
+    if (inputs.gap) text += where_the_gap_goes(*inputs.gap);
+    if (!point->certified) text += " (too few requests to certify that speed)";
+    return text + ". " + trust;
+}
+
+}  // namespace paretoken::reports
