@@ -41,7 +41,6 @@ std::string labelled(std::string_view label, std::string_view text) {
 }
 
 // ---- head
-// -------------------------------------------------------------------------------------------------------
 
 std::string head_of(const RunResult& result, const ConsoleStyle& style) {
     const Provenance& from = result.provenance;
@@ -58,7 +57,6 @@ std::string head_of(const RunResult& result, const ConsoleStyle& style) {
 }
 
 // ---- throughput
-// -------------------------------------------------------------------------------------------------
 
 std::string interval_text(const std::optional<Interval>& interval) {
     return interval ? fmt::format("95 %: {} to {}", significant(interval->low), significant(interval->high))
@@ -83,7 +81,6 @@ std::string throughput_of(const RunResult& result) {
 }
 
 // ---- latency
-// ----------------------------------------------------------------------------------------------------
 
 /// A cell of a percentile: "*" marks one without enough samples, ∞ one that falls among failures.
 std::string percentile_cell(const MetricSummary& metric, double p, double scale) {
@@ -141,7 +138,6 @@ std::string latency_of(const RunResult& result) {
 }
 
 // ---- what else must be said
-// --------------------------------------------------------------------------------------
 
 std::string lengths_of(const Workload& workload) {
     const auto part = [](const char* name, const std::optional<double>& achieved,

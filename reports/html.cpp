@@ -19,7 +19,6 @@ namespace paretoken::reports {
 namespace {
 
 // ---- assets and policy
-// ------------------------------------------------------------------------------------------
 
 std::string_view asset(std::string_view name_end) {
     for (const EmbeddedFile& file : embedded_reports())
@@ -47,7 +46,6 @@ std::string policy_for(std::string_view css, std::initializer_list<std::string_v
 }
 
 // ---- small pieces
-// -----------------------------------------------------------------------------------------------
 
 std::string escaped(std::string_view text) {
     return html_escaped(text);
@@ -97,7 +95,6 @@ std::string meta_of(const ReportModel& model) {
 }
 
 // ---- 1. the answer
-// ----------------------------------------------------------------------------------------------
 
 struct Figure {
     std::string name;
@@ -177,7 +174,6 @@ std::string answers_section(const ReportModel& model) {
 }
 
 // ---- 2 and 3. the charts
-// ----------------------------------------------------------------------------------------
 
 /// A place for a chart with its text alternative. `what` says in words what is drawn.
 std::string figure_of(std::string_view id, std::string_view title, std::string_view what,
@@ -241,11 +237,12 @@ std::string load_section() {
 }
 
 // ---- 5. every number
-// --------------------------------------------------------------------------------------------
 
 /// The first row of the table's head: groups over their columns.
 std::string group_row(const std::vector<const ReportColumn*>& columns) {
-    std::string html = "<tr><th class=\"first\" scope=\"col\" rowspan=\"2\">Run</th>";
+    std::string html =
+        "<tr><th class=\"first\" scope=\"col\" rowspan=\"2\">Run</th><th class=\"text\" "
+        "scope=\"col\" rowspan=\"2\">Verdict</th>";
     for (std::size_t i = 0; i < columns.size();) {
         std::size_t end = i;
         while (end < columns.size() && columns[end]->group == columns[i]->group) ++end;
@@ -259,7 +256,7 @@ std::string group_row(const std::vector<const ReportColumn*>& columns) {
                             columns[i]->group, unit);
         i = end;
     }
-    return html + "<th class=\"starts text\" scope=\"col\" rowspan=\"2\">Verdict</th></tr>\n";
+    return html + "</tr>\n";
 }
 
 /// Whether the columns of this one's group have different units, so that each title must say its own.
@@ -280,7 +277,7 @@ std::string title_row(const std::vector<const ReportColumn*>& columns) {
         html += fmt::format(
             "<th{} scope=\"col\" data-column=\"{}\"><button type=\"button\" class=\"sort\" "
             "data-definition=\"{}\">{}</button></th>",
-            starts ? " class=\"starts\"" : "", i + 1, escaped(column.definition), escaped(title));
+            starts ? " class=\"starts\"" : "", i + 2, escaped(column.definition), escaped(title));
     }
     return html + "</tr>\n";
 }
@@ -292,8 +289,10 @@ std::string sort_value(const std::optional<double>& value) {
 
 std::string point_row(const std::vector<const ReportColumn*>& columns, const Configuration& configuration,
                       const ReportPoint& point, std::size_t series) {
-    std::string html = fmt::format("<tr><th class=\"first\" scope=\"row\" title=\"{}\">{}{}</th>",
-                                   escaped(configuration.title), marker(series), escaped(point.load_label));
+    std::string html =
+        fmt::format("<tr><th class=\"first\" scope=\"row\" title=\"{}\">{}{}</th><td class=\"verdict\">{}",
+                    escaped(configuration.title), marker(series), escaped(point.load_label),
+                    badge(point.result.validity.verdict));
     for (std::size_t i = 0; i < columns.size(); ++i) {
         const std::optional<double> value = columns[i]->value(point);
         std::string css_class = i == 0 || columns[i - 1]->group != columns[i]->group ? "starts" : "";
@@ -302,7 +301,7 @@ std::string point_row(const std::vector<const ReportColumn*>& columns, const Con
                             css_class.empty() ? "" : fmt::format(" class=\"{}\"", css_class),
                             sort_value(value), escaped(cell_of(*columns[i], point)));
     }
-    return html + fmt::format("<td class=\"starts text\">{}</tr>\n", badge(point.result.validity.verdict));
+    return html + "</tr>\n";
 }
 
 /// What failed: run, class, count, an example.
@@ -356,7 +355,6 @@ std::string numbers_section(const ReportModel& model) {
 }
 
 // ---- 6. can it be trusted
-// ---------------------------------------------------------------------------------------
 
 std::string reasons_of(const ReportPoint& point) {
     std::string items;
@@ -378,7 +376,7 @@ std::string validity_table(const ReportModel& model) {
             const std::string reasons = reasons_of(point);
             rows += fmt::format(
                 "<tr><th class=\"text\" scope=\"row\">{} {}<td class=\"text\">{}{}<td class=\"text\">{}<td "
-                "class=\"text\">{}</tr>\n",
+                "class=\"text line\">{}</tr>\n",
                 marker(series), escaped(point.load_label), badge(point.result.validity.verdict),
                 point.result.partial ? " partial" : "", reasons.empty() ? "Every check passed." : reasons,
                 escaped(window_text(point.result.window)));
@@ -396,7 +394,7 @@ std::string terms_table(const std::vector<SourcedTerm>& terms) {
         rows += fmt::format(
             "<tr><th class=\"text\" scope=\"row\">{}<td>{}<td class=\"text\">{}<td class=\"text\">{}</tr>\n",
             escaped(term.name), significant(term.value), escaped(term.unit), escaped(term.source));
-    return "<div class=\"scroll\"><table class=\"loose\"><thead><tr><th class=\"text\">Term<th>Value<th "
+    return "<div class=\"scroll\"><table><thead><tr><th class=\"text\">Term<th>Value<th "
            "class=\"text\">Unit<th "
            "class=\"text\">Where from</tr></thead>\n<tbody>\n" +
            rows + "</tbody></table></div>\n";

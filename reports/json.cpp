@@ -40,7 +40,6 @@ template <class T>
 inline constexpr bool kIsMap<std::map<std::string, T>> = true;
 
 // ---- names of enumerations
-// ------------------------------------------------------------------------------------
 
 std::string_view name_of(RunState state) {
     return state == RunState::running ? "running" : "finished";
@@ -69,7 +68,6 @@ void enum_named(std::string_view name, std::optional<RunState>& value) {
 }
 
 // ---- percentile labels: .5 ↔ "p50", .999 ↔ "p999"
-// ---------------------------------------------------------------
 
 std::string percentile_label(double p) {
     std::string digits = fmt::format("{:.6f}", p).substr(2);
@@ -90,7 +88,6 @@ std::optional<double> percentile_labelled(std::string_view label) {
 }
 
 // ---- the fields of every value
-// ----------------------------------------------------------------------------------
 
 template <class Archive>
 void fields(Archive& a, Is<Provenance> auto& v) {
@@ -393,7 +390,6 @@ void fields(Archive& a, Is<ReportModel> auto& v) {
 }
 
 // ---- value → JSON
-// -----------------------------------------------------------------------------------------------
 
 class Writer {
   public:
@@ -468,7 +464,6 @@ std::string text_of(const Json& json, int indent) {
 }
 
 // ---- value → one line of text
-// -----------------------------------------------------------------------------------
 
 /// The fast path of requests.jsonl: no tree is built. What is absent or empty is left out.
 class LineWriter {
@@ -528,7 +523,6 @@ class LineWriter {
 };
 
 // ---- JSON → value
-// -----------------------------------------------------------------------------------------------
 
 /// Fills values from JSON. What is absent stays as it was, what has another type throws UsageError with the
 /// file and the path of the key.
@@ -707,7 +701,6 @@ T read_fields(const Json& json, const std::string& where, TimePoint epoch = {}) 
 }  // namespace
 
 // ---- run.json
-// ---------------------------------------------------------------------------------------------------
 
 std::string run_json(const RunResult& result, RunState state) {
     Json json = {{"schema", std::string(kRunSchema)},
@@ -728,7 +721,6 @@ RunFile parse_run_json(std::string_view text, const std::string& where) {
 }
 
 // ---- sweep.json
-// -------------------------------------------------------------------------------------------------
 
 std::string sweep_json(const SweepFile& sweep) {
     Json json = {{"schema", std::string(kSweepSchema)}};
@@ -743,7 +735,6 @@ SweepFile parse_sweep_json(std::string_view text, const std::string& where) {
 }
 
 // ---- requests.jsonl
-// ---------------------------------------------------------------------------------------------
 
 void append_record_line(std::string& out, const RequestRecord& record, TimePoint epoch) {
     LineWriter writer(out, epoch);
@@ -760,7 +751,6 @@ bool is_complete_json(std::string_view text) {
 }
 
 // ---- the report
-// -------------------------------------------------------------------------------------------------
 
 std::string report_json(const ReportModel& model) {
     Json json = {{"schema", std::string(kReportSchema)}, {"definitions", std::string(kDefinitions)}};

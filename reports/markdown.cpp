@@ -12,7 +12,6 @@ namespace paretoken::reports {
 namespace {
 
 // ---- table
-// ------------------------------------------------------------------------------------------------------
 
 std::string title_of(const ReportColumn& column) {
     std::string title = fmt::format("{} {}", column.group, column.title);
@@ -47,7 +46,6 @@ std::string table_of(const Configuration& configuration) {
 }
 
 // ---- charts
-// -----------------------------------------------------------------------------------------------------
 
 struct Line {
     std::vector<double> values;
@@ -144,7 +142,6 @@ std::string charts_of(const Configuration& configuration) {
 }
 
 // ---- the rest
-// ---------------------------------------------------------------------------------------------------
 
 std::string list_of(const std::vector<std::string>& lines, std::string_view lead = "") {
     std::string text;

@@ -8,7 +8,7 @@
   const one = (selector) => document.querySelector(selector);
   const all = (selector) => [...document.querySelectorAll(selector)];
 
-  // ---- what a series looks like: a colour and a shape, so that colour is never the only difference ----------------
+  // ---- what a series looks like: a colour and a shape, so that colour is never the only difference
 
   const COLOURS = 4;
   const SHAPES = [  // in a box from -6 to 6
@@ -46,7 +46,7 @@
     return span;
   }
 
-  // ---- numbers ----------------------------------------------------------------------------------------------------
+  // ---- numbers
 
   function significant(value) {
     if (value === null || value === undefined || Number.isNaN(value)) return "–";
@@ -56,7 +56,7 @@
   const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
   const spanOf = (values) => Math.max(...values) / Math.min(...values);
 
-  // ---- axes -------------------------------------------------------------------------------------------------------
+  // ---- axes
 
   /** Round values between low and high: 1, 2, 5 per decade, or even steps where that would give too few. */
   function roundTicks(low, high, logarithmic) {
@@ -96,7 +96,7 @@
     };
   }
 
-  // ---- plugins: what Chart.js does not draw by itself -------------------------------------------------------------
+  // ---- plugins: what Chart.js does not draw by itself
 
   const markerPaths = SHAPES.map((path) => new Path2D(path));
 
@@ -197,40 +197,48 @@
     },
   };
 
-  /** The side of a hardware limit that nothing can reach. */
+  /** The side of the hardware limits that nothing can reach: what is beyond every one of them. */
   const impossible = {
     id: "impossible",
     beforeDatasetsDraw(chart) {
       const { ctx, chartArea, scales } = chart;
+      const limits = chart.data.datasets.filter((dataset, index) =>
+        dataset.shaded && dataset.data.length > 1 && chart.isDatasetVisible(index));
+      if (!limits.length) return;
       ctx.save();
       ctx.beginPath();
       ctx.rect(chartArea.left, chartArea.top, chartArea.width, chartArea.height);
       ctx.clip();
-      chart.data.datasets.forEach((dataset, index) => {
-        if (!dataset.shaded || !chart.isDatasetVisible(index) || dataset.data.length < 2) return;
-        const curve = dataset.data.map(({ x, y }) => [scales.x.getPixelForValue(x), scales.y.getPixelForValue(y)]);
+      for (const { data: points, cheaperIsDown } of limits) {
+        const curve = points.map(({ x, y }) => [scales.x.getPixelForValue(x), scales.y.getPixelForValue(y)]);
         curve.sort((a, b) => a[0] - b[0]);
         const first = curve[0];
         const last = curve[curve.length - 1];
         // Beyond the largest batch the limit stays where it was; beyond batch 1 nobody is served faster.
-        const away = dataset.cheaperIsDown ? chartArea.bottom : chartArea.top;
-        const back = dataset.cheaperIsDown ? chartArea.top : chartArea.bottom;
+        const far = 1e4;
+        const away = cheaperIsDown ? far : -far;
         ctx.beginPath();
-        ctx.moveTo(chartArea.left, first[1]);
+        ctx.moveTo(-far, first[1]);
         for (const point of curve) ctx.lineTo(...point);
-        ctx.lineTo(last[0], back);
-        ctx.lineTo(chartArea.right, back);
-        ctx.lineTo(chartArea.right, away);
-        ctx.lineTo(chartArea.left, away);
+        ctx.lineTo(last[0], -away);
+        ctx.lineTo(far, -away);
+        ctx.lineTo(far, away);
+        ctx.lineTo(-far, away);
         ctx.closePath();
-        ctx.fillStyle = faded(dataset.ink, 0.09);
-        ctx.fill();
-      });
+        ctx.clip();
+      }
+      ctx.fillStyle = colour("beyond");
+      ctx.fillRect(chartArea.left, chartArea.top, chartArea.width, chartArea.height);
+      ctx.font = `italic 13px ${Chart.defaults.font.family}`;
+      ctx.fillStyle = colour("muted");
+      ctx.textAlign = "right";
+      ctx.textBaseline = limits[0].cheaperIsDown ? "bottom" : "top";
+      ctx.fillText("beyond the hardware", chartArea.right - 10, limits[0].cheaperIsDown ? chartArea.bottom - 8 : chartArea.top + 8);
       ctx.restore();
     },
   };
 
-  // ---- tooltips: which run, what it measured, how to do it again --------------------------------------------------
+  // ---- tooltips: which run, what it measured, how to do it again
 
   function folded(text, width, most) {
     const lines = [""];
@@ -255,7 +263,7 @@
     };
   }
 
-  // ---- charts -----------------------------------------------------------------------------------------------------
+  // ---- charts
 
   const charts = new Map();  // canvas id → chart
   const hidden = new Set();  // what legends switched off: "series:0", "p95"
@@ -288,12 +296,17 @@
     pointBackgroundColor: "transparent", pointBorderColor: "transparent", pointHoverBackgroundColor: faded(ink, 0.2),
     pointHoverBorderColor: "transparent", showLine: false, ...line,
   });
+  /** Lines leave out what proves nothing. */
+  const validOnly = (points) => ({
+    borderColor: ({ p0DataIndex, p1DataIndex }) =>
+      (points[p0DataIndex].invalid || points[p1DataIndex].invalid ? "transparent" : undefined),
+  });
   const lineSet = (series, ink, switches, points, style) => ({
     series, ink, switches, data: points, showLine: true, borderColor: ink, borderWidth: 2, pointRadius: 0,
     pointHitRadius: 0, ...style,
   });
 
-  // ---- the frontier -----------------------------------------------------------------------------------------------
+  // ---- the frontier
 
   const hasPrice = configurations.some((c) => c.points.some((p) => isNumber(p.usd)));
   let inDollars = hasPrice;
@@ -342,16 +355,18 @@
     const curve = datasets.filter((d) => d.shaded).flatMap((d) => d.data)
       .filter((p) => p.x > left / 2.5 && p.x < right * 12 && p.y > bottom / 12 && p.y < top * 12);
     const bars = measured.flatMap((p) => p.interval || []).filter((v) => isNumber(v) && v > bottom / 3 && v < top * 3);
-    const one16 = (values) => [Math.min(...values) / 1.06, Math.max(...values) * 1.06];
-    const xs = one16([...measured, ...curve].map((p) => p.x));
-    const ys = one16([...[...measured, ...curve].map((p) => p.y), ...bars]);
+    const perGpu = configurations.some((c) => c.points.some((p) => p.gpus > 1));
+    const padded = (values) => [Math.min(...values) / 1.06, Math.max(...values) * 1.06];
+    const xs = padded([...measured, ...curve].map((p) => p.x));
+    const ys = padded([...[...measured, ...curve].map((p) => p.y), ...bars]);
+    // The vertical title is turned by a quarter: its arrow to the left points down, to the right up.
     draw("frontier", datasets, {
       x: axis(xs, "Output tokens/s per user (p90, waiting included): faster →", 1),
-      y: axis(ys, inDollars ? "$ per million output tokens: cheaper ↓" : "Output tokens/s per GPU or machine: more ↑", 1),
+      y: axis(ys, inDollars ? "← cheaper: $ per million output tokens" : `Output tokens/s${perGpu ? " per GPU" : ""}: more →`, 1),
     }, [impossible, intervals, markers, labels]);
   }
 
-  // ---- against load -----------------------------------------------------------------------------------------------
+  // ---- against load
 
   const PERCENTILES = ["p50", "p95", "p99"];
   const DASHES = [[], [7, 4], [2, 3], [9, 3, 2, 3]];
@@ -377,7 +392,7 @@
         };
       }).filter((point) => point.x > 0);
       return markedSet(series, ink, [`series:${series}`, name], points,
-        { showLine: true, borderColor: ink, borderWidth: 2, borderDash: DASHES[series % DASHES.length] });
+        { showLine: true, borderColor: ink, borderWidth: 2, borderDash: DASHES[series % DASHES.length], segment: validOnly(points) });
     }));
   }
 
@@ -402,7 +417,8 @@
         .map((p) => ({ x: p.load, y: p.limitTps }));
       return [
         lineSet(series, ink, switches, limit, { borderDash: [9, 4], borderWidth: 1.8 }),
-        markedSet(series, ink, switches, points, { showLine: true, borderColor: ink, borderWidth: 2 }),
+        markedSet(series, ink, switches, points,
+          { showLine: true, borderColor: ink, borderWidth: 2, segment: validOnly(points) }),
       ];
     });
     const points = datasets.flatMap((d) => d.data);
@@ -411,7 +427,7 @@
     draw("throughput", datasets, scales, [intervals, markers]);
   }
 
-  // ---- legends ----------------------------------------------------------------------------------------------------
+  // ---- legends
 
   function legendItem(name, text, marker) {
     const button = document.createElement("button");
@@ -450,7 +466,7 @@
       element.replaceChildren(...markerElement(SHAPES[0], colour("muted"), element.dataset.key).childNodes);
   }
 
-  // ---- the switches -----------------------------------------------------------------------------------------------
+  // ---- the switches
 
   function segmented(fieldset, choices, chosen, choose) {
     for (const [value, text] of choices) {
@@ -475,7 +491,7 @@
     drawAll();
   }
 
-  // ---- the table --------------------------------------------------------------------------------------------------
+  // ---- the table
 
   function sortBy(header) {
     const table = header.closest("table");
@@ -489,7 +505,7 @@
     table.tBodies[0].append(...keyed.map(([, row]) => row));
   }
 
-  // ---- definitions on hover and focus -----------------------------------------------------------------------------
+  // ---- definitions on hover and focus
 
   function showTip(target) {
     const tip = one("#tip");
@@ -506,7 +522,7 @@
     target.removeAttribute("aria-describedby");
   }
 
-  // ---- all of it --------------------------------------------------------------------------------------------------
+  // ---- all of it
 
   function drawAll() {
     Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
