@@ -19,6 +19,7 @@ struct Sequence {
     std::int64_t computed = 0;  ///< tokens whose keys and values are held
     std::int64_t blocks = 0;
     std::int64_t scheduled = 0;  ///< tokens of the step under way
+    bool admitted = false;       ///< has been running, perhaps before a preemption
 
     std::int64_t known() const { return request.prompt_tokens + emitted; }
     bool finished() const { return emitted == request.output_tokens; }
@@ -112,11 +113,10 @@ class BatchingEngine final : public Engine {
     }
 
   private:
-    /// Blocks for `tokens` more tokens, all or none.
+    /// Blocks for `tokens` in all, or none more than it has.
     bool reserve_blocks(Sequence& sequence, std::int64_t tokens) {
-        const std::int64_t held = sequence.computed + tokens;
-        const std::int64_t more =
-            (held + profile_.block_tokens - 1) / profile_.block_tokens - sequence.blocks;
+        const std::int64_t wanted = (tokens + profile_.block_tokens - 1) / profile_.block_tokens;
+        const std::int64_t more = std::max<std::int64_t>(0, wanted - sequence.blocks);
         if (more > free_blocks_) return false;
         free_blocks_ -= more;
         sequence.blocks += more;
@@ -144,20 +144,24 @@ class BatchingEngine final : public Engine {
         const std::uint64_t preemptions_before = preemptions_;
         for (std::size_t i = 0; i < running_.size() && budget > 0; ++i) {
             const std::int64_t tokens = std::min(running_[i].known() - running_[i].computed, budget);
-            while (i < running_.size() && !reserve_blocks(running_[i], tokens)) preempt_youngest();
+            while (i < running_.size() && !reserve_blocks(running_[i], running_[i].computed + tokens))
+                preempt_youngest();
             if (i < running_.size()) schedule(running_[i], tokens, budget);
         }
         return preemptions_ == preemptions_before;
     }
 
+    /// A sequence is taken when all of its prompt finds room, not just the first chunk: else a prompt that
+    /// cannot be finished would be thrown out half-way, again and again.
     void schedule_waiting(std::int64_t& budget) {
         while (budget > 0 && !waiting_.empty() && waiting_.front().arrived <= step_.begin &&
                static_cast<std::int64_t>(running_.size()) < profile_.max_num_seqs) {
             Sequence& next = waiting_.front();
             const std::int64_t tokens = std::min(next.known() - next.computed, budget);
-            if (!reserve_blocks(next, tokens)) return;
+            if (!reserve_blocks(next, next.known())) return;
             schedule(next, tokens, budget);
-            if (next.emitted == 0) step_.admitted.push_back(next.request.id);
+            if (!next.admitted) step_.admitted.push_back(next.request.id);
+            next.admitted = true;
             running_.push_back(next);
             waiting_.pop_front();
         }

@@ -35,7 +35,7 @@ struct Step {
     TimePoint begin;
     TimePoint end;  ///< when everything below was emitted
     StepWork work;
-    std::vector<std::uint64_t> admitted;  ///< left the waiting queue at `begin`; fixed timing has no queue
+    std::vector<std::uint64_t> admitted;  ///< worked on for the first time; none with fixed timing
     std::vector<Emission> emitted;
 };
 
@@ -67,7 +67,7 @@ class Engine {
     /// submitted later joins a later step. Nothing when there is no work.
     virtual std::optional<TimePoint> begin_step() = 0;
 
-    /// Ends the step under way (begin_step returned a time). The result is valid until the next call.
+    /// Ends the step under way (begin_step returned a time). The result is valid until the next begin_step.
     virtual const Step& end_step() = 0;
 
     virtual EngineState state() const = 0;

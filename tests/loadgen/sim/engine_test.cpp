@@ -1,0 +1,322 @@
+#include "loadgen/sim/engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core/random.h"
+
+namespace paretoken::sim {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::ElementsAre;
+
+constexpr TimePoint kStart{std::chrono::seconds(1000)};
+
+/// A step takes 1 ms, and 1 ms more per token.
+Profile simple_profile() {
+    Profile profile;
+    profile.weight_bytes_per_s = 1;
+    profile.linear_s_per_token = 1e-3;
+    profile.kv_bytes_per_s = 1;
+    profile.attention_flops_per_s = 1;
+    profile.lm_head_flops_per_s = 1;
+    profile.step_s = 1e-3;
+    profile.block_tokens = 16;
+    profile.blocks = 1000;
+    profile.max_num_seqs = 100;
+    profile.max_batched_tokens = 1000;
+    profile.max_model_len = 16000;
+    return profile;
+}
+
+/// One emission, with when it was: (request, token, milliseconds since the start).
+using Event = std::tuple<std::uint64_t, std::int64_t, double>;
+
+std::vector<Event> run_to_end(Engine& engine) {
+    std::vector<Event> events;
+    while (engine.begin_step()) {
+        const Step& step = engine.end_step();
+        for (const Emission& emission : step.emitted) {
+            events.emplace_back(emission.id, emission.index, seconds(step.end - kStart) * 1e3);
+        }
+    }
+    return events;
+}
+
+TEST(Engine, OneRequestIsPrefilledAndThenDecodedTokenByToken) {
+    const auto engine = engine_of(simple_profile(), 0);
+    engine->submit({.id = 1, .prompt_tokens = 4, .output_tokens = 3}, kStart);
+    EXPECT_THAT(run_to_end(*engine), ElementsAre(Event{1, 0, 5}, Event{1, 1, 7}, Event{1, 2, 9}));
+}
+
+TEST(Engine, APromptAboveTheTokenBudgetIsPrefilledInChunks) {
+    Profile profile = simple_profile();
+    profile.max_batched_tokens = 4;
+    const auto engine = engine_of(profile, 0);
+    engine->submit({.id = 1, .prompt_tokens = 10, .output_tokens = 2}, kStart);
+    EXPECT_THAT(run_to_end(*engine), ElementsAre(Event{1, 0, 5 + 5 + 3}, Event{1, 1, 15}));
+}
+
+TEST(Engine, ARequestThatArrivesDuringAStepJoinsTheNext) {
+    const auto engine = engine_of(simple_profile(), 0);
+    engine->submit({.id = 1, .prompt_tokens = 4, .output_tokens = 3}, kStart);
+    engine->submit({.id = 2, .prompt_tokens = 4, .output_tokens = 1}, kStart + milliseconds(1));
+    // 0–5: prompt of 1. 5–11: decode of 1 with the prompt of 2. 11–13: decode of 1.
+    EXPECT_THAT(run_to_end(*engine),
+                ElementsAre(Event{1, 0, 5}, Event{1, 1, 11}, Event{2, 0, 11}, Event{1, 2, 13}));
+}
+
+TEST(Engine, DecodesComeBeforePrefillsWithinTheBudget) {
+    Profile profile = simple_profile();
+    profile.max_batched_tokens = 4;
+    const auto engine = engine_of(profile, 0);
+    engine->submit({.id = 1, .prompt_tokens = 4, .output_tokens = 3}, kStart);
+    engine->submit({.id = 2, .prompt_tokens = 5, .output_tokens = 1}, kStart);
+    // 0–5: prompt of 1. 5–10: its decode and 3 tokens of 2. 10–14: decode and the last 2 tokens.
+    EXPECT_THAT(run_to_end(*engine),
+                ElementsAre(Event{1, 0, 5}, Event{1, 1, 10}, Event{1, 2, 14}, Event{2, 0, 14}));
+}
+
+TEST(Engine, NoMoreRunAtOnceThanMaxNumSeqsAndTheFirstComesFirst) {
+    Profile profile = simple_profile();
+    profile.max_num_seqs = 1;
+    const auto engine = engine_of(profile, 0);
+    engine->submit({.id = 7, .prompt_tokens = 1, .output_tokens = 1}, kStart + milliseconds(1));
+    engine->submit({.id = 5, .prompt_tokens = 1, .output_tokens = 2}, kStart);
+    EXPECT_EQ(engine->state().waiting, 2);
+    EXPECT_THAT(run_to_end(*engine), ElementsAre(Event{5, 0, 2}, Event{5, 1, 4}, Event{7, 0, 6}));
+}
+
+TEST(Engine, AfterIdlingAStepBeginsWhenTheRequestArrives) {
+    const auto engine = engine_of(simple_profile(), 0);
+    EXPECT_EQ(engine->begin_step(), std::nullopt);
+    engine->submit({.id = 1, .prompt_tokens = 1, .output_tokens = 1}, kStart);
+    engine->submit({.id = 2, .prompt_tokens = 1, .output_tokens = 1}, kStart + milliseconds(50));
+    EXPECT_THAT(run_to_end(*engine), ElementsAre(Event{1, 0, 2}, Event{2, 0, 52}));
+}
+
+TEST(Engine, WithoutAFreeBlockTheYoungestIsSentBackAndComputedAgain) {
+    Profile profile = simple_profile();
+    profile.block_tokens = 4;
+    profile.blocks = 3;
+    const auto engine = engine_of(profile, 0);
+    engine->submit({.id = 1, .prompt_tokens = 4, .output_tokens = 6}, kStart);
+    engine->submit({.id = 2, .prompt_tokens = 4, .output_tokens = 3}, kStart);
+    // 0–9: both prompts, a block each. 9–11: the decode of 1 takes the third block; 2 needs one more and is
+    // sent back. Its 4 + 1 tokens need two blocks, which are free when 1 has ended (after 5 decodes, at 19).
+    EXPECT_THAT(run_to_end(*engine),
+                ElementsAre(Event{1, 0, 9}, Event{2, 0, 9}, Event{1, 1, 11}, Event{1, 2, 13}, Event{1, 3, 15},
+                            Event{1, 4, 17}, Event{1, 5, 19}, Event{2, 1, 19 + 6}, Event{2, 2, 27}));
+    EXPECT_EQ(engine->state().preemptions, 1U);
+    EXPECT_EQ(engine->state().blocks_used, 0);
+}
+
+TEST(Engine, AnAbortedRequestEmitsNothingMoreAndFreesItsBlocks) {
+    const auto engine = engine_of(simple_profile(), 0);
+    engine->submit({.id = 1, .prompt_tokens = 4, .output_tokens = 100}, kStart);
+    engine->submit({.id = 2, .prompt_tokens = 4, .output_tokens = 1}, kStart + milliseconds(1));
+    engine->begin_step();
+    engine->end_step();
+    engine->abort(1);
+    engine->abort(99);
+    EXPECT_EQ(engine->state().blocks_used, 0);
+    EXPECT_THAT(run_to_end(*engine), ElementsAre(Event{2, 0, 10}));
+}
+
+TEST(Engine, AStepIsDecidedOnce) {
+    const auto engine = engine_of(simple_profile(), 0);
+    engine->submit({.id = 1, .prompt_tokens = 4, .output_tokens = 1}, kStart);
+    const auto end = engine->begin_step();
+    engine->submit({.id = 2, .prompt_tokens = 4, .output_tokens = 1}, kStart);
+    EXPECT_EQ(engine->begin_step(), end);
+    EXPECT_EQ(engine->end_step().emitted.size(), 1U);
+}
+
+TEST(FixedEngine, EveryTokenIsDueOnItsRequestsOwnSchedule) {
+    const auto engine = engine_of(profile_named("ideal?ttft=20ms&itl=10ms"), 0);
+    engine->submit({.id = 1, .prompt_tokens = 4000, .output_tokens = 3}, kStart);
+    engine->submit({.id = 2, .prompt_tokens = 1, .output_tokens = 2}, kStart + milliseconds(15));
+    EXPECT_THAT(run_to_end(*engine), ElementsAre(Event{1, 0, 20}, Event{1, 1, 30}, Event{2, 0, 35},
+                                                 Event{1, 2, 40}, Event{2, 1, 45}));
+}
+
+TEST(FixedEngine, WithoutDelaysAllTokensAreDueAtOnce) {
+    const auto engine = engine_of(profile_named("ideal?ttft=0&itl=0"), 0);
+    engine->submit({.id = 1, .prompt_tokens = 1, .output_tokens = 3}, kStart);
+    engine->submit({.id = 2, .prompt_tokens = 1, .output_tokens = 1}, kStart);
+    EXPECT_EQ(engine->begin_step(), kStart);
+    EXPECT_THAT(engine->end_step().emitted, ElementsAre(Emission{1, 0, false}, Emission{1, 1, false},
+                                                        Emission{1, 2, true}, Emission{2, 0, true}));
+    EXPECT_EQ(engine->begin_step(), std::nullopt);
+}
+
+TEST(FixedEngine, AnAbortedRequestEmitsNothingMore) {
+    const auto engine = engine_of(profile_named("ideal?ttft=20ms&itl=10ms"), 0);
+    engine->submit({.id = 1, .prompt_tokens = 1, .output_tokens = 3}, kStart);
+    engine->submit({.id = 2, .prompt_tokens = 1, .output_tokens = 1}, kStart + milliseconds(1));
+    engine->abort(1);
+    EXPECT_EQ(engine->state().running, 1);
+    EXPECT_THAT(run_to_end(*engine), ElementsAre(Event{2, 0, 21}));
+}
+
+// Properties, over random workloads on engines so small that every limit is met.
+
+struct Workload {
+    Profile profile;
+    std::vector<std::pair<EngineRequest, TimePoint>> requests;
+};
+
+Workload random_workload(std::uint64_t seed) {
+    Random random(seed);
+    Workload workload{.profile = simple_profile(), .requests = {}};
+    workload.profile.block_tokens = 1 + static_cast<std::int64_t>(random.below(8));
+    workload.profile.blocks = 40 + static_cast<std::int64_t>(random.below(60));
+    workload.profile.max_num_seqs = 1 + static_cast<std::int64_t>(random.below(12));
+    workload.profile.max_batched_tokens = 1 + static_cast<std::int64_t>(random.below(50));
+    workload.profile.jitter = random.below(2) == 0 ? 0 : 0.1;
+    const auto most = static_cast<std::uint64_t>(kv_capacity_tokens(workload.profile));
+    TimePoint at = kStart;
+    for (std::uint64_t id = 1; id <= 100; ++id) {
+        const auto prompt = static_cast<std::int64_t>(1 + random.below(most - 1));
+        const auto output =
+            static_cast<std::int64_t>(1 + random.below(std::min<std::uint64_t>(30, most - prompt)));
+        workload.requests.push_back({{.id = id, .prompt_tokens = prompt, .output_tokens = output}, at});
+        at += milliseconds(random.below(60));
+    }
+    return workload;
+}
+
+std::vector<Step> steps_of(const Workload& workload, std::uint64_t seed) {
+    const auto engine = engine_of(workload.profile, seed);
+    for (const auto& [request, at] : workload.requests) engine->submit(request, at);
+    std::vector<Step> steps;
+    while (engine->begin_step()) {
+        EXPECT_GE(engine->state().blocks_used, 0);
+        EXPECT_LE(engine->state().blocks_used, workload.profile.blocks);
+        EXPECT_LE(engine->state().running, workload.profile.max_num_seqs);
+        steps.push_back(engine->end_step());
+    }
+    EXPECT_EQ(engine->state().blocks_used, 0);
+    EXPECT_EQ(engine->state().waiting, 0);
+    return steps;
+}
+
+class RandomWorkloads : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(RandomWorkloads, EmitEveryTokenOnceAndInOrder) {
+    const Workload workload = random_workload(GetParam());
+    std::map<std::uint64_t, std::int64_t> emitted;
+    std::map<std::uint64_t, TimePoint> admitted;
+    for (const Step& step : steps_of(workload, 1)) {
+        for (const std::uint64_t id : step.admitted) EXPECT_TRUE(admitted.emplace(id, step.begin).second);
+        for (const Emission& emission : step.emitted) {
+            EXPECT_EQ(emission.index, emitted[emission.id]++);
+            const auto wanted = workload.requests[emission.id - 1].first.output_tokens;
+            EXPECT_EQ(emission.last, emission.index + 1 == wanted);
+        }
+    }
+    for (const auto& [request, at] : workload.requests) {
+        EXPECT_EQ(emitted[request.id], request.output_tokens);
+        EXPECT_GE(admitted.at(request.id), at);
+    }
+}
+
+TEST_P(RandomWorkloads, KeepToTheBudgetAndToTheSchedule) {
+    const Workload workload = random_workload(GetParam());
+    TimePoint last_end = TimePoint::min();
+    for (const Step& step : steps_of(workload, 1)) {
+        EXPECT_GE(step.work.tokens, 1);
+        EXPECT_LE(step.work.tokens, workload.profile.max_batched_tokens);
+        const bool arrival = std::any_of(workload.requests.begin(), workload.requests.end(),
+                                         [&](const auto& row) { return row.second == step.begin; });
+        EXPECT_TRUE(step.begin == last_end || (step.begin > last_end && arrival));
+        EXPECT_GT(step.end, step.begin);
+        last_end = step.end;
+    }
+}
+
+TEST_P(RandomWorkloads, AreTheSameForTheSameSeed) {
+    const Workload workload = random_workload(GetParam());
+    const auto first = steps_of(workload, 3);
+    const auto second = steps_of(workload, 3);
+    ASSERT_EQ(first.size(), second.size());
+    for (std::size_t i = 0; i < first.size(); ++i) {
+        EXPECT_EQ(first[i].end, second[i].end);
+        EXPECT_EQ(first[i].emitted, second[i].emitted);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomWorkloads, testing::Range<std::uint64_t>(0, 25));
+
+TEST(Engine, TheScheduleDoesNotDriftOverAMillionTokens) {
+    const Profile profile = profile_named(
+        "llama3-8b-h100-bf16?jitter=0&kv_bytes_per_token=1e-9&max_model_len=10000000&blocks=1000000");
+    const auto engine = engine_of(profile, 0);
+    engine->submit({.id = 1, .prompt_tokens = 1, .output_tokens = 1'000'000}, kStart);
+    TimePoint end = kStart;
+    while (engine->begin_step()) {
+        const Step& step = engine->end_step();
+        ASSERT_EQ(step.begin, end);
+        end = step.end;
+    }
+    const double step_s = step_seconds(profile, {.tokens = 1, .sequences = 1});
+    EXPECT_NEAR(seconds(end - kStart), 1e6 * step_s, 1e6 * 1e-9);  // nanoseconds are rounded once per step
+}
+
+TEST(Engine, JitterHasTheProfilesSpread) {
+    const Profile profile = profile_named("llama3-8b-h100-bf16?jitter=0.03");
+    const auto engine = engine_of(profile, 0);
+    engine->submit({.id = 1, .prompt_tokens = 1, .output_tokens = 20'000}, kStart);
+    double sum = 0;
+    double squares = 0;
+    double count = 0;
+    while (engine->begin_step()) {
+        const Step& step = engine->end_step();
+        const double noise = std::log(seconds(step.end - step.begin) / step_seconds(profile, step.work));
+        sum += noise;
+        squares += noise * noise;
+        ++count;
+    }
+    EXPECT_NEAR(sum / count, 0, 0.001);
+    EXPECT_NEAR(std::sqrt(squares / count), 0.03, 0.001);
+}
+
+// NVIDIA's published throughput of Llama 3.1 8B FP8 on one H100 (TensorRT-LLM), output tokens/s of the whole
+// run.
+
+struct PublishedRow {
+    std::int64_t input;
+    std::int64_t output;
+    double tokens_per_s;
+};
+
+class PublishedThroughput : public testing::TestWithParam<PublishedRow> {};
+
+TEST_P(PublishedThroughput, IsMetWithinAFifth) {
+    constexpr int kRequests = 1500;
+    const PublishedRow row = GetParam();
+    const auto engine = engine_of(profile_named("llama3-8b-h100-fp8?max_num_seqs=2048"), 0);
+    for (std::uint64_t id = 1; id <= kRequests; ++id) {
+        engine->submit({.id = id, .prompt_tokens = row.input, .output_tokens = row.output}, kStart);
+    }
+    TimePoint end = kStart;
+    while (engine->begin_step()) end = engine->end_step().end;
+    const double ratio =
+        kRequests * static_cast<double>(row.output) / seconds(end - kStart) / row.tokens_per_s;
+    RecordProperty("ratio", std::to_string(ratio));
+    EXPECT_GT(ratio, 0.8);
+    EXPECT_LT(ratio, 1.2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, PublishedThroughput,
+                         testing::Values(PublishedRow{128, 128, 28312}, PublishedRow{500, 2000, 17660},
+                                         PublishedRow{1000, 1000, 15220}, PublishedRow{2048, 128, 3450},
+                                         PublishedRow{5000, 500, 3459}, PublishedRow{20000, 2000, 1351}));
+
+}  // namespace
+}  // namespace paretoken::sim
