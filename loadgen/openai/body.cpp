@@ -214,7 +214,8 @@ BodyWriter::BodyWriter(const BodyOptions& options)
                           ? "max_completion_tokens"
                           : "max_tokens") {
     Json fields = own_fields(options);
-    for (const auto& [key, value] : parse_extra_body(options.extra_body).items()) {
+    const Json extra = parse_extra_body(options.extra_body);
+    for (const auto& [key, value] : extra.items()) {
         own_prompt_ &= key != (endpoint_ == EndpointType::chat ? "messages" : "prompt");
         own_max_tokens_ &= key != "max_tokens" && key != "max_completion_tokens";
         if (value.is_null()) {
