@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
-#include <fstream>
-#include <sstream>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <vector>
 
 #include "core/error.h"
@@ -103,12 +105,17 @@ Request request_of(dom::element object, const Line& line) {
 }
 
 std::string read_file(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
-    if (!file)
-        throw RuntimeError(fmt::format("cannot read '{}': {}", path, "no such file, or it is not readable"));
-    return std::move(text).str();
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
+    std::string text;
+    std::array<char, 1 << 16> block;
+    for (std::size_t got = 1; file && got != 0;) {
+        got = std::fread(block.data(), 1, block.size(), file.get());
+        text.append(block.data(), got);
+    }
+    if (!file || std::ferror(file.get())) {
+        throw RuntimeError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
+    }
+    return text;
 }
 
 std::vector<Request> parse_lines(const std::string& path, std::string_view text) {
