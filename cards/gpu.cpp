@@ -77,11 +77,11 @@ std::size_t match_of(const GpuCard& card, const std::vector<std::string>& words)
     return longest;
 }
 
-/// "h200x2" → ("h200", 2); a name that merely ends in x and digits stays whole when there is such a card.
+/// "h200x2" → ("h200", 2); up to 999, so that "rtx5090" is no 5090 of something.
 std::optional<std::pair<std::string, std::uint32_t>> split_count(std::string_view text) {
     std::size_t digits = text.size();
     while (digits > 0 && std::isdigit(static_cast<unsigned char>(text[digits - 1]))) --digits;
-    if (digits == text.size() || digits < 2 || text.size() - digits > 5) return {};
+    if (digits == text.size() || digits < 2 || text.size() - digits > 3) return {};
     if (text[digits - 1] != 'x' && text[digits - 1] != 'X') return {};
     std::string_view name = text.substr(0, digits - 1);
     while (!name.empty() && name.back() == ' ') name.remove_suffix(1);
@@ -120,7 +120,8 @@ GpuSpec parse_gpu_spec(std::string_view text) {
     while (!text.empty() && blank(text.back())) text.remove_suffix(1);
     if (text.empty()) throw UsageError("--gpu: expected a name such as h200 or h200x2, got nothing");
     GpuSpec spec{std::string(text), 1};
-    if (const auto split = split_count(text); split && !find_gpu(text)) spec = {split->first, split->second};
+    if (const auto split = split_count(text); split && (find_gpu(split->first) || !find_gpu(text)))
+        spec = {split->first, split->second};
     if (spec.count == 0) throw UsageError(fmt::format("--gpu {}: expected at least one", text));
     if (const auto card = find_gpu(spec.name)) spec.name = card->name;
     return spec;

@@ -1,0 +1,93 @@
+#include "cards/gpu.h"
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+
+namespace paretoken::cards {
+namespace {
+
+std::string found(const char* text) {
+    const auto card = find_gpu(text);
+    return card ? card->name : "nothing";
+}
+
+TEST(Gpu, IsFoundUnderTheNamesThatToolsGiveIt) {
+    EXPECT_EQ(found("h100"), "h100-sxm");
+    EXPECT_EQ(found("NVIDIA H100 80GB HBM3"), "h100-sxm");
+    EXPECT_EQ(found("NVIDIA H100 PCIe"), "h100-pcie");
+    EXPECT_EQ(found("H200"), "h200");
+    EXPECT_EQ(found("NVIDIA A100-SXM4-80GB"), "a100-80gb");
+    EXPECT_EQ(found("NVIDIA A100-SXM4-40GB"), "a100-40gb");
+    EXPECT_EQ(found("Tesla T4"), "t4");
+    EXPECT_EQ(found("NVIDIA GeForce RTX 4090"), "rtx-4090");
+    EXPECT_EQ(found("rtx4090"), "rtx-4090");
+    EXPECT_EQ(found("AMD Instinct MI300X"), "mi300x");
+    EXPECT_EQ(found("sim:llama3-8b-h100-bf16"), "h100-sxm");
+    EXPECT_EQ(found("NVIDIA L40S"), "l40s");
+    EXPECT_EQ(found("NVIDIA A10G"), "a10g");
+}
+
+TEST(Gpu, IsNotFoundInTheNamesOfOtherThings) {
+    EXPECT_EQ(found("AMD EPYC"), "nothing");
+    EXPECT_EQ(found("Intel(R) Xeon(R) Platinum 8480+"), "nothing");
+    EXPECT_EQ(found("NVIDIA GH200 480GB"), "nothing");
+    EXPECT_EQ(found(""), "nothing");
+    EXPECT_EQ(found("sim:ideal"), "nothing");
+    EXPECT_EQ(found("h100 and l4"), "nothing");
+}
+
+TEST(Gpu, EveryCardIsFoundByItsNameAliasesAndTitle) {
+    ASSERT_GE(known_gpus().size(), 12u);
+    for (const std::string& name : known_gpus()) {
+        const GpuCard card = gpu_card(name);
+        EXPECT_EQ(card.name, name);
+        EXPECT_EQ(found(card.title.c_str()), name);
+        for (const std::string& alias : card.aliases) EXPECT_EQ(found(alias.c_str()), name);
+        EXPECT_FALSE(card.source.empty());
+        EXPECT_GT(card.memory_bytes_per_s, 1e11);
+        EXPECT_LT(card.memory_bytes_per_s, 1e13);
+        EXPECT_GT(card.memory_bytes, 1e10);
+        EXPECT_TRUE(flops_for_weights(card, "bf16").has_value()) << name;
+    }
+}
+
+TEST(Gpu, UnknownNamesListTheKnownOnes) {
+    try {
+        gpu_card("voodoo2");
+        ADD_FAILURE() << "accepted";
+    } catch (const UsageError& error) {
+        EXPECT_NE(std::string(error.what()).find("voodoo2"), std::string::npos);
+        EXPECT_NE(std::string(error.what()).find("h200"), std::string::npos);
+    }
+}
+
+TEST(Gpu, SpecsCarryACount) {
+    EXPECT_EQ(parse_gpu_spec("h200x2"), (GpuSpec{"h200", 2}));
+    EXPECT_EQ(parse_gpu_spec("h200"), (GpuSpec{"h200", 1}));
+    EXPECT_EQ(parse_gpu_spec("h100x8"), (GpuSpec{"h100-sxm", 8}));
+    EXPECT_EQ(parse_gpu_spec("mi300x"), (GpuSpec{"mi300x", 1}));
+    EXPECT_EQ(parse_gpu_spec("mi300xx4"), (GpuSpec{"mi300x", 4}));
+    EXPECT_EQ(parse_gpu_spec(" NVIDIA H100 80GB HBM3 x2 "), (GpuSpec{"h100-sxm", 2}));
+    EXPECT_EQ(parse_gpu_spec("mi300x4"), (GpuSpec{"mi300x", 4}));
+    EXPECT_EQ(parse_gpu_spec("rtx5090"), (GpuSpec{"rtx5090", 1}));
+    EXPECT_EQ(parse_gpu_spec("rtx4090"), (GpuSpec{"rtx-4090", 1}));
+    EXPECT_EQ(parse_gpu_spec("something else"), (GpuSpec{"something else", 1}));
+    EXPECT_THROW(parse_gpu_spec(""), UsageError);
+    EXPECT_THROW(parse_gpu_spec("  "), UsageError);
+    EXPECT_THROW(parse_gpu_spec("h200x0"), UsageError);
+}
+
+TEST(Gpu, UsesTheFastestArithmeticThatWeightsAllow) {
+    const GpuCard h200 = gpu_card("h200");
+    EXPECT_EQ(flops_for_weights(h200, "bf16")->per_s, 989.4e12);
+    EXPECT_EQ(flops_for_weights(h200, "fp8")->dtype, "fp8");
+    EXPECT_EQ(flops_for_weights(h200, "mxfp4")->dtype, "fp8");
+    EXPECT_EQ(flops_for_weights(gpu_card("b200"), "mxfp4")->dtype, "fp4");
+    EXPECT_EQ(flops_for_weights(gpu_card("a100"), "fp8")->dtype, "bf16");
+    EXPECT_EQ(flops_for_weights(gpu_card("t4"), "bf16")->dtype, "f16");
+    EXPECT_EQ(flops_for_weights(gpu_card("a100"), "q4_1")->dtype, "int8");
+}
+
+}  // namespace
+}  // namespace paretoken::cards

@@ -1,0 +1,375 @@
+#include "cards/model.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "cards/dtype.h"
+#include "core/error.h"
+#include "tests/cards/gguf_bytes.h"
+
+namespace paretoken::cards {
+namespace {
+
+using testing::GgufBytes;
+using testing::TemporaryFile;
+
+constexpr double kGiga = 1e9;
+constexpr double kGib = 1073741824.0;
+
+/// The least that makes a config; more is put in before the brace.
+std::string config(const std::string& more) {
+    return R"({"model_type": "llama", "num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 8,
+               "num_key_value_heads": 2, "vocab_size": 100, "intermediate_size": 256)" +
+           more + "}";
+}
+
+ModelCard card_of(const std::string& more, const ModelCardOptions& options = {}) {
+    return model_card_of_config(config(more), "config.json", options);
+}
+
+std::string complaint_about(const std::string& json) {
+    try {
+        model_card_of_config(json, "some/config.json");
+    } catch (const UsageError& error) {
+        return error.what();
+    }
+    return "accepted";
+}
+
+TEST(ModelCard, CountsTheKvCacheByKvHeads) {
+    EXPECT_EQ(kv_bytes_per_token(model_card("llama-3.1-8b")), 131072);
+    EXPECT_EQ(kv_bytes_per_token(model_card("llama-3.1-70b")), 327680);
+    EXPECT_EQ(kv_bytes_per_token(model_card("llama-3.1-405b")), 516096);
+    EXPECT_EQ(kv_bytes_per_token(model_card("llama-3.1-8b", {.weight_dtype = {}, .kv_dtype = "fp8"})), 65536);
+}
+
+TEST(ModelCard, CountsTheKvCacheOfASequence) {
+    const ModelCard small = model_card("llama-3.1-8b");
+    EXPECT_EQ(kv_bytes_per_sequence(small, 32768), 4 * kGib);
+    EXPECT_EQ(kv_bytes_per_sequence(small, 4096), 0.5 * kGib);
+    EXPECT_EQ(kv_bytes_per_sequence(model_card("llama-3.1-70b"), 4096), 1.25 * kGib);
+    EXPECT_EQ(kv_bytes_per_sequence(small, 32768) * 100, 400 * kGib);
+    const ModelCard half = model_card("llama-3.1-8b", {.weight_dtype = {}, .kv_dtype = "fp8"});
+    EXPECT_EQ(3 * kGib / kv_bytes_per_token(half), 49152);
+}
+
+TEST(ModelCard, GivesTheContextBudgetOfAServer) {
+    const double pool = (24 * 0.88 - 16.5) * kGib;
+    EXPECT_NEAR(pool / kGib, 4.62, 1e-9);
+    const double tokens = std::floor(pool / kv_bytes_per_token(model_card("llama-3.1-8b")));
+    EXPECT_EQ(tokens, 37847);
+    EXPECT_EQ(std::floor(tokens / 32), 1182);
+}
+
+TEST(ModelCard, StreamsTheOutputProjectionAndNotTheEmbedding) {
+    const ModelCard card = model_card("llama-3.1-8b");
+    EXPECT_NEAR(static_cast<double>(card.resident_weight_bytes) / kGiga, 16.06, 0.005);
+    EXPECT_NEAR(streamed_weight_bytes(card) / kGiga, 15.009, 0.001);
+    EXPECT_NEAR(static_cast<double>(card.active_parameters) / kGiga, 7.5047, 0.0001);
+    const ModelCard tied = model_card("smollm2-135m");
+    EXPECT_TRUE(tied.tied_embeddings);
+    EXPECT_EQ(tied.dense_streamed_bytes, tied.resident_weight_bytes);
+    EXPECT_NEAR(static_cast<double>(tied.parameters) / 1e6, 134.5, 0.1);
+}
+
+TEST(ModelCard, CountsTheParametersThatModelsAreKnownFor) {
+    const auto billions = [](const char* name) {
+        return static_cast<double>(model_card(name).parameters) / kGiga;
+    };
+    EXPECT_NEAR(billions("llama-3.1-8b"), 8.03, 0.005);
+    EXPECT_NEAR(billions("llama-3.1-70b"), 70.55, 0.05);
+    EXPECT_NEAR(billions("llama-3.1-405b"), 405.85, 0.1);
+    EXPECT_NEAR(billions("qwen3-8b"), 8.19, 0.01);
+    EXPECT_NEAR(billions("qwen3-32b"), 32.76, 0.02);
+    EXPECT_NEAR(billions("qwen3-30b-a3b"), 30.53, 0.02);
+    EXPECT_NEAR(billions("gpt-oss-120b"), 116.8, 0.1);
+    EXPECT_NEAR(billions("deepseek-v3"), 671.0, 0.3);
+    EXPECT_NEAR(static_cast<double>(model_card("gpt-oss-120b").active_parameters) / kGiga, 5.1, 0.05);
+    EXPECT_NEAR(static_cast<double>(model_card("deepseek-v3").active_parameters) / kGiga, 36.6, 0.1);
+    EXPECT_NEAR(static_cast<double>(model_card("qwen3-30b-a3b").active_parameters) / kGiga, 3.04, 0.03);
+}
+
+TEST(ModelCard, EveryShippedCardCanBeRead) {
+    ASSERT_GE(known_models().size(), 9u);
+    for (const std::string& name : known_models()) {
+        const ModelCard card = model_card(name);
+        EXPECT_EQ(card.name, name);
+        EXPECT_EQ(card.source, "shipped card");
+        std::uint64_t sum = 0;
+        for (const auto& [dtype, bytes] : card.bytes_by_dtype) sum += bytes;
+        EXPECT_EQ(sum, card.resident_weight_bytes) << name;
+        EXPECT_LE(card.dense_streamed_bytes, card.resident_weight_bytes) << name;
+        EXPECT_GT(kv_bytes_per_token(card), 0) << name;
+        EXPECT_GT(card.max_context.value_or(0), 0u) << name;
+    }
+}
+
+TEST(ModelCard, DrawsDistinctExpertsLikeTheyAreKnownToBe) {
+    EXPECT_NEAR(distinct_experts(256, 8, 1), 8.0, 0.05);
+    EXPECT_NEAR(distinct_experts(256, 8, 4), 30.5, 0.05);
+    EXPECT_NEAR(distinct_experts(256, 8, 16), 102.0, 0.05);
+    EXPECT_NEAR(distinct_experts(256, 8, 64), 222.4, 0.05);
+    EXPECT_EQ(distinct_experts(0, 0, 5), 0);
+}
+
+TEST(ModelCard, StreamsMoreExpertsForMoreTokensAndNeverMoreThanThereAre) {
+    for (const char* name : {"deepseek-v3", "gpt-oss-120b", "qwen3-30b-a3b"}) {
+        const ModelCard card = model_card(name);
+        double before = 0;
+        for (double tokens = 1; tokens <= 65536; tokens *= 2) {
+            const double bytes = streamed_weight_bytes(card, tokens);
+            EXPECT_GE(bytes, before);
+            before = bytes;
+        }
+        EXPECT_LE(before, static_cast<double>(card.resident_weight_bytes));
+        EXPECT_GT(before, 0.95 * static_cast<double>(card.resident_weight_bytes));
+    }
+}
+
+TEST(ModelCard, CompressesTheCacheOfLatentAttention) {
+    const ModelCard card = model_card("deepseek-v3");
+    ASSERT_TRUE(card.mla);
+    EXPECT_EQ(kv_bytes_per_token(card), (512 + 64) * 2.0 * 61);
+    EXPECT_EQ(card.attention_flops_per_pair, 2.0 * 61 * 128 * (192 + 128));
+}
+
+TEST(ModelCard, CapsTheCacheOfWindowedLayers) {
+    const ModelCard card = model_card("gpt-oss-120b");
+    EXPECT_EQ(card.sliding_window, 128u);
+    EXPECT_EQ(card.windowed_layers, 18u);
+    const double per_layer = 2.0 * 8 * 64 * 2;
+    EXPECT_EQ(kv_bytes_per_sequence(card, 100), 36 * per_layer * 100);
+    EXPECT_EQ(kv_bytes_per_sequence(card, 8192), 18 * per_layer * 8192 + 18 * per_layer * 128);
+}
+
+TEST(ModelCard, HonoursAWindowOnlyWhenItIsUsed) {
+    EXPECT_EQ(card_of(R"(, "sliding_window": 32)").windowed_layers, 4u);
+    EXPECT_EQ(card_of(R"(, "sliding_window": 32, "use_sliding_window": false)").windowed_layers, 0u);
+    EXPECT_EQ(card_of(R"(, "sliding_window": null)").windowed_layers, 0u);
+    EXPECT_EQ(card_of(R"(, "sliding_window": 32, "sliding_window_pattern": 2)").windowed_layers, 2u);
+    EXPECT_EQ(card_of(R"(, "sliding_window": 32, "layer_types":
+        ["sliding_attention", "full_attention", "sliding_attention", "sliding_attention"])")
+                  .windowed_layers,
+              3u);
+}
+
+TEST(ModelCard, StoresQuantisedLayersInTheirOwnType) {
+    const ModelCard plain = card_of("");
+    EXPECT_EQ(plain.weight_dtype, "bf16");
+    const ModelCard fp8 = card_of(R"(, "quantization_config": {"quant_method": "fp8"})");
+    const std::uint64_t tables = 2 * 100 * 64 * 2;
+    EXPECT_EQ(fp8.bytes_by_dtype.at("bf16"), tables);
+    EXPECT_EQ(fp8.resident_weight_bytes - tables, (plain.resident_weight_bytes - tables) / 2);
+    EXPECT_EQ(card_of("", {.weight_dtype = "fp8", .kv_dtype = {}}).bytes_by_dtype, fp8.bytes_by_dtype);
+    EXPECT_EQ(card_of(R"(, "quantization_config": {"quant_method": "awq", "bits": 4})").weight_dtype, "int4");
+    EXPECT_EQ(card_of(R"(, "quantization_config": {"quant_method": "compressed-tensors", "config_groups":
+        {"group_0": {"weights": {"num_bits": 8, "type": "float"}}}})")
+                  .weight_dtype,
+              "fp8");
+    EXPECT_EQ(
+        card_of(R"(, "torch_dtype": "float32")", {.weight_dtype = "bf16", .kv_dtype = {}}).bytes_by_dtype,
+        plain.bytes_by_dtype);
+    EXPECT_EQ(model_card("gpt-oss-120b").weight_dtype, "mxfp4");
+    EXPECT_NEAR(static_cast<double>(model_card("gpt-oss-120b").resident_weight_bytes) / kGiga, 65.2, 0.3);
+    EXPECT_EQ(model_card("deepseek-v3").weight_dtype, "fp8");
+}
+
+TEST(ModelCard, FindsTheLanguageModelInAMultimodalConfig) {
+    const ModelCard inner = card_of("");
+    const ModelCard outer = model_card_of_config(R"({"text_config": )" + config("") + "}", "config.json");
+    EXPECT_EQ(outer.resident_weight_bytes, inner.resident_weight_bytes);
+}
+
+TEST(ModelCard, LayersThatDoNotRouteAreDense) {
+    const std::string moe = R"(, "num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 32)";
+    EXPECT_EQ(card_of(moe).moe->layers, 4u);
+    EXPECT_EQ(card_of(moe + R"(, "first_k_dense_replace": 1)").moe->layers, 3u);
+    EXPECT_EQ(card_of(moe + R"(, "decoder_sparse_step": 2)").moe->layers, 2u);
+    EXPECT_EQ(card_of(moe + R"(, "mlp_only_layers": [0, 1])").moe->layers, 2u);
+    EXPECT_EQ(card_of(moe + R"(, "n_shared_experts": 2)").moe->shared_ffn, 64u);
+    EXPECT_FALSE(card_of("").moe);
+}
+
+TEST(ModelCard, SaysWhatAConfigLacksOrHasWrong) {
+    EXPECT_NE(complaint_about("{").find("some/config.json: not valid JSON at line 1"), std::string::npos);
+    EXPECT_NE(complaint_about("[]").find("expected an object"), std::string::npos);
+    EXPECT_NE(complaint_about("{}").find("num_hidden_layers: missing"), std::string::npos);
+    EXPECT_NE(complaint_about(config(R"(, "num_hidden_layers": -3)")).find("num_hidden_layers"),
+              std::string::npos);
+    EXPECT_NE(complaint_about(config(R"(, "hidden_size": 1e30)")).find("hidden_size"), std::string::npos);
+    EXPECT_NE(complaint_about(config(R"(, "num_key_value_heads": 3)")).find("divisor of 8"),
+              std::string::npos);
+    EXPECT_NE(
+        complaint_about(config(R"(, "quantization_config": {"quant_method": "xyz"})")).find("--weight-dtype"),
+        std::string::npos);
+    EXPECT_NE(complaint_about(config(R"(, "mamba_d_state": 16)")).find("GGUF"), std::string::npos);
+    EXPECT_NE(complaint_about(std::string(100000, '[')).find("nested deeper"), std::string::npos);
+    try {
+        model_card("no-such-model");
+        ADD_FAILURE() << "accepted";
+    } catch (const UsageError& error) {
+        EXPECT_NE(std::string(error.what()).find("llama-3.1-8b"), std::string::npos);
+    }
+    EXPECT_THROW(card_of("", {.weight_dtype = "q9", .kv_dtype = {}}), UsageError);
+}
+
+TEST(ModelCard, ReadsADirectoryWithAConfig) {
+    const auto directory =
+        std::filesystem::temp_directory_path() / ("paretoken-model-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(directory);
+    std::ofstream(directory / "config.json") << config("");
+    EXPECT_EQ(model_card(directory.string()).layers, 4u);
+    EXPECT_EQ(model_card(directory.string()).name, directory.filename().string());
+    std::filesystem::remove_all(directory);
+}
+
+// --- GGUF
+// ----------------------------------------------------------------------------------------------------
+
+constexpr std::uint32_t kF32 = 0;
+constexpr std::uint32_t kF16 = 1;
+constexpr std::uint32_t kQ4_1 = 3;
+constexpr std::uint32_t kQ8_0 = 8;
+
+GgufBytes& llama_metadata(GgufBytes& file) {
+    return file.entry("general.architecture", "llama")
+        .entry("general.name", "Tiny")
+        .entry("llama.block_count", 1u)
+        .entry("llama.embedding_length", 64u)
+        .entry("llama.attention.head_count", 4u)
+        .entry("llama.attention.head_count_kv", 2u)
+        .entry("llama.feed_forward_length", 128u)
+        .strings("tokenizer.ggml.tokens", {"a", "b", "c", "d"});
+}
+
+TEST(GgufModelCard, SumsTheBytesOfEveryTensor) {
+    GgufBytes file;
+    file.header(4, 8);
+    llama_metadata(file)
+        .tensor("token_embd.weight", {64, 4}, kQ8_0)
+        .tensor("blk.0.attn_q.weight", {64, 64}, kQ4_1)
+        .tensor("blk.0.attn_norm.weight", {64}, kF32)
+        .tensor("output.weight", {64, 4}, kF16);
+    const TemporaryFile path("tiny.gguf", file.bytes(), 8192);
+    const ModelCard card = model_card(path.path().string());
+    const std::uint64_t embedding = 64 * 4 / 32 * 34;
+    const std::uint64_t attention = 64 * 64 / 32 * 20;
+    const std::uint64_t output = 64 * 4 * 2;
+    EXPECT_EQ(card.name, "Tiny");
+    EXPECT_EQ(card.source, "GGUF metadata");
+    EXPECT_EQ(card.vocab, 4u);
+    EXPECT_FALSE(card.tied_embeddings);
+    EXPECT_EQ(card.resident_weight_bytes, embedding + attention + output + 256);
+    EXPECT_EQ(card.dense_streamed_bytes, attention + output + 256);
+    EXPECT_EQ(card.active_parameters, 64u * 64 + 64 * 4);
+    EXPECT_EQ(card.weight_dtype, "q4_1");
+    EXPECT_EQ(card.bytes_by_dtype.at("q8_0"), embedding);
+    EXPECT_EQ(kv_bytes_per_token(card), 2.0 * 2 * 16 * 2);
+    EXPECT_EQ(card.kv_dtype, "f16");
+    EXPECT_THROW(model_card(path.path().string(), {.weight_dtype = "fp8", .kv_dtype = {}}), UsageError);
+}
+
+TEST(GgufModelCard, CountsATiedEmbeddingAsTheOutputProjection) {
+    GgufBytes file;
+    file.header(2, 8);
+    llama_metadata(file)
+        .tensor("token_embd.weight", {64, 4}, kQ8_0)
+        .tensor("blk.0.attn_q.weight", {64, 64}, kQ4_1);
+    const TemporaryFile path("tied.gguf", file.bytes(), 8192);
+    const ModelCard card = model_card_of_gguf(path.path());
+    EXPECT_TRUE(card.tied_embeddings);
+    EXPECT_EQ(card.dense_streamed_bytes, card.resident_weight_bytes);
+}
+
+TEST(GgufModelCard, KeepsRoutedExpertsApart) {
+    GgufBytes file;
+    file.header(3, 10);
+    llama_metadata(file)
+        .entry("llama.expert_count", 8u)
+        .entry("llama.expert_used_count", 2u)
+        .tensor("token_embd.weight", {64, 4}, kF16)
+        .tensor("blk.0.ffn_down_exps.weight", {128, 64, 8}, kQ4_1)
+        .tensor("blk.0.ffn_gate_inp.weight", {64, 8}, kF32);
+    const TemporaryFile path("moe.gguf", file.bytes(), 1 << 17);
+    const ModelCard card = model_card_of_gguf(path.path());
+    ASSERT_TRUE(card.moe);
+    EXPECT_EQ(card.moe->layers, 1u);
+    EXPECT_EQ(card.moe->expert_bytes, 128u * 64 / 32 * 20);
+    EXPECT_EQ(card.dense_streamed_bytes, 64u * 4 * 2 + 64 * 8 * 4);
+    EXPECT_EQ(card.active_parameters, 64u * 4 + 128 * 64 * 2 + 64 * 8);
+}
+
+TEST(GgufModelCard, TakesKvHeadsAndWindowsPerLayer) {
+    GgufBytes file;
+    file.header(1, 8)
+        .entry("general.architecture", "gemma3")
+        .entry("gemma3.block_count", 3u)
+        .entry("gemma3.embedding_length", 64u)
+        .entry("gemma3.attention.head_count", 4u)
+        .numbers("gemma3.attention.head_count_kv", {2, 0, 1})
+        .entry("gemma3.attention.key_length", 32u)
+        .entry("gemma3.attention.sliding_window", 16u)
+        .numbers("gemma3.attention.sliding_window_pattern", {1, 0, 0})
+        .tensor("token_embd.weight", {64, 4}, kF16);
+    const TemporaryFile path("layers.gguf", file.bytes(), 4096);
+    const ModelCard card = model_card_of_gguf(path.path());
+    EXPECT_EQ(card.windowed_kv_values_per_token, 2u * (32 + 32));
+    EXPECT_EQ(card.kv_values_per_token, 1u * (32 + 32));
+    EXPECT_EQ(kv_bytes_per_sequence(card, 100), (128 * 16 + 64 * 100) * 2.0);
+}
+
+TEST(GgufModelCard, SaysWhenAFileIsNoLanguageModel) {
+    const auto complaint = [](const GgufBytes& file) -> std::string {
+        const TemporaryFile path("no-model.gguf", file.bytes(), 4096);
+        try {
+            model_card_of_gguf(path.path());
+        } catch (const UsageError& error) {
+            return error.what();
+        }
+        return "accepted";
+    };
+    EXPECT_NE(complaint(GgufBytes().header(0, 0)).find("general.architecture"), std::string::npos);
+    EXPECT_NE(
+        complaint(GgufBytes().header(0, 1).entry("general.architecture", "clip")).find("clip.block_count"),
+        std::string::npos);
+    GgufBytes vocabulary;
+    vocabulary.header(0, 8);
+    EXPECT_NE(complaint(llama_metadata(vocabulary)).find("no weights"), std::string::npos);
+    GgufBytes absurd;
+    absurd.header(0, 2).entry("general.architecture", "llama").entry("llama.block_count", 4000000000u);
+    EXPECT_NE(complaint(absurd).find("block_count"), std::string::npos);
+}
+
+TEST(GgufModelCard, ReadsEveryPartOfASplitFile) {
+    GgufBytes first;
+    first.header(1, 9);
+    llama_metadata(first).entry("split.count", 2u).tensor("token_embd.weight", {64, 4}, kF16);
+    GgufBytes second;
+    second.header(1, 0).tensor("blk.0.attn_q.weight", {64, 64}, kQ4_1);
+    const TemporaryFile one("split-00001-of-00002.gguf", first.bytes(), 4096);
+    const TemporaryFile two("split-00002-of-00002.gguf", second.bytes(), 4096);
+    EXPECT_EQ(model_card_of_gguf(one.path()).resident_weight_bytes, 64u * 4 * 2 + 64 * 64 / 32 * 20);
+    const TemporaryFile alone("alone-00001-of-00002.gguf", first.bytes(), 4096);
+    EXPECT_THROW(model_card_of_gguf(alone.path()), UsageError);
+}
+
+// --- types
+// ---------------------------------------------------------------------------------------------------
+
+TEST(Dtype, KnowsBlocksAndOtherSpellings) {
+    EXPECT_EQ(bytes_per_value(require_dtype("q4_1")), 20.0 / 32);
+    EXPECT_EQ(bytes_per_value(require_dtype("q8_0")), 34.0 / 32);
+    EXPECT_EQ(bytes_per_value(require_dtype("int4")), 0.5);
+    EXPECT_EQ(require_dtype("BFloat16").name, "bf16");
+    EXPECT_EQ(require_dtype("w4a16").name, "int4");
+    EXPECT_EQ(dtype_named("q9"), nullptr);
+    EXPECT_EQ(dtype_of_ggml(-1), nullptr);
+    for (const Dtype& dtype : dtypes()) {
+        if (dtype.ggml_type >= 0) EXPECT_EQ(dtype_of_ggml(dtype.ggml_type), &dtype);
+        EXPECT_EQ(dtype_named(dtype.name), &dtype);
+    }
+}
+
+}  // namespace
+}  // namespace paretoken::cards

@@ -1,0 +1,158 @@
+#include "cards/price.h"
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+
+namespace paretoken::cards {
+namespace {
+
+/// A card with everything that `more` adds before the closing brace.
+PriceCard card(const std::string& more) {
+    return parse_price_card(R"({"schema": 1, "as_of": "2026-08-20", "currency": "USD", "source": "test",
+        "gpus": {"h200": {"on_demand": 3.50, "reserved_1y": 2.10, "spot": 1.05, "power_w_allin": 1370, "tdp_w": 700}},
+        "cpus": {"cpu": {"on_demand": 0.10, "cores": 2}, "EPYC": {"on_demand": 0.12, "cores": 2}})" +
+                                more + "}",
+                            "test.json");
+}
+
+std::string complaint_about(const std::string& json) {
+    try {
+        parse_price_card(json, "prices.json");
+    } catch (const UsageError& error) {
+        return error.what();
+    }
+    return "accepted";
+}
+
+std::string minimal(const std::string& gpus) {
+    return R"({"schema": 1, "as_of": "2026-08-20", "currency": "USD", "source": "s", "gpus": )" + gpus + "}";
+}
+
+TEST(Price, IsThatOfEveryGpuHeld) {
+    EXPECT_DOUBLE_EQ(hourly_rate(card(""), {"h200", 1, {}})->usd_per_h, 3.50);
+    EXPECT_DOUBLE_EQ(hourly_rate(card(""), {"NVIDIA H200", 8, {}})->usd_per_h, 28.0);
+    EXPECT_DOUBLE_EQ(hourly_rate(card(""), {"h200", 1, {}}, "spot")->usd_per_h, 1.05);
+    EXPECT_EQ(hourly_rate(card(""), {"h200", 1, {}})->basis, "on_demand");
+}
+
+TEST(Price, MixesBasesByTheirShares) {
+    const auto rate =
+        hourly_rate(card(R"(, "mix": {"reserved_1y": 0.7, "on_demand": 0.3})"), {"h200", 1, {}});
+    EXPECT_DOUBLE_EQ(rate->usd_per_h, 0.7 * 2.10 + 0.3 * 3.50);
+    EXPECT_NE(rate->basis.find("70 % reserved_1y"), std::string::npos);
+}
+
+TEST(Price, AddsPowerOnlyWhenTheRateLacksItAndPueNeverToAnAllInFigure) {
+    const PriceCard separate = card(R"(, "power_in_rate": false, "usd_per_kwh": 0.10, "pue": 1.3)");
+    EXPECT_DOUBLE_EQ(hourly_rate(separate, {"h200", 1, {}})->usd_per_h, 3.50 + 1.370 * 0.10);
+    PriceCard board = separate;
+    board.gpus.at("h200").power_w_allin.reset();
+    EXPECT_DOUBLE_EQ(hourly_rate(board, {"h200", 2, {}})->usd_per_h, 2 * (3.50 + 0.700 * 0.10 * 1.3));
+    board.gpus.at("h200").tdp_w.reset();
+    EXPECT_THROW(hourly_rate(board, {"h200", 1, {}}), UsageError);
+    EXPECT_DOUBLE_EQ(hourly_rate(card(R"(, "usd_per_kwh": 0.10, "pue": 1.3)"), {"h200", 1, {}})->usd_per_h,
+                     3.50);
+}
+
+TEST(Price, AddsOperationOncePerDeployment) {
+    EXPECT_DOUBLE_EQ(hourly_rate(card(R"(, "ops_usd_month": 720)"), {"h200", 2, {}})->usd_per_h, 8.0);
+}
+
+TEST(Price, OfACpuHostGrowsWithItsCores) {
+    EXPECT_DOUBLE_EQ(hourly_rate(card(""), {"Some CPU", 1, 2})->usd_per_h, 0.10);
+    EXPECT_DOUBLE_EQ(hourly_rate(card(""), {"Some CPU", 1, 8})->usd_per_h, 0.40);
+    EXPECT_DOUBLE_EQ(hourly_rate(card(""), {"AMD EPYC 9B14", 1, 2})->usd_per_h, 0.12);
+    EXPECT_EQ(hourly_rate(card(""), {"AMD EPYC 9B14", 1, 2})->item, "EPYC");
+}
+
+TEST(Price, OfACpuNeverStandsInForAnythingElse) {
+    EXPECT_FALSE(hourly_rate(card(""), {"a100", 1, {}}));
+    EXPECT_FALSE(hourly_rate(card(""), {"a100", 1, 2}));
+    EXPECT_FALSE(hourly_rate(card(""), {"sim:ideal", 1, 2}));
+    EXPECT_FALSE(hourly_rate(card(""), {"gaudi3", 1, {}}));
+    EXPECT_FALSE(hourly_rate(card(""), {"", 1, 2}));
+}
+
+TEST(Price, MissingOnABasisIsAnErrorAndNeverZero) {
+    try {
+        hourly_rate(card(""), {"h200", 1, {}}, "owned_tco");
+        ADD_FAILURE() << "accepted";
+    } catch (const UsageError& error) {
+        const std::string text = error.what();
+        EXPECT_NE(text.find("test.json"), std::string::npos);
+        EXPECT_NE(text.find("owned_tco"), std::string::npos);
+        EXPECT_NE(text.find("reserved_1y"), std::string::npos);
+    }
+    EXPECT_THROW(
+        hourly_rate(parse_price_card(minimal(R"({"h200": {"spot": 1, "reserved_1y": 2}})"), "p.json"),
+                    {"h200", 1, {}}),
+        UsageError);
+    EXPECT_EQ(
+        hourly_rate(parse_price_card(minimal(R"({"h200": {"spot": 1}})"), "p.json"), {"h200", 1, {}})->basis,
+        "spot");
+}
+
+TEST(Price, EarnsForTheUtilisedAndAvailableShareOfTime) {
+    EXPECT_DOUBLE_EQ(earning_share(card("")), 1);
+    EXPECT_DOUBLE_EQ(
+        earning_share(card(R"(, "utilization": 0.6, "availability": {"mtbi_h": 576, "recovery_h": 1})")),
+        0.6 * 576 / 577);
+}
+
+TEST(Price, MalformedCardsNameFileKeyAndWhatWasExpected) {
+    EXPECT_EQ(complaint_about(minimal(R"({"h200": {"on_demand": "cheap"}})")),
+              "prices.json: gpus.h200.on_demand: expected a positive number, got \"cheap\"");
+    EXPECT_EQ(complaint_about(minimal(R"({"h200": {"on_demand": 0}})")),
+              "prices.json: gpus.h200.on_demand: expected a positive number, got 0");
+    EXPECT_NE(complaint_about(minimal(R"({"h200": {}})")).find("gpus.h200: expected at least one price"),
+              std::string::npos);
+    EXPECT_NE(complaint_about(minimal("{}")).find("at least one price"), std::string::npos);
+    EXPECT_NE(complaint_about("not json").find("prices.json: not valid JSON at line 1"), std::string::npos);
+    EXPECT_NE(complaint_about(R"({"schema": 2})").find("schema: expected schema 1"), std::string::npos);
+    EXPECT_NE(complaint_about(R"({"schema": 1})").find("as_of: missing; expected"), std::string::npos);
+    EXPECT_NE(complaint_about(R"({"schema": 1, "gpu": {}})").find("gpu: unknown key"), std::string::npos);
+    EXPECT_NE(
+        complaint_about(R"({"schema": 1, "as_of": "x", "currency": "EUR", "source": "s"})").find("currency"),
+        std::string::npos);
+    EXPECT_NE(complaint_about(minimal(R"({"h200": {"spot": 1}}, "mix": {"spot": 0.5})")).find("sum to 1"),
+              std::string::npos);
+    EXPECT_NE(
+        complaint_about(minimal(R"({"h200": {"spot": 1}}, "price_band": [1.2, 0.8])")).find("lower factor"),
+        std::string::npos);
+    EXPECT_NE(complaint_about(minimal(R"({"h200": {"spot": 1}}, "utilization": 60)")).find("utilization"),
+              std::string::npos);
+    EXPECT_NE(
+        complaint_about(minimal(R"({"h200": {"spot": 1}}, "power_in_rate": false)")).find("usd_per_kwh"),
+        std::string::npos);
+    EXPECT_NE(
+        complaint_about(minimal(R"({"h200": {"spot": 1}}, "apis": {"x": {"in": 3}})")).find("apis.x.out"),
+        std::string::npos);
+}
+
+TEST(Price, EveryShippedCardIsDatedSourcedAndReadable) {
+    ASSERT_GE(known_price_cards().size(), 2u);
+    for (const std::string& name : known_price_cards()) {
+        const PriceCard one = price_card(name);
+        EXPECT_EQ(one.name, name);
+        EXPECT_FALSE(one.as_of.empty());
+        EXPECT_FALSE(one.source.empty());
+        EXPECT_TRUE(one.price_band.has_value());
+    }
+    EXPECT_TRUE(hourly_rate(price_card("2026-11-cloud"), {"h100", 1, {}}).has_value());
+    EXPECT_TRUE(hourly_rate(price_card("2026-11-cpu"), {"AMD EPYC", 1, 2}).has_value());
+    ASSERT_EQ(default_price_cards().size(), 2u);
+    EXPECT_THROW(price_card("no-such-card"), UsageError);
+}
+
+TEST(Price, KeepsTheTermsOfApis) {
+    const PriceCard one =
+        card(R"(, "apis": {"x": {"in": 3.0, "out": 15.0, "cache_read": 0.30, "cache_write": 3.75,
+        "storage_m_tok_h": 0, "min_cache_tokens": 1024, "ttl_s": 300}})");
+    EXPECT_EQ(one.apis.at("x").output, 15.0);
+    EXPECT_EQ(one.apis.at("x").cache_read, 0.30);
+    EXPECT_EQ(one.apis.at("x").min_cache_tokens, 1024u);
+}
+
+}  // namespace
+}  // namespace paretoken::cards
