@@ -1,0 +1,66 @@
+#pragma once
+// A thread's share of the working set: copies of one operand, end to end, in memory of the thread's own, cut
+// into pieces (what one call of a kernel works on) and windows (runs of pieces, timed together).
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "microbench/cpu/memory.h"
+#include "microbench/kernel.h"
+
+namespace paretoken::microbench {
+
+inline constexpr std::size_t kWindowBytes = 4 << 20;
+
+/// A stretch of the operand; pieces follow each other without gaps.
+struct Piece {
+    std::size_t size = 0;     ///< bytes of memory
+    std::uint64_t bytes = 0;  ///< of these, without padding
+    double flops = 0;
+
+    bool operator==(const Piece&) const = default;
+};
+
+class Ring {
+  public:
+    /// Holds whole pieces up to `bytes`, at least one; allocates nothing yet. `pieces` must outlive the ring.
+    Ring(std::span<const Piece> pieces, std::size_t bytes);
+
+    /// Copies `operand` round the ring, followed by 128 bytes of zeros. On the thread that will read it.
+    void fill(std::span<const std::byte> operand);
+
+    std::size_t window_count() const { return windows_.size(); }
+    Window window(std::size_t index) const;
+    /// Calls `work(piece index, its memory)` for each piece of a window.
+    template <class Work>
+    void for_each(std::size_t index, Work work) const {
+        const Stretch& stretch = windows_[index];
+        const std::byte* at = memory_.data() + stretch.offset;
+        for (std::size_t i = 0; i < stretch.count; ++i) {
+            const std::size_t piece = (stretch.first + i) % pieces_.size();
+            work(piece, at);
+            at += pieces_[piece].size;
+        }
+    }
+
+    /// Of the first copy: how many pieces the ring holds, and their memory.
+    std::size_t pieces_of_first_copy() const;
+    std::byte* first_copy() { return memory_.data(); }
+
+  private:
+    struct Stretch {
+        std::size_t first = 0;  // piece, counted round the ring
+        std::size_t count = 0;
+        std::size_t offset = 0;
+        std::size_t size = 0;
+    };
+    std::span<const Piece> pieces_;
+    std::size_t size_ = 0;
+    std::size_t piece_count_ = 0;
+    std::vector<Stretch> windows_;
+    HugeMemory memory_;
+};
+
+}  // namespace paretoken::microbench

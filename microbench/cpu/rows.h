@@ -1,0 +1,29 @@
+#pragma once
+// The table of everything that is measured on a CPU, and how a row is measured.
+#include <cstdint>
+#include <vector>
+
+#include "microbench/cpu/isa.h"
+#include "microbench/rows.h"
+#include "microbench/shapes.h"
+
+namespace paretoken::microbench {
+
+struct CpuSettings {
+    bool quick = false;     ///< fewer rows, less time for each
+    std::vector<int> cpus;  ///< one thread on each; rows exist for one thread and for all
+    Isa isa = Isa::scalar;
+    std::uint64_t llc_bytes = 0;  ///< 0: unknown
+    std::uint64_t working_set_bytes = 0;
+    ModelShape model;  ///< whose matrices `weights` rows stream
+    double seconds_per_row = 1;
+    std::uint64_t seed = 0;
+    bool plant_fault = false;
+};
+
+/// max(1 GiB, 4 × LLC), 512 MiB instead of 1 GiB for a quick run; no more than half of the memory there is.
+std::uint64_t default_working_set(bool quick, std::uint64_t llc_bytes);
+
+std::vector<Row> cpu_rows(const CpuSettings& settings);
+
+}  // namespace paretoken::microbench

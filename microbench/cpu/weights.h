@@ -1,0 +1,100 @@
+#pragma once
+// y[batch, rows] = W[rows, k] · x[batch, k] straight from stored weights, as decode does it. One function per
+// (type, layout, instruction set, batch); this file joins the tables of weights_*.cpp and prepares x.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "microbench/cpu/formats.h"
+#include "microbench/cpu/isa.h"
+
+namespace paretoken::microbench {
+
+/// row: as in a GGUF file. packed: panels of 16 rows whose bytes lie in the order one linear walk needs them.
+enum class Layout { row, packed };
+std::string_view name_of(Layout layout);
+
+inline constexpr std::size_t kPanel = 16;  ///< rows per panel of the packed layout
+
+constexpr std::size_t panels_of(std::size_t rows) {
+    return (rows + kPanel - 1) / kPanel;
+}
+
+/// Bytes of memory a matrix takes; the packed layout pads rows to whole panels.
+constexpr std::size_t stored_bytes(WeightType type, Layout layout, std::size_t rows, std::size_t k) {
+    return row_bytes(type, k) * (layout == Layout::packed ? panels_of(rows) * kPanel : rows);
+}
+
+/// Kernels multiply unsigned bytes u and take Σ x times this off (q4_1: add, times m): q8_0 stores w + 128 or
+/// flips the sign bit on the way, q4_0's nibbles are w + 8.
+constexpr float zero_point(WeightType type) {
+    return type == WeightType::q8_0 ? 128 : type == WeightType::q4_0 ? 8 : 1;
+}
+
+/// x in every form that a kernel reads it in. Against bf16 weights x is rounded to bf16, against blocks to
+/// bytes in −127 … 127 with a scale per 32 (as llama.cpp does it). "interleaved" has the batch inside, for
+/// broadcasts beside 16 rows; the others are [batch, k]. Blocks are padded with zeros to a multiple of four.
+struct Activations {
+    std::size_t k = 0;
+    std::size_t batch = 0;
+    std::vector<float> values;  ///< [batch, k], exactly what the numbers below stand for
+
+    std::vector<std::uint16_t> bf16;               ///< [batch, k]
+    std::vector<float> interleaved_values;         ///< [k, batch]
+    std::vector<std::uint32_t> interleaved_pairs;  ///< [k / 2, batch] of two bf16
+
+    std::size_t blocks = 0;          ///< k / 32, padded to a multiple of four
+    std::vector<std::int8_t> bytes;  ///< [batch, blocks, 32]
+    std::vector<std::int8_t>
+        nibble_order;           ///< [batch, blocks / 4, 2, 4, 16]: the halves of four blocks together
+    std::vector<float> scale;   ///< [batch, blocks]
+    std::vector<float> offset;  ///< [batch, blocks] of zero_point(type) · scale · Σ bytes
+    std::vector<std::int32_t> interleaved_quads;  ///< [k / 4, batch] of four bytes
+    std::vector<float> interleaved_scale;         ///< [blocks, batch]
+    std::vector<float> interleaved_offset;        ///< [blocks, batch]
+};
+
+/// `x` is [batch, k].
+Activations activations_for(WeightType type, std::span<const float> x, std::size_t batch);
+
+/// Row kernels may read 128 bytes past the weights: zeros or further blocks of the same type.
+struct GemvCall {
+    const std::byte* weights = nullptr;
+    std::size_t rows = 0;
+    const Activations* x = nullptr;
+    float* y = nullptr;  ///< y[b · y_stride + row]
+    std::size_t y_stride = 0;
+};
+using Gemv = void (*)(const GemvCall&);
+
+struct GemvVariant {
+    WeightType type;
+    Layout layout;
+    Isa isa;
+    std::size_t batch;  ///< 0: any
+    Gemv run;
+};
+
+std::span<const GemvVariant> bf16_gemvs();
+std::span<const GemvVariant> q8_0_gemvs();
+std::span<const GemvVariant> q4_gemvs();  ///< q4_0 and q4_1
+
+/// Falls back to the next plainer instruction set; never null.
+const GemvVariant& gemv_for(WeightType type, Layout layout, Isa isa, std::size_t batch);
+
+/// Row layout → packed layout; missing rows of the last panel are zeros.
+///   bf16  [k / 2][16 rows][2]
+///   q8_0  per 32: 16 × d, then [8][16 rows][4] bytes with 128 added
+///   q4_0  per 32: 16 × d, then [4][16 rows][4] bytes: low halves are weights 8i … 8i + 3, high halves 8i + 4
+///   … 8i + 7 q4_1  the same with 16 × m after d
+std::vector<std::byte> packed(WeightType type, std::span<const std::byte> row_layout, std::size_t rows,
+                              std::size_t k);
+
+/// One block of 32 weights along k of one row, into its places of a panel's block (zero-initialised memory).
+void pack_bf16(const std::byte* block, std::byte* panel_block, std::size_t row);
+void pack_q8_0(const std::byte* block, std::byte* panel_block, std::size_t row);
+void pack_q4(WeightType type, const std::byte* block, std::byte* panel_block, std::size_t row);
+
+}  // namespace paretoken::microbench

@@ -1,0 +1,193 @@
+// bf16 weights: products of pairs summed in fp32.
+#include "microbench/cpu/weights.h"
+
+#include <algorithm>
+#include <cstring>
+
+#if defined(PARETOKEN_X86)
+#include "microbench/cpu/vectors.h"
+#endif
+
+namespace paretoken::microbench {
+namespace {
+
+constexpr WeightType kType = WeightType::bf16;
+constexpr std::size_t kAhead = 8192;  // of the prefetch, where arithmetic would leave too few loads in flight
+
+void row_scalar(const GemvCall& call) {
+    const Activations& x = *call.x;
+    for (std::size_t row = 0; row < call.rows; ++row) {
+        const std::byte* const w = call.weights + row * row_bytes(kType, x.k);
+        for (std::size_t b = 0; b < x.batch; ++b) {
+            float sum[8]{};
+            for (std::size_t i = 0; i < x.k; ++i) {
+                sum[i % 8] += float_of_bf16(load_u16(w + 2 * i)) * x.values[b * x.k + i];
+            }
+            call.y[b * call.y_stride + row] =
+                ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+        }
+    }
+}
+
+void packed_scalar(const GemvCall& call) {
+    const Activations& x = *call.x;
+    for (std::size_t first = 0; first < call.rows; first += kPanel) {
+        const std::byte* const panel = call.weights + first * row_bytes(kType, x.k);
+        for (std::size_t b = 0; b < x.batch; ++b) {
+            float even[kPanel]{};
+            float odd[kPanel]{};
+            for (std::size_t i = 0; i < x.k; i += 2) {
+                for (std::size_t r = 0; r < kPanel; ++r) {
+                    const std::byte* const pair = panel + (i / 2 * kPanel + r) * 4;
+                    even[r] += float_of_bf16(load_u16(pair)) * x.values[b * x.k + i];
+                    odd[r] += float_of_bf16(load_u16(pair + 2)) * x.values[b * x.k + i + 1];
+                }
+            }
+            for (std::size_t r = 0; r < std::min(kPanel, call.rows - first); ++r) {
+                call.y[b * call.y_stride + first + r] = even[r] + odd[r];
+            }
+        }
+    }
+}
+
+#if defined(PARETOKEN_X86)
+
+template <int kBatch>
+__attribute__((target(PARETOKEN_AVX2))) void row_avx2(const GemvCall& call) {
+    const Activations& x = *call.x;
+    const std::byte* w = call.weights;
+    for (std::size_t row = 0; row < call.rows; ++row) {
+        __m256 sum[kBatch][2] = {};
+        for (std::size_t i = 0; i < x.k; i += 16, w += 32) {
+            __builtin_prefetch(w + kAhead / 2);
+            const auto* const from = reinterpret_cast<const __m128i*>(w);
+            const __m256i low = _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(from)), 16);
+            const __m256i high = _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(from + 1)), 16);
+            for (int b = 0; b < kBatch; ++b) {
+                const float* const values = x.values.data() + b * x.k + i;
+                sum[b][0] = _mm256_fmadd_ps(_mm256_castsi256_ps(low), _mm256_loadu_ps(values), sum[b][0]);
+                sum[b][1] =
+                    _mm256_fmadd_ps(_mm256_castsi256_ps(high), _mm256_loadu_ps(values + 8), sum[b][1]);
+            }
+        }
+        for (int b = 0; b < kBatch; ++b) {
+            call.y[b * call.y_stride + row] = sum_of(_mm256_add_ps(sum[b][0], sum[b][1]));
+        }
+    }
+}
+
+template <int kBatch>
+__attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
+    const Activations& x = *call.x;
+    const std::byte* w = call.weights;
+    const __m256i high_half = _mm256_set1_epi32(static_cast<int>(0xffff0000U));
+    for (std::size_t first = 0; first < call.rows; first += kPanel) {
+        __m256 sum[kBatch][2] = {};
+        const float* values = x.interleaved_values.data();
+        for (std::size_t i = 0; i < x.k; i += 2, w += 64, values += 2 * kBatch) {
+            __builtin_prefetch(w + kAhead / 2);
+            for (int half = 0; half < 2; ++half) {
+                const __m256i pair = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w + 32 * half));
+                const __m256 even = _mm256_castsi256_ps(_mm256_slli_epi32(pair, 16));
+                const __m256 odd = _mm256_castsi256_ps(_mm256_and_si256(pair, high_half));
+                for (int b = 0; b < kBatch; ++b) {
+                    sum[b][half] = _mm256_fmadd_ps(even, _mm256_set1_ps(values[b]), sum[b][half]);
+                    sum[b][half] = _mm256_fmadd_ps(odd, _mm256_set1_ps(values[kBatch + b]), sum[b][half]);
+                }
+            }
+        }
+        for (int b = 0; b < kBatch; ++b) {
+            store_rows(call.y + b * call.y_stride + first, call.rows - first, sum[b][0], sum[b][1]);
+        }
+    }
+}
+
+template <int kBatch>
+__attribute__((target(PARETOKEN_AVX512))) void row_avx512(const GemvCall& call) {
+    const Activations& x = *call.x;
+    const std::byte* w = call.weights;
+    constexpr int kChains = kBatch == 1 ? 4 : 1;
+    for (std::size_t row = 0; row < call.rows; ++row) {
+        __m512 sum[kBatch][kChains] = {};
+        std::size_t i = 0;
+        for (; i + 32 * kChains <= x.k; i += 32 * kChains, w += 64 * kChains) {
+            for (int c = 0; c < kChains; ++c) {
+                __builtin_prefetch(w + kAhead / 2 + 64 * c);
+                const __m512i pairs = _mm512_loadu_si512(w + 64 * c);
+                for (int b = 0; b < kBatch; ++b) {
+                    sum[b][c] =
+                        dot_pairs(sum[b][c], pairs, _mm512_loadu_si512(&x.bf16[b * x.k + i + 32 * c]));
+                }
+            }
+        }
+        for (; i < x.k; i += 32, w += 64) {
+            for (int b = 0; b < kBatch; ++b) {
+                sum[b][0] =
+                    dot_pairs(sum[b][0], _mm512_loadu_si512(w), _mm512_loadu_si512(&x.bf16[b * x.k + i]));
+            }
+        }
+        for (int b = 0; b < kBatch; ++b) {
+            for (int c = 1; c < kChains; ++c) sum[b][0] = _mm512_add_ps(sum[b][0], sum[b][c]);
+            call.y[b * call.y_stride + row] = _mm512_reduce_add_ps(sum[b][0]);
+        }
+    }
+}
+
+template <int kBatch>
+__attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& call) {
+    const Activations& x = *call.x;
+    const std::byte* w = call.weights;
+    constexpr int kChains = kBatch == 1 ? 8 : kBatch <= 4 ? 2 : 1;  // the latency of a dot is about 6 cycles
+    for (std::size_t first = 0; first < call.rows; first += kPanel) {
+        __m512 sum[kBatch][kChains] = {};
+        const std::uint32_t* pairs = x.interleaved_pairs.data();
+        for (std::size_t i = 0; i < x.k; i += 2 * kChains, w += 64 * kChains, pairs += kBatch * kChains) {
+            for (int c = 0; c < kChains; ++c) {
+                if constexpr (kBatch > 1) __builtin_prefetch(w + kAhead + 64 * c);
+                const __m512i both = _mm512_loadu_si512(w + 64 * c);
+                for (int b = 0; b < kBatch; ++b) {
+                    sum[b][c] = dot_pairs_broadcast(sum[b][c], both, pairs + c * kBatch + b);
+                }
+            }
+        }
+        const auto mask = rows_mask(call.rows - first);
+        for (int b = 0; b < kBatch; ++b) {
+            for (int c = 1; c < kChains; ++c) sum[b][0] = _mm512_add_ps(sum[b][0], sum[b][c]);
+            _mm512_mask_storeu_ps(call.y + b * call.y_stride + first, mask, sum[b][0]);
+        }
+    }
+}
+#endif
+
+constexpr GemvVariant kVariants[] = {
+    {kType, Layout::row, Isa::scalar, 0, row_scalar},
+    {kType, Layout::packed, Isa::scalar, 0, packed_scalar},
+#if defined(PARETOKEN_X86)
+    {kType, Layout::row, Isa::avx2, 1, row_avx2<1>},
+    {kType, Layout::row, Isa::avx2, 4, row_avx2<4>},
+    {kType, Layout::row, Isa::avx2, 8, row_avx2<8>},
+    {kType, Layout::packed, Isa::avx2, 1, packed_avx2<1>},
+    {kType, Layout::packed, Isa::avx2, 4, packed_avx2<4>},
+    {kType, Layout::packed, Isa::avx2, 8, packed_avx2<8>},
+    {kType, Layout::row, Isa::avx512, 1, row_avx512<1>},
+    {kType, Layout::row, Isa::avx512, 4, row_avx512<4>},
+    {kType, Layout::row, Isa::avx512, 8, row_avx512<8>},
+    {kType, Layout::packed, Isa::avx512, 1, packed_avx512<1>},
+    {kType, Layout::packed, Isa::avx512, 4, packed_avx512<4>},
+    {kType, Layout::packed, Isa::avx512, 8, packed_avx512<8>},
+#endif
+};
+
+}  // namespace
+
+std::span<const GemvVariant> bf16_gemvs() {
+    return kVariants;
+}
+
+void pack_bf16(const std::byte* block, std::byte* panel_block, std::size_t row) {
+    for (std::size_t pair = 0; pair < kBlock / 2; ++pair) {
+        std::memcpy(panel_block + (pair * kPanel + row) * 4, block + pair * 4, 4);
+    }
+}
+
+}  // namespace paretoken::microbench

@@ -1,0 +1,30 @@
+#pragma once
+// Streams the matrices of one decoder layer, copy after copy, through a GEMV. The check compares every matrix
+// with fp64 (a sample of the rows of large ones) and demands the same bits twice.
+#include <memory>
+
+#include "microbench/cpu/weights.h"
+#include "microbench/kernel.h"
+#include "microbench/shapes.h"
+
+namespace paretoken::microbench {
+
+/// Shared by all rows that stream.
+struct StreamOptions {
+    Isa isa = Isa::scalar;
+    std::size_t threads = 1;
+    std::uint64_t working_set_bytes = 0;  ///< of all threads together
+    std::uint64_t seed = 0;
+    bool plant_fault = false;  ///< change one byte after the reference was taken: the check must fail
+};
+
+struct WeightsOptions {
+    WeightType type = WeightType::bf16;
+    Layout layout = Layout::packed;
+    std::size_t batch = 1;
+    ModelShape model;
+};
+
+std::unique_ptr<Kernel> weights_kernel(const WeightsOptions& options, const StreamOptions& stream);
+
+}  // namespace paretoken::microbench

@@ -1,0 +1,328 @@
+// q4_0 and q4_1 weights: blocks of 32 nibbles with an f16 scale, q4_1 with an f16 minimum as well, against x
+// in bytes. Integer dot products of the unsigned nibbles within a block; the offset is applied to Σ x of the
+// block.
+#include "microbench/cpu/weights.h"
+
+#include <algorithm>
+#include <cstring>
+
+#if defined(PARETOKEN_X86)
+#include "microbench/cpu/vectors.h"
+#endif
+
+namespace paretoken::microbench {
+namespace {
+
+template <WeightType kType>
+struct Format {
+    static constexpr bool kMinimum = kType == WeightType::q4_1;
+    static constexpr std::size_t kBytes = block_bytes(kType);
+    static constexpr std::size_t kHead = kMinimum ? 4 : 2;  // d, or d and m
+    static constexpr std::size_t kPanelHead = kPanel * kHead;
+    static constexpr std::size_t kPanelBlock = kPanel * kBytes;
+};
+
+[[maybe_unused]] constexpr std::size_t kAhead = 8192;
+
+/// What a block adds to y: d · scale · Σ q·x, and the offset's part.
+template <WeightType kType>
+float block_value(float d, float m, float scale, float offset, int dot) {
+    return d * scale * static_cast<float>(dot) + (Format<kType>::kMinimum ? m * offset : -d * offset);
+}
+
+int nibble_of(std::byte both, bool high) {
+    return std::to_integer<int>(high ? both >> 4 : both & std::byte{0x0f});
+}
+
+template <WeightType kType>
+void row_scalar(const GemvCall& call) {
+    using F = Format<kType>;
+    const Activations& x = *call.x;
+    for (std::size_t row = 0; row < call.rows; ++row) {
+        for (std::size_t b = 0; b < x.batch; ++b) {
+            const std::byte* block = call.weights + row * row_bytes(kType, x.k);
+            float sum = 0;
+            for (std::size_t i = 0; i < x.k / kBlock; ++i, block += F::kBytes) {
+                const std::size_t at = b * x.blocks + i;
+                int dot = 0;
+                for (std::size_t j = 0; j < 16; ++j) {
+                    dot += nibble_of(block[F::kHead + j], false) * x.bytes[at * kBlock + j];
+                    dot += nibble_of(block[F::kHead + j], true) * x.bytes[at * kBlock + 16 + j];
+                }
+                const float d = float_of_f16(load_u16(block));
+                const float m = F::kMinimum ? float_of_f16(load_u16(block + 2)) : 0;
+                sum += block_value<kType>(d, m, x.scale[at], x.offset[at], dot);
+            }
+            call.y[b * call.y_stride + row] = sum;
+        }
+    }
+}
+
+template <WeightType kType>
+void packed_scalar(const GemvCall& call) {
+    using F = Format<kType>;
+    const Activations& x = *call.x;
+    for (std::size_t row = 0; row < call.rows; ++row) {
+        const std::size_t r = row % kPanel;
+        for (std::size_t b = 0; b < x.batch; ++b) {
+            const std::byte* block = call.weights + (row - r) * row_bytes(kType, x.k);
+            float sum = 0;
+            for (std::size_t i = 0; i < x.k / kBlock; ++i, block += F::kPanelBlock) {
+                const std::size_t at = b * x.blocks + i;
+                int dot = 0;
+                for (std::size_t j = 0; j < kBlock; ++j) {
+                    const std::byte both = block[F::kPanelHead + (j / 8 * kPanel + r) * 4 + j % 4];
+                    dot += nibble_of(both, j % 8 >= 4) * x.bytes[at * kBlock + j];
+                }
+                const float d = float_of_f16(load_u16(block + 2 * r));
+                const float m = F::kMinimum ? float_of_f16(load_u16(block + 2 * (kPanel + r))) : 0;
+                sum += block_value<kType>(d, m, x.scale[at], x.offset[at], dot);
+            }
+            call.y[b * call.y_stride + row] = sum;
+        }
+    }
+}
+
+#if defined(PARETOKEN_X86)
+
+template <WeightType kType, int kBatch>
+__attribute__((target(PARETOKEN_AVX2))) void row_avx2(const GemvCall& call) {
+    using F = Format<kType>;
+    const Activations& x = *call.x;
+    const __m256i low_half = _mm256_set1_epi8(0x0f);
+    const std::byte* block = call.weights;
+    for (std::size_t row = 0; row < call.rows; ++row) {
+        __m256 sum[kBatch] = {};
+        float offset[kBatch] = {};
+        for (std::size_t i = 0; i < x.k / kBlock; ++i, block += F::kBytes) {
+            __builtin_prefetch(block + kAhead / 2);
+            const __m128i both = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + F::kHead));
+            const __m256i halves =
+                _mm256_inserti128_si256(_mm256_castsi128_si256(both), _mm_srli_epi16(both, 4), 1);
+            const __m256i nibbles = _mm256_and_si256(halves, low_half);
+            const float d = scalar_of_f16(block);
+            const float m = F::kMinimum ? scalar_of_f16(block + 2) : -d;
+            for (int b = 0; b < kBatch; ++b) {
+                const std::size_t at = b * x.blocks + i;
+                const auto* const bytes = reinterpret_cast<const __m256i*>(&x.bytes[at * kBlock]);
+                const __m256i pairs = _mm256_maddubs_epi16(nibbles, _mm256_loadu_si256(bytes));
+                const __m256i dot = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+                sum[b] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot), _mm256_set1_ps(d * x.scale[at]), sum[b]);
+                offset[b] += m * x.offset[at];
+            }
+        }
+        for (int b = 0; b < kBatch; ++b) call.y[b * call.y_stride + row] = sum_of(sum[b]) + offset[b];
+    }
+}
+
+// Eight products of a nibble (≤ 15) and |x| ≤ 127, in pairs, stay below 32,767: one 16-bit sum per block.
+template <WeightType kType, int kBatch>
+__attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
+    using F = Format<kType>;
+    const Activations& x = *call.x;
+    const __m256i low_half = _mm256_set1_epi8(0x0f);
+    const std::byte* w = call.weights;
+    for (std::size_t first = 0; first < call.rows; first += kPanel) {
+        __m256 sum[kBatch][2] = {};
+        for (std::size_t i = 0; i < x.k / kBlock; ++i, w += F::kPanelBlock) {
+            const std::int32_t* const quads = &x.interleaved_quads[i * 8 * kBatch];
+            for (std::size_t line = 0; line < F::kPanelBlock; line += 64)
+                __builtin_prefetch(w + kAhead / 2 + line);
+            for (int half = 0; half < 2; ++half) {
+                __m256i pairs[kBatch] = {};
+                for (int two = 0; two < 4; ++two) {
+                    const auto* const from =
+                        reinterpret_cast<const __m256i*>(w + F::kPanelHead + two * 64 + half * 32);
+                    const __m256i both = _mm256_loadu_si256(from);
+                    const __m256i low = _mm256_and_si256(both, low_half);
+                    const __m256i high = _mm256_and_si256(_mm256_srli_epi16(both, 4), low_half);
+                    for (int b = 0; b < kBatch; ++b) {
+                        const __m256i x_low = _mm256_set1_epi32(quads[2 * two * kBatch + b]);
+                        const __m256i x_high = _mm256_set1_epi32(quads[(2 * two + 1) * kBatch + b]);
+                        const __m256i more = _mm256_add_epi16(_mm256_maddubs_epi16(low, x_low),
+                                                              _mm256_maddubs_epi16(high, x_high));
+                        pairs[b] = _mm256_add_epi16(pairs[b], more);
+                    }
+                }
+                const __m256 d = halves_as_floats(w + half * 16);
+                const __m256 m = F::kMinimum ? halves_as_floats(w + 2 * kPanel + half * 16) : d;
+                for (int b = 0; b < kBatch; ++b) {
+                    const __m256i dot = _mm256_madd_epi16(pairs[b], _mm256_set1_epi16(1));
+                    const __m256 scale =
+                        _mm256_mul_ps(d, _mm256_set1_ps(x.interleaved_scale[i * kBatch + b]));
+                    const __m256 offset = _mm256_set1_ps(x.interleaved_offset[i * kBatch + b]);
+                    sum[b][half] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot), scale, sum[b][half]);
+                    sum[b][half] = F::kMinimum ? _mm256_fmadd_ps(m, offset, sum[b][half])
+                                               : _mm256_fnmadd_ps(m, offset, sum[b][half]);
+                }
+            }
+        }
+        for (int b = 0; b < kBatch; ++b) {
+            store_rows(call.y + b * call.y_stride + first, call.rows - first, sum[b][0], sum[b][1]);
+        }
+    }
+}
+
+/// d and m of four blocks: four of each.
+template <WeightType kType>
+PARETOKEN_INLINE_AVX512 void load_heads(const std::byte* block, __m128& d, __m128& m) {
+    using F = Format<kType>;
+    if constexpr (F::kMinimum) {
+        std::int32_t heads[4];
+        for (std::size_t i = 0; i < 4; ++i) std::memcpy(&heads[i], block + i * F::kBytes, 4);
+        __m128i halves = _mm_cvtsi32_si128(heads[0]);
+        halves = _mm_insert_epi32(halves, heads[1], 1);
+        halves = _mm_insert_epi32(halves, heads[2], 2);
+        halves = _mm_insert_epi32(halves, heads[3], 3);
+        const __m256 both = _mm256_cvtph_ps(halves);  // d m d m …
+        const __m256i apart = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
+        const __m256 sorted = _mm256_permutevar8x32_ps(both, apart);
+        d = _mm256_castps256_ps128(sorted);
+        m = _mm256_extractf128_ps(sorted, 1);
+    } else {
+        d = four_halves(block, F::kBytes);
+        m = d;
+    }
+}
+
+// Four blocks at a time: their nibbles fill a register, their low halves meet x in `nibble_order`, and so the
+// high.
+template <WeightType kType, int kBatch>
+__attribute__((target(PARETOKEN_AVX512))) void row_avx512(const GemvCall& call) {
+    using F = Format<kType>;
+    const Activations& x = *call.x;
+    const __m512i low_half = _mm512_set1_epi8(0x0f);
+    const __m512i by_block = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+    for (std::size_t row = 0; row < call.rows; ++row) {
+        const std::byte* block = call.weights + row * row_bytes(kType, x.k);
+        __m512 sum[kBatch] = {};
+        __m128 offset[kBatch] = {};
+        for (std::size_t i = 0; i < x.blocks; i += 4, block += 4 * F::kBytes) {
+            __builtin_prefetch(block + kAhead / 2);
+            __builtin_prefetch(block + kAhead / 2 + 64);
+            const __m512i both = four_lanes(block + F::kHead, F::kBytes);
+            const __m512i low = _mm512_and_si512(both, low_half);
+            const __m512i high = _mm512_and_si512(_mm512_srli_epi16(both, 4), low_half);
+            __m128 d;
+            __m128 m;
+            load_heads<kType>(block, d, m);
+            for (int b = 0; b < kBatch; ++b) {
+                const std::size_t at = b * x.blocks + i;
+                const std::int8_t* const bytes = &x.nibble_order[at * kBlock];
+                __m512i dot = dot_bytes(_mm512_setzero_si512(), low, _mm512_loadu_si512(bytes));
+                dot = dot_bytes(dot, high, _mm512_loadu_si512(bytes + 64));
+                const __m512 scale = _mm512_castps128_ps512(_mm_mul_ps(d, _mm_loadu_ps(&x.scale[at])));
+                sum[b] =
+                    _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot), _mm512_permutexvar_ps(by_block, scale), sum[b]);
+                const __m128 x_offset = _mm_loadu_ps(&x.offset[at]);
+                offset[b] = F::kMinimum ? _mm_fmadd_ps(m, x_offset, offset[b])
+                                        : _mm_fnmadd_ps(m, x_offset, offset[b]);
+            }
+        }
+        for (int b = 0; b < kBatch; ++b) {
+            const __m512 all = _mm512_add_ps(sum[b], _mm512_zextps128_ps512(offset[b]));
+            call.y[b * call.y_stride + row] = _mm512_reduce_add_ps(all);
+        }
+    }
+}
+
+template <WeightType kType, int kBatch>
+__attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& call) {
+    using F = Format<kType>;
+    const Activations& x = *call.x;
+    const __m512i low_half = _mm512_set1_epi8(0x0f);
+    const std::byte* w = call.weights;
+    for (std::size_t first = 0; first < call.rows; first += kPanel) {
+        __m512 sum[kBatch] = {};
+        const std::int32_t* quads = x.interleaved_quads.data();
+        const float* scale = x.interleaved_scale.data();
+        const float* offset = x.interleaved_offset.data();
+        for (std::size_t i = 0; i < x.k / kBlock; ++i, w += F::kPanelBlock, quads += 8 * kBatch) {
+            __m512i dot[kBatch] = {};
+            for (int two = 0; two < 4; ++two) {
+                if constexpr (kBatch > 1) __builtin_prefetch(w + kAhead + 64 * two);
+                const __m512i both = _mm512_loadu_si512(w + F::kPanelHead + two * 64);
+                const __m512i low = _mm512_and_si512(both, low_half);
+                const __m512i high = _mm512_and_si512(_mm512_srli_epi16(both, 4), low_half);
+                for (int b = 0; b < kBatch; ++b) {
+                    dot[b] = dot_bytes_broadcast(dot[b], low, quads + 2 * two * kBatch + b);
+                    dot[b] = dot_bytes_broadcast(dot[b], high, quads + (2 * two + 1) * kBatch + b);
+                }
+            }
+            const __m512 d = _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(w)));
+            for (int b = 0; b < kBatch; ++b, ++scale, ++offset) {
+                const __m512 whole = _mm512_cvtepi32_ps(dot[b]);
+                if constexpr (F::kMinimum) {
+                    const auto* const minimums = reinterpret_cast<const __m256i*>(w + 2 * kPanel);
+                    const __m512 m = _mm512_cvtph_ps(_mm256_loadu_si256(minimums));
+                    sum[b] = _mm512_fmadd_ps(d, _mm512_mul_ps(whole, _mm512_set1_ps(*scale)), sum[b]);
+                    sum[b] = _mm512_fmadd_ps(m, _mm512_set1_ps(*offset), sum[b]);
+                } else {
+                    const __m512 value =
+                        _mm512_fmsub_ps(whole, _mm512_set1_ps(*scale), _mm512_set1_ps(*offset));
+                    sum[b] = _mm512_fmadd_ps(d, value, sum[b]);
+                }
+            }
+        }
+        const auto mask = rows_mask(call.rows - first);
+        for (int b = 0; b < kBatch; ++b) {
+            _mm512_mask_storeu_ps(call.y + b * call.y_stride + first, mask, sum[b]);
+        }
+    }
+}
+#endif
+
+constexpr auto kQ40 = WeightType::q4_0;
+constexpr auto kQ41 = WeightType::q4_1;
+constexpr GemvVariant kVariants[] = {
+    {kQ40, Layout::row, Isa::scalar, 0, row_scalar<kQ40>},
+    {kQ41, Layout::row, Isa::scalar, 0, row_scalar<kQ41>},
+    {kQ40, Layout::packed, Isa::scalar, 0, packed_scalar<kQ40>},
+    {kQ41, Layout::packed, Isa::scalar, 0, packed_scalar<kQ41>},
+#if defined(PARETOKEN_X86)
+    {kQ40, Layout::row, Isa::avx2, 1, row_avx2<kQ40, 1>},
+    {kQ40, Layout::row, Isa::avx2, 4, row_avx2<kQ40, 4>},
+    {kQ40, Layout::row, Isa::avx2, 8, row_avx2<kQ40, 8>},
+    {kQ41, Layout::row, Isa::avx2, 1, row_avx2<kQ41, 1>},
+    {kQ41, Layout::row, Isa::avx2, 4, row_avx2<kQ41, 4>},
+    {kQ41, Layout::row, Isa::avx2, 8, row_avx2<kQ41, 8>},
+    {kQ40, Layout::packed, Isa::avx2, 1, packed_avx2<kQ40, 1>},
+    {kQ40, Layout::packed, Isa::avx2, 4, packed_avx2<kQ40, 4>},
+    {kQ40, Layout::packed, Isa::avx2, 8, packed_avx2<kQ40, 8>},
+    {kQ41, Layout::packed, Isa::avx2, 1, packed_avx2<kQ41, 1>},
+    {kQ41, Layout::packed, Isa::avx2, 4, packed_avx2<kQ41, 4>},
+    {kQ41, Layout::packed, Isa::avx2, 8, packed_avx2<kQ41, 8>},
+    {kQ40, Layout::row, Isa::avx512, 1, row_avx512<kQ40, 1>},
+    {kQ40, Layout::row, Isa::avx512, 4, row_avx512<kQ40, 4>},
+    {kQ40, Layout::row, Isa::avx512, 8, row_avx512<kQ40, 8>},
+    {kQ41, Layout::row, Isa::avx512, 1, row_avx512<kQ41, 1>},
+    {kQ41, Layout::row, Isa::avx512, 4, row_avx512<kQ41, 4>},
+    {kQ41, Layout::row, Isa::avx512, 8, row_avx512<kQ41, 8>},
+    {kQ40, Layout::packed, Isa::avx512, 1, packed_avx512<kQ40, 1>},
+    {kQ40, Layout::packed, Isa::avx512, 4, packed_avx512<kQ40, 4>},
+    {kQ40, Layout::packed, Isa::avx512, 8, packed_avx512<kQ40, 8>},
+    {kQ41, Layout::packed, Isa::avx512, 1, packed_avx512<kQ41, 1>},
+    {kQ41, Layout::packed, Isa::avx512, 4, packed_avx512<kQ41, 4>},
+    {kQ41, Layout::packed, Isa::avx512, 8, packed_avx512<kQ41, 8>},
+#endif
+};
+
+}  // namespace
+
+std::span<const GemvVariant> q4_gemvs() {
+    return kVariants;
+}
+
+void pack_q4(WeightType type, const std::byte* block, std::byte* panel_block, std::size_t row) {
+    const std::size_t heads = type == WeightType::q4_1 ? 2 : 1;
+    for (std::size_t i = 0; i < heads; ++i)
+        std::memcpy(panel_block + 2 * (i * kPanel + row), block + 2 * i, 2);
+    for (std::size_t i = 0; i < kBlock; ++i) {
+        const std::byte both = block[2 * heads + i % 16];
+        const std::byte nibble = i < 16 ? both & std::byte{0x0f} : both >> 4;
+        std::byte& place = panel_block[2 * heads * kPanel + (i / 8 * kPanel + row) * 4 + i % 4];
+        place |= i % 8 < 4 ? nibble : nibble << 4;
+    }
+}
+
+}  // namespace paretoken::microbench

@@ -1,0 +1,234 @@
+// q8_0 weights: blocks of 32 signed bytes with an f16 scale, against x in bytes. Integer dot products within
+// a block, scaled and summed in fp32 across blocks.
+#include "microbench/cpu/weights.h"
+
+#include <algorithm>
+#include <cstring>
+
+#if defined(PARETOKEN_X86)
+#include "microbench/cpu/vectors.h"
+#endif
+
+namespace paretoken::microbench {
+namespace {
+
+constexpr WeightType kType = WeightType::q8_0;
+constexpr std::size_t kBytes = block_bytes(kType);
+constexpr std::size_t kPanelScales = kPanel * 2;
+constexpr std::size_t kPanelBlock = kPanel * kBytes;
+[[maybe_unused]] constexpr std::size_t kAhead = 8192;
+
+void row_scalar(const GemvCall& call) {
+    const Activations& x = *call.x;
+    for (std::size_t row = 0; row < call.rows; ++row) {
+        for (std::size_t b = 0; b < x.batch; ++b) {
+            const std::byte* block = call.weights + row * row_bytes(kType, x.k);
+            float sum = 0;
+            for (std::size_t i = 0; i < x.k / kBlock; ++i, block += kBytes) {
+                const std::int8_t* const bytes = &x.bytes[(b * x.blocks + i) * kBlock];
+                int dot = 0;
+                for (std::size_t j = 0; j < kBlock; ++j)
+                    dot += std::to_integer<std::int8_t>(block[2 + j]) * bytes[j];
+                sum += float_of_f16(load_u16(block)) * x.scale[b * x.blocks + i] * static_cast<float>(dot);
+            }
+            call.y[b * call.y_stride + row] = sum;
+        }
+    }
+}
+
+void packed_scalar(const GemvCall& call) {
+    const Activations& x = *call.x;
+    for (std::size_t row = 0; row < call.rows; ++row) {
+        const std::size_t r = row % kPanel;
+        for (std::size_t b = 0; b < x.batch; ++b) {
+            const std::byte* block = call.weights + (row - r) * row_bytes(kType, x.k);
+            float sum = 0;
+            for (std::size_t i = 0; i < x.k / kBlock; ++i, block += kPanelBlock) {
+                const std::int8_t* const bytes = &x.bytes[(b * x.blocks + i) * kBlock];
+                int dot = 0;
+                for (std::size_t j = 0; j < kBlock; ++j) {
+                    const std::byte stored = block[kPanelScales + (j / 4 * kPanel + r) * 4 + j % 4];
+                    dot += (std::to_integer<int>(stored) - 128) * bytes[j];
+                }
+                sum += float_of_f16(load_u16(block + 2 * r)) * x.scale[b * x.blocks + i] *
+                       static_cast<float>(dot);
+            }
+            call.y[b * call.y_stride + row] = sum;
+        }
+    }
+}
+
+#if defined(PARETOKEN_X86)
+
+// vpmaddubsw adds two products in 16 bits and saturates; |w| ≤ 128 times |x| ≤ 127, twice, is 32,512: just
+// below.
+__attribute__((target(PARETOKEN_AVX2), always_inline)) inline __m256i dot_signed(__m256i w, __m256i magnitude,
+                                                                                 __m256i x) {
+    const __m256i pairs = _mm256_maddubs_epi16(magnitude, _mm256_sign_epi8(x, w));
+    return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+}
+
+template <int kBatch>
+__attribute__((target(PARETOKEN_AVX2))) void row_avx2(const GemvCall& call) {
+    const Activations& x = *call.x;
+    const std::byte* block = call.weights;
+    for (std::size_t row = 0; row < call.rows; ++row) {
+        __m256 sum[kBatch] = {};
+        for (std::size_t i = 0; i < x.k / kBlock; ++i, block += kBytes) {
+            __builtin_prefetch(block + kAhead / 2);
+            const __m256i w = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + 2));
+            const __m256i magnitude = _mm256_abs_epi8(w);
+            const float d = scalar_of_f16(block);
+            for (int b = 0; b < kBatch; ++b) {
+                const std::size_t at = b * x.blocks + i;
+                const auto* const bytes = reinterpret_cast<const __m256i*>(&x.bytes[at * kBlock]);
+                const __m256i dot = dot_signed(w, magnitude, _mm256_loadu_si256(bytes));
+                sum[b] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot), _mm256_set1_ps(d * x.scale[at]), sum[b]);
+            }
+        }
+        for (int b = 0; b < kBatch; ++b) call.y[b * call.y_stride + row] = sum_of(sum[b]);
+    }
+}
+
+template <int kBatch>
+__attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
+    const Activations& x = *call.x;
+    const std::byte* w = call.weights;
+    const __m256i sign_bit = _mm256_set1_epi8(static_cast<char>(0x80));
+    for (std::size_t first = 0; first < call.rows; first += kPanel) {
+        __m256 sum[kBatch][2] = {};
+        for (std::size_t i = 0; i < x.k / kBlock; ++i, w += kPanelBlock) {
+            const std::int32_t* const quads = &x.interleaved_quads[i * 8 * kBatch];
+            for (std::size_t line = 0; line < kPanelBlock; line += 64)
+                __builtin_prefetch(w + kAhead / 2 + line);
+            for (int half = 0; half < 2; ++half) {
+                __m256i dot[kBatch] = {};
+                for (int quad = 0; quad < 8; ++quad) {
+                    const auto* const from =
+                        reinterpret_cast<const __m256i*>(w + kPanelScales + quad * 64 + half * 32);
+                    const __m256i bytes = _mm256_xor_si256(_mm256_loadu_si256(from), sign_bit);
+                    const __m256i magnitude = _mm256_abs_epi8(bytes);
+                    for (int b = 0; b < kBatch; ++b) {
+                        const __m256i four = _mm256_set1_epi32(quads[quad * kBatch + b]);
+                        dot[b] = _mm256_add_epi32(dot[b], dot_signed(bytes, magnitude, four));
+                    }
+                }
+                const __m256 d = halves_as_floats(w + half * 16);
+                for (int b = 0; b < kBatch; ++b) {
+                    const __m256 scale =
+                        _mm256_mul_ps(d, _mm256_set1_ps(x.interleaved_scale[i * kBatch + b]));
+                    sum[b][half] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot[b]), scale, sum[b][half]);
+                }
+            }
+        }
+        for (int b = 0; b < kBatch; ++b) {
+            store_rows(call.y + b * call.y_stride + first, call.rows - first, sum[b][0], sum[b][1]);
+        }
+    }
+}
+
+// Four blocks at a time: two of them fill a register, and their four scales are converted together.
+template <int kBatch>
+__attribute__((target(PARETOKEN_AVX512))) void row_avx512(const GemvCall& call) {
+    const Activations& x = *call.x;
+    const __m512i sign_bit = _mm512_set1_epi8(static_cast<char>(0x80));
+    const __m512i first_two = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
+    const __m512i last_two = _mm512_add_epi32(first_two, _mm512_set1_epi32(2));
+    for (std::size_t row = 0; row < call.rows; ++row) {
+        const std::byte* block = call.weights + row * row_bytes(kType, x.k);
+        __m512 sum[kBatch] = {};
+        __m128 offset[kBatch] = {};
+        for (std::size_t i = 0; i < x.blocks; i += 4, block += 4 * kBytes) {
+            __builtin_prefetch(block + kAhead / 2);
+            __builtin_prefetch(block + kAhead / 2 + 64);
+            const __m512i w01 = _mm512_xor_si512(two_lanes(block + 2, block + kBytes + 2), sign_bit);
+            const __m512i w23 =
+                _mm512_xor_si512(two_lanes(block + 2 * kBytes + 2, block + 3 * kBytes + 2), sign_bit);
+            const __m128 d = four_halves(block, kBytes);
+            for (int b = 0; b < kBatch; ++b) {
+                const std::size_t at = b * x.blocks + i;
+                const std::int8_t* const bytes = &x.bytes[at * kBlock];
+                const __m512i zero = _mm512_setzero_si512();
+                const __m512i dot01 = dot_bytes(zero, w01, _mm512_loadu_si512(bytes));
+                const __m512i dot23 = dot_bytes(zero, w23, _mm512_loadu_si512(bytes + 64));
+                const __m512 scale = _mm512_castps128_ps512(_mm_mul_ps(d, _mm_loadu_ps(&x.scale[at])));
+                sum[b] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot01), _mm512_permutexvar_ps(first_two, scale),
+                                         sum[b]);
+                sum[b] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot23), _mm512_permutexvar_ps(last_two, scale),
+                                         sum[b]);
+                offset[b] = _mm_fmadd_ps(d, _mm_loadu_ps(&x.offset[at]), offset[b]);
+            }
+        }
+        for (int b = 0; b < kBatch; ++b) {
+            const __m512 all = _mm512_sub_ps(sum[b], _mm512_zextps128_ps512(offset[b]));
+            call.y[b * call.y_stride + row] = _mm512_reduce_add_ps(all);
+        }
+    }
+}
+
+template <int kBatch>
+__attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& call) {
+    const Activations& x = *call.x;
+    const std::byte* w = call.weights;
+    for (std::size_t first = 0; first < call.rows; first += kPanel) {
+        __m512 sum[kBatch] = {};
+        const std::int32_t* quads = x.interleaved_quads.data();
+        const float* scale = x.interleaved_scale.data();
+        const float* offset = x.interleaved_offset.data();
+        for (std::size_t i = 0; i < x.k / kBlock; ++i, w += kPanelBlock) {
+            __m512i dot[kBatch][2] = {};
+            for (int quad = 0; quad < 8; ++quad) {
+                if constexpr (kBatch > 1) __builtin_prefetch(w + kAhead + 64 * quad);
+                const __m512i bytes = _mm512_loadu_si512(w + kPanelScales + quad * 64);
+                for (int b = 0; b < kBatch; ++b, ++quads) {
+                    dot[b][quad % 2] = dot_bytes_broadcast(dot[b][quad % 2], bytes, quads);
+                }
+            }
+            const __m512 d = _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(w)));
+            for (int b = 0; b < kBatch; ++b, ++scale, ++offset) {
+                const __m512 whole = _mm512_cvtepi32_ps(_mm512_add_epi32(dot[b][0], dot[b][1]));
+                const __m512 value = _mm512_fmsub_ps(whole, _mm512_set1_ps(*scale), _mm512_set1_ps(*offset));
+                sum[b] = _mm512_fmadd_ps(d, value, sum[b]);
+            }
+        }
+        const auto mask = rows_mask(call.rows - first);
+        for (int b = 0; b < kBatch; ++b) {
+            _mm512_mask_storeu_ps(call.y + b * call.y_stride + first, mask, sum[b]);
+        }
+    }
+}
+#endif
+
+constexpr GemvVariant kVariants[] = {
+    {kType, Layout::row, Isa::scalar, 0, row_scalar},
+    {kType, Layout::packed, Isa::scalar, 0, packed_scalar},
+#if defined(PARETOKEN_X86)
+    {kType, Layout::row, Isa::avx2, 1, row_avx2<1>},
+    {kType, Layout::row, Isa::avx2, 4, row_avx2<4>},
+    {kType, Layout::row, Isa::avx2, 8, row_avx2<8>},
+    {kType, Layout::packed, Isa::avx2, 1, packed_avx2<1>},
+    {kType, Layout::packed, Isa::avx2, 4, packed_avx2<4>},
+    {kType, Layout::packed, Isa::avx2, 8, packed_avx2<8>},
+    {kType, Layout::row, Isa::avx512, 1, row_avx512<1>},
+    {kType, Layout::row, Isa::avx512, 4, row_avx512<4>},
+    {kType, Layout::row, Isa::avx512, 8, row_avx512<8>},
+    {kType, Layout::packed, Isa::avx512, 1, packed_avx512<1>},
+    {kType, Layout::packed, Isa::avx512, 4, packed_avx512<4>},
+    {kType, Layout::packed, Isa::avx512, 8, packed_avx512<8>},
+#endif
+};
+
+}  // namespace
+
+std::span<const GemvVariant> q8_0_gemvs() {
+    return kVariants;
+}
+
+void pack_q8_0(const std::byte* block, std::byte* panel_block, std::size_t row) {
+    std::memcpy(panel_block + 2 * row, block, 2);
+    for (std::size_t i = 0; i < kBlock; ++i) {
+        panel_block[kPanelScales + (i / 4 * kPanel + row) * 4 + i % 4] = block[2 + i] ^ std::byte{0x80};
+    }
+}
+
+}  // namespace paretoken::microbench

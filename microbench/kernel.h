@@ -1,0 +1,37 @@
+#pragma once
+// What a benchmark row times: work over a ring of memory, cut into windows of a few MiB. A row is prepared,
+// checked and only then timed; every thread of a row has the same number of windows of the same sizes.
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace paretoken::microbench {
+
+/// One stretch of the streamed operand, worked on between two barriers.
+struct Window {
+    const std::byte* data = nullptr;
+    std::size_t size = 0;     ///< bytes of memory it occupies
+    std::uint64_t bytes = 0;  ///< of these, what the format makes a kernel read (no padding)
+    double flops = 0;         ///< 2 per multiply-add
+
+    bool operator==(const Window&) const = default;
+};
+
+class Kernel {
+  public:
+    virtual ~Kernel() = default;
+
+    /// Allocates and fills this thread's part. Called once, on the pinned thread that will use it (first
+    /// touch).
+    virtual void prepare(std::size_t thread) = 0;
+    /// Runs over poisoned outputs and compares with the fp64 reference; nothing when right, else what was
+    /// wrong.
+    virtual std::optional<std::string> check(std::size_t thread) = 0;
+
+    virtual std::size_t window_count() const = 0;
+    virtual Window window(std::size_t thread, std::size_t index) const = 0;
+    virtual void run(std::size_t thread, std::size_t index) = 0;
+};
+
+}  // namespace paretoken::microbench

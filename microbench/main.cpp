@@ -1,0 +1,187 @@
+// paretoken-microbench: what this machine could deliver, as Google Benchmark JSON with our context.
+// Takes --benchmark_* flags and its own; `paretoken micro` runs it and checks its result.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cards/host.h"
+#include "core/error.h"
+#include "core/spec.h"
+#include "core/version.h"
+#include "microbench/cpu/isa.h"
+#include "microbench/cpu/machine.h"
+#include "microbench/cpu/rows.h"
+#include "microbench/reporters.h"
+#include "microbench/shapes.h"
+#include "microbench/suite.h"
+
+namespace {
+
+using namespace paretoken;
+using namespace paretoken::microbench;
+
+constexpr const char* kUsage =
+    "usage: paretoken-microbench [flags]\n"
+    "  --quick                fewer rows, less time for each (under 20 s)\n"
+    "  --threads=N            measure with 1 and N threads (default: one per core)\n"
+    "  --working-set=BYTES    memory to stream, e.g. 512M (default: max(1 GiB, 4 x last-level cache))\n"
+    "  --preset=NAME          model whose matrices are streamed (default: smollm2-135m)\n"
+    "  --isa=NAME             scalar, avx2 or avx512 (default: the best of this CPU)\n"
+    "  --probe-read-ceiling   one row, the read ceiling with all threads, as JSON on standard output\n"
+    "  --list                 names of the rows, nothing is run\n"
+    "  --plant-fault          change a byte of each operand: every check must fail\n"
+    "  --benchmark_filter=REGEX --benchmark_format=json --benchmark_out=FILE and other --benchmark_* flags\n";
+
+struct Options {
+    bool quick = false;
+    bool list = false;
+    bool plant_fault = false;
+    bool probe = false;
+    bool json_on_stdout = false;
+    bool writes_file = false;
+    bool file_is_json = true;
+    std::size_t threads = 0;  // 0: one per core
+    std::uint64_t working_set_bytes = 0;
+    std::string preset = "smollm2-135m";
+    std::string isa;
+};
+
+/// The value of "--name=value"; nothing when `argument` is another one.
+std::optional<std::string> value_of(std::string_view argument, std::string_view name) {
+    if (!argument.starts_with(name) || argument.size() <= name.size() || argument[name.size()] != '=') {
+        return std::nullopt;
+    }
+    return std::string(argument.substr(name.size() + 1));
+}
+
+/// Takes our flags out of `arguments`; what remains is the library's to understand.
+Options take_options(std::vector<char*>& arguments) {
+    Options options;
+    const auto ours = [&](const char* text) {
+        const std::string_view argument = text;
+        if (argument == "--quick") return options.quick = true;
+        if (argument == "--list" || argument == "--benchmark_list_tests") return options.list = true;
+        if (argument == "--plant-fault") return options.plant_fault = true;
+        if (argument == "--probe-read-ceiling") return options.probe = true;
+        if (const auto threads = value_of(argument, "--threads")) {
+            options.threads = parse_count(*threads);
+            if (options.threads == 0) throw UsageError("--threads=0: at least 1 is needed");
+            return true;
+        }
+        if (const auto size = value_of(argument, "--working-set")) {
+            options.working_set_bytes = parse_count(*size);
+            if (options.working_set_bytes < 1'000'000)
+                throw UsageError("--working-set: at least 1M is needed");
+            return true;
+        }
+        if (const auto preset = value_of(argument, "--preset")) return options.preset = *preset, true;
+        if (const auto isa = value_of(argument, "--isa")) return options.isa = *isa, true;
+        if (value_of(argument, "--benchmark_format")) options.json_on_stdout = true;
+        if (value_of(argument, "--benchmark_out")) options.writes_file = true;
+        if (const auto format = value_of(argument, "--benchmark_out_format"))
+            options.file_is_json = *format == "json";
+        return false;
+    };
+    arguments.erase(std::remove_if(arguments.begin() + 1, arguments.end(), ours), arguments.end());
+    return options;
+}
+
+CpuSettings settings_of(const Options& options) {
+    CpuSettings settings;
+    settings.quick = options.quick || options.probe;
+    settings.cpus = measuring_cpus();
+    if (options.threads > settings.cpus.size()) {
+        throw UsageError(fmt::format("--threads={}: this process has {} cores to run on", options.threads,
+                                     settings.cpus.size()));
+    }
+    if (options.threads != 0) settings.cpus.resize(options.threads);
+    settings.isa = options.isa.empty() ? best_isa() : isa_named(options.isa);
+    settings.llc_bytes = last_level_cache_bytes(settings.cpus);
+    settings.working_set_bytes = options.working_set_bytes != 0
+                                     ? options.working_set_bytes
+                                     : default_working_set(settings.quick, settings.llc_bytes);
+    settings.model = model_shape(options.preset);
+    settings.seconds_per_row = settings.quick ? 0.25 : 0.8;
+    settings.seed = 1;
+    settings.plant_fault = options.plant_fault;
+    return settings;
+}
+
+void add_context(const CpuSettings& settings) {
+    const auto host = cards::this_host();
+    const auto add = [](const char* key, const std::string& value) {
+        benchmark::AddCustomContext(key, value);
+    };
+    add("paretoken_schema", "paretoken/micro/1");
+    add("hardware", host.cpu);
+    add("cores", fmt::format("{}", host.cores));
+    add("threads", fmt::format("{}", settings.cpus.size()));
+    add("isa", std::string(name_of(settings.isa)));
+    add("preset", std::string(settings.model.name));
+    add("mode", settings.quick ? "quick" : "default");
+    add("llc_bytes", fmt::format("{}", settings.llc_bytes));
+    add("working_set_bytes", fmt::format("{}", settings.working_set_bytes));
+    add("seed", fmt::format("{}", settings.seed));
+    add("version", std::string(version()));
+    add("commit", std::string(commit()));
+    if (const auto type = memory_type()) add("memory_type", *type);
+}
+
+std::string filter_of(const Options& options, const CpuSettings& settings) {
+    if (options.probe) return fmt::format("^ceiling/read/backend:cpu/threads:{}$", settings.cpus.size());
+    return benchmark::GetBenchmarkFilter();
+}
+
+std::unique_ptr<benchmark::BenchmarkReporter> display_for(const Options& options, std::size_t rows) {
+    if (options.probe) return std::make_unique<PlainNames>(std::make_unique<benchmark::JSONReporter>());
+    if (!options.json_on_stdout) return std::make_unique<Progress>(rows);
+    return std::make_unique<PlainNames>(
+        std::unique_ptr<benchmark::BenchmarkReporter>(benchmark::CreateDefaultDisplayReporter()));
+}
+
+ExitCode run(int argc, char** argv) {
+    std::vector<char*> arguments(argv, argv + argc);
+    const Options options = take_options(arguments);
+    arguments.push_back(nullptr);
+    int count = static_cast<int>(arguments.size()) - 1;
+    benchmark::Initialize(&count, arguments.data(), [] { fmt::print("{}", kUsage); });
+    if (count > 1) throw UsageError(fmt::format("unknown flag '{}': --help lists them", arguments[1]));
+
+    const CpuSettings settings = settings_of(options);
+    const std::string filter = filter_of(options, settings);
+    const std::vector<Row> rows = matching(cpu_rows(settings), filter);
+    if (rows.empty()) throw UsageError(fmt::format("no row matches '{}': --list shows their names", filter));
+    if (options.list) {
+        for (const Row& row : rows) fmt::print("{}\n", row.name);
+        return ExitCode::ok;
+    }
+    add_context(settings);
+    std::size_t failed = 0;
+    register_rows(rows, failed);
+    const auto display = display_for(options, rows.size());
+    PlainNames file(std::make_unique<benchmark::JSONReporter>());
+    benchmark::RunSpecifiedBenchmarks(display.get(),
+                                      options.writes_file && options.file_is_json ? &file : nullptr, ".");
+    benchmark::Shutdown();
+    return failed == 0 ? ExitCode::ok : ExitCode::measurement_invalid;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        return static_cast<int>(run(argc, argv));
+    } catch (const Error& error) {
+        fmt::print(stderr, "paretoken-microbench: {}\n", error.what());
+        return static_cast<int>(error.code());
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "paretoken-microbench: {}\n", error.what());
+        return static_cast<int>(ExitCode::runtime);
+    }
+}

@@ -1,0 +1,22 @@
+#pragma once
+// A benchmark row: a name that people filter by and compare, and what measuring it gives.
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "microbench/collect.h"
+
+namespace paretoken::microbench {
+
+struct RowOutcome {
+    std::optional<std::string> error = {};  ///< the check failed: nothing below was measured
+    Measurement measurement = {};
+    Judgement judgement = {};
+};
+
+struct Row {
+    std::string name;  ///< "weights/w:q4_0/layout:packed/batch:1/backend:cpu/threads:2"
+    std::function<RowOutcome()> run;
+};
+
+}  // namespace paretoken::microbench

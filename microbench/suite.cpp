@@ -1,0 +1,78 @@
+#include "microbench/suite.h"
+
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <regex>
+
+#include "core/error.h"
+
+namespace paretoken::microbench {
+namespace {
+
+void measure(benchmark::State& state, const Row& row, std::size_t& failed) {
+    RowOutcome outcome;
+    try {
+        outcome = row.run();
+    } catch (const std::exception& error) {
+        outcome.error = error.what();
+    }
+    if (outcome.error) {
+        ++failed;
+        state.SkipWithError(outcome.error->c_str());
+        return;
+    }
+    for ([[maybe_unused]] auto iteration : state) state.SetIterationTime(outcome.measurement.median_s);
+    for (const auto& [name, value] : counters_of(outcome)) state.counters[name] = value;
+    state.SetLabel(outcome.judgement.label());
+}
+
+}  // namespace
+
+std::vector<Row> matching(std::vector<Row> rows, const std::string& filter) {
+    if (filter.empty() || filter == "all" || filter == ".") return rows;
+    const bool inverted = filter.front() == '-';
+    try {
+        const std::regex expression(inverted ? filter.substr(1) : filter);
+        std::erase_if(rows,
+                      [&](const Row& row) { return std::regex_search(row.name, expression) == inverted; });
+    } catch (const std::regex_error&) {
+        throw UsageError(fmt::format("'{}' is not a regular expression", filter));
+    }
+    return rows;
+}
+
+void register_rows(const std::vector<Row>& rows, std::size_t& failed) {
+    for (const Row& row : rows) {
+        benchmark::RegisterBenchmark(row.name.c_str(),
+                                     [row, &failed](benchmark::State& state) { measure(state, row, failed); })
+            ->Iterations(1)
+            ->UseManualTime()
+            ->Unit(benchmark::kMillisecond);
+    }
+}
+
+std::vector<std::pair<std::string, double>> counters_of(const RowOutcome& outcome) {
+    const Measurement& m = outcome.measurement;
+    std::vector<std::pair<std::string, double>> counters;
+    const auto add = [&](const char* name, std::optional<double> value) {
+        if (value && std::isfinite(*value)) counters.emplace_back(name, *value);
+    };
+    add("bytes_per_second", m.bytes_per_second);
+    add("bytes_per_second_best", m.bytes_per_second_best);
+    add("flops_per_second", m.flops_per_second);
+    add("of_ceiling", m.of_ceiling);
+    add("of_ceiling_p25", m.of_ceiling_p25);
+    add("of_ceiling_p75", m.of_ceiling_p75);
+    add("ceiling_drift", m.ceiling_drift);
+    add("median_s", m.median_s);
+    add("p10_s", m.p10_s);
+    add("p90_s", m.p90_s);
+    add("cv", m.cv);
+    add("n", static_cast<double>(m.n));
+    add("valid", outcome.judgement.valid() ? 1 : 0);
+    return counters;
+}
+
+}  // namespace paretoken::microbench

@@ -1,0 +1,22 @@
+#pragma once
+// Rows as Google Benchmark knows them: one iteration, manual time, our own sampling inside.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "microbench/rows.h"
+
+namespace paretoken::microbench {
+
+/// The rows whose name contains a match of the regular expression (ECMAScript; a leading '-' means "does
+/// not").
+/// "" and "all" match everything. Throws UsageError on a malformed one.
+std::vector<Row> matching(std::vector<Row> rows, const std::string& filter);
+
+/// Registers them; `failed` counts those whose check failed or that threw. It must outlive the run.
+void register_rows(const std::vector<Row>& rows, std::size_t& failed);
+
+/// What a row's JSON object holds besides its name: only finite numbers.
+std::vector<std::pair<std::string, double>> counters_of(const RowOutcome& outcome);
+
+}  // namespace paretoken::microbench

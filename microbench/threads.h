@@ -1,0 +1,53 @@
+#pragma once
+// Pinned threads for measuring: one per listed CPU, kept for the life of the pool, meeting at a barrier that
+// spins (a sleeping barrier costs more than the windows it separates).
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace paretoken::microbench {
+
+class SpinBarrier {
+  public:
+    explicit SpinBarrier(std::size_t threads) : threads_(threads) {}
+    /// Gives the CPU away after a while of spinning, so that more threads than CPUs still finish.
+    void wait();
+
+  private:
+    const std::size_t threads_;
+    std::atomic<std::size_t> arrived_{0};
+    std::atomic<std::size_t> generation_{0};
+};
+
+class PinnedThreads {
+  public:
+    /// A CPU that cannot be pinned to (a container may forbid it) is left to the scheduler.
+    explicit PinnedThreads(const std::vector<int>& cpus);
+    ~PinnedThreads();
+    PinnedThreads(const PinnedThreads&) = delete;
+    PinnedThreads& operator=(const PinnedThreads&) = delete;
+
+    std::size_t size() const { return threads_.size(); }
+    /// Runs `work(thread index)` on every thread and returns when all have; rethrows the first exception.
+    /// Work that throws must do so before its first barrier.
+    void run(const std::function<void(std::size_t)>& work);
+
+  private:
+    void serve(std::size_t index, int cpu);
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    const std::function<void(std::size_t)>* work_ = nullptr;
+    std::size_t round_ = 0;
+    std::size_t finished_ = 0;
+    bool stopping_ = false;
+    std::exception_ptr failure_;
+    std::vector<std::thread> threads_;
+};
+
+}  // namespace paretoken::microbench
