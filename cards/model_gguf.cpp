@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "cards/dtype.h"
@@ -158,10 +159,27 @@ void fill_weights(ModelCard& card, const GgufHeader& header) {
     if (most != card.bytes_by_dtype.end()) card.weight_dtype = most->first;
 }
 
-std::string name_of(const GgufHeader& header, const std::filesystem::path& path) {
-    const auto name = header.string("general.name");
-    if (name && !name->empty() && name->find('/') == std::string::npos) return *name;
-    return path.stem().string();
+std::string without_ending(std::string text, std::string_view ending) {
+    std::string lower = text;
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](unsigned char c) { return std::tolower(c); });
+    if (ending.empty() || !lower.ends_with(ending) || lower.size() == ending.size()) return text;
+    text.resize(text.size() - ending.size());
+    while (text.size() > 1 && (text.back() == '.' || text.back() == '-' || text.back() == '_'))
+        text.pop_back();
+    return text;
+}
+
+/// The file's name says what people call a model; general.name is often the name of a training run. Names
+/// that say nothing ("model", a download's hash) give way to it.
+std::string name_of(const GgufHeader& header, const std::filesystem::path& path,
+                    const std::string& weight_dtype) {
+    std::string stem = path.stem().string();
+    if (const auto part = stem.find("-00001-of-"); part != std::string::npos) stem.resize(part);
+    const auto named = header.string("general.name");
+    const bool says_nothing = stem.starts_with("sha256") || stem.starts_with("ggml-model") || stem == "model";
+    if (says_nothing && named && !named->empty()) return *named;
+    return without_ending(std::move(stem), weight_dtype);
 }
 
 /// The other parts of "model-00001-of-00003.gguf".
@@ -198,7 +216,6 @@ ModelCard model_card_of_gguf(const std::filesystem::path& path, const ModelCardO
     append_parts(header, path);
     const ArchitectureKeys keys(header, path.string());
     ModelCard card;
-    card.name = name_of(header, path);
     card.source = "GGUF metadata";
     card.architecture = keys.name();
     card.layers = keys.at("block_count");
@@ -225,6 +242,7 @@ ModelCard model_card_of_gguf(const std::filesystem::path& path, const ModelCardO
     fill_weights(card, header);
     if (card.dense_streamed_bytes == 0)
         throw UsageError(fmt::format("{}: holds no weights (a vocabulary-only file)", path.string()));
+    card.name = name_of(header, path, card.weight_dtype);
     card.kv_dtype = options.kv_dtype ? std::string(require_dtype(*options.kv_dtype).name) : "f16";
     return card;
 }
