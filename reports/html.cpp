@@ -501,13 +501,25 @@ std::string titled(std::string_view title, const std::string& html) {
     return html.empty() ? "" : fmt::format("<div><h4>{}</h4>{}</div>\n", title, html);
 }
 
+/// A command line that breaks between its words only, and is copied as it is.
+std::string command_of(std::string_view command) {
+    std::string html;
+    for (std::size_t begin = 0; begin <= command.size();) {
+        const std::size_t end = std::min(command.find(' ', begin), command.size());
+        html += fmt::format("{}<span>{}</span>", begin > 0 ? " " : "",
+                            escaped(command.substr(begin, end - begin)));
+        begin = end + 1;
+    }
+    return fmt::format("<pre>{}</pre>", html);
+}
+
 std::string run_details(const ReportPoint& point, std::size_t series) {
     const RunResult& run = point.result;
     return fmt::format("<details><summary>{} {} {} <span class=\"where\">{}</span></summary>\n<div>\n",
                        marker(series), escaped(point.load_label), badge(run.validity.verdict),
                        escaped(point.directory)) +
-           titled("Command", fmt::format("<pre>{}</pre>", escaped(run.provenance.command))) +
-           metrics_table(run) + titled("The client", facts(client_facts(run.client))) +
+           titled("Command", command_of(run.provenance.command)) + metrics_table(run) +
+           titled("The client", facts(client_facts(run.client))) +
            titled("Where and when", facts(origin_facts(run))) +
            titled("What was asked", facts(workload_facts(run))) + "</div></details>\n";
 }

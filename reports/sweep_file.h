@@ -17,22 +17,22 @@ std::optional<PointState> point_state_named(std::string_view name);
 
 /// One load level, with the headline figures of its run (absent until it is done).
 struct SweepPoint {
-    std::string directory;   ///< relative to the sweep's own
-    std::string load_label;  ///< "c=16" or "4 req/s"
+    std::string directory = {};   ///< relative to the sweep's own
+    std::string load_label = {};  ///< "c=16" or "4 req/s"
     double load = 0;
     PointState state = PointState::pending;
-    std::string error;  ///< why it failed, one line
+    std::string error = {};  ///< why it failed, one line
 
-    std::optional<double> requests_per_s;
-    std::optional<double> output_tokens_per_s;
-    std::optional<double> interactivity_tok_per_s;  ///< tokens/s per user, p90
-    std::optional<double> ttft_p50_s;
-    std::optional<double> ttft_p99_s;
-    std::optional<double> itl_p50_s;
-    std::optional<double> itl_p99_s;
+    std::optional<double> requests_per_s = {};
+    std::optional<double> output_tokens_per_s = {};
+    std::optional<double> interactivity_tok_per_s = {};  ///< tokens/s per user, p90
+    std::optional<double> ttft_p50_s = {};
+    std::optional<double> ttft_p99_s = {};
+    std::optional<double> itl_p50_s = {};
+    std::optional<double> itl_p99_s = {};
     std::uint64_t requests = 0;
     std::uint64_t failed = 0;
-    std::optional<Verdict> verdict;
+    std::optional<Verdict> verdict = {};
 
     bool operator==(const SweepPoint&) const = default;
 };

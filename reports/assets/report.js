@@ -355,14 +355,17 @@
     const curve = datasets.filter((d) => d.shaded).flatMap((d) => d.data)
       .filter((p) => p.x > left / 2.5 && p.x < right * 12 && p.y > bottom / 12 && p.y < top * 12);
     const bars = measured.flatMap((p) => p.interval || []).filter((v) => isNumber(v) && v > bottom / 3 && v < top * 3);
+    const narrow = innerWidth < 700;
     const perGpu = configurations.some((c) => c.points.some((p) => p.gpus > 1));
     const padded = (values) => [Math.min(...values) / 1.06, Math.max(...values) * 1.06];
     const xs = padded([...measured, ...curve].map((p) => p.x));
+    if (curve.length && inDollars) bars.push(Math.min(...curve.map((p) => p.y)) / 1.3);  // room for words beyond it
+    if (curve.length && !inDollars) bars.push(Math.max(...curve.map((p) => p.y)) * 1.3);
     const ys = padded([...[...measured, ...curve].map((p) => p.y), ...bars]);
     // The vertical title is turned by a quarter: its arrow to the left points down, to the right up.
     draw("frontier", datasets, {
-      x: axis(xs, "Output tokens/s per user (p90, waiting included): faster →", 1),
-      y: axis(ys, inDollars ? "← cheaper: $ per million output tokens" : `Output tokens/s${perGpu ? " per GPU" : ""}: more →`, 1),
+      x: axis(xs, narrow ? "Tokens/s per user, p90: faster →" : "Output tokens/s per user (p90, waiting included): faster →", 1),
+      y: axis(ys, inDollars ? (narrow ? "← $ per M output tokens" : "← cheaper: $ per million output tokens") : `Output tokens/s${perGpu ? " per GPU" : ""}: more →`, 1),
     }, [impossible, intervals, markers, labels]);
   }
 
