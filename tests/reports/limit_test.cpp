@@ -1,0 +1,298 @@
+#include "reports/limit.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "reports/cost.h"
+
+namespace paretoken::reports {
+namespace {
+
+/// The datasheet limit of Llama-3.1-8B in bf16 on one H200: 4.8 TB/s, 989 TFLOP/s, 141 GB.
+LimitInputs llama_on_h200(std::uint32_t count = 1) {
+    const HardwareTerms h200{.read_bytes_per_s = Sourced{4.8e12, "datasheet"},
+                             .flops_per_s = Sourced{989e12, "datasheet"},
+                             .memory_bytes = Sourced{141e9, "datasheet"},
+                             .ranks = count,
+                             .kernel_weight_bytes_per_s = {},
+                             .kernel_kv_bytes_per_s = {}};
+    return limit_inputs(cards::model_card("llama-3.1-8b"), h200);
+}
+
+constexpr LimitLoad kThousand{.input_tokens = 1024, .output_tokens = 1024, .cached_tokens = 0};
+constexpr double kUsdPerSecond = 2.90 / 3600;
+
+/// To the digits that the expected value is given with.
+void expect_rounded(double value, double expected, double unit) {
+    EXPECT_NEAR(value, expected, unit * 0.51);
+}
+
+TEST(Limit, StepsAndPrefillTakeTheirGoldenTimes) {
+    const LimitInputs inputs = llama_on_h200();
+    expect_rounded(prefill_time(inputs, kThousand).prefill_s() * 1e3, 15.82, 0.01);
+    const double context = 1024 + 512;
+    expect_rounded(step_time(inputs, 1, context).step_s() * 1e3, 3.169, 0.001);
+    expect_rounded(step_time(inputs, 32, context).step_s() * 1e3, 4.469, 0.001);
+    expect_rounded(step_time(inputs, 128, context).step_s() * 1e3, 8.496, 0.001);
+    expect_rounded(step_time(inputs, 412, context).step_s() * 1e3, 20.41, 0.01);
+}
+
+struct Golden {
+    double batch;
+    double interactivity;
+    double output;
+    double usd;
+    double usd_digit;
+};
+
+void expect_golden(LimitKind kind, const Golden& golden) {
+    const auto point = limit_at(llama_on_h200(), kind, kThousand, golden.batch);
+    ASSERT_TRUE(point);
+    EXPECT_NEAR(point->interactivity / golden.interactivity, 1, 0.002);
+    EXPECT_NEAR(point->output_tokens_per_s / golden.output, 1, 0.002);
+    expect_rounded(*usd_per_m_output(kUsdPerSecond, point->output_tokens_per_s), golden.usd,
+                   golden.usd_digit);
+}
+
+TEST(Limit, WithoutOverlapIsTheGoldenReference) {
+    for (const Golden& golden :
+         {Golden{1, 314, 314, 2.565, 0.001}, Golden{32, 201.5, 6447, 0.125, 0.001},
+          Golden{128, 95.5, 12222, 0.066, 0.001}, Golden{412, 37.4, 15389, 0.052, 0.001}})
+        expect_golden(LimitKind::no_overlap, golden);
+}
+
+TEST(Limit, HardIsTheGoldenLimit) {
+    for (const Golden& golden :
+         {Golden{1, 315.6, 316, 2.553, 0.001}, Golden{32, 223.8, 7160, 0.1125, 0.0001},
+          Golden{128, 117.7, 15067, 0.0535, 0.0001}, Golden{412, 49.0, 20189, 0.0399, 0.0001}})
+        expect_golden(LimitKind::hard, golden);
+}
+
+TEST(Limit, OfLongPromptsIsArithmetic) {
+    const LimitInputs inputs = llama_on_h200();
+    const LimitLoad load{.input_tokens = 8192, .output_tokens = 256, .cached_tokens = 0};
+    expect_rounded(prefill_time(inputs, load).prefill_s() * 1e3, 142.11, 0.01);
+    const auto apart = limit_at(inputs, LimitKind::no_overlap, load, 32).value();
+    expect_rounded(apart.output_tokens_per_s, 1136, 1);
+    expect_rounded(apart.interactivity, 35.5, 0.1);
+    expect_rounded(*usd_per_m_output(kUsdPerSecond, apart.output_tokens_per_s), 0.709, 0.001);
+    const auto hard = limit_at(inputs, LimitKind::hard, load, 32).value();
+    expect_rounded(hard.output_tokens_per_s, 1740, 1);
+    expect_rounded(hard.interactivity, 54.4, 0.1);
+    expect_rounded(*usd_per_m_output(kUsdPerSecond, hard.output_tokens_per_s), 0.463, 0.001);
+}
+
+TEST(Limit, EndsWhereTheKvPoolIsFull) {
+    EXPECT_EQ(batch_cap(llama_on_h200(), kThousand), 412);
+    const auto curve = limit_curve(llama_on_h200(), LimitKind::hard, kThousand, 1e9);
+    EXPECT_EQ(curve.front().batch, 1);
+    EXPECT_EQ(curve.back().batch, 412);
+}
+
+TEST(Limit, OfTheDatasheetCardIsThatOfItsFigures) {
+    const cards::ModelCard model = cards::model_card("llama-3.1-8b");
+    const LimitInputs inputs = limit_inputs(model, hardware_of_datasheet(cards::gpu_card("h200"), 1, "bf16"));
+    const auto point = limit_at(inputs, LimitKind::hard, kThousand, 128).value();
+    EXPECT_NEAR(point.output_tokens_per_s, 15067, 15);
+    EXPECT_TRUE(inputs.dropped.empty());
+    for (const SourcedTerm& term : inputs.terms) EXPECT_FALSE(term.source.empty()) << term.name;
+}
+
+TEST(Limit, OfDecodingIsWeightsOverBandwidth) {
+    LimitInputs inputs;
+    inputs.weight_bytes_per_s = 2e12;
+    inputs.dense_weight_bytes = 70e9 * 2;
+    EXPECT_DOUBLE_EQ(step_time(inputs, 1, 0).step_s(), 0.070);
+    inputs.dense_weight_bytes = 70e9 / 2;
+    EXPECT_DOUBLE_EQ(step_time(inputs, 1, 0).step_s(), 0.0175);
+}
+
+TEST(Limit, RidgesAreThoseOfTheCards) {
+    const auto ridge = [](const char* name, const char* dtype) {
+        const cards::GpuCard card = cards::gpu_card(name);
+        return std::round(ridge_flops_per_byte(card.flops.at(dtype), card.memory_bytes_per_s));
+    };
+    EXPECT_EQ(std::round(ridge_flops_per_byte(312e12, 2.0e12)), 156);
+    EXPECT_EQ(ridge("h100", "bf16"), 295);
+    EXPECT_EQ(ridge("h200", "bf16"), 206);
+    EXPECT_EQ(ridge("h200", "fp8"), 412);
+}
+
+TEST(Limit, GrowsWithTheBatchWhileEachUserSlowsDown) {
+    for (const char* name : {"llama-3.1-8b", "qwen3-30b-a3b", "gpt-oss-120b"}) {
+        const cards::ModelCard model = cards::model_card(name);
+        const LimitInputs inputs =
+            limit_inputs(model, hardware_of_datasheet(cards::gpu_card("h200"), 1, model.weight_dtype));
+        for (const LimitKind kind : {LimitKind::hard, LimitKind::no_overlap}) {
+            const auto curve = limit_curve(inputs, kind, kThousand, 64);
+            ASSERT_GT(curve.size(), 4u);
+            for (std::size_t i = 1; i < curve.size(); ++i) {
+                EXPECT_GT(curve[i].batch, curve[i - 1].batch);
+                EXPECT_GE(curve[i].output_tokens_per_s, curve[i - 1].output_tokens_per_s * (1 - 1e-12))
+                    << name;
+                EXPECT_LE(curve[i].interactivity, curve[i - 1].interactivity * (1 + 1e-12)) << name;
+            }
+        }
+    }
+}
+
+TEST(Limit, IsNeverBelowTheReferenceWithoutOverlap) {
+    const LimitInputs inputs = llama_on_h200();
+    for (double input = 16; input <= 16384; input *= 4)
+        for (double output = 1; output <= 4096; output *= 4)
+            for (double batch = 1; batch <= 512; batch *= 4)
+                for (const double cached : {0.0, 0.5, 1.0}) {
+                    const LimitLoad load{input, output, cached * input};
+                    EXPECT_GE(limit_at(inputs, LimitKind::hard, load, batch)->output_tokens_per_s,
+                              limit_at(inputs, LimitKind::no_overlap, load, batch)->output_tokens_per_s);
+                }
+}
+
+TEST(Limit, AtAnInteractivityIsTheLargestBatchThatKeepsIt) {
+    const LimitInputs inputs = llama_on_h200();
+    const auto known = limit_at(inputs, LimitKind::hard, kThousand, 128).value();
+    const auto found =
+        limit_at_interactivity(inputs, LimitKind::hard, kThousand, known.interactivity, 1e9).value();
+    EXPECT_NEAR(found.batch, 128, 1e-3);
+    EXPECT_GE(found.interactivity, known.interactivity);
+    EXPECT_EQ(limit_at_interactivity(inputs, LimitKind::hard, kThousand, 1, 1e9)->batch, 412);
+    EXPECT_FALSE(limit_at_interactivity(inputs, LimitKind::hard, kThousand, 400, 1e9));
+}
+
+TEST(Limit, CachedInputNeedsNoPrefillAndItsCacheIsStillRead) {
+    const LimitInputs inputs = llama_on_h200();
+    const LimitLoad fresh{8192, 256, 0};
+    const LimitLoad cached{8192, 256, 8000};
+    EXPECT_LT(prefill_time(inputs, cached).compute_s, prefill_time(inputs, fresh).compute_s / 20);
+    EXPECT_GT(limit_at(inputs, LimitKind::hard, cached, 32)->output_tokens_per_s,
+              limit_at(inputs, LimitKind::hard, fresh, 32)->output_tokens_per_s);
+}
+
+TEST(Limit, RequestsBeyondWhatFitsWait) {
+    const LimitInputs inputs = llama_on_h200();
+    const double full = limit_at(inputs, LimitKind::hard, kThousand, 1000)->output_tokens_per_s;
+    const auto queued = limit_at(inputs, LimitKind::hard, kThousand, 4000).value();
+    EXPECT_DOUBLE_EQ(queued.output_tokens_per_s, full);
+    EXPECT_DOUBLE_EQ(queued.interactivity, full / 4000);
+}
+
+TEST(Limit, OfSeveralRanksSharesWeightsAndReplicatesTheCacheBeyondItsHeads) {
+    const double context = 1536;
+    const StepTime one = step_time(llama_on_h200(1), 64, context);
+    const StepTime eight = step_time(llama_on_h200(8), 64, context);
+    const StepTime sixteen = step_time(llama_on_h200(16), 64, context);
+    EXPECT_NEAR(eight.memory_s, one.memory_s / 8, 1e-12);
+    const double kv = 64 * context * 131072 / 4.8e12;
+    EXPECT_NEAR(sixteen.memory_s, (one.memory_s - kv) / 16 + kv / 8, 1e-12);
+    EXPECT_NEAR(sixteen.compute_s, one.compute_s / 16, 1e-12);
+}
+
+TEST(Limit, DropsUnknownTermsByName) {
+    const cards::ModelCard model = cards::model_card("smollm2-135m");
+    const LimitInputs nothing = limit_inputs(model, {});
+    EXPECT_FALSE(limits_anything(nothing));
+    EXPECT_EQ(nothing.dropped.size(), 3u);
+    EXPECT_FALSE(limit_at(nothing, LimitKind::hard, kThousand, 1));
+    HardwareTerms bandwidth;
+    bandwidth.read_bytes_per_s = Sourced{40e9, "measured"};
+    const LimitInputs memory_only = limit_inputs(model, bandwidth);
+    EXPECT_TRUE(limits_anything(memory_only));
+    EXPECT_EQ(memory_only.dropped, (std::vector<std::string>{"arithmetic", "memory for the KV cache"}));
+    EXPECT_FALSE(batch_cap(memory_only, kThousand));
+    EXPECT_EQ(limit_curve(memory_only, LimitKind::hard, kThousand, 48).back().batch, 48);
+}
+
+TEST(Limit, SaysWhenWeightsDoNotFit) {
+    const LimitInputs inputs = limit_inputs(cards::model_card("llama-3.1-70b"),
+                                            hardware_of_datasheet(cards::gpu_card("l4"), 1, "bf16"));
+    ASSERT_EQ(inputs.dropped.size(), 1u);
+    EXPECT_NE(inputs.dropped.front().find("do not fit"), std::string::npos);
+}
+
+TEST(Limit, UsesTheReadCeilingAndOnlyShowsWhatKernelsReach) {
+    MicroResults micro;
+    micro.hardware = "AMD EPYC";
+    micro.date = "2026-11-21T09:40:00Z";
+    micro.read_bytes_per_s = 45e9;
+    micro.flops_per_s = {{"f32_fma", 100e9}, {"int8_dot", 900e9}};
+    micro.weight_bytes_per_s = {{"bf16", 42e9}, {"q4_1", 30e9}};
+    micro.attention_bytes_per_s = {{"bf16", 35e9}};
+    const LimitInputs inputs = limit_inputs(cards::model_card("smollm2-135m"),
+                                            hardware_of_micro(micro, cards::model_card("smollm2-135m")));
+    EXPECT_EQ(inputs.weight_bytes_per_s, 45e9);
+    EXPECT_EQ(inputs.kv_bytes_per_s, 45e9);
+    EXPECT_EQ(inputs.reachable_weight_bytes_per_s, 42e9);
+    EXPECT_EQ(inputs.reachable_kv_bytes_per_s, 35e9);
+    EXPECT_NEAR(*inputs.linear_s_per_token, 2 * 134479872.0 / 900e9, 1e-12);
+    bool shown = false;
+    for (const SourcedTerm& term : inputs.terms)
+        shown = shown || (term.name.find("weight kernel") != std::string::npos && term.value == 42);
+    EXPECT_TRUE(shown);
+}
+
+TEST(Limit, MeasuredFiguresTakeTheDatasheetsPlaceOneByOne) {
+    HardwareTerms measured;
+    measured.read_bytes_per_s = Sourced{4.3e12, "measured"};
+    const HardwareTerms both = overlaid(measured, hardware_of_datasheet(cards::gpu_card("h200"), 2, "bf16"));
+    EXPECT_EQ(both.read_bytes_per_s->source, "measured");
+    EXPECT_EQ(both.flops_per_s->value, 989.4e12);
+    EXPECT_NE(both.flops_per_s->source.find("datasheet"), std::string::npos);
+    EXPECT_EQ(both.ranks, 2u);
+}
+
+/// The default profile of the simulated server.
+std::map<std::string, double> h100_profile() {
+    return {{"weight_bytes", 15.0e9},
+            {"weight_bytes_per_s", 2.31e12},
+            {"kv_bytes_per_token", 131072},
+            {"kv_bytes_per_s", 2.9e12},
+            {"linear_s_per_token", 21.8e-6},
+            {"lm_head_s_per_sequence", 2.0 * 128256 * 4096 / 600e12},
+            {"attention_flops_per_token_pair", 4.0 * 32 * 4096},
+            {"attention_flops_per_s", 450e12},
+            {"max_num_seqs", 256},
+            {"kv_capacity_tokens", 27600 * 16}};
+}
+
+TEST(SimulatorLimit, IsBelowEveryStepOfTheEngine) {
+    const LimitInputs inputs = limit_inputs_of_simulator(h100_profile());
+    EXPECT_TRUE(inputs.dropped.empty());
+    // The engine's own step: linear layers (a q-norm of reading and computing), head, KV and fixed costs.
+    for (const double batch : {1.0, 32.0, 64.0, 256.0}) {
+        const double context = 512 + 64;
+        const double linear =
+            std::pow(std::pow(15.0e9 / 2.31e12, 1.7) + std::pow(21.8e-6 * batch, 1.7), 1 / 1.7);
+        const double engine = 1e-3 + 4e-6 * batch + linear + batch * inputs.lm_head_s_per_sequence +
+                              batch * context * 131072 / 2.9e12;
+        EXPECT_LT(step_time(inputs, batch, context).step_s(), engine);
+        EXPECT_GT(step_time(inputs, batch, context).step_s(), 0.5 * engine);
+    }
+    const LimitLoad load{2048, 128, 0};
+    EXPECT_NEAR(prefill_time(inputs, load).compute_s, 0.047, 0.003);  // the engine takes 49 ms
+}
+
+TEST(SimulatorLimit, EndsAtTheSlotsOrTheCacheOfTheProfile) {
+    const LimitInputs inputs = limit_inputs_of_simulator(h100_profile());
+    EXPECT_EQ(batch_cap(inputs, {512, 128, 0}), 256);
+    EXPECT_EQ(batch_cap(inputs, {8192, 1024, 0}), std::floor(27600 * 16 / 9216.0));
+}
+
+TEST(SimulatorLimit, OfFixedTimesIsThoseTimes) {
+    const LimitInputs inputs = limit_inputs_of_simulator({{"fixed_ttft_s", 0.050}, {"fixed_itl_s", 0.010}});
+    const auto point = limit_at(inputs, LimitKind::hard, {100, 101, 0}, 4).value();
+    EXPECT_NEAR(point.output_tokens_per_s, 4 * 101 / 1.05, 1e-9);
+    EXPECT_NEAR(point.interactivity, 101 / 1.05, 1e-9);
+    EXPECT_FALSE(limits_anything(limit_inputs_of_simulator({{"fixed_ttft_s", 0}, {"fixed_itl_s", 0}})));
+}
+
+TEST(SimulatorLimit, NamesWhatTheProfileLacks) {
+    auto profile = h100_profile();
+    profile.erase("kv_bytes_per_s");
+    const LimitInputs inputs = limit_inputs_of_simulator(profile);
+    EXPECT_EQ(inputs.dropped, (std::vector<std::string>{"profile's kv_bytes_per_s"}));
+    EXPECT_FALSE(limits_anything(limit_inputs_of_simulator({})));
+}
+
+}  // namespace
+}  // namespace paretoken::reports

@@ -1,0 +1,107 @@
+#include "reports/micro_results.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "core/error.h"
+
+namespace paretoken::reports {
+namespace {
+
+std::string micro_json(const std::string& rows, const std::string& hardware = "AMD EPYC",
+                       const std::string& date = "2026-11-21T09:40:00Z") {
+    return R"({"context": {"date": ")" + date +
+           R"(", "host_name": "vm", "paretoken_schema": "paretoken/micro/1",
+        "hardware": ")" +
+           hardware + R"(", "cores": "2"}, "benchmarks": [)" + rows + "]}";
+}
+
+std::string row(const std::string& name, const std::string& counters) {
+    return R"({"name": ")" + name + R"(", "run_type": "iteration", "iterations": 1, )" + counters + "}";
+}
+
+const std::string kRows =
+    row("ceiling/read/backend:cpu/threads:1", R"("bytes_per_second": 3.0e10, "valid": 1.0)") + "," +
+    row("ceiling/read/backend:cpu/threads:2/iterations:1/manual_time",
+        R"("bytes_per_second": 4.5e10, "valid": 1.0)") +
+    "," +
+    row("ceiling/flops/kind:f32_fma/backend:cpu/threads:2", R"("flops_per_second": 2.0e11, "valid": 1.0)") +
+    "," +
+    row("ceiling/flops/kind:int8_dot/backend:cpu/threads:2", R"("flops_per_second": 1.6e12, "valid": 1.0)") +
+    "," + row("weights/w:q4_1/layout:packed/batch:1/backend:cpu/threads:2", R"("bytes_per_second": 4.0e10)") +
+    "," + row("weights/w:q4_1/layout:row/batch:1/backend:cpu/threads:2", R"("bytes_per_second": 2.0e10)") +
+    "," +
+    row("weights/w:bf16/layout:row/batch:1/backend:cpu/threads:2",
+        R"("bytes_per_second": 9.9e10, "valid": 0.0)") +
+    "," + row("attention/kv:f16/batch:4/backend:cpu/threads:2", R"("bytes_per_second": 3.5e10, "valid": 1)") +
+    "," + row("launch/graph_node", R"("median_s": 1e-6)");
+
+TEST(MicroResults, KeepTheBestValidRowOfEachKind) {
+    const MicroResults results = parse_micro_results(micro_json(kRows), "micro.json");
+    EXPECT_EQ(results.hardware, "AMD EPYC");
+    EXPECT_EQ(results.cores, 2u);
+    EXPECT_EQ(results.read_bytes_per_s, 4.5e10);
+    EXPECT_EQ(results.best_flops_per_s(), 1.6e12);
+    EXPECT_EQ(results.weight_bytes_per_s, (std::map<std::string, double>{{"q4_1", 4.0e10}}));
+    EXPECT_EQ(results.attention_bytes_per_s, (std::map<std::string, double>{{"f16", 3.5e10}}));
+    EXPECT_EQ(results.invalid_rows, 1u);
+}
+
+TEST(MicroResults, LeaveOutErrorsAndAggregates) {
+    const std::string rows =
+        R"({"name": "ceiling/read/backend:cpu/threads:2", "run_type": "iteration", "error_occurred": true,
+            "error_message": "no"},
+           {"name": "ceiling/read/backend:cpu/threads:2_mean", "run_type": "aggregate", "bytes_per_second": 9e12})";
+    const MicroResults results = parse_micro_results(micro_json(rows), "micro.json");
+    EXPECT_FALSE(results.read_bytes_per_s);
+    EXPECT_FALSE(results.best_flops_per_s());
+    EXPECT_EQ(results.invalid_rows, 1u);
+}
+
+TEST(MicroResults, OfSeveralFilesKeepTheBestCeilingOfEachHardware) {
+    const auto before = parse_micro_results(micro_json(kRows), "before.json");
+    const auto after = parse_micro_results(
+        micro_json(row("ceiling/read/backend:cpu/threads:2", R"("bytes_per_second": 5.0e10)"), "AMD EPYC",
+                   "2026-11-21T10:40:00Z"),
+        "after.json");
+    const auto other = parse_micro_results(
+        micro_json(row("ceiling/read/backend:cuda", R"("bytes_per_second": 4.3e12)"), "NVIDIA H200"),
+        "gpu.json");
+    const auto all = merged({before, other, after});
+    ASSERT_EQ(all.size(), 2u);
+    EXPECT_EQ(all[0].read_bytes_per_s, 5.0e10);
+    EXPECT_EQ(all[0].date, "2026-11-21T10:40:00Z");
+    EXPECT_EQ(all[0].files, (std::vector<std::string>{"before.json", "after.json"}));
+    EXPECT_EQ(all[0].best_flops_per_s(), 1.6e12);
+    EXPECT_EQ(all[1].hardware, "NVIDIA H200");
+    const auto reversed = merged({after, before});
+    EXPECT_EQ(reversed[0].read_bytes_per_s, 5.0e10);
+}
+
+std::string complaint_about(const std::string& json) {
+    try {
+        parse_micro_results(json, "micro.json");
+    } catch (const UsageError& error) {
+        return error.what();
+    }
+    return "accepted";
+}
+
+TEST(MicroResults, SayWhatIsWrongWithAFile) {
+    EXPECT_NE(complaint_about("nope").find("micro.json: not valid JSON"), std::string::npos);
+    EXPECT_NE(complaint_about("{}").find("context: missing"), std::string::npos);
+    EXPECT_NE(complaint_about(R"({"context": {}})").find("paretoken micro"), std::string::npos);
+    EXPECT_NE(complaint_about(R"({"context": {"paretoken_schema": "paretoken/micro/9"}})").find("micro/1"),
+              std::string::npos);
+    EXPECT_NE(complaint_about(micro_json(row("ceiling/read/threads:1", R"("median_s": 1)")))
+                  .find("bytes_per_second"),
+              std::string::npos);
+    EXPECT_NE(complaint_about(micro_json(row("ceiling/read/threads:1", R"("bytes_per_second": NaN)")))
+                  .find("not valid JSON"),
+              std::string::npos);
+    EXPECT_THROW(read_micro_results({"/nonexistent/micro.json"}), UsageError);
+}
+
+}  // namespace
+}  // namespace paretoken::reports
