@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/metrics.h"
@@ -93,8 +94,7 @@ std::string percentile_cell(const MetricSummary& metric, double p, double scale)
 std::string interval_cell(const MetricSummary& metric, double p, double scale) {
     const PercentileValue* held = metric.at(p);
     if (!held || !held->ci95) return "–";
-    return fmt::format("{} to {}", significant(held->ci95->low * scale),
-                       significant(held->ci95->high * scale));
+    return fmt::format("{}–{}", significant(held->ci95->low * scale), significant(held->ci95->high * scale));
 }
 
 bool has_uncertified(const MetricSummary& metric) {
@@ -116,9 +116,8 @@ std::string latency_of(const RunResult& result) {
         const Metric* metric = metric_named(tag);
         const MetricSummary* summary = metric ? result.metric(key_of(*metric)) : nullptr;
         if (!summary || summary->n == 0) continue;
-        const PercentileValue* median = summary->at(.5);
-        const TimeUnit unit =
-            time_unit_for(median && median->value ? *median->value : summary->mean.value_or(1));
+        const PercentileValue* tail = summary->at(.99);
+        const TimeUnit unit = time_unit_for(tail && tail->value ? *tail->value : summary->mean.value_or(1));
         std::string name(metric->title);
         if (const auto comma = name.find(", from intended start"); comma != std::string::npos)
             name = fmt::format("{}, intended", name.substr(0, comma));

@@ -9,8 +9,8 @@
 namespace paretoken::reports {
 
 struct ConsoleStyle {
-    bool colour = false;    ///< ANSI colours
-    std::string directory;  ///< where the run's files are; empty: not said
+    bool colour = false;         ///< ANSI colours
+    std::string directory = {};  ///< where the run's files are; empty: not said
 };
 
 /// The summary of one run: throughput, latencies with their intervals, failures, lengths, verdict, files.

@@ -261,7 +261,7 @@ TEST(RunJson, NamesFileAndKeyOfWhatIsWrong) {
 
 TEST(RunJson, RefusesEveryPrefixOfAFile) {
     const std::string text = run_json(sample::run(2));
-    for (std::size_t size = 0; size + 2 < text.size(); size += 97)
+    for (std::size_t size = 0; size + 2 < text.size(); size += 397)
         EXPECT_THROW(parse_run_json(text.substr(0, size), "run.json"), UsageError) << size;
 }
 
