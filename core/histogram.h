@@ -1,6 +1,7 @@
 #pragma once
-// A histogram of durations with bounded relative error and constant memory: 1 ns to 2^46 ns (19 h), 64 buckets per doubling
-// (relative error < 1.6 %). Recording is a handful of instructions and never allocates. Histograms add.
+// A histogram of durations with bounded relative error and constant memory: 1 ns to 2^46 ns (19 h), 64
+// buckets per doubling (relative error < 1.6 %). Recording is a handful of instructions and never allocates.
+// Histograms add.
 #include <array>
 #include <cstdint>
 

@@ -23,14 +23,14 @@ struct PooledValue {
 };
 
 struct Metric {
-    std::string_view tag;         ///< "ttft"
-    std::string_view unit;        ///< "s", "tok_per_s", "ratio": the JSON key is tag_unit
-    std::string_view title;       ///< "Time to first token"
+    std::string_view tag;    ///< "ttft"
+    std::string_view unit;   ///< "s", "tok_per_s", "ratio": the JSON key is tag_unit
+    std::string_view title;  ///< "Time to first token"
     Better better = Better::lower;
     std::string_view definition;  ///< one sentence, shown by --help and on hover
 
     // Exactly one of these three is set.
-    std::optional<double> (*of_request)(const RequestRecord&) = nullptr;  ///< nothing: undefined for this request
+    std::optional<double> (*of_request)(const RequestRecord&) = nullptr;  ///< nothing: undefined
     void (*pool)(const RequestRecord&, std::vector<PooledValue>&) = nullptr;
     std::string_view inverse_of = {};  ///< percentiles of that metric are taken first and inverted after
 };

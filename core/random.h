@@ -1,7 +1,7 @@
 #pragma once
-// Randomness that is a function: a stream is named by (seed, purpose, index), so the i-th request or arrival is the
-// same whatever was drawn before it and whichever thread asks. Integers are the same bit for bit on every platform;
-// reals up to the last bit of the C library's log and pow.
+// Randomness that is a function: a stream is named by (seed, purpose, index), so the i-th request or arrival
+// is the same whatever was drawn before it and whichever thread asks. Integers are the same bit for bit on
+// every platform; reals up to the last bit of the C library's log and pow.
 #include <cstdint>
 #include <string_view>
 
@@ -21,11 +21,11 @@ class Random {
     static constexpr result_type max() { return ~result_type{0}; }
     result_type operator()();
 
-    double uniform();                              ///< [0, 1)
-    std::uint64_t below(std::uint64_t bound);      ///< [0, bound), bound > 0
-    double exponential();                          ///< mean 1
-    double normal();                               ///< mean 0, standard deviation 1
-    double gamma(double shape);                    ///< scale 1 (Marsaglia and Tsang 2000); shape > 0
+    double uniform();                          ///< [0, 1)
+    std::uint64_t below(std::uint64_t bound);  ///< [0, bound), bound > 0
+    double exponential();                      ///< mean 1
+    double normal();                           ///< mean 0, standard deviation 1
+    double gamma(double shape);                ///< scale 1 (Marsaglia and Tsang 2000); shape > 0
 
   private:
     std::uint64_t state_;

@@ -1,6 +1,7 @@
 #pragma once
-// What became of one request: its moments on CLOCK_MONOTONIC, its tokens, its outcome. The scalars alone determine
-// every per-request metric (they are what requests.jsonl holds); `events` adds what the pooled metrics need.
+// What became of one request: its moments on CLOCK_MONOTONIC, its tokens, its outcome. The scalars alone
+// determine every per-request metric (they are what requests.jsonl holds); `events` adds what the pooled
+// metrics need.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,24 +12,26 @@
 
 namespace paretoken {
 
-/// How a request ended. Everything but `ok` and `cancelled` is a failure; the order is the order of the tables.
+/// How a request ended. All but `ok` and `cancelled` are failures; the order is the order of the tables.
 enum class Outcome : std::uint8_t {
     ok,
-    cancelled,      ///< the run ended first: censored, neither good nor bad
+    cancelled,  ///< the run ended first: censored, neither good nor bad
     connect_failed,
     tls_failed,
     timed_out,
-    disconnected,   ///< the connection broke before the answer's end
-    http_error,     ///< a status other than 200
-    stream_error,   ///< an error object inside a 200
-    truncated,      ///< the stream ended before a finish_reason
-    empty,          ///< a proper end, and not one token
-    too_short,      ///< fewer tokens than asked for although ignore_eos was accepted
-    malformed,      ///< not HTTP, not SSE, not the protocol
+    disconnected,  ///< the connection broke before the answer's end
+    http_error,    ///< a status other than 200
+    stream_error,  ///< an error object inside a 200
+    truncated,     ///< the stream ended before a finish_reason
+    empty,         ///< a proper end, and not one token
+    too_short,     ///< fewer tokens than asked for although ignore_eos was accepted
+    malformed,     ///< not HTTP, not SSE, not the protocol
 };
 std::string_view name_of(Outcome outcome);
 std::optional<Outcome> outcome_named(std::string_view name);
-constexpr bool is_failure(Outcome o) { return o != Outcome::ok && o != Outcome::cancelled; }
+constexpr bool is_failure(Outcome o) {
+    return o != Outcome::ok && o != Outcome::cancelled;
+}
 
 enum class EventKind : std::uint8_t { content, reasoning, tool_call };
 
@@ -39,10 +42,10 @@ std::optional<TokenSource> token_source_named(std::string_view name);
 
 /// One stream event that carried output.
 struct StreamEvent {
-    TimePoint time;            ///< when its last byte reached this host
+    TimePoint time;  ///< when its last byte reached this host
     std::uint32_t tokens = 1;
     EventKind kind = EventKind::content;
-    bool same_read = false;    ///< completed by the same read as the event before it: the gap between is unknown
+    bool same_read = false;    ///< completed by the read that completed the event before: the gap is unknown
     bool kernel_stamp = true;  ///< `time` is the kernel's receive stamp, else the clock right after the read
 
     bool operator==(const StreamEvent&) const = default;
@@ -79,27 +82,27 @@ struct RequestRecord {
     int http_status = 0;
     std::string finish_reason;
 
-    TimePoint scheduled;                   ///< open loop: drawn arrival; closed loop: the slot came free, which is
-                                           ///< when the last bytes of the request before it reached this host
-    Duration slot_wait{};                  ///< of the time since `scheduled`, spent waiting for the in-flight cap
-    TimePoint started;                     ///< taken up by a worker
-    TimePoint ready;                       ///< a usable connection was at hand
-    std::optional<TimePoint> sent;         ///< clock just before the sendmsg that handed over the last byte
+    TimePoint scheduled;            ///< open loop: drawn arrival; closed loop: the slot came free, which is
+                                    ///< when the last bytes of the request before it reached this host
+    Duration slot_wait{};           ///< of the time since `scheduled`, spent waiting for the in-flight cap
+    TimePoint started;              ///< taken up by a worker
+    TimePoint ready;                ///< a usable connection was at hand
+    std::optional<TimePoint> sent;  ///< clock just before the sendmsg that handed over the last byte
     std::optional<TimePoint> headers;
-    std::optional<TimePoint> first_event;  ///< first content, reasoning or tool-call event
-    std::optional<TimePoint> first_answer; ///< first event that is not reasoning
+    std::optional<TimePoint> first_event;   ///< first content, reasoning or tool-call event
+    std::optional<TimePoint> first_answer;  ///< first event that is not reasoning
     std::optional<TimePoint> last_event;
-    std::optional<TimePoint> finished;     ///< terminal marker seen
-    TimePoint closed;                      ///< the exchange was over
+    std::optional<TimePoint> finished;  ///< terminal marker seen
+    TimePoint closed;                   ///< the exchange was over
 
     std::optional<ConnectTimes> connect;
-    bool resent = false;  ///< a kept-alive connection closed under it before any byte came back; sent once more
+    bool resent = false;  ///< once more: its kept-alive connection had closed before any byte came back
 
     TokenUsage usage;
-    std::int64_t streamed_tokens = 0;       ///< sum of events[].tokens
-    std::int64_t first_group_tokens = 0;    ///< tokens that arrived with the first read that brought any
-    std::int64_t chunks = 0;                ///< events with output
-    std::int64_t grouped_chunks = 0;        ///< of these, the ones with same_read
+    std::int64_t streamed_tokens = 0;     ///< sum of events[].tokens
+    std::int64_t first_group_tokens = 0;  ///< tokens that arrived with the first read that brought any
+    std::int64_t chunks = 0;              ///< events with output
+    std::int64_t grouped_chunks = 0;      ///< of these, the ones with same_read
     TokenSource token_source = TokenSource::one_per_chunk;
     std::optional<Duration> longest_gap;
     std::optional<std::int64_t> wanted_input_tokens;

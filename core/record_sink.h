@@ -1,5 +1,6 @@
 #pragma once
-// Where finished records go. Called from any worker thread, in the order requests end; must not block for long.
+// Where finished records go. Called from any worker thread, in the order requests end; must not block for
+// long.
 #include "core/record.h"
 
 namespace paretoken {

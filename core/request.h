@@ -18,7 +18,8 @@ struct Message {
 using TokenIds = std::vector<std::int32_t>;
 using Messages = std::vector<Message>;
 
-/// Text (completions, or a chat of one user message), token ids (completions only), or a conversation (chat only).
+/// Text (completions, or a chat of one user message), token ids (completions only), or a conversation (chat
+/// only).
 using Prompt = std::variant<std::string, TokenIds, Messages>;
 
 struct Request {

@@ -1,6 +1,6 @@
 #pragma once
-// The result of one run as one plain value. Everything past it (files, tables, reports, gates) is a pure function of
-// it; run.json is its image. A quantity that was not measured is absent, never zero.
+// The result of one run as one plain value. Everything past it (files, tables, reports, gates) is a pure
+// function of it; run.json is its image. A quantity that was not measured is absent, never zero.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -16,17 +16,17 @@ struct Provenance {
     std::string version;
     std::string commit;
     std::vector<std::string> argv;
-    std::string command;          ///< argv as one line that a shell takes
-    std::string started_at;       ///< UTC, "2026-11-21T09:38:00Z"
-    std::string host;             ///< name of the machine that made the load
-    std::string host_cpu;         ///< its CPU model
+    std::string command;     ///< argv as one line that a shell takes
+    std::string started_at;  ///< UTC, "2026-11-21T09:38:00Z"
+    std::string host;        ///< name of the machine that made the load
+    std::string host_cpu;    ///< its CPU model
     std::uint32_t host_cores = 0;
     std::string kernel;
-    std::string clock;            ///< "kernel receive stamps" or "user-space reads"
+    std::string clock;  ///< "kernel receive stamps" or "user-space reads"
     std::string url;
-    std::string model;            ///< the id requests asked for
-    std::string server_kind;      ///< "vllm", "llama.cpp", "paretoken-sim", … or empty
-    std::string hardware;         ///< what served: --gpu, "sim:PROFILE", else the host's CPU for a local server
+    std::string model;        ///< the id requests asked for
+    std::string server_kind;  ///< "vllm", "llama.cpp", "paretoken-sim", … or empty
+    std::string hardware;     ///< what served: --gpu, "sim:PROFILE", else the host's CPU for a local server
     std::uint32_t hardware_count = 1;
     std::map<std::string, double> simulator;  ///< terms of the profile's own limit; empty for a real server
     std::map<std::string, std::string> metadata;  ///< --metadata K=V
@@ -37,7 +37,8 @@ struct Provenance {
 /// What was asked, in the words of the command line (effective values, aliases resolved).
 using OptionsEcho = std::map<std::string, std::string>;
 
-/// What the load was made of. Runs are comparable when their fingerprints are equal; salt and load level are no part.
+/// What the load was made of. Runs are comparable when their fingerprints are equal; salt and load level are
+/// no part.
 struct Workload {
     std::string fingerprint;  ///< 16 hex digits over everything below
     std::string dataset;      ///< "synthetic:isl=512,osl=128"
@@ -45,8 +46,9 @@ struct Workload {
     std::uint64_t seed = 0;
     std::string salt;
     std::string prompt_form;  ///< "token ids" or "text"
-    std::string length_source;  ///< how lengths were made right: "token ids", "/tokenize", "usage", "uncalibrated"
-    std::optional<double> wanted_input_tokens;    ///< means
+    std::string
+        length_source;  ///< what made lengths right: "token ids", "/tokenize", "usage", "uncalibrated"
+    std::optional<double> wanted_input_tokens;  ///< means
     std::optional<double> wanted_output_tokens;
     std::optional<double> achieved_input_tokens;
     std::optional<double> achieved_output_tokens;
@@ -77,45 +79,45 @@ struct Validity {
 struct Window {
     double begin_s = 0;
     double end_s = 0;
-    double run_s = 0;        ///< the whole run, first dispatch to last byte
-    bool steady = false;     ///< false: no steady state was found and the window is the whole run
-    std::string how;         ///< one sentence
+    double run_s = 0;     ///< the whole run, first dispatch to last byte
+    bool steady = false;  ///< false: no steady state was found and the window is the whole run
+    std::string how;      ///< one sentence
 
     bool operator==(const Window&) const = default;
 };
 
 struct Counts {
-    std::uint64_t requests = 0;   ///< without warm-up and cancelled ones
+    std::uint64_t requests = 0;  ///< without warm-up and cancelled ones
     std::uint64_t ok = 0;
     std::uint64_t failed = 0;
     std::uint64_t cancelled = 0;
     std::uint64_t warmup = 0;
     std::uint64_t in_window = 0;  ///< scheduled inside the window
     std::uint64_t resent = 0;
-    std::map<std::string, std::uint64_t> by_class;        ///< failures: outcome name → requests
-    std::map<std::string, std::string> example_errors;    ///< outcome name → the first error text seen
+    std::map<std::string, std::uint64_t> by_class;      ///< failures: outcome name → requests
+    std::map<std::string, std::string> example_errors;  ///< outcome name → the first error text seen
 
     bool operator==(const Counts&) const = default;
 };
 
 struct PercentileValue {
-    double p = 0;                    ///< .5, .75, .9, .95, .99, .999
-    std::optional<double> value;     ///< nothing when it falls among failures
-    std::optional<Interval> ci95;    ///< an end among failures is +infinity (null in JSON)
-    bool certified = false;          ///< n is large enough to certify this percentile, were none over a limit
+    double p = 0;                  ///< .5, .75, .9, .95, .99, .999
+    std::optional<double> value;   ///< nothing when it falls among failures
+    std::optional<Interval> ci95;  ///< an end among failures is +infinity (null in JSON)
+    bool certified = false;        ///< n is large enough to certify this percentile, were none over a limit
 
     bool operator==(const PercentileValue&) const = default;
 };
 
 struct MetricSummary {
-    std::string key;                ///< "ttft_s"
-    std::uint64_t n = 0;            ///< with failures, for per-request metrics
-    std::optional<double> mean;     ///< of successes
+    std::string key;             ///< "ttft_s"
+    std::uint64_t n = 0;         ///< with failures, for per-request metrics
+    std::optional<double> mean;  ///< of successes
     std::optional<double> std;
     std::optional<double> min;
     std::optional<double> max;
     std::vector<PercentileValue> percentiles;
-    double failed_mass = 0;         ///< share of n that failed
+    double failed_mass = 0;  ///< share of n that failed
 
     bool operator==(const MetricSummary&) const = default;
 
@@ -128,7 +130,7 @@ struct Throughput {
     std::optional<double> input_tokens_per_s;
     std::optional<double> output_tokens_per_s;
     std::optional<double> total_tokens_per_s;
-    std::optional<double> goodput_per_s;   ///< only when SLOs were given
+    std::optional<double> goodput_per_s;  ///< only when SLOs were given
     std::optional<double> goodput_ratio;
     std::optional<double> mean_in_flight;
     std::optional<Interval> output_tokens_per_s_ci95;  ///< from block means; steady window only
@@ -138,24 +140,24 @@ struct Throughput {
 
 /// The client's own figures: whether it was the bottleneck.
 struct ClientHealth {
-    std::string timing;                            ///< "kernel" or "user"
-    std::optional<double> kernel_stamp_share;      ///< of events
-    std::optional<double> loop_lag_p50_s;          ///< loop part of send_lag
+    std::string timing;                        ///< "kernel" or "user"
+    std::optional<double> kernel_stamp_share;  ///< of events
+    std::optional<double> loop_lag_p50_s;      ///< loop part of send_lag
     std::optional<double> loop_lag_p99_s;
     std::optional<double> connection_wait_p99_s;
     std::optional<double> slot_wait_p99_s;
-    std::optional<double> refill_lag_mean_s;       ///< closed loop
-    std::optional<double> achieved_rate_ratio;     ///< open loop
-    std::optional<double> user_delay_p50_s;        ///< read − kernel stamp
+    std::optional<double> refill_lag_mean_s;    ///< closed loop
+    std::optional<double> achieved_rate_ratio;  ///< open loop
+    std::optional<double> user_delay_p50_s;     ///< read − kernel stamp
     std::optional<double> user_delay_p99_s;
-    std::optional<double> unstamped_delay_p99_s;   ///< estimate for events without a stamp
-    std::optional<double> grouped_share;           ///< events that shared a read with the one before
-    std::optional<double> late_grouped_share;      ///< events grouped because the client read late
-    std::optional<double> cpu_share;               ///< busiest worker, of one core
-    std::optional<double> cpu_windows_above_85;    ///< share of 100 ms windows
-    std::optional<double> hiccup_share;            ///< time a meter thread lost to the host
-    std::optional<double> retransmit_share;        ///< TCP segments
-    std::optional<double> clock_jump_max_s;        ///< largest jump of the realtime clock against the monotonic one
+    std::optional<double> unstamped_delay_p99_s;  ///< estimate for events without a stamp
+    std::optional<double> grouped_share;          ///< events that shared a read with the one before
+    std::optional<double> late_grouped_share;     ///< events grouped because the client read late
+    std::optional<double> cpu_share;              ///< busiest worker, of one core
+    std::optional<double> cpu_windows_above_85;   ///< share of 100 ms windows
+    std::optional<double> hiccup_share;           ///< time a meter thread lost to the host
+    std::optional<double> retransmit_share;       ///< TCP segments
+    std::optional<double> clock_jump_max_s;  ///< largest jump of the realtime clock against the monotonic one
     std::uint64_t connections_opened = 0;
     std::uint32_t workers = 0;
 
@@ -187,8 +189,8 @@ struct RunResult {
     Throughput whole_run;
     ClientHealth client;
     std::vector<SeriesPoint> series;
-    std::optional<std::uint64_t> concurrency;   ///< the in-flight cap; the load axis of a closed loop
-    std::optional<double> request_rate;         ///< requests/s asked for; the load axis of an open loop
+    std::optional<std::uint64_t> concurrency;  ///< the in-flight cap; the load axis of a closed loop
+    std::optional<double> request_rate;        ///< requests/s asked for; the load axis of an open loop
 
     bool operator==(const RunResult&) const = default;
 

@@ -1,6 +1,6 @@
 #pragma once
-// Service level objectives: limits on per-request metrics, e.g. "ttft:500 tpot:15" (milliseconds, as users of other
-// tools write them). A request is good when it succeeded and met every one; an undefined metric passes.
+// Service level objectives: limits on per-request metrics, e.g. "ttft:500 tpot:15" (milliseconds, as users of
+// other tools write them). A request is good when it succeeded and met every one; an undefined metric passes.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +16,8 @@ struct Slo {
     bool operator==(const Slo&) const = default;
 };
 
-/// "ttft:500", times in milliseconds, or with a unit of their own ("ttft:0.5s"); other limits in the metric's unit
+/// "ttft:500", times in milliseconds, or with a unit of their own ("ttft:0.5s"); other limits in the metric's
+/// unit
 /// ("interactivity:35", at least). "e2el" is accepted for "e2e".
 /// Throws UsageError on an unknown tag, naming the known ones.
 Slo parse_slo(std::string_view text);

@@ -1,6 +1,7 @@
 #pragma once
-// The little languages of the command line: durations ("30s", "20ms"), counts ("64k"), ladders ("1,2,4", "1..64",
-// "8..64:8") and named specs ("lognormal:mean=512,cv=1"). All throw UsageError naming the text and what was expected.
+// The little languages of the command line: durations ("30s", "20ms"), counts ("64k"), ladders ("1,2,4",
+// "1..64", "8..64:8") and named specs ("lognormal:mean=512,cv=1"). All throw UsageError naming the text and
+// what was expected.
 #include <cstdint>
 #include <initializer_list>
 #include <map>
@@ -18,7 +19,8 @@ Duration parse_duration(std::string_view text);
 /// "500", "64k", "2M" (powers of 1000).
 std::uint64_t parse_count(std::string_view text);
 
-/// "1,2,4" as given; "1..64" by doubling (the end is always included); "8..64:8" in steps. Ascending, no repeats.
+/// "1,2,4" as given; "1..64" by doubling (the end is always included); "8..64:8" in steps. Ascending, no
+/// repeats.
 std::vector<std::uint64_t> parse_ladder(std::string_view text);
 
 /// "poisson:rate=8" → name "poisson", fields {rate: "8"}; "64" → name "64", no fields.

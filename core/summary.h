@@ -1,7 +1,7 @@
 #pragma once
-// Folds the records of a run into figures: finds the steady window, counts, percentiles with intervals, throughput
-// credited by event time. Pure. Warm-up and cancelled records are counted and are in no latency; what was streamed
-// to them counts in throughput and in-flight, because the server did that work.
+// Folds the records of a run into figures: finds the steady window, counts, percentiles with intervals,
+// throughput credited by event time. Pure. Warm-up and cancelled records are counted and are in no latency;
+// what was streamed to them counts in throughput and in-flight, because the server did that work.
 #include <optional>
 #include <span>
 #include <vector>
@@ -17,7 +17,7 @@ struct SummaryOptions {
     std::optional<std::uint64_t> concurrency;  ///< in-flight cap
     std::optional<TimePoint> last_dispatch;    ///< when the schedule ran out; else the last `started`
     std::vector<Slo> slos;
-    std::uint64_t seed = 0;                    ///< of the bootstrap
+    std::uint64_t seed = 0;  ///< of the bootstrap
 };
 
 struct RunSummary {

@@ -1,6 +1,6 @@
 #pragma once
-// Time on one clock (CLOCK_MONOTONIC, nanoseconds). Raw doubles only inside formulas and in JSON, where the unit
-// is part of the name (`ttft_s`).
+// Time on one clock (CLOCK_MONOTONIC, nanoseconds). Raw doubles only inside formulas and in JSON, where the
+// unit is part of the name (`ttft_s`).
 #include <chrono>
 #include <compare>
 #include <cstdint>
@@ -12,13 +12,17 @@ using TimePoint = Clock::time_point;
 using Duration = Clock::duration;
 static_assert(std::is_same_v<Duration, std::chrono::nanoseconds>);
 
-constexpr double seconds(Duration d) { return std::chrono::duration<double>(d).count(); }
+constexpr double seconds(Duration d) {
+    return std::chrono::duration<double>(d).count();
+}
 
 constexpr Duration from_seconds(double s) {
     return std::chrono::round<Duration>(std::chrono::duration<double>(s));
 }
 
-constexpr std::int64_t nanoseconds_since_boot(TimePoint t) { return t.time_since_epoch().count(); }
+constexpr std::int64_t nanoseconds_since_boot(TimePoint t) {
+    return t.time_since_epoch().count();
+}
 
 /// A half-open stretch of time [begin, end).
 struct TimeSpan {

@@ -1,12 +1,13 @@
 #pragma once
-// Decides whether a run proves anything about the server, from the client's own figures. One table of checks; each
-// compares a figure with a WARN and an INVALID limit and names itself in the verdict.
+// Decides whether a run proves anything about the server, from the client's own figures. One table of checks;
+// each compares a figure with a WARN and an INVALID limit and names itself in the verdict.
 #include "core/result.h"
 
 namespace paretoken {
 
-/// Checks use `result.client`, `.metrics`, `.counts`, `.window` and `.partial`. A figure that was not measured passes
-/// its check, and so does one too small to matter on any host (delays below 0.1 to 0.2 ms, a single late request).
+/// Checks use `result.client`, `.metrics`, `.counts`, `.window` and `.partial`. A figure that was not
+/// measured passes its check, and so does one too small to matter on any host (delays below 0.1 to 0.2 ms, a
+/// single late request).
 Validity validity_of(const RunResult& result);
 
 }  // namespace paretoken

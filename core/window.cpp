@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "core/metrics.h"
@@ -74,9 +75,11 @@ TimePoint first_wave_turned_over(std::span<const RequestRecord> records, std::ui
     return *half;
 }
 
+/// Full is 95 % of the cap: a fast server may end the first of many requests before the last is under way.
 std::vector<Beginning> closed_loop_beginnings(std::span<const RequestRecord> records,
                                               const std::vector<Step>& steps, std::uint64_t cap) {
-    const auto full = first_at_level(steps, static_cast<double>(cap));
+    constexpr double kFull = 0.95;
+    const auto full = first_at_level(steps, kFull * static_cast<double>(cap));
     if (!full) return {};
     return {{first_wave_turned_over(records, cap),
              fmt::format("from when half of the first {} requests had ended to the last dispatch", cap)},

@@ -89,6 +89,12 @@ TEST(SteadyWindow, is_not_found_when_in_flight_never_reaches_the_cap) {
     EXPECT_THAT(window.how, HasSubstr("never reached its cap of 64"));
 }
 
+TEST(SteadyWindow, forgives_a_fast_server_that_answers_before_the_last_of_many_slots_is_filled) {
+    const auto records = script::closed_loop(62, 640, {});
+    EXPECT_TRUE(steady_window_of(records, closed(64)).steady);
+    EXPECT_FALSE(steady_window_of(records, closed(70)).steady);
+}
+
 TEST(SteadyWindow, after_warm_up_slots_begins_with_the_first_request_that_counts) {
     auto records = script::closed_loop(4, 200, {});
     for (std::size_t i = 0; i < 40; ++i) records[i].warmup = true;
