@@ -24,7 +24,8 @@ using Value = ondemand::value;
 
 constexpr double kLargestCount = 1e15;
 
-ondemand::json_type type_of(ondemand::value& value) {
+/// null for what is no value at all.
+inline ondemand::json_type type_of(ondemand::value& value) {
     ondemand::json_type type;
     return value.type().get(type) ? ondemand::json_type::null : type;
 }
@@ -76,8 +77,10 @@ std::optional<std::int64_t> count_of(ondemand::value& value) {
         const auto [stop, error] = std::from_chars(text->data(), end, count);
         return error == std::errc{} && stop == end ? std::optional(count) : std::nullopt;
     }
+    if (type_of(value) != ondemand::json_type::number) return std::nullopt;
+    if (std::int64_t count = 0; !value.get_int64().get(count)) return count;
     double number = 0;
-    if (type_of(value) != ondemand::json_type::number || value.get_double().get(number)) return std::nullopt;
+    if (value.get_double().get(number)) return std::nullopt;
     if (!(std::abs(number) < kLargestCount)) return std::nullopt;
     return static_cast<std::int64_t>(number);
 }
