@@ -45,9 +45,8 @@ struct Workload {
     std::string endpoint;     ///< "chat" or "completions"
     std::uint64_t seed = 0;
     std::string salt;
-    std::string prompt_form;  ///< "token ids" or "text"
-    std::string
-        length_source;  ///< what made lengths right: "token ids", "/tokenize", "usage", "uncalibrated"
+    std::string prompt_form;                    ///< "token ids" or "text"
+    std::string length_source;                  ///< "token ids", "/tokenize", "usage" or "uncalibrated"
     std::optional<double> wanted_input_tokens;  ///< means
     std::optional<double> wanted_output_tokens;
     std::optional<double> achieved_input_tokens;
