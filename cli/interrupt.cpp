@@ -16,12 +16,11 @@ sigset_t watched() {
     return set;
 }
 
-constexpr char kFirst[] = "\nending the run: what was measured is being written (once more to give up)\n";
 constexpr int kKilledBySigint = 130;
 
 }  // namespace
 
-InterruptWatch::InterruptWatch() {
+InterruptWatch::InterruptWatch(std::string_view first) : first_(first) {
     const sigset_t set = watched();
     pthread_sigmask(SIG_BLOCK, &set, nullptr);
     thread_ = std::thread([this] { watch(); });
@@ -40,7 +39,7 @@ void InterruptWatch::watch() {
     while (!over_) {
         if (sigtimedwait(&set, nullptr, &patience) < 0) continue;
         if (source_.stop_requested()) _exit(kKilledBySigint);
-        [[maybe_unused]] const auto n = write(STDERR_FILENO, kFirst, sizeof kFirst - 1);
+        [[maybe_unused]] const auto n = write(STDERR_FILENO, first_.data(), first_.size());
         source_.request_stop();
     }
 }

@@ -3,13 +3,18 @@
 // Make one before any thread is started: threads inherit the blocked signals.
 #include <atomic>
 #include <stop_token>
+#include <string_view>
 #include <thread>
 
 namespace paretoken::cli {
 
 class InterruptWatch {
   public:
-    InterruptWatch();
+    static constexpr std::string_view kEndingTheRun =
+        "\nending the run: what was measured is being written (once more to give up)\n";
+
+    /// `first` is what the first signal prints; it must outlive this (a literal).
+    explicit InterruptWatch(std::string_view first = kEndingTheRun);
     ~InterruptWatch();
     InterruptWatch(const InterruptWatch&) = delete;
     InterruptWatch& operator=(const InterruptWatch&) = delete;
@@ -19,6 +24,7 @@ class InterruptWatch {
   private:
     void watch();
 
+    std::string_view first_;
     std::stop_source source_;
     std::atomic<bool> over_{false};
     std::thread thread_;

@@ -35,6 +35,7 @@ constexpr const char* kUsage =
     "  --isa=NAME             scalar, avx2 or avx512 (default: the best of this CPU)\n"
     "  --probe-read-ceiling   one row, the read ceiling with all threads, as JSON on standard output\n"
     "  --list                 names of the rows, nothing is run\n"
+    "  --report-to-parent     complaints on standard output, as \"error: …\"\n"
     "  --plant-fault          change a byte of each operand: every check must fail\n"
     "  --benchmark_filter=REGEX --benchmark_format=json --benchmark_out=FILE and other --benchmark_* flags\n";
 
@@ -68,6 +69,7 @@ Options take_options(std::vector<char*>& arguments) {
         if (argument == "--quick") return options.quick = true;
         if (argument == "--list" || argument == "--benchmark_list_tests") return options.list = true;
         if (argument == "--plant-fault") return options.plant_fault = true;
+        if (argument == "--report-to-parent") return true;  // see complain()
         if (argument == "--probe-read-ceiling") return options.probe = true;
         if (const auto threads = value_of(argument, "--threads")) {
             options.threads = parse_count(*threads);
@@ -172,16 +174,27 @@ ExitCode run(int argc, char** argv) {
     return failed == 0 ? ExitCode::ok : ExitCode::measurement_invalid;
 }
 
+/// On standard output when a program that reads it asked for that.
+int complain(int argc, char** argv, const char* what, ExitCode code) {
+    const bool to_parent = std::any_of(argv, argv + argc, [](const char* argument) {
+        return std::string_view(argument) == "--report-to-parent";
+    });
+    if (to_parent) {
+        fmt::print("error: {}\n", what);
+    } else {
+        fmt::print(stderr, "paretoken-microbench: {}\n", what);
+    }
+    return static_cast<int>(code);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     try {
         return static_cast<int>(run(argc, argv));
     } catch (const Error& error) {
-        fmt::print(stderr, "paretoken-microbench: {}\n", error.what());
-        return static_cast<int>(error.code());
+        return complain(argc, argv, error.what(), error.code());
     } catch (const std::exception& error) {
-        fmt::print(stderr, "paretoken-microbench: {}\n", error.what());
-        return static_cast<int>(ExitCode::runtime);
+        return complain(argc, argv, error.what(), ExitCode::runtime);
     }
 }
