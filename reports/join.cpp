@@ -139,7 +139,8 @@ Served served_by(const Provenance& provenance, const JoinOptions& options) {
 
 std::string hardware_title(const Served& served, const Provenance& provenance) {
     if (served.hardware.empty()) return "unknown hardware";
-    if (served.simulated) return served.hardware;
+    if (served.simulated)
+        return served.hardware.starts_with("sim:") ? served.hardware : "simulated " + served.hardware;
     if (served.datasheet)
         return served.priced && served.priced->count > 1
                    ? fmt::format("{} × {}", served.priced->count, served.datasheet->title)
@@ -364,10 +365,10 @@ std::vector<Group> grouped_runs(std::vector<LoadedRun> runs) {
         const Provenance& provenance = run.result.provenance;
         GroupKey key{normalised(provenance.hardware), provenance.hardware_count, provenance.model,
                      run.result.workload.fingerprint};
-        const auto same =
-            std::find_if(groups.begin(), groups.end(), [&](const Group& group) { return group.key == key; });
-        if (same == groups.end()) groups.push_back({std::move(key), {}});
-        (same == groups.end() ? groups.back() : *same).runs.push_back(std::move(run));
+        auto group =
+            std::find_if(groups.begin(), groups.end(), [&](const Group& one) { return one.key == key; });
+        if (group == groups.end()) group = groups.insert(groups.end(), {std::move(key), {}});
+        group->runs.push_back(std::move(run));
     }
     return groups;
 }
