@@ -101,6 +101,13 @@ RunResult interrupted_run(RunResult begun, const std::vector<RequestRecord>& rec
     return begun;
 }
 
+/// Whether a point that is not done left anything to summarise.
+bool holds_records(const fs::path& directory) {
+    std::error_code error;
+    return fs::exists(directory / kRunFileName, error) && fs::exists(directory / kRecordsFileName, error) &&
+           fs::file_size(directory / kRecordsFileName, error) > 0;
+}
+
 void add_run_directories(const fs::path& path, std::vector<fs::path>& found) {
     if (fs::exists(path / kRunFileName)) {
         found.push_back(path);
@@ -109,12 +116,12 @@ void add_run_directories(const fs::path& path, std::vector<fs::path>& found) {
     if (fs::exists(path / kSweepFileName)) {
         for (const SweepPoint& point : read_sweep(path).points) {
             const fs::path directory = path / point.directory;
-            if (fs::exists(directory / kRunFileName))
-                found.push_back(directory);
-            else if (point.state == PointState::done)
+            const bool is_done = point.state == PointState::done;
+            if (is_done && !fs::exists(directory / kRunFileName))
                 throw UsageError(fmt::format(
                     "{}: point {} is said to be done, but {} is missing; run the sweep again",
                     (path / kSweepFileName).string(), point.load_label, (directory / kRunFileName).string()));
+            if (is_done || holds_records(directory)) found.push_back(directory);
         }
         return;
     }

@@ -42,8 +42,9 @@ void write_sweep(const std::filesystem::path& directory, const SweepFile& sweep)
 /// Throws UsageError naming what is missing or malformed.
 SweepFile read_sweep(const std::filesystem::path& directory);
 
-/// The run directories at or below `path`: itself, the points of its sweep.json in that order, or what its
-/// subdirectories hold, by name. Throws UsageError when there is none, or a point said to be done is missing.
+/// The run directories at or below `path`: itself, the points of its sweep.json in that order (those
+/// that are done or left records), or what its subdirectories hold, by name. Throws UsageError when there is
+/// none, or a point said to be done is missing.
 std::vector<std::filesystem::path> find_run_directories(const std::filesystem::path& path);
 
 }  // namespace paretoken::reports

@@ -158,6 +158,19 @@ TEST(FindRunDirectories, RefusesASweepThatLostAPointAndDirectoriesWithoutRuns) {
                 AllOf(HasSubstr("c=2"), HasSubstr("c2/run.json")));
 }
 
+TEST(FindRunDirectories, TakesAPointThatWasInterruptedOnlyWhenItLeftRecords) {
+    const TemporaryDirectory directory;
+    SweepFile file;
+    for (const char* name : {"c1", "c2"}) {
+        write_running(directory.path() / name, {}, {}, {});
+        file.points.push_back(
+            {.directory = name, .load_label = name, .load = 1, .state = PointState::running});
+    }
+    write_sweep(directory.path(), file);
+    write_records(directory.path() / "c2", 3);
+    EXPECT_THAT(find_run_directories(directory.path()), ElementsAre(directory.path() / "c2"));
+}
+
 TEST(FindRunDirectories, DoesNotFollowALinkInACircle) {
     const TemporaryDirectory directory;
     write_running(directory.path() / "a", {}, {}, {});
