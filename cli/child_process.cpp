@@ -31,11 +31,13 @@ Pipe open_pipe() {
     return {ends[0], ends[1]};
 }
 
-int exit_status_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
+int exit_status_of(int status) {
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
 
 /// In a process group of its own: Ctrl-C is ours to handle, the child learns of it from us.
-pid_t spawn(const std::filesystem::path& program, const std::vector<std::string>& arguments, const Pipe& input,
-            const Pipe& output) {
+pid_t spawn(const std::filesystem::path& program, const std::vector<std::string>& arguments,
+            const Pipe& input, const Pipe& output) {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, input.read, STDIN_FILENO);
@@ -121,6 +123,8 @@ int ChildProcess::wait() {
     return *status_;
 }
 
-std::filesystem::path own_directory() { return std::filesystem::read_symlink("/proc/self/exe").parent_path(); }
+std::filesystem::path own_directory() {
+    return std::filesystem::read_symlink("/proc/self/exe").parent_path();
+}
 
 }  // namespace paretoken::cli

@@ -1,6 +1,6 @@
 #pragma once
-// A program started by a command: its standard output is read, its standard input is held open as the sign that we
-// are alive, and it never outlives this object. Its standard error stays ours.
+// A program started by a command: its standard output is read, its standard input is held open as the sign
+// that we are alive, and it never outlives this object. Its standard error stays ours.
 #include <sys/types.h>
 
 #include <filesystem>

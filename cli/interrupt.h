@@ -1,6 +1,6 @@
 #pragma once
-// Ctrl-C (or SIGTERM) as a stop request: the first ends the measurement in good order, the second ends the process.
-// Make one before any thread is started: threads inherit the blocked signals.
+// Ctrl-C (or SIGTERM) as a stop request: the first ends the measurement in good order, the second ends the
+// process. Make one before any thread is started: threads inherit the blocked signals.
 #include <atomic>
 #include <stop_token>
 #include <string_view>

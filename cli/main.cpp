@@ -31,13 +31,16 @@ int report_parse_error(const CLI::App& app, const CLI::ParseError& error) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app{"Measures what an LLM endpoint delivers, what the hardware could deliver, and what a million tokens "
-                 "costs.",
-                 "paretoken"};
+    CLI::App app{
+        "Measures what an LLM endpoint delivers, what the hardware could deliver, and what a million tokens "
+        "costs.",
+        "paretoken"};
     app.require_subcommand(1);
-    app.set_version_flag("--version", fmt::format("paretoken {} ({})", paretoken::version(), paretoken::commit()));
-    app.footer("Exit codes: 0 ok, 1 gate failed, 2 usage, 3 runtime, 4 measurement invalid, 5 gate inconclusive.\n"
-               "paretoken COMMAND --help tells each command's options.");
+    app.set_version_flag("--version",
+                         fmt::format("paretoken {} ({})", paretoken::version(), paretoken::commit()));
+    app.footer(
+        "Exit codes: 0 ok, 1 gate failed, 2 usage, 3 runtime, 4 measurement invalid, 5 gate inconclusive.\n"
+        "paretoken COMMAND --help tells each command's options.");
     for (const auto add : {paretoken::cli::add_run, paretoken::cli::add_sweep, paretoken::cli::add_micro,
                            paretoken::cli::add_report, paretoken::cli::add_serve}) {
         add(app);

@@ -184,8 +184,8 @@ LoadLevel load_level(const std::string& concurrency, const PaceOptions& pace) {
     if (!concurrency.empty()) {
         const auto levels = parse_ladder(concurrency);
         if (levels.size() != 1 || levels.front() == 0) {
-            throw UsageError(fmt::format("--concurrency '{}': a run takes one number above 0; `sweep` takes several",
-                                         concurrency));
+            throw UsageError(fmt::format(
+                "--concurrency '{}': a run takes one number above 0; `sweep` takes several", concurrency));
         }
         level.concurrency = levels.front();
     }
@@ -194,15 +194,17 @@ LoadLevel load_level(const std::string& concurrency, const PaceOptions& pace) {
     if (!pace.arrivals.empty()) {
         level.arrivals = loadgen::parse_arrivals(pace.arrivals);
     } else if (rate) {
-        level.arrivals = loadgen::parse_arrivals(
-            pace.burstiness == 1 ? fmt::format("poisson:rate={}", pace.request_rate)
-                                 : fmt::format("gamma:rate={},burstiness={}", pace.request_rate, pace.burstiness));
+        level.arrivals =
+            loadgen::parse_arrivals(pace.burstiness == 1 ? fmt::format("poisson:rate={}", pace.request_rate)
+                                                         : fmt::format("gamma:rate={},burstiness={}",
+                                                                       pace.request_rate, pace.burstiness));
     } else {
         level.arrivals = loadgen::parse_arrivals("at_once");
     }
     if (level.arrivals.at_once && !level.concurrency) {
         if (pace.request_rate == "inf") {
-            if (pace.num_prompts.empty()) throw UsageError("--request-rate inf without --concurrency needs --num-prompts");
+            if (pace.num_prompts.empty())
+                throw UsageError("--request-rate inf without --concurrency needs --num-prompts");
             level.concurrency = parse_count(pace.num_prompts);  // all of them at once
         } else {
             level.concurrency = 1;
@@ -240,16 +242,17 @@ void Target::check_context(const datasets::Dataset& dataset) const {
     const auto in = dataset.mean_input_tokens();
     const auto out = dataset.mean_output_tokens();
     if (!facts_.context || !in || !out || *in + *out <= static_cast<double>(*facts_.context)) return;
-    throw UsageError(fmt::format("a prompt of {:.0f} and an answer of {:.0f} tokens exceed the context of {} tokens that "
-                                 "{} serves; lower --isl or --osl, or give the server a longer context",
-                                 *in, *out, *facts_.context, facts_.body.model));
+    throw UsageError(
+        fmt::format("a prompt of {:.0f} and an answer of {:.0f} tokens exceed the context of {} tokens that "
+                    "{} serves; lower --isl or --osl, or give the server a longer context",
+                    *in, *out, *facts_.context, facts_.body.model));
 }
 
 std::unique_ptr<datasets::Dataset> Target::dataset_for(const std::string& salt) const {
     datasets::PromptForm form = facts_.prompt_form;
     if (options_.workload.prompt_form == "token-ids" && form != datasets::PromptForm::token_ids) {
-        throw UsageError(fmt::format("--prompt-form token-ids: {} takes no token ids at {}", endpoint_.url.text(),
-                                     loadgen::target_of(endpoint_)));
+        throw UsageError(fmt::format("--prompt-form token-ids: {} takes no token ids at {}",
+                                     endpoint_.url.text(), loadgen::target_of(endpoint_)));
     }
     return datasets::make_dataset({.spec = dataset_spec(options_.workload),
                                    .seed = options_.workload.seed,
@@ -294,7 +297,8 @@ OptionsEcho Target::options_echo(const LoadLevel& level, const loadgen::Limits& 
     echo["ignore_eos"] = facts_.body.ignore_eos ? "true" : "false";
     if (facts_.body.temperature) echo["temperature"] = fmt::format("{}", *facts_.body.temperature);
     if (!facts_.body.extra_body.empty()) echo["extra_body"] = facts_.body.extra_body;
-    if (!facts_.refused.empty()) echo["refused_by_server"] = fmt::format("{}", fmt::join(facts_.refused, ", "));
+    if (!facts_.refused.empty())
+        echo["refused_by_server"] = fmt::format("{}", fmt::join(facts_.refused, ", "));
     for (std::size_t i = 0; i < options_.result.goodput.size(); ++i) {
         echo["goodput"] += (i > 0 ? " " : "") + options_.result.goodput[i];
     }
@@ -313,8 +317,9 @@ Workload Target::workload(const datasets::Dataset& dataset, const std::string& s
                                                                             : "uncalibrated";
     w.wanted_input_tokens = dataset.mean_input_tokens();
     w.wanted_output_tokens = dataset.mean_output_tokens();
-    w.fingerprint = fingerprint_of(fmt::format("{}|{}|{}|{}|{}|{}", w.dataset, w.endpoint, w.seed, w.prompt_form,
-                                               facts_.body.ignore_eos, facts_.body.extra_body));
+    w.fingerprint =
+        fingerprint_of(fmt::format("{}|{}|{}|{}|{}|{}", w.dataset, w.endpoint, w.seed, w.prompt_form,
+                                   facts_.body.ignore_eos, facts_.body.extra_body));
     return w;
 }
 
@@ -356,7 +361,8 @@ Target::Plan Target::plan_for(const LoadLevel& level, const std::string& salt) c
 }
 
 Target::Measured Target::measure(const LoadLevel& level, const std::filesystem::path& directory,
-                                 const std::vector<std::string>& argv, const InterruptWatch& interrupt) const {
+                                 const std::vector<std::string>& argv,
+                                 const InterruptWatch& interrupt) const {
     const std::string salt = options_.workload.salt.empty() ? fresh_salt() : options_.workload.salt;
     Plan plan = plan_for(level, salt);
     RunResult& result = plan.result;
@@ -372,8 +378,7 @@ Target::Measured Target::measure(const LoadLevel& level, const std::filesystem::
         outcome = loadgen::make_load(plan.load, *plan.dataset, records, progress, interrupt.token());
     }
     loadgen::fold_into(result, outcome, plan.load, plan.fold);
-    result.provenance.clock =
-        result.client.timing == "kernel" ? "kernel receive stamps" : "user-space reads";
+    result.provenance.clock = result.client.timing == "kernel" ? "kernel receive stamps" : "user-space reads";
     records.finish();
     reports::write_run(directory, result);
     return {std::move(result), directory};

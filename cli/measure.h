@@ -1,6 +1,7 @@
 #pragma once
-// Carries measurements out: a Target is found out about once (and kept: the simulated server, the TLS context, what
-// the probe learnt), then measured at one load level after the other, each into a run directory of its own.
+// Carries measurements out: a Target is found out about once (and kept: the simulated server, the TLS
+// context, what the probe learnt), then measured at one load level after the other, each into a run directory
+// of its own.
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -23,8 +24,8 @@ struct LoadLevel {
     std::optional<std::uint64_t> concurrency;
 };
 
-/// From --concurrency, --request-rate, --burstiness and --arrivals as the user said them. `concurrency` empty and no
-/// rate: one at a time. Throws UsageError where they contradict each other.
+/// From --concurrency, --request-rate, --burstiness and --arrivals as the user said them. `concurrency` empty
+/// and no rate: one at a time. Throws UsageError where they contradict each other.
 LoadLevel load_level(const std::string& concurrency, const PaceOptions& pace);
 
 class Target {

@@ -8,16 +8,19 @@ namespace paretoken::cli {
 void add_target_options(CLI::App& command, TargetOptions& options) {
     const char* group = "Target";
     command
-        .add_option("url,--url,--base-url", options.url,
-                    "Server: http://HOST:PORT, https://…, or sim:PROFILE to start the simulated server and load it")
+        .add_option(
+            "url,--url,--base-url", options.url,
+            "Server: http://HOST:PORT, https://…, or sim:PROFILE to start the simulated server and load it")
         ->capture_default_str()
         ->group(group);
-    command.add_option("--model", options.model, "Model to name in requests [the first of /v1/models]")->group(group);
+    command.add_option("--model", options.model, "Model to name in requests [the first of /v1/models]")
+        ->group(group);
     command.add_option("--endpoint-type", options.endpoint_type, "chat or completions")
         ->check(CLI::IsMember({"chat", "completions"}))
         ->capture_default_str()
         ->group(group);
-    command.add_option("--endpoint", options.endpoint, "Path to POST to [that of the endpoint type]")->group(group);
+    command.add_option("--endpoint", options.endpoint, "Path to POST to [that of the endpoint type]")
+        ->group(group);
     command.add_option("-H,--header", options.headers, "Further header, 'Name: value'; may be repeated")
         ->allow_extra_args(false)
         ->group(group);
@@ -25,19 +28,24 @@ void add_target_options(CLI::App& command, TargetOptions& options) {
         ->capture_default_str()
         ->group(group);
     command.add_flag("--insecure", options.insecure, "Accept any TLS certificate")->group(group);
-    command.add_option("--ca-file", options.ca_file, "Certificate authorities to trust besides the system's (PEM)")
+    command
+        .add_option("--ca-file", options.ca_file,
+                    "Certificate authorities to trust besides the system's (PEM)")
         ->group(group);
 }
 
 void add_workload_options(CLI::App& command, WorkloadOptions& options) {
     const char* group = "Workload";
-    command.add_option("--dataset,--dataset-name", options.dataset, "synthetic, or custom with --dataset-path")
+    command
+        .add_option("--dataset,--dataset-name", options.dataset, "synthetic, or custom with --dataset-path")
         ->capture_default_str()
         ->group(group);
-    command.add_option("--dataset-path", options.dataset_path, "JSON lines with prompt or messages")->group(group);
+    command.add_option("--dataset-path", options.dataset_path, "JSON lines with prompt or messages")
+        ->group(group);
     command
-        .add_option("--isl,--random-input-len", options.isl,
-                    "Prompt tokens: 512, uniform:min=1;max=8, normal:mean=…;stddev=…, lognormal:mean=512;cv=1")
+        .add_option(
+            "--isl,--random-input-len", options.isl,
+            "Prompt tokens: 512, uniform:min=1;max=8, normal:mean=…;stddev=…, lognormal:mean=512;cv=1")
         ->capture_default_str()
         ->group(group);
     command.add_option("--osl,--random-output-len", options.osl, "Answer tokens (max_tokens), likewise")
@@ -62,8 +70,10 @@ void add_workload_options(CLI::App& command, WorkloadOptions& options) {
         .add_flag("--max-completion-tokens", options.max_completion_tokens,
                   "Send max_completion_tokens instead of max_tokens (hosted reasoning models)")
         ->group(group);
-    command.add_option("--temperature", options.temperature, "Sampling temperature [the server's]")->group(group);
-    command.add_option("--extra-body", options.extra_body, "JSON object merged into every request; its keys win")
+    command.add_option("--temperature", options.temperature, "Sampling temperature [the server's]")
+        ->group(group);
+    command
+        .add_option("--extra-body", options.extra_body, "JSON object merged into every request; its keys win")
         ->group(group);
     command.add_option("--seed", options.seed, "Seed of lengths, prompts and arrivals")
         ->capture_default_str()
@@ -76,7 +86,8 @@ void add_workload_options(CLI::App& command, WorkloadOptions& options) {
 
 void add_pace_options(CLI::App& command, PaceOptions& options) {
     const char* group = "Pace";
-    command.add_option("--burstiness", options.burstiness, "Shape of gamma gaps: 1 is Poisson, below 1 burstier")
+    command
+        .add_option("--burstiness", options.burstiness, "Shape of gamma gaps: 1 is Poisson, below 1 burstier")
         ->check(CLI::Range(0.01, 1000.0))
         ->capture_default_str()
         ->group(group);
@@ -91,11 +102,14 @@ void add_pace_options(CLI::App& command, PaceOptions& options) {
     command.add_option("--num-warmups", options.num_warmups, "Requests before the first measured one")
         ->capture_default_str()
         ->group(group);
-    command.add_option("--workers", options.workers, "Threads that make load; one carries some 100,000 events/s")
+    command
+        .add_option("--workers", options.workers, "Threads that make load; one carries some 100,000 events/s")
         ->check(CLI::Range(1, 256))
         ->capture_default_str()
         ->group(group);
-    command.add_option("--timeout", options.timeout, "Give a request up after")->capture_default_str()->group(group);
+    command.add_option("--timeout", options.timeout, "Give a request up after")
+        ->capture_default_str()
+        ->group(group);
 }
 
 void add_result_options(CLI::App& command, ResultOptions& options) {
@@ -105,9 +119,10 @@ void add_result_options(CLI::App& command, ResultOptions& options) {
         ->allow_extra_args(false)
         ->group(group);
     command
-        .add_option("--gpu", options.gpu,
-                    "What serves, as NAME[xN] (h100, h200x2); a report joins limits and prices on it [for a local "
-                    "server: this machine's CPU]")
+        .add_option(
+            "--gpu", options.gpu,
+            "What serves, as NAME[xN] (h100, h200x2); a report joins limits and prices on it [for a local "
+            "server: this machine's CPU]")
         ->group(group);
     command
         .add_option("--goodput", options.goodput,

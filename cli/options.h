@@ -1,6 +1,6 @@
 #pragma once
-// Option groups that several commands share. What the user said stands here as said; what it comes to is worked out
-// by cli/measure. Names of other tools are aliases.
+// Option groups that several commands share. What the user said stands here as said; what it comes to is
+// worked out by cli/measure. Names of other tools are aliases.
 #include <CLI/App.hpp>
 #include <cstdint>
 #include <optional>

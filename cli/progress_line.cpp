@@ -19,7 +19,8 @@ std::string clock_text(double s) {
 }
 
 /// Share of the run that is done, by whichever limit is nearer.
-std::optional<double> share_done(const loadgen::Progress& progress, const loadgen::Limits& limits, Duration elapsed) {
+std::optional<double> share_done(const loadgen::Progress& progress, const loadgen::Limits& limits,
+                                 Duration elapsed) {
     std::optional<double> share;
     if (limits.requests && *limits.requests > 0) {
         share = static_cast<double>(progress.finished.load()) / static_cast<double>(*limits.requests);
@@ -31,8 +32,8 @@ std::optional<double> share_done(const loadgen::Progress& progress, const loadge
 
 }  // namespace
 
-std::string progress_text(const std::string& label, const loadgen::Progress& progress, const loadgen::Limits& limits,
-                          Duration elapsed) {
+std::string progress_text(const std::string& label, const loadgen::Progress& progress,
+                          const loadgen::Limits& limits, Duration elapsed) {
     const double s = std::max(seconds(elapsed), 1e-3);
     const auto finished = progress.finished.load();
     std::string text = fmt::format("{}  {}", label, clock_text(s));
@@ -48,7 +49,8 @@ std::string progress_text(const std::string& label, const loadgen::Progress& pro
     return text;
 }
 
-ProgressLine::ProgressLine(std::string label, const loadgen::Progress& progress, const loadgen::Limits& limits)
+ProgressLine::ProgressLine(std::string label, const loadgen::Progress& progress,
+                           const loadgen::Limits& limits)
     : label_(std::move(label)), progress_(progress), limits_(limits), began_(Clock::now()) {
     if (isatty(STDERR_FILENO) == 1) thread_ = std::thread([this] { draw_until_over(); });
 }
@@ -63,7 +65,8 @@ ProgressLine::~ProgressLine() {
 
 void ProgressLine::draw_until_over() {
     while (!over_) {
-        fmt::print(stderr, "\r\033[K{:.79}", progress_text(label_, progress_, limits_, Clock::now() - began_));
+        fmt::print(stderr, "\r\033[K{:.79}",
+                   progress_text(label_, progress_, limits_, Clock::now() - began_));
         std::fflush(stderr);
         for (Duration slept{}; slept < kRedraw && !over_; slept += kRedraw / 10) {
             std::this_thread::sleep_for(kRedraw / 10);

@@ -1,5 +1,6 @@
 #pragma once
-// The live line of a run on a terminal: how far, how fast, how long still. On anything but a terminal it is silent.
+// The live line of a run on a terminal: how far, how fast, how long still. On anything but a terminal it is
+// silent.
 #include <atomic>
 #include <optional>
 #include <string>
@@ -12,8 +13,8 @@
 namespace paretoken::cli {
 
 /// One state of the line, without colours or control characters. Pure.
-std::string progress_text(const std::string& label, const loadgen::Progress& progress, const loadgen::Limits& limits,
-                          Duration elapsed);
+std::string progress_text(const std::string& label, const loadgen::Progress& progress,
+                          const loadgen::Limits& limits, Duration elapsed);
 
 /// Draws until destroyed, then removes the line.
 class ProgressLine {

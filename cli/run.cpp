@@ -23,7 +23,8 @@ struct RunCommand {
 void judge(const Target::Measured& measured) {
     const RunResult& result = measured.result;
     if (result.partial) {
-        throw RuntimeError(fmt::format("interrupted; the partial result is in {}", measured.directory.string()));
+        throw RuntimeError(
+            fmt::format("interrupted; the partial result is in {}", measured.directory.string()));
     }
     if (result.validity.verdict != Verdict::invalid) return;
     std::string reasons;
@@ -38,8 +39,8 @@ void run(const RunCommand& command) {
     const LoadLevel level = load_level(command.concurrency, command.measure.pace);
     const InterruptWatch interrupt;
     const Target target(command.measure);
-    const auto measured = target.measure(level, output_directory(command.measure.result.out), process_arguments(),
-                                         interrupt);
+    const auto measured =
+        target.measure(level, output_directory(command.measure.result.out), process_arguments(), interrupt);
     fmt::print("{}", reports::run_summary(measured.result, {.directory = measured.directory.string()}));
     std::fflush(stdout);
     judge(measured);

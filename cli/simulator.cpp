@@ -12,7 +12,8 @@ constexpr std::string_view kReady = "paretoken serve: ";  ///< then the URL, as 
 constexpr Duration kPatience = std::chrono::seconds(15);
 
 std::vector<std::string> arguments_for(const std::string& target, std::uint64_t seed) {
-    std::vector<std::string> arguments{"serve", "--port", "0", "--until-stdin-closes", "--seed", std::to_string(seed)};
+    std::vector<std::string> arguments{
+        "serve", "--port", "0", "--until-stdin-closes", "--seed", std::to_string(seed)};
     if (const std::string profile = target.substr(kScheme.size()); !profile.empty()) {
         arguments.insert(arguments.end(), {"--profile", profile});
     }
@@ -21,15 +22,18 @@ std::vector<std::string> arguments_for(const std::string& target, std::uint64_t 
 
 }  // namespace
 
-bool names_simulator(const std::string& url) { return url.starts_with(kScheme); }
+bool names_simulator(const std::string& url) {
+    return url.starts_with(kScheme);
+}
 
 Simulator::Simulator(const std::string& target, std::uint64_t seed)
     : child_("/proc/self/exe", arguments_for(target, seed)) {
     const auto line = child_.read_line(kPatience);
     if (!line || !line->starts_with(kReady)) {
-        throw RuntimeError(fmt::format("the simulated server for '{}' did not come up; `paretoken serve --profile {}` "
-                                       "tells why",
-                                       target, target.substr(kScheme.size())));
+        throw RuntimeError(
+            fmt::format("the simulated server for '{}' did not come up; `paretoken serve --profile {}` "
+                        "tells why",
+                        target, target.substr(kScheme.size())));
     }
     const std::string rest = line->substr(kReady.size());
     url_ = rest.substr(0, rest.find(' '));

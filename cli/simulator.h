@@ -1,6 +1,6 @@
 #pragma once
-// `sim:PROFILE` as a URL: the simulated server as a process of its own, so that load and server share no thread, no
-// allocator and no lock. It ends with this object, and by itself if this process dies.
+// `sim:PROFILE` as a URL: the simulated server as a process of its own, so that load and server share no
+// thread, no allocator and no lock. It ends with this object, and by itself if this process dies.
 #include <cstdint>
 #include <string>
 

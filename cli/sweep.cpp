@@ -1,4 +1,5 @@
-// paretoken sweep: a ladder of load levels, a run directory each, one table; saved after every point, resumable.
+// paretoken sweep: a ladder of load levels, a run directory each, one table; saved after every point,
+// resumable.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -32,13 +33,20 @@ struct SweepCommand {
 
 /// What all points have in common: a resumed sweep must ask for the same.
 OptionsEcho common_options(const MeasureOptions& m) {
-    OptionsEcho echo{{"url", m.target.url},         {"model", m.target.model},
-                     {"endpoint_type", m.target.endpoint_type}, {"endpoint", m.target.endpoint},
-                     {"dataset", m.workload.dataset}, {"dataset_path", m.workload.dataset_path},
-                     {"isl", m.workload.isl},       {"osl", m.workload.osl},
-                     {"num_prompts", m.pace.num_prompts}, {"duration", m.pace.duration},
-                     {"extra_body", m.workload.extra_body}, {"gpu", m.result.gpu},
-                     {"seed", std::to_string(m.workload.seed)}, {"salt", m.workload.salt}};
+    OptionsEcho echo{{"url", m.target.url},
+                     {"model", m.target.model},
+                     {"endpoint_type", m.target.endpoint_type},
+                     {"endpoint", m.target.endpoint},
+                     {"dataset", m.workload.dataset},
+                     {"dataset_path", m.workload.dataset_path},
+                     {"isl", m.workload.isl},
+                     {"osl", m.workload.osl},
+                     {"num_prompts", m.pace.num_prompts},
+                     {"duration", m.pace.duration},
+                     {"extra_body", m.workload.extra_body},
+                     {"gpu", m.result.gpu},
+                     {"seed", std::to_string(m.workload.seed)},
+                     {"salt", m.workload.salt}};
     std::erase_if(echo, [](const auto& entry) { return entry.second.empty(); });
     return echo;
 }
@@ -76,9 +84,10 @@ SweepFile resumed(SweepFile plan, const fs::path& directory) {
     if (!fs::exists(directory / reports::kSweepFileName)) return plan;
     const SweepFile before = reports::read_sweep(directory);
     if (before.options != plan.options || before.axis != plan.axis) {
-        throw UsageError(fmt::format("{} holds a sweep with other options ({}); give another --out, or the same options "
-                                     "to go on with it",
-                                     directory.string(), before.command));
+        throw UsageError(
+            fmt::format("{} holds a sweep with other options ({}); give another --out, or the same options "
+                        "to go on with it",
+                        directory.string(), before.command));
     }
     plan.started_at = before.started_at;
     for (SweepPoint& point : plan.points) {
@@ -112,7 +121,8 @@ bool measure_point(const Target& target, SweepFile& sweep, SweepPoint& point, co
     reports::write_sweep(directory, sweep);
     try {
         const LoadLevel level = level_of(point, sweep.axis, command.measure.pace);
-        const auto measured = target.measure(level, directory / point.directory, process_arguments(), interrupt);
+        const auto measured =
+            target.measure(level, directory / point.directory, process_arguments(), interrupt);
         if (measured.result.partial) {
             point.state = PointState::pending;
         } else {
@@ -137,16 +147,18 @@ void judge(const SweepFile& sweep, const fs::path& directory) {
     const auto pending = std::count_if(sweep.points.begin(), sweep.points.end(),
                                        [](const SweepPoint& p) { return p.state != PointState::done; });
     if (pending > 0) {
-        throw RuntimeError(fmt::format("interrupted with {} points to go; the same command goes on from {}", pending,
-                                       directory.string()));
+        throw RuntimeError(fmt::format("interrupted with {} points to go; the same command goes on from {}",
+                                       pending, directory.string()));
     }
     const bool all_invalid = std::all_of(sweep.points.begin(), sweep.points.end(),
                                          [](const SweepPoint& p) { return p.verdict == Verdict::invalid; });
-    if (all_invalid) throw Error(ExitCode::measurement_invalid, "no point of the sweep is a valid measurement");
+    if (all_invalid)
+        throw Error(ExitCode::measurement_invalid, "no point of the sweep is a valid measurement");
 }
 
 void sweep(SweepCommand command) {
-    if (command.concurrency.empty() && command.measure.pace.request_rate.empty()) command.concurrency = "1..64";
+    if (command.concurrency.empty() && command.measure.pace.request_rate.empty())
+        command.concurrency = "1..64";
     if (!command.concurrency.empty() && !command.measure.pace.request_rate.empty()) {
         throw UsageError("a sweep has one axis: --concurrency or --request-rate");
     }

@@ -10,7 +10,9 @@
 namespace paretoken::loadgen {
 namespace {
 
-Random stream(std::uint64_t seed, std::uint64_t index) { return Random(derived_seed(seed, "arrivals", index)); }
+Random stream(std::uint64_t seed, std::uint64_t index) {
+    return Random(derived_seed(seed, "arrivals", index));
+}
 
 Duration constant_gap(const Arrivals& a, std::uint64_t, std::uint64_t index) {
     return index == 0 ? Duration{} : from_seconds(1 / a.rate);
@@ -32,7 +34,8 @@ double positive(const Spec& spec, const std::string& key) {
     return value;
 }
 
-Arrivals timed(double rate, double burstiness, Duration (*gap)(const Arrivals&, std::uint64_t, std::uint64_t)) {
+Arrivals timed(double rate, double burstiness,
+               Duration (*gap)(const Arrivals&, std::uint64_t, std::uint64_t)) {
     Arrivals arrivals;
     arrivals.at_once = false;
     arrivals.rate = rate;
@@ -70,7 +73,9 @@ constexpr std::array<ArrivalRow, 4> kTable{{
 
 }  // namespace
 
-std::span<const ArrivalRow> arrival_table() { return kTable; }
+std::span<const ArrivalRow> arrival_table() {
+    return kTable;
+}
 
 Arrivals parse_arrivals(std::string_view text) {
     const Spec spec = parse_spec(text);
@@ -81,7 +86,8 @@ Arrivals parse_arrivals(std::string_view text) {
             arrivals.text = text;
             return arrivals;
         }
-        known += fmt::format("{}{}{}{}", known.empty() ? "" : ", ", row.name, row.fields.empty() ? "" : ":", row.fields);
+        known += fmt::format("{}{}{}{}", known.empty() ? "" : ", ", row.name, row.fields.empty() ? "" : ":",
+                             row.fields);
     }
     throw UsageError(fmt::format("unknown arrivals '{}'; expected one of {}", text, known));
 }

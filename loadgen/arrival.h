@@ -1,6 +1,6 @@
 #pragma once
-// When requests are meant to start: THE table of arrival processes. A new one is a struct-free row: a name and the gap
-// before its i-th request, a pure function of (seed, i).
+// When requests are meant to start: THE table of arrival processes. A new one is a struct-free row: a name
+// and the gap before its i-th request, a pure function of (seed, i).
 #include <cstdint>
 #include <span>
 #include <string>
@@ -11,13 +11,13 @@
 
 namespace paretoken::loadgen {
 
-/// A process and its fields, checked. `at_once`: every request is due at the start and the in-flight cap paces them
-/// (closed loop).
+/// A process and its fields, checked. `at_once`: every request is due at the start and the in-flight cap
+/// paces them (closed loop).
 struct Arrivals {
-    std::string text;         ///< as given, e.g. "poisson:rate=8"
+    std::string text;  ///< as given, e.g. "poisson:rate=8"
     bool at_once = true;
-    double rate = 0;          ///< requests/s; 0 when at_once
-    double burstiness = 1;    ///< shape of gamma gaps: 1 = Poisson, < 1 burstier
+    double rate = 0;        ///< requests/s; 0 when at_once
+    double burstiness = 1;  ///< shape of gamma gaps: 1 = Poisson, < 1 burstier
     Duration (*gap)(const Arrivals&, std::uint64_t seed, std::uint64_t index) = nullptr;
 };
 

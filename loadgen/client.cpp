@@ -14,10 +14,14 @@ constexpr std::size_t kMostErrorBytes = 4096;
 
 Outcome outcome_of(http::ExchangeFailure::Kind kind) {
     switch (kind) {
-        case http::ExchangeFailure::Kind::connect_failed: return Outcome::connect_failed;
-        case http::ExchangeFailure::Kind::tls_failed: return Outcome::tls_failed;
-        case http::ExchangeFailure::Kind::malformed: return Outcome::malformed;
-        case http::ExchangeFailure::Kind::disconnected: break;
+        case http::ExchangeFailure::Kind::connect_failed:
+            return Outcome::connect_failed;
+        case http::ExchangeFailure::Kind::tls_failed:
+            return Outcome::tls_failed;
+        case http::ExchangeFailure::Kind::malformed:
+            return Outcome::malformed;
+        case http::ExchangeFailure::Kind::disconnected:
+            break;
     }
     return Outcome::disconnected;
 }
@@ -44,21 +48,16 @@ class Client::Exchange final : public http::ExchangeSink {
   public:
     explicit Exchange(Client& client) : client_(client), answer_(client.parser_) {}
 
-    void begin(PreparedRequest prepared, const Start& start) {
-        record_ = {};
-        record_.index = start.index;
+    void begin(PreparedRequest prepared, RequestRecord record) {
+        record_ = std::move(record);
         record_.id = std::move(prepared.request.id);
         record_.request_class = std::move(prepared.request.request_class);
-        record_.worker = client_.worker_;
-        record_.warmup = start.warmup;
-        record_.scheduled = start.scheduled;
-        record_.slot_wait = start.slot_wait;
         record_.wanted_input_tokens = prepared.request.wanted_input_tokens;
         record_.wanted_output_tokens = prepared.request.wanted_output_tokens;
         record_.started = Clock::now();
         record_.ready = record_.started;
-        text_ = fmt::format("{}X-Request-Id: {}\r\nContent-Length: {}\r\n\r\n{}", client_.head_text_, record_.id,
-                            prepared.body.size(), prepared.body);
+        text_ = fmt::format("{}X-Request-Id: {}\r\nContent-Length: {}\r\n\r\n{}", client_.head_text_,
+                            record_.id, prepared.body.size(), prepared.body);
         send(false);
     }
 
@@ -147,8 +146,9 @@ class Client::Exchange final : public http::ExchangeSink {
     }
 
     void on_failure(const http::ExchangeFailure& failure) override {
-        const bool swallowed = failure.kind == http::ExchangeFailure::Kind::disconnected && failure.before_any_byte &&
-                               connection_ != nullptr && connection_->reused() && !record_.resent;
+        const bool swallowed = failure.kind == http::ExchangeFailure::Kind::disconnected &&
+                               failure.before_any_byte && connection_ != nullptr && connection_->reused() &&
+                               !record_.resent;
         connection_ = nullptr;
         if (swallowed) {
             record_.resent = true;
@@ -156,7 +156,8 @@ class Client::Exchange final : public http::ExchangeSink {
             client_.to_resend_.push_back(this);
             return;
         }
-        // A stream that broke off keeps what it brought; the answer reader knows whether it was complete already.
+        // A stream that broke off keeps what it brought; the answer reader knows whether it was complete
+        // already.
         if (!answer_.done() || failure.kind != http::ExchangeFailure::Kind::disconnected) {
             set_failure(outcome_of(failure.kind), failure.why);
         }
@@ -194,12 +195,11 @@ class Client::Exchange final : public http::ExchangeSink {
     std::optional<TimePoint> read_at_;  ///< of the read that brought the last body bytes
 };
 
-Client::Client(http::Pool& pool, const ClientOptions& options, std::uint32_t worker, ClientSink& sink)
+Client::Client(http::Pool& pool, const ClientOptions& options, ClientSink& sink)
     : pool_(pool),
       options_(options),
       body_(options.body),
       head_text_(http::head_text(options.head)),
-      worker_(worker),
       sink_(sink) {}
 
 Client::~Client() = default;
@@ -209,11 +209,11 @@ PreparedRequest Client::prepare(Request request) const {
     return {.request = std::move(request), .body = std::move(body)};
 }
 
-void Client::start(PreparedRequest prepared, const Start& start) {
+void Client::start(PreparedRequest prepared, RequestRecord record) {
     Exchange& exchange = free_exchange();
     exchange.position = active_.size();
     active_.push_back(&exchange);
-    exchange.begin(std::move(prepared), start);
+    exchange.begin(std::move(prepared), std::move(record));
 }
 
 Client::Exchange& Client::free_exchange() {
@@ -248,7 +248,8 @@ void Client::end_overdue(TimePoint now) {
         const Duration age = now - record.started;
         if (exchange->waits_for_connection() && !record.resent && age > options_.connect_timeout) {
             exchange->give_up(Outcome::connect_failed,
-                              fmt::format("no connection within {} s", seconds(options_.connect_timeout)), now);
+                              fmt::format("no connection within {} s", seconds(options_.connect_timeout)),
+                              now);
         } else if (age > options_.request_timeout) {
             exchange->give_up(
                 Outcome::timed_out,

@@ -7,7 +7,6 @@
 
 #include "core/record.h"
 #include "core/request.h"
-#include "loadgen/dispatch.h"
 #include "loadgen/http/pool.h"
 #include "loadgen/openai/body.h"
 #include "loadgen/openai/delta.h"
@@ -31,9 +30,10 @@ struct PreparedRequest {
 /// What the client knows of its own part in the figures, over all exchanges.
 struct ClientCounters {
     std::uint64_t chunks = 0;
-    std::uint64_t stamped_chunks = 0;       ///< timed by a kernel stamp
-    std::uint64_t grouped_chunks = 0;       ///< completed by the same read as the chunk before
-    std::uint64_t late_grouped_chunks = 0;  ///< of these, read later than the stream's median gap: the client's doing
+    std::uint64_t stamped_chunks = 0;  ///< timed by a kernel stamp
+    std::uint64_t grouped_chunks = 0;  ///< completed by the same read as the chunk before
+    std::uint64_t late_grouped_chunks =
+        0;  ///< of these, read later than the stream's median gap: the client's doing
 };
 
 class ClientSink {
@@ -45,11 +45,14 @@ class ClientSink {
 
 class Client {
   public:
-    Client(http::Pool& pool, const ClientOptions& options, std::uint32_t worker, ClientSink& sink);
+    Client(http::Pool& pool, const ClientOptions& options, ClientSink& sink);
     ~Client();
 
     PreparedRequest prepare(Request request) const;
-    void start(PreparedRequest prepared, const Start& start);
+
+    /// `record` comes with what is known beforehand (index, worker, warmup, scheduled, slot_wait) and goes on
+    /// to the sink with the rest.
+    void start(PreparedRequest prepared, RequestRecord record);
 
     /// Sends again what a closing connection swallowed. Never from inside a callback.
     void resend();
@@ -69,7 +72,6 @@ class Client {
     ClientOptions options_;
     openai::BodyWriter body_;
     std::string head_text_;
-    std::uint32_t worker_;
     ClientSink& sink_;
     openai::DeltaParser parser_;
     std::vector<std::unique_ptr<Exchange>> exchanges_;  ///< every one there is

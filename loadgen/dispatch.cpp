@@ -58,7 +58,8 @@ void Dispatcher::finished(TimePoint slot_free, bool failed) {
     --in_flight_;
     failures_in_a_row_ = failed ? failures_in_a_row_ + 1 : 0;
     if (!capped_) return;
-    const Duration rest = failed ? kFirstRest * (1 << std::min(failures_in_a_row_ - 1, kMostDoublings)) : Duration{};
+    const Duration rest =
+        failed ? kFirstRest * (1 << std::min(failures_in_a_row_ - 1, kMostDoublings)) : Duration{};
     free_slots_.push(slot_free + rest);
 }
 

@@ -1,7 +1,8 @@
 #pragma once
-// Decides what happens next and does nothing: start a request, wait, or be done. Arrivals × in-flight cap × limits
-// are three values and this is the one loop over them; a worker with sockets and an engine in virtual time both act
-// on it. Closed loop: arrivals at once and a cap. Open loop: timed arrivals, usually without one.
+// Decides what happens next and does nothing: start a request, wait, or be done. Arrivals × in-flight cap ×
+// limits are three values and this is the one loop over them; a worker with sockets and an engine in virtual
+// time both act on it. Closed loop: arrivals at once and a cap. Open loop: timed arrivals, usually without
+// one.
 #include <cstdint>
 #include <optional>
 #include <queue>
@@ -28,12 +29,13 @@ using Step = std::variant<Start, Wait, Done>;
 class Dispatcher {
   public:
     /// `cap`: most requests in flight at once; nothing: no cap (open loop only).
-    Dispatcher(const Schedule& schedule, const Limits& limits, std::optional<std::uint64_t> cap, TimePoint begin);
+    Dispatcher(const Schedule& schedule, const Limits& limits, std::optional<std::uint64_t> cap,
+               TimePoint begin);
 
     Step next(TimePoint now);
 
-    /// A request ended; its slot is free from `slot_free` on. After a failure the slot rests a while, longer with
-    /// every failure in a row, so that a dead server does not become the whole sample.
+    /// A request ended; its slot is free from `slot_free` on. After a failure the slot rests a while, longer
+    /// with every failure in a row, so that a dead server does not become the whole sample.
     void finished(TimePoint slot_free, bool failed);
 
     /// No further starts.

@@ -93,7 +93,8 @@ void add_processor(ClientHealth& health, const std::vector<WorkerReport>& worker
         if (shares.empty()) continue;
         health.cpu_share = std::max(health.cpu_share.value_or(0), moments_of(shares).mean);
         samples += static_cast<double>(shares.size());
-        busy += static_cast<double>(std::count_if(shares.begin(), shares.end(), [](double s) { return s > kBusy; }));
+        busy += static_cast<double>(
+            std::count_if(shares.begin(), shares.end(), [](double s) { return s > kBusy; }));
     }
     health.cpu_windows_above_85 = ratio(busy, samples);
 }
@@ -116,8 +117,7 @@ void add_network(ClientHealth& health, const std::vector<WorkerReport>& workers)
 
 std::optional<Duration> loop_lag_of(const RequestRecord& record) {
     if (!record.sent) return std::nullopt;
-    const Duration lag =
-        *record.sent - record.scheduled - record.slot_wait - (record.ready - record.started);
+    const Duration lag = *record.sent - record.scheduled - record.slot_wait - (record.ready - record.started);
     return std::max(Duration{}, lag);
 }
 

@@ -6,8 +6,8 @@
 
 namespace paretoken::loadgen {
 
-/// Lateness of one request that is this process's doing: `sent` − `scheduled`, less what was spent waiting for the
-/// in-flight cap and for a connection. Nothing when it was never sent.
+/// Lateness of one request that is this process's doing: `sent` − `scheduled`, less what was spent waiting
+/// for the in-flight cap and for a connection. Nothing when it was never sent.
 std::optional<Duration> loop_lag_of(const RequestRecord& record);
 
 ClientHealth health_of(const LoadOutcome& outcome, const LoadOptions& load, const TimeSpan& window);

@@ -4,7 +4,8 @@ namespace paretoken::loadgen {
 namespace {
 
 constexpr Duration kNap = std::chrono::milliseconds(2);
-constexpr Duration kUsual = std::chrono::milliseconds(1);  ///< later than this is a pause and not the scheduler's slack
+constexpr Duration kUsual =
+    std::chrono::milliseconds(1);  ///< later than this is a pause and not the scheduler's slack
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 #pragma once
-// Notices when the host freezes: a thread that sleeps 2 ms at a time and adds up how much later than that it woke.
-// Virtual machines lose slices that no steal counter shows; a run must know.
+// Notices when the host freezes: a thread that sleeps 2 ms at a time and adds up how much later than that it
+// woke. Virtual machines lose slices that no steal counter shows; a run must know.
 #include <atomic>
 #include <thread>
 

@@ -19,11 +19,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr Duration kQuestion = std::chrono::seconds(10);   ///< for what a server answers from memory
-constexpr Duration kGeneration = std::chrono::seconds(60); ///< for what makes it compute
+constexpr Duration kQuestion = std::chrono::seconds(10);    ///< for what a server answers from memory
+constexpr Duration kGeneration = std::chrono::seconds(60);  ///< for what makes it compute
 
 /// Nothing when it is not JSON.
-Json parsed(const std::string& text) { return Json::parse(text, nullptr, false); }
+Json parsed(const std::string& text) {
+    return Json::parse(text, nullptr, false);
+}
 
 std::string text_at(const Json& object, const char* key) {
     const auto it = object.is_object() ? object.find(key) : object.end();
@@ -43,29 +45,34 @@ std::optional<std::int64_t> integer_at(const Json& object, const char* key) {
     const std::string words = said.empty() ? "" : ": " + said;
     const int status = answer.head.status;
     if (status == 401 || status == 403) {
-        throw RuntimeError(fmt::format("{} refused the key (HTTP {}){}; set OPENAI_API_KEY, or give --api-key-env or -H",
-                                       url.text(), status, words));
+        throw RuntimeError(
+            fmt::format("{} refused the key (HTTP {}){}; set OPENAI_API_KEY, or give --api-key-env or -H",
+                        url.text(), status, words));
     }
     throw RuntimeError(fmt::format("{}: {} gave HTTP {}{}", url.text(), what, status, words));
 }
 
-[[noreturn]] void refuse_failure(const http::Url& url, std::string_view what, const http::FetchFailure& failure) {
+[[noreturn]] void refuse_failure(const http::Url& url, std::string_view what,
+                                 const http::FetchFailure& failure) {
     using Kind = http::FetchFailure::Kind;
     switch (failure.kind) {
         case Kind::connect_failed:
-            throw RuntimeError(
-                fmt::format("cannot connect to {}: {}; is the server running there?", url.text(), failure.why));
-        case Kind::tls_failed:
-            throw RuntimeError(fmt::format("TLS with {} failed: {}; check the URL's scheme, give --ca-file, or "
-                                           "--insecure to accept any certificate",
+            throw RuntimeError(fmt::format("cannot connect to {}: {}; is the server running there?",
                                            url.text(), failure.why));
+        case Kind::tls_failed:
+            throw RuntimeError(
+                fmt::format("TLS with {} failed: {}; check the URL's scheme, give --ca-file, or "
+                            "--insecure to accept any certificate",
+                            url.text(), failure.why));
         case Kind::malformed:
-            throw RuntimeError(fmt::format("{} does not speak HTTP ({}); check the URL's scheme and port", url.text(),
-                                           failure.why));
+            throw RuntimeError(fmt::format("{} does not speak HTTP ({}); check the URL's scheme and port",
+                                           url.text(), failure.why));
         case Kind::timed_out:
-        case Kind::disconnected: break;
+        case Kind::disconnected:
+            break;
     }
-    throw RuntimeError(fmt::format("{}: {}: {}; is this an OpenAI-compatible server?", url.text(), what, failure.why));
+    throw RuntimeError(
+        fmt::format("{}: {}: {}; is this an OpenAI-compatible server?", url.text(), what, failure.why));
 }
 
 // ---- reaching the server, and its list of models
@@ -75,7 +82,8 @@ http::Fetched first_contact(const EndpointOptions& options, http::Address& chose
     http::Fetched answer;
     for (const http::Address& address : http::resolve(options.url)) {
         chosen = address;
-        answer = http::Fetcher(options.url, address, options.tls, options.headers).get("/v1/models", kQuestion);
+        answer =
+            http::Fetcher(options.url, address, options.tls, options.headers).get("/v1/models", kQuestion);
         if (!answer.failure || answer.failure->kind != http::FetchFailure::Kind::connect_failed) break;
     }
     if (answer.failure) refuse_failure(options.url, "GET /v1/models", *answer.failure);
@@ -84,15 +92,18 @@ http::Fetched first_contact(const EndpointOptions& options, http::Address& chose
 
 /// The entry of the list that requests will name; null when the server has no list and a model was given.
 Json chosen_model(const EndpointOptions& options, const http::Fetched& answer) {
-    if (answer.head.status == 401 || answer.head.status == 403) refuse_status(options.url, "GET /v1/models", answer);
+    if (answer.head.status == 401 || answer.head.status == 403)
+        refuse_status(options.url, "GET /v1/models", answer);
     const Json list = answer.head.status == 200 ? parsed(answer.body) : Json();
-    const bool usable = list.is_object() && list.contains("data") && list["data"].is_array() && !list["data"].empty();
+    const bool usable =
+        list.is_object() && list.contains("data") && list["data"].is_array() && !list["data"].empty();
     if (!usable) {
         if (!options.body.model.empty()) return nullptr;
-        throw RuntimeError(fmt::format("{} does not look like an OpenAI-compatible server: GET /v1/models gave HTTP {}{}; "
-                                       "check the URL, or name the model with --model",
-                                       options.url.text(), answer.head.status,
-                                       answer.head.status == 200 ? " without a model list" : ""));
+        throw RuntimeError(
+            fmt::format("{} does not look like an OpenAI-compatible server: GET /v1/models gave HTTP {}{}; "
+                        "check the URL, or name the model with --model",
+                        options.url.text(), answer.head.status,
+                        answer.head.status == 200 ? " without a model list" : ""));
     }
     const Json& data = list["data"];
     for (const Json& entry : data) {
@@ -150,7 +161,9 @@ struct Trial {
     RequestRecord record;
 
     bool accepted() const { return fetched.ok(); }
-    bool refused_options() const { return !fetched.failure && (fetched.head.status == 400 || fetched.head.status == 422); }
+    bool refused_options() const {
+        return !fetched.failure && (fetched.head.status == 400 || fetched.head.status == 422);
+    }
 };
 
 Trial attempt(http::Fetcher& fetcher, const EndpointOptions& options, const openai::BodyOptions& body,
@@ -200,12 +213,14 @@ void settle_options(http::Fetcher& fetcher, const EndpointOptions& options, Endp
     if (trial.fetched.failure) refuse_failure(options.url, what, *trial.fetched.failure);
     if (!trial.accepted()) refuse_status(options.url, what, trial.fetched);
     if (trial.record.outcome == Outcome::malformed) {
-        throw RuntimeError(fmt::format("{}: {} answered with something that is no OpenAI answer ({}); check the URL and "
-                                       "--endpoint",
-                                       options.url.text(), what, trial.record.error));
+        throw RuntimeError(
+            fmt::format("{}: {} answered with something that is no OpenAI answer ({}); check the URL and "
+                        "--endpoint",
+                        options.url.text(), what, trial.record.error));
     }
     if (trial.record.outcome == Outcome::stream_error) {
-        throw RuntimeError(fmt::format("{}: {} answered with an error: {}", options.url.text(), what, trial.record.error));
+        throw RuntimeError(
+            fmt::format("{}: {} answered with an error: {}", options.url.text(), what, trial.record.error));
     }
 }
 
@@ -226,9 +241,11 @@ bool takes_token_ids(http::Fetcher& fetcher, const EndpointOptions& options, con
            *trial.record.usage.prompt <= expected + 1;
 }
 
-std::optional<datasets::Calibration> calibration_by_tokenizer(http::Fetcher& fetcher, const EndpointFacts& facts) {
+std::optional<datasets::Calibration> calibration_by_tokenizer(http::Fetcher& fetcher,
+                                                              const EndpointFacts& facts) {
     for (const auto dialect : {openai::TokenizeDialect::vllm, openai::TokenizeDialect::llama_cpp}) {
-        const std::string body = openai::tokenize_body(dialect, facts.body.model, datasets::calibration_text());
+        const std::string body =
+            openai::tokenize_body(dialect, facts.body.model, datasets::calibration_text());
         const http::Fetched answer = fetcher.post(openai::kTokenizePath, body, kQuestion);
         if (!answer.ok()) continue;
         const auto tokens = openai::parse_tokenization(answer.body);
@@ -253,7 +270,8 @@ void find_overhead(http::Fetcher& fetcher, const EndpointOptions& options, const
     if (const auto overhead = datasets::overhead_from(samples)) calibration.overhead_tokens = *overhead;
 }
 
-std::optional<datasets::Calibration> calibration_by_usage(http::Fetcher& fetcher, const EndpointOptions& options,
+std::optional<datasets::Calibration> calibration_by_usage(http::Fetcher& fetcher,
+                                                          const EndpointOptions& options,
                                                           const EndpointFacts& facts) {
     const datasets::TextWriter writer(datasets::uncalibrated());
     std::vector<datasets::CountSample> samples;
@@ -261,8 +279,8 @@ std::optional<datasets::Calibration> calibration_by_usage(http::Fetcher& fetcher
         const std::string text = writer.of_words(words, words, Random(derived_seed(0, "calibration", words)));
         const Trial trial = attempt(fetcher, options, facts.body, small_request(text), kGeneration);
         if (!trial.accepted() || !trial.record.usage.prompt) continue;
-        samples.push_back({.words = static_cast<double>(words),
-                           .tokens = static_cast<double>(*trial.record.usage.prompt)});
+        samples.push_back(
+            {.words = static_cast<double>(words), .tokens = static_cast<double>(*trial.record.usage.prompt)});
     }
     return datasets::calibration_from_counts(samples);
 }
@@ -304,7 +322,8 @@ EndpointFacts probe(const EndpointOptions& options) {
     return facts;
 }
 
-void try_one(const EndpointOptions& options, const EndpointFacts& facts, const Request& request, Duration timeout) {
+void try_one(const EndpointOptions& options, const EndpointFacts& facts, const Request& request,
+             Duration timeout) {
     http::Fetcher fetcher(options.url, facts.address, options.tls, options.headers);
     Request short_one = request;
     short_one.wanted_output_tokens = std::min<std::int64_t>(2, request.wanted_output_tokens.value_or(2));
@@ -313,8 +332,7 @@ void try_one(const EndpointOptions& options, const EndpointFacts& facts, const R
     if (trial.fetched.failure) refuse_failure(options.url, what, *trial.fetched.failure);
     if (!trial.accepted()) refuse_status(options.url, what, trial.fetched);
     if (is_failure(trial.record.outcome) && trial.record.outcome != Outcome::empty) {
-        throw RuntimeError(
-            fmt::format("{}: {} failed: {}", options.url.text(), what, trial.record.error));
+        throw RuntimeError(fmt::format("{}: {} failed: {}", options.url.text(), what, trial.record.error));
     }
 }
 

@@ -1,7 +1,7 @@
 #pragma once
-// Asks a server what it is and what it takes, before any clock starts: reachable, which model, which options, token
-// ids or text, how many tokens our words make. What cannot be worked around ends the command with one clear line;
-// what can (no tokenizer, a refused option) is noted in the facts.
+// Asks a server what it is and what it takes, before any clock starts: reachable, which model, which options,
+// token ids or text, how many tokens our words make. What cannot be worked around ends the command with one
+// clear line; what can (no tokenizer, a refused option) is noted in the facts.
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,33 +20,34 @@ namespace paretoken::loadgen {
 
 struct EndpointOptions {
     http::Url url;
-    std::string path;           ///< of requests; empty: the endpoint type's own
-    http::Headers headers;      ///< further ones, authorisation included
+    std::string path;       ///< of requests; empty: the endpoint type's own
+    http::Headers headers;  ///< further ones, authorisation included
     const http::TlsContext* tls = nullptr;
-    openai::BodyOptions body;   ///< what is wanted; `model` empty: the first that the server lists
-    bool calibrate = true;      ///< find out how many tokens our words make
-    bool token_ids = true;      ///< prompts as token ids where they are taken
+    openai::BodyOptions body;  ///< what is wanted; `model` empty: the first that the server lists
+    bool calibrate = true;     ///< find out how many tokens our words make
+    bool token_ids = true;     ///< prompts as token ids where they are taken
 };
 
 struct EndpointFacts {
     http::Address address;
-    bool local = false;                      ///< a loopback address
-    openai::BodyOptions body;                ///< model set, refused options off
-    std::vector<std::string> refused;        ///< options that the server does not take, by name
-    std::string server_kind;                 ///< "vllm", "llama.cpp", "paretoken-sim", … or empty
-    std::optional<std::int64_t> context;     ///< most tokens of prompt and answer together
+    bool local = false;                   ///< a loopback address
+    openai::BodyOptions body;             ///< model set, refused options off
+    std::vector<std::string> refused;     ///< options that the server does not take, by name
+    std::string server_kind;              ///< "vllm", "llama.cpp", "paretoken-sim", … or empty
+    std::optional<std::int64_t> context;  ///< most tokens of prompt and answer together
     datasets::PromptForm prompt_form = datasets::PromptForm::text;
     std::optional<datasets::Calibration> calibration;
-    std::string simulator_profile;           ///< empty for a real server
+    std::string simulator_profile;  ///< empty for a real server
     std::map<std::string, double> simulator_terms;
 };
 
 /// Throws RuntimeError (unreachable, refused, not OpenAI, unknown model) or UsageError.
 EndpointFacts probe(const EndpointOptions& options);
 
-/// Sends one request as the load would and throws RuntimeError with the server's words when it is refused: the prompt
-/// may be longer than the context, the extra body nonsense. Bounded by `timeout`.
-void try_one(const EndpointOptions& options, const EndpointFacts& facts, const Request& request, Duration timeout);
+/// Sends one request as the load would and throws RuntimeError with the server's words when it is refused:
+/// the prompt may be longer than the context, the extra body nonsense. Bounded by `timeout`.
+void try_one(const EndpointOptions& options, const EndpointFacts& facts, const Request& request,
+             Duration timeout);
 
 /// Path of generation requests: the options' own or the endpoint type's.
 std::string target_of(const EndpointOptions& options);

@@ -77,8 +77,8 @@ LoadOutcome make_load(const LoadOptions& options, const datasets::Dataset& datas
     for (std::uint32_t i = 0; i < options.workers; ++i) {
         WorkerOptions own = options.worker;
         own.number = i;
-        workers.push_back(
-            std::make_unique<Worker>(own, dispatcher_for(options, i, outcome.began), dataset, sink, progress));
+        workers.push_back(std::make_unique<Worker>(own, dispatcher_for(options, i, outcome.began), dataset,
+                                                   sink, progress));
     }
     run_side_by_side(workers, stop);
     outcome.host_lost_share = meter.lost_share();
@@ -95,7 +95,8 @@ LoadOutcome make_load(const LoadOptions& options, const datasets::Dataset& datas
     return outcome;
 }
 
-void fold_into(RunResult& result, const LoadOutcome& outcome, const LoadOptions& load, const FoldOptions& options) {
+void fold_into(RunResult& result, const LoadOutcome& outcome, const LoadOptions& load,
+               const FoldOptions& options) {
     const bool open_loop = !load.arrivals.at_once;
     RunSummary summary = summarize(outcome.records, {.open_loop = open_loop,
                                                      .concurrency = load.concurrency,
@@ -115,9 +116,8 @@ void fold_into(RunResult& result, const LoadOutcome& outcome, const LoadOptions&
     result.workload.achieved_input_tokens =
         mean_of(outcome.records, [](const RequestRecord& r) { return r.usage.prompt; });
     result.workload.achieved_output_tokens =
-        mean_of(outcome.records, [](const RequestRecord& r) -> std::optional<std::int64_t> {
-            return output_tokens_of(r);
-        });
+        mean_of(outcome.records,
+                [](const RequestRecord& r) -> std::optional<std::int64_t> { return output_tokens_of(r); });
     result.validity = validity_of(result);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// One run: workers make the load side by side, then their records are folded into a RunResult. Measuring prints
-// nothing; folding is pure.
+// One run: workers make the load side by side, then their records are folded into a RunResult. Measuring
+// prints nothing; folding is pure.
 #include <optional>
 #include <stop_token>
 #include <vector>
@@ -15,7 +15,8 @@ namespace paretoken::loadgen {
 
 struct LoadOptions {
     Arrivals arrivals;
-    std::optional<std::uint64_t> concurrency;  ///< in-flight cap over all workers; needed when arrivals are at once
+    std::optional<std::uint64_t>
+        concurrency;  ///< in-flight cap over all workers; needed when arrivals are at once
     Limits limits;
     std::uint32_t workers = 1;
     std::uint64_t seed = 0;
@@ -27,13 +28,14 @@ struct LoadOutcome {
     std::vector<RequestRecord> records;
     std::vector<WorkerReport> workers;  ///< their records moved into `records`
     TimePoint began;
-    std::optional<TimePoint> ran_dry;   ///< of the first worker that had nothing more to start
+    std::optional<TimePoint> ran_dry;  ///< of the first worker that had nothing more to start
     double host_lost_share = 0;
     bool interrupted = false;
 };
 
-/// Blocks until the load has been made or `stop` was requested (then what is in flight is cancelled). Every finished
-/// record goes to `sink` at once. Throws RuntimeError when this host cannot make it (no threads, no descriptors).
+/// Blocks until the load has been made or `stop` was requested (then what is in flight is cancelled). Every
+/// finished record goes to `sink` at once. Throws RuntimeError when this host cannot make it (no threads, no
+/// descriptors).
 LoadOutcome make_load(const LoadOptions& options, const datasets::Dataset& dataset, RecordSink& sink,
                       Progress& progress, const std::stop_token& stop);
 
@@ -44,6 +46,7 @@ struct FoldOptions {
 
 /// Fills counts, window, metrics, throughput, series, client, validity, the load axis and achieved lengths of
 /// `result`; what only the command knows (provenance, options, workload) is left as it is.
-void fold_into(RunResult& result, const LoadOutcome& outcome, const LoadOptions& load, const FoldOptions& options);
+void fold_into(RunResult& result, const LoadOutcome& outcome, const LoadOptions& load,
+               const FoldOptions& options);
 
 }  // namespace paretoken::loadgen

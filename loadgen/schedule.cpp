@@ -7,7 +7,9 @@ Schedule::Schedule(const Arrivals& arrivals, const Limits& limits, std::uint64_t
     advance();
 }
 
-void Schedule::pop() { advance(); }
+void Schedule::pop() {
+    advance();
+}
 
 void Schedule::advance() {
     next_.reset();

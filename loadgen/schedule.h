@@ -1,6 +1,6 @@
 #pragma once
-// What one worker is to start, in order: every workers-th entry of the run's schedule. Entry i is a function of
-// (seed, i), so times are known before the clock starts and a run of any length takes no memory.
+// What one worker is to start, in order: every workers-th entry of the run's schedule. Entry i is a function
+// of (seed, i), so times are known before the clock starts and a run of any length takes no memory.
 #include <cstdint>
 #include <optional>
 
@@ -12,7 +12,7 @@ namespace paretoken::loadgen {
 struct Planned {
     std::uint64_t index = 0;  ///< among the measured requests, or among the warm-ups
     bool warmup = false;
-    Duration at{};            ///< since the run's start; zero when arrivals are at once
+    Duration at{};  ///< since the run's start; zero when arrivals are at once
 };
 
 /// Which share of the schedule a worker takes.

@@ -32,7 +32,7 @@ Worker::Worker(const WorkerOptions& options, const Dispatcher& dispatcher, const
     : options_(options),
       drain_(io_),
       pool_(drain_, options.address, options.tls, options.host),
-      client_(pool_, options.client, options.number, *this),
+      client_(pool_, options.client, *this),
       dispatcher_(dispatcher),
       dataset_(dataset),
       sink_(sink),
@@ -98,7 +98,13 @@ void Worker::start(const Start& start) {
         progress_.started.fetch_add(1, std::memory_order_relaxed);
         progress_.warming_up.store(false, std::memory_order_relaxed);
     }
-    client_.start(prepared(start.index, start.warmup), start);
+    RequestRecord record;
+    record.index = start.index;
+    record.worker = options_.number;
+    record.warmup = start.warmup;
+    record.scheduled = start.scheduled;
+    record.slot_wait = start.slot_wait;
+    client_.start(prepared(start.index, start.warmup), std::move(record));
 }
 
 void Worker::wait_until(TimePoint when) {

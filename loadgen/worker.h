@@ -1,7 +1,7 @@
 #pragma once
-// One thread's share of the load: its own io_context, drain, connections and client; nothing shared with other
-// workers but the sink and the progress counters. Asks the dispatcher what is next, waits until the absolute time,
-// starts it, and hands every finished record on.
+// One thread's share of the load: its own io_context, drain, connections and client; nothing shared with
+// other workers but the sink and the progress counters. Asks the dispatcher what is next, waits until the
+// absolute time, starts it, and hands every finished record on.
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <optional>
@@ -24,7 +24,7 @@ struct WorkerOptions {
     const http::TlsContext* tls = nullptr;  ///< null: plain
     std::string host;                       ///< what the certificate must name
     ClientOptions client;
-    std::string id_prefix;                  ///< request ids are prefix + index: unique over runs
+    std::string id_prefix;  ///< request ids are prefix + index: unique over runs
 };
 
 /// CPU time of the worker's thread over one tick.

@@ -20,8 +20,9 @@ std::vector<Address> resolve(const Url& url) {
     addrinfo* list = nullptr;
     const int failed = getaddrinfo(url.host.c_str(), std::to_string(url.port).c_str(), &hints, &list);
     if (failed != 0) {
-        throw RuntimeError(fmt::format("cannot resolve host '{}' of {}: {}; check the name, or give the address",
-                                       url.host, url.text(), gai_strerror(failed)));
+        throw RuntimeError(
+            fmt::format("cannot resolve host '{}' of {}: {}; check the name, or give the address", url.host,
+                        url.text(), gai_strerror(failed)));
     }
     const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, &freeaddrinfo);
     std::vector<Address> addresses;
@@ -38,11 +39,12 @@ std::string text_of(const Address& address) {
     char host[NI_MAXHOST];
     char port[NI_MAXSERV];
     const auto* generic = reinterpret_cast<const sockaddr*>(&address.storage);
-    if (getnameinfo(generic, address.length, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) !=
-        0) {
+    if (getnameinfo(generic, address.length, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
         return "?";
     }
-    return address.storage.ss_family == AF_INET6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
+    return address.storage.ss_family == AF_INET6 ? fmt::format("[{}]:{}", host, port)
+                                                 : fmt::format("{}:{}", host, port);
 }
 
 bool is_loopback(const Address& address) {

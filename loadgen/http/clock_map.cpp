@@ -26,7 +26,9 @@ void ClockMap::refresh(TimePoint now) {
     largest_jump_ = std::max(largest_jump_, std::chrono::abs(offset_ - before));
 }
 
-TimePoint ClockMap::monotonic(const timespec& realtime) const { return TimePoint(since_epoch(realtime) + offset_); }
+TimePoint ClockMap::monotonic(const timespec& realtime) const {
+    return TimePoint(since_epoch(realtime) + offset_);
+}
 
 void ClockMap::measure() {
     // Of a few brackets the tightest is the one least disturbed by an interrupt.

@@ -1,6 +1,7 @@
 #pragma once
-// Kernel receive stamps are CLOCK_REALTIME; everything here is CLOCK_MONOTONIC. The offset between the two is read
-// with a mono/real/mono bracket and renewed every 100 ms, so that a slewed clock costs microseconds at most.
+// Kernel receive stamps are CLOCK_REALTIME; everything here is CLOCK_MONOTONIC. The offset between the two is
+// read with a mono/real/mono bracket and renewed every 100 ms, so that a slewed clock costs microseconds at
+// most.
 #include <ctime>
 
 #include "core/units.h"

@@ -58,10 +58,14 @@ void Connection::on_end(TransportEnd end, const std::string& why) {
         return;
     }
     switch (end) {
-        case TransportEnd::connect_failed: return fail(ExchangeFailure::Kind::connect_failed, why);
-        case TransportEnd::tls_failed: return fail(ExchangeFailure::Kind::tls_failed, why);
-        case TransportEnd::broken: return fail(ExchangeFailure::Kind::disconnected, why);
-        case TransportEnd::closed_by_peer: break;
+        case TransportEnd::connect_failed:
+            return fail(ExchangeFailure::Kind::connect_failed, why);
+        case TransportEnd::tls_failed:
+            return fail(ExchangeFailure::Kind::tls_failed, why);
+        case TransportEnd::broken:
+            return fail(ExchangeFailure::Kind::disconnected, why);
+        case TransportEnd::closed_by_peer:
+            break;
     }
     if (reader_.any_bytes() && reader_.feed_end() == ResponseReader::State::complete) {
         finish(Clock::now());

@@ -1,6 +1,6 @@
 #pragma once
-// One HTTP/1.1 connection: a transport and a reader of responses, kept alive as long as the server lets it. One
-// exchange at a time. The pool lends connections; a finished one comes back or is dropped.
+// One HTTP/1.1 connection: a transport and a reader of responses, kept alive as long as the server lets it.
+// One exchange at a time. The pool lends connections; a finished one comes back or is dropped.
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,10 +16,12 @@ struct ExchangeFailure {
     enum class Kind { connect_failed, tls_failed, disconnected, malformed };
     Kind kind = Kind::disconnected;
     std::string why;
-    bool before_any_byte = false;  ///< nothing of the answer had come: on a reused connection it may be sent again
+    bool before_any_byte =
+        false;  ///< nothing of the answer had come: on a reused connection it may be sent again
 };
 
-/// What the owner of an exchange hears, in this order: on_ready, on_sent, on_head, on_body…, and one of the last two.
+/// What the owner of an exchange hears, in this order: on_ready, on_sent, on_head, on_body…, and one of the
+/// last two.
 class ExchangeSink {
   public:
     virtual ~ExchangeSink() = default;
@@ -35,10 +37,12 @@ class Pool;
 
 class Connection final : private TransportSink, private ResponseSink {
   public:
-    Connection(Pool& pool, Drain& drain, const Address& address, const TlsContext* tls, const std::string& host);
+    Connection(Pool& pool, Drain& drain, const Address& address, const TlsContext* tls,
+               const std::string& host);
     ~Connection() override;
 
-    /// Sends as soon as the connection is open. `bytes` is one whole request; the exchange ends in a callback.
+    /// Sends as soon as the connection is open. `bytes` is one whole request; the exchange ends in a
+    /// callback.
     void exchange(std::string bytes, ExchangeSink& sink);
 
     /// Gives the exchange up: no callback follows and the connection closes.

@@ -55,12 +55,13 @@ void Drain::stop() {
 }
 
 void Drain::arm() {
-    epoll_.async_wait(boost::asio::posix::descriptor_base::wait_read, [this](const boost::system::error_code& ec) {
-        if (ec || stopped_) return;
-        while (poll() && !stopped_) {
-        }
-        if (!stopped_) arm();
-    });
+    epoll_.async_wait(boost::asio::posix::descriptor_base::wait_read,
+                      [this](const boost::system::error_code& ec) {
+                          if (ec || stopped_) return;
+                          while (poll() && !stopped_) {
+                          }
+                          if (!stopped_) arm();
+                      });
 }
 
 void Drain::add(int fd, Listener& listener, std::uint32_t events) {

@@ -1,7 +1,7 @@
 #pragma once
-// One drain for all sockets of a worker: an epoll descriptor of our own, nested in the worker's io_context, so that a
-// wake-up serves every socket that has become ready. Bytes are pushed from here; nobody pulls.
-// Not thread-safe: one drain, one thread.
+// One drain for all sockets of a worker: an epoll descriptor of our own, nested in the worker's io_context,
+// so that a wake-up serves every socket that has become ready. Bytes are pushed from here; nobody pulls. Not
+// thread-safe: one drain, one thread.
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <cstdint>
@@ -25,9 +25,9 @@ class Listener {
 /// Bytes of one read and when they arrived.
 struct Read {
     std::span<const char> bytes;  ///< followed by at least kReadPadding readable bytes
-    TimePoint at;                 ///< kernel receive stamp of the last segment, else the clock right after the read
+    TimePoint at;  ///< kernel receive stamp of the last segment, else the clock right after the read
     bool kernel_stamp = false;
-    Duration delay{};             ///< clock after the read − stamp; zero without a stamp
+    Duration delay{};  ///< clock after the read − stamp; zero without a stamp
 };
 inline constexpr std::size_t kReadPadding = 64;
 

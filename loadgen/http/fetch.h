@@ -1,6 +1,7 @@
 #pragma once
-// One blocking HTTP request at a time, over the same connections, parser and TLS as the load: for questions before
-// the clock starts (models, tokenizer, what options a server takes) and for scrapes on a thread of their own.
+// One blocking HTTP request at a time, over the same connections, parser and TLS as the load: for questions
+// before the clock starts (models, tokenizer, what options a server takes) and for scrapes on a thread of
+// their own.
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,8 +23,8 @@ struct FetchFailure {
 
 struct Fetched {
     ResponseHead head;
-    std::string body;                      ///< as far as it came
-    std::optional<FetchFailure> failure;   ///< nothing: the response came whole
+    std::string body;                     ///< as far as it came
+    std::optional<FetchFailure> failure;  ///< nothing: the response came whole
 
     bool ok() const { return !failure && head.status == 200; }
 };

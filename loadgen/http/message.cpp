@@ -32,8 +32,8 @@ struct PushBody {
         std::size_t put(const Buffers& buffers, beast::error_code& ec) {
             ec = {};
             std::size_t total = 0;
-            for (auto it = boost::asio::buffer_sequence_begin(buffers); it != boost::asio::buffer_sequence_end(buffers);
-                 ++it) {
+            for (auto it = boost::asio::buffer_sequence_begin(buffers);
+                 it != boost::asio::buffer_sequence_end(buffers); ++it) {
                 const boost::asio::const_buffer piece = *it;
                 if (sink_ != nullptr && piece.size() > 0) {
                     sink_->on_body({static_cast<const char*>(piece.data()), piece.size()});
@@ -46,14 +46,17 @@ struct PushBody {
         void finish(beast::error_code& ec) { ec = {}; }
 
       private:
-        value_type sink_;
+        value_type& sink_;  // set after this reader was made
     };
 };
 
-bool same_name(std::string_view a, std::string_view b) { return beast::iequals(a, b); }
+bool same_name(std::string_view a, std::string_view b) {
+    return beast::iequals(a, b);
+}
 
 bool given(const Headers& headers, std::string_view name) {
-    return std::any_of(headers.begin(), headers.end(), [&](const auto& h) { return same_name(h.first, name); });
+    return std::any_of(headers.begin(), headers.end(),
+                       [&](const auto& h) { return same_name(h.first, name); });
 }
 
 ResponseHead head_of(const http::response_header<>& fields) {
@@ -136,7 +139,8 @@ ResponseReader::State ResponseReader::state_after(std::span<const char> bytes) {
 
         if (parser.is_header_done() && !parser_->head_told) {
             if (parser.get().result_int() / 100 == 1 && parser.get().result_int() != 101) {
-                parser_ = std::make_unique<Parser>(sink_);  // 100 Continue and its like: the answer is still to come
+                parser_ = std::make_unique<Parser>(
+                    sink_);  // 100 Continue and its like: the answer is still to come
                 if (bytes.empty()) return State::reading;
                 continue;
             }
@@ -165,6 +169,8 @@ ResponseReader::State ResponseReader::feed_end() {
     return ec ? broken_by("the connection ended inside the response") : State::complete;
 }
 
-bool ResponseReader::keep_alive() const { return parser_ != nullptr && parser_->parser.keep_alive(); }
+bool ResponseReader::keep_alive() const {
+    return parser_ != nullptr && parser_->parser.keep_alive();
+}
 
 }  // namespace paretoken::http

@@ -1,6 +1,6 @@
 #pragma once
-// HTTP/1.1 as bytes, no I/O: request text out, responses in. Body bytes are pushed on as views into what was fed, so
-// that chunked framing, reads and events stay independent of each other. Parsing is Beast's.
+// HTTP/1.1 as bytes, no I/O: request text out, responses in. Body bytes are pushed on as views into what was
+// fed, so that chunked framing, reads and events stay independent of each other. Parsing is Beast's.
 #include <memory>
 #include <span>
 #include <string>
@@ -56,10 +56,10 @@ class ResponseReader {
         broken,    ///< not HTTP, or over a limit: see failure()
     };
 
-    void begin();                               ///< a new response is expected
-    State feed(std::span<const char> bytes);    ///< ≥ 64 readable bytes must follow
-    State feed_end();                           ///< the peer closed: completes a body that ends so
-    bool keep_alive() const;                    ///< after complete: may the connection be used again?
+    void begin();                             ///< a new response is expected
+    State feed(std::span<const char> bytes);  ///< ≥ 64 readable bytes must follow
+    State feed_end();                         ///< the peer closed: completes a body that ends so
+    bool keep_alive() const;                  ///< after complete: may the connection be used again?
     bool any_bytes() const { return any_bytes_; }
     const std::string& failure() const { return failure_; }
 

@@ -21,10 +21,13 @@ Connection& Pool::lend(bool fresh) {
     return *all_.back();
 }
 
-void Pool::take_back(Connection& connection) { idle_.push_back(&connection); }
+void Pool::take_back(Connection& connection) {
+    idle_.push_back(&connection);
+}
 
 void Pool::drop(Connection& connection) {
-    const auto it = std::find_if(all_.begin(), all_.end(), [&](const auto& c) { return c.get() == &connection; });
+    const auto it =
+        std::find_if(all_.begin(), all_.end(), [&](const auto& c) { return c.get() == &connection; });
     if (it == all_.end()) return;
     count(connection, closed_);
     std::erase(idle_, &connection);
@@ -33,7 +36,9 @@ void Pool::drop(Connection& connection) {
     all_.pop_back();
 }
 
-void Pool::bury() { dead_.clear(); }
+void Pool::bury() {
+    dead_.clear();
+}
 
 void Pool::clear() {
     for (const auto& connection : all_) count(*connection, closed_);

@@ -1,6 +1,6 @@
 #pragma once
-// The connections of one worker to one address. Lends the most recently used idle connection, or opens a new one;
-// connections that the server closed while idle are dropped without anyone noticing.
+// The connections of one worker to one address. Lends the most recently used idle connection, or opens a new
+// one; connections that the server closed while idle are dropped without anyone noticing.
 #include <memory>
 #include <string>
 #include <vector>

@@ -1,5 +1,6 @@
 #pragma once
-// What the kernel counted for one TCP connection. Apart, because linux/tcp.h and netinet/tcp.h do not go together.
+// What the kernel counted for one TCP connection. Apart, because linux/tcp.h and netinet/tcp.h do not go
+// together.
 #include <cstdint>
 
 namespace paretoken::http {

@@ -54,7 +54,8 @@ struct TlsSession::State {
     ~State() { SSL_free(ssl); }
 };
 
-TlsSession::TlsSession(const TlsContext& context, const std::string& host) : state_(std::make_unique<State>()) {
+TlsSession::TlsSession(const TlsContext& context, const std::string& host)
+    : state_(std::make_unique<State>()) {
     state_->ssl = SSL_new(context.state_->context);
     state_->in = BIO_new(BIO_s_mem());
     state_->out = BIO_new(BIO_s_mem());
@@ -78,14 +79,17 @@ TlsSession::Progress TlsSession::judged(int result) {
     switch (SSL_get_error(state_->ssl, result)) {
         case SSL_ERROR_NONE:
         case SSL_ERROR_WANT_READ:
-        case SSL_ERROR_WANT_WRITE: return Progress::ok;
-        case SSL_ERROR_ZERO_RETURN: return Progress::closed;
-        default: break;
+        case SSL_ERROR_WANT_WRITE:
+            return Progress::ok;
+        case SSL_ERROR_ZERO_RETURN:
+            return Progress::closed;
+        default:
+            break;
     }
     const long verdict = SSL_get_verify_result(state_->ssl);
-    failure_ = verdict != X509_V_OK
-                   ? fmt::format("the server's certificate was refused: {}", X509_verify_cert_error_string(verdict))
-                   : newest_openssl_error();
+    failure_ = verdict != X509_V_OK ? fmt::format("the server's certificate was refused: {}",
+                                                  X509_verify_cert_error_string(verdict))
+                                    : newest_openssl_error();
     ERR_clear_error();
     return Progress::failed;
 }

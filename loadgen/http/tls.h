@@ -1,6 +1,7 @@
 #pragma once
-// TLS without I/O: ciphertext in, plaintext out, and back, through OpenSSL's memory BIOs. The socket stays with the
-// transport, so that the kernel's stamp of a ciphertext segment can be kept for the plaintext it carried.
+// TLS without I/O: ciphertext in, plaintext out, and back, through OpenSSL's memory BIOs. The socket stays
+// with the transport, so that the kernel's stamp of a ciphertext segment can be kept for the plaintext it
+// carried.
 #include <memory>
 #include <span>
 #include <string>
@@ -8,8 +9,8 @@
 namespace paretoken::http {
 
 struct TlsOptions {
-    bool verify = true;      ///< --insecure switches it off
-    std::string ca_file;     ///< further certificate authorities (PEM); empty: the system's
+    bool verify = true;   ///< --insecure switches it off
+    std::string ca_file;  ///< further certificate authorities (PEM); empty: the system's
 };
 
 /// Certificates and settings shared by all sessions of a process. Thread-safe to share once made.

@@ -24,7 +24,8 @@ int open_socket(int family) {
     if (fd < 0) return fd;
     const int on = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    // Before connect, so that the first segment is stamped too. Without the permission reads are stamped in user space.
+    // Before connect, so that the first segment is stamped too. Without the permission reads are stamped in
+    // user space.
     const int stamps = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
     setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &stamps, sizeof stamps);
     return fd;
@@ -114,7 +115,8 @@ void Transport::send(std::string_view bytes) {
 void Transport::flush() {
     while (pending_from_ < pending_.size()) {
         const TimePoint before = Clock::now();
-        const long n = ::send(fd_, pending_.data() + pending_from_, pending_.size() - pending_from_, MSG_NOSIGNAL);
+        const long n =
+            ::send(fd_, pending_.data() + pending_from_, pending_.size() - pending_from_, MSG_NOSIGNAL);
         if (n < 0) {
             if (errno == EAGAIN || errno == EWOULDBLOCK) {
                 want_writable(true);
@@ -174,14 +176,16 @@ void Transport::push_plaintext(const Read& ciphertext) {
     std::array<char, 16384 + kReadPadding> plaintext;  // one TLS record
     while (state_ == State::open) {
         std::size_t taken = 0;
-        const auto progress = tls_->take_plaintext({plaintext.data(), plaintext.size() - kReadPadding}, taken);
+        const auto progress =
+            tls_->take_plaintext({plaintext.data(), plaintext.size() - kReadPadding}, taken);
         if (taken > 0) {
             Read read = ciphertext;
             read.bytes = {plaintext.data(), taken};
             sink_.on_read(read);
             continue;
         }
-        if (progress == TlsSession::Progress::closed) end(TransportEnd::closed_by_peer, "the server closed TLS");
+        if (progress == TlsSession::Progress::closed)
+            end(TransportEnd::closed_by_peer, "the server closed TLS");
         if (progress == TlsSession::Progress::failed) end(TransportEnd::broken, tls_->failure());
         return;
     }

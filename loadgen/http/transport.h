@@ -1,6 +1,6 @@
 #pragma once
-// One connection's bytes: TCP, or TLS over it, behind the same pushes. Opens itself, sends what it is given and
-// pushes what arrives, each read with its kernel stamp. Knows nothing of HTTP.
+// One connection's bytes: TCP, or TLS over it, behind the same pushes. Opens itself, sends what it is given
+// and pushes what arrives, each read with its kernel stamp. Knows nothing of HTTP.
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,7 +17,8 @@ class TlsSession;
 
 enum class TransportEnd { closed_by_peer, connect_failed, tls_failed, broken };
 
-/// What the owner hears. on_end comes at most once and is the last; the transport may be destroyed in none of them.
+/// What the owner hears. on_end comes at most once and is the last; the transport may be destroyed in none of
+/// them.
 class TransportSink {
   public:
     virtual ~TransportSink() = default;
@@ -64,7 +65,7 @@ class Transport final : private Listener {
     int fd_ = -1;
     State state_ = State::connecting;
     std::unique_ptr<TlsSession> tls_;
-    std::string pending_;        ///< bytes for the wire that the kernel has not taken yet
+    std::string pending_;  ///< bytes for the wire that the kernel has not taken yet
     std::size_t pending_from_ = 0;
     bool telling_sent_ = false;  ///< the owner waits for on_sent
     bool waits_for_writable_ = false;

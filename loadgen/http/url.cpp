@@ -48,7 +48,9 @@ std::string Url::authority() const {
     return fmt::format("{}{}{}{}", v6 ? "[" : "", host, v6 ? "]" : "", usual ? "" : fmt::format(":{}", port));
 }
 
-std::string Url::text() const { return fmt::format("{}://{}{}", tls ? "https" : "http", authority(), base); }
+std::string Url::text() const {
+    return fmt::format("{}://{}{}", tls ? "https" : "http", authority(), base);
+}
 
 Url parse_url(std::string_view text) {
     Url url;

@@ -8,9 +8,9 @@ namespace paretoken::http {
 
 struct Url {
     bool tls = false;
-    std::string host;        ///< IPv6 without brackets
+    std::string host;  ///< IPv6 without brackets
     std::uint16_t port = 80;
-    std::string base;        ///< "" or "/api/openai": prefix of every path, without a slash at its end
+    std::string base;  ///< "" or "/api/openai": prefix of every path, without a slash at its end
 
     bool operator==(const Url&) const = default;
 
@@ -18,8 +18,8 @@ struct Url {
     std::string text() const;
 };
 
-/// "http://127.0.0.1:8000", "https://api.example.com/openai", "127.0.0.1:8000" (http). A base that ends in /v1 loses
-/// it: endpoints bring their own. Throws UsageError saying what is wrong with the text.
+/// "http://127.0.0.1:8000", "https://api.example.com/openai", "127.0.0.1:8000" (http). A base that ends in
+/// /v1 loses it: endpoints bring their own. Throws UsageError saying what is wrong with the text.
 Url parse_url(std::string_view text);
 
 }  // namespace paretoken::http
