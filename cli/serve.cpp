@@ -1,8 +1,8 @@
 // paretoken serve: the simulated server as a process of its own.
 #include <fmt/format.h>
 #include <sys/resource.h>
-
 #include <unistd.h>
+
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -13,6 +13,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <cstdio>
+#include <functional>
 #include <memory>
 
 #include "cli/commands.h"
@@ -34,6 +35,8 @@ struct ServeOptions {
     std::string model;
     std::int64_t max_model_len = 0;
     std::string api_key;
+    std::string tls_certificate;
+    std::string tls_key;
     std::uint64_t seed = 0;
     std::string spin = "80us";
     bool until_stdin_closes = false;
@@ -47,6 +50,8 @@ sim::ServerOptions server_options(const ServeOptions& options) {
     server.model = options.model;
     if (options.max_model_len > 0) server.max_model_len = options.max_model_len;
     server.api_key = options.api_key;
+    server.tls_certificate = options.tls_certificate;
+    server.tls_key = options.tls_key;
     server.seed = options.seed;
     server.spin = parse_duration(options.spin);
     return server;
@@ -126,6 +131,11 @@ void add_serve(CLI::App& app) {
     command->add_option("--max-model-len", options->max_model_len, "Longest context (default: the profile's)")
         ->check(CLI::PositiveNumber);
     command->add_option("--api-key", options->api_key, "Ask for this key in the Authorization header");
+    CLI::Option* certificate = command->add_option("--tls-cert", options->tls_certificate,
+                                                   "Serve https with this certificate chain (PEM)");
+    CLI::Option* key = command->add_option("--tls-key", options->tls_key, "The certificate's key (PEM)");
+    certificate->needs(key);
+    key->needs(certificate);
     command->add_option("--seed", options->seed, "Seed of step jitter and texts")->capture_default_str();
     command->add_option("--spin", options->spin, "How long before a deadline to poll instead of sleeping")
         ->capture_default_str();

@@ -37,8 +37,13 @@ struct Connection::Parser {
     }
 };
 
-Connection::Connection(tcp::socket socket, ConnectionOwner& owner, std::span<char> scratch)
-    : socket_(std::move(socket)), owner_(owner), scratch_(scratch), parser_(std::make_unique<Parser>()) {
+Connection::Connection(tcp::socket socket, ConnectionOwner& owner, std::span<char> scratch,
+                       const TlsIdentity* identity)
+    : socket_(std::move(socket)),
+      owner_(owner),
+      scratch_(scratch),
+      parser_(std::make_unique<Parser>()),
+      tls_(identity == nullptr ? nullptr : std::make_unique<TlsSession>(*identity)) {
     parser_->renew();
 }
 
@@ -67,10 +72,23 @@ void Connection::read() {
     if (received.what == Reading::bytes) {
         received_ = received.at;
         kernel_stamp_ = received.kernel_stamp;
-        inbox_.append(scratch_.data(), received.size);
+        const bool goes_on = take_in({scratch_.data(), received.size});
         parse();
+        if (!goes_on) return close();
     }
     if (open_) wait_readable();
+}
+
+/// Puts what came in into the inbox. False when TLS is over.
+bool Connection::take_in(std::string_view bytes) {
+    if (!tls_) {
+        inbox_ += bytes;
+        return true;
+    }
+    std::string reply;
+    const bool goes_on = tls_->open(bytes, inbox_, reply);
+    if (!reply.empty()) put_out(reply);
+    return goes_on;
 }
 
 /// Gives the inbox to the parser. Whether a request is complete.
@@ -124,6 +142,13 @@ void Connection::parse() {
 }
 
 void Connection::send(std::string_view bytes) {
+    if (!tls_) return put_out(bytes);
+    std::string sealed;
+    tls_->seal(bytes, sealed);
+    put_out(sealed);
+}
+
+void Connection::put_out(std::string_view bytes) {
     if (!open_ || broken_) return;
     if (!pending_.empty()) {
         pending_ += bytes;
@@ -147,8 +172,13 @@ void Connection::write_pending() {
 
 void Connection::finish(bool keep_alive) {
     answering_ = false;
-    closing_ = closing_ || !keep_alive;
-    if (!closing_) return parse();
+    if (keep_alive) return parse();
+    closing_ = true;
+    if (tls_) {
+        std::string farewell;
+        tls_->end(farewell);
+        put_out(farewell);
+    }
     if (pending_.empty()) close();
 }
 

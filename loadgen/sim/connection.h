@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "core/units.h"
+#include "loadgen/sim/tls.h"
 
 namespace paretoken::sim {
 
@@ -42,8 +43,10 @@ class ConnectionOwner {
 
 class Connection : public std::enable_shared_from_this<Connection> {
   public:
-    /// `scratch` is shared by all connections of the thread.
-    Connection(boost::asio::ip::tcp::socket socket, ConnectionOwner& owner, std::span<char> scratch);
+    /// `scratch` is shared by all connections of the thread. `identity` outlives the connection; null: no
+    /// TLS.
+    Connection(boost::asio::ip::tcp::socket socket, ConnectionOwner& owner, std::span<char> scratch,
+               const TlsIdentity* identity);
     ~Connection();
 
     void start();
@@ -63,6 +66,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     void wait_readable();
     void wait_writable();
     void read();
+    bool take_in(std::string_view bytes);
+    void put_out(std::string_view bytes);
     void write_pending();
     void parse();
     bool put();
@@ -72,6 +77,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     ConnectionOwner& owner_;
     std::span<char> scratch_;
     std::unique_ptr<Parser> parser_;
+    std::unique_ptr<TlsSession> tls_;
     std::string inbox_;    ///< received and not yet parsed
     std::string pending_;  ///< to be sent when the socket is writable again
     TimePoint received_;

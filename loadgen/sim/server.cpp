@@ -92,6 +92,11 @@ ServerOptions with_context_limit(ServerOptions options) {
     return options;
 }
 
+std::unique_ptr<TlsIdentity> identity_of(const ServerOptions& options) {
+    if (options.tls_certificate.empty()) return nullptr;
+    return std::make_unique<TlsIdentity>(options.tls_certificate, options.tls_key);
+}
+
 }  // namespace
 
 class Server::Loop final : public ConnectionOwner, public std::enable_shared_from_this<Server::Loop> {
@@ -100,6 +105,7 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
         : options_(with_context_limit(options)),
           model_(served_model(options_)),
           engine_(engine_of(options_.profile, options_.seed)),
+          identity_(identity_of(options_)),
           io_(io),
           acceptor_(listening(io, options_.host, options_.port)),
           timer_(io),
@@ -108,6 +114,7 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
 
     void start() { accept(); }
     void stop();
+    bool secure() const { return identity_ != nullptr; }
     tcp::endpoint endpoint() const { return acceptor_.local_endpoint(); }
 
     void on_request(Connection& connection, HttpRequest request) override;
@@ -160,6 +167,7 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
     ServerOptions options_;
     ServedModel model_;
     std::unique_ptr<Engine> engine_;
+    std::unique_ptr<TlsIdentity> identity_;
     asio::io_context& io_;
     tcp::acceptor acceptor_;
     asio::steady_timer timer_;
@@ -216,7 +224,7 @@ void Server::Loop::on_accepted(tcp::socket socket) {
     socket.set_option(tcp::no_delay(true), ec);
     if (!ec) socket.non_blocking(true, ec);
     if (ec) return;  // the peer is gone already
-    auto connection = std::make_shared<Connection>(std::move(socket), *this, scratch_);
+    auto connection = std::make_shared<Connection>(std::move(socket), *this, scratch_, identity_.get());
     connections_.emplace(connection.get(), connection);
     connection->start();
 }
@@ -508,7 +516,7 @@ std::uint16_t Server::port() const {
 std::string Server::url() const {
     const auto address = loop_->endpoint().address();
     const std::string host = address.is_v6() ? fmt::format("[{}]", address.to_string()) : address.to_string();
-    return fmt::format("http://{}:{}", host, port());
+    return fmt::format("{}://{}:{}", loop_->secure() ? "https" : "http", host, port());
 }
 
 }  // namespace paretoken::sim

@@ -23,6 +23,8 @@ struct ServerOptions {
     std::string model;                          ///< empty: the profile's name without its changes
     std::optional<std::int64_t> max_model_len;  ///< else the profile's
     std::string api_key;                        ///< empty: none is asked for
+    std::string tls_certificate;                ///< PEM files; both empty: plain HTTP
+    std::string tls_key;
     std::uint64_t seed = 0;
     Duration spin =
         std::chrono::microseconds(80);  ///< how long before a step's end timers are left for polling
@@ -30,7 +32,8 @@ struct ServerOptions {
 
 class Server {
   public:
-    /// Binds and listens; throws RuntimeError when that cannot be. `io` must be run by one thread only.
+    /// Binds and listens; throws RuntimeError when that cannot be, UsageError for a certificate that is none.
+    /// `io` must be run by one thread only.
     Server(boost::asio::io_context& io, const ServerOptions& options);
     ~Server();
     Server(const Server&) = delete;
@@ -43,7 +46,7 @@ class Server {
     void stop();
 
     std::uint16_t port() const;
-    std::string url() const;  ///< "http://127.0.0.1:8000"
+    std::string url() const;  ///< "http://127.0.0.1:8000"; https with a certificate
 
   private:
     class Loop;
