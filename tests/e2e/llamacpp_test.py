@@ -12,9 +12,9 @@ class RealServer(Case):
         out, micro = self.directory / "sweep", self.directory / "micro.json"
         self.succeeds(paretoken("micro", "--quick", "--out", micro, timeout=180))
         with llamacpp() as address:
-            swept = paretoken("sweep", address, "--concurrency", "1..4", "--isl", 64, "--osl", 24, "--num-prompts", 24,
-                              "--num-warmups", 4, "--out", out, timeout=300)
-        self.assertIn(swept.returncode, (0, 4), swept.stderr)
+            swept = paretoken("sweep", address, "--concurrency", "1..4", "--isl", 64, "--osl", 24, "--num-prompts", 16,
+                              "--num-warmups", 4, "--out", out, timeout=600)
+        self.measures(swept)
         page = self.directory / "report.html"
         self.succeeds(paretoken("report", out, "--micro", micro, "--model-card", llamacpp_model(), "--price",
                                 "2026-11-cpu", "--out", page))
@@ -29,11 +29,11 @@ class RealServer(Case):
             look_at(self, browser, page, "light")
 
     def test_prompts_have_the_length_that_was_asked_for(self):
-        with llamacpp() as address:
+        with llamacpp("--threads", "1") as address:
             for endpoint, form in (("completions", "token ids"), ("chat", "text")):
                 with self.subTest(endpoint):
                     out = self.directory / endpoint
-                    self.succeeds(paretoken("run", address, "--endpoint-type", endpoint, "--concurrency", 2,
+                    self.measures(paretoken("run", address, "--endpoint-type", endpoint, "--concurrency", 2,
                                             "--num-prompts", 10, "--isl", 200, "--osl", 8, "--out", out))
                     workload = run_json(out)["workload"]
                     self.assertEqual(workload["prompt_form"], form)
@@ -42,14 +42,14 @@ class RealServer(Case):
 
     def test_connections_that_the_server_closes_after_100_requests_are_no_failures(self):
         out = self.directory / "run"
-        with llamacpp() as address:
-            self.succeeds(paretoken("run", address, "--concurrency", 2, "--num-prompts", 260, "--isl", 16, "--osl", 2,
-                                    "--out", out))
+        with llamacpp("--threads", "1") as address:
+            self.measures(paretoken("run", address, "--concurrency", 1, "--num-prompts", 120, "--isl", 16, "--osl", 2,
+                                    "--out", out, timeout=300))
         result = run_json(out)
-        self.assertEqual(result["counts"]["ok"], 260)
+        self.assertEqual(result["counts"]["ok"], 120)
         self.assertEqual(result["counts"]["failed"], 0)
-        self.assertGreaterEqual(result["client"]["connections_opened"], 3)
-        self.assertEqual(sum(1 for line in request_lines(out) if not line.get("warmup")), 260)
+        self.assertGreaterEqual(result["client"]["connections_opened"], 2)
+        self.assertEqual(sum(1 for line in request_lines(out) if not line.get("warmup")), 120)
 
 
 if __name__ == "__main__":

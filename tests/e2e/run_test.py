@@ -14,7 +14,7 @@ class Run(Case):
     def test_a_closed_loop_leaves_a_complete_run_directory(self):
         out = self.directory / "run"
         with simulated_server() as address:
-            self.succeeds(paretoken("run", address, "--concurrency", 8, "--num-prompts", 60, "--num-warmups", 8,
+            self.measures(paretoken("run", address, "--concurrency", 8, "--num-prompts", 60, "--num-warmups", 8,
                                     "--isl", 128, "--osl", 16, "--seed", 7, "--gpu", "h100-sxm",
                                     "--metadata", "team=blue", "--out", out))
         result = run_json(out)
@@ -35,12 +35,15 @@ class Run(Case):
             self.assertGreater(block["n"], 0, metric)
             self.assertGreater(block["p50"], 0, metric)
             self.assertLessEqual(block["p50"], block["p99"], metric)
-            self.assertLessEqual(block["ci95"]["p50"][0], block["p50"], metric)
+            low, high = block["ci95"].get("p50", (0, None))
+            self.assertLessEqual(low, block["p50"], metric)
+            if high is not None:
+                self.assertGreaterEqual(high, block["p50"], metric)
         self.assertGreater(result["whole_run"]["output_tokens_per_s"], 0)
 
     def test_every_request_has_a_line_and_the_lines_agree_with_run_json(self):
         out = self.directory / "run"
-        self.succeeds(paretoken("run", "sim:ideal", "--concurrency", 4, "--num-prompts", 40, "--num-warmups", 4,
+        self.measures(paretoken("run", "sim:ideal", "--concurrency", 4, "--num-prompts", 40, "--num-warmups", 4,
                                 "--isl", 64, "--osl", 8, "--out", out))
         lines = request_lines(out)
         self.assertEqual(len(lines), 44)
@@ -54,8 +57,8 @@ class Run(Case):
 
     def test_an_open_loop_keeps_the_rate_that_was_asked_for(self):
         out = self.directory / "run"
-        self.succeeds(paretoken("run", "sim:llama3-8b-h100-bf16", "--request-rate", 40, "--num-prompts", 200,
-                                "--isl", 64, "--osl", 8, "--goodput", "ttft:500 itl:100", "--out", out))
+        self.measures(paretoken("run", "sim:llama3-8b-h100-bf16", "--request-rate", 40, "--num-prompts", 200,
+                                "--isl", 64, "--osl", 8, "--goodput", "ttft:500 tpot:100", "--out", out))
         result = run_json(out)
         self.assertEqual(result["counts"]["ok"], 200)
         # 200 Poisson arrivals last 5 s ± 7 %; four standard deviations are allowed.
@@ -66,7 +69,7 @@ class Run(Case):
     def test_completions_take_token_id_prompts_of_the_exact_length(self):
         out = self.directory / "run"
         with simulated_server() as address:
-            self.succeeds(paretoken("run", address, "--endpoint-type", "completions", "--concurrency", 2,
+            self.measures(paretoken("run", address, "--endpoint-type", "completions", "--concurrency", 2,
                                     "--num-prompts", 12, "--isl", 333, "--osl", 4, "--out", out))
         workload = run_json(out)["workload"]
         self.assertEqual(workload["prompt_form"], "token ids")
@@ -74,22 +77,22 @@ class Run(Case):
 
     def test_a_run_without_a_url_starts_the_simulated_server_and_stops_it(self):
         out = self.directory / "run"
-        done = self.succeeds(paretoken("run", "--concurrency", 2, "--num-prompts", 6, "--isl", 32, "--osl", 4,
+        done = self.measures(paretoken("run", "--concurrency", 2, "--num-prompts", 6, "--isl", 32, "--osl", 4,
                                        "--out", out))
         self.assertTrue(run_json(out)["provenance"]["hardware"].startswith("sim:"), done.stdout)
         for line in (done.stdout + done.stderr).splitlines():
             self.assertNotIn("\x1b", line, "escape codes in output that is no terminal")
 
     def test_the_summary_fits_80_columns(self):
-        done = self.succeeds(paretoken("run", "--concurrency", 4, "--num-prompts", 30, "--isl", 32, "--osl", 8,
+        done = self.measures(paretoken("run", "--concurrency", 4, "--num-prompts", 30, "--isl", 32, "--osl", 8,
                                        "--out", self.directory / "run"))
         for line in done.stdout.splitlines():
             self.assertLessEqual(len(line), 80, line)
-        self.assertRegex(done.stdout, r"(?i)ttft")
+        self.assertRegex(done.stdout, "Time to first token")
 
     def test_a_duration_ends_the_run(self):
         out = self.directory / "run"
-        self.succeeds(paretoken("run", "--concurrency", 2, "--duration", "2s", "--isl", 32, "--osl", 8, "--out", out))
+        self.measures(paretoken("run", "--concurrency", 2, "--duration", "2s", "--isl", 32, "--osl", 8, "--out", out))
         self.assertAlmostEqual(run_json(out)["window"]["run_s"], 2, delta=1)
 
     def test_headers_and_extra_body_reach_the_server(self):
@@ -113,7 +116,7 @@ class Run(Case):
             return 200, "text/event-stream", text.encode()
 
         with http_server(answer) as address:
-            self.succeeds(paretoken("run", address, "--concurrency", 1, "--num-prompts", 3, "--isl", 8, "--osl", 1,
+            self.measures(paretoken("run", address, "--concurrency", 1, "--num-prompts", 3, "--isl", 8, "--osl", 1,
                                     "-H", "X-Team: blue", "--extra-body", '{"top_k": 5}', "--out",
                                     self.directory / "run", env={"OPENAI_API_KEY": "sesame"}))
         headers, body = seen[-1]
