@@ -1,0 +1,84 @@
+#include <gtest/gtest.h>
+
+#include "microbench/cpu/attention_kernel.h"
+#include "microbench/cpu/weights_kernel.h"
+
+namespace paretoken::microbench {
+namespace {
+
+const ModelShape kTiny{
+    "tiny", {{{"qkv", 50, 64}, {"o", 33, 96}, {"gate_up", 16, 64}, {"down", 7, 160}}}, {4, 2, 32}};
+
+StreamOptions stream(Isa isa, bool plant_fault) {
+    return {.isa = isa, .threads = 1, .working_set_bytes = 1 << 20, .seed = 3, .plant_fault = plant_fault};
+}
+
+std::optional<std::string> check_of(Kernel& kernel) {
+    kernel.prepare(0);
+    return kernel.check(0);
+}
+
+template <class Test>
+void for_each_weights(Test test) {
+    for (const WeightType type : {WeightType::bf16, WeightType::q8_0, WeightType::q4_0, WeightType::q4_1}) {
+        for (const Layout layout : {Layout::row, Layout::packed}) {
+            for (const Isa isa : available_isas()) test(WeightsOptions{type, layout, 4, kTiny}, isa);
+        }
+    }
+}
+
+TEST(Kernels, weights_pass_their_check) {
+    for_each_weights([](const WeightsOptions& options, Isa isa) {
+        EXPECT_EQ(check_of(*weights_kernel(options, stream(isa, false))), std::nullopt)
+            << name_of(options.type) << ' ' << name_of(options.layout) << ' ' << name_of(isa);
+    });
+}
+
+TEST(Kernels, one_flipped_bit_in_the_weights_is_caught) {
+    for_each_weights([](const WeightsOptions& options, Isa isa) {
+        const auto wrong = check_of(*weights_kernel(options, stream(isa, true)));
+        ASSERT_TRUE(wrong.has_value()) << name_of(options.type) << ' ' << name_of(options.layout);
+        EXPECT_NE(wrong->find("relative error"), std::string::npos);
+    });
+}
+
+TEST(Kernels, weights_count_the_bytes_of_the_format_and_not_the_padding) {
+    const WeightsOptions options{WeightType::q4_0, Layout::packed, 1, kTiny};
+    const auto kernel = weights_kernel(options, stream(Isa::scalar, false));
+    kernel->prepare(0);
+    std::uint64_t bytes = 0;
+    std::uint64_t size = 0;
+    for (std::size_t i = 0; i < kernel->window_count(); ++i) {
+        bytes += kernel->window(0, i).bytes;
+        size += kernel->window(0, i).size;
+        kernel->run(0, i);
+    }
+    const std::uint64_t layer = 18 * (50 * 2 + 33 * 3 + 16 * 2 + 7 * 5);
+    EXPECT_GT(size, bytes);
+    EXPECT_NEAR(static_cast<double>(bytes), static_cast<double>(bytes / layer * layer),
+                static_cast<double>(layer));
+}
+
+TEST(Kernels, attention_passes_its_check_and_catches_spoiled_values) {
+    for (const KvType type : {KvType::bf16, KvType::f16}) {
+        for (const Isa isa : available_isas()) {
+            const AttentionOptions options{.type = type, .heads = kTiny.heads, .context = 65, .block = 32};
+            EXPECT_EQ(check_of(*attention_kernel(options, stream(isa, false))), std::nullopt) << name_of(isa);
+            EXPECT_TRUE(check_of(*attention_kernel(options, stream(isa, true))).has_value()) << name_of(isa);
+        }
+    }
+}
+
+TEST(Kernels, attention_counts_keys_and_values_of_real_tokens) {
+    const AttentionOptions options{.type = KvType::f16, .heads = kTiny.heads, .context = 65, .block = 32};
+    const auto kernel = attention_kernel(options, stream(Isa::scalar, false));
+    kernel->prepare(0);
+    const Window window = kernel->window(0, 0);
+    EXPECT_EQ(window.bytes % (2 * 65 * 32 * 2), 0u);
+    EXPECT_EQ(window.size % (2 * 96 * 32 * 2), 0u);
+    EXPECT_EQ(window.flops / static_cast<double>(window.bytes),
+              2.0);  // 4 · tokens · dim · 2 heads on 4 · tokens · dim bytes
+}
+
+}  // namespace
+}  // namespace paretoken::microbench

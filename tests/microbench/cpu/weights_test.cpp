@@ -1,0 +1,204 @@
+#include "microbench/cpu/weights.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "microbench/collect.h"
+
+namespace paretoken::microbench {
+namespace {
+
+constexpr WeightType kTypes[] = {WeightType::bf16, WeightType::q8_0, WeightType::q4_0, WeightType::q4_1};
+constexpr double kBound = 2e-5;
+
+struct Problem {
+    WeightType type;
+    std::size_t rows;
+    std::size_t k;
+    std::vector<std::byte> weights;  // row layout
+    Activations x;
+};
+
+Problem random_problem(WeightType type, std::size_t rows, std::size_t k, std::size_t batch,
+                       std::uint64_t seed) {
+    Random random(seed);
+    auto weights = random_weights(type, rows, k, random);
+    std::vector<float> x(batch * k);
+    for (float& value : x) value = static_cast<float>(random.normal());
+    return {type, rows, k, std::move(weights), activations_for(type, x, batch)};
+}
+
+std::vector<double> reference_of(const Problem& p) {
+    std::vector<double> y(p.x.batch * p.rows);
+    std::vector<float> row(p.k);
+    for (std::size_t r = 0; r < p.rows; ++r) {
+        dequantise(p.type, p.weights.data() + r * row_bytes(p.type, p.k), row);
+        for (std::size_t b = 0; b < p.x.batch; ++b) {
+            for (std::size_t i = 0; i < p.k; ++i) {
+                y[b * p.rows + r] +=
+                    static_cast<double>(row[i]) * static_cast<double>(p.x.values[b * p.k + i]);
+            }
+        }
+    }
+    return y;
+}
+
+/// Poisoned before, with guards on both sides that no kernel may touch.
+std::vector<float> output_of(const Problem& p, Layout layout, Isa isa) {
+    auto stored = layout == Layout::packed ? packed(p.type, p.weights, p.rows, p.k) : p.weights;
+    EXPECT_EQ(stored.size(), stored_bytes(p.type, layout, p.rows, p.k));
+    stored.resize(stored.size() + 128);
+    const float guard = 12345.F;
+    std::vector<float> y(p.x.batch * p.rows + 32, guard);
+    std::fill(y.begin() + 16, y.end() - 16, std::numeric_limits<float>::quiet_NaN());
+    const GemvVariant& variant = gemv_for(p.type, layout, isa, p.x.batch);
+    EXPECT_TRUE(variant.isa == isa || variant.isa == Isa::scalar);
+    variant.run(
+        {.weights = stored.data(), .rows = p.rows, .x = &p.x, .y = y.data() + 16, .y_stride = p.rows});
+    for (std::size_t i = 0; i < 16; ++i) {
+        EXPECT_EQ(y[i], guard);
+        EXPECT_EQ(y[y.size() - 1 - i], guard);
+    }
+    return {y.begin() + 16, y.end() - 16};
+}
+
+void expect_right(const Problem& p) {
+    const auto reference = reference_of(p);
+    for (const Isa isa : available_isas()) {
+        for (const Layout layout : {Layout::row, Layout::packed}) {
+            const auto y = output_of(p, layout, isa);
+            EXPECT_LE(relative_l2(y, reference), kBound)
+                << name_of(p.type) << ' ' << name_of(layout) << ' ' << name_of(isa) << " rows " << p.rows
+                << " k " << p.k << " batch " << p.x.batch;
+        }
+    }
+}
+
+TEST(Weights, every_kernel_agrees_with_fp64_on_ragged_shapes_and_every_batch) {
+    std::uint64_t seed = 1;
+    for (const WeightType type : kTypes) {
+        for (const std::size_t rows : {1, 15, 16, 17, 33}) {
+            for (const std::size_t k : {32, 64, 96, 160, 576}) {
+                for (const std::size_t batch : {1, 4, 8})
+                    expect_right(random_problem(type, rows, k, batch, ++seed));
+            }
+        }
+    }
+}
+
+TEST(Weights, a_batch_that_no_vector_kernel_takes_falls_back_to_one_that_does) {
+    expect_right(random_problem(WeightType::q4_1, 20, 64, 3, 5));
+    EXPECT_EQ(gemv_for(WeightType::bf16, Layout::packed, best_isa(), 3).isa, Isa::scalar);
+}
+
+/// All stored bytes alike: q8_0 −128 or 127, nibbles 0 or 15.
+void fill_quants(Problem& p, std::uint8_t byte) {
+    const std::size_t head = p.type == WeightType::q4_1 ? 4 : 2;
+    for (std::size_t at = 0; at < p.weights.size(); at += block_bytes(p.type)) {
+        for (std::size_t i = head; i < block_bytes(p.type); ++i)
+            p.weights[at + i] = static_cast<std::byte>(byte);
+    }
+}
+
+TEST(Weights, extreme_weights_against_extreme_activations_do_not_saturate) {
+    for (const WeightType type : {WeightType::q8_0, WeightType::q4_0, WeightType::q4_1}) {
+        for (const float sign : {-1.F, 1.F}) {
+            for (const std::uint8_t byte : {0x80, 0x7f, 0x00, 0xff}) {
+                Problem p = random_problem(type, 17, 96, 4, 11);
+                fill_quants(p, byte);
+                const std::vector<float> x(4 * 96, sign * 3.F);  // quantised to ±127 throughout
+                p.x = activations_for(type, x, 4);
+                ASSERT_EQ(std::abs(p.x.bytes[0]), 127);
+                if (type == WeightType::q8_0 && byte == 0x00)
+                    continue;  // a sum of zero has no relative error
+                expect_right(p);
+            }
+        }
+    }
+}
+
+TEST(Weights, a_scale_of_zero_gives_zero) {
+    for (const WeightType type : {WeightType::q8_0, WeightType::q4_0, WeightType::q4_1}) {
+        Problem p = random_problem(type, 16, 64, 1, 3);
+        for (std::size_t at = 0; at < p.weights.size(); at += block_bytes(type)) {
+            store_u16(p.weights.data() + at, 0);
+            if (type == WeightType::q4_1) store_u16(p.weights.data() + at + 2, 0);
+        }
+        for (const Isa isa : available_isas()) {
+            for (const Layout layout : {Layout::row, Layout::packed}) {
+                for (const float y : output_of(p, layout, isa)) EXPECT_EQ(y, 0.F);
+            }
+        }
+    }
+}
+
+TEST(Weights, activations_of_zero_give_zero) {
+    for (const WeightType type : kTypes) {
+        Problem p = random_problem(type, 5, 64, 1, 3);
+        p.x = activations_for(type, std::vector<float>(64), 1);
+        for (const Isa isa : available_isas()) {
+            for (const float y : output_of(p, Layout::packed, isa)) EXPECT_EQ(y, 0.F);
+        }
+    }
+}
+
+TEST(Weights, one_hot_activations_read_back_each_weight) {
+    for (const WeightType type : kTypes) {
+        Problem p = random_problem(type, 17, 64, 1, 9);
+        std::vector<float> row(p.k);
+        for (std::size_t hot = 0; hot < p.k; ++hot) {
+            std::vector<float> x(p.k);
+            x[hot] = 127;  // exact in bytes and in bf16
+            p.x = activations_for(type, x, 1);
+            for (const Isa isa : available_isas()) {
+                for (const Layout layout : {Layout::row, Layout::packed}) {
+                    const auto y = output_of(p, layout, isa);
+                    for (std::size_t r = 0; r < p.rows; ++r) {
+                        dequantise(type, p.weights.data() + r * row_bytes(type, p.k), row);
+                        ASSERT_NEAR(y[r], 127 * row[hot], 1e-4 * (1 + std::abs(127 * row[hot])))
+                            << name_of(type) << ' ' << name_of(layout) << ' ' << name_of(isa) << " row " << r
+                            << " k " << hot;
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST(Weights, packing_puts_every_byte_of_a_panel_into_one_linear_stream) {
+    Problem p = random_problem(WeightType::bf16, 16, 64, 1, 4);
+    const auto stream = packed(p.type, p.weights, p.rows, p.k);
+    for (std::size_t i = 0; i < p.k; ++i) {
+        for (std::size_t r = 0; r < p.rows; ++r) {
+            // [k / 2][16 rows][2]
+            EXPECT_EQ(load_u16(stream.data() + ((i / 2 * 16 + r) * 2 + i % 2) * 2),
+                      load_u16(p.weights.data() + (r * p.k + i) * 2));
+        }
+    }
+}
+
+TEST(Weights, bytes_of_activations_stand_for_the_values_next_to_them) {
+    Random random(3);
+    std::vector<float> x(4 * 96);
+    for (float& value : x) value = static_cast<float>(random.normal());
+    const Activations a = activations_for(WeightType::q4_0, x, 4);
+    ASSERT_EQ(a.blocks, 4u);  // three, padded
+    for (std::size_t b = 0; b < 4; ++b) {
+        for (std::size_t block = 0; block < 3; ++block) {
+            double sum = 0;
+            for (std::size_t i = 0; i < 32; ++i) {
+                const float value = a.scale[b * 4 + block] * a.bytes[(b * 4 + block) * 32 + i];
+                sum += value;
+                EXPECT_EQ(value, a.values[b * 96 + block * 32 + i]);
+                EXPECT_NEAR(value, x[b * 96 + block * 32 + i], a.scale[b * 4 + block] * 0.5001);
+            }
+            EXPECT_NEAR(a.offset[b * 4 + block], 8 * sum, 1e-4);
+        }
+        EXPECT_EQ(a.offset[b * 4 + 3], 0);
+    }
+}
+
+}  // namespace
+}  // namespace paretoken::microbench

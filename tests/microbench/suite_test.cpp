@@ -1,0 +1,67 @@
+#include "microbench/suite.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/error.h"
+
+namespace paretoken::microbench {
+namespace {
+
+std::vector<Row> rows_named(const std::vector<std::string>& names) {
+    std::vector<Row> rows;
+    for (const auto& name : names) rows.push_back({name, nullptr});
+    return rows;
+}
+
+std::vector<std::string> names_matching(const std::string& filter) {
+    std::vector<std::string> names;
+    for (const Row& row :
+         matching(rows_named({"ceiling/read/backend:cpu/threads:1", "ceiling/read/backend:cpu/threads:2",
+                              "ceiling/cached_read/mib:32/backend:cpu/threads:2"}),
+                  filter)) {
+        names.push_back(row.name);
+    }
+    return names;
+}
+
+TEST(Suite, filters_see_the_name_as_people_do) {
+    EXPECT_EQ(names_matching("").size(), 3u);
+    EXPECT_EQ(names_matching("^ceiling/read").size(), 2u);
+    EXPECT_EQ(names_matching("read/.*threads:1$"),
+              std::vector<std::string>{"ceiling/read/backend:cpu/threads:1"});
+    EXPECT_EQ(names_matching("-cached").size(), 2u);
+    EXPECT_TRUE(names_matching("gpu").empty());
+    EXPECT_THROW(names_matching("x("), UsageError);
+}
+
+TEST(Suite, counters_are_finite_and_absent_when_not_measured) {
+    RowOutcome outcome;
+    outcome.measurement.bytes_per_second = std::numeric_limits<double>::quiet_NaN();
+    outcome.measurement.of_ceiling = std::numeric_limits<double>::infinity();
+    outcome.measurement.median_s = 1e-4;
+    const auto counters = counters_of(outcome);
+    for (const auto& [name, value] : counters) EXPECT_TRUE(std::isfinite(value)) << name;
+    const auto has = [&](const std::string& name) {
+        return std::any_of(counters.begin(), counters.end(), [&](const auto& c) { return c.first == name; });
+    };
+    EXPECT_FALSE(has("bytes_per_second"));
+    EXPECT_FALSE(has("of_ceiling"));
+    EXPECT_TRUE(has("median_s"));
+    EXPECT_TRUE(has("valid"));
+}
+
+TEST(Suite, a_reason_against_a_row_makes_it_invalid) {
+    RowOutcome outcome;
+    outcome.judgement.invalid_because = {"unsteady"};
+    const auto counters = counters_of(outcome);
+    const auto valid =
+        std::find_if(counters.begin(), counters.end(), [](const auto& c) { return c.first == "valid"; });
+    EXPECT_EQ(valid->second, 0);
+}
+
+}  // namespace
+}  // namespace paretoken::microbench
