@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "reports/table.h"
 
@@ -30,6 +31,9 @@ std::string what_the_hardware_could(const ReportPoint& point, const LimitPoint& 
 
 std::string where_the_gap_goes(const Gap& gap) {
     constexpr double kMost = 0.5;
+    if (gap.batch > kMost)
+        return fmt::format("; most of the gap is batch shortfall ({} in flight, {} possible at that speed)",
+                           significant(gap.requests_in_flight, 2), significant(gap.requests_possible, 2));
     if (gap.kernels > kMost)
         return "; most of the gap is what the fastest known kernels lose to the read ceiling";
     if (gap.no_overlap > kMost) return "; most of the gap is prefill that does not overlap decode";
@@ -80,22 +84,29 @@ const ReportPoint* answer_point(const Configuration& configuration) {
     return best;
 }
 
-std::optional<Gap> gap_of(const ReportPoint& point, const LimitInputs& inputs, const LimitLoad& load,
-                          double batch) {
+std::optional<Gap> gap_of(const ReportPoint& point, const LimitPoint& floor, const LimitInputs& inputs,
+                          const LimitLoad& load, double batch) {
     constexpr double kNear = 0.95;
-    if (!point.of_limit || *point.of_limit >= kNear || !point.output_tokens_per_s) return {};
-    const auto seconds_per_token = [&](const LimitInputs& terms, LimitKind kind) {
-        const auto limit = limit_at(terms, kind, load, batch);
-        return limit ? 1 / limit->output_tokens_per_s : 0;
-    };
+    const auto hard_limit = limit_at(inputs, LimitKind::hard, load, batch);
+    if (!hard_limit || !point.output_tokens_per_s) return {};
+    const double measured = *point.output_tokens_per_s;
+    if (measured >= kNear * floor.output_tokens_per_s) return {};
     const LimitInputs reached = with_kernel_bandwidth(inputs).value_or(inputs);
-    const double measured = 1 / *point.output_tokens_per_s;
-    // Each stage is held below the measurement: what was reached all the same is no part of the gap.
-    const double hard = seconds_per_token(inputs, LimitKind::hard);
-    const double kernels = std::clamp(seconds_per_token(reached, LimitKind::hard), hard, measured);
-    const double apart = std::clamp(seconds_per_token(reached, LimitKind::no_overlap), kernels, measured);
-    const double gap = measured - hard;
-    return Gap{(kernels - hard) / gap, (apart - kernels) / gap, (measured - apart) / gap};
+    const auto rate = [&](LimitKind kind, double at_most) {
+        const auto limit = limit_at(reached, kind, load, batch);
+        // Held between its neighbours: what was reached all the same is no part of the gap.
+        return std::clamp(limit ? limit->output_tokens_per_s : at_most, std::min(measured, at_most), at_most);
+    };
+    const double hard = std::clamp(hard_limit->output_tokens_per_s, measured, floor.output_tokens_per_s);
+    const double kernels = rate(LimitKind::hard, hard);
+    const double apart = rate(LimitKind::no_overlap, kernels);
+    const double whole = std::log(floor.output_tokens_per_s / measured);
+    return Gap{.batch = std::log(floor.output_tokens_per_s / hard) / whole,
+               .kernels = std::log(hard / kernels) / whole,
+               .no_overlap = std::log(kernels / apart) / whole,
+               .unattributed = std::log(apart / measured) / whole,
+               .requests_in_flight = batch,
+               .requests_possible = floor.batch};
 }
 
 std::string answer_sentence(const Configuration& configuration, const AnswerInputs& inputs) {

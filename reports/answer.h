@@ -13,16 +13,20 @@ namespace paretoken::reports {
 /// none.
 const ReportPoint* answer_point(const Configuration& configuration);
 
-/// How the time per request of a point splits above the hard limit, in shares of the whole gap that sum to 1.
+/// How the gap between a point's cost and the floor at its interactivity splits, in shares (of its logarithm)
+/// that sum to 1.
 struct Gap {
+    double batch = 0;       ///< fewer requests in flight than the hardware could serve at that speed
     double kernels = 0;     ///< the fastest kernels we know are slower than the ceiling
     double no_overlap = 0;  ///< prefill and decode not computed at once
     double unattributed = 0;
+    double requests_in_flight = 0;
+    double requests_possible = 0;  ///< at that speed
 };
 
-/// Nothing when the point is within 5 % of its limit, or has none.
-std::optional<Gap> gap_of(const ReportPoint& point, const LimitInputs& inputs, const LimitLoad& load,
-                          double batch);
+/// Nothing when the point is within 5 % of the floor, or has no limit.
+std::optional<Gap> gap_of(const ReportPoint& point, const LimitPoint& floor, const LimitInputs& inputs,
+                          const LimitLoad& load, double batch);
 
 struct AnswerInputs {
     std::optional<LimitPoint>

@@ -463,7 +463,8 @@ AnswerInputs answer_inputs(const Configuration& configuration, const LimitInputs
     if (answer.floor && price)
         answer.floor->usd_per_m_output =
             usd_per_m_output(price->usd_per_s, answer.floor->output_tokens_per_s);
-    if (const auto batch = batch_of(point->result)) answer.gap = gap_of(*point, inputs, load, *batch);
+    const auto batch = batch_of(point->result);
+    if (answer.floor && batch) answer.gap = gap_of(*point, *answer.floor, inputs, load, *batch);
     return answer;
 }
 

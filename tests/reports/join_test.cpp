@@ -349,18 +349,26 @@ TEST(Answer, SplitsTheGapIntoSharesOfTheWhole) {
     }();
     const LimitLoad load{512, 128, 0};
     ReportPoint point;
-    const double hard = limit_at(inputs, LimitKind::hard, load, 16)->output_tokens_per_s;
+    const LimitPoint hard = limit_at(inputs, LimitKind::hard, load, 16).value();
     for (const double share : {0.1, 0.5, 0.8, 0.94}) {
-        point.of_limit = share;
-        point.output_tokens_per_s = share * hard;
-        const Gap gap = gap_of(point, inputs, load, 16).value();
-        EXPECT_NEAR(gap.kernels + gap.no_overlap + gap.unattributed, 1, 1e-9);
-        EXPECT_GE(gap.kernels, 0);
-        EXPECT_GE(gap.no_overlap, -1e-12);
-        EXPECT_GE(gap.unattributed, -1e-12);
+        point.output_tokens_per_s = share * hard.output_tokens_per_s;
+        const LimitPoint floor =
+            limit_at_interactivity(inputs, LimitKind::hard, load, *point.output_tokens_per_s / 16, 256)
+                .value();
+        const Gap gap = gap_of(point, floor, inputs, load, 16).value();
+        EXPECT_NEAR(gap.batch + gap.kernels + gap.no_overlap + gap.unattributed, 1, 1e-9);
+        for (const double part : {gap.batch, gap.kernels, gap.no_overlap, gap.unattributed})
+            EXPECT_GE(part, -1e-12);
+        EXPECT_GE(gap.requests_possible, gap.requests_in_flight);
     }
-    point.of_limit = 0.97;
-    EXPECT_FALSE(gap_of(point, inputs, load, 16));
+    point.output_tokens_per_s = hard.output_tokens_per_s;
+    EXPECT_FALSE(gap_of(point, hard, inputs, load, 16));
+}
+
+TEST(Answer, NamesTheBatchWhenTheHardwareCouldServeManyMoreAtThatSpeed) {
+    const ReportModel model = build_report({simulated(1, 127, 129)}, cpu_options());
+    EXPECT_THAT(model.configurations.front().answer,
+                HasSubstr("most of the gap is batch shortfall (1.0 in flight, "));
 }
 
 }  // namespace
