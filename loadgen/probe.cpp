@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "core/error.h"
 #include "core/random.h"
@@ -20,6 +21,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr Duration kQuestion = std::chrono::seconds(10);    ///< for what a server answers from memory
+constexpr Duration kReadiness = std::chrono::seconds(60);   ///< for a server that is still loading its model
 constexpr Duration kGeneration = std::chrono::seconds(60);  ///< for what makes it compute
 
 /// Nothing when it is not JSON.
@@ -77,13 +79,26 @@ std::optional<std::int64_t> integer_at(const Json& object, const char* key) {
 
 // ---- reaching the server, and its list of models
 
+constexpr int kServiceUnavailable = 503;  ///< what servers say while they load their model
+
+/// GET /v1/models, again and again while the server is still loading.
+http::Fetched models_once_ready(const EndpointOptions& options, const http::Address& address) {
+    const TimePoint deadline = Clock::now() + kReadiness;
+    while (true) {
+        http::Fetched answer =
+            http::Fetcher(options.url, address, options.tls, options.headers).get("/v1/models", kQuestion);
+        const bool loading = !answer.failure && answer.head.status == kServiceUnavailable;
+        if (!loading || Clock::now() > deadline) return answer;
+        std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    }
+}
+
 /// The first address that accepts a connection, with its answer to GET /v1/models.
 http::Fetched first_contact(const EndpointOptions& options, http::Address& chosen) {
     http::Fetched answer;
     for (const http::Address& address : http::resolve(options.url)) {
         chosen = address;
-        answer =
-            http::Fetcher(options.url, address, options.tls, options.headers).get("/v1/models", kQuestion);
+        answer = models_once_ready(options, address);
         if (!answer.failure || answer.failure->kind != http::FetchFailure::Kind::connect_failed) break;
     }
     if (answer.failure) refuse_failure(options.url, "GET /v1/models", *answer.failure);
