@@ -1,0 +1,143 @@
+#include "loadgen/http/message.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace paretoken::http {
+namespace {
+
+struct Heard final : ResponseSink {
+    ResponseHead head;
+    int heads = 0;
+    std::string body;
+
+    void on_head(const ResponseHead& h) override {
+        head = h;
+        ++heads;
+    }
+    void on_body(std::span<const char> bytes) override {
+        ASSERT_EQ(heads, 1) << "the head comes before the body";
+        body.append(bytes.data(), bytes.size());
+    }
+};
+
+/// Feeds `text` in pieces of `size`, each in a buffer of its own with the promised room behind it.
+ResponseReader::State feed_in_pieces(ResponseReader& reader, const std::string& text, std::size_t size) {
+    auto state = ResponseReader::State::reading;
+    for (std::size_t at = 0; at < text.size() && state == ResponseReader::State::reading; at += size) {
+        const std::size_t n = std::min(size, text.size() - at);
+        const auto piece = std::make_unique<char[]>(n + 64);
+        std::memcpy(piece.get(), text.data() + at, n);
+        state = reader.feed({piece.get(), n});
+    }
+    return state;
+}
+
+const std::string kChunked =
+    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    "7\r\ndata: a\r\n3;x=y\r\n\n\nb\r\n1A\r\nabcdefghijklmnopqrstuvwxyz\r\n0\r\n\r\n";
+const std::string kChunkedBody = "data: a\n\nbabcdefghijklmnopqrstuvwxyz";
+
+TEST(ResponseReader, GivesTheSameBodyHoweverTheBytesAreCut) {
+    for (std::size_t size = 1; size <= kChunked.size(); ++size) {
+        Heard heard;
+        ResponseReader reader(heard);
+        reader.begin();
+        ASSERT_EQ(feed_in_pieces(reader, kChunked, size), ResponseReader::State::complete) << size;
+        EXPECT_EQ(heard.body, kChunkedBody) << size;
+        EXPECT_EQ(heard.head.status, 200);
+        EXPECT_EQ(heard.head.content_type, "text/event-stream");
+        EXPECT_TRUE(reader.keep_alive());
+    }
+}
+
+TEST(ResponseReader, ReadsOneResponseAfterTheOther) {
+    Heard heard;
+    ResponseReader reader(heard);
+    for (int i = 0; i < 3; ++i) {
+        heard = {};
+        reader.begin();
+        const std::string text = "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\nServer: x\r\n\r\nno";
+        EXPECT_EQ(feed_in_pieces(reader, text, 1000), ResponseReader::State::complete);
+        EXPECT_EQ(heard.head.status, 404);
+        EXPECT_EQ(heard.head.server, "x");
+        EXPECT_EQ(heard.body, "no");
+    }
+}
+
+TEST(ResponseReader, SeesThatTheServerWillClose) {
+    Heard heard;
+    ResponseReader reader(heard);
+    reader.begin();
+    feed_in_pieces(reader, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", 1000);
+    EXPECT_FALSE(reader.keep_alive());
+}
+
+TEST(ResponseReader, TakesABodyThatEndsWithTheConnection) {
+    Heard heard;
+    ResponseReader reader(heard);
+    reader.begin();
+    EXPECT_EQ(feed_in_pieces(reader, "HTTP/1.0 200 OK\r\n\r\nall of it", 5), ResponseReader::State::reading);
+    EXPECT_EQ(reader.feed_end(), ResponseReader::State::complete);
+    EXPECT_EQ(heard.body, "all of it");
+}
+
+TEST(ResponseReader, CallsAChunkedBodyThatBreaksOffBroken) {
+    Heard heard;
+    ResponseReader reader(heard);
+    reader.begin();
+    feed_in_pieces(reader, kChunked.substr(0, kChunked.size() - 10), 1000);
+    EXPECT_EQ(reader.feed_end(), ResponseReader::State::broken);
+    EXPECT_FALSE(reader.failure().empty());
+}
+
+TEST(ResponseReader, SkipsInterimResponses) {
+    for (const std::size_t size : {1UL, 7UL, 1000UL}) {
+        Heard heard;
+        ResponseReader reader(heard);
+        reader.begin();
+        const std::string text = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx";
+        EXPECT_EQ(feed_in_pieces(reader, text, size), ResponseReader::State::complete);
+        EXPECT_EQ(heard.head.status, 200);
+        EXPECT_EQ(heard.body, "x");
+    }
+}
+
+TEST(ResponseReader, RefusesWhatIsNotHttp) {
+    Heard heard;
+    ResponseReader reader(heard);
+    reader.begin();
+    EXPECT_EQ(feed_in_pieces(reader, "SSH-2.0-OpenSSH_9.2\r\n\r\n", 1000), ResponseReader::State::broken);
+    EXPECT_NE(reader.failure().find("HTTP"), std::string::npos);
+}
+
+TEST(ResponseReader, RefusesHeadersWithoutEnd) {
+    Heard heard;
+    ResponseReader reader(heard);
+    reader.begin();
+    std::string text = "HTTP/1.1 200 OK\r\n";
+    for (int i = 0; i < 5000; ++i) text += "X-Header-" + std::to_string(i) + ": filler filler\r\n";
+    EXPECT_EQ(feed_in_pieces(reader, text, 16384), ResponseReader::State::broken);
+}
+
+TEST(RequestText, GivesHeadLengthAndBodyInOnePiece) {
+    const RequestHead head{
+        .target = "/v1/completions", .authority = "h:1", .headers = {{"Authorization", "Bearer k"}}};
+    const std::string text = request_text(head, {{"X-Request-Id", "7"}}, "{}");
+    EXPECT_TRUE(text.starts_with("POST /v1/completions HTTP/1.1\r\nHost: h:1\r\n"));
+    EXPECT_NE(text.find("\r\nAuthorization: Bearer k\r\n"), std::string::npos);
+    EXPECT_NE(text.find("\r\nX-Request-Id: 7\r\n"), std::string::npos);
+    EXPECT_NE(text.find("\r\nAccept-Encoding: identity\r\n"), std::string::npos);
+    EXPECT_TRUE(text.ends_with("Content-Length: 2\r\n\r\n{}"));
+}
+
+TEST(RequestText, LetsAUsersHeaderReplaceADefault) {
+    const std::string text =
+        request_text({.target = "/", .authority = "h", .headers = {{"host", "other"}}}, {}, "");
+    EXPECT_EQ(text.find("Host: h\r\n"), std::string::npos);
+    EXPECT_NE(text.find("host: other\r\n"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace paretoken::http

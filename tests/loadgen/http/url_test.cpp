@@ -1,0 +1,50 @@
+#include "loadgen/http/url.h"
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+
+namespace paretoken::http {
+namespace {
+
+TEST(Url, TakesSchemeHostPortAndBase) {
+    const Url url = parse_url("https://api.example.com:8443/openai/");
+    EXPECT_EQ(url, (Url{.tls = true, .host = "api.example.com", .port = 8443, .base = "/openai"}));
+    EXPECT_EQ(url.text(), "https://api.example.com:8443/openai");
+}
+
+TEST(Url, KnowsTheUsualPorts) {
+    EXPECT_EQ(parse_url("http://a").port, 80);
+    EXPECT_EQ(parse_url("https://a").port, 443);
+    EXPECT_EQ(parse_url("https://a").authority(), "a");
+    EXPECT_EQ(parse_url("127.0.0.1:8000").text(), "http://127.0.0.1:8000");
+}
+
+TEST(Url, DropsAVersionAtItsEndBecauseEndpointsBringTheirOwn) {
+    EXPECT_EQ(parse_url("http://a:1/v1").base, "");
+    EXPECT_EQ(parse_url("http://a:1/x/v1/").base, "/x");
+}
+
+TEST(Url, TakesIpv6InBrackets) {
+    const Url url = parse_url("http://[::1]:9000/x");
+    EXPECT_EQ(url.host, "::1");
+    EXPECT_EQ(url.authority(), "[::1]:9000");
+}
+
+TEST(Url, SaysWhatIsWrong) {
+    for (const char* text :
+         {"", "http://", "ftp://a", "http://a:0", "http://a:70000", "http://a:", "http://a:x", "http://[::1",
+          "http://[::1]9", "http://u@a", "http://a b", "http://a?x=1"}) {
+        EXPECT_THROW(parse_url(text), UsageError) << text;
+    }
+    try {
+        parse_url("http://a:99999");
+        FAIL();
+    } catch (const UsageError& error) {
+        EXPECT_NE(std::string(error.what()).find("99999"), std::string::npos);
+        EXPECT_NE(std::string(error.what()).find("1 to 65535"), std::string::npos);
+    }
+}
+
+}  // namespace
+}  // namespace paretoken::http

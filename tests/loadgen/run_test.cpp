@@ -1,0 +1,369 @@
+#include "loadgen/run.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "core/statistics.h"
+#include "datasets/catalog.h"
+#include "loadgen/http/fetch.h"
+#include "loadgen/probe.h"
+#include "loadgen/sim/server.h"
+#include "tests/support/scripted_server.h"
+
+namespace paretoken::loadgen {
+namespace {
+
+using paretoken::testing::ScriptedAnswer;
+using paretoken::testing::ScriptedServer;
+
+class Collected final : public RecordSink {
+  public:
+    void record(const RequestRecord& record) override {
+        const std::lock_guard lock(mutex_);
+        records.push_back(record);
+    }
+    std::vector<RequestRecord> records;
+
+  private:
+    std::mutex mutex_;
+};
+
+/// The simulated server in a thread of its own.
+class Simulated {
+  public:
+    explicit Simulated(std::string_view profile) : server_(io_, with(profile)) {
+        server_.start();
+        thread_ = std::thread([this] { io_.run(); });
+    }
+    ~Simulated() {
+        boost::asio::post(io_, [this] { server_.stop(); });
+        thread_.join();
+    }
+    std::string url() const { return server_.url(); }
+
+  private:
+    static sim::ServerOptions with(std::string_view profile) {
+        sim::ServerOptions options;
+        options.profile = sim::profile_named(profile);
+        return options;
+    }
+    boost::asio::io_context io_{1};
+    sim::Server server_;
+    std::thread thread_;
+};
+
+std::unique_ptr<datasets::Dataset> prompts(int isl = 16, int osl = 8) {
+    return datasets::make_dataset(
+        {.spec = {.name = "synthetic",
+                  .fields = {{"isl", std::to_string(isl)}, {"osl", std::to_string(osl)}}}});
+}
+
+LoadOptions load_on(const std::string& url, std::uint64_t concurrency, std::uint64_t requests) {
+    LoadOptions load;
+    const http::Url target = http::parse_url(url);
+    load.arrivals = parse_arrivals("at_once");
+    load.concurrency = concurrency;
+    load.limits.requests = requests;
+    load.worker.address = http::resolve(target).front();
+    load.worker.host = target.host;
+    load.worker.client.head = {.target = "/v1/chat/completions", .authority = target.authority()};
+    load.worker.client.body.model = "m";
+    load.worker.client.body.ignore_eos = true;
+    load.worker.client.ignore_eos_accepted = true;
+    load.worker.id_prefix = "t-";
+    return load;
+}
+
+LoadOptions load_on_simulator(const Simulated& server, std::uint64_t concurrency, std::uint64_t requests) {
+    LoadOptions load = load_on(server.url(), concurrency, requests);
+    EndpointOptions endpoint;
+    endpoint.url = http::parse_url(server.url());
+    endpoint.body.ignore_eos = true;
+    load.worker.client.body = probe(endpoint).body;
+    return load;
+}
+
+LoadOutcome make(const LoadOptions& load, const datasets::Dataset& dataset, RecordSink& sink) {
+    Progress progress;
+    return make_load(load, dataset, sink, progress, {});
+}
+
+LoadOutcome make(const LoadOptions& load, int osl = 8) {
+    Collected sink;
+    const auto dataset = prompts(16, osl);
+    return make(load, *dataset, sink);
+}
+
+TEST(MakeLoad, EveryRequestEndsWellAndReachesTheSinkOnce) {
+    const Simulated server("ideal?ttft=5ms&itl=1ms");
+    Collected sink;
+    const auto dataset = prompts();
+    LoadOptions load = load_on_simulator(server, 8, 100);
+    load.limits.warmups = 5;
+    const LoadOutcome outcome = make(load, *dataset, sink);
+    EXPECT_EQ(sink.records.size(), 105U);
+    std::map<std::string, int> ids;
+    for (const RequestRecord& r : outcome.records) {
+        ++ids[r.id];
+        EXPECT_EQ(r.outcome, Outcome::ok) << r.error;
+        EXPECT_EQ(r.streamed_tokens, 8);
+        EXPECT_EQ(r.usage.completion, 8);
+        EXPECT_TRUE(r.sent && r.first_event && r.last_event && r.finished);
+        EXPECT_LE(r.scheduled, r.started);
+        EXPECT_LE(*r.sent, *r.first_event);
+        EXPECT_LE(*r.first_event, *r.last_event);
+    }
+    EXPECT_EQ(ids.size(), 105U) << "ids are unique, warm-ups included";
+}
+
+TEST(MakeLoad, NeverHasMoreInFlightThanTheCap) {
+    const Simulated server("ideal?ttft=3ms&itl=1ms");
+    LoadOptions load = load_on_simulator(server, 6, 60);
+    load.workers = 2;
+    const LoadOutcome outcome = make(load);
+    std::multimap<TimePoint, int> edges;
+    for (const RequestRecord& r : outcome.records) {
+        edges.emplace(*r.sent, 1);
+        edges.emplace(r.closed, -1);
+    }
+    int in_flight = 0;
+    int most = 0;
+    for (const auto& [when, step] : edges) most = std::max(most, in_flight += step);
+    EXPECT_EQ(most, 6);
+    EXPECT_EQ(outcome.workers.size(), 2U);
+}
+
+TEST(MakeLoad, TimesAgreeWithTheServersOwnTruth) {
+    const Simulated server("ideal?ttft=20ms&itl=5ms");
+    const LoadOutcome outcome = make(load_on_simulator(server, 4, 40));
+    const http::Url url = http::parse_url(server.url());
+    http::Fetcher fetcher(url, http::resolve(url).front(), nullptr, {});
+    const auto truth = nlohmann::json::parse(fetcher.get("/sim/truth", std::chrono::seconds(10)).body);
+    std::map<std::string, nlohmann::json> by_id;
+    for (const auto& entry : truth["requests"]) by_id[entry["id"]] = entry;
+    std::vector<double> errors;
+    for (const RequestRecord& r : outcome.records) {
+        const auto& entry = by_id.at(r.id);
+        const auto received = entry["received_ns"].get<std::int64_t>();
+        const auto written = entry["written_ns"].get<std::vector<std::int64_t>>();
+        ASSERT_EQ(written.size(), r.events.size());
+        const double ttft = seconds(*r.first_event - *r.sent);
+        errors.push_back(std::abs(ttft - static_cast<double>(written.front() - received) * 1e-9));
+    }
+    std::sort(errors.begin(), errors.end());
+    // The median: a shared machine may freeze in single requests, which is no error of the clockwork.
+    EXPECT_LT(percentile(errors, .5), 0.001);
+}
+
+TEST(MakeLoad, AnOpenLoopStartsRequestsAtTheirScheduledTimes) {
+    const Simulated server("ideal?ttft=1ms&itl=0ms");
+    LoadOptions load = load_on_simulator(server, 1, 50);
+    load.concurrency.reset();
+    load.arrivals = parse_arrivals("constant:rate=200");
+    const LoadOutcome outcome = make(load);
+    ASSERT_EQ(outcome.records.size(), 50U);
+    for (const RequestRecord& r : outcome.records) {
+        EXPECT_EQ(r.scheduled, outcome.began + r.index * std::chrono::milliseconds(5));
+        EXPECT_GE(*r.sent, r.scheduled);
+    }
+}
+
+TEST(MakeLoad, EndsInGoodOrderWhenStopped) {
+    const Simulated server("ideal?ttft=10ms&itl=20ms");
+    LoadOptions load = load_on_simulator(server, 4, 10000);
+    Collected sink;
+    const auto dataset = prompts(16, 8);
+    Progress progress;
+    std::stop_source stop;
+    std::jthread stopper([&] {
+        while (progress.finished < 8) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        stop.request_stop();
+    });
+    const LoadOutcome outcome = make_load(load, *dataset, sink, progress, stop.get_token());
+    EXPECT_TRUE(outcome.interrupted);
+    const auto cancelled = std::count_if(outcome.records.begin(), outcome.records.end(),
+                                         [](const auto& r) { return r.outcome == Outcome::cancelled; });
+    EXPECT_EQ(cancelled, 4);
+    EXPECT_EQ(sink.records.size(), outcome.records.size());
+}
+
+// ---- servers that misbehave
+
+std::string chunk(const std::string& data) {
+    return fmt::format("{:x}\r\n{}\r\n", data.size(), data);
+}
+
+std::string stream_head(const std::string& more = "") {
+    return "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n" + more +
+           "\r\n";
+}
+
+std::string token(const std::string& finish = "null") {
+    return chunk(R"(data: {"choices":[{"index":0,"delta":{"content":" x"},"finish_reason":)" + finish +
+                 "}]}\n\n");
+}
+
+ScriptedAnswer good_answer(const std::string& more_headers = "") {
+    return {.writes = {stream_head(more_headers) + token(),
+                       token(R"("length")") + chunk("data: [DONE]\n\n") + "0\r\n\r\n"},
+            .pause_ms = 1};
+}
+
+LoadOptions load_on(const ScriptedServer& server, std::uint64_t requests) {
+    LoadOptions load = load_on(server.url(), 1, requests);
+    load.worker.client.ignore_eos_accepted = false;
+    return load;
+}
+
+RequestRecord only_record(const ScriptedServer& server) {
+    const LoadOutcome outcome = make(load_on(server, 1));
+    EXPECT_EQ(outcome.records.size(), 1U);
+    return outcome.records.front();
+}
+
+TEST(Exchange, AServerThatClosesAfterSomeRequestsIsReopenedWithoutAFailure) {
+    const ScriptedServer server([](int, int request, const std::string&) {
+        ScriptedAnswer answer = good_answer(request == 2 ? "Connection: close\r\n" : "");
+        answer.close_after = request == 2;
+        return answer;
+    });
+    const LoadOutcome outcome = make(load_on(server, 10));
+    for (const RequestRecord& r : outcome.records) EXPECT_EQ(r.outcome, Outcome::ok) << r.error;
+    EXPECT_EQ(server.connections(), 4);
+}
+
+TEST(Exchange, ARequestSwallowedByAClosingConnectionIsSentOnceMoreAndSaysSo) {
+    // The connection looks alive, takes the second request and closes without a byte.
+    const ScriptedServer server([](int, int request, const std::string&) {
+        return request == 0 ? good_answer() : ScriptedAnswer{.close_after = true};
+    });
+    const LoadOutcome outcome = make(load_on(server, 3));
+    ASSERT_EQ(outcome.records.size(), 3U);
+    int resent = 0;
+    for (const RequestRecord& r : outcome.records) {
+        EXPECT_EQ(r.outcome, Outcome::ok) << r.error;
+        resent += r.resent ? 1 : 0;
+    }
+    EXPECT_EQ(resent, 2);
+}
+
+TEST(Exchange, AFreshConnectionThatClosesWithoutAByteIsAFailure) {
+    const ScriptedServer server(
+        [](int, int, const std::string&) { return ScriptedAnswer{.close_after = true}; });
+    const RequestRecord r = only_record(server);
+    EXPECT_EQ(r.outcome, Outcome::disconnected);
+    EXPECT_FALSE(r.resent);
+    EXPECT_FALSE(r.error.empty());
+}
+
+TEST(Exchange, AStreamThatBreaksOffIsAFailureThatKeepsItsTimings) {
+    for (const bool reset : {false, true}) {
+        const ScriptedServer server([reset](int, int, const std::string&) {
+            return ScriptedAnswer{.writes = {stream_head() + token(), token()},
+                                  .pause_ms = 5,
+                                  .close_after = !reset,
+                                  .reset_after = reset};
+        });
+        const RequestRecord r = only_record(server);
+        EXPECT_TRUE(is_failure(r.outcome));
+        EXPECT_EQ(r.chunks, 2);
+        EXPECT_TRUE(r.first_event.has_value());
+    }
+}
+
+TEST(Exchange, AnErrorInsideAGoodStatusIsAFailure) {
+    const ScriptedServer server([](int, int, const std::string&) {
+        return ScriptedAnswer{.writes = {stream_head() + token() +
+                                         chunk("data: {\"error\":{\"message\":\"out of memory\"}}\n\n") +
+                                         "0\r\n\r\n"}};
+    });
+    const RequestRecord r = only_record(server);
+    EXPECT_EQ(r.outcome, Outcome::stream_error);
+    EXPECT_NE(r.error.find("out of memory"), std::string::npos);
+}
+
+TEST(Exchange, ARefusedRequestKeepsTheServersWords) {
+    const ScriptedServer server([](int, int, const std::string&) {
+        const std::string body = R"({"error":{"message":"slow down","type":"rate_limit"}})";
+        return ScriptedAnswer{.writes = {fmt::format("HTTP/1.1 429 Too Many Requests\r\nRetry-After: 7\r\n"
+                                                     "Content-Length: {}\r\n\r\n{}",
+                                                     body.size(), body)}};
+    });
+    const RequestRecord r = only_record(server);
+    EXPECT_EQ(r.outcome, Outcome::http_error);
+    EXPECT_EQ(r.http_status, 429);
+    EXPECT_NE(r.error.find("slow down"), std::string::npos);
+    EXPECT_NE(r.error.find("Retry-After: 7"), std::string::npos);
+}
+
+TEST(Exchange, ACompressedAnswerIsNoMeasurement) {
+    const ScriptedServer server(
+        [](int, int, const std::string&) { return good_answer("Content-Encoding: gzip\r\n"); });
+    const RequestRecord r = only_record(server);
+    EXPECT_EQ(r.outcome, Outcome::malformed);
+    EXPECT_NE(r.error.find("gzip"), std::string::npos);
+}
+
+TEST(Exchange, ASilentServerRunsIntoTheTimeout) {
+    const ScriptedServer server([](int, int, const std::string&) { return ScriptedAnswer{}; });
+    LoadOptions load = load_on(server, 1);
+    load.worker.client.request_timeout = std::chrono::milliseconds(200);
+    const LoadOutcome outcome = make(load);
+    EXPECT_EQ(outcome.records.front().outcome, Outcome::timed_out);
+}
+
+TEST(Exchange, ARefusedConnectionIsAFailureByName) {
+    std::string url;
+    {
+        const ScriptedServer server([](int, int, const std::string&) { return ScriptedAnswer{}; });
+        url = server.url();
+    }
+    LoadOptions load = load_on(url, 1, 2);
+    const LoadOutcome outcome = make(load);
+    for (const RequestRecord& r : outcome.records) {
+        EXPECT_EQ(r.outcome, Outcome::connect_failed);
+        EXPECT_NE(r.error.find("refused"), std::string::npos) << r.error;
+    }
+}
+
+TEST(Exchange, ChunksThatShareAReadAreMarkedAndTheirGapIsNotZero) {
+    const ScriptedServer server([](int, int, const std::string&) {
+        return ScriptedAnswer{.writes = {stream_head() + token() + token() + token(),
+                                         token(R"("length")") + chunk("data: [DONE]\n\n") + "0\r\n\r\n"},
+                              .pause_ms = 20};
+    });
+    const RequestRecord r = only_record(server);
+    ASSERT_EQ(r.events.size(), 4U);
+    EXPECT_FALSE(r.events[0].same_read);
+    EXPECT_TRUE(r.events[1].same_read);
+    EXPECT_TRUE(r.events[2].same_read);
+    EXPECT_FALSE(r.events[3].same_read);
+    EXPECT_EQ(r.grouped_chunks, 2);
+    EXPECT_EQ(r.first_group_tokens, 3);
+}
+
+TEST(FoldInto, GivesAValidityAndTheLoadAxis) {
+    const Simulated server("ideal?ttft=2ms&itl=1ms");
+    const LoadOptions load = load_on_simulator(server, 4, 200);
+    const LoadOutcome outcome = make(load);
+    RunResult result;
+    fold_into(result, outcome, load, {});
+    EXPECT_EQ(result.counts.requests, 200U);
+    EXPECT_EQ(result.counts.failed, 0U);
+    EXPECT_EQ(result.concurrency, 4U);
+    ASSERT_NE(result.metric("ttft_s"), nullptr);
+    EXPECT_GT(*result.metric("ttft_s")->at(.5)->value, 0.0019);
+    EXPECT_EQ(result.workload.achieved_output_tokens, 8);
+    EXPECT_EQ(result.client.timing, "kernel");
+}
+
+}  // namespace
+}  // namespace paretoken::loadgen

@@ -1,0 +1,53 @@
+#include "loadgen/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace paretoken::loadgen {
+namespace {
+
+std::vector<Planned> all_of(Schedule schedule) {
+    std::vector<Planned> entries;
+    for (; schedule.next(); schedule.pop()) entries.push_back(*schedule.next());
+    return entries;
+}
+
+TEST(Schedule, WarmupsComeFirstWithACountOfTheirOwn) {
+    const auto entries = all_of({parse_arrivals("at_once"), {.warmups = 2, .requests = 3}, 0, {}});
+    ASSERT_EQ(entries.size(), 5U);
+    EXPECT_TRUE(entries[0].warmup);
+    EXPECT_EQ(entries[1].index, 1U);
+    EXPECT_FALSE(entries[2].warmup);
+    EXPECT_EQ(entries[2].index, 0U);
+    EXPECT_EQ(entries[4].index, 2U);
+}
+
+TEST(Schedule, WorkersShareItWithoutGapOrOverlapAndAtTheSameTimes) {
+    const Arrivals arrivals = parse_arrivals("poisson:rate=100");
+    const Limits limits{.warmups = 3, .requests = 50};
+    const auto whole = all_of({arrivals, limits, 9, {}});
+    std::vector<Planned> joined;
+    for (std::uint32_t w = 0; w < 4; ++w) {
+        for (const Planned& p : all_of({arrivals, limits, 9, {w, 4}})) joined.push_back(p);
+    }
+    std::sort(joined.begin(), joined.end(), [](const Planned& a, const Planned& b) { return a.at < b.at; });
+    ASSERT_EQ(joined.size(), whole.size());
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+        EXPECT_EQ(joined[i].index, whole[i].index);
+        EXPECT_EQ(joined[i].warmup, whole[i].warmup);
+        EXPECT_EQ(joined[i].at, whole[i].at);
+    }
+}
+
+TEST(Schedule, TimesAscendAndDependOnTheSeed) {
+    const Arrivals arrivals = parse_arrivals("poisson:rate=100");
+    const auto one = all_of({arrivals, {.requests = 100}, 1, {}});
+    const auto two = all_of({arrivals, {.requests = 100}, 2, {}});
+    EXPECT_TRUE(std::is_sorted(one.begin(), one.end(), [](auto& a, auto& b) { return a.at < b.at; }));
+    EXPECT_NE(one.back().at, two.back().at);
+}
+
+}  // namespace
+}  // namespace paretoken::loadgen
