@@ -13,26 +13,18 @@ namespace {
 
 // ---- table
 
-std::string title_of(const ReportColumn& column) {
-    std::string title = fmt::format("{} {}", column.group, column.title);
-    if (column.group == "Requests") title = std::string(column.title);
-    if (column.group == "Cost per million tokens") title = fmt::format("$/M {}", column.title);
-    const bool has_unit = !column.unit.empty() && column.group != "Cost per million tokens";
-    return has_unit ? fmt::format("{}, {}", title, column.unit) : title;
-}
-
 std::string table_of(const Configuration& configuration) {
     std::vector<const ReportColumn*> columns;
     for (const ReportColumn& column : report_columns()) {
         const bool used =
             std::any_of(configuration.points.begin(), configuration.points.end(),
                         [&column](const ReportPoint& point) { return column.value(point).has_value(); });
-        if (column.brief && used) columns.push_back(&column);
+        if (!column.brief_title.empty() && used) columns.push_back(&column);
     }
     std::string head = "| load |";
     std::string rule = "|:--|";
     for (const ReportColumn* column : columns) {
-        head += fmt::format(" {} |", title_of(*column));
+        head += fmt::format(" {} |", column->brief_title);
         rule += "--:|";
     }
     std::string text = head + " verdict |\n" + rule + ":--|\n";

@@ -21,8 +21,8 @@ struct ReportColumn {
     std::string_view unit;   ///< "ms"
     double scale = 1;        ///< what is held × scale = what is shown
     ColumnStyle style = ColumnStyle::number;
-    bool brief = false;           ///< also in the short table of Markdown
-    std::string_view definition;  ///< one sentence
+    std::string_view brief_title;  ///< in the short table of Markdown; empty: not in it
+    std::string_view definition;   ///< one sentence
     /// Nothing: not measured. +infinity: the percentile falls among failures.
     std::optional<double> (*value)(const ReportPoint& point) = nullptr;
 };
