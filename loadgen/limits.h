@@ -10,8 +10,8 @@ namespace paretoken::loadgen {
 
 struct Limits {
     std::uint64_t warmups = 0;  ///< requests before the first measured one; they hand over without a pause
-    std::optional<std::uint64_t> requests;  ///< measured ones
-    std::optional<Duration> duration;       ///< from the first measured request's start
+    std::optional<std::uint64_t> requests = {};  ///< measured ones
+    std::optional<Duration> duration = {};       ///< from the first measured request's start
 };
 
 }  // namespace paretoken::loadgen

@@ -17,7 +17,7 @@ struct RequestHead {
     std::string method = "POST";
     std::string target;     ///< "/v1/chat/completions"
     std::string authority;  ///< Host
-    Headers headers;        ///< further ones; a header given here replaces the default of the same name
+    Headers headers = {};   ///< further ones; a header given here replaces the default of the same name
 };
 
 /// The whole request: head, Content-Length, `extra` headers and the body in one string, for one send.

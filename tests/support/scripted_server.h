@@ -16,8 +16,8 @@
 namespace paretoken::testing {
 
 struct ScriptedAnswer {
-    std::vector<std::string> writes;  ///< one send each
-    int pause_ms = 0;                 ///< before each write
+    std::vector<std::string> writes = {};  ///< one send each
+    int pause_ms = 0;                      ///< before each write
     bool close_after = false;
     bool reset_after = false;  ///< RST instead of FIN
 };
