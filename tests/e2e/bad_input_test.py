@@ -132,7 +132,8 @@ class BadInput(Case):
         self.out.mkdir()
         (self.out / "requests.jsonl").symlink_to("/dev/full")
         done = self.run_it("sim:ideal", *SMALL)
-        self.assertIn(done.returncode, (2, 3), done.stderr)
+        self.fails_clearly(done, 3, "requests.jsonl", "No space left")
+        (self.out / "requests.jsonl").unlink()  # it would be read as endless zeros
         self.never_called_good(self.out)
 
 
@@ -168,9 +169,8 @@ class BadReportInput(Case):
                 card.write_text(text)
                 self.fails_clearly(self.report(self.good, "--price", card, "--gpu", "h100-sxm"), 2, str(card))
 
-    def test_unknown_price_card_gpu_and_model(self):
+    def test_unknown_price_card_and_model(self):
         self.fails_clearly(self.report(self.good, "--price", "1999-01-cloud"), 2, "1999-01-cloud")
-        self.fails_clearly(self.report(self.good, "--gpu", "voodoo2"), 2, "voodoo2")
         self.fails_clearly(self.report(self.good, "--model-card", "hal-9000"), 2, "hal-9000")
 
     def test_run_json_that_is_broken_or_of_another_schema(self):

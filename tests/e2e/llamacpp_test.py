@@ -16,7 +16,7 @@ class RealServer(Case):
                               "--num-warmups", 4, "--out", out, timeout=600)
         self.measures(swept)
         page = self.directory / "report.html"
-        self.succeeds(paretoken("report", out, "--micro", micro, "--model-card", llamacpp_model(), "--price",
+        self.measures(paretoken("report", out, "--micro", micro, "--model-card", llamacpp_model(), "--price",
                                 "2026-11-cpu", "--out", page))
         configuration = json.loads(page.with_suffix(".json").read_text())["configurations"][0]
         self.assertEqual(configuration["errors"], [])
@@ -40,16 +40,17 @@ class RealServer(Case):
                     self.assertAlmostEqual(workload["achieved_input_tokens"], 200, delta=4)
                     self.assertEqual(workload["achieved_output_tokens"], 8)
 
-    def test_connections_that_the_server_closes_after_100_requests_are_no_failures(self):
+    def test_connections_that_the_server_closes_are_no_failures(self):
         out = self.directory / "run"
         with llamacpp("--threads", "1") as address:
-            self.measures(paretoken("run", address, "--concurrency", 1, "--num-prompts", 120, "--isl", 16, "--osl", 2,
+            self.measures(paretoken("run", address, "--concurrency", 1, "--num-prompts", 120, "--isl", 16, "--osl", 4,
                                     "--out", out, timeout=300))
         result = run_json(out)
-        self.assertEqual(result["counts"]["ok"], 120)
-        self.assertEqual(result["counts"]["failed"], 0)
-        self.assertGreaterEqual(result["client"]["connections_opened"], 2)
         self.assertEqual(sum(1 for line in request_lines(out) if not line.get("warmup")), 120)
+        self.assertGreaterEqual(result["client"]["connections_opened"], 2)
+        # The model may answer with half a character, which streams no text; nothing else may go wrong.
+        self.assertLessEqual(set(result["counts"]["by_class"]), {"ok", "empty"})
+        self.assertGreater(result["counts"]["ok"], 100)
 
 
 if __name__ == "__main__":
