@@ -141,10 +141,10 @@ std::string filter_of(const Options& options, const CpuSettings& settings) {
 }
 
 std::unique_ptr<benchmark::BenchmarkReporter> display_for(const Options& options, std::size_t rows) {
-    if (options.probe) return std::make_unique<PlainNames>(std::make_unique<benchmark::JSONReporter>());
-    if (!options.json_on_stdout) return std::make_unique<Progress>(rows);
-    return std::make_unique<PlainNames>(
-        std::unique_ptr<benchmark::BenchmarkReporter>(benchmark::CreateDefaultDisplayReporter()));
+    using Reporter = std::unique_ptr<benchmark::BenchmarkReporter>;
+    if (options.probe) return with_plain_names(std::make_unique<benchmark::JSONReporter>());
+    if (options.json_on_stdout) return with_plain_names(Reporter(benchmark::CreateDefaultDisplayReporter()));
+    return progress_of(rows);
 }
 
 ExitCode run(int argc, char** argv) {
@@ -167,9 +167,9 @@ ExitCode run(int argc, char** argv) {
     std::size_t failed = 0;
     register_rows(rows, failed);
     const auto display = display_for(options, rows.size());
-    PlainNames file(std::make_unique<benchmark::JSONReporter>());
-    benchmark::RunSpecifiedBenchmarks(display.get(),
-                                      options.writes_file && options.file_is_json ? &file : nullptr, ".");
+    const auto file = with_plain_names(std::make_unique<benchmark::JSONReporter>());
+    benchmark::RunSpecifiedBenchmarks(
+        display.get(), options.writes_file && options.file_is_json ? file.get() : nullptr, ".");
     benchmark::Shutdown();
     return failed == 0 ? ExitCode::ok : ExitCode::measurement_invalid;
 }

@@ -1,9 +1,12 @@
 #include "microbench/reporters.h"
 
+#include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace paretoken::microbench {
 namespace {
@@ -23,33 +26,62 @@ std::string figures_of(const benchmark::BenchmarkReporter::Run& run) {
     return text;
 }
 
-}  // namespace
+class PlainNames final : public benchmark::BenchmarkReporter {
+  public:
+    explicit PlainNames(std::unique_ptr<benchmark::BenchmarkReporter> inner) : inner_(std::move(inner)) {}
 
-bool PlainNames::ReportContext(const Context& context) {
-    inner_->SetOutputStream(&GetOutputStream());
-    inner_->SetErrorStream(&GetErrorStream());
-    return inner_->ReportContext(context);
-}
-
-void PlainNames::ReportRuns(const std::vector<Run>& runs) {
-    std::vector<Run> renamed = runs;
-    for (Run& run : renamed) {
-        run.run_name.iterations.clear();
-        run.run_name.time_type.clear();
+    bool ReportContext(const Context& context) override {
+        inner_->SetOutputStream(&GetOutputStream());
+        inner_->SetErrorStream(&GetErrorStream());
+        return inner_->ReportContext(context);
     }
-    inner_->ReportRuns(renamed);
-}
+    void ReportRuns(const std::vector<Run>& runs) override {
+        std::vector<Run> renamed = runs;
+        for (Run& run : renamed) {
+            run.run_name.iterations.clear();
+            run.run_name.time_type.clear();
+        }
+        inner_->ReportRuns(renamed);
+    }
+    void Finalize() override { inner_->Finalize(); }
 
-void Progress::ReportRuns(const std::vector<Run>& runs) {
-    for (const Run& run : runs) {
-        if (run.run_type != Run::RT_Iteration) continue;
+  private:
+    std::unique_ptr<benchmark::BenchmarkReporter> inner_;
+};
+
+class Progress final : public benchmark::BenchmarkReporter {
+  public:
+    explicit Progress(std::size_t rows) : rows_(rows) {}
+
+    bool ReportContext(const Context&) override { return true; }
+    void ReportRuns(const std::vector<Run>& runs) override {
+        for (const Run& run : runs) {
+            if (run.run_type == Run::RT_Iteration) print(run);
+        }
+        std::fflush(stdout);
+    }
+
+  private:
+    void print(const Run& run) {
         ++done_;
-        const std::string& name = run.run_name.function_name;
         const std::string figures = run.error_occurred ? "ERROR " + run.error_message : figures_of(run);
-        fmt::print("[{:2}/{}] {:<62}{}{}{}\n", done_, rows_, name, figures,
+        fmt::print("[{:2}/{}] {:<74}{}{}{}\n", done_, rows_, run.run_name.function_name, figures,
                    run.report_label.empty() ? "" : "  ", run.report_label);
     }
-    std::fflush(stdout);
+
+    std::size_t rows_;
+    std::size_t done_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<benchmark::BenchmarkReporter> with_plain_names(
+    std::unique_ptr<benchmark::BenchmarkReporter> inner) {
+    return std::make_unique<PlainNames>(std::move(inner));
+}
+
+std::unique_ptr<benchmark::BenchmarkReporter> progress_of(std::size_t rows) {
+    return std::make_unique<Progress>(rows);
 }
 
 }  // namespace paretoken::microbench

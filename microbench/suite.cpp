@@ -2,14 +2,36 @@
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
+#include <regex.h>
 
 #include <cmath>
-#include <regex>
 
 #include "core/error.h"
 
 namespace paretoken::microbench {
 namespace {
+
+/// A POSIX extended regular expression.
+class Expression {
+  public:
+    explicit Expression(const std::string& text) {
+        const int failed = regcomp(&compiled_, text.c_str(), REG_EXTENDED | REG_NOSUB);
+        if (failed == 0) return;
+        char reason[128];
+        regerror(failed, &compiled_, reason, sizeof reason);
+        throw UsageError(fmt::format("'{}' is not a regular expression: {}", text, reason));
+    }
+    ~Expression() { regfree(&compiled_); }
+    Expression(const Expression&) = delete;
+    Expression& operator=(const Expression&) = delete;
+
+    bool found_in(const std::string& text) const {
+        return regexec(&compiled_, text.c_str(), 0, nullptr, 0) == 0;
+    }
+
+  private:
+    regex_t compiled_{};
+};
 
 void measure(benchmark::State& state, const Row& row, std::size_t& failed) {
     RowOutcome outcome;
@@ -31,15 +53,10 @@ void measure(benchmark::State& state, const Row& row, std::size_t& failed) {
 }  // namespace
 
 std::vector<Row> matching(std::vector<Row> rows, const std::string& filter) {
-    if (filter.empty() || filter == "all" || filter == ".") return rows;
+    if (filter.empty() || filter == "all") return rows;
     const bool inverted = filter.front() == '-';
-    try {
-        const std::regex expression(inverted ? filter.substr(1) : filter);
-        std::erase_if(rows,
-                      [&](const Row& row) { return std::regex_search(row.name, expression) == inverted; });
-    } catch (const std::regex_error&) {
-        throw UsageError(fmt::format("'{}' is not a regular expression", filter));
-    }
+    const Expression expression(inverted ? filter.substr(1) : filter);
+    std::erase_if(rows, [&](const Row& row) { return expression.found_in(row.name) == inverted; });
     return rows;
 }
 

@@ -8,7 +8,7 @@
 
 namespace paretoken::microbench {
 
-/// The rows whose name contains a match of the regular expression (ECMAScript; a leading '-' means "does
+/// The rows whose name contains a match of the regular expression (POSIX extended; a leading '-' means "does
 /// not").
 /// "" and "all" match everything. Throws UsageError on a malformed one.
 std::vector<Row> matching(std::vector<Row> rows, const std::string& filter);

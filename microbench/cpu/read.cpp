@@ -85,8 +85,8 @@ __attribute__((target(PARETOKEN_AVX512))) std::uint64_t read_uneven(const std::b
         }
     }
     seen = _mm512_or_si512(seen, _mm512_castsi256_si512(heads));
-    return static_cast<std::uint64_t>(_mm512_reduce_or_epi64(seen)) |
-           read_scalar(data + at, (size - at) / 64 * 64);
+    const std::size_t rest = (size - at + 63) / 64 * 64;  // the last few bytes twice
+    return static_cast<std::uint64_t>(_mm512_reduce_or_epi64(seen)) | read_scalar(data + size - rest, rest);
 }
 
 constexpr ReadVariant kAvx512[] = {{"plain", Isa::avx512, read_avx512<Order::one_stream>},

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <limits>
 
+#include "core/statistics.h"
 #include "core/units.h"
 
 namespace paretoken::microbench {
@@ -53,12 +54,12 @@ PairedWindow window_of_read(double took, double bytes) {
     return {.kernel_s = took, .ceiling_s = took, .kernel_bytes = bytes, .ceiling_bytes = bytes, .flops = 0};
 }
 
-double median_speed(std::vector<PairedWindow> windows) {
-    const auto middle = windows.begin() + static_cast<std::ptrdiff_t>(windows.size() / 2);
-    const auto speed = [](const PairedWindow& w) { return w.kernel_bytes / w.kernel_s; };
-    std::nth_element(windows.begin(), middle, windows.end(),
-                     [&](const PairedWindow& a, const PairedWindow& b) { return speed(a) < speed(b); });
-    return speed(*middle);
+double upper_quartile_of_speed(const std::vector<PairedWindow>& windows) {
+    std::vector<double> speeds;
+    speeds.reserve(windows.size());
+    for (const PairedWindow& window : windows) speeds.push_back(window.kernel_bytes / window.kernel_s);
+    std::sort(speeds.begin(), speeds.end());
+    return percentile(speeds, .75);
 }
 
 }  // namespace
@@ -161,7 +162,7 @@ std::vector<std::vector<PairedWindow>> sample_walks(PinnedThreads& threads, cons
 std::size_t fastest(const std::vector<std::vector<PairedWindow>>& variants) {
     std::size_t best = 0;
     for (std::size_t v = 1; v < variants.size(); ++v) {
-        if (median_speed(variants[v]) > median_speed(variants[best])) best = v;
+        if (upper_quartile_of_speed(variants[v]) > upper_quartile_of_speed(variants[best])) best = v;
     }
     return best;
 }

@@ -44,7 +44,8 @@ std::vector<std::vector<PairedWindow>> sample_reads(PinnedThreads& threads, cons
 std::vector<std::vector<PairedWindow>> sample_walks(PinnedThreads& threads, const Kernel& memory,
                                                     std::span<const ReadVariant> variants, const Span& span);
 
-/// Index of the variant with the highest median speed.
+/// Index of the variant whose upper quartile of speeds is the highest: what disturbs a window only ever slows
+/// it.
 std::size_t fastest(const std::vector<std::vector<PairedWindow>>& variants);
 
 }  // namespace paretoken::microbench

@@ -3,6 +3,7 @@
 // (type, layout, instruction set, batch); this file joins the tables of weights_*.cpp and prepares x.
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -33,27 +34,42 @@ constexpr float zero_point(WeightType type) {
     return type == WeightType::q8_0 ? 128 : type == WeightType::q4_0 ? 8 : 1;
 }
 
+/// Storage that begins on a cache line: a load that straddles two costs twice.
+template <class Value>
+struct LineAligned {
+    using value_type = Value;
+    LineAligned() = default;
+    template <class Other>
+    explicit LineAligned(const LineAligned<Other>&) {}
+    static Value* allocate(std::size_t count) {
+        return static_cast<Value*>(::operator new (count * sizeof(Value), std::align_val_t{64}));
+    }
+    static void deallocate(Value* at, std::size_t) { ::operator delete (at, std::align_val_t{64}); }
+    bool operator==(const LineAligned&) const = default;
+};
+template <class Value>
+using Lines = std::vector<Value, LineAligned<Value>>;
+
 /// x in every form that a kernel reads it in. Against bf16 weights x is rounded to bf16, against blocks to
 /// bytes in −127 … 127 with a scale per 32 (as llama.cpp does it). "interleaved" has the batch inside, for
 /// broadcasts beside 16 rows; the others are [batch, k]. Blocks are padded with zeros to a multiple of four.
 struct Activations {
     std::size_t k = 0;
     std::size_t batch = 0;
-    std::vector<float> values;  ///< [batch, k], exactly what the numbers below stand for
+    Lines<float> values;  ///< [batch, k], exactly what the numbers below stand for
 
-    std::vector<std::uint16_t> bf16;               ///< [batch, k]
-    std::vector<float> interleaved_values;         ///< [k, batch]
-    std::vector<std::uint32_t> interleaved_pairs;  ///< [k / 2, batch] of two bf16
+    Lines<std::uint16_t> bf16;               ///< [batch, k]
+    Lines<float> interleaved_values;         ///< [k, batch]
+    Lines<std::uint32_t> interleaved_pairs;  ///< [k / 2, batch] of two bf16
 
-    std::size_t blocks = 0;          ///< k / 32, padded to a multiple of four
-    std::vector<std::int8_t> bytes;  ///< [batch, blocks, 32]
-    std::vector<std::int8_t>
-        nibble_order;           ///< [batch, blocks / 4, 2, 4, 16]: the halves of four blocks together
-    std::vector<float> scale;   ///< [batch, blocks]
-    std::vector<float> offset;  ///< [batch, blocks] of zero_point(type) · scale · Σ bytes
-    std::vector<std::int32_t> interleaved_quads;  ///< [k / 4, batch] of four bytes
-    std::vector<float> interleaved_scale;         ///< [blocks, batch]
-    std::vector<float> interleaved_offset;        ///< [blocks, batch]
+    std::size_t blocks = 0;           ///< k / 32, padded to a multiple of four
+    Lines<std::int8_t> bytes;         ///< [batch, blocks, 32]
+    Lines<std::int8_t> nibble_order;  ///< [batch, blocks / 4, 2, 4, 16]: the halves of four blocks together
+    Lines<float> scale;               ///< [batch, blocks]
+    Lines<float> offset;              ///< [batch, blocks] of zero_point(type) · scale · Σ bytes
+    Lines<std::int32_t> interleaved_quads;  ///< [k / 4, batch] of four bytes
+    Lines<float> interleaved_scale;         ///< [blocks, batch]
+    Lines<float> interleaved_offset;        ///< [blocks, batch]
 };
 
 /// `x` is [batch, k].

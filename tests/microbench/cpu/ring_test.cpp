@@ -53,8 +53,9 @@ TEST(Ring, a_ring_smaller_than_a_copy_holds_its_first_pieces) {
 }
 
 TEST(Ring, zeros_follow_the_last_byte) {
-    Ring ring(kPieces, 9 << 20);
-    ring.fill(operand_of(kPieces));
+    const std::vector<Piece> pieces{{.size = kWindowBytes, .bytes = 1, .flops = 0}};
+    Ring ring(pieces, 9 << 20);
+    ring.fill(operand_of(pieces));
     const Window last = ring.window(ring.window_count() - 1);
     for (std::size_t i = 0; i < 128; ++i) EXPECT_EQ(last.data[last.size + i], std::byte{0});
 }
