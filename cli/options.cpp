@@ -103,7 +103,7 @@ void add_pace_options(CLI::App& command, PaceOptions& options) {
         ->capture_default_str()
         ->group(group);
     command
-        .add_option("--workers", options.workers, "Threads that make load; one carries some 100,000 events/s")
+        .add_option("--workers", options.workers, "Threads that make load; one is enough for most servers")
         ->check(CLI::Range(1, 256))
         ->capture_default_str()
         ->group(group);
