@@ -432,16 +432,13 @@ void Server::Loop::write_token(Exchange& exchange, const Emission& emission) {
     }
     frame_.clear();
     exchange.writer.append_token(frame_, emission.index, emission.last ? exchange.finish_reason() : "");
+    if (emission.last) exchange.writer.append_closing(frame_, exchange.output_tokens);
     const TimePoint now = Clock::now();
     if (!exchange.truth.written.empty()) {
         telemetry_.inter_token_latency.add(seconds(now - exchange.truth.written.back()));
     }
     exchange.truth.written.push_back(now);
     exchange.truth.tokens.push_back(1);
-    exchange.connection->send(frame_);
-    if (!emission.last) return;
-    frame_.clear();
-    exchange.writer.append_closing(frame_, exchange.output_tokens);
     exchange.connection->send(frame_);
 }
 

@@ -1,7 +1,8 @@
 #pragma once
 // The simulated OpenAI server in real time: sockets, the engine's schedule and the truth log on the one
 // thread that runs the io_context. Invariant: a token is written at its step's end or later, never before,
-// and each with a write of its own; the schedule is absolute, so a late write delays no later step.
+// and each with a write of its own (the last one's also ends the answer); the schedule is absolute, so a late
+// write delays no later step.
 #include <cstdint>
 #include <memory>
 #include <optional>
