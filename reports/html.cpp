@@ -197,7 +197,9 @@ std::string frontier_section(const ReportModel& model) {
     std::string html = "<section aria-labelledby=\"frontier-title\">\n<h2 id=\"frontier-title\">";
     html += priced ? "What a token costs at every speed" : "How much at every speed";
     html += "</h2>\n<p class=\"lead\">Each marker is one run. Further right, every user is served faster; ";
-    html += priced ? "further down, a token is cheaper." : "further up, the machine makes more tokens.";
+    html +=
+        fmt::format("<span id=\"vertical\">{}</span>", priced ? "further down, a token is cheaper."
+                                                              : "further up, the machine makes more tokens.");
     if (limited) html += " The dashed curve is what the hardware allows; nothing can reach the shaded side.";
     html +=
         "</p>\n<div class=\"chart-head\"><ul class=\"legend\" id=\"frontier-legend\"></ul>"

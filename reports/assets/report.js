@@ -233,7 +233,8 @@
       ctx.fillStyle = colour("muted");
       ctx.textAlign = "right";
       ctx.textBaseline = limits[0].cheaperIsDown ? "bottom" : "top";
-      ctx.fillText("beyond the hardware", chartArea.right - 10, limits[0].cheaperIsDown ? chartArea.bottom - 8 : chartArea.top + 8);
+      const height = limits[0].cheaperIsDown ? chartArea.bottom - 8 : chartArea.top + 8;
+      ctx.fillText("beyond the hardware", chartArea.right - 10, height);
       ctx.restore();
     },
   };
@@ -356,6 +357,7 @@
       .filter((p) => p.x > left / 1.7 && p.x < right * 12 && p.y > bottom / 12 && p.y < top * 12);
     const bars = measured.flatMap((p) => p.interval || []).filter((v) => isNumber(v) && v > bottom / 3 && v < top * 3);
     const narrow = innerWidth < 700;
+    const costTitle = narrow ? "← $ per M output tokens" : "← cheaper: $ per million output tokens";
     const perGpu = configurations.some((c) => c.points.some((p) => p.gpus > 1));
     const padded = (values) => [Math.min(...values) / 1.06, Math.max(...values) * 1.06];
     const xs = padded([...measured, ...curve].map((p) => p.x));
@@ -365,7 +367,7 @@
     // The vertical title is turned by a quarter: its arrow to the left points down, to the right up.
     draw("frontier", datasets, {
       x: axis(xs, narrow ? "Tokens/s per user, p90: faster →" : "Output tokens/s per user (p90, waiting included): faster →", 1),
-      y: axis(ys, inDollars ? (narrow ? "← $ per M output tokens" : "← cheaper: $ per million output tokens") : `Output tokens/s${perGpu ? " per GPU" : ""}: more →`, 1),
+      y: axis(ys, inDollars ? costTitle : `Output tokens/s${perGpu ? " per GPU" : ""}: more →`, 1),
     }, [impossible, intervals, markers, labels]);
   }
 
@@ -395,7 +397,10 @@
         };
       }).filter((point) => point.x > 0);
       return markedSet(series, ink, [`series:${series}`, name], points,
-        { showLine: true, borderColor: ink, borderWidth: 2, borderDash: DASHES[series % DASHES.length], segment: validOnly(points) });
+        {
+          showLine: true, borderColor: ink, borderWidth: 2, borderDash: DASHES[series % DASHES.length],
+          segment: validOnly(points),
+        });
     }));
   }
 
@@ -414,7 +419,8 @@
       const points = configuration.points.filter((p) => p.load > 0).map((point) => ({
         x: point.load, y: point.tps, interval: point.tpsCi, label: point.label, command: point.command, filled: true,
         certified: true, invalid: point.invalid,
-        lines: [`${significant(point.tps)} tok/s` + (isNumber(point.limitTps) ? ` of ${significant(point.limitTps)} the hardware could` : "")],
+        lines: [`${significant(point.tps)} tok/s`,
+          ...(isNumber(point.limitTps) ? [`of ${significant(point.limitTps)} that the hardware could`] : [])],
       }));
       const limit = configuration.points.filter((p) => isNumber(p.limitTps) && p.load > 0)
         .map((p) => ({ x: p.load, y: p.limitTps }));
@@ -450,21 +456,24 @@
   function drawLegends() {
     const focused = document.activeElement?.dataset?.name;
     const place = document.activeElement?.closest?.(".legend")?.id;
+    const isAlone = (c) => configurations.filter((other) => other.title === c.title).length === 1;
+    const nameOf = (c) => (isAlone(c) ? c.title : `${c.title}, ${c.workload}`);
     const series = () => configurations.map((c, i) =>
-      legendItem(`series:${i}`, configurations.filter((o) => o.title === c.title).length > 1 ? `${c.title}, ${c.workload}` : c.title,
-        markerElement(shapeOf(i), seriesColour(i))));
+      legendItem(`series:${i}`, nameOf(c), markerElement(shapeOf(i), seriesColour(i))));
     one("#frontier-legend").replaceChildren(...series());
     one("#latency-legend").replaceChildren(
       ...PERCENTILES.map((name) => legendItem(name, name, markerElement("M-7-2H7V2H-7Z", colour(name)))),
       ...(configurations.length > 1
-        ? configurations.map((c, i) => legendItem(`series:${i}`, c.title, markerElement(shapeOf(i), colour("muted")))) : []));
+        ? configurations.map((c, i) => legendItem(`series:${i}`, nameOf(c), markerElement(shapeOf(i), colour("muted")))) : []));
     one("#throughput-legend").replaceChildren(...(configurations.length > 1 ? series() : []));
     if (focused && place) one(`#${place} [data-name="${focused}"]`)?.focus();
   }
 
   function drawMarkers() {
-    for (const element of all("[data-series]"))
-      element.replaceChildren(...markerElement(shapeOf(+element.dataset.series), seriesColour(+element.dataset.series)).childNodes);
+    for (const element of all("[data-series]")) {
+      const series = Number(element.dataset.series);
+      element.replaceChildren(...markerElement(shapeOf(series), seriesColour(series)).childNodes);
+    }
     for (const element of all("[data-key]"))
       element.replaceChildren(...markerElement(SHAPES[0], colour("muted"), element.dataset.key).childNodes);
   }
@@ -543,6 +552,8 @@
   if (hasPrice)
     segmented(one("#axis"), [["usd", "$ per M output"], ["tps", "tokens/s"]], "usd", (value) => {
       inDollars = value === "usd";
+      one("#vertical").textContent = inDollars
+        ? "further down, a token is cheaper." : "further up, the machine makes more tokens.";
       drawFrontier();
       root.dataset.charts = String(charts.size);
     });
