@@ -234,8 +234,8 @@ HardwareTerms hardware_of_micro(const MicroResults& micro, const cards::ModelCar
     const std::string source =
         fmt::format("measured by micro on {}, {}", micro.hardware, micro.date.substr(0, 10));
     HardwareTerms terms;
-    if (micro.read_bytes_per_s)
-        terms.read_bytes_per_s = Sourced{*micro.read_bytes_per_s, source + " (read ceiling)"};
+    if (const auto ceiling = read_ceiling_of(micro, cards::streamed_weight_bytes(model)))
+        terms.read_bytes_per_s = Sourced{*ceiling, source + " (read ceiling)"};
     if (const auto flops = micro.best_flops_per_s()) {
         const auto kind = std::max_element(micro.flops_per_s.begin(), micro.flops_per_s.end(),
                                            [](const auto& a, const auto& b) { return a.second < b.second; });

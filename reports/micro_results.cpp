@@ -36,11 +36,15 @@ RowName parse_row_name(std::string_view name) {
     return row;
 }
 
-/// A row counts when it is a measurement (no aggregate), ended without error and verified its output.
+bool has_failed(const JsonCursor& row) {
+    const auto failed = row.find("error_occurred");
+    return failed && failed->boolean();
+}
+
+/// Verified and steady.
 bool is_valid(const JsonCursor& row) {
-    if (const auto failed = row.find("error_occurred"); failed && failed->boolean()) return false;
-    if (const auto valid = row.find("valid"); valid && valid->number() == 0) return false;
-    return true;
+    const auto valid = row.find("valid");
+    return !valid || valid->number() != 0;
 }
 
 bool is_aggregate(const JsonCursor& row) {
@@ -53,24 +57,48 @@ void keep_best(std::map<std::string, double>& best, const std::string& key, doub
     if (!added) found->second = std::max(found->second, value);
 }
 
+/// The fastest window of a row, which a ceiling is about; the median where that was not kept.
+double best_bytes_per_s(const JsonCursor& row) {
+    const double median = row.at("bytes_per_second", "bytes/s").positive();
+    const auto best = row.find("bytes_per_second_best");
+    return best ? std::max(median, best->positive()) : median;
+}
+
+void add_reread(MicroResults& results, const JsonCursor& row, const std::string& mebibytes) {
+    constexpr double kMebi = 1048576;
+    double size = 0;
+    for (const char c : mebibytes) {
+        if (c < '0' || c > '9' || size > 1e9) row.complain("a name with a whole number of MiB (mib:64)");
+        size = size * 10 + (c - '0');
+    }
+    if (size <= 0) row.complain("a name with a size (mib:64)");
+    double& best = results.reread_bytes_per_s[size * kMebi];
+    best = std::max(best, best_bytes_per_s(row));
+}
+
+/// A ceiling that was unsteady was reached all the same; a kernel's speed must also have been verified.
 void add_row(MicroResults& results, const JsonCursor& row) {
     const RowName name = parse_row_name(row.at("name", "the benchmark's name").string());
     const auto axis = [&](const std::string& key) {
         const auto found = name.axes.find(key);
         return found == name.axes.end() ? std::string() : found->second;
     };
-    if (name.family == "ceiling/flops") {
+    if (has_failed(row)) {
+        ++results.invalid_rows;
+    } else if (name.family == "ceiling/read") {
+        results.read_bytes_per_s = std::max(results.read_bytes_per_s.value_or(0), best_bytes_per_s(row));
+    } else if (name.family == "ceiling/cached_read") {
+        add_reread(results, row, axis("mib"));
+    } else if (name.family == "ceiling/flops") {
         keep_best(results.flops_per_s, axis("kind"), row.at("flops_per_second", "FLOP/s").positive());
-        return;
+    } else if (!is_valid(row)) {
+        ++results.invalid_rows;
+    } else if (name.family == "weights") {
+        keep_best(results.weight_bytes_per_s, axis("w"), row.at("bytes_per_second", "bytes/s").positive());
+    } else if (name.family == "attention") {
+        keep_best(results.attention_bytes_per_s, axis("kv"),
+                  row.at("bytes_per_second", "bytes/s").positive());
     }
-    if (name.family != "ceiling/read" && name.family != "weights" && name.family != "attention") return;
-    const double bytes_per_s = row.at("bytes_per_second", "bytes/s").positive();
-    if (name.family == "ceiling/read")
-        results.read_bytes_per_s = std::max(results.read_bytes_per_s.value_or(0), bytes_per_s);
-    else if (name.family == "weights")
-        keep_best(results.weight_bytes_per_s, axis("w"), bytes_per_s);
-    else
-        keep_best(results.attention_bytes_per_s, axis("kv"), bytes_per_s);
 }
 
 void absorb(MicroResults& into, const MicroResults& from) {
@@ -79,6 +107,10 @@ void absorb(MicroResults& into, const MicroResults& from) {
     into.files.insert(into.files.end(), from.files.begin(), from.files.end());
     if (from.read_bytes_per_s)
         into.read_bytes_per_s = std::max(into.read_bytes_per_s.value_or(0), *from.read_bytes_per_s);
+    for (const auto& [bytes, value] : from.reread_bytes_per_s) {
+        double& best = into.reread_bytes_per_s[bytes];
+        best = std::max(best, value);
+    }
     for (const auto& [kind, value] : from.flops_per_s) keep_best(into.flops_per_s, kind, value);
     for (const auto& [dtype, value] : from.weight_bytes_per_s)
         keep_best(into.weight_bytes_per_s, dtype, value);
@@ -113,6 +145,15 @@ std::optional<double> MicroResults::best_flops_per_s() const {
     return best;
 }
 
+std::optional<double> read_ceiling_of(const MicroResults& micro, double bytes) {
+    std::optional<double> ceiling = micro.read_bytes_per_s;
+    auto size = micro.reread_bytes_per_s.upper_bound(bytes);
+    if (size != micro.reread_bytes_per_s.begin()) --size;
+    for (; size != micro.reread_bytes_per_s.end(); ++size)
+        ceiling = std::max(ceiling.value_or(0), size->second);
+    return ceiling;
+}
+
 MicroResults parse_micro_results(std::string_view json, const std::string& where) {
     const cards::JsonValue value = cards::parse_json_value(json, where);
     const JsonCursor root(value, where);
@@ -126,11 +167,7 @@ MicroResults parse_micro_results(std::string_view json, const std::string& where
     results.date = context.at("date", "the date of the measurement").string();
     results.files.push_back(where);
     for (const JsonCursor& row : root.at("benchmarks", "a list of measurements").elements()) {
-        if (is_aggregate(row)) continue;
-        if (is_valid(row))
-            add_row(results, row);
-        else
-            ++results.invalid_rows;
+        if (!is_aggregate(row)) add_row(results, row);
     }
     return results;
 }

@@ -21,7 +21,8 @@ struct MicroResults {
     std::uint32_t cores = 0;
     std::string date;  ///< of the latest file
     std::vector<std::string> files;
-    std::optional<double> read_bytes_per_s;
+    std::optional<double> read_bytes_per_s;               ///< of a working set far beyond the caches
+    std::map<double, double> reread_bytes_per_s;          ///< by bytes that are read again and again
     std::map<std::string, double> flops_per_s;            ///< by kind: "f32_fma", "bf16_dot", "int8_dot"
     std::map<std::string, double> weight_bytes_per_s;     ///< best kernel by weight dtype: "q4_1"
     std::map<std::string, double> attention_bytes_per_s;  ///< best kernel by KV dtype: "f16"
@@ -31,6 +32,10 @@ struct MicroResults {
 
     std::optional<double> best_flops_per_s() const;
 };
+
+/// The most that `bytes` can be read with when every step reads them again: caches hold a part of what is
+/// small. From the sizes up to that one and all above it; nothing without any ceiling.
+std::optional<double> read_ceiling_of(const MicroResults& micro, double bytes);
 
 /// `where` is the file's name, for messages. Throws UsageError naming file, key and what was expected.
 MicroResults parse_micro_results(std::string_view json, const std::string& where);

@@ -59,6 +59,37 @@ TEST(MicroResults, LeaveOutErrorsAndAggregates) {
     EXPECT_EQ(results.invalid_rows, 1u);
 }
 
+TEST(MicroResults, TakeTheBestWindowOfACeilingEvenIfItWasUnsteady) {
+    const std::string rows =
+        row("ceiling/read/backend:cpu/threads:2",
+            R"("bytes_per_second": 6.4e10, "bytes_per_second_best": 7.1e10, "valid": 0.0)") +
+        "," +
+        row("weights/w:q8_0/layout:packed/batch:1/backend:cpu/threads:2",
+            R"("bytes_per_second": 3e10, "bytes_per_second_best": 9e10, "valid": 1.0)");
+    const MicroResults results = parse_micro_results(micro_json(rows), "micro.json");
+    EXPECT_EQ(results.read_bytes_per_s, 7.1e10);
+    EXPECT_EQ(results.weight_bytes_per_s.at("q8_0"), 3e10);
+    EXPECT_EQ(results.invalid_rows, 0u);
+}
+
+TEST(MicroResults, RaiseTheCeilingOfWhatCachesHoldInPart) {
+    const std::string rows =
+        row("ceiling/read/backend:cpu/threads:2", R"("bytes_per_second": 6e10)") + "," +
+        row("ceiling/cached_read/mib:32/backend:cpu/threads:2", R"("bytes_per_second": 1.4e11)") + "," +
+        row("ceiling/cached_read/mib:64/backend:cpu/threads:2", R"("bytes_per_second": 7e10)") + "," +
+        row("ceiling/cached_read/mib:128/backend:cpu/threads:2", R"("bytes_per_second": 5e10)");
+    const MicroResults results = parse_micro_results(micro_json(rows), "micro.json");
+    constexpr double kMebi = 1048576;
+    EXPECT_EQ(read_ceiling_of(results, 16 * kMebi), 1.4e11);
+    EXPECT_EQ(read_ceiling_of(results, 32 * kMebi), 1.4e11);
+    EXPECT_EQ(read_ceiling_of(results, 63 * kMebi), 1.4e11);
+    EXPECT_EQ(read_ceiling_of(results, 92 * kMebi), 7e10);
+    EXPECT_EQ(read_ceiling_of(results, 15e9), 6e10);
+    EXPECT_FALSE(read_ceiling_of({}, 1));
+    const auto merged_twice = merged({results, results});
+    EXPECT_EQ(merged_twice.front().reread_bytes_per_s, results.reread_bytes_per_s);
+}
+
 TEST(MicroResults, OfSeveralFilesKeepTheBestCeilingOfEachHardware) {
     const auto before = parse_micro_results(micro_json(kRows), "before.json");
     const auto after = parse_micro_results(
@@ -96,6 +127,9 @@ TEST(MicroResults, SayWhatIsWrongWithAFile) {
               std::string::npos);
     EXPECT_NE(complaint_about(micro_json(row("ceiling/read/threads:1", R"("median_s": 1)")))
                   .find("bytes_per_second"),
+              std::string::npos);
+    EXPECT_NE(complaint_about(micro_json(row("ceiling/cached_read/mib:x", R"("bytes_per_second": 1)")))
+                  .find("mib:64"),
               std::string::npos);
     EXPECT_NE(complaint_about(micro_json(row("ceiling/read/threads:1", R"("bytes_per_second": NaN)")))
                   .find("not valid JSON"),
