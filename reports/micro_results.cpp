@@ -76,20 +76,23 @@ void add_reread(MicroResults& results, const JsonCursor& row, const std::string&
     best = std::max(best, best_bytes_per_s(row));
 }
 
-/// A ceiling that was unsteady was reached all the same; a kernel's speed must also have been verified.
+/// A read ceiling that was unsteady was reached all the same; a kernel's speed must also have been verified;
+/// flops that are not valid are no bound, whatever the other kinds reached.
 void add_row(MicroResults& results, const JsonCursor& row) {
     const RowName name = parse_row_name(row.at("name", "the benchmark's name").string());
     const auto axis = [&](const std::string& key) {
         const auto found = name.axes.find(key);
         return found == name.axes.end() ? std::string() : found->second;
     };
-    if (has_failed(row)) {
+    const bool flops = name.family == "ceiling/flops";
+    if (has_failed(row) || (flops && !is_valid(row))) {
         ++results.invalid_rows;
+        if (flops) results.arithmetic_is_bounded = false;
     } else if (name.family == "ceiling/read") {
         results.read_bytes_per_s = std::max(results.read_bytes_per_s.value_or(0), best_bytes_per_s(row));
     } else if (name.family == "ceiling/cached_read") {
         add_reread(results, row, axis("mib"));
-    } else if (name.family == "ceiling/flops") {
+    } else if (flops) {
         keep_best(results.flops_per_s, axis("kind"), row.at("flops_per_second", "FLOP/s").positive());
     } else if (!is_valid(row)) {
         ++results.invalid_rows;
@@ -116,6 +119,7 @@ void absorb(MicroResults& into, const MicroResults& from) {
         keep_best(into.weight_bytes_per_s, dtype, value);
     for (const auto& [dtype, value] : from.attention_bytes_per_s)
         keep_best(into.attention_bytes_per_s, dtype, value);
+    into.arithmetic_is_bounded = into.arithmetic_is_bounded && from.arithmetic_is_bounded;
     into.invalid_rows += from.invalid_rows;
 }
 
@@ -140,6 +144,7 @@ std::uint32_t cores_of(const JsonCursor& context) {
 }  // namespace
 
 std::optional<double> MicroResults::best_flops_per_s() const {
+    if (!arithmetic_is_bounded) return {};
     std::optional<double> best;
     for (const auto& [kind, value] : flops_per_s) best = std::max(best.value_or(0), value);
     return best;

@@ -26,10 +26,12 @@ struct MicroResults {
     std::map<std::string, double> flops_per_s;            ///< by kind: "f32_fma", "bf16_dot", "int8_dot"
     std::map<std::string, double> weight_bytes_per_s;     ///< best kernel by weight dtype: "q4_1"
     std::map<std::string, double> attention_bytes_per_s;  ///< best kernel by KV dtype: "f16"
+    bool arithmetic_is_bounded = true;                    ///< false: units of this CPU were left idle
     std::uint64_t invalid_rows = 0;
 
     bool operator==(const MicroResults&) const = default;
 
+    /// Nothing when no kind was measured, or one of them is known to be no upper bound.
     std::optional<double> best_flops_per_s() const;
 };
 

@@ -90,6 +90,17 @@ TEST(MicroResults, RaiseTheCeilingOfWhatCachesHoldInPart) {
     EXPECT_EQ(merged_twice.front().reread_bytes_per_s, results.reread_bytes_per_s);
 }
 
+TEST(MicroResults, KnowNoBoundOfArithmeticWhenOneKindLeftHardwareIdle) {
+    const std::string rows =
+        row("ceiling/flops/kind:f32_fma/backend:cpu/threads:2", R"("flops_per_second": 2e11, "valid": 1.0)") +
+        "," +
+        row("ceiling/flops/kind:int8_dot/backend:cpu/threads:2", R"("flops_per_second": 9e11, "valid": 0.0)");
+    const MicroResults results = parse_micro_results(micro_json(rows), "micro.json");
+    EXPECT_FALSE(results.best_flops_per_s());
+    EXPECT_FALSE(
+        merged({parse_micro_results(micro_json(kRows), "other.json"), results}).front().best_flops_per_s());
+}
+
 TEST(MicroResults, OfSeveralFilesKeepTheBestCeilingOfEachHardware) {
     const auto before = parse_micro_results(micro_json(kRows), "before.json");
     const auto after = parse_micro_results(
