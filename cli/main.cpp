@@ -24,7 +24,12 @@ int report_failure(const char* what, ExitCode code) {
 /// Help and version are answers; everything else that the parser objects to is a usage error.
 int report_parse_error(const CLI::App& app, const CLI::ParseError& error) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
-    fmt::print(stderr, "paretoken: {}; see --help\n", error.what());
+    const std::vector<std::string> unknown = app.remaining();
+    if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !unknown.empty()) {
+        fmt::print(stderr, "paretoken: there is no command '{}'; see --help\n", unknown.front());
+    } else {
+        fmt::print(stderr, "paretoken: {}; see --help\n", error.what());
+    }
     return static_cast<int>(ExitCode::usage);
 }
 

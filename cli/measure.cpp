@@ -179,10 +179,18 @@ std::string shell_line(const std::vector<std::string>& argv) {
     return line;
 }
 
+std::vector<std::uint64_t> levels_of(const char* option, const std::string& text) {
+    try {
+        return parse_ladder(text);
+    } catch (const UsageError& error) {
+        throw UsageError(fmt::format("{} {}", option, error.what()));
+    }
+}
+
 LoadLevel load_level(const std::string& concurrency, const PaceOptions& pace) {
     LoadLevel level;
     if (!concurrency.empty()) {
-        const auto levels = parse_ladder(concurrency);
+        const auto levels = levels_of("--concurrency", concurrency);
         if (levels.size() != 1 || levels.front() == 0) {
             throw UsageError(fmt::format(
                 "--concurrency '{}': a run takes one number above 0; `sweep` takes several", concurrency));

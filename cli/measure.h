@@ -24,6 +24,9 @@ struct LoadLevel {
     std::optional<std::uint64_t> concurrency;
 };
 
+/// The levels that an option lists. Throws UsageError naming the option.
+std::vector<std::uint64_t> levels_of(const char* option, const std::string& text);
+
 /// From --concurrency, --request-rate, --burstiness and --arrivals as the user said them. `concurrency` empty
 /// and no rate: one at a time. Throws UsageError where they contradict each other.
 LoadLevel load_level(const std::string& concurrency, const PaceOptions& pace);

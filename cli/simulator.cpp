@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "loadgen/sim/profile.h"
 
 namespace paretoken::cli {
 namespace {
@@ -15,6 +16,7 @@ std::vector<std::string> arguments_for(const std::string& target, std::uint64_t 
     std::vector<std::string> arguments{
         "serve", "--port", "0", "--until-stdin-closes", "--seed", std::to_string(seed)};
     if (const std::string profile = target.substr(kScheme.size()); !profile.empty()) {
+        (void)sim::profile_named(profile);  // what is wrong with it is said here, once, not by the child
         arguments.insert(arguments.end(), {"--profile", profile});
     }
     return arguments;

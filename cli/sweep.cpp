@@ -13,7 +13,6 @@
 #include "cli/measure.h"
 #include "cli/options.h"
 #include "core/error.h"
-#include "core/spec.h"
 #include "reports/console.h"
 #include "reports/run_directory.h"
 #include "reports/sweep_file.h"
@@ -58,7 +57,7 @@ SweepFile fresh_plan(const SweepCommand& command) {
     plan.command = shell_line(process_arguments());
     plan.options = common_options(command.measure);
     if (!command.concurrency.empty()) {
-        for (const auto c : parse_ladder(command.concurrency)) {
+        for (const auto c : levels_of("--concurrency", command.concurrency)) {
             if (c == 0) throw UsageError("--concurrency: a level of 0 makes no load");
             SweepPoint point;
             point.directory = fmt::format("c{:04}", c);
@@ -67,7 +66,7 @@ SweepFile fresh_plan(const SweepCommand& command) {
             plan.points.push_back(point);
         }
     } else {
-        for (const auto rate : parse_ladder(command.measure.pace.request_rate)) {
+        for (const auto rate : levels_of("--request-rate", command.measure.pace.request_rate)) {
             if (rate == 0) throw UsageError("--request-rate: a level of 0 makes no load");
             SweepPoint point;
             point.directory = fmt::format("rate{:04}", rate);
