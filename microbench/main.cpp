@@ -109,7 +109,7 @@ CpuSettings settings_of(const Options& options) {
                                      ? options.working_set_bytes
                                      : default_working_set(settings.quick, settings.llc_bytes);
     settings.model = model_shape(options.preset);
-    settings.seconds_per_row = settings.quick ? 0.25 : 0.8;
+    settings.seconds_per_row = settings.quick ? 0.2 : 0.8;
     settings.seed = 1;
     settings.plant_fault = options.plant_fault;
     return settings;

@@ -106,7 +106,7 @@ template <int kBatch>
 __attribute__((target(PARETOKEN_AVX512))) void row_avx512(const GemvCall& call) {
     const Activations& x = *call.x;
     const std::byte* w = call.weights;
-    constexpr int kChains = kBatch == 1 ? 4 : 1;
+    constexpr int kChains = kBatch == 1 ? 4 : kBatch <= 4 ? 2 : 1;
     for (std::size_t row = 0; row < call.rows; ++row) {
         __m512 sum[kBatch][kChains] = {};
         std::size_t i = 0;
