@@ -354,7 +354,7 @@
     const [bottom, top] = ends("y");
     // A limit far from everything measured is cut rather than squeezing what was measured into a corner.
     const curve = datasets.filter((d) => d.shaded).flatMap((d) => d.data)
-      .filter((p) => p.x > left / 1.7 && p.x < right * 12 && p.y > bottom / 12 && p.y < top * 12);
+      .filter((p) => p.x > left / 1.7 && p.x < right * 100 && p.y > bottom / 1000 && p.y < top * 1000);
     const bars = measured.flatMap((p) => p.interval || []).filter((v) => isNumber(v) && v > bottom / 3 && v < top * 3);
     const narrow = innerWidth < 700;
     const costTitle = narrow ? "← $ per M output tokens" : "← cheaper: $ per million output tokens";
