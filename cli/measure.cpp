@@ -159,6 +159,22 @@ std::vector<std::string> process_arguments() {
     std::ifstream file("/proc/self/cmdline", std::ios::binary);
     std::vector<std::string> argv;
     for (std::string argument; std::getline(file, argument, '\0');) argv.push_back(argument);
+    return without_secrets(std::move(argv));
+}
+
+std::vector<std::string> without_secrets(std::vector<std::string> argv) {
+    const auto hide = [](const std::string& header) { return header.substr(0, header.find(':')) + ": ***"; };
+    for (std::size_t i = 0; i < argv.size(); ++i) {
+        std::string& argument = argv[i];
+        if ((argument == "-H" || argument == "--header") && i + 1 < argv.size()) {
+            argv[i + 1] = hide(argv[i + 1]);
+            ++i;
+        } else if (argument.starts_with("--header=")) {
+            argument = "--header=" + hide(argument.substr(9));
+        } else if (argument.starts_with("-H")) {
+            argument = "-H" + hide(argument.substr(2));
+        }
+    }
     return argv;
 }
 

@@ -69,8 +69,11 @@ class Target {
 /// "runs/20261121-094512", or what --out says.
 std::filesystem::path output_directory(const std::string& out);
 
-/// The arguments of this process, for provenance.
+/// The arguments of this process, for provenance: without_secrets.
 std::vector<std::string> process_arguments();
+
+/// The same with the values of -H and --header hidden: they may be keys, and results are passed around.
+std::vector<std::string> without_secrets(std::vector<std::string> argv);
 
 /// Arguments as one line that a POSIX shell takes back.
 std::string shell_line(const std::vector<std::string>& argv);
