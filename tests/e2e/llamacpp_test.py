@@ -1,6 +1,7 @@
 """The whole way on a real server: llama.cpp with SmolLM2-135M, a sweep, a CPU microbenchmark, a report."""
 
 import json
+import os
 import unittest
 
 from harness import Case, llamacpp, llamacpp_model, paretoken, request_lines, run_json
@@ -11,7 +12,8 @@ class RealServer(Case):
     def test_a_sweep_becomes_a_report_below_the_hardware_limit(self):
         out, micro = self.directory / "sweep", self.directory / "micro.json"
         self.succeeds(paretoken("micro", "--quick", "--out", micro, timeout=180))
-        with llamacpp() as address:
+        threads = max(1, (os.cpu_count() or 1) - 1)  # its threads spin, and one core is for the client
+        with llamacpp("--threads", threads) as address:
             swept = paretoken("sweep", address, "--concurrency", "1..4", "--isl", 64, "--osl", 24, "--num-prompts", 16,
                               "--num-warmups", 4, "--out", out, timeout=600)
         self.measures(swept)
