@@ -163,6 +163,11 @@ double rate_on(const PriceCard& card, const Entry& entry, const std::string& bas
                                  entry.first, basis, fmt::join(known, ", ")));
 }
 
+/// "3.50", "0.065": cents, and more digits only where cents would not show the price.
+std::string in_cents(double usd) {
+    return usd >= 0.1 ? fmt::format("{:.2f}", usd) : fmt::format("{:.3g}", usd);
+}
+
 struct UnitRate {
     double usd_per_h = 0;
     std::string basis;
@@ -236,7 +241,7 @@ std::optional<HourlyRate> hourly_rate(const PriceCard& card, const PricedHardwar
     const UnitRate unit = unit_rate(card, *entry, basis);
     const double power = power_usd_per_h(card, *entry);
     double units = hardware.count;
-    std::string how = fmt::format("{} × ${:.4g}/h", hardware.count, unit.usd_per_h);
+    std::string how = fmt::format("{} × ${}/h", hardware.count, in_cents(unit.usd_per_h));
     if (!is_gpu && hardware.cores && entry->second.cores) {
         units *= static_cast<double>(*hardware.cores) / *entry->second.cores;
         how += fmt::format(" × {} of {} cores", *hardware.cores, *entry->second.cores);
