@@ -95,6 +95,15 @@ class Run(Case):
         self.measures(paretoken("run", "--concurrency", 2, "--duration", "2s", "--isl", 32, "--osl", 8, "--out", out))
         self.assertAlmostEqual(run_json(out)["window"]["run_s"], 2, delta=1)
 
+    def test_prompts_of_a_file_get_answers_of_the_wanted_length(self):
+        prompts = self.directory / "prompts.jsonl"
+        prompts.write_text('{"prompt": "Hello there"}\n'
+                           '{"messages": [{"role": "user", "content": "Hi"}], "output_tokens": 6}\n')
+        out = self.directory / "run"
+        self.measures(paretoken("run", "--dataset", "custom", "--dataset-path", prompts, "--osl", 3, "--num-prompts", 4,
+                                "--out", out))
+        self.assertEqual(sorted(line["completion_tokens"] for line in request_lines(out)), [3, 3, 6, 6])
+
     def test_headers_and_extra_body_reach_the_server(self):
         seen = []
 
