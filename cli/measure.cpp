@@ -92,7 +92,8 @@ Spec dataset_spec(const WorkloadOptions& workload) {
         spec.fields.emplace("osl", nested(workload.osl));
         if (workload.range_ratio) spec.fields.emplace("ratio", fmt::format("{}", *workload.range_ratio));
     } else if (spec.name == "custom") {
-        spec.fields.emplace("osl", workload.osl);  // for lines that say nothing; without it answers may never end
+        spec.fields.emplace("osl",
+                            workload.osl);  // for lines that say nothing; without it answers may never end
     }
     return spec;
 }
