@@ -8,22 +8,54 @@
 #include <unordered_map>
 
 #include "core/random.h"
+#include "loadgen/sim/tokenizer.h"
 
 namespace paretoken::sim {
 namespace {
 
-struct Sequence {
-    EngineRequest request;
+/// What a sequence holds beside its counts.
+struct Holding {
     TimePoint arrived;
-    std::int64_t emitted = 0;
-    std::int64_t computed = 0;  ///< tokens whose keys and values are held
-    std::int64_t blocks = 0;
-    std::int64_t scheduled = 0;  ///< tokens of the step under way
-    bool admitted = false;       ///< has been running, perhaps before a preemption
-
-    std::int64_t known() const { return request.prompt_tokens + emitted; }
-    bool finished() const { return emitted == request.output_tokens; }
+    bool admitted = false;  ///< has been running, perhaps before a preemption
+    std::vector<PrefixCache::Block> blocks;
+    bool identified = false;           ///< its blocks have names
+    std::vector<std::uint64_t> names;  ///< of all full blocks of the known tokens
+    std::size_t named = 0;             ///< blocks whose names the cache knows
+    BlockHasher rest;
+    std::uint64_t answer_seed = 0;
+    std::int64_t vocabulary = 0;
 };
+
+/// The counts that every step looks at; the rest is behind a pointer.
+struct Sequence {
+    std::uint64_t id = 0;
+    std::int64_t prompt_tokens = 0;
+    std::int64_t output_tokens = 0;
+    std::int64_t emitted = 0;
+    std::int64_t computed = 0;   ///< tokens whose keys and values are held
+    std::int64_t scheduled = 0;  ///< tokens of the step under way
+    std::int64_t room = 0;       ///< tokens that its blocks have room for
+    std::unique_ptr<Holding> holding;
+
+    std::int64_t known() const { return prompt_tokens + emitted; }
+    bool finished() const { return emitted == output_tokens; }
+};
+
+Sequence sequence_of(const EngineRequest& request, TimePoint at, bool prefix_cache) {
+    Sequence sequence{.id = request.id,
+                      .prompt_tokens = request.prompt_tokens,
+                      .output_tokens = request.output_tokens,
+                      .holding = std::make_unique<Holding>()};
+    Holding& holding = *sequence.holding;
+    holding.arrived = at;
+    if (!prefix_cache || !request.identity) return sequence;
+    holding.identified = true;
+    holding.names = request.identity->blocks;
+    holding.rest = request.identity->rest;
+    holding.answer_seed = request.identity->answer_seed;
+    holding.vocabulary = request.identity->vocabulary;
+    return sequence;
+}
 
 /// Adds one sequence's share of a step.
 void add_work(StepWork& work, const Sequence& sequence, std::int64_t tokens) {
@@ -38,34 +70,38 @@ void add_work(StepWork& work, const Sequence& sequence, std::int64_t tokens) {
     }
 }
 
-/// The scheduler of vLLM v1 without its prefix cache: one token budget for prefill and decode, running
-/// sequences first, then waiting ones first come first served; without a free block the youngest running one
-/// is preempted.
+/// The scheduler of vLLM v1: one token budget for prefill and decode, running sequences first, then waiting
+/// ones first come first served; without a free block the youngest running one is preempted. A prefix is
+/// looked up at admission; blocks are named when the step that fills them is decided, so that a later request
+/// of the same step shares them.
 class BatchingEngine final : public Engine {
   public:
     BatchingEngine(const Profile& profile, std::uint64_t seed)
-        : profile_(profile), jitter_(derived_seed(seed, "step jitter")), free_blocks_(profile.blocks) {}
+        : profile_(profile),
+          times_(profile),
+          jitter_(derived_seed(seed, "step jitter")),
+          cache_(profile.blocks) {}
 
     void submit(const EngineRequest& request, TimePoint at) override {
         assert(request.prompt_tokens > 0 && request.output_tokens > 0);
         assert(request.prompt_tokens + request.output_tokens <= kv_capacity_tokens(profile_));
         auto place = waiting_.end();
-        while (place != waiting_.begin() && std::prev(place)->arrived > at) --place;
-        waiting_.insert(place, Sequence{.request = request, .arrived = at});
+        while (place != waiting_.begin() && std::prev(place)->holding->arrived > at) --place;
+        waiting_.insert(place, sequence_of(request, at, profile_.prefix_cache != 0));
     }
 
     void abort(std::uint64_t id) override {
-        const auto wanted = [id](const Sequence& sequence) { return sequence.request.id == id; };
+        const auto wanted = [id](const Sequence& sequence) { return sequence.id == id; };
         std::erase_if(waiting_, wanted);
         std::erase_if(running_, [&](const Sequence& sequence) {
-            if (wanted(sequence)) free_blocks_ += sequence.blocks;
+            if (wanted(sequence)) cache_.release(sequence.holding->blocks);
             return wanted(sequence);
         });
     }
 
     std::optional<TimePoint> next_begin() const override {
         if (!running_.empty()) return last_end_;
-        if (!waiting_.empty()) return std::max(last_end_, waiting_.front().arrived);
+        if (!waiting_.empty()) return std::max(last_end_, waiting_.front().holding->arrived);
         return std::nullopt;
     }
 
@@ -80,25 +116,26 @@ class BatchingEngine final : public Engine {
         std::int64_t budget = profile_.max_batched_tokens;
         if (schedule_running(budget)) schedule_waiting(budget);
         const double noise = profile_.jitter > 0 ? std::exp(profile_.jitter * jitter_.normal()) : 1.0;
-        step_.end = step_.begin + from_seconds(step_seconds(profile_, step_.work) * noise);
+        step_.end = step_.begin + from_seconds(times_.seconds_of(step_.work) * noise);
         under_way_ = true;
         return step_.end;
     }
 
     const Step& end_step() override {
         assert(under_way_);
+        bool any_finished = false;
         for (Sequence& sequence : running_) {
             sequence.computed += sequence.scheduled;
             const bool emits = sequence.scheduled > 0 && sequence.computed == sequence.known();
             sequence.scheduled = 0;
-            if (!emits) continue;
-            const std::int64_t index = sequence.emitted++;
-            step_.emitted.push_back({sequence.request.id, index, sequence.finished()});
+            if (emits) any_finished |= emit(sequence);
         }
-        std::erase_if(running_, [&](const Sequence& sequence) {
-            if (sequence.finished()) free_blocks_ += sequence.blocks;
-            return sequence.finished();
-        });
+        if (any_finished) {
+            std::erase_if(running_, [&](const Sequence& sequence) {
+                if (sequence.finished()) cache_.release(sequence.holding->blocks);
+                return sequence.finished();
+            });
+        }
         last_end_ = step_.end;
         under_way_ = false;
         return step_;
@@ -108,18 +145,53 @@ class BatchingEngine final : public Engine {
         return {.running = static_cast<std::int64_t>(running_.size()),
                 .waiting = static_cast<std::int64_t>(waiting_.size()),
                 .blocks = profile_.blocks,
-                .blocks_used = profile_.blocks - free_blocks_,
-                .preemptions = preemptions_};
+                .blocks_used = profile_.blocks - cache_.idle(),
+                .preemptions = preemptions_,
+                .prefix_queries = prefix_queries_,
+                .prefix_hits = prefix_hits_};
     }
 
+    bool reset_prefix_cache() override { return cache_.forget(); }
+
   private:
+    bool emit(Sequence& sequence) {
+        const std::int64_t index = sequence.emitted++;
+        step_.emitted.push_back({sequence.id, index, sequence.finished()});
+        Holding& holding = *sequence.holding;
+        if (holding.identified) {
+            const auto token = token_id_of(answer_word(holding.answer_seed, index), holding.vocabulary);
+            if (const auto name = holding.rest.add(static_cast<std::uint64_t>(token)))
+                holding.names.push_back(*name);
+        }
+        return sequence.finished();
+    }
+
+    std::int64_t blocks_for(std::int64_t tokens) const {
+        return (tokens + profile_.block_tokens - 1) / profile_.block_tokens;
+    }
+
     /// Blocks for `tokens` in all, or none more than it has.
     bool reserve_blocks(Sequence& sequence, std::int64_t tokens) {
-        const std::int64_t wanted = (tokens + profile_.block_tokens - 1) / profile_.block_tokens;
-        const std::int64_t more = std::max<std::int64_t>(0, wanted - sequence.blocks);
-        if (more > free_blocks_) return false;
-        free_blocks_ -= more;
-        sequence.blocks += more;
+        if (tokens <= sequence.room) return true;
+        const std::int64_t more = blocks_for(tokens - sequence.room);
+        if (!cache_.allocate({}, more, sequence.holding->blocks)) return false;
+        sequence.room += more * profile_.block_tokens;
+        return true;
+    }
+
+    /// Blocks for all known tokens, those that the cache holds among them; or nothing. At least one token is
+    /// left to compute, because its output is wanted.
+    bool take_up(Sequence& sequence) {
+        Holding& holding = *sequence.holding;
+        const auto most = static_cast<std::size_t>((sequence.known() - 1) / profile_.block_tokens);
+        const std::span names = std::span(holding.names).first(std::min(holding.names.size(), most));
+        const std::size_t hit = cache_.contiguous_hit(names);
+        const std::int64_t wanted = blocks_for(sequence.known());
+        if (!cache_.allocate(names.first(hit), wanted - static_cast<std::int64_t>(hit), holding.blocks))
+            return false;
+        holding.named = hit;
+        sequence.room = wanted * profile_.block_tokens;
+        sequence.computed = static_cast<std::int64_t>(hit) * profile_.block_tokens;
         return true;
     }
 
@@ -127,15 +199,21 @@ class BatchingEngine final : public Engine {
         sequence.scheduled = tokens;
         budget -= tokens;
         add_work(step_.work, sequence, tokens);
+        Holding& holding = *sequence.holding;
+        if (!holding.identified) return;
+        const auto full = static_cast<std::size_t>((sequence.computed + tokens) / profile_.block_tokens);
+        for (; holding.named < full; ++holding.named)
+            cache_.name(holding.blocks[holding.named], holding.names[holding.named]);
     }
 
     void preempt_youngest() {
-        Sequence youngest = running_.back();
+        Sequence youngest = std::move(running_.back());
         running_.pop_back();
-        free_blocks_ += youngest.blocks;
-        youngest.blocks = 0;
+        cache_.release(youngest.holding->blocks);
+        youngest.holding->named = 0;
+        youngest.room = 0;
         youngest.computed = 0;
-        waiting_.push_front(youngest);
+        waiting_.push_front(std::move(youngest));
         ++preemptions_;
     }
 
@@ -154,23 +232,32 @@ class BatchingEngine final : public Engine {
     /// A sequence is taken when all of its prompt finds room, not just the first chunk: else a prompt that
     /// cannot be finished would be thrown out half-way, again and again.
     void schedule_waiting(std::int64_t& budget) {
-        while (budget > 0 && !waiting_.empty() && waiting_.front().arrived <= step_.begin &&
+        while (budget > 0 && !waiting_.empty() && waiting_.front().holding->arrived <= step_.begin &&
                static_cast<std::int64_t>(running_.size()) < profile_.max_num_seqs) {
             Sequence& next = waiting_.front();
-            const std::int64_t tokens = std::min(next.known() - next.computed, budget);
-            if (!reserve_blocks(next, next.known())) return;
-            schedule(next, tokens, budget);
-            if (!next.admitted) step_.admitted.push_back(next.request.id);
-            next.admitted = true;
-            running_.push_back(next);
+            if (!take_up(next)) return;
+            if (!next.holding->admitted) note_admission(next);
+            schedule(next, std::min(next.known() - next.computed, budget), budget);
+            running_.push_back(std::move(next));
             waiting_.pop_front();
         }
     }
 
+    void note_admission(Sequence& sequence) {
+        sequence.holding->admitted = true;
+        step_.admitted.push_back({sequence.id, sequence.computed});
+        if (profile_.prefix_cache == 0) return;
+        prefix_queries_ += static_cast<std::uint64_t>(sequence.prompt_tokens);
+        prefix_hits_ += static_cast<std::uint64_t>(sequence.computed);
+    }
+
     Profile profile_;
+    StepTimes times_;
     Random jitter_;
-    std::int64_t free_blocks_;
+    PrefixCache cache_;
     std::uint64_t preemptions_ = 0;
+    std::uint64_t prefix_queries_ = 0;
+    std::uint64_t prefix_hits_ = 0;
     std::vector<Sequence> running_;  ///< in order of admission
     std::deque<Sequence> waiting_;   ///< in order of arrival
     TimePoint last_end_ = TimePoint::min();
@@ -185,7 +272,7 @@ class FixedEngine final : public Engine {
 
     void submit(const EngineRequest& request, TimePoint at) override {
         assert(request.output_tokens > 0);
-        active_[request.id] = Sequence{.request = request, .arrived = at};
+        active_[request.id] = Timed{.output_tokens = request.output_tokens, .arrived = at};
         due_.push({at + ttft_, submitted_++, request.id});
     }
 
@@ -218,7 +305,16 @@ class FixedEngine final : public Engine {
 
     EngineState state() const override { return {.running = static_cast<std::int64_t>(active_.size())}; }
 
+    bool reset_prefix_cache() override { return true; }  // there is none
+
   private:
+    struct Timed {
+        std::int64_t output_tokens = 0;
+        TimePoint arrived;
+        std::int64_t emitted = 0;
+
+        bool finished() const { return emitted == output_tokens; }
+    };
     struct Due {
         TimePoint at;
         std::uint64_t order;  ///< of submission, which decides among equals
@@ -230,7 +326,7 @@ class FixedEngine final : public Engine {
     };
 
     /// With no time between tokens all of them are due now.
-    void emit(Sequence& sequence, const Due& due) {
+    void emit(Timed& sequence, const Due& due) {
         do {
             const std::int64_t index = sequence.emitted++;
             step_.emitted.push_back({due.id, index, sequence.finished()});
@@ -248,7 +344,7 @@ class FixedEngine final : public Engine {
 
     Duration ttft_;
     Duration itl_;
-    std::unordered_map<std::uint64_t, Sequence> active_;
+    std::unordered_map<std::uint64_t, Timed> active_;
     std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
     std::uint64_t submitted_ = 0;
     Step step_;

@@ -10,14 +10,26 @@
 
 #include "core/units.h"
 #include "loadgen/sim/model.h"
+#include "loadgen/sim/prefix_cache.h"
 #include "loadgen/sim/profile.h"
 
 namespace paretoken::sim {
 
+/// What a prompt and its answer consist of, as far as a prefix cache needs to know.
+struct TokenIdentity {
+    std::vector<std::uint64_t> blocks;  ///< names of the prompt's full blocks (BlockHasher)
+    BlockHasher rest;                   ///< has read the prompt; names the blocks that the answer completes
+    std::uint64_t answer_seed = 0;      ///< token k is answer_word(answer_seed, k)
+    std::int64_t vocabulary = 0;
+
+    bool operator==(const TokenIdentity&) const = default;
+};
+
 struct EngineRequest {
-    std::uint64_t id = 0;            ///< the driver's; used once
-    std::int64_t prompt_tokens = 1;  ///< ≥ 1
-    std::int64_t output_tokens = 1;  ///< ≥ 1; exactly as many are emitted
+    std::uint64_t id = 0;                        ///< the driver's; used once
+    std::int64_t prompt_tokens = 1;              ///< ≥ 1
+    std::int64_t output_tokens = 1;              ///< ≥ 1; exactly as many are emitted
+    std::optional<TokenIdentity> identity = {};  ///< nothing: shares no prefix with any other
 
     bool operator==(const EngineRequest&) const = default;
 };
@@ -31,11 +43,19 @@ struct Emission {
     bool operator==(const Emission&) const = default;
 };
 
+/// A request that a step works on for the first time.
+struct Admission {
+    std::uint64_t id = 0;
+    std::int64_t cached_tokens = 0;  ///< of its prompt, found in the prefix cache
+
+    bool operator==(const Admission&) const = default;
+};
+
 struct Step {
     TimePoint begin;
     TimePoint end;  ///< when everything below was emitted
     StepWork work;
-    std::vector<std::uint64_t> admitted;  ///< worked on for the first time; none with fixed timing
+    std::vector<Admission> admitted;  ///< none with fixed timing
     std::vector<Emission> emitted;
 };
 
@@ -44,7 +64,9 @@ struct EngineState {
     std::int64_t waiting = 0;
     std::int64_t blocks = 0;  ///< of KV; 0 when there is no KV cache
     std::int64_t blocks_used = 0;
-    std::uint64_t preemptions = 0;  ///< requests that lost their blocks and were computed again
+    std::uint64_t preemptions = 0;     ///< requests that lost their blocks and were computed again
+    std::uint64_t prefix_queries = 0;  ///< tokens of first admissions, looked up in the prefix cache
+    std::uint64_t prefix_hits = 0;     ///< of these, tokens that were found
 
     bool operator==(const EngineState&) const = default;
 };
@@ -71,6 +93,9 @@ class Engine {
     virtual const Step& end_step() = 0;
 
     virtual EngineState state() const = 0;
+
+    /// Empties the prefix cache; false, and nothing happens, while any block is in use.
+    virtual bool reset_prefix_cache() = 0;
 };
 
 /// The engine of the profile's timing. The same seed and submissions give the same steps.

@@ -1,9 +1,12 @@
 #include "loadgen/sim/model.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace paretoken::sim {
 namespace {
+
+constexpr std::int64_t kMostKept = 1 << 16;
 
 /// Reading the weights and multiplying overlap: the q-norm of the two times.
 double linear_seconds(const Profile& profile, std::int64_t tokens) {
@@ -24,8 +27,9 @@ double attention_flops_per_token_pair(const Profile& profile) {
     return 4.0 * static_cast<double>(profile.layers) * static_cast<double>(profile.hidden_size);
 }
 
-double step_seconds(const Profile& profile, const StepWork& work) {
-    if (work.tokens == 0) return 0;
+namespace {
+
+double seconds_with(double linear, const Profile& profile, const StepWork& work) {
     const auto sequences = static_cast<double>(work.sequences);
     const double fixed = profile.step_s + profile.sequence_s * sequences;
     const double head = lm_head_seconds_per_sequence(profile) * sequences;
@@ -33,7 +37,27 @@ double step_seconds(const Profile& profile, const StepWork& work) {
         static_cast<double>(work.decode_context_tokens) * profile.kv_bytes_per_token / profile.kv_bytes_per_s;
     const double prefill_attention =
         work.prefill_token_pairs * attention_flops_per_token_pair(profile) / profile.attention_flops_per_s;
-    return fixed + linear_seconds(profile, work.tokens) + head + decode_attention + prefill_attention;
+    return fixed + linear + head + decode_attention + prefill_attention;
+}
+
+}  // namespace
+
+double step_seconds(const Profile& profile, const StepWork& work) {
+    if (work.tokens == 0) return 0;
+    return seconds_with(linear_seconds(profile, work.tokens), profile, work);
+}
+
+StepTimes::StepTimes(const Profile& profile)
+    : profile_(profile),
+      linear_(static_cast<std::size_t>(std::min<std::int64_t>(profile.max_batched_tokens, kMostKept) + 1),
+              -1.0) {}
+
+double StepTimes::seconds_of(const StepWork& work) {
+    if (work.tokens == 0) return 0;
+    const auto tokens = static_cast<std::size_t>(work.tokens);
+    if (tokens >= linear_.size()) return step_seconds(profile_, work);
+    if (linear_[tokens] < 0) linear_[tokens] = linear_seconds(profile_, work.tokens);
+    return seconds_with(linear_[tokens], profile_, work);
 }
 
 }  // namespace paretoken::sim

@@ -3,6 +3,7 @@
 // jitter). The terms: fixed cost, linear layers (reading the weights and multiplying, partly overlapped), the
 // output head, attention over the KV cache of decodes, attention of prefills.
 #include <cstdint>
+#include <vector>
 
 #include "loadgen/sim/profile.h"
 
@@ -20,6 +21,18 @@ struct StepWork {
 
 /// Seconds; 0 for an empty step.
 double step_seconds(const Profile& profile, const StepWork& work);
+
+/// The same for many steps of one profile: what only depends on the number of tokens is kept.
+class StepTimes {
+  public:
+    explicit StepTimes(const Profile& profile);
+
+    double seconds_of(const StepWork& work);
+
+  private:
+    Profile profile_;
+    std::vector<double> linear_;  ///< seconds by tokens; negative: not yet computed
+};
 
 /// 2 · vocabulary · hidden_size / lm_head_flops_per_s.
 double lm_head_seconds_per_sequence(const Profile& profile);

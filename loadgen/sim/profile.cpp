@@ -24,6 +24,7 @@ constexpr std::string_view kSuffix = ".json";
 
 enum class Needs : std::uint8_t { batching, fixed, both };
 enum class Zero : std::uint8_t { refused, allowed };
+enum class Missing : std::uint8_t { refused, allowed };
 
 /// One field of a profile: how it is called, where it is kept, which timing has it.
 struct Field {
@@ -31,6 +32,7 @@ struct Field {
     std::variant<double Profile::*, std::int64_t Profile::*, Duration Profile::*> member;
     Needs needs = Needs::batching;
     Zero zero = Zero::refused;
+    Missing missing = Missing::refused;  ///< in a file: then it has its default
 };
 
 const Field kFields[] = {
@@ -54,6 +56,7 @@ const Field kFields[] = {
     {"max_num_seqs", &Profile::max_num_seqs},
     {"max_batched_tokens", &Profile::max_batched_tokens},
     {"jitter", &Profile::jitter, Needs::batching, Zero::allowed},
+    {"prefix_cache", &Profile::prefix_cache, Needs::batching, Zero::allowed, Missing::allowed},
     {"max_model_len", &Profile::max_model_len, Needs::both},
     {"answer_tokens", &Profile::answer_tokens, Needs::both},
 };
@@ -129,7 +132,8 @@ Timing timing_named(const std::string& name, std::string_view profile) {
 
 void check_complete(const nlohmann::json& object, const Profile& profile) {
     for (const Field& field : kFields) {
-        if (applies(field, profile.timing) && !object.contains(std::string(field.name))) {
+        if (field.missing == Missing::allowed || !applies(field, profile.timing)) continue;
+        if (!object.contains(std::string(field.name))) {
             throw UsageError(fmt::format("profile {}: field \"{}\" is missing; a profile has {}",
                                          profile.name, field.name, known_fields(profile.timing)));
         }

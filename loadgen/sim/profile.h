@@ -42,7 +42,8 @@ struct Profile {
     std::int64_t blocks = 0;
     std::int64_t max_num_seqs = 0;
     std::int64_t max_batched_tokens = 0;
-    double jitter = 0;  ///< standard deviation of ln(step time)
+    double jitter = 0;              ///< standard deviation of ln(step time)
+    std::int64_t prefix_cache = 1;  ///< 0: no block is ever found again
 
     std::int64_t max_model_len = 0;  ///< prompt and answer together; see context_limit
     double answer_tokens = 0;        ///< median length of an answer that is free to end (no ignore_eos)

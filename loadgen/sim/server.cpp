@@ -78,13 +78,18 @@ tcp::acceptor listening(asio::io_context& io, const std::string& host, std::uint
     return acceptor;
 }
 
+bool has_prefix_cache(const Profile& profile) {
+    return profile.timing == Timing::batching && profile.prefix_cache != 0;
+}
+
 ServedModel served_model(const ServerOptions& options) {
     const std::string& profile = options.profile.name;
     const std::string base = profile.substr(0, profile.find('?'));
     const std::string stem = base.substr(base.rfind('/') == std::string::npos ? 0 : base.rfind('/') + 1);
     return {.name = options.model.empty() ? stem : options.model,
             .context_limit = context_limit(options.profile),
-            .vocabulary = options.profile.vocabulary};
+            .vocabulary = options.profile.vocabulary,
+            .block_tokens = has_prefix_cache(options.profile) ? options.profile.block_tokens : 0};
 }
 
 ServerOptions with_context_limit(ServerOptions options) {
@@ -140,6 +145,7 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
     void answer_profile(Connection& connection, HttpRequest& request);
     void answer_truth(Connection& connection, HttpRequest& request);
     void clear_truth(Connection& connection, HttpRequest& request);
+    void reset_prefix_cache(Connection& connection, HttpRequest& request);
     void answer_chat(Connection& connection, HttpRequest& request) {
         generate(connection, request, Endpoint::chat);
     }
@@ -200,6 +206,7 @@ const Server::Loop::Route Server::Loop::kRoutes[] = {
     {"GET", "/sim/profile", &Loop::answer_profile},
     {"GET", "/sim/truth", &Loop::answer_truth},
     {"DELETE", "/sim/truth", &Loop::clear_truth},
+    {"POST", "/reset_prefix_cache", &Loop::reset_prefix_cache},
 };
 
 // Connections.
@@ -313,6 +320,12 @@ void Server::Loop::clear_truth(Connection& connection, HttpRequest& request) {
     reply(connection, request, 200, kJson, "{}");
 }
 
+/// As vLLM does: 200 whether or not anything could be forgotten.
+void Server::Loop::reset_prefix_cache(Connection& connection, HttpRequest& request) {
+    (void)engine_->reset_prefix_cache();
+    reply(connection, request, 200, kJson, "");
+}
+
 void Server::Loop::generate(Connection& connection, HttpRequest& request, Endpoint endpoint) {
     auto parsed = parse_generation(endpoint, request.body, model_);
     if (const auto* error = std::get_if<ApiError>(&parsed)) return reply(connection, request, *error);
@@ -341,9 +354,15 @@ void Server::Loop::begin_exchange(Connection& connection, HttpRequest& request,
     exchange.truth.prompt_tokens = generation.prompt_tokens;
     exchange.truth.due.reserve(
         static_cast<std::size_t>(std::min<std::int64_t>(exchange.output_tokens, 1024)));
-    engine_->submit(
-        {.id = id, .prompt_tokens = generation.prompt_tokens, .output_tokens = exchange.output_tokens},
-        request.received);
+    EngineRequest work{
+        .id = id, .prompt_tokens = generation.prompt_tokens, .output_tokens = exchange.output_tokens};
+    if (model_.block_tokens > 0) {
+        work.identity = TokenIdentity{.blocks = std::move(exchange.request.prompt_blocks),
+                                      .rest = generation.after_prompt,
+                                      .answer_seed = seed,
+                                      .vocabulary = model_.vocabulary};
+    }
+    engine_->submit(work, request.received);
     connection.exchange = id;
     exchanges_.emplace(id, std::move(exchange));
     if (generation.stream) heads_to_send_.push_back(id);
@@ -405,10 +424,11 @@ void Server::Loop::wait_until(TimePoint end) {
 }
 
 void Server::Loop::deliver(const Step& step) {
-    for (const std::uint64_t id : step.admitted) {
-        if (const auto found = exchanges_.find(id); found != exchanges_.end()) {
-            found->second.truth.admitted = step.begin;
-        }
+    for (const Admission& admission : step.admitted) {
+        const auto found = exchanges_.find(admission.id);
+        if (found == exchanges_.end()) continue;
+        found->second.truth.admitted = step.begin;
+        if (has_prefix_cache(options_.profile)) found->second.truth.cached_tokens = admission.cached_tokens;
     }
     for (const Emission& emission : step.emitted) {
         const auto found = exchanges_.find(emission.id);
@@ -432,7 +452,8 @@ void Server::Loop::write_token(Exchange& exchange, const Emission& emission) {
     }
     frame_.clear();
     exchange.writer.append_token(frame_, emission.index, emission.last ? exchange.finish_reason() : "");
-    if (emission.last) exchange.writer.append_closing(frame_, exchange.output_tokens);
+    if (emission.last)
+        exchange.writer.append_closing(frame_, exchange.output_tokens, exchange.truth.cached_tokens);
     const TimePoint now = Clock::now();
     if (!exchange.truth.written.empty()) {
         telemetry_.inter_token_latency.add(seconds(now - exchange.truth.written.back()));
@@ -443,7 +464,8 @@ void Server::Loop::write_token(Exchange& exchange, const Emission& emission) {
 }
 
 void Server::Loop::write_answer(Exchange& exchange) {
-    const std::string body = exchange.writer.whole(exchange.output_tokens, exchange.finish_reason());
+    const std::string body =
+        exchange.writer.whole(exchange.output_tokens, exchange.finish_reason(), exchange.truth.cached_tokens);
     const std::string answer = http_answer(200, kJson, body, exchange.keep_alive);
     exchange.truth.written.push_back(Clock::now());
     exchange.truth.tokens.push_back(static_cast<std::int32_t>(exchange.output_tokens));

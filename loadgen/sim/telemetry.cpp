@@ -75,6 +75,9 @@ std::string metrics_text(const Telemetry& telemetry, const EngineState& engine, 
     append_value(out, "num_requests_waiting", "gauge", labels, static_cast<double>(engine.waiting));
     append_value(out, "kv_cache_usage_perc", "gauge", labels, share_of_blocks(engine));
     append_value(out, "num_preemptions_total", "counter", labels, static_cast<double>(engine.preemptions));
+    append_value(out, "prefix_cache_queries_total", "counter", labels,
+                 static_cast<double>(engine.prefix_queries));
+    append_value(out, "prefix_cache_hits_total", "counter", labels, static_cast<double>(engine.prefix_hits));
     append_value(out, "prompt_tokens_total", "counter", labels, static_cast<double>(telemetry.prompt_tokens));
     append_value(out, "generation_tokens_total", "counter", labels,
                  static_cast<double>(telemetry.generation_tokens));

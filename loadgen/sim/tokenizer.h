@@ -12,7 +12,7 @@
 namespace paretoken::sim {
 
 /// Special tokens of a chat: the start of the text, each message's header and end, and the header of the
-/// answer.
+/// answer, which is that of a message of the assistant: an answer reads the same as part of the next prompt.
 constexpr std::int64_t kTokensPerText = 1;
 constexpr std::int64_t kTokensPerMessage = 5;
 constexpr std::int64_t kTokensOfAnswerHeader = 4;

@@ -26,6 +26,8 @@ void append_entry(std::string& out, const TruthEntry& entry) {
         R"({{"id":{},"received_ns":{},"kernel_stamp":{},"admitted_ns":{},"prompt_tokens":{},"complete":{})",
         json_string(entry.id), nanoseconds_since_boot(entry.received), entry.kernel_stamp,
         nanoseconds_since_boot(entry.admitted), entry.prompt_tokens, entry.complete);
+    if (entry.cached_tokens)
+        fmt::format_to(std::back_inserter(out), ",\"cached_tokens\":{}", *entry.cached_tokens);
     append_times(out, "due_ns", entry.due);
     append_times(out, "written_ns", entry.written);
     fmt::format_to(std::back_inserter(out), ",\"tokens\":[{}]}}", fmt::join(entry.tokens, ","));

@@ -4,6 +4,7 @@
 // first.
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,9 @@ struct TruthEntry {
     bool kernel_stamp = false;  ///< else `received` is the clock after the read
     TimePoint admitted;         ///< begin of the first step that worked on it
     std::int64_t prompt_tokens = 0;
-    bool complete = false;           ///< false: the client went away
-    std::vector<TimePoint> due;      ///< per token: end of the step that emitted it
+    std::optional<std::int64_t> cached_tokens = {};  ///< found in the prefix cache; nothing: there is none
+    bool complete = false;                           ///< false: the client went away
+    std::vector<TimePoint> due;                      ///< per token: end of the step that emitted it
     std::vector<TimePoint> written;  ///< per chunk with output: clock just before it was handed to the kernel
     std::vector<std::int32_t> tokens;  ///< per chunk with output
 

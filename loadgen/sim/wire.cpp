@@ -115,11 +115,34 @@ struct Counter final : TokenSink {
     std::int64_t count = 0;
     bool keep_ids = false;
     TokenIds ids;
+    std::int64_t vocabulary = 0;
+    std::optional<BlockHasher> hasher;  ///< with a prefix cache
+    std::vector<std::uint64_t> blocks;
 
-    void special(std::int64_t number, std::string_view) override { count += number; }
-    void text(std::string_view text) override { count += count_tokens(text); }
+    void hash(std::uint64_t token) {
+        if (const auto name = hasher->add(token)) blocks.push_back(*name);
+    }
+    void special(std::int64_t number, std::string_view name) override {
+        count += number;
+        if (!hasher) return;
+        for (std::int64_t i = 0; i < number; ++i)
+            hash(static_cast<std::uint64_t>(token_id_of(fmt::format("<|{}_{}|>", name, i), vocabulary)));
+    }
+    void text(std::string_view text) override {
+        if (!hasher) {
+            count += count_tokens(text);
+            return;
+        }
+        while (!text.empty()) {
+            const std::size_t length = first_piece(text);
+            ++count;
+            hash(static_cast<std::uint64_t>(token_id_of(text.substr(0, length), vocabulary)));
+            text.remove_prefix(length);
+        }
+    }
     void id(std::int64_t id) override {
         ++count;
+        if (hasher) hash(static_cast<std::uint64_t>(id));
         if (keep_ids) ids.push_back(static_cast<std::int32_t>(id));
     }
 };
@@ -174,13 +197,13 @@ void read_messages(const dom::element& messages, bool answer_header, TokenSink& 
         }
         const auto role = field_of(object, "role");
         if (!role) refuse_field("missing", "messages.role", "Field required");
-        (void)text_of(*role, "messages.role");
-        sink.special(kTokensPerMessage, "message");
+        sink.special(kTokensOfAnswerHeader, text_of(*role, "messages.role"));
         if (const auto content = field_of(object, "content")) read_content(*content, sink);
+        sink.special(kTokensPerMessage - kTokensOfAnswerHeader, "end");
         any = true;
     }
     if (!any) refuse("At least one message is required.", "messages");
-    if (answer_header) sink.special(kTokensOfAnswerHeader, "answer");
+    if (answer_header) sink.special(kTokensOfAnswerHeader, "assistant");
 }
 
 void read_text_prompt(std::string_view text, bool add_special, TokenSink& sink) {
@@ -275,9 +298,17 @@ void read_stream_options(const dom::object& object, GenerationRequest& request) 
     request.continuous_usage = request.include_usage && flag_of(options, "continuous_usage_stats", false);
 }
 
+/// Prompts of different salts share no block.
+std::uint64_t salt_of(const dom::object& object) {
+    const auto field = field_of(object, "cache_salt");
+    return field ? derived_seed(0, text_of(*field, "cache_salt")) : 0;
+}
+
 void read_generation_prompt(const dom::object& object, const ServedModel& model, GenerationRequest& request) {
     Counter counter;
     counter.keep_ids = request.return_token_ids;
+    counter.vocabulary = model.vocabulary;
+    if (model.block_tokens > 0) counter.hasher.emplace(model.block_tokens, salt_of(object));
     const std::string_view name = request.endpoint == Endpoint::chat ? "messages" : "prompt";
     const auto prompt = field_of(object, name);
     if (!prompt) refuse_field("missing", name, "Field required");
@@ -288,6 +319,8 @@ void read_generation_prompt(const dom::object& object, const ServedModel& model,
     }
     request.prompt_tokens = counter.count;
     request.prompt_token_ids = std::move(counter.ids);
+    request.prompt_blocks = std::move(counter.blocks);
+    if (counter.hasher) request.after_prompt = *counter.hasher;
     if (request.prompt_tokens == 0) refuse("The prompt is empty.", name);
 }
 
@@ -341,6 +374,10 @@ std::string_view reason_phrase(int status) {
         default:
             return "Error";
     }
+}
+
+std::string prompt_details(std::int64_t cached_tokens) {
+    return fmt::format(R"(,"prompt_tokens_details":{{"cached_tokens":{}}})", cached_tokens);
 }
 
 constexpr std::size_t kSizeDigits = 6;  // room for a chunk's size, which is known after its content
@@ -540,12 +577,13 @@ void AnswerWriter::append_token(std::string& out, std::int64_t k, std::string_vi
     close_chunk(out, begin);
 }
 
-void AnswerWriter::append_closing(std::string& out, std::int64_t tokens) const {
+void AnswerWriter::append_closing(std::string& out, std::int64_t tokens,
+                                  std::optional<std::int64_t> cached_tokens) const {
     if (include_usage_) {
         const std::size_t begin = open_chunk(out);
         out += head_;
         out += "]";
-        append_usage(out, tokens, "");
+        append_usage(out, tokens, cached_tokens ? prompt_details(*cached_tokens) : "");
         fmt::format_to(std::back_inserter(out), R"(,"system_fingerprint":"paretoken-{}"}})", version());
         close_chunk(out, begin);
     }
@@ -555,7 +593,8 @@ void AnswerWriter::append_closing(std::string& out, std::int64_t tokens) const {
     if (framing_ == Framing::chunked) out += "0\r\n\r\n";
 }
 
-std::string AnswerWriter::whole(std::int64_t tokens, std::string_view finish_reason) const {
+std::string AnswerWriter::whole(std::int64_t tokens, std::string_view finish_reason,
+                                std::optional<std::int64_t> cached_tokens) const {
     std::string text;
     for (std::int64_t k = 0; k < tokens; ++k) text += answer_word(seed_, k);
     const bool chat = endpoint_ == Endpoint::chat;
@@ -580,7 +619,8 @@ std::string AnswerWriter::whole(std::int64_t tokens, std::string_view finish_rea
         body += R"(,"token_ids":null)";
     }
     body += "}]";
-    append_usage(body, tokens, R"(,"prompt_tokens_details":null)");
+    append_usage(body, tokens,
+                 cached_tokens ? prompt_details(*cached_tokens) : R"(,"prompt_tokens_details":null)");
     fmt::format_to(std::back_inserter(body), R"(,"system_fingerprint":"paretoken-{}"}})", version());
     return body;
 }

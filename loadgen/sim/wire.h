@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "core/request.h"
+#include "loadgen/sim/prefix_cache.h"
 #include "loadgen/sim/profile.h"
 
 namespace paretoken::sim {
@@ -21,6 +22,7 @@ struct ServedModel {
     std::string name;
     std::int64_t context_limit = 0;  ///< tokens of prompt and answer together ("max_model_len")
     std::int64_t vocabulary = 0;
+    std::int64_t block_tokens = 0;  ///< of a prefix cache; 0: there is none, and prompts need no names
 
     bool operator==(const ServedModel&) const = default;
 };
@@ -37,6 +39,8 @@ struct GenerationRequest {
     bool include_usage = false;
     bool continuous_usage = false;
     bool return_token_ids = false;
+    std::vector<std::uint64_t> prompt_blocks = {};  ///< names of the full blocks (model.block_tokens)
+    BlockHasher after_prompt = BlockHasher();       ///< names what the answer completes
 
     bool operator==(const GenerationRequest&) const = default;
 };
@@ -96,10 +100,13 @@ class AnswerWriter {
     void append_token(std::string& out, std::int64_t k, std::string_view finish_reason) const;
 
     /// What follows the last of `tokens`: usage if it was asked for, [DONE], the end of the body.
-    void append_closing(std::string& out, std::int64_t tokens) const;
+    /// `cached_tokens` of the prompt came from the prefix cache; nothing: there is none.
+    void append_closing(std::string& out, std::int64_t tokens,
+                        std::optional<std::int64_t> cached_tokens = {}) const;
 
     /// The body of an answer that is not streamed.
-    std::string whole(std::int64_t tokens, std::string_view finish_reason) const;
+    std::string whole(std::int64_t tokens, std::string_view finish_reason,
+                      std::optional<std::int64_t> cached_tokens = {}) const;
 
   private:
     std::size_t open_chunk(std::string& out) const;

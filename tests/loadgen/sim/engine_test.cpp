@@ -213,7 +213,7 @@ TEST_P(RandomWorkloads, EmitEveryTokenOnceAndInOrder) {
     std::map<std::uint64_t, std::int64_t> emitted;
     std::map<std::uint64_t, TimePoint> admitted;
     for (const Step& step : steps_of(workload, 1)) {
-        for (const std::uint64_t id : step.admitted) EXPECT_TRUE(admitted.emplace(id, step.begin).second);
+        for (const Admission& a : step.admitted) EXPECT_TRUE(admitted.emplace(a.id, step.begin).second);
         for (const Emission& emission : step.emitted) {
             EXPECT_EQ(emission.index, emitted[emission.id]++);
             const auto wanted = workload.requests[emission.id - 1].first.output_tokens;

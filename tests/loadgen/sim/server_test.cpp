@@ -254,6 +254,57 @@ TEST(Server, ServesManyConnectionsAtOnceWithTheBatchingEngine) {
                 HasSubstr("vllm:num_requests_running{engine=\"0\",model_name=\"llama3-8b-h100-bf16\"} 0"));
 }
 
+TEST(Server, ReportsWhatItFoundInItsPrefixCache) {
+    const RunningServer server("llama3-8b-h100-bf16");
+    Client client(server.port());
+    const auto usage_of = [&](const std::string& messages) {
+        const Answer answer =
+            client.ask("POST", "/v1/chat/completions",
+                       fmt::format(R"({{"messages":[{}],"max_tokens":40,"ignore_eos":true}})", messages));
+        return json::parse(answer.body);
+    };
+    std::string words;
+    for (int i = 0; i < 90; ++i) words += " word";  // 100 tokens with those of the template
+    const std::string first = fmt::format(R"({{"role":"user","content":"{}"}})", words.substr(1));
+    const json opening = usage_of(first);
+    EXPECT_EQ(opening["usage"]["prompt_tokens"], 100);
+    EXPECT_EQ(opening["usage"]["prompt_tokens_details"]["cached_tokens"], 0);
+    EXPECT_EQ(usage_of(first)["usage"]["prompt_tokens_details"]["cached_tokens"], 96);
+    // The next turn repeats prompt and answer: 100 + 39 computed tokens, 8 full blocks.
+    const json next =
+        usage_of(fmt::format(R"({},{{"role":"assistant","content":{}}},{{"role":"user","content":"x"}})",
+                             first, opening["choices"][0]["message"]["content"].dump()));
+    EXPECT_EQ(next["usage"]["prompt_tokens_details"]["cached_tokens"], 128);
+    EXPECT_EQ(truth_of(client)["requests"][2]["cached_tokens"], 128);
+    const std::string metrics = client.ask("GET", "/metrics").body;
+    EXPECT_THAT(
+        metrics,
+        HasSubstr("vllm:prefix_cache_hits_total{engine=\"0\",model_name=\"llama3-8b-h100-bf16\"} 224"));
+    EXPECT_THAT(metrics,
+                HasSubstr(fmt::format(
+                    "vllm:prefix_cache_queries_total{{engine=\"0\",model_name=\"llama3-8b-h100-bf16\"}} {}",
+                    200 + next["usage"]["prompt_tokens"].get<int>())));
+    EXPECT_EQ(client.ask("POST", "/reset_prefix_cache").status(), 200);
+    EXPECT_EQ(usage_of(first)["usage"]["prompt_tokens_details"]["cached_tokens"], 0);
+}
+
+TEST(Server, StreamsTellOfCachedTokensToo) {
+    const RunningServer server("llama3-8b-h100-bf16");
+    Client client(server.port());
+    const std::string salted =
+        R"({"prompt":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18],"max_tokens":1,"stream":true,)"
+        R"("cache_salt":"SALT","stream_options":{"include_usage":true}})";
+    const auto cached = [&](const std::string& salt) {
+        std::string body = salted;
+        body.replace(body.find("SALT"), 4, salt);
+        const auto events = events_in(client.ask("POST", "/v1/completions", body).body);
+        return json::parse(events[events.size() - 2])["usage"]["prompt_tokens_details"]["cached_tokens"];
+    };
+    EXPECT_EQ(cached("a"), 0);
+    EXPECT_EQ(cached("a"), 16);
+    EXPECT_EQ(cached("b"), 0) << "another salt shares nothing";
+}
+
 TEST(Server, AClientThatGoesAwayFreesItsPlace) {
     const RunningServer server("llama3-8b-h100-bf16?max_num_seqs=1");
     auto leaver = std::make_unique<Client>(server.port());

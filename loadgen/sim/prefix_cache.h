@@ -1,0 +1,81 @@
+#pragma once
+// The KV blocks of a batching engine and what they hold, as vLLM v1 keeps them. A full block is named by a
+// hash over every token up to its end, so a prefix is found block by block. Pure. Invariant: a block is
+// either in use (count above 0) or in the queue of idle ones; an idle block keeps its name until it is
+// allocated again.
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace paretoken::sim {
+
+/// Names blocks: a running hash over tokens, read at every block's end, so that a block's name covers all
+/// that precedes it and the salt.
+class BlockHasher {
+  public:
+    explicit BlockHasher(std::int64_t block_tokens = 16, std::uint64_t salt = 0)
+        : block_tokens_(block_tokens), state_(salt) {}
+
+    /// The name of the block that this token completes, if it does.
+    std::optional<std::uint64_t> add(std::uint64_t token);
+
+    bool operator==(const BlockHasher&) const = default;
+
+  private:
+    std::int64_t block_tokens_;
+    std::int64_t filled_ = 0;  ///< tokens of the block under way
+    std::uint64_t state_;
+};
+
+class PrefixCache {
+  public:
+    using Block = std::int32_t;
+
+    explicit PrefixCache(std::int64_t blocks);
+
+    /// How many of `names` are held without a gap from the first on.
+    std::size_t contiguous_hit(std::span<const std::uint64_t> names) const;
+
+    /// Appends to `held` the blocks of `hit` (all of them are held) and `fresh` new ones, the longest idle
+    /// first, which lose their names. All or nothing: false when there are too few.
+    bool allocate(std::span<const std::uint64_t> hit, std::int64_t fresh, std::vector<Block>& held);
+
+    /// Names a block in use: from now on it can be hit. Two blocks may have the same name.
+    void name(Block block, std::uint64_t name);
+
+    /// Gives all of `held` back, the last first, so that a sequence's end is evicted before its beginning.
+    void release(std::vector<Block>& held);
+
+    /// Forgets all names; does nothing and returns false while a block is in use.
+    bool forget();
+
+    std::int64_t blocks() const { return static_cast<std::int64_t>(entries_.size()) - 1; }
+    std::int64_t idle() const { return idle_; }  ///< blocks that can be allocated
+
+  private:
+    struct Entry {
+        std::uint64_t name = 0;
+        bool named = false;
+        std::int32_t uses = 0;
+        Block before = 0;  ///< in the queue of idle ones; entry 0 is the queue's head
+        Block after = 0;
+        Block same_before = 0;  ///< among blocks of the same name, the oldest first; 0: none
+        Block same_after = 0;
+    };
+    struct Ends {
+        Block oldest = 0;
+        Block youngest = 0;
+    };
+
+    void enqueue(Block block);
+    void dequeue(Block block);
+    void unname(Block block);
+
+    std::vector<Entry> entries_;
+    std::unordered_map<std::uint64_t, Ends> named_;
+    std::int64_t idle_ = 0;
+};
+
+}  // namespace paretoken::sim
