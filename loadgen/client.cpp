@@ -115,7 +115,7 @@ class Client::Exchange final : public http::ExchangeSink {
         head_ = head;
         record_.http_status = head.status;
         record_.headers = read.at;
-        text_.clear();
+        text_ = {};  // it is as long as the prompt, and many may wait for their answers
         if (!head.content_encoding.empty() && head.content_encoding != "identity") {
             set_failure(Outcome::malformed,
                         fmt::format("the answer is compressed ({}) although identity was asked for; times of "

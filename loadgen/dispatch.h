@@ -43,6 +43,9 @@ class Dispatcher {
 
     std::uint64_t in_flight() const { return in_flight_; }
 
+    /// What a Start will be for, when there is one.
+    const std::optional<Planned>& next_planned() const { return schedule_.next(); }
+
     /// When the schedule ran dry or the time was up; nothing while there is more to start.
     std::optional<TimePoint> ran_dry() const { return ran_dry_; }
 

@@ -13,6 +13,8 @@ struct Planned {
     std::uint64_t index = 0;  ///< among the measured requests, or among the warm-ups
     bool warmup = false;
     Duration at{};  ///< since the run's start; zero when arrivals are at once
+
+    bool operator==(const Planned&) const = default;
 };
 
 /// Which share of the schedule a worker takes.

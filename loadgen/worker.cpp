@@ -1,9 +1,10 @@
 #include "loadgen/worker.h"
 
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <time.h>
 
-#include <boost/asio/post.hpp>
+#include <algorithm>
 #include <utility>
 
 namespace paretoken::loadgen {
@@ -20,6 +21,13 @@ Duration thread_cpu_time() {
     return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
 }
 
+void sleep_until(TimePoint when) {
+    const Duration since_boot = when.time_since_epoch();
+    const auto whole = std::chrono::duration_cast<std::chrono::seconds>(since_boot);
+    const timespec t{.tv_sec = static_cast<time_t>(whole.count()), .tv_nsec = (since_boot - whole).count()};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr);
+}
+
 template <class... Handlers>
 struct Overloaded : Handlers... {
     using Handlers::operator()...;
@@ -30,59 +38,87 @@ struct Overloaded : Handlers... {
 Worker::Worker(const WorkerOptions& options, const Dispatcher& dispatcher, const datasets::Dataset& dataset,
                RecordSink& sink, Progress& progress)
     : options_(options),
-      drain_(io_),
       pool_(drain_, options.address, options.tls, options.host),
       client_(pool_, options.client, *this),
       dispatcher_(dispatcher),
       dataset_(dataset),
       sink_(sink),
-      progress_(progress),
-      dispatch_timer_(io_),
-      tick_timer_(io_) {
-    drain_.set_between_batches([](void* self) { static_cast<Worker*>(self)->dispatch(); }, this);
-}
+      progress_(progress) {}
 
 Worker::~Worker() = default;
 
 void Worker::run() {
+    prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL,
+          0UL);  // of this thread: waits end when they are to, not 50 µs later
     cpu_sampled_at_ = Clock::now();
     cpu_before_ = thread_cpu_time();
-    drain_.start();
-    tick();
-    dispatch();
-    io_.run();
+    http::Drain::Round round;
+    while (true) {
+        const TimePoint now = Clock::now();
+        act(now);
+        if (ended_) break;
+        const bool polling = polls(now);
+        round = drain_.serve(round.more || polling ? now : rest(now));
+        if (polling && round.served == 0) polled_ += Clock::now() - now;
+    }
+    report_.connections = pool_.facts();
 }
 
 void Worker::stop() {
-    boost::asio::post(io_, [this] {
-        if (ended_) return;
+    stop_requested_ = true;
+    drain_.wake();
+}
+
+/// Everything but the sockets: what was asked for from outside, what is due, what the last round left.
+void Worker::act(TimePoint now) {
+    if (stop_requested_.exchange(false)) {
         dispatcher_.stop();
         client_.cancel_all();
-        dispatch();
-    });
+    }
+    if (now >= tick_due_) tick(now);
+    pool_.bury();
+    client_.resend();
+    dispatch();
 }
 
 void Worker::dispatch() {
-    if (dispatching_ || ended_) return;
-    dispatching_ = true;
-    pool_.bury();
-    client_.resend();
+    due_ = TimePoint::max();
     bool more = true;
     while (more) {
         std::visit(Overloaded{
                        [&](const Start& next) { start(next); },
                        [&](const Wait& wait) {
                            more = false;
-                           if (wait.until) wait_until(*wait.until);
+                           if (wait.until) due_ = *wait.until;
                        },
                        [&](const Done&) {
                            more = false;
-                           end();
+                           ended_ = true;
                        },
                    },
                    dispatcher_.next(Clock::now()));
     }
-    dispatching_ = false;
+    if (!ended_) prepare_next();
+}
+
+/// Whether the next start is so near that waiting would only add the kernel's wake-up to its time.
+bool Worker::polls(TimePoint now) const {
+    return options_.spin > Duration{} && due_ != TimePoint::max() && due_ - now <= options_.spin;
+}
+
+/// Until when the sockets may be waited for. Takes a nap first when very many are ready at a time; then they
+/// are only looked at.
+TimePoint Worker::rest(TimePoint now) {
+    TimePoint until = std::min(due_, tick_due_);
+    if (options_.spin > Duration{} && due_ != TimePoint::max()) until = std::min(until, due_ - options_.spin);
+    if (!options_.lazy) return until;
+    const Duration nap = laziness_.nap({.now = now,
+                                        .reads = drain_.reads(),
+                                        .finished = report_.records.size(),
+                                        .streams = client_.in_flight()});
+    if (nap == Duration{}) return until;
+    sleep_until(std::min(until, now + nap));
+    return now;
 }
 
 PreparedRequest Worker::prepared(std::uint64_t index, bool warmup) const {
@@ -90,6 +126,14 @@ PreparedRequest Worker::prepared(std::uint64_t index, bool warmup) const {
     request.index = index;
     request.id = fmt::format("{}{}{}", options_.id_prefix, warmup ? "w" : "", index);
     return client_.prepare(std::move(request));
+}
+
+/// Writes the next request while nothing is due, so that it only has to be sent when it is.
+void Worker::prepare_next() {
+    const auto& next = dispatcher_.next_planned();
+    if (!next || planned_ahead_ == next) return;
+    prepared_ahead_ = prepared(next->index, next->warmup);
+    planned_ahead_ = next;
 }
 
 void Worker::start(const Start& start) {
@@ -104,18 +148,11 @@ void Worker::start(const Start& start) {
     record.warmup = start.warmup;
     record.scheduled = start.scheduled;
     record.slot_wait = start.slot_wait;
-    client_.start(prepared(start.index, start.warmup), std::move(record));
-}
-
-void Worker::wait_until(TimePoint when) {
-    if (waiting_until_ == when) return;
-    waiting_until_ = when;
-    dispatch_timer_.expires_at(when);
-    dispatch_timer_.async_wait([this](const boost::system::error_code& ec) {
-        if (ec) return;
-        waiting_until_.reset();
-        dispatch();
-    });
+    const bool ready =
+        planned_ahead_ && planned_ahead_->index == start.index && planned_ahead_->warmup == start.warmup;
+    planned_ahead_.reset();
+    client_.start(ready ? std::move(prepared_ahead_) : prepared(start.index, start.warmup),
+                  std::move(record));
 }
 
 void Worker::on_finished(RequestRecord record, TimePoint over_at) {
@@ -131,34 +168,20 @@ void Worker::on_finished(RequestRecord record, TimePoint over_at) {
     report_.records.push_back(std::move(record));
 }
 
-void Worker::tick() {
-    if (ended_) return;
-    const TimePoint now = Clock::now();
+void Worker::tick(TimePoint now) {
     sample_cpu(now);
     client_.end_overdue(now);
-    dispatch();
-    if (ended_) return;
-    tick_timer_.expires_at(now + kTick);
-    tick_timer_.async_wait([this](const boost::system::error_code& ec) {
-        if (!ec) tick();
-    });
+    tick_due_ = now + kTick;
 }
 
 void Worker::sample_cpu(TimePoint now) {
     const Duration wall = now - cpu_sampled_at_;
     if (wall < kTick / 2) return;
     const Duration cpu = thread_cpu_time();
-    report_.cpu.push_back({now, seconds(cpu - cpu_before_) / seconds(wall)});
+    const Duration worked = std::max(Duration{}, cpu - cpu_before_ - std::exchange(polled_, {}));
+    report_.cpu.push_back({now, seconds(worked) / seconds(wall)});
     cpu_before_ = cpu;
     cpu_sampled_at_ = now;
-}
-
-void Worker::end() {
-    ended_ = true;
-    report_.connections = pool_.facts();
-    drain_.stop();
-    dispatch_timer_.cancel();
-    tick_timer_.cancel();
 }
 
 WorkerReport Worker::take_report() {

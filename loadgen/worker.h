@@ -1,9 +1,8 @@
 #pragma once
-// One thread's share of the load: its own io_context, drain, connections and client; nothing shared with
-// other workers but the sink and the progress counters. Asks the dispatcher what is next, waits until the
-// absolute time, starts it, and hands every finished record on.
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
+// One thread's share of the load: its own drain, connections and client; nothing shared with other workers
+// but the sink and the progress counters. One loop: do what is due, then serve sockets until the next thing
+// is. Deadlines are absolute, so a late start never moves a later one.
+#include <atomic>
 #include <optional>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "loadgen/dispatch.h"
 #include "loadgen/http/drain.h"
 #include "loadgen/http/pool.h"
+#include "loadgen/laziness.h"
 #include "loadgen/progress.h"
 
 namespace paretoken::loadgen {
@@ -25,9 +25,11 @@ struct WorkerOptions {
     std::string host;                       ///< what the certificate must name
     ClientOptions client;
     std::string id_prefix;  ///< request ids are prefix + index: unique over runs
+    bool lazy = true;       ///< may serve sockets in batches when very many are ready (laziness.h)
+    Duration spin{};        ///< before a due start, the last stretch is polled instead of slept
 };
 
-/// CPU time of the worker's thread over one tick.
+/// CPU time of the worker's thread over one tick, less deliberate polling.
 struct CpuSample {
     TimePoint at;
     double share = 0;  ///< of one core
@@ -56,16 +58,17 @@ class Worker final : private ClientSink {
 
   private:
     void on_finished(RequestRecord record, TimePoint over_at) override;
+    void act(TimePoint now);
     void dispatch();
     void start(const Start& start);
-    void wait_until(TimePoint when);
-    void tick();
+    void tick(TimePoint now);
     void sample_cpu(TimePoint now);
-    void end();
+    bool polls(TimePoint now) const;
+    TimePoint rest(TimePoint now);
     PreparedRequest prepared(std::uint64_t index, bool warmup) const;
+    void prepare_next();
 
     WorkerOptions options_;
-    boost::asio::io_context io_{1};
     http::Drain drain_;
     http::Pool pool_;
     Client client_;
@@ -73,13 +76,16 @@ class Worker final : private ClientSink {
     const datasets::Dataset& dataset_;
     RecordSink& sink_;
     Progress& progress_;
-    boost::asio::steady_timer dispatch_timer_;
-    boost::asio::steady_timer tick_timer_;
-    std::optional<TimePoint> waiting_until_;
+    Laziness laziness_;
     WorkerReport report_;
+    std::optional<Planned> planned_ahead_;  ///< what `prepared_ahead_` is for
+    PreparedRequest prepared_ahead_;
+    TimePoint due_;  ///< next thing on the schedule
+    TimePoint tick_due_;
     TimePoint cpu_sampled_at_;
     Duration cpu_before_{};
-    bool dispatching_ = false;
+    Duration polled_{};  ///< without finding anything, since cpu_sampled_at_
+    std::atomic<bool> stop_requested_{false};
     bool ended_ = false;
 };
 

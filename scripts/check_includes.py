@@ -22,6 +22,7 @@ FOLDERS = {
     "microbench": {"core", "cards"},
     "reports": {"core", "cards"},
     "cli": {"core", "cards", "datasets", "loadgen", "microbench", "reports"},
+    "benchmarks": {"core", "loadgen"},
 }
 
 # Inside loadgen: which parts a part includes directly. A part is a folder or a file without its suffix;
@@ -33,12 +34,13 @@ LOADGEN_PARTS = {
     "host_meter": set(),
     "schedule": {"arrival", "limits"},
     "dispatch": {"schedule", "limits"},
+    "laziness": set(),
     "http": set(),
     "openai": set(),
     "scrape": {"http"},
     "probe": {"http", "openai"},
     "client": {"http", "openai"},
-    "worker": {"client", "dispatch", "progress"},
+    "worker": {"client", "dispatch", "laziness", "progress"},
     "run": {"worker", "scrape", "health", "host_meter", "progress"},
     "health": {"run"},  # what it judges; run.cpp asks it for its verdict
     "sweep": {"run"},

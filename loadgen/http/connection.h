@@ -52,6 +52,7 @@ class Connection final : private TransportSink, private ResponseSink {
     TcpFacts tcp_facts() const { return transport_.tcp_facts(); }
 
   private:
+    friend class Pool;
     void on_open(const ConnectTimes& times) override;
     void on_sent(TimePoint at) override;
     void on_read(const Read& read) override;
@@ -70,6 +71,8 @@ class Connection final : private TransportSink, private ResponseSink {
     const Read* reading_ = nullptr;  ///< the read being fed, while it is
     std::string outgoing_;
     std::uint32_t exchanges_ = 0;
+    std::size_t position_ = 0;  ///< the pool's: where it keeps this connection
+    bool idle_ = false;         ///< the pool's
 };
 
 }  // namespace paretoken::http

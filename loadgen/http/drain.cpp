@@ -4,7 +4,9 @@
 #include <linux/errqueue.h>
 #include <linux/net_tstamp.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,12 +18,21 @@ namespace paretoken::http {
 namespace {
 
 constexpr std::size_t kScratchBytes = 256 * 1024;
-constexpr int kBatch = 32;  ///< sockets served between two looks at the schedule
 
-int open_epoll() {
-    const int fd = epoll_create1(EPOLL_CLOEXEC);
-    if (fd < 0) throw RuntimeError(fmt::format("epoll_create1: {}", std::strerror(errno)));
+int opened(const char* what, int fd) {
+    if (fd < 0) throw RuntimeError(fmt::format("{}: {}", what, std::strerror(errno)));
     return fd;
+}
+
+/// epoll_wait with a timeout in nanoseconds; whole milliseconds, rounded up, where the kernel has no such
+/// call (before 5.11, or forbidden).
+int wait_for_events(int epoll, epoll_event* events, int most, Duration timeout) {
+    const auto whole = std::chrono::duration_cast<std::chrono::seconds>(timeout);
+    const timespec t{.tv_sec = static_cast<time_t>(whole.count()), .tv_nsec = (timeout - whole).count()};
+    const int ready = epoll_pwait2(epoll, events, most, &t, nullptr);
+    if (ready >= 0 || (errno != ENOSYS && errno != EPERM)) return ready;
+    return epoll_wait(epoll, events, most,
+                      static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(timeout).count()));
 }
 
 /// The software receive stamp among the control messages of a read; false when there is none.
@@ -38,37 +49,30 @@ bool receive_stamp(msghdr& message, timespec& stamp) {
 
 }  // namespace
 
-Drain::Drain(boost::asio::io_context& io)
-    : epoll_(io, open_epoll()), scratch_(std::make_unique<char[]>(kScratchBytes + kReadPadding)) {}
-
-Drain::~Drain() = default;
-
-void Drain::start() {
-    stopped_ = false;
-    arm();
+Drain::Drain()
+    : epoll_(opened("epoll_create1", epoll_create1(EPOLL_CLOEXEC))),
+      wake_up_(opened("eventfd", eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))),
+      scratch_(std::make_unique<char[]>(kScratchBytes + kReadPadding)) {
+    epoll_event event{};
+    event.events = EPOLLIN;  // no listener: data.ptr stays null
+    epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_up_, &event);
 }
 
-void Drain::stop() {
-    stopped_ = true;
-    boost::system::error_code ignored;
-    epoll_.cancel(ignored);
+Drain::~Drain() {
+    close(wake_up_);
+    close(epoll_);
 }
 
-void Drain::arm() {
-    epoll_.async_wait(boost::asio::posix::descriptor_base::wait_read,
-                      [this](const boost::system::error_code& ec) {
-                          if (ec || stopped_) return;
-                          while (poll() && !stopped_) {
-                          }
-                          if (!stopped_) arm();
-                      });
+void Drain::wake() {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = write(wake_up_, &one, sizeof one);
 }
 
 void Drain::add(int fd, Listener& listener, std::uint32_t events) {
     epoll_event event{};
     event.events = events;
     event.data.ptr = &listener;
-    if (epoll_ctl(epoll_.native_handle(), EPOLL_CTL_ADD, fd, &event) != 0) {
+    if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0) {
         throw RuntimeError(fmt::format("epoll_ctl: {}", std::strerror(errno)));
     }
     std::erase(removed_, &listener);  // the same address may have been freed and used again in this batch
@@ -78,35 +82,34 @@ void Drain::change(int fd, Listener& listener, std::uint32_t events) {
     epoll_event event{};
     event.events = events;
     event.data.ptr = &listener;
-    epoll_ctl(epoll_.native_handle(), EPOLL_CTL_MOD, fd, &event);
+    epoll_ctl(epoll_, EPOLL_CTL_MOD, fd, &event);
 }
 
 void Drain::remove(int fd, Listener& listener) {
-    epoll_ctl(epoll_.native_handle(), EPOLL_CTL_DEL, fd, nullptr);
+    epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
     if (serving_) removed_.push_back(&listener);
 }
 
-bool Drain::poll() {
-    if (serving_) return false;
-    epoll_event events[kBatch];
-    const int ready = epoll_wait(epoll_.native_handle(), events, kBatch, 0);
-    if (ready <= 0) return false;
+Drain::Round Drain::serve(TimePoint until) {
+    epoll_event events[kMostPerRound];
+    const TimePoint now = Clock::now();
+    const int ready = wait_for_events(epoll_, events, kMostPerRound, std::max(Duration{}, until - now));
+    if (ready <= 0) return {};
     clock_map_.refresh(Clock::now());
     serving_ = true;
     for (int i = 0; i < ready; ++i) {
         auto* listener = static_cast<Listener*>(events[i].data.ptr);
+        if (listener == nullptr) {
+            std::uint64_t calls = 0;
+            [[maybe_unused]] const auto taken = read(wake_up_, &calls, sizeof calls);
+            continue;
+        }
         const bool stale = std::find(removed_.begin(), removed_.end(), listener) != removed_.end();
         if (!stale) listener->on_ready(events[i].events);
     }
     serving_ = false;
     removed_.clear();
-    if (between_ != nullptr) between_(between_context_);
-    return ready == kBatch;
-}
-
-void Drain::set_between_batches(void (*call)(void*), void* context) {
-    between_ = call;
-    between_context_ = context;
+    return {.served = ready, .more = ready == kMostPerRound};
 }
 
 long Drain::receive(int fd, Read& read) {
@@ -121,6 +124,7 @@ long Drain::receive(int fd, Read& read) {
     if (n <= 0) return n;
 
     const TimePoint now = Clock::now();
+    ++reads_;
     read.bytes = {scratch_.get(), static_cast<std::size_t>(n)};
     timespec stamp{};
     read.kernel_stamp = receive_stamp(message, stamp);

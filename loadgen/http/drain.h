@@ -1,9 +1,7 @@
 #pragma once
-// One drain for all sockets of a worker: an epoll descriptor of our own, nested in the worker's io_context,
-// so that a wake-up serves every socket that has become ready. Bytes are pushed from here; nobody pulls. Not
-// thread-safe: one drain, one thread.
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
+// One drain for all sockets of a worker: an epoll descriptor and nothing around it, so that a wake-up costs
+// one call to the kernel and a read another. Bytes are pushed from here; nobody pulls. Not thread-safe but
+// for wake(): one drain, one thread.
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -33,42 +31,46 @@ inline constexpr std::size_t kReadPadding = 64;
 
 class Drain {
   public:
-    explicit Drain(boost::asio::io_context& io);
+    Drain();
     ~Drain();
     Drain(const Drain&) = delete;
     Drain& operator=(const Drain&) = delete;
-
-    void start();  ///< begins to listen; the io_context has work until stop()
-    void stop();
 
     void add(int fd, Listener& listener, std::uint32_t events);
     void change(int fd, Listener& listener, std::uint32_t events);
     void remove(int fd, Listener& listener);
 
-    /// Serves what is ready now, without waiting. True when there was anything.
-    bool poll();
+    /// What one round of serving found.
+    struct Round {
+        int served = 0;
+        bool more = false;  ///< as many were ready as one round takes: look again before waiting
+    };
 
-    /// Called after each batch of served sockets, so that a burst never delays a due dispatch.
-    void set_between_batches(void (*call)(void*), void* context);
+    /// Serves sockets that are ready, at most kMostPerRound, so that a burst never keeps its caller from what
+    /// is due. When none is ready, waits for one until `until`, a wake() or a signal; a time that is past
+    /// only looks.
+    Round serve(TimePoint until);
+    static constexpr int kMostPerRound = 32;
+
+    /// From any thread: ends a wait, now or the next one.
+    void wake();
 
     /// One recvmsg into the shared scratch buffer. Returns as recvmsg does, errno untouched.
     long receive(int fd, Read& read);
 
+    std::uint64_t reads() const { return reads_; }  ///< that brought bytes
     const Histogram& read_delay() const { return read_delay_; }
     Duration largest_clock_jump() const { return clock_map_.largest_jump(); }
 
   private:
-    void arm();
-
-    boost::asio::posix::stream_descriptor epoll_;
+    int epoll_ = -1;
+    int wake_up_ = -1;  ///< an eventfd
     ClockMap clock_map_;
     std::unique_ptr<char[]> scratch_;
+    std::uint64_t reads_ = 0;
     Histogram read_delay_;
-    std::vector<Listener*> removed_;  ///< during a batch: events of these are stale
+    std::vector<Listener*> removed_;  ///< during a round: events of these are stale
     bool serving_ = false;
-    bool stopped_ = true;
-    void (*between_)(void*) = nullptr;
-    void* between_context_ = nullptr;
 };
 
 }  // namespace paretoken::http

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <boost/asio/io_context.hpp>
-
 #include "loadgen/http/pool.h"
 
 namespace paretoken::http {
@@ -51,10 +49,7 @@ class Collector final : public ExchangeSink {
 
 struct Fetcher::State {
     State(const Address& address, const TlsContext* tls, const std::string& host)
-        : drain(io), pool(drain, address, tls, host) {
-        drain.start();
-    }
-    boost::asio::io_context io{1};
+        : pool(drain, address, tls, host) {}
     Drain drain;
     Pool pool;
 };
@@ -89,7 +84,7 @@ Fetched Fetcher::perform(const RequestHead& head, std::string_view body, Duratio
         state_->pool.bury();
         collector.connection = &state_->pool.lend(fresh);
         collector.connection->exchange(request_text(head, {}, body), collector);
-        while (!collector.over && Clock::now() < deadline) state_->io.run_one_until(deadline);
+        while (!collector.over && Clock::now() < deadline) state_->drain.serve(deadline);
         if (!collector.over) {
             collector.connection->abandon();
             collector.fetched.failure = FetchFailure{FetchFailure::Kind::timed_out,

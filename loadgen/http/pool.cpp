@@ -1,6 +1,5 @@
 #include "loadgen/http/pool.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace paretoken::http {
@@ -14,24 +13,27 @@ Connection& Pool::lend(bool fresh) {
     if (!fresh && !idle_.empty()) {
         Connection* connection = idle_.back();
         idle_.pop_back();
+        connection->idle_ = false;
         return *connection;
     }
     ++closed_.opened;
     all_.push_back(std::make_unique<Connection>(*this, drain_, address_, tls_, host_));
+    all_.back()->position_ = all_.size() - 1;
     return *all_.back();
 }
 
 void Pool::take_back(Connection& connection) {
+    connection.idle_ = true;
     idle_.push_back(&connection);
 }
 
 void Pool::drop(Connection& connection) {
-    const auto it =
-        std::find_if(all_.begin(), all_.end(), [&](const auto& c) { return c.get() == &connection; });
-    if (it == all_.end()) return;
+    const std::size_t position = connection.position_;
+    if (position >= all_.size() || all_[position].get() != &connection) return;  // dropped before
     count(connection, closed_);
-    std::erase(idle_, &connection);
-    std::swap(*it, all_.back());
+    if (connection.idle_) std::erase(idle_, &connection);
+    std::swap(all_[position], all_.back());
+    all_[position]->position_ = position;
     dead_.push_back(std::move(all_.back()));  // it may be on the stack right now: bury() frees it later
     all_.pop_back();
 }

@@ -17,6 +17,7 @@
 namespace paretoken::http {
 namespace {
 
+constexpr std::size_t kKeptBytes = 1024;  ///< a sent prompt is not kept for the length of its answer
 constexpr std::uint32_t kReadable = EPOLLIN | EPOLLRDHUP;
 
 int open_socket(int family) {
@@ -132,8 +133,12 @@ void Transport::flush() {
             sink_.on_sent(before);
         }
     }
-    pending_.clear();
     pending_from_ = 0;
+    if (pending_.capacity() > kKeptBytes) {
+        pending_ = {};
+    } else {
+        pending_.clear();
+    }
     want_writable(false);
 }
 

@@ -1,0 +1,54 @@
+#include "loadgen/laziness.h"
+
+#include <gtest/gtest.h>
+
+namespace paretoken::loadgen {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+TEST(NapFor, AWorkerWithFewReadsDoesNotNap) {
+    EXPECT_EQ(nap_for(kLazyReadsPerSecond - 1, 0, 10'000), Duration{});
+    EXPECT_EQ(nap_for(0, 0, 0), Duration{});
+}
+
+TEST(NapFor, AThousandStreamsOfTwentyMillisecondsAllowTheLongestNap) {
+    EXPECT_EQ(nap_for(50'000, 0, 1000), kLongestNap);
+}
+
+TEST(NapFor, FastStreamsAreNotLeftAloneLongEnoughForTwoOfTheirEventsToMeet) {
+    EXPECT_EQ(nap_for(100'000, 0, 8), Duration{});  // 80 µs between the reads of a stream
+    for (const double streams : {100.0, 300.0, 1000.0, 10'000.0}) {
+        EXPECT_LE(seconds(nap_for(60'000, 0, streams)), streams / 60'000 / 50 + 1e-9);
+    }
+}
+
+TEST(NapFor, AFreedSlotWaitsAtMostAHalfPercentOfTheTimeOfARequest) {
+    for (const double finished : {100.0, 10'000.0, 60'000.0}) {
+        EXPECT_LE(seconds(nap_for(60'000, finished, 1000)), 1000 / finished / 200 + 1e-9);
+    }
+    EXPECT_EQ(nap_for(60'000, 60'000, 64), Duration{});  // requests of 1 ms
+}
+
+TEST(Laziness, NapsOnlyWhileTheRateIsHigh) {
+    Laziness laziness;
+    Traffic traffic{.now = TimePoint(milliseconds(1)), .reads = 0, .finished = 0, .streams = 1000};
+    Duration nap{};
+    const auto pass = [&](int steps, std::uint64_t reads_per_step) {
+        for (int i = 0; i < steps; ++i) {
+            traffic.now += milliseconds(10);
+            traffic.reads += reads_per_step;
+            nap = laziness.nap(traffic);
+        }
+    };
+    pass(50, 50);  // 5,000 per second
+    EXPECT_EQ(nap, Duration{});
+    pass(50, 500);  // 50,000 per second
+    EXPECT_EQ(nap, kLongestNap);
+    pass(50, 0);
+    EXPECT_EQ(nap, Duration{});
+}
+
+}  // namespace
+}  // namespace paretoken::loadgen
