@@ -12,6 +12,7 @@
 #include <sstream>
 #include <utility>
 
+#include "cards/client_ceiling.h"
 #include "cards/gpu.h"
 #include "cards/host.h"
 #include "cli/progress_line.h"
@@ -251,6 +252,10 @@ struct Target::Plan {
 Target::Target(const MeasureOptions& options) : options_(options) {
     slos_of(options.result.goodput);  // what is wrong with the command line is said before anything starts
     metadata_of(options.result.metadata);
+    if (options.target.virtual_time) {
+        prepare_virtual();
+        return;
+    }
     std::string url = options.target.url;
     if (names_simulator(url)) {
         simulator_.emplace(url, options.workload.seed);
@@ -263,6 +268,34 @@ Target::Target(const MeasureOptions& options) : options_(options) {
     const auto dataset = dataset_for("trial-" + fresh_salt());
     check_context(*dataset);
     loadgen::try_one(endpoint_, facts_, dataset->request(kTrialIndex), kTrialTimeout);
+}
+
+/// Knows without asking what a probe would find out.
+void Target::prepare_virtual() {
+    const std::string& url = options_.target.url;
+    if (!names_simulator(url)) {
+        throw UsageError(
+            fmt::format("--virtual: {} is a server that answers in its own time; only sim:PROFILE "
+                        "can be computed",
+                        url));
+    }
+    virtual_.emplace();
+    virtual_->profile = simulated_profile(url);
+    virtual_->turnaround = parse_duration(options_.target.turnaround);
+    if (virtual_->turnaround < Duration{}) throw UsageError("--turnaround must not be below 0");
+    endpoint_.body.endpoint = *openai::endpoint_type_named(options_.target.endpoint_type);
+    virtual_->chat = endpoint_.body.endpoint == openai::EndpointType::chat;
+    virtual_->ignore_eos = options_.workload.ignore_eos;
+    const std::string& profile = virtual_->profile.name;
+    facts_.body = endpoint_.body;
+    facts_.body.ignore_eos = options_.workload.ignore_eos;
+    facts_.body.model =
+        options_.target.model.empty() ? profile.substr(0, profile.find('?')) : options_.target.model;
+    facts_.server_kind = "paretoken-sim in virtual time";
+    facts_.context = sim::context_limit(virtual_->profile);
+    facts_.simulator_profile = profile;
+    facts_.simulator_terms = sim::limit_terms(virtual_->profile);
+    check_context(*dataset_for(""));
 }
 
 void Target::check_context(const datasets::Dataset& dataset) const {
@@ -303,7 +336,7 @@ Provenance Target::provenance(const std::vector<std::string>& argv) const {
     p.host_cpu = host.cpu;
     p.host_cores = host.cores;
     p.kernel = host.kernel;
-    p.url = simulator_ ? options_.target.url : endpoint_.url.text();
+    p.url = simulator_ || virtual_ ? options_.target.url : endpoint_.url.text();
     p.model = facts_.body.model;
     p.server_kind = facts_.server_kind;
     p.hardware = hardware.name;
@@ -320,6 +353,7 @@ OptionsEcho Target::options_echo(const LoadLevel& level, const loadgen::Limits& 
     if (limits.requests) echo["num_prompts"] = std::to_string(*limits.requests);
     if (limits.duration) echo["duration_s"] = fmt::format("{}", seconds(*limits.duration));
     echo["num_warmups"] = std::to_string(limits.warmups);
+    if (virtual_) echo["virtual_turnaround_s"] = fmt::format("{}", seconds(virtual_->turnaround));
     echo["workers"] = std::to_string(options_.pace.workers);
     echo["ignore_eos"] = facts_.body.ignore_eos ? "true" : "false";
     if (facts_.body.temperature) echo["temperature"] = fmt::format("{}", *facts_.body.temperature);
@@ -339,9 +373,10 @@ Workload Target::workload(const datasets::Dataset& dataset, const std::string& s
     w.seed = options_.workload.seed;
     w.salt = salt;
     w.prompt_form = datasets::name_of(facts_.prompt_form);
-    w.length_source = facts_.prompt_form == datasets::PromptForm::token_ids ? "token ids"
-                      : facts_.calibration                                  ? facts_.calibration->source
-                                                                            : "uncalibrated";
+    w.length_source = virtual_                                                ? "exact"
+                      : facts_.prompt_form == datasets::PromptForm::token_ids ? "token ids"
+                      : facts_.calibration                                    ? facts_.calibration->source
+                                                                              : "uncalibrated";
     w.wanted_input_tokens = dataset.mean_input_tokens();
     w.wanted_output_tokens = dataset.mean_output_tokens();
     w.fingerprint =
@@ -370,7 +405,8 @@ loadgen::LoadOptions Target::load_options(const LoadLevel& level, const loadgen:
     load.worker.client.body = facts_.body;
     load.worker.client.ignore_eos_accepted = facts_.body.ignore_eos;
     load.worker.client.request_timeout = parse_duration(options_.pace.timeout);
-    load.worker.id_prefix = fmt::format("pt-{}-", fingerprint_of(salt + utc_now()).substr(0, 8));
+    load.worker.id_prefix =
+        virtual_ ? "v-" : fmt::format("pt-{}-", fingerprint_of(salt + utc_now()).substr(0, 8));
     return load;
 }
 
@@ -396,16 +432,23 @@ Target::Measured Target::measure(const LoadLevel& level, const std::filesystem::
     result.provenance = provenance(argv);
     reports::write_running(directory, result.provenance, result.options, result.workload, result.concurrency,
                            result.request_rate);
-    reports::RecordWriter records(directory / reports::kRecordsFileName, Clock::now());
+    reports::RecordWriter records(directory / reports::kRecordsFileName,
+                                  virtual_ ? loadgen::kVirtualBegin : Clock::now());
 
     loadgen::Progress progress;
     loadgen::LoadOutcome outcome;
     {
         const ProgressLine line(reports::load_label_of(result), progress, plan.load.limits);
-        outcome = loadgen::make_load(plan.load, *plan.dataset, records, progress, interrupt.token());
+        outcome = virtual_
+                      ? loadgen::make_virtual_load(plan.load, *virtual_, *plan.dataset, records, progress,
+                                                   interrupt.token())
+                      : loadgen::make_load(plan.load, *plan.dataset, records, progress, interrupt.token());
     }
     loadgen::fold_into(result, outcome, plan.load, plan.fold);
-    result.provenance.clock = result.client.timing == "kernel" ? "kernel receive stamps" : "user-space reads";
+    if (virtual_) result.client.timing = "virtual";
+    result.provenance.clock = virtual_                           ? "virtual time"
+                              : result.client.timing == "kernel" ? "kernel receive stamps"
+                                                                 : "user-space reads";
     records.finish();
     reports::write_run(directory, result);
     return {std::move(result), directory};

@@ -15,6 +15,7 @@
 #include "loadgen/arrival.h"
 #include "loadgen/probe.h"
 #include "loadgen/run.h"
+#include "loadgen/virtual.h"
 
 namespace paretoken::cli {
 
@@ -33,8 +34,8 @@ LoadLevel load_level(const std::string& concurrency, const PaceOptions& pace);
 
 class Target {
   public:
-    /// Starts the simulator if the URL names it, probes, and tries the workload's first request. Throws when
-    /// measuring would be pointless.
+    /// In virtual time: reads the profile, and that is all. Else starts the simulator if the URL names it,
+    /// probes, and tries the workload's first request. Throws when measuring would be pointless.
     explicit Target(const MeasureOptions& options);
 
     struct Measured {
@@ -50,6 +51,7 @@ class Target {
 
   private:
     struct Plan;
+    void prepare_virtual();
     Plan plan_for(const LoadLevel& level, const std::string& salt) const;
     std::unique_ptr<datasets::Dataset> dataset_for(const std::string& salt) const;
     void check_context(const datasets::Dataset& dataset) const;
@@ -64,6 +66,7 @@ class Target {
     std::unique_ptr<http::TlsContext> tls_;
     loadgen::EndpointOptions endpoint_;
     loadgen::EndpointFacts facts_;
+    std::optional<loadgen::VirtualOptions> virtual_;
 };
 
 /// "runs/20261121-094512", or what --out says.

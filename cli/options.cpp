@@ -32,6 +32,15 @@ void add_target_options(CLI::App& command, TargetOptions& options) {
         .add_option("--ca-file", options.ca_file,
                     "Certificate authorities to trust besides the system's (PEM)")
         ->group(group);
+    command
+        .add_flag("--virtual", options.virtual_time,
+                  "With sim:PROFILE: compute the run in virtual time, without sockets or waiting")
+        ->group(group);
+    command
+        .add_option("--turnaround", options.turnaround,
+                    "With --virtual, closed loop: from an answer's end to the next request's arrival")
+        ->capture_default_str()
+        ->group(group);
 }
 
 void add_workload_options(CLI::App& command, WorkloadOptions& options) {
@@ -105,6 +114,12 @@ void add_pace_options(CLI::App& command, PaceOptions& options) {
     command
         .add_option("--workers", options.workers, "Threads that make load; one is enough for most servers")
         ->check(CLI::Range(1, 256))
+        ->capture_default_str()
+        ->group(group);
+    command
+        .add_option("--spin", options.spin,
+                    "Poll instead of sleeping for this long before each due request (200us): exacter starts "
+                    "of an open loop for processor time that is not counted as load")
         ->capture_default_str()
         ->group(group);
     command.add_option("--timeout", options.timeout, "Give a request up after")

@@ -19,6 +19,8 @@ struct TargetOptions {
     std::string api_key_env = "OPENAI_API_KEY";
     bool insecure = false;
     std::string ca_file;
+    bool virtual_time = false;  ///< the simulated server without sockets or waiting
+    std::string turnaround = "100us";
 };
 
 /// What to ask for.
@@ -46,6 +48,7 @@ struct PaceOptions {
     std::string duration;
     std::uint64_t num_warmups = 0;
     std::uint32_t workers = 1;
+    std::string spin = "0us";
     std::string timeout = "600s";
 };
 

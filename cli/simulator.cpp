@@ -9,7 +9,8 @@ namespace paretoken::cli {
 namespace {
 
 constexpr std::string_view kScheme = "sim:";
-constexpr std::string_view kReady = "paretoken serve: ";  ///< then the URL, as cli/serve prints it
+constexpr std::string_view kReady = "paretoken serve: ";             ///< then the URL, as cli/serve prints it
+constexpr std::string_view kDefaultProfile = "llama3-8b-h100-bf16";  ///< as of serve
 constexpr Duration kPatience = std::chrono::seconds(15);
 
 std::vector<std::string> arguments_for(const std::string& target, std::uint64_t seed) {
@@ -26,6 +27,11 @@ std::vector<std::string> arguments_for(const std::string& target, std::uint64_t 
 
 bool names_simulator(const std::string& url) {
     return url.starts_with(kScheme);
+}
+
+sim::Profile simulated_profile(const std::string& url) {
+    const std::string profile = url.substr(kScheme.size());
+    return sim::profile_named(profile.empty() ? kDefaultProfile : profile);
 }
 
 Simulator::Simulator(const std::string& target, std::uint64_t seed)

@@ -5,11 +5,15 @@
 #include <string>
 
 #include "cli/child_process.h"
+#include "loadgen/sim/profile.h"
 
 namespace paretoken::cli {
 
 /// "sim:" or "sim:PROFILE".
 bool names_simulator(const std::string& url);
+
+/// The profile that "sim:PROFILE" names; "sim:" is the default one. Throws UsageError.
+sim::Profile simulated_profile(const std::string& url);
 
 class Simulator {
   public:

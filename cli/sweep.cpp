@@ -45,7 +45,8 @@ OptionsEcho common_options(const MeasureOptions& m) {
                      {"extra_body", m.workload.extra_body},
                      {"gpu", m.result.gpu},
                      {"seed", std::to_string(m.workload.seed)},
-                     {"salt", m.workload.salt}};
+                     {"salt", m.workload.salt},
+                     {"virtual_turnaround", m.target.virtual_time ? m.target.turnaround : ""}};
     std::erase_if(echo, [](const auto& entry) { return entry.second.empty(); });
     return echo;
 }

@@ -16,6 +16,10 @@ class Dataset {
     /// Thread-safe. Past size() it begins again from the front.
     virtual Request request(std::uint64_t index) const = 0;
 
+    /// The same request, but where its lengths are known its prompt may be left empty: for whoever needs no
+    /// more.
+    virtual Request outline(std::uint64_t index) const { return request(index); }
+
     /// How many different requests there are; nothing: as many as one asks for.
     virtual std::optional<std::uint64_t> size() const { return std::nullopt; }
 

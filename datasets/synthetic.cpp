@@ -41,13 +41,18 @@ class Synthetic : public Dataset {
           prompts_("prompts " + options.salt),
           opening_(derived_seed(options.seed, "openings " + options.salt)) {}
 
-    Request request(std::uint64_t index) const override {
+    Request outline(std::uint64_t index) const override {
         Random lengths(derived_seed(seed_, "lengths", index));
         Request request;
         request.index = index;
         request.id = salt_.empty() ? fmt::format("{}", index) : fmt::format("{}-{}", salt_, index);
         request.wanted_input_tokens = input_.draw(lengths);
         request.wanted_output_tokens = output_.draw(lengths);
+        return request;
+    }
+
+    Request request(std::uint64_t index) const override {
+        Request request = outline(index);
         const Random random(derived_seed(seed_, prompts_, index));
         const std::uint64_t opening = opening_ + index;
         if (form_ == PromptForm::text) {

@@ -42,6 +42,7 @@ LOADGEN_PARTS = {
     "client": {"http", "openai"},
     "worker": {"client", "dispatch", "laziness", "progress"},
     "run": {"worker", "scrape", "health", "host_meter", "progress"},
+    "virtual": {"run", "sim"},  # a run without sockets
     "health": {"run"},  # what it judges; run.cpp asks it for its verdict
     "sweep": {"run"},
     "sim": {"http", "dispatch"},  # never openai: a client's bug must not be mirrored by the server it is tested on

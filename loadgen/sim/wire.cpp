@@ -9,6 +9,7 @@
 
 #include "core/random.h"
 #include "core/version.h"
+#include "loadgen/sim/prompt_tokens.h"
 #include "loadgen/sim/tokenizer.h"
 
 namespace paretoken::sim {
@@ -112,37 +113,16 @@ struct TokenSink {
 };
 
 struct Counter final : TokenSink {
-    std::int64_t count = 0;
+    explicit Counter(PromptTokens empty, bool keep) : tokens(std::move(empty)), keep_ids(keep) {}
+
+    PromptTokens tokens;
     bool keep_ids = false;
     TokenIds ids;
-    std::int64_t vocabulary = 0;
-    std::optional<BlockHasher> hasher;  ///< with a prefix cache
-    std::vector<std::uint64_t> blocks;
 
-    void hash(std::uint64_t token) {
-        if (const auto name = hasher->add(token)) blocks.push_back(*name);
-    }
-    void special(std::int64_t number, std::string_view name) override {
-        count += number;
-        if (!hasher) return;
-        for (std::int64_t i = 0; i < number; ++i)
-            hash(static_cast<std::uint64_t>(token_id_of(fmt::format("<|{}_{}|>", name, i), vocabulary)));
-    }
-    void text(std::string_view text) override {
-        if (!hasher) {
-            count += count_tokens(text);
-            return;
-        }
-        while (!text.empty()) {
-            const std::size_t length = first_piece(text);
-            ++count;
-            hash(static_cast<std::uint64_t>(token_id_of(text.substr(0, length), vocabulary)));
-            text.remove_prefix(length);
-        }
-    }
+    void special(std::int64_t number, std::string_view name) override { tokens.add_special(number, name); }
+    void text(std::string_view text) override { tokens.add_text(text); }
     void id(std::int64_t id) override {
-        ++count;
-        if (hasher) hash(static_cast<std::uint64_t>(id));
+        tokens.add_id(id);
         if (keep_ids) ids.push_back(static_cast<std::int32_t>(id));
     }
 };
@@ -305,10 +285,8 @@ std::uint64_t salt_of(const dom::object& object) {
 }
 
 void read_generation_prompt(const dom::object& object, const ServedModel& model, GenerationRequest& request) {
-    Counter counter;
-    counter.keep_ids = request.return_token_ids;
-    counter.vocabulary = model.vocabulary;
-    if (model.block_tokens > 0) counter.hasher.emplace(model.block_tokens, salt_of(object));
+    Counter counter(PromptTokens(model.vocabulary, model.block_tokens, salt_of(object)),
+                    request.return_token_ids);
     const std::string_view name = request.endpoint == Endpoint::chat ? "messages" : "prompt";
     const auto prompt = field_of(object, name);
     if (!prompt) refuse_field("missing", name, "Field required");
@@ -317,10 +295,10 @@ void read_generation_prompt(const dom::object& object, const ServedModel& model,
     } else {
         read_prompt(*prompt, model, flag_of(object, "add_special_tokens", true), counter);
     }
-    request.prompt_tokens = counter.count;
+    request.prompt_tokens = counter.tokens.count();
     request.prompt_token_ids = std::move(counter.ids);
-    request.prompt_blocks = std::move(counter.blocks);
-    if (counter.hasher) request.after_prompt = *counter.hasher;
+    request.prompt_blocks = counter.tokens.blocks();
+    request.after_prompt = counter.tokens.hasher().value_or(BlockHasher());
     if (request.prompt_tokens == 0) refuse("The prompt is empty.", name);
 }
 

@@ -1,0 +1,225 @@
+#include "loadgen/virtual.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "core/random.h"
+#include "loadgen/sim/engine.h"
+#include "loadgen/sim/prompt_tokens.h"
+#include "loadgen/sim/wire.h"
+
+namespace paretoken::loadgen {
+namespace {
+
+constexpr std::uint64_t kWarmupIndexBase = std::uint64_t{1} << 40;  // as the worker draws them
+constexpr std::uint64_t kStepsBetweenStopChecks = 256;
+
+bool is_empty(const Prompt& prompt) {
+    return std::visit([](const auto& content) { return content.empty(); }, prompt);
+}
+
+/// What its events determine, and the end.
+void conclude(RequestRecord& record, TimePoint end) {
+    record.closed = end;
+    record.streamed_tokens = record.chunks = static_cast<std::int64_t>(record.events.size());
+    if (record.events.empty()) return;
+    record.first_group_tokens = 1;
+    record.first_event = record.first_answer = record.events.front().time;
+    record.last_event = record.events.back().time;
+    for (std::size_t i = 1; i < record.events.size(); ++i) {
+        const Duration gap = record.events[i].time - record.events[i - 1].time;
+        record.longest_gap = std::max(record.longest_gap.value_or(gap), gap);
+    }
+}
+
+class VirtualRun {
+  public:
+    VirtualRun(const LoadOptions& load, const VirtualOptions& options, const datasets::Dataset& dataset,
+               RecordSink& sink, Progress& progress)
+        : load_(load),
+          options_(options),
+          dataset_(dataset),
+          sink_(sink),
+          progress_(progress),
+          engine_(sim::engine_of(options.profile, load.seed)),
+          dispatcher_(Schedule(load.arrivals, load.limits, load.seed, {}), load.limits, load.concurrency,
+                      kVirtualBegin),
+          prefix_cache_(options.profile.timing == sim::Timing::batching &&
+                        options.profile.prefix_cache != 0) {}
+
+    LoadOutcome outcome(const std::stop_token& stop) {
+        for (std::uint64_t round = 0; more_to_start_or_step(); ++round) {
+            if (round % kStepsBetweenStopChecks == 0 && stop.stop_requested()) {
+                cancel();
+                break;
+            }
+        }
+        LoadOutcome outcome;
+        outcome.records = std::move(records_);
+        outcome.workers.push_back(std::move(report_));
+        outcome.began = kVirtualBegin;
+        outcome.ran_dry = dispatcher_.ran_dry();
+        outcome.interrupted = stop.stop_requested();
+        return outcome;
+    }
+
+  private:
+    /// Starts what is due before the next step begins, or else makes that step. False: all is done.
+    bool more_to_start_or_step() {
+        const auto decision = dispatcher_.next(now_);
+        if (const auto* next = std::get_if<Start>(&decision)) {
+            start(*next);
+            return true;
+        }
+        if (std::holds_alternative<Done>(decision)) return false;
+        const auto& due = std::get<Wait>(decision).until;
+        const auto begin = engine_->next_begin();
+        if (due && (!begin || *due <= *begin)) {
+            now_ = *due;
+            return true;
+        }
+        if (!begin) return false;
+        (void)engine_->begin_step();
+        take(engine_->end_step());
+        return true;
+    }
+
+    void start(const Start& start) {
+        Request request = dataset_.outline(start.warmup ? kWarmupIndexBase + start.index : start.index);
+        RequestRecord record;
+        record.index = start.index;
+        record.id = fmt::format("{}{}{}", load_.worker.id_prefix, start.warmup ? "w" : "", start.index);
+        record.request_class = std::move(request.request_class);
+        record.warmup = start.warmup;
+        record.scheduled = start.scheduled;
+        record.slot_wait = start.slot_wait;
+        record.started = record.ready = std::max(now_, start.scheduled);
+        record.sent = record.started + (load_.arrivals.at_once ? options_.turnaround : Duration{});
+        record.wanted_input_tokens = request.wanted_input_tokens;
+        record.wanted_output_tokens = request.wanted_output_tokens;
+        record.token_source = TokenSource::one_per_event;
+        count_start(record);
+        submit(request, std::move(record));
+    }
+
+    void submit(const Request& request, RequestRecord record) {
+        const TimePoint at = *record.sent;
+        sim::EngineRequest work{.id = flights_.size()};
+        work.prompt_tokens = request.wanted_input_tokens.value_or(1);
+        if (!is_empty(request.prompt)) identify(work, request.prompt);
+        const std::int64_t room = sim::context_limit(options_.profile) - work.prompt_tokens;
+        sim::GenerationRequest wanted{.prompt_token_ids = {},
+                                      .max_tokens = request.wanted_output_tokens.value_or(room),
+                                      .ignore_eos = options_.ignore_eos && request.wanted_output_tokens};
+        if (room < 1 || wanted.max_tokens > room) return refuse(std::move(record), work.prompt_tokens, at);
+        const std::uint64_t seed = derived_seed(load_.seed, record.id);
+        work.output_tokens = sim::answer_length(wanted, options_.profile.answer_tokens, seed);
+        if (work.identity) work.identity->answer_seed = seed;
+        record.http_status = 200;
+        record.finish_reason = work.output_tokens == wanted.max_tokens ? "length" : "stop";
+        record.usage.prompt = work.prompt_tokens;
+        if (prefix_cache_) record.usage.cached_prompt = 0;
+        record.events.reserve(static_cast<std::size_t>(work.output_tokens));
+        flights_.push_back(std::make_unique<RequestRecord>(std::move(record)));
+        engine_->submit(work, at);
+    }
+
+    void identify(sim::EngineRequest& work, const Prompt& prompt) const {
+        const auto tokens =
+            sim::prompt_tokens_of(prompt, options_.chat, options_.profile.vocabulary,
+                                  prefix_cache_ ? options_.profile.block_tokens : std::int64_t{0});
+        work.prompt_tokens = std::max<std::int64_t>(1, tokens.count());
+        if (!prefix_cache_) return;
+        work.identity = sim::TokenIdentity{
+            .blocks = tokens.blocks(), .rest = *tokens.hasher(), .vocabulary = options_.profile.vocabulary};
+    }
+
+    void refuse(RequestRecord record, std::int64_t prompt_tokens, TimePoint at) {
+        record.http_status = 400;
+        record.outcome = Outcome::http_error;
+        record.error =
+            fmt::format("HTTP 400: a prompt of {} tokens and its answer exceed the context of {} tokens",
+                        prompt_tokens, sim::context_limit(options_.profile));
+        finish(std::move(record), at);
+    }
+
+    void take(const sim::Step& step) {
+        for (const sim::Admission& admission : step.admitted) {
+            if (prefix_cache_) flights_[admission.id]->usage.cached_prompt = admission.cached_tokens;
+        }
+        for (const sim::Emission& emission : step.emitted) {
+            RequestRecord& record = *flights_[emission.id];
+            record.events.push_back({.time = step.end});
+            if (!emission.last) continue;
+            record.finished = step.end;
+            record.usage.completion = static_cast<std::int64_t>(record.events.size());
+            finish(std::move(record), step.end);
+            flights_[emission.id].reset();
+        }
+    }
+
+    void finish(RequestRecord record, TimePoint end) {
+        conclude(record, end);
+        dispatcher_.finished(end, is_failure(record.outcome));
+        const auto chunks = static_cast<std::uint64_t>(record.chunks);
+        report_.client.chunks += chunks;
+        report_.client.stamped_chunks += chunks;
+        count_end(record);
+        sink_.record(record);
+        records_.push_back(std::move(record));
+    }
+
+    /// What is in flight when the run is ended from outside.
+    void cancel() {
+        dispatcher_.stop();
+        for (auto& flight : flights_) {
+            if (!flight) continue;
+            flight->outcome = Outcome::cancelled;
+            flight->error = "the run was ended";
+            finish(std::move(*flight), std::max(now_, *flight->sent));
+            flight.reset();
+        }
+    }
+
+    void count_start(const RequestRecord& record) {
+        progress_.in_flight.fetch_add(1, std::memory_order_relaxed);
+        if (record.warmup) return;
+        progress_.started.fetch_add(1, std::memory_order_relaxed);
+        progress_.warming_up.store(false, std::memory_order_relaxed);
+    }
+
+    void count_end(const RequestRecord& record) {
+        progress_.in_flight.fetch_sub(1, std::memory_order_relaxed);
+        if (record.warmup) return;
+        progress_.finished.fetch_add(1, std::memory_order_relaxed);
+        if (is_failure(record.outcome)) progress_.failed.fetch_add(1, std::memory_order_relaxed);
+        progress_.output_tokens.fetch_add(static_cast<std::uint64_t>(record.streamed_tokens),
+                                          std::memory_order_relaxed);
+    }
+
+    const LoadOptions& load_;
+    const VirtualOptions& options_;
+    const datasets::Dataset& dataset_;
+    RecordSink& sink_;
+    Progress& progress_;
+    std::unique_ptr<sim::Engine> engine_;
+    Dispatcher dispatcher_;
+    bool prefix_cache_;
+    TimePoint now_ = kVirtualBegin;
+    std::vector<std::unique_ptr<RequestRecord>> flights_;  ///< by the engine's id; empty when over
+    std::vector<RequestRecord> records_;
+    WorkerReport report_;
+};
+
+}  // namespace
+
+LoadOutcome make_virtual_load(const LoadOptions& options, const VirtualOptions& virtual_options,
+                              const datasets::Dataset& dataset, RecordSink& sink, Progress& progress,
+                              const std::stop_token& stop) {
+    return VirtualRun(options, virtual_options, dataset, sink, progress).outcome(stop);
+}
+
+}  // namespace paretoken::loadgen

@@ -1,0 +1,29 @@
+#pragma once
+// One run in virtual time: the simulated engine driven by the same schedule, dispatcher and dataset as a run
+// over sockets, without sockets, threads or sleeping. Invariant: the outcome is a function of the options,
+// the dataset and their seeds.
+#include <stop_token>
+
+#include "loadgen/run.h"
+#include "loadgen/sim/profile.h"
+
+namespace paretoken::loadgen {
+
+/// The moment at which every virtual run begins.
+inline constexpr TimePoint kVirtualBegin{std::chrono::seconds(1)};
+
+struct VirtualOptions {
+    sim::Profile profile;
+    /// Closed loop: from an answer's last token to the next request's arrival at the server.
+    Duration turnaround = std::chrono::microseconds(100);
+    bool chat = true;        ///< what a template adds to prompts that are counted
+    bool ignore_eos = true;  ///< answers are as long as asked for
+};
+
+/// As make_load, with one worker however many are asked for. Requests that the profile's context cannot hold
+/// fail as over sockets. Nothing is timed out.
+LoadOutcome make_virtual_load(const LoadOptions& options, const VirtualOptions& virtual_options,
+                              const datasets::Dataset& dataset, RecordSink& sink, Progress& progress,
+                              const std::stop_token& stop);
+
+}  // namespace paretoken::loadgen
