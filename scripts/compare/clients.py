@@ -76,11 +76,16 @@ def read_vllm(job, _log):
     """The detailed lists are in the order of the requests' ids. It has no word on the client's own condition."""
     result = read_json(job.folder / "result.json")
     tags = {"ttft": "ttft", "itl": "itl", "e2e": "e2el"}
+
+    def figures(tag):
+        return {p: scaled(result.get(f"p{p}_{tag}_ms", result.get(f"median_{tag}_ms") if p == 50 else None), 1e-3)
+                for p in PERCENTILES}
+
     latencies = result.get("latencies") or [None] * len(result["ttfts"])
     requests = [Request(f"{VLLM_ID}{i}", ttft, latency)
                 for i, (ttft, latency) in enumerate(zip(result["ttfts"], latencies)) if ttft]
-    return Reported({figure: {p: scaled(result.get(f"p{p}_{tag}_ms"), 1e-3) for p in PERCENTILES}
-                     for figure, tag in tags.items()}, "each", requests, result["completed"], result.get("failed", 0))
+    return Reported({figure: figures(tag) for figure, tag in tags.items()}, "each", requests, result["completed"],
+                    result.get("failed", 0))
 
 
 # GuideLLM -------------------------------------------------------------------------------------------------------------
