@@ -1,5 +1,6 @@
 // The program: a table of commands, one place where errors become a line and an exit code.
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -33,9 +34,18 @@ int report_parse_error(const CLI::App& app, const CLI::ParseError& error) {
     return static_cast<int>(ExitCode::usage);
 }
 
+/// Every stream is a descriptor: as many as the system lets this process have.
+void raise_descriptor_limit() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+    raise_descriptor_limit();
     CLI::App app{
         "Measures what an LLM endpoint delivers, what the hardware could deliver, and what a million tokens "
         "costs.",
@@ -47,7 +57,8 @@ int main(int argc, char** argv) {
         "Exit codes: 0 ok, 1 gate failed, 2 usage, 3 runtime, 4 measurement invalid, 5 gate inconclusive.\n"
         "paretoken COMMAND --help tells each command's options.");
     for (const auto add : {paretoken::cli::add_run, paretoken::cli::add_sweep, paretoken::cli::add_micro,
-                           paretoken::cli::add_report, paretoken::cli::add_serve}) {
+                           paretoken::cli::add_report, paretoken::cli::add_serve,
+                           paretoken::cli::add_calibrate}) {
         add(app);
     }
     try {

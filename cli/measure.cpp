@@ -133,6 +133,21 @@ std::map<std::string, std::string> metadata_of(const std::vector<std::string>& t
     return metadata;
 }
 
+/// Says before the clock starts what this host was found unable to carry.
+void warn_of_shortfalls(const loadgen::LoadOptions& load, const datasets::Dataset& dataset) {
+    cards::IntendedLoad intended{.streams = load.concurrency, .workers = load.workers};
+    if (!load.arrivals.at_once) {
+        intended.requests_per_s = load.arrivals.rate;
+        intended.tokens_per_request = dataset.mean_output_tokens();
+    }
+    const auto ceiling = cards::stored_ceiling(cards::default_ceiling_path(), cards::this_host().cpu);
+    if (!ceiling) return;
+    for (const std::string& shortfall : cards::shortfalls(intended, *ceiling)) {
+        fmt::print(stderr, "paretoken: warning: {} (paretoken calibrate, {})\n", shortfall,
+                   ceiling->measured_at);
+    }
+}
+
 struct Hardware {
     std::string name;
     std::uint32_t count = 1;
@@ -405,6 +420,7 @@ loadgen::LoadOptions Target::load_options(const LoadLevel& level, const loadgen:
     load.worker.client.body = facts_.body;
     load.worker.client.ignore_eos_accepted = facts_.body.ignore_eos;
     load.worker.client.request_timeout = parse_duration(options_.pace.timeout);
+    load.worker.spin = parse_duration(options_.pace.spin);
     load.worker.id_prefix =
         virtual_ ? "v-" : fmt::format("pt-{}-", fingerprint_of(salt + utc_now()).substr(0, 8));
     return load;
@@ -429,6 +445,7 @@ Target::Measured Target::measure(const LoadLevel& level, const std::filesystem::
     const std::string salt = options_.workload.salt.empty() ? fresh_salt() : options_.workload.salt;
     Plan plan = plan_for(level, salt);
     RunResult& result = plan.result;
+    if (!virtual_) warn_of_shortfalls(plan.load, *plan.dataset);
     result.provenance = provenance(argv);
     reports::write_running(directory, result.provenance, result.options, result.workload, result.concurrency,
                            result.request_rate);

@@ -1,6 +1,5 @@
 // paretoken serve: the simulated server as a process of its own.
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/App.hpp>
@@ -57,14 +56,6 @@ sim::ServerOptions server_options(const ServeOptions& options) {
     return server;
 }
 
-/// As many connections as the system lets this process have.
-void raise_descriptor_limit() {
-    rlimit limit{};
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-    limit.rlim_cur = limit.rlim_max;
-    (void)setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 /// Ends `stop`-wards at the end of standard input; what is written to it is ignored.
 class StdinWatch {
   public:
@@ -93,7 +84,6 @@ class StdinWatch {
 
 void serve(const ServeOptions& options) {
     const sim::ServerOptions server_is = server_options(options);
-    raise_descriptor_limit();
     asio::io_context io{1};
     sim::Server server(io, server_is);
     asio::signal_set signals(io, SIGINT, SIGTERM);
