@@ -1,0 +1,33 @@
+#pragma once
+// An answer as a real server streamed it, drawn out to a given number of tokens by repeating a plain event.
+// Invariant: every piece handed out has 64 readable bytes after it, as the parsers want it.
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace paretoken::benchmarks {
+
+class Answer {
+  public:
+    /// `recording`: a file of tests/golden/streams with at least two and at most `tokens` events with output,
+    /// else std::runtime_error.
+    Answer(std::string_view recording, int tokens);
+
+    const std::vector<std::string_view>& events() const { return events_; }  ///< the body, an event each
+    const std::vector<std::string_view>& reads() const {
+        return reads_;
+    }                           ///< the wire: head, then a chunk each
+    std::size_t bytes() const;  ///< of the body
+
+  private:
+    std::string body_;
+    std::string wire_;
+    std::vector<std::string_view> events_;
+    std::vector<std::string_view> reads_;
+};
+
+/// What follows "data: " on an event's only line, as framing hands it on.
+std::string_view data_of(std::string_view event);
+
+}  // namespace paretoken::benchmarks
