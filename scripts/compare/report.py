@@ -202,12 +202,13 @@ def markdown(result):
         "- *Doubted itself*: what the tool said against its own figures, in its result or its log.",
         "## What they cost",
         cost_table(result),
-        f"- CPU per event: slope of CPU time (user and system, all processes) over events between answers of {short} and "
-        f"{long} tokens at {result['cpu_streams']} streams, so that start-up and prompts do not count. Cost per event "
-        "falls with load.",
+        "- CPU per event: CPU time (user and system, all processes) from the first request to the end, its slope over "
+        f"events between answers of {short} and {long} tokens at {result['cpu_streams']} streams, so that start-up and "
+        "requests do not count. Cost per event falls with load.",
         "- Start to first request: from the start of the process to the kernel's receipt of the first request of the "
-        "job (probes do not count), median of the runs.",
-        "- Peak memory: resident, summed over the tool's processes, sampled five times per second, at "
+        "job, median of the runs. Probes do not count but take time: paretoken first asks the server how it counts the "
+        "tokens of a prompt.",
+        "- Peak memory: resident, summed over the tool's processes, sampled ten times per second, at "
         f"{result['cpu_streams']} streams; pages shared between processes count in each.",
         "## How",
         machine_sentence(result) + " " + quiet_sentence(result),

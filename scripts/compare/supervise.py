@@ -5,7 +5,8 @@
 The command and everything it starts run on CORE (empty: anywhere). This program is their reaper, so that CPU time of
 processes which outlive their parent is counted too, and none is left when it ends: what still runs after the command
 is given a few seconds, then killed. It ends them also when it is told to end or when its own parent dies.
-RESULT_JSON: {start_ns (CLOCK_MONOTONIC), wall_s, cpu_s, peak_rss_bytes, most_processes, exit_code, timed_out}.
+RESULT_JSON: {start_ns (CLOCK_MONOTONIC), wall_s, cpu_s, cpu_samples [[ns, cpu_s so far], …], peak_rss_bytes,
+most_processes, exit_code, timed_out}.
 """
 
 import ctypes
@@ -20,9 +21,10 @@ import time
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-SAMPLE_EVERY_S = 0.2
+SAMPLE_EVERY_S = 0.1
 GRACE_S = 5.0
 PAGE_BYTES = resource.getpagesize()
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 def children_of(pid):
@@ -48,6 +50,20 @@ def resident_bytes(pid):
         return int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_BYTES
     except (OSError, IndexError):
         return 0
+
+
+def cpu_s_of(pid):
+    """CPU time of a process and of the children that it has waited for."""
+    try:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(int(field) for field in fields[11:15]) / TICKS_PER_S
+    except (OSError, ValueError):
+        return 0.0
+
+
+def cpu_s_reaped():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def signal_all(signum):
@@ -95,11 +111,12 @@ def supervise(command, core, timeout_s):
     start_ns = time.monotonic_ns()
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=on_its_core, start_new_session=True)
     deadline = time.monotonic() + timeout_s
-    peak, most, status = 0, 0, None
+    peak, most, status, cpu_samples = 0, 0, None, []
     while status is None and time.monotonic() < deadline:
         tree = descendants_of(os.getpid())
         peak = max(peak, sum(resident_bytes(pid) for pid in tree))
         most = max(most, len(tree))
+        cpu_samples.append([time.monotonic_ns(), cpu_s_reaped() + sum(cpu_s_of(pid) for pid in tree)])
         next_sample = time.monotonic() + SAMPLE_EVERY_S
         while status is None and time.monotonic() < next_sample:
             pid, raised = os.waitpid(process.pid, os.WNOHANG)
@@ -109,9 +126,8 @@ def supervise(command, core, timeout_s):
     wall_s = (time.monotonic_ns() - start_ns) / 1e9
     if status is None or not reap_until_none(time.monotonic() + GRACE_S):
         end_all()
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return {"start_ns": start_ns, "wall_s": wall_s, "cpu_s": usage.ru_utime + usage.ru_stime, "peak_rss_bytes": peak,
-            "most_processes": most, "exit_code": None if status is None else exit_code_of(status),
+    return {"start_ns": start_ns, "wall_s": wall_s, "cpu_s": cpu_s_reaped(), "cpu_samples": cpu_samples,
+            "peak_rss_bytes": peak, "most_processes": most, "exit_code": None if status is None else exit_code_of(status),
             "timed_out": status is None}
 
 

@@ -100,10 +100,20 @@ def request_errors(pairs):
     return {p: percentile(errors, p) for p in PERCENTILES} if errors else {}
 
 
-def start_up_s(start_ns, entries, pairs, output_tokens):
-    """From the start of the client's process to the first request of the job that reached the server."""
+def first_of_the_job_ns(entries, pairs, output_tokens):
+    """When the first request of the job reached the server; None when none did. Probes do not count."""
     ours = [entry for _, entry in pairs] or of_the_job(entries, output_tokens)
-    return (min(entry["received_ns"] for entry in ours) - start_ns) / 1e9 if ours else None
+    return min((entry["received_ns"] for entry in ours), default=None)
+
+
+def cpu_before_s(account, at_ns):
+    """CPU time that a client had taken by then, between the samples that supervise.py took."""
+    points = [[account["start_ns"], 0.0], *account["cpu_samples"],
+              [account["start_ns"] + round(account["wall_s"] * 1e9), account["cpu_s"]]]
+    for (begin, low), (end, high) in zip(points, points[1:]):
+        if begin <= at_ns < end:
+            return low + (high - low) * (at_ns - begin) / (end - begin)
+    return 0.0 if at_ns < account["start_ns"] else account["cpu_s"]
 
 
 def events_of(entries):
@@ -112,8 +122,8 @@ def events_of(entries):
 
 
 def cpu_per_event_s(short, long):
-    """Slope of CPU time over events between two runs alike but for the length of answers: start-up, prompts and
-    sending cancel out. `short` and `long` are (events, cpu_s). None where the runs do not tell."""
+    """Slope of CPU time over events between two runs alike but for the length of answers: what is done per request
+    cancels out. `short` and `long` are (events, cpu_s). None where the runs do not tell."""
     events = long[0] - short[0]
     return (long[1] - short[1]) / events if events > 0 else None
 

@@ -161,12 +161,17 @@ class JoinWithTheTruth(unittest.TestCase):
         self.assertEqual(samples["ttft"], [0.030])
         self.assertEqual(len(samples["itl"]), 1, "the second gap ends after the window")
 
-    def test_start_up_is_counted_to_the_first_request_of_the_job_not_to_a_probe(self):
+    def test_the_job_begins_with_its_first_request_not_with_a_probe(self):
         entries = [entry("probe", 5.0, gaps_s=()), entry("a", 7.0), entry("b", 6.5)]
-        self.assertAlmostEqual(truth.start_up_s(4 * SECOND, entries, [], 3), 2.5)
+        self.assertEqual(truth.first_of_the_job_ns(entries, [], 3), 6.5 * SECOND)
         pairs = truth.joined([truth.Request("a")], entries)
-        self.assertAlmostEqual(truth.start_up_s(4 * SECOND, entries, pairs, 3), 3.0)
-        self.assertIsNone(truth.start_up_s(0, [], [], 3))
+        self.assertEqual(truth.first_of_the_job_ns(entries, pairs, 3), 7 * SECOND)
+        self.assertIsNone(truth.first_of_the_job_ns([], [], 3))
+
+    def test_cpu_before_a_moment_lies_between_samples(self):
+        account = {"start_ns": 10, "wall_s": 100e-9, "cpu_s": 9.0, "cpu_samples": [[20, 1.0], [60, 5.0]]}
+        at = {5: 0.0, 15: 0.5, 20: 1.0, 40: 3.0, 60: 5.0, 85: 7.0, 200: 9.0}
+        self.assertEqual({ns: truth.cpu_before_s(account, ns) for ns in at}, at)
 
     def test_cpu_per_event_is_free_of_what_does_not_grow_with_answers(self):
         start_up, per_event = 7.3, 42e-6
@@ -253,6 +258,13 @@ class Supervisor(unittest.TestCase):
         account, _ = self.run_python(code)
         self.assertEqual((account["exit_code"], account["timed_out"]), (0, False))
         self.assertGreaterEqual(account["cpu_s"], 0.3)
+
+    def test_cpu_samples_grow_up_to_the_total(self):
+        account, _ = self.run_python("import time\nwhile time.process_time() < .5: pass")
+        values = [cpu_s for _, cpu_s in account["cpu_samples"]]
+        self.assertEqual(values, sorted(values))
+        self.assertGreater(values[-1], 0)
+        self.assertLessEqual(values[-1], account["cpu_s"] + 0.02)
 
     def test_a_command_out_of_time_is_ended_with_all_it_started(self):
         code = ("import subprocess, sys, time\n"
