@@ -1,0 +1,241 @@
+#include "loadgen/virtual.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "datasets/catalog.h"
+
+namespace paretoken::loadgen {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+class Collected final : public RecordSink {
+  public:
+    void record(const RequestRecord& record) override { records.push_back(record); }
+    std::vector<RequestRecord> records;
+};
+
+std::unique_ptr<datasets::Dataset> prompts(int isl, int osl) {
+    return datasets::make_dataset(
+        {.spec = {.name = "synthetic",
+                  .fields = {{"isl", std::to_string(isl)}, {"osl", std::to_string(osl)}}}});
+}
+
+LoadOptions closed_loop(std::uint64_t concurrency, std::uint64_t requests) {
+    LoadOptions load;
+    load.arrivals = parse_arrivals("at_once");
+    load.concurrency = concurrency;
+    load.limits.requests = requests;
+    load.worker.id_prefix = "v-";
+    return load;
+}
+
+LoadOptions open_loop(std::string_view arrivals, std::uint64_t requests) {
+    LoadOptions load;
+    load.arrivals = parse_arrivals(arrivals);
+    load.limits.requests = requests;
+    return load;
+}
+
+VirtualOptions on(std::string_view profile, Duration turnaround = microseconds(100)) {
+    return {.profile = sim::profile_named(profile), .turnaround = turnaround};
+}
+
+LoadOutcome outcome_of(const LoadOptions& load, const VirtualOptions& options,
+                       const datasets::Dataset& dataset) {
+    Collected sink;
+    Progress progress;
+    return make_virtual_load(load, options, dataset, sink, progress, {});
+}
+
+/// A step takes 1 ms, and 1 ms more per token.
+sim::Profile simple_profile() {
+    sim::Profile profile;
+    profile.weight_bytes_per_s = 1;
+    profile.linear_s_per_token = 1e-3;
+    profile.kv_bytes_per_s = 1;
+    profile.attention_flops_per_s = 1;
+    profile.lm_head_flops_per_s = 1;
+    profile.step_s = 1e-3;
+    profile.block_tokens = 4;
+    profile.blocks = 1000;
+    profile.max_num_seqs = 100;
+    profile.max_batched_tokens = 1000;
+    profile.max_model_len = 4000;
+    profile.answer_tokens = 10;
+    return profile;
+}
+
+double ms_since_begin(TimePoint t) {
+    return seconds(t - kVirtualBegin) * 1e3;
+}
+
+TEST(VirtualLoad, IsTheSameForTheSameSeedAndAnotherForAnother) {
+    const auto dataset = prompts(64, 20);
+    LoadOptions load = open_loop("poisson:rate=50", 200);
+    const auto first = outcome_of(load, on("llama3-8b-h100-bf16"), *dataset);
+    EXPECT_EQ(first.records, outcome_of(load, on("llama3-8b-h100-bf16"), *dataset).records);
+    load.seed = 1;
+    EXPECT_NE(first.records, outcome_of(load, on("llama3-8b-h100-bf16"), *dataset).records);
+}
+
+TEST(VirtualLoad, FollowsTheScheduleThatARunOverSocketsWouldFollow) {
+    const auto dataset = prompts(64, 4);
+    const LoadOptions load = open_loop("poisson:rate=50", 100);
+    const auto outcome = outcome_of(load, on("ideal?ttft=20ms&itl=10ms"), *dataset);
+    ASSERT_EQ(outcome.records.size(), 100U);
+    std::map<std::uint64_t, TimePoint> planned;
+    for (Schedule schedule(load.arrivals, load.limits, load.seed, {}); schedule.next(); schedule.pop())
+        planned[schedule.next()->index] = kVirtualBegin + schedule.next()->at;
+    for (const RequestRecord& r : outcome.records) {
+        EXPECT_EQ(r.scheduled, planned.at(r.index));
+        EXPECT_EQ(r.sent, r.scheduled);
+        EXPECT_EQ(*r.first_event - *r.sent, milliseconds(20));
+        EXPECT_EQ(*r.last_event - *r.first_event, milliseconds(30));
+        EXPECT_EQ(r.longest_gap, milliseconds(10));
+        EXPECT_EQ(r.usage.completion, 4);
+        EXPECT_EQ(r.usage.prompt, 64);
+        EXPECT_EQ(r.outcome, Outcome::ok);
+    }
+}
+
+TEST(VirtualLoad, AClosedLoopRefillsASlotAfterTheTurnaround) {
+    const auto dataset = prompts(3, 2);
+    const auto outcome =
+        outcome_of(closed_loop(1, 3), {.profile = simple_profile(), .turnaround = milliseconds(5)}, *dataset);
+    ASSERT_EQ(outcome.records.size(), 3U);
+    // Sent at 5, prefilled by 5 + 4, decoded by 11; the next is sent at 16.
+    for (int i = 0; i < 3; ++i) {
+        const RequestRecord& r = outcome.records[static_cast<std::size_t>(i)];
+        EXPECT_EQ(ms_since_begin(r.scheduled), 11 * i);
+        EXPECT_EQ(ms_since_begin(*r.sent), 11 * i + 5);
+        EXPECT_EQ(ms_since_begin(*r.first_event), 11 * i + 9);
+        EXPECT_EQ(ms_since_begin(*r.last_event), 11 * i + 11);
+    }
+}
+
+TEST(VirtualLoad, ARefillThatMissesAStepWaitsForTheNext) {
+    // Two slots: the first request of both is 2 tokens long, then one step holds the other's decode.
+    const auto dataset = datasets::make_dataset(
+        {.spec = {.name = "synthetic", .fields = {{"isl", "1"}, {"osl", "uniform:min=1;max=3"}}}, .seed = 4});
+    const auto at_once =
+        outcome_of(closed_loop(4, 200), {.profile = simple_profile(), .turnaround = {}}, *dataset);
+    const auto late = outcome_of(closed_loop(4, 200),
+                                 {.profile = simple_profile(), .turnaround = microseconds(10)}, *dataset);
+    const auto mean_ttft = [](const LoadOutcome& outcome) {
+        double sum = 0;
+        for (const RequestRecord& r : outcome.records) sum += seconds(*r.first_event - *r.sent);
+        return sum / static_cast<double>(outcome.records.size());
+    };
+    EXPECT_GT(mean_ttft(late), 1.2 * mean_ttft(at_once));
+}
+
+TEST(VirtualLoad, NeverHasMoreInFlightThanTheCapAndCountsWarmupsApart) {
+    const auto dataset = prompts(32, 8);
+    LoadOptions load = closed_loop(6, 60);
+    load.limits.warmups = 10;
+    const auto outcome = outcome_of(load, on("llama3-8b-h100-bf16"), *dataset);
+    std::multimap<TimePoint, int> edges;
+    std::set<std::string> ids;
+    int warmups = 0;
+    for (const RequestRecord& r : outcome.records) {
+        edges.emplace(*r.sent, 1);
+        edges.emplace(r.closed, -1);
+        ids.insert(r.id);
+        warmups += r.warmup ? 1 : 0;
+    }
+    int in_flight = 0;
+    int most = 0;
+    for (const auto& [when, step] : edges) most = std::max(most, in_flight += step);
+    EXPECT_EQ(most, 6);
+    EXPECT_EQ(warmups, 10);
+    EXPECT_EQ(ids.size(), 70U);
+}
+
+TEST(VirtualLoad, ADurationEndsIt) {
+    const auto dataset = prompts(16, 4);
+    LoadOptions load = open_loop("constant:rate=100", 1);
+    load.limits = {.duration = std::chrono::seconds(2)};
+    EXPECT_EQ(outcome_of(load, on("ideal?ttft=20ms&itl=10ms"), *dataset).records.size(), 200U);
+}
+
+TEST(VirtualLoad, WhatTheContextCannotHoldFailsAsOverSockets) {
+    const auto dataset = prompts(100, 30);
+    const auto outcome = outcome_of(closed_loop(2, 5), on("llama3-8b-h100-bf16?max_model_len=120"), *dataset);
+    ASSERT_EQ(outcome.records.size(), 5U);
+    EXPECT_EQ(outcome.records[0].outcome, Outcome::http_error);
+    EXPECT_EQ(outcome.records[0].http_status, 400);
+    EXPECT_THAT(outcome.records[0].error, ::testing::HasSubstr("context of 120 tokens"));
+}
+
+TEST(VirtualLoad, AnswersThatMayEndDo) {
+    const auto dataset = prompts(10, 1000);
+    VirtualOptions options = on("ideal?ttft=1ms&itl=1ms&answer_tokens=20");
+    options.ignore_eos = false;
+    const auto outcome = outcome_of(closed_loop(4, 100), options, *dataset);
+    double sum = 0;
+    for (const RequestRecord& r : outcome.records) {
+        EXPECT_EQ(r.finish_reason, "stop");
+        sum += static_cast<double>(r.streamed_tokens);
+    }
+    EXPECT_NEAR(sum / 100, 22.7, 6);
+}
+
+/// Every prompt the same long text.
+class SamePrompt final : public datasets::Dataset {
+  public:
+    Request request(std::uint64_t index) const override {
+        Request request;
+        request.index = index;
+        for (int i = 0; i < 90; ++i) text_ += " word";
+        request.prompt = text_;
+        request.wanted_output_tokens = 4;
+        text_.clear();
+        return request;
+    }
+    std::string description() const override { return "same"; }
+
+  private:
+    mutable std::string text_;
+};
+
+TEST(VirtualLoad, PromptsThatAreGivenAreCountedAndFoundInThePrefixCache) {
+    const auto outcome = outcome_of(closed_loop(1, 3), on("llama3-8b-h100-bf16"), SamePrompt());
+    ASSERT_EQ(outcome.records.size(), 3U);
+    EXPECT_EQ(outcome.records[0].usage.prompt, 100) << "90 words and the template of a chat";
+    EXPECT_EQ(outcome.records[0].usage.cached_prompt, 0);
+    EXPECT_EQ(outcome.records[1].usage.cached_prompt, 96);
+    EXPECT_EQ(outcome.records[2].usage.cached_prompt, 96);
+}
+
+TEST(VirtualLoad, EndsWhenItIsStopped) {
+    std::stop_source stop;
+    stop.request_stop();
+    Collected sink;
+    Progress progress;
+    const auto outcome = make_virtual_load(closed_loop(4, 1000), on("llama3-8b-h100-bf16"), *prompts(16, 4),
+                                           sink, progress, stop.get_token());
+    EXPECT_TRUE(outcome.interrupted);
+    EXPECT_LT(outcome.records.size(), 1000U);
+    EXPECT_EQ(outcome.records.size(), sink.records.size());
+}
+
+TEST(VirtualLoad, FoldsIntoAValidResult) {
+    const auto dataset = prompts(64, 16);
+    const LoadOptions load = closed_loop(8, 400);
+    RunResult result;
+    fold_into(result, outcome_of(load, on("llama3-8b-h100-bf16"), *dataset), load, {});
+    EXPECT_EQ(result.validity.verdict, Verdict::valid);
+    EXPECT_EQ(result.counts.ok, 400U);
+    EXPECT_TRUE(result.window.steady);
+    ASSERT_NE(result.metric("itl_s"), nullptr);
+    EXPECT_NEAR(*result.metric("itl_s")->at(.5)->value, 7.7e-3, .5e-3);
+}
+
+}  // namespace
+}  // namespace paretoken::loadgen
