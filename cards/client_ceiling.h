@@ -35,7 +35,8 @@ std::vector<std::string> shortfalls(const IntendedLoad& load, const ClientCeilin
 /// $XDG_STATE_HOME/paretoken/client_ceiling.json, else under ~/.local/state. Empty without a home.
 std::filesystem::path default_ceiling_path();
 
-/// Nothing when there is no such file or it was measured on another CPU; throws UsageError when it is damaged.
+/// Nothing when there is no such file or it was measured on another CPU; throws UsageError when it is
+/// damaged.
 std::optional<ClientCeiling> stored_ceiling(const std::filesystem::path& path, const std::string& cpu);
 
 /// Throws RuntimeError when it cannot be written.

@@ -420,6 +420,7 @@ loadgen::LoadOptions Target::load_options(const LoadLevel& level, const loadgen:
     load.worker.client.body = facts_.body;
     load.worker.client.ignore_eos_accepted = facts_.body.ignore_eos;
     load.worker.client.request_timeout = parse_duration(options_.pace.timeout);
+    load.worker.kernel_stamps = !options_.pace.user_timestamps;
     load.worker.spin = parse_duration(options_.pace.spin);
     load.worker.id_prefix =
         virtual_ ? "v-" : fmt::format("pt-{}-", fingerprint_of(salt + utc_now()).substr(0, 8));

@@ -122,6 +122,11 @@ void add_pace_options(CLI::App& command, PaceOptions& options) {
                     "of an open loop for processor time that is not counted as load")
         ->capture_default_str()
         ->group(group);
+    command
+        .add_flag("--user-timestamps", options.user_timestamps,
+                  "Time events after they were read instead of by the kernel's receive stamps: to see the "
+                  "difference")
+        ->group(group);
     command.add_option("--timeout", options.timeout, "Give a request up after")
         ->capture_default_str()
         ->group(group);

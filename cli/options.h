@@ -49,6 +49,7 @@ struct PaceOptions {
     std::uint64_t num_warmups = 0;
     std::uint32_t workers = 1;
     std::string spin = "0us";
+    bool user_timestamps = false;
     std::string timeout = "600s";
 };
 

@@ -51,6 +51,11 @@ Figure connection_wait(const RunResult& run) {
     return relative(run.client.connection_wait_p99_s, median_of(run, "ttft_s"), kLagFloor);
 }
 
+/// Of a load with a cap and a schedule: the schedule was not what the server saw.
+Figure slot_wait(const RunResult& run) {
+    return relative(run.client.slot_wait_p99_s, median_of(run, "ttft_s"), kLagFloor);
+}
+
 /// Only where enough events came without a stamp to move a percentile.
 Figure unstamped_delay(const RunResult& run) {
     constexpr double kFew = 0.01;
@@ -114,6 +119,8 @@ constexpr std::array kChecks = {
           [](const RunResult& run) { return run.client.retransmit_share; }, 0.001, kNever},
     Check{"errors", "failed requests", "of all requests", error_share, 0.01, kNever},
     Check{"connection_wait", "p99 of the wait for a connection", "of the median TTFT", connection_wait, 0.05,
+          kNever},
+    Check{"slot_wait", "p99 of the wait for the in-flight cap", "of the median TTFT", slot_wait, 0.05,
           kNever},
     Check{"buffered_stream", "buffered stream, events that came in one read with the event before",
           "of all events", [](const RunResult& run) { return run.client.grouped_share; }, 0.50, kNever},

@@ -26,19 +26,14 @@ Outcome outcome_of(http::ExchangeFailure::Kind kind) {
     return Outcome::disconnected;
 }
 
-/// Median gap between arrival groups; nothing for fewer than two groups.
-std::optional<Duration> median_gap_of(const std::vector<StreamEvent>& events) {
-    std::vector<Duration> gaps;
-    std::optional<TimePoint> before;
-    for (const StreamEvent& event : events) {
-        if (event.same_read) continue;
-        if (before) gaps.push_back(event.time - *before);
-        before = event.time;
-    }
-    if (gaps.empty()) return std::nullopt;
-    const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
-    std::nth_element(gaps.begin(), middle, gaps.end());
-    return *middle;
+/// The longest that bytes may have lain here before the events that share their read are the client's doing:
+/// the stream's mean time per event, since the server cannot have made fewer reads of a steady stream than
+/// that, and more than a nap.
+Duration longest_fair_delay(const std::vector<StreamEvent>& events) {
+    constexpr Duration kLeast = std::chrono::microseconds(300);
+    if (events.size() < 2) return kLeast;
+    const Duration whole = events.back().time - events.front().time;
+    return std::max(kLeast, whole / static_cast<std::int64_t>(events.size() - 1));
 }
 
 }  // namespace
@@ -81,9 +76,9 @@ class Client::Exchange final : public http::ExchangeSink {
         counters.grouped_chunks += static_cast<std::uint64_t>(record_.grouped_chunks);
         for (const StreamEvent& event : record_.events) counters.stamped_chunks += event.kernel_stamp ? 1 : 0;
         if (grouped_reads_.empty()) return;
-        const auto gap = median_gap_of(record_.events);
+        const Duration fair = longest_fair_delay(record_.events);
         for (const GroupedRead& read : grouped_reads_) {
-            if (gap && read.delay > *gap) counters.late_grouped_chunks += read.chunks;
+            if (read.lay > fair) counters.late_grouped_chunks += read.chunks;
         }
     }
 
@@ -100,7 +95,7 @@ class Client::Exchange final : public http::ExchangeSink {
 
   private:
     struct GroupedRead {
-        Duration delay;
+        Duration lay;
         std::uint32_t chunks;
     };
 
@@ -136,7 +131,7 @@ class Client::Exchange final : public http::ExchangeSink {
         const auto grouped_before = record_.grouped_chunks;
         answer_.on_body(bytes, read.at, read.kernel_stamp, new_read);
         const auto grouped = record_.grouped_chunks - grouped_before;
-        if (grouped > 0) grouped_reads_.push_back({read.delay, static_cast<std::uint32_t>(grouped)});
+        if (grouped > 0) grouped_reads_.push_back({read.lay, static_cast<std::uint32_t>(grouped)});
     }
 
     void on_complete(TimePoint at) override {

@@ -33,7 +33,7 @@ struct ClientCounters {
     std::uint64_t stamped_chunks = 0;  ///< timed by a kernel stamp
     std::uint64_t grouped_chunks = 0;  ///< completed by the same read as the chunk before
     std::uint64_t late_grouped_chunks =
-        0;  ///< of these, read later than the stream's median gap: the client's doing
+        0;  ///< of these, read later than the stream's mean time per event: the client's doing
 };
 
 class ClientSink {

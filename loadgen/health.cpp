@@ -63,23 +63,26 @@ std::optional<double> achieved_rate(const std::vector<RequestRecord>& records, c
 void add_reading(ClientHealth& health, const std::vector<WorkerReport>& workers) {
     ClientCounters counters;
     Histogram delay;
+    Histogram unstamped;
     for (const WorkerReport& w : workers) {
         counters.chunks += w.client.chunks;
         counters.stamped_chunks += w.client.stamped_chunks;
         counters.grouped_chunks += w.client.grouped_chunks;
         counters.late_grouped_chunks += w.client.late_grouped_chunks;
         delay.add(w.read_delay);
+        unstamped.add(w.unstamped_delay);
     }
     const auto chunks = static_cast<double>(counters.chunks);
     health.timing = counters.stamped_chunks * 2 >= counters.chunks ? "kernel" : "user";
     health.kernel_stamp_share = ratio(static_cast<double>(counters.stamped_chunks), chunks);
     health.grouped_share = ratio(static_cast<double>(counters.grouped_chunks), chunks);
     health.late_grouped_share = ratio(static_cast<double>(counters.late_grouped_chunks), chunks);
+    if (unstamped.count() > 0 && counters.stamped_chunks < counters.chunks) {
+        health.unstamped_delay_p99_s = seconds(unstamped.percentile(.99));
+    }
     if (delay.count() == 0) return;
     health.user_delay_p50_s = seconds(delay.percentile(.5));
     health.user_delay_p99_s = seconds(delay.percentile(.99));
-    // An event without a stamp was read by the same loop, so it was as late as its stamped neighbours.
-    if (counters.stamped_chunks < counters.chunks) health.unstamped_delay_p99_s = health.user_delay_p99_s;
 }
 
 void add_processor(ClientHealth& health, const std::vector<WorkerReport>& workers, const TimeSpan& window) {

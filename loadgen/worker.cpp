@@ -38,6 +38,7 @@ struct Overloaded : Handlers... {
 Worker::Worker(const WorkerOptions& options, const Dispatcher& dispatcher, const datasets::Dataset& dataset,
                RecordSink& sink, Progress& progress)
     : options_(options),
+      drain_(options.kernel_stamps),
       pool_(drain_, options.address, options.tls, options.host),
       client_(pool_, options.client, *this),
       dispatcher_(dispatcher),
@@ -188,6 +189,7 @@ WorkerReport Worker::take_report() {
     pool_.clear();
     report_.client = client_.counters();
     report_.read_delay = drain_.read_delay();
+    report_.unstamped_delay = drain_.unstamped_delay();
     report_.largest_clock_jump = drain_.largest_clock_jump();
     report_.ran_dry = dispatcher_.ran_dry();
     return std::move(report_);

@@ -25,8 +25,9 @@ struct WorkerOptions {
     std::string host;                       ///< what the certificate must name
     ClientOptions client;
     std::string id_prefix;  ///< request ids are prefix + index: unique over runs
-    bool lazy = true;       ///< may serve sockets in batches when very many are ready (laziness.h)
-    Duration spin{};        ///< before a due start, the last stretch is polled instead of slept
+    bool kernel_stamps = true;
+    bool lazy = true;  ///< may serve sockets in batches when very many are ready (laziness.h)
+    Duration spin{};   ///< before a due start, the last stretch is polled instead of slept
 };
 
 /// CPU time of the worker's thread over one tick, less deliberate polling.
@@ -40,6 +41,7 @@ struct WorkerReport {
     ClientCounters client;
     http::Pool::Facts connections;
     Histogram read_delay;
+    Histogram unstamped_delay;  ///< at the most: Drain::unstamped_delay
     Duration largest_clock_jump{};
     std::vector<CpuSample> cpu;
     std::optional<TimePoint> ran_dry;

@@ -18,6 +18,7 @@ namespace paretoken::http {
 namespace {
 
 constexpr std::size_t kScratchBytes = 256 * 1024;
+constexpr Duration kBlocked = std::chrono::microseconds(20);  ///< longer than a wait that finds something
 
 int opened(const char* what, int fd) {
     if (fd < 0) throw RuntimeError(fmt::format("{}: {}", what, std::strerror(errno)));
@@ -49,10 +50,12 @@ bool receive_stamp(msghdr& message, timespec& stamp) {
 
 }  // namespace
 
-Drain::Drain()
+Drain::Drain(bool kernel_stamps)
     : epoll_(opened("epoll_create1", epoll_create1(EPOLL_CLOEXEC))),
       wake_up_(opened("eventfd", eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))),
-      scratch_(std::make_unique<char[]>(kScratchBytes + kReadPadding)) {
+      scratch_(std::make_unique<char[]>(kScratchBytes + kReadPadding)),
+      looked_at_(Clock::now()),
+      kernel_stamps_(kernel_stamps) {
     epoll_event event{};
     event.events = EPOLLIN;  // no listener: data.ptr stays null
     epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_up_, &event);
@@ -94,8 +97,12 @@ Drain::Round Drain::serve(TimePoint until) {
     epoll_event events[kMostPerRound];
     const TimePoint now = Clock::now();
     const int ready = wait_for_events(epoll_, events, kMostPerRound, std::max(Duration{}, until - now));
+    const TimePoint after = Clock::now();
+    if (!more_) ready_since_ = after - now > kBlocked ? after : looked_at_;
+    looked_at_ = after;
+    more_ = ready == kMostPerRound;
     if (ready <= 0) return {};
-    clock_map_.refresh(Clock::now());
+    clock_map_.refresh(after);
     serving_ = true;
     for (int i = 0; i < ready; ++i) {
         auto* listener = static_cast<Listener*>(events[i].data.ptr);
@@ -109,7 +116,7 @@ Drain::Round Drain::serve(TimePoint until) {
     }
     serving_ = false;
     removed_.clear();
-    return {.served = ready, .more = ready == kMostPerRound};
+    return {.served = ready, .more = more_};
 }
 
 long Drain::receive(int fd, Read& read) {
@@ -130,7 +137,12 @@ long Drain::receive(int fd, Read& read) {
     read.kernel_stamp = receive_stamp(message, stamp);
     read.at = read.kernel_stamp ? std::min(clock_map_.monotonic(stamp), now) : now;
     read.delay = now - read.at;
-    if (read.kernel_stamp) read_delay_.add(read.delay);
+    read.lay = now - ready_since_;
+    if (read.kernel_stamp) {
+        read_delay_.add(read.delay);
+    } else {
+        unstamped_delay_.add(read.lay);
+    }
     return n;
 }
 

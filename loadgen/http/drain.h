@@ -26,12 +26,15 @@ struct Read {
     TimePoint at;  ///< kernel receive stamp of the last segment, else the clock right after the read
     bool kernel_stamp = false;
     Duration delay{};  ///< clock after the read − stamp; zero without a stamp
+    Duration lay{};  ///< the longest that any of it can have lain here: since the drain looked before, unless
+                     ///< it was waiting when they came
 };
 inline constexpr std::size_t kReadPadding = 64;
 
 class Drain {
   public:
-    Drain();
+    /// `kernel_stamps`: ask the kernel when bytes arrived; else the clock after a read has to do.
+    explicit Drain(bool kernel_stamps = true);
     ~Drain();
     Drain(const Drain&) = delete;
     Drain& operator=(const Drain&) = delete;
@@ -59,7 +62,11 @@ class Drain {
     long receive(int fd, Read& read);
 
     std::uint64_t reads() const { return reads_; }  ///< that brought bytes
-    const Histogram& read_delay() const { return read_delay_; }
+    bool kernel_stamps() const { return kernel_stamps_; }
+    const Histogram& read_delay() const { return read_delay_; }  ///< of reads with a kernel stamp
+
+    /// Read::lay of reads without one.
+    const Histogram& unstamped_delay() const { return unstamped_delay_; }
     Duration largest_clock_jump() const { return clock_map_.largest_jump(); }
 
   private:
@@ -69,6 +76,11 @@ class Drain {
     std::unique_ptr<char[]> scratch_;
     std::uint64_t reads_ = 0;
     Histogram read_delay_;
+    Histogram unstamped_delay_;
+    TimePoint looked_at_;    ///< when it last knew what was ready
+    TimePoint ready_since_;  ///< at the earliest, of what is being served
+    bool more_ = false;      ///< the round before left some
+    bool kernel_stamps_;
     std::vector<Listener*> removed_;  ///< during a round: events of these are stale
     bool serving_ = false;
 };

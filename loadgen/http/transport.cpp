@@ -20,11 +20,12 @@ namespace {
 constexpr std::size_t kKeptBytes = 1024;  ///< a sent prompt is not kept for the length of its answer
 constexpr std::uint32_t kReadable = EPOLLIN | EPOLLRDHUP;
 
-int open_socket(int family) {
+int open_socket(int family, bool kernel_stamps) {
     const int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
     if (fd < 0) return fd;
     const int on = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (!kernel_stamps) return fd;
     // Before connect, so that the first segment is stamped too. Without the permission reads are stamped in
     // user space.
     const int stamps = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
@@ -38,7 +39,7 @@ Transport::Transport(Drain& drain, const Address& address, const TlsContext* tls
                      TransportSink& sink)
     : drain_(drain), sink_(sink), began_(Clock::now()) {
     if (tls != nullptr) tls_ = std::make_unique<TlsSession>(*tls, host);
-    fd_ = open_socket(address.storage.ss_family);
+    fd_ = open_socket(address.storage.ss_family, drain_.kernel_stamps());
     if (fd_ < 0) {
         start_failure_ = std::strerror(errno);
         state_ = State::ended;

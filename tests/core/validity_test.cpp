@@ -56,6 +56,7 @@ TEST(Validity, every_figure_has_its_limits) {
         {"clock_jump", &ClientHealth::clock_jump_max_s, 0.0009, 0.0011, std::nullopt},
         {"retransmits", &ClientHealth::retransmit_share, 0.0009, 0.0011, std::nullopt},
         {"connection_wait", &ClientHealth::connection_wait_p99_s, 0.0049, 0.0051, std::nullopt},
+        {"slot_wait", &ClientHealth::slot_wait_p99_s, 0.0049, 0.0051, std::nullopt},
         {"buffered_stream", &ClientHealth::grouped_share, 0.49, 0.51, std::nullopt},
     };
     for (const auto& [check, figure, passes, warns, invalid] : cases) {

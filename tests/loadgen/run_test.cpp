@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <map>
@@ -363,6 +365,121 @@ TEST(FoldInto, GivesAValidityAndTheLoadAxis) {
     EXPECT_GT(*result.metric("ttft_s")->at(.5)->value, 0.0019);
     EXPECT_EQ(result.workload.achieved_output_tokens, 8);
     EXPECT_EQ(result.client.timing, "kernel");
+}
+
+// ---- what the client does wrong is found in its own figures
+
+RunResult judged(const LoadOptions& load, RecordSink& sink, int osl) {
+    const auto dataset = prompts(16, osl);
+    RunResult result;
+    fold_into(result, make(load, *dataset, sink), load, {});
+    return result;
+}
+
+bool flagged(const RunResult& result, std::string_view check, Verdict at_least) {
+    const auto& reasons = result.validity.reasons;
+    return std::any_of(reasons.begin(), reasons.end(),
+                       [&](const Reason& r) { return r.check == check && r.severity >= at_least; });
+}
+
+std::string reasons_of(const RunResult& result) {
+    std::string all;
+    for (const Reason& reason : result.validity.reasons) all += reason.check + " ";
+    return all;
+}
+
+/// Keeps the worker's thread for 20 ms at every eighth request.
+class StallingSink final : public RecordSink {
+  public:
+    void record(const RequestRecord&) override {
+        if (++records_ % 8 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+
+  private:
+    std::atomic<int> records_ = 0;
+};
+
+TEST(InjectedFault, StallsOfTheClientWithTimesTakenInUserSpaceMakeARunInvalid) {
+    const Simulated server("ideal?ttft=5ms&itl=2ms");
+    LoadOptions load = load_on_simulator(server, 32, 400);
+    load.worker.kernel_stamps = false;
+    StallingSink sink;
+    const RunResult result = judged(load, sink, 16);
+    EXPECT_EQ(result.client.timing, "user");
+    EXPECT_TRUE(flagged(result, "unstamped_delay", Verdict::invalid)) << reasons_of(result);
+}
+
+TEST(InjectedFault, AClientThatReadsLateMergesEventsAndSaysSoButKeepsTheirArrivalTimes) {
+    const Simulated server("ideal?ttft=5ms&itl=2ms");
+    const LoadOptions load = load_on_simulator(server, 32, 400);
+    StallingSink sink;
+    const RunResult result = judged(load, sink, 16);
+    EXPECT_EQ(result.client.timing, "kernel");
+    EXPECT_TRUE(flagged(result, "late_grouping", Verdict::warn)) << reasons_of(result);
+    EXPECT_EQ(result.validity.verdict, Verdict::invalid) << reasons_of(result);
+}
+
+TEST(InjectedFault, AProcessorHogOnTheLoopsCoreIsNoticed) {
+    const Simulated server("ideal?ttft=5ms&itl=2ms");
+    const LoadOptions load = load_on_simulator(server, 32, 400);
+    RunResult result;
+    std::thread crowded([&] {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(sched_getcpu(), &one);
+        ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);  // inherited by the threads started here
+        std::atomic<bool> over = false;
+        std::vector<std::jthread> hogs;
+        for (int i = 0; i < 4; ++i) {
+            hogs.emplace_back([&over] {
+                while (!over) {
+                }
+            });
+        }
+        Collected sink;
+        result = judged(load, sink, 16);
+        over = true;
+    });
+    crowded.join();
+    EXPECT_EQ(result.validity.verdict, Verdict::invalid) << reasons_of(result);
+}
+
+TEST(InjectedFault, ACapThatHoldsAScheduleBackIsNamed) {
+    const Simulated server("ideal?ttft=5ms&itl=1ms");
+    LoadOptions load = load_on_simulator(server, 2, 200);
+    load.arrivals = parse_arrivals("constant:rate=400");  // twice what two slots of 12 ms can take
+    Collected sink;
+    const RunResult result = judged(load, sink, 8);
+    EXPECT_TRUE(flagged(result, "slot_wait", Verdict::warn)) << reasons_of(result);
+    const auto intended = result.metric("ttft_intended_s")->at(.5)->value;
+    EXPECT_GT(*intended, 10 * *result.metric("ttft_s")->at(.5)->value) << "what users waited";
+}
+
+TEST(InjectedFault, ABurstOfTheServerIsTheServersDoing) {
+    const ScriptedServer server([](int, int, const std::string&) {
+        std::string burst = stream_head();
+        for (int i = 0; i < 15; ++i) burst += token();
+        return ScriptedAnswer{
+            .writes = {burst + token(R"("length")") + chunk("data: [DONE]\n\n") + "0\r\n\r\n"},
+            .pause_ms = 1};
+    });
+    Collected sink;
+    const RunResult result = judged(load_on(server, 50), sink, 16);
+    EXPECT_TRUE(flagged(result, "buffered_stream", Verdict::warn)) << reasons_of(result);
+    EXPECT_FALSE(flagged(result, "late_grouping", Verdict::invalid)) << reasons_of(result);
+}
+
+TEST(MakeLoad, PollingBeforeDueRequestsIsNotCountedAsWork) {
+    const Simulated server("ideal?ttft=1ms&itl=0ms");
+    LoadOptions load = load_on_simulator(server, 1, 100);
+    load.concurrency.reset();
+    load.arrivals = parse_arrivals("constant:rate=200");
+    load.worker.spin = std::chrono::milliseconds(20);  // longer than any gap: it polls all the time
+    const LoadOutcome outcome = make(load);
+    ASSERT_EQ(outcome.records.size(), 100U);
+    for (const RequestRecord& r : outcome.records) EXPECT_GE(*r.sent, r.scheduled);
+    ASSERT_FALSE(outcome.workers.front().cpu.empty());
+    for (const CpuSample& sample : outcome.workers.front().cpu) EXPECT_LT(sample.share, 0.6);
 }
 
 }  // namespace
