@@ -129,8 +129,8 @@ def aiperf_command(program, job):
             "--tokenizer", job.tokenizer, "--concurrency", str(job.streams), "--request-count", str(job.requests),
             "--synthetic-input-tokens-mean", str(job.input_tokens), "--synthetic-input-tokens-stddev", "0",
             "--output-tokens-mean", str(job.output_tokens), "--output-tokens-stddev", "0",
-            "--extra-inputs", "ignore_eos:true", "--use-server-token-count", "--artifact-dir", str(job.folder / "result"),
-            "--ui", "none", "--no-server-metrics", "--no-gpu-telemetry"]
+            "--extra-inputs", "ignore_eos:true", "--use-server-token-count",
+            "--artifact-dir", str(job.folder / "result"), "--ui", "none", "--no-server-metrics", "--no-gpu-telemetry"]
 
 
 def aiperf_request(line):
@@ -142,8 +142,11 @@ def aiperf_request(line):
 def aiperf_doubts(log):
     """Titles of the warnings that it prints in boxes, and its notes that a worker's event loop was late."""
     titles = sorted({title.strip() for title in re.findall(r"[╭┌][─━ ]*([^─━╮┐\n]*Warning)[─━ ]*[╮┐]", log)})
-    late = [float(ms) for ms in re.findall(r"Event loop for \S+ is taking too long to run\. Overhead: ([0-9.]+)ms", log)]
-    return titles + ([f"logged {len(late)} times that an event loop was late, by up to {max(late):.0f} ms"] if late else [])
+    late = [float(ms) for ms in re.findall(r"Event loop for \S+ is taking too long to run\. Overhead: ([0-9.]+)ms",
+                                           log)]
+    if late:
+        titles.append(f"logged {len(late)} times that an event loop was late, by up to {max(late):.0f} ms")
+    return titles
 
 
 def read_aiperf(job, log):

@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 
+DISTURBED_ABOVE = 0.05  # share of time lost by a spinning process
 SUPERVISOR = pathlib.Path(__file__).with_name("supervise.py")
 
 
@@ -99,3 +100,13 @@ def time_lost_by_spinning(core, seconds=0.5):
         return lost / (previous - begin)
     finally:
         os.sched_setaffinity(0, before)
+
+
+def quiet_or_given_up(core, patience_s):
+    """Waits for the machine to be quiet, no longer than the patience. The share of time last lost."""
+    deadline = time.monotonic() + patience_s
+    lost = time_lost_by_spinning(core)
+    while lost > DISTURBED_ABOVE and time.monotonic() < deadline:
+        time.sleep(0.2)
+        lost = time_lost_by_spinning(core)
+    return lost

@@ -12,9 +12,9 @@ import statistics
 import subprocess
 
 from compare.clients import CLIENTS
+from compare.process import DISTURBED_ABOVE
 from compare.truth import cpu_per_event_s
 
-DISTURBED_ABOVE = 0.05  # share of time lost by a spinning process before a run
 
 
 def remove(path):
@@ -63,6 +63,8 @@ def milliseconds(seconds):
 
 def signed_duration(seconds):
     sign, size = "−" if seconds < 0 else "+", abs(seconds)
+    if size < 0.5e-6:
+        return "0 µs"
     if size < 1e-3:
         return f"{sign}{size * 1e6:.0f} µs"
     return f"{sign}{size * 1e3:.1f} ms" if size < 0.1 else f"{sign}{size * 1e3:.0f} ms"
@@ -168,11 +170,13 @@ def machine_sentence(result):
 
 
 def quiet_sentence(result):
-    worst = max((row["machine_lost_before"] for row in result["runs"]), default=None)
-    if worst is None:
+    if not result["runs"]:
         return ""
+    worst = max(row["machine_lost_before"] for row in result["runs"])
+    late = statistics.median(row["server_late_s"]["p99"] for row in result["runs"])
     state = "the machine was disturbed, the figures are not to be trusted" if worst > DISTURBED_ABOVE else "quiet"
-    return f"A spinning process lost at most {worst * 100:.1f} % of its time before a run ({state})."
+    return (f"A spinning process lost at most {worst * 100:.1f} % of its time before a run ({state}); the server wrote "
+            f"99 % of tokens within {late * 1e6:,.0f} µs of their time (median of the runs).")
 
 
 def reasons(result):
@@ -191,8 +195,8 @@ def markdown(result):
         "the kernel received each request and when it wrote each token. Each cell is *truth → reported*, in "
         "milliseconds; truth is of that very run. The server's own lateness, and what a client's load does to it, is "
         "part of the truth; what remains is the client's.",
-        f"Closed loops, prompts of {result['isl']} tokens, answers of {short}, {result['requests_per_stream']} requests "
-        f"per stream and at least {result['least_requests']}, chat, streamed, one token per event.",
+        f"Closed loops, prompts of {result['isl']} tokens, answers of {short}, {result['requests_per_stream']} "
+        f"requests per stream and at least {result['least_requests']}, chat, streamed, one token per event.",
         truth_table(result),
         "![Difference between reported and true time to first token](clients.svg)",
         "- *Error of one TTFT*: reported minus true, request by request, joined by request id"
@@ -285,7 +289,8 @@ def chart(result):
         if not rows:
             continue
         if index % 2 == 0:
-            body.append(f'<rect x="1" y="{y - GAP / 2}" width="{WIDTH - 2}" height="{len(rows) * ROW + GAP}" class="band"/>')
+            body.append(f'<rect x="1" y="{y - GAP / 2}" width="{WIDTH - 2}" height="{len(rows) * ROW + GAP}" '
+                        'class="band"/>')
         body.append(svg_text(18, y + len(rows) * ROW / 2 + 4.5, f"{streams} streams"))
         for client, p50, p99 in rows:
             body += svg_row(client, y, p50, p99)

@@ -116,6 +116,12 @@ def cpu_before_s(account, at_ns):
     return 0.0 if at_ns < account["start_ns"] else account["cpu_s"]
 
 
+def server_lateness(entries):
+    """How long after their time tokens were written, {p: seconds}: the server's own precision."""
+    late = [(written - due) / 1e9 for entry in entries for due, written in zip(entry["due_ns"], entry["written_ns"])]
+    return {p: percentile(late, p) for p in PERCENTILES}
+
+
 def events_of(entries):
     """Chunks with output that the server wrote."""
     return sum(len(entry["written_ns"]) for entry in entries)

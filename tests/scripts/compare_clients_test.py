@@ -168,6 +168,10 @@ class JoinWithTheTruth(unittest.TestCase):
         self.assertEqual(truth.first_of_the_job_ns(entries, pairs, 3), 7 * SECOND)
         self.assertIsNone(truth.first_of_the_job_ns([], [], 3))
 
+    def test_the_servers_lateness_is_write_after_due_time(self):
+        late = entry("a") | {"due_ns": [20_000_000, 29_990_000, 40_000_000]}
+        self.assertAlmostEqual(truth.server_lateness([late])[99], 9.8e-6)
+
     def test_cpu_before_a_moment_lies_between_samples(self):
         account = {"start_ns": 10, "wall_s": 100e-9, "cpu_s": 9.0, "cpu_samples": [[20, 1.0], [60, 5.0]]}
         at = {5: 0.0, 15: 0.5, 20: 1.0, 40: 3.0, 60: 5.0, 85: 7.0, 200: 9.0}
@@ -187,7 +191,7 @@ def row(client, streams, osl, ttft_p50, events=1000, cpu_s=1.0, **more):
             "true_s": {figure: {"p50": 0.020, "p99": 0.021} for figure in truth.FIGURES},
             "ttft_error_s": {"p50": ttft_p50 - 0.020, "p99": 0.05}, "doubts": [], "events": events, "cpu_s": cpu_s,
             "wall_s": 3.0, "start_up_s": 8.0, "peak_rss_bytes": 900 * 2**20, "most_processes": 3, "exit_code": 0,
-            "machine_lost_before": 0.01} | more
+            "machine_lost_before": 0.01, "server_late_s": {"p50": 20e-6, "p99": 60e-6}} | more
 
 
 def result_of(rows, failures=(), missing=None):
@@ -209,13 +213,14 @@ class TableAndChart(unittest.TestCase):
         self.assertIn("| 64 | vLLM bench | 20.00 → 45.0 |", text)
         self.assertIn("| vLLM bench | 1.2 | 40.0 µs | 5.0× | 8.00 s | 900 MiB | 3 |", text)
         self.assertIn("| paretoken | 1.2 | 8.0 µs | 1.0× |", text)
-        self.assertIn("quiet", text)
+        self.assertIn("1.0 % of its time before a run (quiet)", text)
+        self.assertIn("within 60 µs of their time", text)
 
     def test_tables_have_as_many_cells_in_each_line_as_in_their_head(self):
         doubting = row("aiperf", 64, 32, 0.05, doubts=["a | b\nc", "second"])
         text = report.markdown(result_of([*self.ROWS, doubting]))
         self.assertIn("a / b c (and 1 more)", text)
-        widths = {line.count("|") for line in text.splitlines() if line.startswith("| 8 |") or line.startswith("| 64 |")}
+        widths = {line.count("|") for line in text.splitlines() if line.startswith(("| 8 |", "| 64 |"))}
         self.assertEqual(widths, {11})
 
     def test_a_disturbed_machine_and_what_is_missing_are_said(self):
@@ -242,7 +247,8 @@ class TableAndChart(unittest.TestCase):
         self.assertEqual(report.place(-0.01), report.place(0.01))
 
     def test_signed_durations_choose_their_unit(self):
-        self.assertEqual([report.signed_duration(s) for s in (6e-6, -0.0249, 0.585)], ["+6 µs", "−24.9 ms", "+585 ms"])
+        self.assertEqual([report.signed_duration(s) for s in (6e-6, -0.0249, 0.585, -1e-7)],
+                         ["+6 µs", "−24.9 ms", "+585 ms", "0 µs"])
 
 
 class Supervisor(unittest.TestCase):
@@ -282,8 +288,8 @@ class Supervisor(unittest.TestCase):
                 supervised(["/no/such/program"], quiet_environment({}), pathlib.Path(scratch), "", 5)
 
     def test_memory_of_the_whole_tree_is_seen(self):
-        code = ("import subprocess, sys\n"
-                "subprocess.run([sys.executable, '-c', 'import time; x = bytes(64 << 20); x = bytearray(x); time.sleep(1)'])")
+        hold = "import time; x = bytearray(bytes(64 << 20)); time.sleep(1)"
+        code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {hold!r}])"
         account, _ = self.run_python(code)
         self.assertGreater(account["peak_rss_bytes"], 64 << 20)
         self.assertGreaterEqual(account["most_processes"], 2)
