@@ -38,6 +38,8 @@ struct ServeOptions {
     std::string tls_key;
     std::uint64_t seed = 0;
     std::string spin = "80us";
+    std::vector<std::string> quirks;
+    std::vector<std::string> faults;
     bool until_stdin_closes = false;
 };
 
@@ -53,6 +55,10 @@ sim::ServerOptions server_options(const ServeOptions& options) {
     server.tls_key = options.tls_key;
     server.seed = options.seed;
     server.spin = parse_duration(options.spin);
+    for (const auto& text : options.quirks)
+        server.faults.push_back(sim::parse_fault(sim::FaultKind::quirk, text));
+    for (const auto& text : options.faults)
+        server.faults.push_back(sim::parse_fault(sim::FaultKind::fault, text));
     return server;
 }
 
@@ -129,6 +135,18 @@ void add_serve(CLI::App& app) {
     command->add_option("--seed", options->seed, "Seed of step jitter and texts")->capture_default_str();
     command->add_option("--spin", options->spin, "How long before a deadline to poll instead of sleeping")
         ->capture_default_str();
+    command
+        ->add_option("--quirk", options->quirks,
+                     "An oddity that clients must take; each may be given a probability and a seed, as in "
+                     "split:bytes=3,p=.1,seed=7; may be repeated:" +
+                         sim::fault_help(sim::FaultKind::quirk))
+        ->allow_extra_args(false);
+    command
+        ->add_option(
+            "--fault", options->faults,
+            "A failure of streamed answers, likewise, as in reset:p=.01,after=5tok; may be repeated:" +
+                sim::fault_help(sim::FaultKind::fault))
+        ->allow_extra_args(false);
     command->add_flag("--until-stdin-closes", options->until_stdin_closes, "End when standard input does");
     command->callback([options] { serve(*options); });
 }

@@ -182,6 +182,13 @@ void Connection::finish(bool keep_alive) {
     if (pending_.empty()) close();
 }
 
+void Connection::reset() {
+    error_code ignored;
+    socket_.set_option(tcp::socket::linger(true, 0), ignored);
+    socket_.close(ignored);
+    close();
+}
+
 void Connection::close() {
     if (!open_) return;
     open_ = false;

@@ -58,6 +58,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
     void close();
 
+    /// Breaks the connection off: the peer sees a reset, not an end.
+    void reset();
+
     std::uint64_t exchange = 0;  ///< the owner's: which answer is under way, 0 for none
 
   private:

@@ -8,6 +8,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <iterator>
 #include <unordered_map>
 
 #include "core/error.h"
@@ -33,6 +34,15 @@ constexpr std::string_view kPrometheus = "text/plain; version=0.0.4; charset=utf
 constexpr std::size_t kScratchBytes = 64 << 10;
 constexpr int kStepsBetweenPolls = 64;  // of a schedule that has fallen behind, before sockets get their turn
 
+/// What an answer that misbehaves needs beside.
+struct Affected {
+    Affliction affliction;
+    std::string group;  ///< events that wait for more to be written with them
+    std::vector<std::string> held_back;
+    std::unique_ptr<asio::steady_timer> hold;  ///< while it runs nothing is written
+    bool ended = false;                        ///< complete but for what is held back
+};
+
 /// One request that is being answered.
 struct Exchange {
     Connection* connection = nullptr;
@@ -43,6 +53,7 @@ struct Exchange {
     bool keep_alive = true;
     Framing framing = Framing::chunked;
     bool head_sent = false;
+    std::unique_ptr<Affected> affected;  ///< mostly null
 
     std::string_view finish_reason() const { return output_tokens == request.max_tokens ? "length" : "stop"; }
 };
@@ -166,6 +177,11 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
     void deliver(const Step& step);
     void write_token(Exchange& exchange, const Emission& emission);
     void write_answer(Exchange& exchange);
+    void write_affected(std::uint64_t id, Exchange& exchange, const Emission& emission);
+    void put(Exchange& exchange, std::string_view events, bool end);
+    void break_off(std::uint64_t id, Exchange& exchange, std::string_view last_events);
+    void hold_back(std::uint64_t id, Exchange& exchange, Duration time);
+    void let_go(std::uint64_t id);
     void end_exchange(std::uint64_t id, bool complete);
     void send_heads();
     void count(const Exchange& exchange, bool complete);
@@ -329,6 +345,13 @@ void Server::Loop::reset_prefix_cache(Connection& connection, HttpRequest& reque
 void Server::Loop::generate(Connection& connection, HttpRequest& request, Endpoint endpoint) {
     auto parsed = parse_generation(endpoint, request.body, model_);
     if (const auto* error = std::get_if<ApiError>(&parsed)) return reply(connection, request, *error);
+    if (!options_.faults.empty()) {
+        const int status = affliction_of(options_.faults, options_.seed, last_exchange_ + 1).status;
+        if (status != 0) {
+            ++last_exchange_;
+            return reply(connection, request, overloaded(status));
+        }
+    }
     begin_exchange(connection, request, std::get<GenerationRequest>(std::move(parsed)));
 }
 
@@ -339,15 +362,24 @@ void Server::Loop::begin_exchange(Connection& connection, HttpRequest& request,
                            ? fmt::format("{:016x}", derived_seed(options_.seed, "request id", id))
                            : std::move(request.request_id);
     const std::uint64_t seed = derived_seed(options_.seed, name);
-    const Framing framing = request.http_1_0 ? Framing::until_close : Framing::chunked;
+    Affliction affliction;
+    if (!options_.faults.empty()) affliction = affliction_of(options_.faults, options_.seed, id);
+    const bool affected = generation.stream && affliction != Affliction{};
+    const bool to_the_end = request.http_1_0 || (affected && affliction.close_delimited);
+    const Framing framing = to_the_end ? Framing::until_close : Framing::chunked;
     Exchange exchange{.connection = &connection,
                       .request = generation,
                       .writer = AnswerWriter(generation, name, unix_seconds(), model_.name, model_.vocabulary,
-                                             seed, framing),
+                                             seed, affected ? Framing::until_close : framing),
                       .truth = {},
                       .output_tokens = answer_length(generation, options_.profile.answer_tokens, seed),
-                      .keep_alive = request.keep_alive && !(request.http_1_0 && generation.stream),
-                      .framing = framing};
+                      .keep_alive = request.keep_alive && !(to_the_end && generation.stream),
+                      .framing = framing,
+                      .affected = nullptr};
+    if (affected) {
+        exchange.affected = std::make_unique<Affected>();
+        exchange.affected->affliction = affliction;
+    }
     exchange.truth.id = std::move(name);
     exchange.truth.received = exchange.truth.admitted = request.received;
     exchange.truth.kernel_stamp = request.kernel_stamp;
@@ -364,7 +396,9 @@ void Server::Loop::begin_exchange(Connection& connection, HttpRequest& request,
     }
     engine_->submit(work, request.received);
     connection.exchange = id;
-    exchanges_.emplace(id, std::move(exchange));
+    const auto place = exchanges_.emplace(id, std::move(exchange)).first;
+    if (affected && affliction.header_delay > Duration{})
+        hold_back(id, place->second, affliction.header_delay);
     if (generation.stream) heads_to_send_.push_back(id);
     wake();
 }
@@ -435,6 +469,10 @@ void Server::Loop::deliver(const Step& step) {
         if (found == exchanges_.end()) continue;
         Exchange& exchange = found->second;
         exchange.truth.due.push_back(step.end);
+        if (exchange.affected) {
+            write_affected(emission.id, exchange, emission);
+            continue;
+        }
         if (exchange.request.stream) write_token(exchange, emission);
         if (!emission.last) continue;
         if (!exchange.request.stream) write_answer(exchange);
@@ -463,6 +501,87 @@ void Server::Loop::write_token(Exchange& exchange, const Emission& emission) {
     exchange.connection->send(frame_);
 }
 
+/// A token of an answer that misbehaves. Afterwards `exchange` may be gone.
+void Server::Loop::write_affected(std::uint64_t id, Exchange& exchange, const Emission& emission) {
+    Affected& affected = *exchange.affected;
+    const Affliction& how = affected.affliction;
+    if (how.reset_after == emission.index) {
+        Connection& connection = *exchange.connection;
+        engine_->abort(id);
+        end_exchange(id, false);
+        return connection.reset();
+    }
+    if (how.error_after == emission.index) return break_off(id, exchange, error_event() + "data: [DONE]\n\n");
+    if (how.truncate_after == emission.index) return break_off(id, exchange, "");
+    if (how.stall_after == emission.index) hold_back(id, exchange, how.stall);
+    if (emission.index == 0) exchange.writer.append_opening(affected.group);
+    if (how.ping_every > 0 && emission.index % how.ping_every == 0) affected.group += ": ping\n\n";
+    exchange.writer.append_token(affected.group, emission.index,
+                                 emission.last ? exchange.finish_reason() : "");
+    exchange.truth.tokens.push_back(1);
+    if (!emission.last && (emission.index + 1) % how.coalesce != 0) return;
+    if (emission.last)
+        exchange.writer.append_closing(affected.group, exchange.output_tokens, exchange.truth.cached_tokens);
+    put(exchange, std::exchange(affected.group, {}), emission.last);
+    affected.ended = emission.last;
+    if (emission.last && !affected.hold) end_exchange(id, true);
+}
+
+/// Writes plain events as the affliction would have them, or keeps them while it holds them back.
+void Server::Loop::put(Exchange& exchange, std::string_view events, bool end) {
+    Affected& affected = *exchange.affected;
+    const bool chunked = exchange.framing == Framing::chunked;
+    auto writes =
+        afflicted_writes(affected.affliction, afflicted_events(affected.affliction, events), chunked);
+    if (!exchange.head_sent) {
+        writes.insert(writes.begin(), http_head(200, kEvents, exchange.framing, 0, exchange.keep_alive));
+        exchange.head_sent = true;
+    }
+    if (end && chunked) {
+        writes.resize(std::max<std::size_t>(1, writes.size()));
+        writes.back() += "0\r\n\r\n";
+    }
+    if (affected.hold) {
+        std::move(writes.begin(), writes.end(), std::back_inserter(affected.held_back));
+        return;
+    }
+    for (const std::string& bytes : writes) exchange.connection->send(bytes);
+    exchange.truth.written.resize(exchange.truth.tokens.size(), Clock::now());
+}
+
+/// Ends an answer before its time; to HTTP it looks whole.
+void Server::Loop::break_off(std::uint64_t id, Exchange& exchange, std::string_view last_events) {
+    Affected& affected = *exchange.affected;
+    engine_->abort(id);
+    put(exchange, std::exchange(affected.group, {}) + std::string(last_events), true);
+    affected.ended = true;
+    if (!affected.hold) end_exchange(id, true);
+}
+
+void Server::Loop::hold_back(std::uint64_t id, Exchange& exchange, Duration time) {
+    auto& hold = exchange.affected->hold;
+    hold = std::make_unique<asio::steady_timer>(io_, Clock::now() + time);
+    hold->async_wait([self = shared_from_this(), id](error_code cancelled) {
+        if (!cancelled) self->let_go(id);
+    });
+}
+
+void Server::Loop::let_go(std::uint64_t id) {
+    const auto found = exchanges_.find(id);
+    if (found == exchanges_.end()) return;
+    Exchange& exchange = found->second;
+    Affected& affected = *exchange.affected;
+    affected.hold.reset();
+    if (!exchange.head_sent) {
+        exchange.head_sent = true;
+        exchange.connection->send(http_head(200, kEvents, exchange.framing, 0, exchange.keep_alive));
+    }
+    for (const std::string& bytes : affected.held_back) exchange.connection->send(bytes);
+    affected.held_back.clear();
+    exchange.truth.written.resize(exchange.truth.tokens.size(), Clock::now());
+    if (affected.ended) end_exchange(id, true);
+}
+
 void Server::Loop::write_answer(Exchange& exchange) {
     const std::string body =
         exchange.writer.whole(exchange.output_tokens, exchange.finish_reason(), exchange.truth.cached_tokens);
@@ -486,7 +605,7 @@ void Server::Loop::end_exchange(std::uint64_t id, bool complete) {
 void Server::Loop::count(const Exchange& exchange, bool complete) {
     const TruthEntry& truth = exchange.truth;
     telemetry_.generation_tokens += truth.due.size();
-    if (!complete) {
+    if (!complete || truth.written.empty()) {
         ++telemetry_.aborted;
         return;
     }
@@ -509,6 +628,7 @@ void Server::Loop::send_heads() {
         const auto found = exchanges_.find(id);
         if (found == exchanges_.end() || found->second.head_sent) continue;
         Exchange& exchange = found->second;
+        if (exchange.affected && exchange.affected->hold) continue;
         exchange.head_sent = true;
         exchange.connection->send(http_head(200, kEvents, exchange.framing, 0, exchange.keep_alive));
     }

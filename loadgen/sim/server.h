@@ -7,8 +7,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/units.h"
+#include "loadgen/sim/faults.h"
 #include "loadgen/sim/profile.h"
 
 namespace boost::asio {
@@ -27,6 +29,7 @@ struct ServerOptions {
     std::string tls_certificate;                ///< PEM files; both empty: plain HTTP
     std::string tls_key;
     std::uint64_t seed = 0;
+    std::vector<Fault> faults;  ///< misbehaviour on purpose
     Duration spin =
         std::chrono::microseconds(80);  ///< how long before a step's end timers are left for polling
 };

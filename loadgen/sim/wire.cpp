@@ -349,6 +349,10 @@ std::string_view reason_phrase(int status) {
             return "Method Not Allowed";
         case 413:
             return "Content Too Large";
+        case 429:
+            return "Too Many Requests";
+        case 503:
+            return "Service Unavailable";
         default:
             return "Error";
     }
@@ -421,6 +425,15 @@ ApiError malformed_http(std::string_view reason) {
     return api_error(400, "BadRequestError", fmt::format("Invalid HTTP request received: {}.", reason), "");
 }
 
+ApiError overloaded(int status) {
+    return status == 429
+               ? api_error(429, "TooManyRequestsError", "Too many requests; try again later.", "")
+               : api_error(503, "ServiceUnavailableError", "The server is overloaded or not ready yet.", "");
+}
+std::string error_event() {
+    return fmt::format("data: {}\n\n", api_error(500, "InternalServerError", "The engine failed.", "").body);
+}
+
 std::string json_string(std::string_view text) {
     std::string out = "\"";
     for (const char c : text) {
@@ -455,6 +468,7 @@ std::string http_head(int status, std::string_view content_type, Framing framing
                       bool keep_alive) {
     std::string head = fmt::format("HTTP/1.1 {} {}\r\nserver: paretoken\r\ncontent-type: {}\r\n", status,
                                    reason_phrase(status), content_type);
+    if (status == 429) head += "retry-after: 1\r\n";
     if (framing == Framing::chunked) head += "transfer-encoding: chunked\r\n";
     if (framing == Framing::length)
         fmt::format_to(std::back_inserter(head), "content-length: {}\r\n", length);

@@ -71,6 +71,10 @@ ApiError not_found();
 ApiError method_not_allowed();
 ApiError body_too_large();
 ApiError malformed_http(std::string_view reason);
+ApiError overloaded(int status);  ///< 429 or 503
+
+/// An event of a stream that cannot go on, plain.
+std::string error_event();
 
 /// `text` as a JSON string, with its quotes.
 std::string json_string(std::string_view text);

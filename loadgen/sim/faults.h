@@ -1,0 +1,97 @@
+#pragma once
+// Misbehaviour on demand: quirks, which a client must take, and faults, which it must report. THE table of
+// them: the command line's help and its errors are read from it. Which requests are struck is a function of
+// the fault, its seed and the request's number. Pure.
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/units.h"
+
+namespace paretoken::sim {
+
+enum class Misbehaviour : std::uint8_t {
+    crlf,
+    bare_cr,
+    no_space,
+    pings,
+    split,
+    coalesce,
+    close_delimited,
+    no_done,
+    null_content,
+    reset,
+    stall,
+    slow_headers,
+    http_429,
+    http_503,
+    error_chunk,
+    truncate,
+};
+
+enum class FaultKind : std::uint8_t { quirk, fault };
+
+/// One switch as the user set it.
+struct Fault {
+    Misbehaviour what = Misbehaviour::crlf;
+    double probability = 1;                  ///< of striking a request
+    std::optional<std::uint64_t> seed = {};  ///< of the draws; nothing: the server's
+    std::int64_t count = 0;  ///< tokens before it strikes, bytes per piece, or tokens per write
+    Duration time{};         ///< how long it lasts
+
+    bool operator==(const Fault&) const = default;
+};
+
+struct FaultRow {
+    std::string_view name;
+    FaultKind kind;
+    Misbehaviour what;
+    std::string_view count_field;  ///< "after", "bytes", "tokens", "every"; empty: it has none
+    std::int64_t count;            ///< the default
+    bool has_time;
+    Duration time;  ///< the default
+    std::string_view title;
+};
+std::span<const FaultRow> fault_table();
+
+/// "crlf", "split:bytes=7", "reset:p=.01,after=5tok,seed=3", "stall:ms=200,after=2". Throws UsageError naming
+/// the known ones.
+Fault parse_fault(FaultKind kind, std::string_view text);
+
+/// The rows of a kind, one per line, for --help.
+std::string fault_help(FaultKind kind);
+
+/// What strikes one answer.
+struct Affliction {
+    std::string_view line_end = "\n";
+    bool no_space = false;
+    bool close_delimited = false;
+    bool no_done = false;
+    bool null_content = false;
+    std::int64_t ping_every = 0;   ///< a comment before every so-many-th token; 0: none
+    std::int64_t piece_bytes = 0;  ///< the body is written in pieces of so many bytes; 0: as it comes
+    std::int64_t coalesce = 1;     ///< tokens per write
+    std::optional<std::int64_t> reset_after = {};
+    std::optional<std::int64_t> error_after = {};
+    std::optional<std::int64_t> truncate_after = {};
+    std::optional<std::int64_t> stall_after = {};
+    Duration stall{};
+    Duration header_delay{};
+    int status = 0;  ///< refused with this status; 0: answered
+
+    bool operator==(const Affliction&) const = default;
+};
+
+/// Request `number` of a server with this seed.
+Affliction affliction_of(std::span<const Fault> faults, std::uint64_t seed, std::uint64_t number);
+
+/// The events of one write as an afflicted server would put them: `events` are plain ("data: …\n\n").
+std::string afflicted_events(const Affliction& affliction, std::string_view events);
+
+/// The same bytes cut into what is written at once, each an HTTP chunk of its own when `chunked`.
+std::vector<std::string> afflicted_writes(const Affliction& affliction, std::string_view body, bool chunked);
+
+}  // namespace paretoken::sim
