@@ -46,13 +46,15 @@ def paretoken_request(record):
 
 
 def read_paretoken(job, _log):
+    """Its window counts from the first request's scheduled time, the times of requests from a little earlier."""
     run = read_json(job.folder / "result/run.json")
-    records = [record for record in read_json_lines(job.folder / "result/requests.jsonl")
-               if not record.get("warmup") and record["outcome"] == "ok"]
+    measured = [record for record in read_json_lines(job.folder / "result/requests.jsonl") if not record.get("warmup")]
+    begin = min((record["scheduled_s"] for record in measured), default=0.0)
+    records = [record for record in measured if record["outcome"] == "ok"]
     metrics = {figure: run["metrics"].get(f"{figure}_s", {}) for figure in ("ttft", "itl", "e2e")}
     return Reported({figure: {p: values.get(f"p{p}") for p in PERCENTILES} for figure, values in metrics.items()},
                     "each", [paretoken_request(record) for record in records], run["counts"]["ok"],
-                    run["counts"]["failed"], (run["window"]["begin_s"], run["window"]["end_s"]),
+                    run["counts"]["failed"], (begin + run["window"]["begin_s"], begin + run["window"]["end_s"]),
                     [f"{reason['severity']}: {reason['text']}" for reason in run["validity"]["reasons"]])
 
 

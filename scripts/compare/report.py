@@ -243,7 +243,7 @@ STYLE = """
   .span { stroke: var(--c); stroke-width: 2; opacity: .45; }
   text { font: 13px system-ui, -apple-system, "Segoe UI", sans-serif; } .title { font-size: 16px; font-weight: 600; }
 """
-WIDTH, LEFT, RIGHT, TOP, ROW, GAP = 860, 190, 190, 84, 24, 14
+WIDTH, LEFT, RIGHT, TOP, ROW, GAP = 880, 206, 190, 84, 24, 14
 AXIS = (1e-6, 1.0)
 
 
@@ -300,7 +300,7 @@ def chart(result):
     bands = [line for line in body if line.startswith("<rect")]
     others = [line for line in body if not line.startswith("<rect")]
     title = "Time to first token: how far the reported value is from the truth"
-    note = "● p50   ○ p99   |reported − true|, logarithmic; figures at the right: p50 / p99"
+    note = "● p50 · ○ p99 · |reported − true| on a logarithmic axis; at the right: p50 / p99 with their sign"
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" role="img" '
         f'aria-label="{title}">', f"<style>{STYLE}</style>",

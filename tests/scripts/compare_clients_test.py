@@ -106,13 +106,13 @@ class ResultsOfClients(unittest.TestCase):
                "validity": {"verdict": "warn", "reasons": [{"severity": "warn", "check": "x", "text": "late"}]}}
         record = {"id": "a", "outcome": "ok", "sent_s": 0.5, "scheduled_s": 0.4, "first_event_s": 0.52,
                   "last_event_s": 0.6}
-        lines = [record, record | {"id": "b", "warmup": True}, {"id": "c", "outcome": "http_error"}]
+        lines = [record, record | {"id": "b", "warmup": True}, {"id": "c", "outcome": "http_error", "scheduled_s": 0.25}]
         with job_with({"result/run.json": json.dumps(run),
                        "result/requests.jsonl": "\n".join(map(json.dumps, lines))}) as job:
             result = read_paretoken(job, "")
         self.assertEqual([request.id for request in result.requests], ["a"])
         self.assertAlmostEqual(result.requests[0].ttft_s, 0.02)
-        self.assertEqual(result.window, (0.1, 0.9))
+        self.assertEqual(result.window, (0.25 + 0.1, 0.25 + 0.9))
         self.assertEqual(result.doubts, ["warn: late"])
         self.assertIsNone(result.percentiles["e2e"][50])
 
