@@ -72,14 +72,18 @@ def supervised(command, environment, folder, core, timeout_s):
         process = subprocess.Popen([sys.executable, str(SUPERVISOR), str(account), str(core), str(timeout_s), *command],
                                    stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, cwd=folder,
                                    env=environment)
+        expired = False
         try:
             process.wait(timeout=timeout_s + 30)
         except BaseException as error:
+            expired = True
             process.send_signal(signal.SIGTERM)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=15)
             if not isinstance(error, subprocess.TimeoutExpired):
                 raise
+    if expired:
+        raise Failure(f"did not end in {timeout_s:.0f} s and was ended: see {folder / 'log.txt'}")
     if not account.exists():
         raise Failure(f"{command[0]} could not be run: see {folder / 'log.txt'}")
     return json.loads(account.read_text())
