@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/radix_sort.h"
 #include "core/statistics.h"
 
 namespace paretoken {
@@ -111,21 +112,28 @@ std::optional<MetricSummary> inverse_summary(const Metric& base, const MetricSco
 
 // ---- pooled
 
-/// Values whose later event lies in the window, in the order of time.
+/// Values whose later event lies in the window.
 std::vector<PooledValue> pool_of(const Metric& metric, const MetricScope& scope) {
+    std::size_t events = 0;
+    for (const auto* stream : scope.streams) events += stream->events.size();
     std::vector<PooledValue> pool;
+    pool.reserve(events);
     for (const auto* stream : scope.streams) metric.pool(*stream, pool);
     std::erase_if(pool,
                   [&](const auto& item) { return item.weight == 0 || !scope.window.contains(item.at); });
-    std::sort(pool.begin(), pool.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
     return pool;
 }
 
 std::vector<WeightedValue> sorted_values(const std::vector<PooledValue>& pool) {
     std::vector<WeightedValue> sorted;
-    sorted.reserve(pool.size());
-    for (const auto& item : pool) sorted.push_back({item.value, item.weight});
-    std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.value < b.value; });
+    for (const auto& item : pool) {  // the streams of a batch have the same gaps at the same time
+        if (!sorted.empty() && sorted.back().value == item.value) {
+            sorted.back().weight += item.weight;
+        } else {
+            sorted.push_back({item.value, item.weight});
+        }
+    }
+    radix_sort(sorted, [](const auto& item) { return radix_key(item.value); });
     return sorted;
 }
 
@@ -151,8 +159,13 @@ bool is_pool_certified(double p, double limit, const std::vector<PooledValue>& p
     return is_certified(p, above);
 }
 
-std::optional<MetricSummary> pooled_summary(const Metric& metric, const MetricScope& scope) {
-    const auto pool = pool_of(metric, scope);
+void sort_by_time(std::vector<PooledValue>& pool) {
+    radix_sort(pool,
+               [](const auto& item) { return static_cast<std::uint64_t>(nanoseconds_since_boot(item.at)); });
+}
+
+/// `pool` in the order of time.
+std::optional<MetricSummary> summary_of_pool(const std::vector<PooledValue>& pool, const MetricScope& scope) {
     if (pool.empty()) return std::nullopt;
     const auto sorted = sorted_values(pool);
     const auto moments = moments_of(sorted);
@@ -172,8 +185,19 @@ std::optional<MetricSummary> pooled_summary(const Metric& metric, const MetricSc
     return summary;
 }
 
-std::optional<MetricSummary> unnamed_summary(const Metric& metric, const MetricScope& scope) {
-    if (metric.pool != nullptr) return pooled_summary(metric, scope);
+std::optional<MetricSummary> pooled_summary(const Metric& metric, const MetricScope& scope,
+                                            PooledBefore& before) {
+    auto pool = pool_of(metric, scope);
+    if (before.summary && before.pool == pool) return before.summary;
+    before.pool = pool;
+    if (!std::is_sorted(pool.begin(), pool.end(), [](const auto& a, const auto& b) { return a.at < b.at; }))
+        sort_by_time(pool);
+    return before.summary = summary_of_pool(pool, scope);
+}
+
+std::optional<MetricSummary> unnamed_summary(const Metric& metric, const MetricScope& scope,
+                                             PooledBefore& before) {
+    if (metric.pool != nullptr) return pooled_summary(metric, scope, before);
     if (!metric.inverse_of.empty()) return inverse_summary(*metric_named(metric.inverse_of), scope);
     return summary_of_values(values_of(metric, scope.requests));
 }
@@ -181,7 +205,13 @@ std::optional<MetricSummary> unnamed_summary(const Metric& metric, const MetricS
 }  // namespace
 
 std::optional<MetricSummary> summary_of(const Metric& metric, const MetricScope& scope) {
-    auto summary = unnamed_summary(metric, scope);
+    PooledBefore none;
+    return summary_of(metric, scope, none);
+}
+
+std::optional<MetricSummary> summary_of(const Metric& metric, const MetricScope& scope,
+                                        PooledBefore& before) {
+    auto summary = unnamed_summary(metric, scope, before);
     if (summary) summary->key = key_of(metric);
     return summary;
 }

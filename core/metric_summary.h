@@ -22,7 +22,15 @@ struct MetricScope {
     std::uint64_t seed = 0;
 };
 
-/// Nothing when it was not measured.
+/// The pooled metric that was summarised last: another with the same pool (gaps per token and gaps per chunk
+/// are the same where every chunk is a token) has the same figures.
+struct PooledBefore {
+    std::vector<PooledValue> pool;  ///< unsorted
+    std::optional<MetricSummary> summary;
+};
+
+/// Nothing when it was not measured. `before` is passed on from metric to metric of one scope.
+std::optional<MetricSummary> summary_of(const Metric& metric, const MetricScope& scope, PooledBefore& before);
 std::optional<MetricSummary> summary_of(const Metric& metric, const MetricScope& scope);
 
 }  // namespace paretoken

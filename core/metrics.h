@@ -20,6 +20,8 @@ struct PooledValue {
     TimePoint at;
     double value = 0;
     std::uint32_t weight = 1;
+
+    bool operator==(const PooledValue&) const = default;
 };
 
 struct Metric {

@@ -146,6 +146,16 @@ class Autocovariance {
     bool is_constant_ = true;
 };
 
+/// As Autocovariance has it, for a series too long to be copied. 0 when it is constant.
+double variance_of(std::span<const double> series) {
+    if (std::adjacent_find(series.begin(), series.end(), std::not_equal_to<>()) == series.end()) return 0;
+    const auto n = static_cast<double>(series.size());
+    const double mean = std::accumulate(series.begin(), series.end(), 0.0) / n;
+    double squares = 0;
+    for (const double value : series) squares += (value - mean) * (value - mean);
+    return squares / n;
+}
+
 /// Means of consecutive blocks of `size`; a shorter rest at the end is left out.
 std::vector<double> means_of_blocks(std::span<const double> series, std::size_t size) {
     std::vector<double> means;
@@ -336,14 +346,18 @@ std::optional<std::uint64_t> allowed_over(double p, std::uint64_t n, double conf
 // time of the whole follows from the time of block means, at a bounded cost.
 double autocorrelation_time(std::span<const double> series) {
     constexpr std::size_t kLongest = 4096;
-    const Autocovariance fine(series);
-    if (series.size() < 3 || fine.is_constant()) return 1;
-    if (series.size() <= kLongest) return std::max(1.0, short_autocorrelation_time(fine, series.size()));
+    if (series.size() < 3) return 1;
+    if (series.size() <= kLongest) {
+        const Autocovariance fine(series);
+        return fine.is_constant() ? 1 : std::max(1.0, short_autocorrelation_time(fine, series.size()));
+    }
+    const double variance = variance_of(series);
+    if (!(variance > 0)) return 1;
     const std::size_t block = (series.size() + kLongest - 1) / kLongest;
     const auto means = means_of_blocks(series, block);
     const Autocovariance coarse(means);
     if (coarse.is_constant()) return 1;
-    const double inflation = static_cast<double>(block) * coarse.variance() / fine.variance();
+    const double inflation = static_cast<double>(block) * coarse.variance() / variance;
     return std::max(1.0, inflation * short_autocorrelation_time(coarse, means.size()));
 }
 

@@ -108,8 +108,9 @@ RunSummary summarize(std::span<const RequestRecord> records, const SummaryOption
     summary.window_report = report_of(window, summary.run);
     summary.counts = counts_of(records, window.span);
     const auto scope = scope_of(records, window.span, options.seed);
+    PooledBefore pooled;
     for (const auto& metric : metrics()) {
-        if (auto held = summary_of(metric, scope)) summary.metrics.push_back(std::move(*held));
+        if (auto held = summary_of(metric, scope, pooled)) summary.metrics.push_back(std::move(*held));
     }
     summary.throughput = steady_throughput(records, window, scope, options);
     summary.whole_run = throughput_of(records, summary.run, options);
