@@ -11,6 +11,7 @@ namespace paretoken::loadgen {
 namespace {
 
 constexpr std::size_t kMostErrorBytes = 4096;
+constexpr std::int64_t kMostReserved = 4096;  ///< events
 
 Outcome outcome_of(http::ExchangeFailure::Kind kind) {
     switch (kind) {
@@ -49,6 +50,10 @@ class Client::Exchange final : public http::ExchangeSink {
         record_.request_class = std::move(prepared.request.request_class);
         record_.wanted_input_tokens = prepared.request.wanted_input_tokens;
         record_.wanted_output_tokens = prepared.request.wanted_output_tokens;
+        if (client_.options_.ignore_eos_accepted && record_.wanted_output_tokens) {
+            record_.events.reserve(static_cast<std::size_t>(
+                std::clamp<std::int64_t>(*record_.wanted_output_tokens, 0, kMostReserved)));
+        }
         record_.started = Clock::now();
         record_.ready = record_.started;
         text_ = fmt::format("{}X-Request-Id: {}\r\nContent-Length: {}\r\n\r\n{}", client_.head_text_,

@@ -17,7 +17,6 @@
 namespace paretoken::http {
 namespace {
 
-constexpr std::size_t kScratchBytes = 256 * 1024;
 constexpr Duration kBlocked = std::chrono::microseconds(20);  ///< longer than a wait that finds something
 
 int opened(const char* what, int fd) {
@@ -53,7 +52,7 @@ bool receive_stamp(msghdr& message, timespec& stamp) {
 Drain::Drain(bool kernel_stamps)
     : epoll_(opened("epoll_create1", epoll_create1(EPOLL_CLOEXEC))),
       wake_up_(opened("eventfd", eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))),
-      scratch_(std::make_unique<char[]>(kScratchBytes + kReadPadding)),
+      scratch_(std::make_unique<char[]>(kMostPerRead + kReadPadding)),
       looked_at_(Clock::now()),
       kernel_stamps_(kernel_stamps) {
     epoll_event event{};
@@ -121,7 +120,7 @@ Drain::Round Drain::serve(TimePoint until) {
 
 long Drain::receive(int fd, Read& read) {
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof(scm_timestamping)) + 64];
-    iovec piece{scratch_.get(), kScratchBytes};
+    iovec piece{scratch_.get(), kMostPerRead};
     msghdr message{};
     message.msg_iov = &piece;
     message.msg_iovlen = 1;

@@ -54,6 +54,7 @@ class Drain {
     /// only looks.
     Round serve(TimePoint until);
     static constexpr int kMostPerRound = 32;
+    static constexpr std::size_t kMostPerRead = 256 * 1024;  ///< bytes
 
     /// From any thread: ends a wait, now or the next one.
     void wake();

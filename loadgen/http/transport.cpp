@@ -18,7 +18,9 @@ namespace paretoken::http {
 namespace {
 
 constexpr std::size_t kKeptBytes = 1024;  ///< a sent prompt is not kept for the length of its answer
-constexpr std::uint32_t kReadable = EPOLLIN | EPOLLRDHUP;
+// Told once for what has arrived, so that a wake-up does not look at every socket of the one before again.
+// What is told must then be read to its end: see read_all.
+constexpr std::uint32_t kReadable = EPOLLIN | EPOLLRDHUP | EPOLLET;
 
 int open_socket(int family, bool kernel_stamps) {
     const int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
@@ -62,7 +64,8 @@ void Transport::on_ready(std::uint32_t events) {
         return;
     }
     if ((events & EPOLLOUT) != 0 && state_ != State::ended) flush();
-    if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0 && state_ != State::ended) read_once();
+    const bool over = (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+    if ((over || (events & EPOLLIN) != 0) && state_ != State::ended) read_all(over);
 }
 
 void Transport::finish_connecting() {
@@ -149,14 +152,23 @@ void Transport::want_writable(bool wanted) {
     drain_.change(fd_, *this, wanted ? kReadable | EPOLLOUT : kReadable);
 }
 
-void Transport::read_once() {
+/// A read that did not fill the buffer has taken all there was; but an end behind it makes no event of its
+/// own when it was there already.
+void Transport::read_all(bool over) {
+    bool more = true;
+    while (more && state_ != State::ended) more = read_once(over);
+}
+
+/// Whether there may be more to read.
+bool Transport::read_once(bool over) {
     Read read;
     const long n = drain_.receive(fd_, read);
     if (n < 0) {
-        if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return;
+        if (errno == EINTR) return true;
+        if (errno == EAGAIN || errno == EWOULDBLOCK) return false;
         const bool shaking = state_ == State::shaking_hands;
         end(shaking ? TransportEnd::tls_failed : TransportEnd::broken, std::strerror(errno));
-        return;
+        return false;
     }
     if (n == 0) {
         if (state_ == State::shaking_hands) {
@@ -164,13 +176,15 @@ void Transport::read_once() {
         } else {
             end(TransportEnd::closed_by_peer, "the server closed the connection");
         }
-        return;
+        return false;
     }
+    const bool filled = static_cast<std::size_t>(n) == Drain::kMostPerRead;
     if (tls_ == nullptr) {
         sink_.on_read(read);
     } else {
         push_plaintext(read);
     }
+    return filled || over;
 }
 
 void Transport::push_plaintext(const Read& ciphertext) {

@@ -54,7 +54,8 @@ class Transport final : private Listener {
     void finish_connecting();
     void go_on_with_handshake();
     void opened();
-    void read_once();
+    void read_all(bool over);
+    bool read_once(bool over);
     void push_plaintext(const Read& ciphertext);
     void flush();
     void want_writable(bool wanted);
