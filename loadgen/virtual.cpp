@@ -109,15 +109,14 @@ class VirtualRun {
         const TimePoint at = *record.sent;
         sim::EngineRequest work{.id = flights_.size()};
         work.prompt_tokens = request.wanted_input_tokens.value_or(1);
-        if (!is_empty(request.prompt)) identify(work, request.prompt);
+        const std::uint64_t seed = derived_seed(load_.seed, record.id);
+        if (!is_empty(request.prompt)) identify(work, request.prompt, seed);
         const std::int64_t room = sim::context_limit(options_.profile) - work.prompt_tokens;
         sim::GenerationRequest wanted{.prompt_token_ids = {},
                                       .max_tokens = request.wanted_output_tokens.value_or(room),
                                       .ignore_eos = options_.ignore_eos && request.wanted_output_tokens};
         if (room < 1 || wanted.max_tokens > room) return refuse(std::move(record), work.prompt_tokens, at);
-        const std::uint64_t seed = derived_seed(load_.seed, record.id);
         work.output_tokens = sim::answer_length(wanted, options_.profile.answer_tokens, seed);
-        if (work.identity) work.identity->answer_seed = seed;
         record.http_status = 200;
         record.finish_reason = work.output_tokens == wanted.max_tokens ? "length" : "stop";
         record.usage.prompt = work.prompt_tokens;
@@ -127,14 +126,18 @@ class VirtualRun {
         engine_->submit(work, at);
     }
 
-    void identify(sim::EngineRequest& work, const Prompt& prompt) const {
+    void identify(sim::EngineRequest& work, const Prompt& prompt, std::uint64_t seed) const {
         const auto tokens =
             sim::prompt_tokens_of(prompt, options_.chat, options_.profile.vocabulary,
                                   prefix_cache_ ? options_.profile.block_tokens : std::int64_t{0});
         work.prompt_tokens = std::max<std::int64_t>(1, tokens.count());
         if (!prefix_cache_) return;
-        work.identity = sim::TokenIdentity{
-            .blocks = tokens.blocks(), .rest = *tokens.hasher(), .vocabulary = options_.profile.vocabulary};
+        auto identity = std::make_shared<sim::TokenIdentity>();
+        identity->blocks = tokens.blocks();
+        identity->rest = *tokens.hasher();
+        identity->answer_seed = seed;
+        identity->vocabulary = options_.profile.vocabulary;
+        work.identity = std::move(identity);
     }
 
     void refuse(RequestRecord record, std::int64_t prompt_tokens, TimePoint at) {

@@ -26,10 +26,10 @@ struct TokenIdentity {
 };
 
 struct EngineRequest {
-    std::uint64_t id = 0;                        ///< the driver's; used once
-    std::int64_t prompt_tokens = 1;              ///< ≥ 1
-    std::int64_t output_tokens = 1;              ///< ≥ 1; exactly as many are emitted
-    std::optional<TokenIdentity> identity = {};  ///< nothing: shares no prefix with any other
+    std::uint64_t id = 0;                                ///< the driver's; used once
+    std::int64_t prompt_tokens = 1;                      ///< ≥ 1
+    std::int64_t output_tokens = 1;                      ///< ≥ 1; exactly as many are emitted
+    std::shared_ptr<const TokenIdentity> identity = {};  ///< null: shares no prefix with any other
 
     bool operator==(const EngineRequest&) const = default;
 };

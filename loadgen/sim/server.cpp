@@ -389,10 +389,12 @@ void Server::Loop::begin_exchange(Connection& connection, HttpRequest& request,
     EngineRequest work{
         .id = id, .prompt_tokens = generation.prompt_tokens, .output_tokens = exchange.output_tokens};
     if (model_.block_tokens > 0) {
-        work.identity = TokenIdentity{.blocks = std::move(exchange.request.prompt_blocks),
-                                      .rest = generation.after_prompt,
-                                      .answer_seed = seed,
-                                      .vocabulary = model_.vocabulary};
+        auto identity = std::make_shared<TokenIdentity>();
+        identity->blocks = std::move(exchange.request.prompt_blocks);
+        identity->rest = generation.after_prompt;
+        identity->answer_seed = seed;
+        identity->vocabulary = model_.vocabulary;
+        work.identity = std::move(identity);
     }
     engine_->submit(work, request.received);
     connection.exchange = id;

@@ -315,15 +315,15 @@ std::vector<int> answer_tokens(std::int64_t count) {
 }
 
 EngineRequest request_of(std::uint64_t id, const std::vector<int>& prompt, std::int64_t output) {
-    EngineRequest request{.id = id,
-                          .prompt_tokens = static_cast<std::int64_t>(prompt.size()),
-                          .output_tokens = output,
-                          .identity = TokenIdentity{.blocks = names_of(prompt, 4),
-                                                    .rest = BlockHasher(4),
-                                                    .answer_seed = kAnswerSeed,
-                                                    .vocabulary = kVocabulary}};
-    for (const int token : prompt) request.identity->rest.add(static_cast<std::uint64_t>(token));
-    return request;
+    auto identity = std::make_shared<TokenIdentity>(TokenIdentity{.blocks = names_of(prompt, 4),
+                                                                  .rest = BlockHasher(4),
+                                                                  .answer_seed = kAnswerSeed,
+                                                                  .vocabulary = kVocabulary});
+    for (const int token : prompt) identity->rest.add(static_cast<std::uint64_t>(token));
+    return {.id = id,
+            .prompt_tokens = static_cast<std::int64_t>(prompt.size()),
+            .output_tokens = output,
+            .identity = identity};
 }
 
 std::vector<int> counting(int from, int count) {
