@@ -39,7 +39,11 @@ Figure shortfall(Figure ratio) {
     return std::max(0.0, 1 - *ratio);
 }
 
+/// Of a schedule only: in a closed loop nobody waits for a time that was set, TTFT counts from the sending,
+/// and what a late refill costs is the mean of refill_lag (answers that end together are refilled one by
+/// one).
 Figure loop_lag(const RunResult& run) {
+    if (!run.request_rate) return std::nullopt;
     return relative(run.client.loop_lag_p99_s, median_of(run, "ttft_s"), kLagFloor);
 }
 

@@ -16,13 +16,15 @@ MetricSummary with_median(std::string key, double median) {
     return metric;
 }
 
-/// A run of 1000 requests with a median TTFT of 100 ms, ITL of 10 ms and end-to-end latency of 1 s.
+/// An open-loop run of 1000 requests with a median TTFT of 100 ms, ITL of 10 ms and end-to-end latency of 1
+/// s.
 RunResult clean_run() {
     RunResult run;
     run.counts.requests = run.counts.ok = run.counts.in_window = 1000;
     run.window = {1, 61, 62, true, "steady"};
     run.metrics = {with_median("ttft_s", 0.1), with_median("itl_s", 0.01), with_median("e2e_s", 1)};
     run.client.workers = 1;
+    run.request_rate = 16;
     return run;
 }
 
@@ -69,6 +71,15 @@ TEST(Validity, every_figure_has_its_limits) {
         run.client.*figure = invalid.value_or(check == "achieved_rate" ? 0 : 1);
         EXPECT_EQ(validity_of(run).verdict, invalid ? Verdict::invalid : Verdict::warn) << check;
     }
+}
+
+TEST(Validity, a_closed_loop_is_judged_by_the_mean_of_its_refills_and_not_by_its_latest_sending) {
+    auto run = clean_run();
+    run.request_rate.reset();
+    run.client.loop_lag_p99_s = 0.02;
+    EXPECT_EQ(validity_of(run), Validity{});
+    run.client.refill_lag_mean_s = 0.011;
+    EXPECT_EQ(checks_of(validity_of(run)), std::vector<std::string>{"refill_lag"});
 }
 
 TEST(Validity, a_reason_names_the_figure_and_its_limit) {
