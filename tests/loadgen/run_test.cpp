@@ -186,7 +186,8 @@ TEST(MakeLoad, EndsInGoodOrderWhenStopped) {
     Progress progress;
     std::stop_source stop;
     std::jthread stopper([&] {
-        while (progress.finished < 8) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        // Between two batches fewer than four are in flight: wait until the third has been sent.
+        while (progress.started < 12) std::this_thread::sleep_for(std::chrono::milliseconds(1));
         stop.request_stop();
     });
     const LoadOutcome outcome = make_load(load, *dataset, sink, progress, stop.get_token());
