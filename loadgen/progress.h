@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/record.h"
+
 namespace paretoken::loadgen {
 
 struct Progress {
@@ -13,6 +15,22 @@ struct Progress {
     std::atomic<std::uint64_t> in_flight{0};
     std::atomic<std::uint64_t> output_tokens{0};
     std::atomic<bool> warming_up{true};
+
+    void count_start(bool warmup) {
+        in_flight.fetch_add(1, std::memory_order_relaxed);
+        if (warmup) return;
+        started.fetch_add(1, std::memory_order_relaxed);
+        warming_up.store(false, std::memory_order_relaxed);
+    }
+
+    void count_end(const RequestRecord& record) {
+        in_flight.fetch_sub(1, std::memory_order_relaxed);
+        if (record.warmup) return;
+        finished.fetch_add(1, std::memory_order_relaxed);
+        if (is_failure(record.outcome)) failed.fetch_add(1, std::memory_order_relaxed);
+        output_tokens.fetch_add(static_cast<std::uint64_t>(record.streamed_tokens),
+                                std::memory_order_relaxed);
+    }
 };
 
 }  // namespace paretoken::loadgen

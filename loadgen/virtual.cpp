@@ -14,7 +14,6 @@
 namespace paretoken::loadgen {
 namespace {
 
-constexpr std::uint64_t kWarmupIndexBase = std::uint64_t{1} << 40;  // as the worker draws them
 constexpr std::uint64_t kStepsBetweenStopChecks = 256;
 
 bool is_empty(const Prompt& prompt) {
@@ -88,10 +87,10 @@ class VirtualRun {
     }
 
     void start(const Start& start) {
-        Request request = dataset_.outline(start.warmup ? kWarmupIndexBase + start.index : start.index);
+        Request request = dataset_.outline(dataset_index(start.index, start.warmup));
         RequestRecord record;
         record.index = start.index;
-        record.id = fmt::format("{}{}{}", load_.worker.id_prefix, start.warmup ? "w" : "", start.index);
+        record.id = request_id(load_.worker.id_prefix, start.index, start.warmup);
         record.request_class = std::move(request.request_class);
         record.warmup = start.warmup;
         record.scheduled = start.scheduled;
@@ -101,7 +100,7 @@ class VirtualRun {
         record.wanted_input_tokens = request.wanted_input_tokens;
         record.wanted_output_tokens = request.wanted_output_tokens;
         record.token_source = TokenSource::one_per_event;
-        count_start(record);
+        progress_.count_start(start.warmup);
         submit(request, std::move(record));
     }
 
@@ -170,7 +169,7 @@ class VirtualRun {
         const auto chunks = static_cast<std::uint64_t>(record.chunks);
         report_.client.chunks += chunks;
         report_.client.stamped_chunks += chunks;
-        count_end(record);
+        progress_.count_end(record);
         sink_.record(record);
         records_.push_back(std::move(record));
     }
@@ -185,22 +184,6 @@ class VirtualRun {
             finish(std::move(*flight), std::max(now_, *flight->sent));
             flight.reset();
         }
-    }
-
-    void count_start(const RequestRecord& record) {
-        progress_.in_flight.fetch_add(1, std::memory_order_relaxed);
-        if (record.warmup) return;
-        progress_.started.fetch_add(1, std::memory_order_relaxed);
-        progress_.warming_up.store(false, std::memory_order_relaxed);
-    }
-
-    void count_end(const RequestRecord& record) {
-        progress_.in_flight.fetch_sub(1, std::memory_order_relaxed);
-        if (record.warmup) return;
-        progress_.finished.fetch_add(1, std::memory_order_relaxed);
-        if (is_failure(record.outcome)) progress_.failed.fetch_add(1, std::memory_order_relaxed);
-        progress_.output_tokens.fetch_add(static_cast<std::uint64_t>(record.streamed_tokens),
-                                          std::memory_order_relaxed);
     }
 
     const LoadOptions& load_;

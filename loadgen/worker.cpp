@@ -12,9 +12,6 @@ namespace {
 
 constexpr Duration kTick = std::chrono::milliseconds(100);
 
-/// Warm-up requests are drawn from far behind the measured ones: no prompt is seen twice.
-constexpr std::uint64_t kWarmupIndexBase = std::uint64_t{1} << 40;
-
 Duration thread_cpu_time() {
     timespec t{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -34,6 +31,15 @@ struct Overloaded : Handlers... {
 };
 
 }  // namespace
+
+std::uint64_t dataset_index(std::uint64_t index, bool warmup) {
+    constexpr std::uint64_t kWarmupIndexBase = std::uint64_t{1} << 40;
+    return warmup ? kWarmupIndexBase + index : index;
+}
+
+std::string request_id(const std::string& prefix, std::uint64_t index, bool warmup) {
+    return fmt::format("{}{}{}", prefix, warmup ? "w" : "", index);
+}
 
 Worker::Worker(const WorkerOptions& options, const Dispatcher& dispatcher, const datasets::Dataset& dataset,
                RecordSink& sink, Progress& progress)
@@ -123,9 +129,9 @@ TimePoint Worker::rest(TimePoint now) {
 }
 
 PreparedRequest Worker::prepared(std::uint64_t index, bool warmup) const {
-    Request request = dataset_.request(warmup ? kWarmupIndexBase + index : index);
+    Request request = dataset_.request(dataset_index(index, warmup));
     request.index = index;
-    request.id = fmt::format("{}{}{}", options_.id_prefix, warmup ? "w" : "", index);
+    request.id = request_id(options_.id_prefix, index, warmup);
     return client_.prepare(std::move(request));
 }
 
@@ -138,11 +144,7 @@ void Worker::prepare_next() {
 }
 
 void Worker::start(const Start& start) {
-    progress_.in_flight.fetch_add(1, std::memory_order_relaxed);
-    if (!start.warmup) {
-        progress_.started.fetch_add(1, std::memory_order_relaxed);
-        progress_.warming_up.store(false, std::memory_order_relaxed);
-    }
+    progress_.count_start(start.warmup);
     RequestRecord record;
     record.index = start.index;
     record.worker = options_.number;
@@ -158,13 +160,7 @@ void Worker::start(const Start& start) {
 
 void Worker::on_finished(RequestRecord record, TimePoint over_at) {
     dispatcher_.finished(over_at, is_failure(record.outcome));
-    progress_.in_flight.fetch_sub(1, std::memory_order_relaxed);
-    if (!record.warmup) {
-        progress_.finished.fetch_add(1, std::memory_order_relaxed);
-        if (is_failure(record.outcome)) progress_.failed.fetch_add(1, std::memory_order_relaxed);
-        progress_.output_tokens.fetch_add(static_cast<std::uint64_t>(record.streamed_tokens),
-                                          std::memory_order_relaxed);
-    }
+    progress_.count_end(record);
     sink_.record(record);
     report_.records.push_back(std::move(record));
 }

@@ -30,6 +30,11 @@ struct WorkerOptions {
     Duration spin{};   ///< before a due start, the last stretch is polled instead of slept
 };
 
+/// The place in the dataset: warm-up requests are drawn from far behind the measured ones, so that no prompt
+/// is seen twice.
+std::uint64_t dataset_index(std::uint64_t index, bool warmup);
+std::string request_id(const std::string& prefix, std::uint64_t index, bool warmup);
+
 /// CPU time of the worker's thread over one tick, less deliberate polling.
 struct CpuSample {
     TimePoint at;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "datasets/catalog.h"
+#include "tests/support/simple_profile.h"
 
 namespace paretoken::loadgen {
 namespace {
@@ -53,19 +54,10 @@ LoadOutcome outcome_of(const LoadOptions& load, const VirtualOptions& options,
     return make_virtual_load(load, options, dataset, sink, progress, {});
 }
 
-/// A step takes 1 ms, and 1 ms more per token.
+/// Blocks of 4 and a short context.
 sim::Profile simple_profile() {
-    sim::Profile profile;
-    profile.weight_bytes_per_s = 1;
-    profile.linear_s_per_token = 1e-3;
-    profile.kv_bytes_per_s = 1;
-    profile.attention_flops_per_s = 1;
-    profile.lm_head_flops_per_s = 1;
-    profile.step_s = 1e-3;
+    sim::Profile profile = paretoken::testing::simple_profile();
     profile.block_tokens = 4;
-    profile.blocks = 1000;
-    profile.max_num_seqs = 100;
-    profile.max_batched_tokens = 1000;
     profile.max_model_len = 4000;
     profile.answer_tokens = 10;
     return profile;

@@ -8,31 +8,16 @@
 #include <map>
 
 #include "core/random.h"
+#include "tests/support/simple_profile.h"
 
 namespace paretoken::sim {
 namespace {
 
+using paretoken::testing::simple_profile;
 using std::chrono::milliseconds;
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 constexpr TimePoint kStart{std::chrono::seconds(1000)};
-
-/// A step takes 1 ms, and 1 ms more per token.
-Profile simple_profile() {
-    Profile profile;
-    profile.weight_bytes_per_s = 1;
-    profile.linear_s_per_token = 1e-3;
-    profile.kv_bytes_per_s = 1;
-    profile.attention_flops_per_s = 1;
-    profile.lm_head_flops_per_s = 1;
-    profile.step_s = 1e-3;
-    profile.block_tokens = 16;
-    profile.blocks = 1000;
-    profile.max_num_seqs = 100;
-    profile.max_batched_tokens = 1000;
-    profile.max_model_len = 16000;
-    return profile;
-}
 
 /// One emission, with when it was: (request, token, milliseconds since the start).
 using Event = std::tuple<std::uint64_t, std::int64_t, double>;
@@ -206,7 +191,7 @@ std::vector<Step> steps_of(const Workload& workload, std::uint64_t seed) {
     return steps;
 }
 
-class RandomWorkloads : public testing::TestWithParam<std::uint64_t> {};
+class RandomWorkloads : public ::testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(RandomWorkloads, EmitEveryTokenOnceAndInOrder) {
     const Workload workload = random_workload(GetParam());
@@ -251,7 +236,7 @@ TEST_P(RandomWorkloads, AreTheSameForTheSameSeed) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomWorkloads, testing::Range<std::uint64_t>(0, 25));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomWorkloads, ::testing::Range<std::uint64_t>(0, 25));
 
 TEST(Engine, TheScheduleDoesNotDriftOverAMillionTokens) {
     const Profile profile = profile_named(
@@ -295,7 +280,7 @@ struct PublishedRow {
     double tokens_per_s;
 };
 
-class PublishedThroughput : public testing::TestWithParam<PublishedRow> {};
+class PublishedThroughput : public ::testing::TestWithParam<PublishedRow> {};
 
 TEST_P(PublishedThroughput, IsMetWithinAFifth) {
     constexpr int kRequests = 1500;
@@ -314,9 +299,9 @@ TEST_P(PublishedThroughput, IsMetWithinAFifth) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Rows, PublishedThroughput,
-                         testing::Values(PublishedRow{128, 128, 28312}, PublishedRow{500, 2000, 17660},
-                                         PublishedRow{1000, 1000, 15220}, PublishedRow{2048, 128, 3450},
-                                         PublishedRow{5000, 500, 3459}, PublishedRow{20000, 2000, 1351}));
+                         ::testing::Values(PublishedRow{128, 128, 28312}, PublishedRow{500, 2000, 17660},
+                                           PublishedRow{1000, 1000, 15220}, PublishedRow{2048, 128, 3450},
+                                           PublishedRow{5000, 500, 3459}, PublishedRow{20000, 2000, 1351}));
 
 }  // namespace
 }  // namespace paretoken::sim

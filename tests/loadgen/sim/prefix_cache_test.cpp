@@ -11,6 +11,7 @@
 #include "loadgen/sim/engine.h"
 #include "loadgen/sim/tokenizer.h"
 #include "tests/support/golden.h"
+#include "tests/support/simple_profile.h"
 
 namespace paretoken::sim {
 namespace {
@@ -289,18 +290,9 @@ constexpr TimePoint kStart{std::chrono::seconds(1000)};
 
 /// Blocks of 4; a step takes 1 ms, and 1 ms more per token.
 Profile small_profile(std::int64_t blocks) {
-    Profile profile;
-    profile.weight_bytes_per_s = 1;
-    profile.linear_s_per_token = 1e-3;
-    profile.kv_bytes_per_s = 1;
-    profile.attention_flops_per_s = 1;
-    profile.lm_head_flops_per_s = 1;
-    profile.step_s = 1e-3;
+    Profile profile = paretoken::testing::simple_profile();
     profile.block_tokens = 4;
     profile.blocks = blocks;
-    profile.max_num_seqs = 100;
-    profile.max_batched_tokens = 1000;
-    profile.max_model_len = 16000;
     return profile;
 }
 
