@@ -1,0 +1,108 @@
+#pragma once
+// The instructions that the kernels are made of, one function each: mma, ldmatrix, cp.async, streaming loads.
+// Everything here exists from sm_80 on; pointers are generic, shared addresses are converted inside.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+
+namespace paretoken::microbench::gpu {
+
+struct Bf16 {};
+struct F16 {};
+
+/// c += A·B of m16n8k16; register contents as in mma.h.
+template <class Type>
+__device__ __forceinline__ void mma(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
+                                    std::uint32_t b1);
+
+template <>
+__device__ __forceinline__ void mma<Bf16>(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
+                                          std::uint32_t b1) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+        "{%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+template <>
+__device__ __forceinline__ void mma<F16>(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
+                                         std::uint32_t b1) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+        "{%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+__device__ __forceinline__ std::uint32_t shared_address(const void* at) {
+    return static_cast<std::uint32_t>(__cvta_generic_to_shared(at));
+}
+
+/// Four 8×8 matrices of 16-bit elements; lane i gives the address of row i % 8 of matrix i / 8 (16-byte
+/// aligned).
+__device__ __forceinline__ void ldmatrix_x4(std::uint32_t (&r)[4], const void* row) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(shared_address(row))
+                 : "memory");
+}
+__device__ __forceinline__ void ldmatrix_x4_transposed(std::uint32_t (&r)[4], const void* row) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(shared_address(row))
+                 : "memory");
+}
+
+/// 16 bytes from device memory to shared memory past L1; both ends 16-byte aligned. `valid` false: zeros, and
+/// nothing is read.
+__device__ __forceinline__ void copy_async_16(void* shared, const void* global, bool valid = true) {
+    const int bytes = valid ? 16 : 0;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :
+                 : "r"(shared_address(shared)), "l"(global), "r"(bytes)
+                 : "memory");
+}
+__device__ __forceinline__ void commit_copies() {
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+/// Until at most `kPending` of this thread's groups are under way.
+template <int kPending>
+__device__ __forceinline__ void wait_for_copies() {
+    asm volatile("cp.async.wait_group %0;" : : "n"(kPending) : "memory");
+}
+
+/// For bytes that are read once: they leave L2 first, so that tables and activations stay.
+__device__ __forceinline__ std::uint64_t evict_first_policy() {
+    std::uint64_t policy;
+    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+
+/// 16 bytes that are read once: not kept in L1. Volatile, so that loads stay as far ahead as they were
+/// written.
+__device__ __forceinline__ uint4 load_streamed(const void* at, std::uint64_t policy) {
+    uint4 v;
+    asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0,%1,%2,%3}, [%4], %5;"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(at), "l"(policy));
+    return v;
+}
+
+/// Two floats as one register of two 16-bit values, `low` in the low half; round to nearest even.
+template <class Type>
+__device__ __forceinline__ std::uint32_t packed_pair(float low, float high);
+
+template <>
+__device__ __forceinline__ std::uint32_t packed_pair<Bf16>(float low, float high) {
+    std::uint32_t pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+template <>
+__device__ __forceinline__ std::uint32_t packed_pair<F16>(float low, float high) {
+    std::uint32_t pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+
+}  // namespace paretoken::microbench::gpu
