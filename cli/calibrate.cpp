@@ -22,7 +22,10 @@ namespace paretoken::cli {
 namespace {
 
 constexpr std::uint64_t kStreams = 256;
-constexpr double kSecondsPerLevel = 1.5;
+constexpr double kSecondsPerAnswer = 0.75;
+constexpr std::uint64_t kAnswersPerStream = 3;
+/// Of a run's time in which all streams are busy, were it one answer's time shorter: they begin one by one.
+constexpr double kBusyShare = kAnswersPerStream / (kAnswersPerStream + 1.0);
 constexpr double kLongestDelay = 1e-3;  ///< p99 of read − kernel stamp, seconds
 constexpr double kFirstRate = 8000;     ///< events per second
 constexpr double kLastRate = 1e6;
@@ -53,7 +56,8 @@ class Scratch {
     std::filesystem::path path;
 };
 
-RunResult measured(const std::string& url, std::uint64_t streams, const PaceOptions& pace,
+/// `concurrency` is empty where the arrivals in `pace` say when requests begin.
+RunResult measured(const std::string& url, const std::string& concurrency, const PaceOptions& pace,
                    const std::string& osl, const std::filesystem::path& directory,
                    const InterruptWatch& interrupt) {
     MeasureOptions options;
@@ -61,7 +65,7 @@ RunResult measured(const std::string& url, std::uint64_t streams, const PaceOpti
     options.workload.isl = "16";
     options.workload.osl = osl;
     options.pace = pace;
-    const LoadLevel level = load_level(std::to_string(streams), pace);
+    const LoadLevel level = load_level(concurrency, pace);
     RunResult result = Target(options).measure(level, directory, process_arguments(), interrupt).result;
     if (result.partial) throw RuntimeError("interrupted; nothing was stored");
     if (result.counts.failed > 0) {
@@ -78,15 +82,18 @@ struct Level {
     bool carried = false;
 };
 
+/// About 256 streams, evenly spread in time: answers that begin together would make every step a burst, whose
+/// last event waits for all others to be read.
 Level level_at(double rate, const Scratch& scratch, const InterruptWatch& interrupt) {
     const double gap = static_cast<double>(kStreams) / rate;
     const std::string url = fmt::format("sim:ideal?ttft={0:.0f}us&itl={0:.0f}us", gap * 1e6);
+    const double tokens = std::max(2.0, std::round(kSecondsPerAnswer / gap));
     PaceOptions pace;
-    pace.num_prompts = std::to_string(2 * kStreams);
-    const double tokens = std::max(2.0, kSecondsPerLevel / 2 / gap);
+    pace.arrivals = fmt::format("constant:rate={}", rate / tokens);
+    pace.num_prompts = std::to_string(kAnswersPerStream * kStreams);
     const RunResult result =
-        measured(url, kStreams, pace, fmt::format("{:.0f}", tokens), scratch.path / "level", interrupt);
-    Level level{.events_per_s = result.throughput.output_tokens_per_s.value_or(0),
+        measured(url, "", pace, fmt::format("{:.0f}", tokens), scratch.path / "level", interrupt);
+    Level level{.events_per_s = result.whole_run.output_tokens_per_s.value_or(0) / kBusyShare,
                 .delay_p99_s = result.client.user_delay_p99_s};
     // The server shares this host: a rate that it did not reach proves nothing of the client.
     level.carried = level.delay_p99_s.value_or(1) < kLongestDelay && level.events_per_s > .9 * rate;
@@ -132,7 +139,7 @@ double requests_ceiling(const Scratch& scratch, const InterruptWatch& interrupt)
     PaceOptions pace;
     pace.duration = "2s";
     const RunResult result =
-        measured("sim:ideal?ttft=0ms&itl=0ms", 64, pace, "1", scratch.path / "requests", interrupt);
+        measured("sim:ideal?ttft=0ms&itl=0ms", "64", pace, "1", scratch.path / "requests", interrupt);
     return result.throughput.requests_per_s.value_or(0);
 }
 
@@ -148,7 +155,7 @@ void calibrate(const CalibrateCommand& command) {
     if (path.empty()) throw UsageError("calibrate: neither XDG_STATE_HOME nor HOME is set; use --out FILE");
     const InterruptWatch interrupt;
     const Scratch scratch;
-    fmt::print("{} streams against the simulated server on this host:\n", kStreams);
+    fmt::print("about {} streams against the simulated server on this host:\n", kStreams);
     cards::ClientCeiling ceiling;
     ceiling.events_per_s = events_ceiling(scratch, interrupt);
     if (ceiling.events_per_s == 0) {
