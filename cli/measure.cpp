@@ -276,8 +276,10 @@ Target::Target(const MeasureOptions& options) : options_(options) {
         simulator_.emplace(url, options.workload.seed);
         url = simulator_->url();
     }
-    tls_ = std::make_unique<http::TlsContext>(
-        http::TlsOptions{.verify = !options.target.insecure, .ca_file = options.target.ca_file});
+    if (http::parse_url(url).tls) {  // reading the system's certificates takes longer than all the rest
+        tls_ = std::make_unique<http::TlsContext>(
+            http::TlsOptions{.verify = !options.target.insecure, .ca_file = options.target.ca_file});
+    }
     endpoint_ = endpoint_options(options, url, tls_.get());
     facts_ = loadgen::probe(endpoint_);
     const auto dataset = dataset_for("trial-" + fresh_salt());
