@@ -5,9 +5,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <memory>
+#include <mutex>
+#include <thread>
 
+#include "cards/host.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/measure.h"
@@ -113,34 +117,101 @@ LoadLevel level_of(const SweepPoint& point, const std::string& axis, const PaceO
     return load_level("", own);
 }
 
-/// Measures one point and saves the sweep before and after. True: go on with the next.
-bool measure_point(const Target& target, SweepFile& sweep, SweepPoint& point, const SweepCommand& command,
-                   const fs::path& directory, const InterruptWatch& interrupt) {
-    point.state = PointState::running;
-    point.error.clear();
-    reports::write_sweep(directory, sweep);
-    try {
-        const LoadLevel level = level_of(point, sweep.axis, command.measure.pace);
-        const auto measured =
-            target.measure(level, directory / point.directory, process_arguments(), interrupt);
-        if (measured.result.partial) {
-            point.state = PointState::pending;
-        } else {
-            point = reports::sweep_point_of(measured.result, point.directory, point.load);
-        }
-    } catch (const Error& error) {
-        point.state = PointState::failed;
-        point.error = error.what();
-        reports::write_sweep(directory, sweep);
-        throw;
-    }
-    reports::write_sweep(directory, sweep);
-    return point.state == PointState::done;
-}
-
 void say(const std::string& line) {
     fmt::print(stderr, "{}\n", line);
     std::fflush(stderr);
+}
+
+/// Points on their way: threads take them in order, and the file is written before and after each.
+struct Sweeping {
+    const Target& target;
+    const SweepCommand& command;
+    const fs::path& directory;
+    const InterruptWatch& interrupt;
+    SweepFile& file;
+    std::mutex mutex = {};  ///< of what follows, and of `file`
+    std::size_t next = 0;
+    bool stopped = false;
+    std::exception_ptr failure = {};  ///< the first
+};
+
+/// The next point to measure; null when none is left. With the mutex held.
+SweepPoint* next_point(Sweeping& sweeping) {
+    auto& points = sweeping.file.points;
+    while (!sweeping.stopped && sweeping.next < points.size()) {
+        SweepPoint& point = points[sweeping.next++];
+        const bool known = point.state == PointState::done;
+        say(fmt::format("[{}/{}] {}{}", sweeping.next, points.size(), point.load_label,
+                        known ? ": already measured" : ""));
+        if (!known) return &point;
+    }
+    return nullptr;
+}
+
+struct Outcome {
+    SweepPoint point;
+    std::exception_ptr failure = {};
+};
+
+/// What becomes of a point. Needs no mutex: what it reads is not written to meanwhile.
+Outcome outcome_of(const Sweeping& sweeping, SweepPoint point) {
+    try {
+        const LoadLevel level = level_of(point, sweeping.file.axis, sweeping.command.measure.pace);
+        const auto measured = sweeping.target.measure(level, sweeping.directory / point.directory,
+                                                      process_arguments(), sweeping.interrupt);
+        if (measured.result.partial) {
+            point.state = PointState::pending;
+            return {point};
+        }
+        return {reports::sweep_point_of(measured.result, point.directory, point.load)};
+    } catch (const Error& error) {
+        point.state = PointState::failed;
+        point.error = error.what();
+        return {point, std::current_exception()};
+    }
+}
+
+/// Takes points until none is left, one could not be measured, or the user has had enough.
+void measure_points(Sweeping& sweeping) {
+    std::unique_lock lock(sweeping.mutex);
+    while (SweepPoint* const point = next_point(sweeping)) {
+        point->state = PointState::running;
+        point->error.clear();
+        reports::write_sweep(sweeping.directory, sweeping.file);
+        const SweepPoint before = *point;
+        lock.unlock();
+        const Outcome outcome = outcome_of(sweeping, before);
+        lock.lock();
+        *point = outcome.point;
+        if (point->state != PointState::done) sweeping.stopped = true;
+        reports::write_sweep(sweeping.directory, sweeping.file);
+        if (outcome.failure) std::rethrow_exception(outcome.failure);
+    }
+}
+
+/// The same on a thread, where an exception must not leave.
+void measure_points_or_fail(Sweeping& sweeping) {
+    try {
+        measure_points(sweeping);
+    } catch (...) {
+        const std::lock_guard lock(sweeping.mutex);
+        sweeping.stopped = true;
+        if (!sweeping.failure) sweeping.failure = std::current_exception();
+    }
+}
+
+/// One after the other; in virtual time, where nothing disturbs anything, as many at once as there are cores.
+void measure_all(Sweeping& sweeping) {
+    const bool alone = !sweeping.command.measure.target.virtual_time;
+    const std::size_t threads =
+        alone ? 1 : std::min<std::size_t>(cards::this_host().cores, sweeping.file.points.size());
+    std::vector<std::jthread> others;
+    for (std::size_t i = 1; i < threads; ++i) {
+        others.emplace_back([&sweeping] { measure_points_or_fail(sweeping); });
+    }
+    measure_points_or_fail(sweeping);
+    others.clear();  // joins
+    if (sweeping.failure) std::rethrow_exception(sweeping.failure);
 }
 
 void judge(const SweepFile& sweep, const fs::path& directory) {
@@ -166,15 +237,8 @@ void sweep(SweepCommand command) {
     SweepFile plan = resumed(fresh_plan(command), directory);
     const InterruptWatch interrupt;
     const Target target(command.measure);
-    for (std::size_t i = 0; i < plan.points.size(); ++i) {
-        SweepPoint& point = plan.points[i];
-        if (point.state == PointState::done) {
-            say(fmt::format("[{}/{}] {}: already measured", i + 1, plan.points.size(), point.load_label));
-            continue;
-        }
-        say(fmt::format("[{}/{}] {}", i + 1, plan.points.size(), point.load_label));
-        if (!measure_point(target, plan, point, command, directory, interrupt)) break;
-    }
+    Sweeping sweeping{target, command, directory, interrupt, plan};
+    measure_all(sweeping);
     fmt::print("{}", reports::sweep_table(plan.points, {.directory = directory.string()}));
     std::fflush(stdout);
     judge(plan, directory);

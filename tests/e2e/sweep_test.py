@@ -57,6 +57,26 @@ class Sweep(Case):
         other = ["sim:ideal", "--isl", 64, *LOAD[3:]]
         self.fails_clearly(paretoken("sweep", *other, "--concurrency", "1,2", "--out", out), 2, str(out))
 
+    def test_points_computed_side_by_side_are_those_of_single_runs(self):
+        load = ["sim:llama3-8b-h100-bf16", "--virtual", "--isl", 64, "--osl", 16, "--num-prompts", 300, "--salt", "s"]
+        out = self.directory / "sweep"
+        self.measures(paretoken("sweep", *load, "--concurrency", "1..16", "--out", out))
+        self.assertEqual(states(out), ["done"] * 5)
+        for point in json.loads((out / "sweep.json").read_text())["points"]:
+            alone = self.directory / point["directory"]
+            self.measures(paretoken("run", *load, "--concurrency", int(point["load"]), "--out", alone))
+            self.assertEqual((out / point["directory"] / "requests.jsonl").read_bytes(),
+                             (alone / "requests.jsonl").read_bytes(), point)
+
+    def test_a_point_that_cannot_be_written_ends_a_sweep_in_virtual_time(self):
+        out = self.directory / "sweep"
+        out.mkdir()
+        (out / "c0004").write_text("in the way")
+        done = paretoken("sweep", "sim:ideal", "--virtual", "--isl", 32, "--osl", 8, "--num-prompts", 24,
+                         "--concurrency", "1..8", "--out", out)
+        self.fails_clearly(done, (2, 3), "c0004")
+        self.assertIn("failed", states(out))
+
     def test_a_ladder_that_is_none_is_refused(self):
         for ladder in ("0..8", "8..1", "one", "1,,2"):
             with self.subTest(ladder):
