@@ -133,6 +133,20 @@ std::map<std::string, std::string> metadata_of(const std::vector<std::string>& t
     return metadata;
 }
 
+void warn(const std::string& what) {
+    fmt::print(stderr, "paretoken: warning: {}\n", what);
+}
+
+/// What `calibrate` stored of this host. A file that cannot be understood is no reason not to measure.
+std::optional<cards::ClientCeiling> known_ceiling() {
+    try {
+        return cards::stored_ceiling(cards::default_ceiling_path(), cards::this_host().cpu);
+    } catch (const Error& error) {
+        warn(fmt::format("{}; `paretoken calibrate` writes it anew", error.what()));
+        return std::nullopt;
+    }
+}
+
 /// Says before the clock starts what this host was found unable to carry.
 void warn_of_shortfalls(const loadgen::LoadOptions& load, const datasets::Dataset& dataset) {
     cards::IntendedLoad intended{.streams = load.concurrency, .workers = load.workers};
@@ -140,11 +154,10 @@ void warn_of_shortfalls(const loadgen::LoadOptions& load, const datasets::Datase
         intended.requests_per_s = load.arrivals.rate;
         intended.tokens_per_request = dataset.mean_output_tokens();
     }
-    const auto ceiling = cards::stored_ceiling(cards::default_ceiling_path(), cards::this_host().cpu);
+    const auto ceiling = known_ceiling();
     if (!ceiling) return;
     for (const std::string& shortfall : cards::shortfalls(intended, *ceiling)) {
-        fmt::print(stderr, "paretoken: warning: {} (paretoken calibrate, {})\n", shortfall,
-                   ceiling->measured_at);
+        warn(fmt::format("{} (paretoken calibrate, {})", shortfall, ceiling->measured_at));
     }
 }
 
