@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""What PyTorch, and FlashInfer where it is installed, take for the work of our rows: one JSON object on standard output.
+
+The protocol is that of the rows they are held against: operands in a ring of several times the L2, random numbers,
+one CUDA graph that cycles through the ring, warmed up, replays between events, medians and quartiles; outputs are
+checked against float64 before anything is timed. A peer gets its own best layout: attention in PyTorch has its cache
+contiguous, without page tables. `--probe` names the rows without measuring.
+"""
+
+import json
+import math
+import sys
+
+RING_BYTES = 1 << 30
+REPLAYS = 15
+REPLAY_S = 5e-3
+ATTENTION_BOUND = 1e-2  # bf16 outputs
+MATRIX_BOUND = 1e-2
+
+# (query heads, KV heads, head dimension); from the models' config.json.
+HEADS = {"llama3-8b": (32, 8, 128), "llama3-70b": (64, 8, 128), "qwen3-235b-a22b": (64, 4, 128),
+         "llama2-7b": (32, 32, 128)}
+ATTENTION = (("llama3-70b", 16, 8192), ("llama3-8b", 32, 4096), ("llama2-7b", 8, 4096))
+# Rows of weights: (preset, op, rows, k).
+MATRICES = (("llama3-8b", "gate_up", 2 * 14336, 4096), ("llama3-8b", "qkv", 6144, 4096),
+            ("llama3-70b", "down", 8192, 28672))
+BATCHES = (1, 16)
+
+
+def attention_name(preset, batch, context):
+    return f"attention/preset:{preset}/kv:bf16/batch:{batch}/ctx:{context}/page:16/layout:nhd/order:random"
+
+
+def matrix_name(preset, op, form, batch):
+    return f"weights/preset:{preset}/op:{op}/w:{form}/batch:{batch}"
+
+
+def row_names():
+    names = [attention_name(*shape) for shape in ATTENTION]
+    for preset, op, _, _ in MATRICES:
+        names += [matrix_name(preset, op, form, batch) for form in ("bf16", "fp8", "int4") for batch in BATCHES]
+    return names
+
+
+def copies_for(bytes_per_copy, device):
+    import torch
+    ring = max(RING_BYTES, 5 * torch.cuda.get_device_properties(device).L2_cache_size)
+    return max(1, math.ceil(ring / bytes_per_copy))
+
+
+def relative_error(out, reference):
+    difference = (out.double() - reference).norm() / reference.norm()
+    return float(difference) if math.isfinite(float(difference)) else math.inf
+
+
+def timed(launch, copies):
+    """Seconds per launch: (median, p25, p75) over replays of one graph."""
+    import torch
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        for i in range(min(copies, 4)):
+            launch(i)
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        for i in range(8):
+            launch(i % copies)
+        end.record()
+        end.synchronize()
+        once = begin.elapsed_time(end) * 1e-3 / 8
+        launches = max(copies, math.ceil(REPLAY_S / once))
+        launches = min(launches, 2048)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=stream):
+            for i in range(launches):
+                launch(i % copies)
+        for _ in range(max(3, math.ceil(0.2 / (launches * once)))):
+            graph.replay()
+        seconds = []
+        for _ in range(REPLAYS):
+            begin.record()
+            graph.replay()
+            end.record()
+            end.synchronize()
+            seconds.append(begin.elapsed_time(end) * 1e-3 / launches)
+    seconds.sort()
+    return seconds[len(seconds) // 2], seconds[len(seconds) // 4], seconds[3 * len(seconds) // 4]
+
+
+def row(name, peer, seconds):
+    return {"name": name, "peer": peer, "median_s": seconds[0], "p25_s": seconds[1], "p75_s": seconds[2]}
+
+
+def reference_attention(q, k, v):
+    """float64, of request 0; q [heads, dim], k and v [kv heads, tokens, dim]."""
+    import torch
+    group = q.shape[0] // k.shape[0]
+    k, v = (x.double().repeat_interleave(group, 0) for x in (k, v))
+    weights = torch.softmax(torch.einsum("hd,htd->ht", q.double(), k) / math.sqrt(q.shape[1]), -1)
+    return torch.einsum("ht,htd->hd", weights, v)
+
+
+def sdpa(preset, batch, context, backend):
+    """torch.nn.functional.scaled_dot_product_attention over contiguous caches."""
+    import torch
+    from torch.nn.attention import sdpa_kernel
+    heads, kv_heads, dim = HEADS[preset]
+    per_copy = 2 * batch * kv_heads * context * dim * 2
+    copies = copies_for(per_copy, 0)
+    q = torch.randn(batch, heads, 1, dim, device="cuda", dtype=torch.bfloat16)
+    caches = [torch.randn(2, batch, kv_heads, context, dim, device="cuda", dtype=torch.bfloat16) for _ in range(copies)]
+
+    def launch(i):
+        with sdpa_kernel(backend):
+            return torch.nn.functional.scaled_dot_product_attention(q, caches[i][0], caches[i][1],
+                                                                    enable_gqa=heads != kv_heads)
+
+    error = relative_error(launch(0)[0, :, 0], reference_attention(q[0, :, 0], caches[0][0, 0], caches[0][1, 0]))
+    if not error <= ATTENTION_BOUND:
+        raise ValueError(f"its output is off by {error:.1e}")
+    return timed(launch, copies)
+
+
+def flashinfer_decode(preset, batch, context):
+    """FlashInfer's paged decode with a random page table; planning happens before anything is timed."""
+    import flashinfer
+    import torch
+    heads, kv_heads, dim = HEADS[preset]
+    page = 16
+    pages = batch * context // page
+    copies = copies_for(2 * batch * kv_heads * context * dim * 2, 0)
+    pool = torch.randn(copies * pages, 2, page, kv_heads, dim, device="cuda", dtype=torch.bfloat16)
+    q = torch.randn(batch, heads, dim, device="cuda", dtype=torch.bfloat16)
+    order = torch.randperm(copies * pages, device="cuda", dtype=torch.int64).to(torch.int32)
+    first = torch.arange(0, pages + 1, context // page, device="cuda", dtype=torch.int32)
+    last = torch.full((batch,), page, device="cuda", dtype=torch.int32)
+    plans = []
+    for i in range(copies):
+        workspace = torch.empty(128 << 20, device="cuda", dtype=torch.uint8)
+        plan = flashinfer.BatchDecodeWithPagedKVCacheWrapper(workspace, "NHD", use_tensor_cores=heads > kv_heads)
+        plan.plan(first, order[i * pages:(i + 1) * pages], last, heads, kv_heads, dim, page,
+                  q_data_type=torch.bfloat16, kv_data_type=torch.bfloat16)
+        plans.append(plan)
+    mine = pool[order[:context // page].long()].permute(1, 3, 0, 2, 4).reshape(2, kv_heads, context, dim)
+    error = relative_error(plans[0].run(q, pool)[0], reference_attention(q[0], mine[0], mine[1]))
+    if not error <= ATTENTION_BOUND:
+        raise ValueError(f"its output is off by {error:.1e}")
+    return timed(lambda i: plans[i].run(q, pool), copies)
+
+
+def checked_matrix(launch, reference):
+    error = relative_error(launch(0), reference)
+    if not error <= MATRIX_BOUND:
+        raise ValueError(f"its output is off by {error:.1e}")
+
+
+def matrix_bf16(rows, k, batch):
+    import torch
+    copies = copies_for(rows * k * 2, 0)
+    weights = [torch.randn(rows, k, device="cuda", dtype=torch.bfloat16) for _ in range(copies)]
+    x = torch.randn(batch, k, device="cuda", dtype=torch.bfloat16)
+    checked_matrix(lambda i: x @ weights[i].t(), x.double() @ weights[0].double().t())
+    return timed(lambda i: x @ weights[i].t(), copies)
+
+
+def matrix_fp8(rows, k, batch):
+    """torch._scaled_mm: activations in fp8 as well, padded to 16 rows, which it demands."""
+    import torch
+    copies = copies_for(rows * k, 0)
+    weights = [torch.randn(rows, k, device="cuda").to(torch.float8_e4m3fn) for _ in range(copies)]
+    x = torch.randn(max(batch, 16), k, device="cuda").to(torch.float8_e4m3fn)
+    one = torch.ones((), device="cuda")
+
+    def launch(i):
+        return torch._scaled_mm(x, weights[i].t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+
+    checked_matrix(launch, x.double() @ weights[0].double().t())
+    return timed(launch, copies)
+
+
+def matrix_int4(rows, k, batch):
+    """torch._weight_int4pack_mm with groups of 128."""
+    import torch
+    group = 128
+    copies = copies_for(rows * k // 2, 0)
+    x = torch.randn(batch, k, device="cuda", dtype=torch.bfloat16)
+    scales = torch.rand(k // group, rows, 1, device="cuda") * 0.01 + 0.01
+    zeros = torch.zeros_like(scales)
+    scales_and_zeros = torch.cat([scales, zeros], -1).to(torch.bfloat16).contiguous()
+    packed, first = [], None
+    for i in range(copies):
+        codes = torch.randint(0, 16, (rows, k), device="cuda", dtype=torch.int32)
+        first = codes if i == 0 else first
+        bytes_ = (codes[:, ::2] << 4 | codes[:, 1::2]).to(torch.uint8)
+        packed.append(torch._convert_weight_to_int4pack(bytes_, 8))
+    factor = scales_and_zeros[..., 0].double().t().repeat_interleave(group, 1)
+    reference = x.double() @ ((first.double() - 8) * factor).t()
+
+    def launch(i):
+        return torch._weight_int4pack_mm(x, packed[i], group, scales_and_zeros)
+
+    checked_matrix(launch, reference)
+    return timed(launch, copies)
+
+
+def measurements():
+    """(row, peer, function) of everything that this machine may be able to run."""
+    from torch.nn.attention import SDPBackend
+    for shape in ATTENTION:
+        name = attention_name(*shape)
+        yield name, "torch SDPA flash", lambda s=shape: sdpa(*s, SDPBackend.FLASH_ATTENTION)
+        yield name, "torch SDPA cuDNN", lambda s=shape: sdpa(*s, SDPBackend.CUDNN_ATTENTION)
+        yield name, "FlashInfer", lambda s=shape: flashinfer_decode(*s)
+    for preset, op, rows, k in MATRICES:
+        for batch in BATCHES:
+            for form, function, peer in (("bf16", matrix_bf16, "torch matmul"), ("fp8", matrix_fp8, "torch._scaled_mm"),
+                                         ("int4", matrix_int4, "torch._weight_int4pack_mm")):
+                yield (matrix_name(preset, op, form, batch), peer,
+                       lambda f=function, r=rows, c=k, b=batch: f(r, c, b))
+
+
+def main(argv):
+    try:
+        import torch
+    except ImportError:
+        print(json.dumps({"rows": [], "because": "no torch here"}))
+        return 0
+    if not torch.cuda.is_available():
+        print(json.dumps({"rows": [], "because": "torch sees no GPU"}))
+        return 0
+    if "--probe" in argv:
+        print(json.dumps({"rows": row_names(), "torch": torch.__version__}))
+        return 0
+    torch.manual_seed(1)
+    rows, skipped = [], []
+    for name, peer, function in measurements():
+        try:
+            rows.append(row(name, peer, function()))
+        except Exception as error:  # a peer that cannot do this row leaves the others theirs
+            text = str(error).splitlines()
+            skipped.append(f"{peer} on {name}: skipped, {type(error).__name__}: {text[0][:160] if text else ''}")
+        torch.cuda.empty_cache()
+    print(json.dumps({"torch": torch.__version__, "rows": rows, "skipped": skipped}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

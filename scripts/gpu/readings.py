@@ -1,0 +1,112 @@
+"""What the outputs of nvidia-smi, compute-sanitizer, ncu and paretoken-microbench say. Pure."""
+
+import csv
+import io
+import json
+import re
+
+REPEATABLE = 0.02
+PROVEN_BYTES = 0.03
+
+UNITS = {"byte": 1, "kbyte": 1e3, "mbyte": 1e6, "gbyte": 1e9, "": 1}
+
+
+def first_json(text):
+    """The first JSON object in a program's output, or None."""
+    start = text.find("{")
+    if start < 0:
+        return None
+    try:
+        return json.JSONDecoder().raw_decode(text[start:])[0]
+    except ValueError:
+        return None
+
+
+def rows_of(document):
+    """{row name: its object} of a Google Benchmark file; rows that failed have "error_occurred"."""
+    return {row["name"]: row for row in document.get("benchmarks", []) if row.get("run_type", "iteration") == "iteration"}
+
+
+def failed_rows(rows):
+    return {name: row.get("error_message", "no reason given") for name, row in rows.items() if row.get("error_occurred")}
+
+
+def sanitizer_errors(output):
+    """How many errors compute-sanitizer counted, or None where it did not come to its end."""
+    counts = re.findall(r"(?:ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard)", output)
+    return sum(int(errors or hazards) for errors, hazards in counts) if counts else None
+
+
+def ncu_values(output, metric="dram__bytes_read.sum"):
+    """[(kernel, bytes)] from ncu --csv; lines before the table are its messages and the program's own."""
+    lines = output.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
+    if start is None:
+        return []
+    values = []
+    for row in csv.DictReader(io.StringIO("\n".join(line for line in lines[start:] if line.startswith('"')))):
+        if row.get("Metric Name") != metric:
+            continue
+        number = float(row["Metric Value"].replace(",", ""))
+        values.append((row["Kernel Name"], number * UNITS.get(row.get("Metric Unit", "").lower(), 1)))
+    return values
+
+
+def ncu_refusal(output):
+    """Why ncu read nothing, or None."""
+    if "ERR_NVGPUCTRPERM" in output:
+        return "this user may not read the GPU's counters (ERR_NVGPUCTRPERM)"
+    found = re.search(r"==ERROR==\s*(.+)", output)
+    return found.group(1).strip() if found else None
+
+
+def smi_table(output, keys):
+    """One {key: text} per GPU from nvidia-smi --format=csv,noheader,nounits."""
+    lines = [line for line in output.strip().splitlines() if line.strip()]
+    return [dict(zip(keys, (cell.strip() for cell in line.split(",")))) for line in lines]
+
+
+def speed_of(row):
+    """What is compared between runs: bytes/s, flops/s, or launches/s; None for a row without a time."""
+    for key in ("bytes_per_second", "flops_per_second"):
+        if row.get(key):
+            return float(row[key])
+    median = row.get("median_s")
+    return 1 / float(median) if median else None
+
+
+def repeatability(first, second):
+    """[(name, second ÷ first − 1)] of rows in both, the largest change first."""
+    changes = []
+    for name, row in second.items():
+        before, now = speed_of(first.get(name, {})), speed_of(row)
+        if before and now:
+            changes.append((name, now / before - 1))
+    return sorted(changes, key=lambda change: -abs(change[1]))
+
+
+def interval(rows):
+    """(low, median, high) seconds of one thing measured several times: the outermost quartiles, and the middle median."""
+    medians = sorted(float(row["median_s"]) for row in rows)
+    low = min(float(row.get("p25_s") or row["median_s"]) for row in rows)
+    high = max(float(row.get("p75_s") or row["median_s"]) for row in rows)
+    return low, medians[len(medians) // 2], high
+
+
+def verdict(ours, theirs):
+    """"faster" or "slower" only where the intervals do not overlap."""
+    if ours[2] < theirs[0]:
+        return "faster"
+    if ours[0] > theirs[2]:
+        return "slower"
+    return "ambiguous"
+
+
+def chosen_rows(names, patterns):
+    """For each pattern the first name that matches, no name twice."""
+    chosen = []
+    for pattern in patterns:
+        found = next((name for name in names if re.search(pattern, name) and name not in chosen), None)
+        if found:
+            chosen.append(found)
+    return chosen

@@ -1,0 +1,370 @@
+"""The stages of scripts/gpu_check. Each is a function of the check and its time limit that returns an Outcome; none
+of them ends the check."""
+
+import dataclasses
+import json
+import pathlib
+import sys
+import time
+
+from . import readings
+
+PEERS = pathlib.Path(__file__).with_name("peers.py")
+SMI_KEYS = ("name", "driver_version", "pci.bus_id", "clocks.mem", "clocks.max.mem", "clocks.sm", "clocks.max.sm",
+            "mig.mode.current", "power.limit", "temperature.gpu")
+CANARY_MIB = 512
+
+# One row per kernel worth proving, in the order in which time runs out; the first name that matches is taken.
+PROVEN_ROWS = (r"^attention/.*llama3-70b/kv:bf16/.*layout:nhd/order:random", r"^attention/.*kv:fp8/",
+               r"^weights/.*/w:bf16/batch:1/", r"^weights/.*/w:int4/batch:1/", r"^mla/", r"^attention/.*kv:int8/",
+               r"^weights/.*/w:fp8/batch:1/", r"^weights/.*/w:mxfp4/batch:1/")
+PROVEN_KERNELS = "attention_decode|mla_decode|weights"
+NOT_PROVEN_KERNELS = 20  # launches of a check and of finding the graph's length
+
+
+@dataclasses.dataclass
+class Outcome:
+    verdict: str  # passed, failed, skipped
+    lines: list = dataclasses.field(default_factory=list)  # what a person reads; for skipped and failed, why
+    data: dict = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass
+class Check:
+    commands: object
+    binary: str
+    canary: str  # "" where there is none
+    out: pathlib.Path
+    previous: pathlib.Path  # folder of an earlier call
+    rehearse: bool = False
+
+    def rows(self, name, limit_s, flags=(), filter_=None):
+        """Runs the benchmark program. ({row: object}, Result); rows are empty when it wrote nothing."""
+        path = self.out / name
+        path.unlink(missing_ok=True)
+        argv = [self.binary, *flags, f"--benchmark_out={path}", "--benchmark_out_format=json"]
+        if self.rehearse:
+            argv = [self.binary, "--quick", "--threads=1", "--working-set=8M",
+                    *(flag for flag in flags if not flag.startswith("--gpu")), *argv[1 + len(flags):]]
+        if filter_:
+            argv.append(f"--benchmark_filter={filter_}")
+        result = self.commands.run(argv, limit_s)
+        try:
+            return readings.rows_of(json.loads(path.read_text(encoding="utf-8"))), result
+        except (OSError, ValueError):
+            return {}, result
+
+    @property
+    def backend(self):
+        return "backend:cpu" if self.rehearse else "backend:gpu"
+
+
+def ended_badly(result, what):
+    if result.timed_out:
+        return f"{what} did not end within {result.seconds:.0f} s"
+    return f"{what} exited {result.code}: {result.tail()}"
+
+
+def identity(check, limit_s):
+    """Which GPU, driver and clocks, who else is on it, and whether the tools find what was planted."""
+    result = check.commands.run([check.binary, "--gpu-identity"], limit_s, "identity.json")
+    device = readings.first_json(result.output)
+    if result.code != 0 or device is None:
+        return Outcome("failed", [ended_badly(result, "--gpu-identity")])
+    if device.get("gpu", "") is None:
+        return Outcome("failed", [f"no GPU to check: {device.get('because', 'no reason given')}"], {"device": device})
+    data = {"device": device}
+    lines = [", ".join(f"{key} {value}" for key, value in device.items())]
+    wrong = []
+    smi = check.commands.run(["nvidia-smi", f"--query-gpu={','.join(SMI_KEYS)}", "--format=csv,noheader,nounits"], 10,
+                             "nvidia-smi.csv")
+    if smi.code == 0:
+        data["smi"] = readings.smi_table(smi.output, SMI_KEYS)
+        for gpu in data["smi"]:
+            lines.append(", ".join(f"{key} {value}" for key, value in gpu.items()))
+            if gpu.get("mig.mode.current") == "Enabled":
+                wrong.append("MIG is on: figures of a slice prove nothing of the GPU")
+    else:
+        lines.append(f"nvidia-smi: skipped, {smi.tail(1)}")
+    others = check.commands.run(["nvidia-smi", "--query-compute-apps=pid,name", "--format=csv,noheader"], 10,
+                                "processes.csv")
+    if others.code == 0 and others.output.strip():
+        wrong.append(f"another process is on the GPU: {others.output.strip().splitlines()[0]}")
+    for name, found in canaries(check).items():
+        data[f"canary_{name}"] = found
+        lines.append(f"canary {name}: {found}")
+        if found.startswith("NOT"):
+            wrong.append(f"canary {name}: {found}")
+    return Outcome("failed" if wrong else "passed", wrong + lines, data)
+
+
+def canaries(check):
+    """{tool: "found …" | "NOT found …" | "skipped: why"} for faults and sizes that are known."""
+    result = {}
+    for tool, fault in (("memcheck", "oob"), ("racecheck", "race")):
+        result[tool] = canary_of_sanitizer(check, tool, fault)
+    result["ncu"] = canary_of_ncu(check)
+    return result
+
+
+def canary_of_sanitizer(check, tool, fault):
+    if not check.canary:
+        return "skipped: no canary program beside the binary, and no nvcc to build it"
+    if not check.commands.has("compute-sanitizer"):
+        return "skipped: no compute-sanitizer here"
+    ran = check.commands.run(["compute-sanitizer", "--tool", tool, check.canary, fault], 20, f"canary-{tool}.txt")
+    errors = readings.sanitizer_errors(ran.output)
+    if errors is None:
+        return f"skipped: {ran.tail(1)}"
+    return f"found {errors} errors" if errors else "NOT found: the planted fault went unreported"
+
+
+def canary_of_ncu(check):
+    if not check.canary:
+        return "skipped: no canary program beside the binary, and no nvcc to build it"
+    if not check.commands.has("ncu"):
+        return "skipped: no ncu here"
+    ran = check.commands.run(ncu([check.canary, "read", str(CANARY_MIB)], "canary_read", 0), 30, "canary-ncu.csv")
+    values = readings.ncu_values(ran.output)
+    if not values:
+        return f"skipped: {readings.ncu_refusal(ran.output) or ran.tail(1)}"
+    off = values[0][1] / (CANARY_MIB << 20) - 1
+    return f"{'found' if abs(off) <= readings.PROVEN_BYTES else 'NOT found'} {CANARY_MIB} MiB within {off * 100:+.1f} %"
+
+
+def ncu(argv, kernels, skip, count=1):
+    """One metric needs one pass, so that caches and clocks stay as they are."""
+    return ["ncu", "--csv", "--print-units", "base", "--metrics", "dram__bytes_read.sum", "--clock-control", "none",
+            "--cache-control", "none", "--graph-profiling", "node", "--kernel-name-base", "function", "-k",
+            f"regex:{kernels}", "--launch-skip", str(skip), "--launch-count", str(count), "--kill", "yes", *argv]
+
+
+def verify(check, limit_s):
+    """Every kernel against fp64 on small ragged shapes; then the same with a fault in each operand."""
+    begin = time.monotonic()
+    rows, result = check.rows("verify.json", limit_s, ["--gpu-verify"], "^(weights|attention|mla|gemm)")
+    failed = readings.failed_rows(rows)
+    if result.code != 0 or failed or not rows:
+        reasons = [f"{name}: {why}" for name, why in failed.items()] or [ended_badly(result, "--gpu-verify")]
+        return Outcome("failed", reasons, {"rows": len(rows), "failed": failed})
+    left = max(5, limit_s - (time.monotonic() - begin))
+    spoilt, result = check.rows("planted.json", left, ["--gpu-verify", "--plant-fault"], "^(weights|attention|mla)")
+    (check.out / "planted.json").unlink(missing_ok=True)
+    missed = sorted(set(spoilt) - set(readings.failed_rows(spoilt)))
+    if not spoilt:
+        return Outcome("failed", [ended_badly(result, "--gpu-verify --plant-fault")], {"rows": len(rows)})
+    if missed:
+        return Outcome("failed", [f"a planted fault went unnoticed: {name}" for name in missed], {"rows": len(rows)})
+    return Outcome("passed", [f"{len(rows)} rows agree with fp64, and all {len(spoilt)} with a planted fault do not"],
+                   {"rows": len(rows), "planted": len(spoilt)})
+
+
+def sanitizer(check, limit_s):
+    """memcheck and racecheck over our kernels on small shapes; the library's are left out."""
+    if not check.commands.has("compute-sanitizer"):
+        return Outcome("skipped", ["no compute-sanitizer here"])
+    log, lines, bad = [], [], []
+    for tool in ("memcheck", "racecheck"):
+        argv = ["compute-sanitizer", "--tool", tool, "--launch-timeout", "30", check.binary, "--gpu-verify",
+                "--benchmark_filter=^(weights|attention|mla)"]
+        ran = check.commands.run(argv, limit_s / 2, f"{tool}.txt")
+        log.append(f"$ {' '.join(argv)}\n{ran.output[-6000:]}")
+        errors = readings.sanitizer_errors(ran.output)
+        if errors is None:
+            lines.append(f"{tool}: skipped, {ended_badly(ran, 'it')}")
+        else:
+            lines.append(f"{tool}: {errors} errors")
+            if errors:
+                bad.append(lines[-1])
+    (check.out / "sanitizer.txt").write_text("\n".join(log), encoding="utf-8")
+    if all("skipped" in line for line in lines):
+        return Outcome("skipped", lines)
+    return Outcome("failed" if bad else "passed", lines)
+
+
+def ceilings(check, limit_s):
+    """What the GPU reads, writes and computes at most; and whether twice the ring changes what a kernel takes."""
+    rows, result = check.rows("ceilings.json", limit_s, filter_=f"^ceiling/.*{check.backend}")
+    if not rows:
+        return Outcome("failed", [ended_badly(result, "the ceilings")])
+    failed = readings.failed_rows(rows)
+    lines = [f"{name}: {speed_text(row)}" for name, row in rows.items() if name not in failed]
+    lines += [f"{name}: FAILED, {why}" for name, why in failed.items()]
+    ring, changed = ring_doubling(check, max(5, limit_s - result.seconds))
+    return Outcome("failed" if failed or changed else "passed", lines + ring, {"rows": brief(rows)})
+
+
+def ring_doubling(check, limit_s):
+    """(lines, whether the time changed by 1 % or more)"""
+    help_ = check.commands.run([check.binary, "--help"], 10)
+    if check.rehearse or "--ring-scale" not in help_.output:
+        return ["ring doubling: skipped, the program has no --ring-scale" if not check.rehearse
+                else "ring doubling: skipped in a rehearsal"], False
+    filter_ = r"^attention/preset:llama3-70b/kv:bf16/.*layout:nhd/order:random"
+    once, _ = check.rows("ring.json", limit_s / 2, ["--quick"], filter_)
+    twice, _ = check.rows("ring.json", limit_s / 2, ["--quick", "--ring-scale=2"], filter_)
+    (check.out / "ring.json").unlink(missing_ok=True)
+    changes = readings.repeatability(once, twice)
+    if not changes:
+        return ["ring doubling: skipped, no row was measured twice"], False
+    name, change = changes[0]
+    return [f"ring doubling: {change * 100:+.2f} % on {name}"], abs(change) >= 0.01
+
+
+def suite(check, limit_s):
+    """The default suite. Held against an earlier call's, where there is one."""
+    before = {}
+    for folder in (check.previous, check.out):
+        try:
+            before = readings.rows_of(json.loads((folder / "suite.json").read_text(encoding="utf-8")))
+            break
+        except (OSError, ValueError):
+            continue
+    name = "suite.json" if not before or check.previous != check.out else "suite-2.json"
+    rows, result = check.rows(name, limit_s, filter_=check.backend)
+    failed = readings.failed_rows(rows)
+    if not rows:
+        return Outcome("failed", [ended_badly(result, "the suite")])
+    invalid = {n: row.get("label", "") for n, row in rows.items() if n not in failed and row.get("valid") == 0}
+    lines = [f"{len(rows)} rows in {result.seconds:.0f} s, {len(failed)} failed, {len(invalid)} invalid"]
+    lines += [f"{n}: FAILED, {why}" for n, why in failed.items()]
+    if result.timed_out:
+        lines.append("the suite was stopped at its limit")
+    data = {"rows": brief(rows), "seconds": result.seconds, "invalid": invalid}
+    if not before:
+        lines.append("repeatability: skipped, no earlier call's suite.json in --previous or --out")
+    else:
+        changes = readings.repeatability(before, rows)
+        beyond = [change for change in changes if abs(change[1]) > readings.REPEATABLE]
+        data["repeatability"] = dict(changes)
+        lines.append(f"repeatability: {len(changes) - len(beyond)} of {len(changes)} rows within "
+                     f"{readings.REPEATABLE * 100:.0f} %")
+        lines += [f"repeatability: {n} {change * 100:+.1f} %" for n, change in beyond[:10]]
+    return Outcome("failed" if failed or result.timed_out else "passed", lines, data)
+
+
+def bytes_(check, limit_s):
+    """dram__bytes_read.sum of eight kernels against the bytes that their rows claim."""
+    if not check.commands.has("ncu"):
+        return Outcome("skipped", ["no ncu here: all rows are bytes: unproven"])
+    listed = check.commands.run([check.binary, "--list"], 20, "list.txt" if check.rehearse else None)
+    chosen = readings.chosen_rows([line for line in listed.output.splitlines() if "backend:" in line], PROVEN_ROWS)
+    claimed = claimed_bytes(check)
+    log, lines, data, bad = [], [], {}, False
+    end = time.monotonic() + limit_s
+    for name in chosen:
+        left = end - time.monotonic()
+        if left < 5:
+            lines.append(f"{name}: skipped, the stage's time was up")
+            continue
+        argv = ncu([check.binary, "--quick", f"--benchmark_filter=^{name}$"], PROVEN_KERNELS, NOT_PROVEN_KERNELS, 2)
+        ran = check.commands.run(argv, left, "ncu.csv")
+        log.append(f"# {name}\n{ran.output[-3000:]}")
+        values = readings.ncu_values(ran.output)
+        if not values:
+            lines.append(f"{name}: bytes: unproven, {readings.ncu_refusal(ran.output) or ended_badly(ran, 'ncu')}")
+            continue
+        read = sum(value for _, value in values) / len(values)
+        if name not in claimed:
+            lines.append(f"{name}: {read:.0f} bytes read; skipped, no suite.json says what it claims")
+            continue
+        off = read / claimed[name] - 1
+        data[name] = {"claimed": claimed[name], "read": read}
+        bad |= abs(off) > readings.PROVEN_BYTES
+        lines.append(f"{name}: {read / 1e6:.1f} MB read, {off * 100:+.2f} % of what it claims")
+    (check.out / "ncu.txt").write_text("\n".join(log), encoding="utf-8")
+    if not chosen:
+        return Outcome("skipped", ["no row to prove: the program lists none of those chosen"])
+    if not data:
+        return Outcome("skipped", lines)
+    return Outcome("failed" if bad else "passed", lines, data)
+
+
+def claimed_bytes(check):
+    """{row: bytes read per launch} from this call's suite, or an earlier one's."""
+    for path in (check.out / "suite-2.json", check.out / "suite.json", check.previous / "suite.json"):
+        try:
+            rows = readings.rows_of(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError):
+            continue
+        claimed = {name: float(row["read_bytes"]) for name, row in rows.items() if row.get("read_bytes")}
+        if claimed:
+            return claimed
+    return {}
+
+
+def peers(check, limit_s):
+    """The same work in PyTorch and what it carries, in turns: ours, theirs, theirs, ours."""
+    end = time.monotonic() + limit_s
+    probe = check.commands.run([sys.executable, PEERS, "--probe"], 40, "peers-probe.json")
+    found = readings.first_json(probe.output)
+    if not found or not found.get("rows"):
+        return Outcome("skipped", [f"no peers: {(found or {}).get('because') or probe.tail(1)}"])
+    names = [name for name in found["rows"] if not check.rehearse] or ["weights/"]
+    filter_ = "^(" + "|".join(names) + ")"
+    ours, theirs, notes = {}, {}, []
+    for turn in ("ours", "theirs", "theirs", "ours"):
+        left = end - time.monotonic()
+        if left < 10:
+            notes.append(f"stopped before a turn of {turn}: the stage's time was up")
+            break
+        if turn == "ours":
+            rows, result = check.rows("ours.json", left, [], filter_)
+            (check.out / "ours.json").unlink(missing_ok=True)
+            for name, row in rows.items():
+                if row.get("median_s") and not row.get("error_occurred"):
+                    ours.setdefault(name.split("/backend:")[0], []).append(row)
+        else:
+            result = check.commands.run([sys.executable, PEERS], left, "peers.json")
+            document = readings.first_json(result.output) or {}
+            for row in document.get("rows", []):
+                theirs.setdefault((row["name"], row["peer"]), []).append(row)
+            notes += [line for line in document.get("skipped", []) if line not in notes]
+        if result.code != 0:
+            notes.append(ended_badly(result, turn))
+    table = compared(ours, theirs)
+    (check.out / "peers.json").write_text(json.dumps(table, indent=1), encoding="utf-8")
+    if not table:
+        return Outcome("skipped", ["nothing could be compared", *notes])
+    lines = [f"{row['name']} against {row['peer']}: {row['verdict']}, {row['ratio']:.3f} x its speed" for row in table]
+    lost = sum(row["verdict"] == "slower" for row in table)
+    return Outcome("passed", [f"{len(table)} comparisons, {lost} lost", *lines, *notes], {"table": table})
+
+
+def compared(ours, theirs):
+    table = []
+    for (name, peer), rows in sorted(theirs.items()):
+        wrong = next((row["error"] for row in rows if row.get("error")), None)
+        if wrong or name not in ours:
+            continue
+        mine, other = readings.interval(ours[name]), readings.interval(rows)
+        table.append({"name": name, "peer": peer, "ours_s": mine, "theirs_s": other, "ratio": other[1] / mine[1],
+                      "verdict": readings.verdict(mine, other)})
+    return table
+
+
+def speed_text(row):
+    if row.get("bytes_per_second"):
+        return f"{row['bytes_per_second'] / 1e9:.1f} GB/s"
+    if row.get("flops_per_second"):
+        return f"{row['flops_per_second'] / 1e12:.2f} TFLOP/s"
+    return f"{float(row.get('median_s', 0)) * 1e6:.2f} us"
+
+
+def brief(rows):
+    """What the tables need of each row."""
+    keys = ("bytes_per_second", "flops_per_second", "median_s", "of_ceiling", "of_asymptote", "cv", "valid", "label",
+            "error_message")
+    return {name: {key: row[key] for key in keys if key in row} for name, row in rows.items()}
+
+
+# Name, seconds at most, seconds without which it is not worth starting, function.
+STAGES = (
+    ("identity", 90, 5, identity),
+    ("verify", 90, 10, verify),
+    ("sanitizer", 90, 20, sanitizer),
+    ("ceilings", 60, 10, ceilings),
+    ("suite", 200, 30, suite),
+    ("bytes", 90, 20, bytes_),
+    ("peers", 150, 40, peers),
+)

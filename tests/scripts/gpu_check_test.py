@@ -1,0 +1,232 @@
+"""The whole of scripts/gpu_check without a GPU: a program that answers as paretoken-microbench does, and recordings of
+the tools; run with `python3 tests/scripts/gpu_check_test.py`."""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RECORDINGS = pathlib.Path(__file__).resolve().parent / "samples" / "gpu"
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from gpu import commands, readings, stages  # noqa: E402
+
+LLAMA = "attention/preset:llama3-70b/kv:bf16/batch:16/ctx:8192/page:16/layout:nhd/order:random/backend:gpu/mode:ring"
+
+# Writes rows as the real program does. FACTOR changes their speed, FAIL names what goes wrong.
+PROGRAM = '''#!/usr/bin/env python3
+import json, os, sys
+flags = dict(word.partition("=")[::2] for word in sys.argv[1:])
+fail = os.environ.get("FAIL", "")
+if "--help" in flags:
+    print("usage: paretoken-microbench [flags]")
+    sys.exit(0)
+if fail == "crash" and "--benchmark_filter" in flags and flags["--benchmark_filter"] == "backend:cpu":
+    print("out of memory")
+    sys.exit(3)
+factor = float(os.environ.get("FACTOR", "1"))
+def row(name, seconds, bytes_, **more):
+    return {"name": name, "run_type": "iteration", "median_s": seconds / factor, "p25_s": seconds / factor * .99,
+            "p75_s": seconds / factor * 1.01, "bytes_per_second": bytes_ / seconds * factor, "read_bytes": bytes_,
+            "cv": 0.004, "of_ceiling": 0.93, "valid": 1, **more}
+rows = [row("weights/one/backend:gpu/mode:ring", 1e-4, 3e8), row("weights/two/backend:gpu/mode:ring", 1e-4, 3e8),
+        row("LLAMA", 1.8e-4, 537e6), row("ceiling/read/backend:gpu", 1e-4, 3e8)]
+if "--plant-fault" in flags and fail != "blind":
+    rows = [{"name": row["name"], "run_type": "iteration", "error_occurred": True,
+             "error_message": "verification failed"} for row in rows]
+with open(flags["--benchmark_out"], "w") as out:
+    json.dump({"context": {}, "benchmarks": rows}, out)
+sys.exit(4 if "--plant-fault" in flags else 0)
+'''.replace("LLAMA", LLAMA)
+
+
+@contextlib.contextmanager
+def bench(recordings=None):
+    """(folder, check(*flags, **environment) -> (exit code, gpu_check.json)); recordings replace those of the samples."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+        program = folder / "paretoken-microbench"
+        program.write_text(PROGRAM)
+        program.chmod(0o755)
+        shutil.copytree(RECORDINGS, folder / "recordings")
+        for name, text in (recordings or {}).items():
+            if text is None:
+                (folder / "recordings" / name).unlink()
+            else:
+                (folder / "recordings" / name).write_text(text)
+
+        def check(*flags, out="out", **environment):
+            argv = [sys.executable, ROOT / "scripts" / "gpu_check", "--rehearse", "--bin", program, "--out", folder / out,
+                    "--recordings", folder / "recordings", *flags]
+            ran = subprocess.run([str(word) for word in argv], capture_output=True, text=True, timeout=120,
+                                 env=os.environ | environment)
+            path = folder / out / "gpu_check.json"
+            return ran.returncode, json.loads(path.read_text()) if path.exists() else ran.stderr
+
+        yield folder, check
+
+
+def stage(document, name):
+    return next(stage for stage in document["stages"] if stage["name"] == name)
+
+
+class TheWholeCheck(unittest.TestCase):
+    def test_every_stage_runs_and_leaves_eight_files_at_most(self):
+        with bench() as (folder, check):
+            code, document = check()
+            self.assertEqual({s["name"]: s["verdict"] for s in document["stages"]},
+                             {name: "passed" for name, *_ in stages.STAGES})
+            self.assertEqual(code, 0)
+            files = sorted(path.name for path in (folder / "out").iterdir())
+            self.assertLessEqual(len(files), 8, files)
+            self.assertLess(sum(path.stat().st_size for path in (folder / "out").iterdir()), 1 << 20)
+            page = (folder / "out" / "gpu_check.md").read_text()
+            self.assertIn("A rehearsal", page)
+            self.assertIn("NVIDIA H100 80GB HBM3", page)
+            for name, *_ in stages.STAGES:
+                self.assertIn(f"## {name}: passed", page)
+
+    def test_a_second_call_tells_how_repeatable_the_first_was(self):
+        with bench() as (folder, check):
+            _, first = check("--only", "suite")
+            self.assertIn("repeatability: skipped, no earlier call's suite.json", " ".join(stage(first, "suite")["lines"]))
+            _, second = check("--only", "suite", FACTOR="1.05")
+            self.assertIn("repeatability: 0 of 4 rows within 2 %", stage(second, "suite")["lines"])
+            self.assertAlmostEqual(stage(second, "suite")["data"]["repeatability"][LLAMA], 0.05)
+            _, third = check("--only", "suite", "--previous", folder / "out", out="elsewhere", FACTOR="1.01")
+            self.assertIn("repeatability: 4 of 4 rows within 2 %", stage(third, "suite")["lines"])
+            self.assertTrue((folder / "elsewhere" / "suite.json").exists())
+
+    def test_a_stage_that_fails_says_why_and_stops_nothing(self):
+        with bench() as (_, check):
+            code, document = check(FAIL="crash")
+            self.assertEqual(code, 1)
+            self.assertEqual(stage(document, "suite")["verdict"], "failed")
+            self.assertIn("exited 3: out of memory", stage(document, "suite")["lines"][0])
+            self.assertEqual(stage(document, "peers")["verdict"], "passed")
+
+    def test_a_planted_fault_that_goes_unnoticed_fails_the_verification(self):
+        with bench() as (_, check):
+            _, document = check("--only", "verify", FAIL="blind")
+            self.assertEqual(stage(document, "verify")["verdict"], "failed")
+            self.assertIn("went unnoticed: weights/one", " ".join(stage(document, "verify")["lines"]))
+
+    def test_tools_that_do_not_find_what_was_planted_fail_the_identity(self):
+        with bench({"canary-memcheck.txt": "========= ERROR SUMMARY: 0 errors\n"}) as (_, check):
+            _, document = check("--only", "identity")
+            self.assertEqual(stage(document, "identity")["verdict"], "failed")
+            self.assertIn("canary memcheck: NOT found", stage(document, "identity")["lines"][0])
+
+    def test_errors_of_the_sanitizer_fail_it(self):
+        text = "========= ERROR SUMMARY: 2 errors\n"
+        with bench({"memcheck.txt": text}) as (folder, check):
+            code, document = check("--only", "sanitizer")
+            self.assertEqual((code, stage(document, "sanitizer")["verdict"]), (1, "failed"))
+            self.assertIn("ERROR SUMMARY: 2", (folder / "out" / "sanitizer.txt").read_text())
+
+    def test_more_bytes_than_claimed_fail_and_refused_counters_are_unproven(self):
+        with bench() as (folder, check):
+            _, document = check("--only", "suite,bytes")
+            proven = stage(document, "bytes")
+            self.assertEqual(proven["verdict"], "passed")
+            self.assertEqual(proven["data"][LLAMA], {"claimed": 537e6, "read": 539e6})
+            much = (folder / "recordings" / "ncu.csv").read_text().replace("538,000,000", "638,000,000")
+            (folder / "recordings" / "ncu.csv").write_text(much)
+            self.assertEqual(stage(check("--only", "suite,bytes")[1], "bytes")["verdict"], "failed")
+        refused = "exit 1\n==ERROR== ERR_NVGPUCTRPERM - The user does not have permission\n"
+        with bench({"ncu.csv": refused}) as (_, check):
+            code, document = check("--only", "suite,bytes")
+            self.assertEqual((code, stage(document, "bytes")["verdict"]), (0, "skipped"))
+            self.assertIn("bytes: unproven, this user may not read", stage(document, "bytes")["lines"][0])
+
+    def test_peers_are_compared_by_intervals_and_losses_are_told(self):
+        with bench() as (_, check):
+            _, document = check("--only", "peers")
+            table = {row["name"]: row for row in stage(document, "peers")["data"]["table"]}
+            self.assertEqual(table["weights/one"]["verdict"], "faster")
+            self.assertAlmostEqual(table["weights/one"]["ratio"], 2)
+            self.assertEqual(table["weights/two"]["verdict"], "ambiguous")
+            self.assertIn("No module named 'flashinfer'", stage(document, "peers")["lines"][-1])
+            _, document = check("--only", "peers", FACTOR="0.25")
+            self.assertIn("2 lost", stage(document, "peers")["lines"][0])
+
+    def test_what_the_budget_does_not_allow_is_skipped_with_the_reason(self):
+        with bench() as (_, check):
+            code, document = check("--budget", "12")
+            self.assertEqual(code, 0)
+            self.assertEqual(stage(document, "suite")["verdict"], "skipped")
+            self.assertIn("of the budget were left, and it needs 30", stage(document, "suite")["lines"][0])
+
+    def test_a_machine_without_a_gpu_ends_the_check_at_once(self):
+        with bench({"identity.json": '{"gpu": null, "because": "no CUDA in this build"}'}) as (_, check):
+            code, document = check()
+            self.assertEqual((code, len(document["stages"])), (1, 1))
+            self.assertIn("no CUDA in this build", stage(document, "identity")["lines"][0])
+
+    def test_wrong_usage_is_told_from_failures(self):
+        with bench() as (folder, check):
+            self.assertEqual(check("--only", "sweet")[0], 2)
+            self.assertEqual(check("--budget", "1")[0], 2)
+            self.assertEqual(check("--bin", folder / "absent")[0], 3)
+
+
+class Readings(unittest.TestCase):
+    def test_values_of_ncu_are_bytes_whatever_the_unit_and_whatever_stands_around_them(self):
+        self.assertEqual(readings.ncu_values((RECORDINGS / "ncu.csv").read_text()),
+                         [("attention_decode", 538e6), ("attention_decode", 540e6)])
+        mega = (RECORDINGS / "ncu.csv").read_text().replace('"byte","538,000,000"', '"Mbyte","538.5"')
+        self.assertEqual(readings.ncu_values(mega)[0][1], 538.5e6)
+        self.assertEqual(readings.ncu_values("==ERROR== nothing"), [])
+
+    def test_a_sanitizer_that_did_not_end_counts_as_nothing_rather_than_as_clean(self):
+        self.assertEqual(readings.sanitizer_errors((RECORDINGS / "canary-memcheck.txt").read_text()), 33)
+        self.assertEqual(readings.sanitizer_errors((RECORDINGS / "canary-racecheck.txt").read_text()), 1)
+        self.assertEqual(readings.sanitizer_errors((RECORDINGS / "racecheck.txt").read_text()), 0)
+        self.assertIsNone(readings.sanitizer_errors("========= Error: Device not supported"))
+
+    def test_only_intervals_that_do_not_overlap_decide(self):
+        self.assertEqual(readings.verdict((1, 2, 3), (4, 5, 6)), "faster")
+        self.assertEqual(readings.verdict((4, 5, 6), (1, 2, 3)), "slower")
+        self.assertEqual(readings.verdict((1, 2, 4), (4, 5, 6)), "ambiguous")
+        rows = [{"median_s": 2, "p25_s": 1, "p75_s": 3}, {"median_s": 4, "p25_s": 3, "p75_s": 5}, {"median_s": 3}]
+        self.assertEqual(readings.interval(rows), (1, 3, 5))
+
+    def test_each_pattern_takes_one_row_and_no_row_is_taken_twice(self):
+        self.assertEqual(readings.chosen_rows(["a/1", "a/2", "b/1"], ["^a", "1$", "^c"]), ["a/1", "b/1"])
+
+    def test_eight_rows_are_to_be_proven_and_the_suite_has_them(self):
+        self.assertEqual(len(stages.PROVEN_ROWS), 8)
+
+
+class Running(unittest.TestCase):
+    def test_a_program_beyond_its_limit_ends_with_what_it_started(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            mark = pathlib.Path(scratch) / "mark"
+            begin = time.monotonic()
+            result = commands.Commands().run(["bash", "-c", f"echo begun; (sleep 2; touch {mark}) & wait"], 0.3)
+            self.assertTrue(result.timed_out)
+            self.assertIn("begun", result.output)
+            self.assertLess(time.monotonic() - begin, 1.9)
+            time.sleep(2)
+            self.assertFalse(mark.exists(), "its child went on")
+
+    def test_a_program_that_is_not_there_is_a_result_and_no_exception(self):
+        self.assertEqual(commands.Commands().run(["/no/such/program"], 1).code, 127)
+
+
+class Peers(unittest.TestCase):
+    def test_without_torch_they_say_so(self):
+        ran = subprocess.run([sys.executable, "-S", ROOT / "scripts" / "gpu" / "peers.py", "--probe"], capture_output=True,
+                             text=True, timeout=60)
+        self.assertEqual(json.loads(ran.stdout)["because"], "no torch here")
+
+
+if __name__ == "__main__":
+    unittest.main()
