@@ -47,6 +47,7 @@ struct ModelCard {
     std::uint64_t head_dim = 0;
     std::uint64_t vocab = 0;
     std::uint64_t ffn = 0;  ///< of dense layers; 0 when every layer routes
+    bool gated_ffn = true;  ///< gate, up and down; else up and down
     bool tied_embeddings = false;
     std::optional<std::uint64_t> sliding_window;
     std::uint64_t windowed_layers = 0;

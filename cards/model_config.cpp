@@ -236,11 +236,11 @@ void fill_attention(ModelCard& card, const JsonCursor& config) {
 // --------------------------------------------------------------------------------------------
 
 /// Gated feed-forwards have three matrices, the older kind two.
-std::uint64_t ffn_matrices(const std::string& architecture) {
+bool is_gated(const std::string& architecture) {
     constexpr std::array<std::string_view, 12> kNotGated{"gpt2", "gptj",       "gpt_neox",    "gpt_neo",
                                                          "opt",  "bloom",      "mpt",         "falcon",
                                                          "phi",  "starcoder2", "gpt_bigcode", "nemotron"};
-    return std::find(kNotGated.begin(), kNotGated.end(), architecture) != kNotGated.end() ? 2 : 3;
+    return std::find(kNotGated.begin(), kNotGated.end(), architecture) == kNotGated.end();
 }
 
 /// Layers that route, of a model that has experts.
@@ -285,7 +285,7 @@ std::uint64_t bytes_of(std::uint64_t values, const Dtype& dtype) {
 
 /// Adds up the parts, each in its own type.
 void fill_weights(ModelCard& card, const PartDtypes& types) {
-    const std::uint64_t matrices = ffn_matrices(card.architecture);
+    const std::uint64_t matrices = card.gated_ffn ? 3 : 2;
     const std::uint64_t embedding = card.vocab * card.hidden;
     const std::uint64_t routed = card.moe ? card.moe->layers : 0;
     const std::uint64_t attention = card.layers * attention_parameters(card);
@@ -352,6 +352,7 @@ ModelCard card_of(const JsonCursor& whole, const std::string& where, const Model
     card.tied_embeddings = flag(config, "tie_word_embeddings", card.architecture.starts_with("gemma"));
     fill_attention(card, config);
     card.moe = experts_of(config, card);
+    card.gated_ffn = is_gated(card.architecture);
     if (!card.moe || card.moe->layers < card.layers)
         card.ffn = extent_or(config,
                              {"intermediate_size_mlp", "intermediate_size", "n_inner", "ffn_dim",

@@ -230,6 +230,12 @@ ModelCard model_card_of_gguf(const std::filesystem::path& path, const ModelCardO
     card.max_context = keys.find("context_length");
     card.tied_embeddings = std::none_of(header.tensors.begin(), header.tensors.end(),
                                         [](const GgufTensor& t) { return t.name == "output.weight"; });
+    const auto gates = [](const GgufTensor& t) {
+        return t.name.find(".ffn_gate") != std::string::npos &&
+               t.name.find("ffn_gate_inp") == std::string::npos;
+    };
+    card.gated_ffn = keys.name() == "phi3" ||  // gate and up are one tensor
+                     std::any_of(header.tensors.begin(), header.tensors.end(), gates);
     if (const auto experts = keys.find("expert_count"); experts && *experts > 1) {
         MixtureOfExperts moe;
         moe.experts = *experts;

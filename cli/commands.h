@@ -9,6 +9,7 @@ void add_run(CLI::App& app);
 void add_sweep(CLI::App& app);
 void add_serve(CLI::App& app);
 void add_micro(CLI::App& app);
+void add_micro_compare(CLI::App& micro);  ///< `micro compare`
 void add_calibrate(CLI::App& app);
 void add_report(CLI::App& app);
 

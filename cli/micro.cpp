@@ -1,5 +1,5 @@
 // paretoken micro: what this machine could deliver. Runs paretoken-microbench, which stands beside this
-// program, checks its result and shows it.
+// program, checks its result, adds what follows from the rows (fits by size, bounds) and shows it.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -14,6 +14,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stop_token>
@@ -23,6 +25,9 @@
 #include "cli/interrupt.h"
 #include "core/error.h"
 #include "core/units.h"
+#include "reports/micro_bound.h"
+#include "reports/micro_fit.h"
+#include "reports/micro_rows.h"
 
 namespace paretoken::cli {
 namespace {
@@ -33,21 +38,22 @@ constexpr auto kPatience = std::chrono::minutes(30);  // for one row; the slowes
 
 struct MicroOptions {
     bool quick = false;
+    bool full = false;
     std::string filter;
     std::uint32_t threads = 0;  // 0: one per core
     std::string preset;
+    std::string model_card;
     std::string out = "micro.json";
 };
 
 /// One line of the table.
-struct MicroRow {
+struct MicroLine {
     std::string name;
     std::string threads;
     std::string speed;
     std::string of_ceiling;
-    std::string remark;  // why it is not valid, or what else there is to say
-    bool failed = false;
-    bool valid = false;
+    std::string bound_by;
+    std::string remark;  // with what it is: "not valid: …"
 };
 
 /// "[ 3/17] name …" → 3 of 17; nothing for any other line.
@@ -96,7 +102,9 @@ std::vector<std::string> arguments_for(const MicroOptions& options, const fs::pa
                                        "--benchmark_out=" + result.string()};
     if (options.quick) arguments.emplace_back("--quick");
     if (options.threads != 0) arguments.push_back(fmt::format("--threads={}", options.threads));
+    if (options.full) arguments.emplace_back("--full");
     if (!options.preset.empty()) arguments.push_back("--preset=" + options.preset);
+    if (!options.model_card.empty()) arguments.push_back("--model-card=" + options.model_card);
     if (!options.filter.empty()) arguments.push_back("--benchmark_filter=" + options.filter);
     return arguments;
 }
@@ -126,74 +134,123 @@ void run_microbench(const MicroOptions& options, const fs::path& result) {
     throw RuntimeError(fmt::format("micro: paretoken-microbench ended with status {}", status));
 }
 
-nlohmann::json parsed_result(const fs::path& path) {
+std::string text_of_file(const fs::path& path) {
     std::ifstream file(path);
-    auto json = nlohmann::json::parse(file, nullptr, false);
-    if (json.is_discarded() || !json.contains("benchmarks") || json["benchmarks"].empty()) {
-        throw RuntimeError("micro: paretoken-microbench wrote no result; run it by hand to see why");
-    }
-    return json;
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-std::string speed_of(const nlohmann::json& row) {
-    if (row.contains("bytes_per_second"))
-        return fmt::format("{:.1f} GB/s", row["bytes_per_second"].get<double>() / 1e9);
-    if (row.contains("flops_per_second")) {
-        return fmt::format("{:.0f} GFLOP/s", row["flops_per_second"].get<double>() / 1e9);
+/// The rows as reports read them.
+reports::MicroFile parsed_result(const std::string& text) {
+    try {
+        auto file = reports::parse_micro_file(text, "paretoken-microbench");
+        if (!file.rows.empty()) return file;
+    } catch (const UsageError&) {  // not the user's file: said below
     }
-    return "";
+    throw RuntimeError("micro: paretoken-microbench wrote no result; run it by hand to see why");
 }
 
-/// "weights/w:q4_0/batch:1/backend:cpu/threads:2" → "weights w q4_0 batch 1" and "2"
-MicroRow row_of(const nlohmann::json& row) {
-    MicroRow out;
-    out.name = row.value("name", "");
-    if (const auto at = out.name.find("/threads:"); at != std::string::npos) {
-        out.threads = out.name.substr(at + std::strlen("/threads:"));
-        out.name.erase(at);
-    }
-    if (const auto at = out.name.find("/backend:cpu"); at != std::string::npos) {
-        out.name.erase(at, std::strlen("/backend:cpu"));
-    }
-    std::replace_if(
-        out.name.begin(), out.name.end(), [](char c) { return c == '/' || c == ':'; }, ' ');
-    out.failed = row.value("error_occurred", false);
-    if (out.failed) {
-        out.remark = row.value("error_message", "failed");
-        return out;
-    }
-    out.speed = speed_of(row);
-    if (row.contains("of_ceiling") && !out.name.starts_with("ceiling")) {
-        out.of_ceiling = fmt::format("{:.0f} %", row["of_ceiling"].get<double>() * 100);
-    }
-    out.valid = row.value("valid", 0.0) != 0;
-    out.remark = row.value("label", "");
-    return out;
+nlohmann::ordered_json json_of(const reports::SizeFit& fit) {
+    return {{"kernel", fit.kernel},
+            {"fixed_s", fit.fixed_s},
+            {"bytes_per_s", fit.bytes_per_s},
+            {"points", fit.points},
+            {"least_bytes", fit.least_bytes},
+            {"most_bytes", fit.most_bytes},
+            {"worst_residual", fit.worst_residual}};
 }
 
-std::vector<MicroRow> rows_of(const nlohmann::json& result) {
-    std::vector<MicroRow> rows;
-    for (const auto& row : result["benchmarks"]) rows.push_back(row_of(row));
-    return rows;
+/// The text with what follows from its rows: "bound_by" in rows where it is known, and "fits".
+std::string completed(const std::string& text, const reports::MicroFile& file,
+                      const std::vector<std::optional<reports::Bound>>& bounds) {
+    auto json = nlohmann::ordered_json::parse(text);
+    std::map<std::string, std::string> bound_by;
+    for (std::size_t i = 0; i < bounds.size(); ++i)
+        if (bounds[i]) bound_by.emplace(file.rows[i].name, name_of(*bounds[i]));
+    for (auto& row : json["benchmarks"])
+        if (const auto found = bound_by.find(row.value("name", "")); found != bound_by.end())
+            row["bound_by"] = found->second;
+    json["fits"] = nlohmann::ordered_json::array();
+    for (const reports::SizeFit& fit : file.fits) json["fits"].push_back(json_of(fit));
+    return json.dump(2) + "\n";
 }
 
-std::string context_line(const nlohmann::json& result) {
-    const auto text = [&](const char* key) { return result["context"].value(key, std::string("?")); };
-    return fmt::format("{}, {} cores, {}", text("hardware"), text("cores"), text("isa"));
+std::string speed_of(const reports::MicroRow& row) {
+    constexpr double kTooManyGiga = 10'000;
+    if (row.bytes_per_s) return fmt::format("{:.1f} GB/s", *row.bytes_per_s / 1e9);
+    if (!row.flops_per_s) return row.median_s ? fmt::format("{:.2f} us", *row.median_s * 1e6) : "";
+    const double giga = *row.flops_per_s / 1e9;
+    return giga < kTooManyGiga ? fmt::format("{:.0f} GFLOP/s", giga)
+                               : fmt::format("{:.1f} TFLOP/s", giga / 1e3);
 }
 
-/// At most 80 columns; remarks on a line of their own.
-std::string table_of(const std::vector<MicroRow>& rows) {
-    std::string text = fmt::format("{:<50}{:>4}{:>15}{:>11}\n", "", "thr", "", "of ceiling");
-    for (const MicroRow& row : rows) {
-        text += fmt::format("{:<50}{:>4}{:>15}{:>11}\n", row.name, row.threads, row.speed, row.of_ceiling);
-        if (row.remark.empty()) continue;
-        text += fmt::format("    {}: {}\n",
-                            row.failed  ? "failed"
-                            : row.valid ? "note"
-                                        : "not valid",
-                            row.remark);
+/// "weights/w:q4_0/layout:packed/batch:1/backend:cpu/threads:2" → "weights q4_0 packed batch 1"
+std::string short_name(const reports::MicroRow& row) {
+    constexpr std::string_view kSpeakForThemselves[] = {"w",    "kv",     "heads", "layout", "order",
+                                                        "kind", "preset", "op",    "mode",   "backend"};
+    std::string text;
+    std::string_view name = row.name;
+    while (!name.empty()) {
+        const auto slash = name.find('/');
+        const std::string_view part = name.substr(0, slash);
+        name = slash == std::string_view::npos ? std::string_view{} : name.substr(slash + 1);
+        const auto colon = part.find(':');
+        const std::string_view key = colon == std::string_view::npos ? "" : part.substr(0, colon);
+        if (key == "threads" || part == "backend:cpu") continue;
+        const bool bare = std::find(std::begin(kSpeakForThemselves), std::end(kSpeakForThemselves), key) !=
+                          std::end(kSpeakForThemselves);
+        text += text.empty() ? "" : " ";
+        if (!key.empty() && !bare) text += fmt::format("{} ", key);
+        text += key.empty() ? part : part.substr(colon + 1);
     }
+    return text;
+}
+
+MicroLine line_of(const reports::MicroRow& row, const std::optional<reports::Bound>& bound) {
+    MicroLine line{.name = short_name(row),
+                   .threads = reports::parse_row_name(row.name).axis("threads"),
+                   .speed = speed_of(row),
+                   .of_ceiling = {},
+                   .bound_by = bound ? std::string(name_of(*bound)) : "",
+                   .remark = {}};
+    if (row.of_ceiling && !row.name.starts_with("ceiling"))
+        line.of_ceiling = fmt::format("{:.0f} %", *row.of_ceiling * 100);
+    if (row.error) {
+        line.remark = "failed: " + *row.error;
+    } else if (!row.label.empty()) {
+        line.remark = (row.valid ? "note: " : "not valid: ") + row.label;
+    }
+    return line;
+}
+
+std::string context_line(const reports::MicroFile& file) {
+    const auto text = [&](const char* key) {
+        const auto found = file.context.find(key);
+        return found == file.context.end() ? std::string("?") : found->second;
+    };
+    return fmt::format("{}, {} cores, {}; matrices of {}", file.hardware, file.cores, text("isa"),
+                       text("preset"));
+}
+
+/// 80 columns while names are short; remarks on a line of their own.
+std::string table_of(const std::vector<MicroLine>& lines) {
+    std::string text = fmt::format("{:<48}{:>4}{:>13}{:>8}  {}\n", "", "thr", "", "ceiling", "bound by");
+    for (const MicroLine& line : lines) {
+        text += fmt::format("{:<48}{:>4}{:>13}{:>7}  {}", line.name, line.threads, line.speed,
+                            line.of_ceiling, line.bound_by);
+        text.erase(text.find_last_not_of(' ') + 1);
+        text += line.remark.empty() ? "\n" : fmt::format("\n    {}\n", line.remark);
+    }
+    return text;
+}
+
+/// What a read costs by its size, and what is missing.
+std::string footer_of(const reports::MicroFile& file) {
+    std::string text;
+    for (const reports::SizeFit& fit : file.fits)
+        text += fmt::format("{}: {:.2f} us + bytes / {:.1f} GB/s ({} sizes, within {:.0f} %)\n", fit.kernel,
+                            fit.fixed_s * 1e6, fit.bytes_per_s / 1e9, fit.points, fit.worst_residual * 100);
+    if (const auto missing = file.context.find("left_out"); missing != file.context.end())
+        text += fmt::format("left out: {}\n", missing->second);
     return text;
 }
 
@@ -214,7 +271,11 @@ class PartialFile {
     PartialFile& operator=(const PartialFile&) = delete;
 
     const fs::path& path() const { return path_; }
-    void keep() {
+    /// With `text` instead of what is in it.
+    void keep(const std::string& text) {
+        if (!(std::ofstream(path_) << text).flush())
+            throw RuntimeError(
+                fmt::format("micro: cannot write '{}': {}", target_.string(), std::strerror(errno)));
         std::error_code failed;
         fs::rename(path_, target_, failed);
         if (failed)
@@ -229,24 +290,31 @@ class PartialFile {
     bool kept_ = false;
 };
 
-void micro(const MicroOptions& options) {
-    PartialFile file(options.out);
-    run_microbench(options, file.path());
-    const nlohmann::json result = parsed_result(file.path());
-    file.keep();
-    const std::vector<MicroRow> rows = rows_of(result);
-    fmt::print("{}\n{}written to {}\n", context_line(result), table_of(rows), options.out);
-    const auto failed =
-        std::count_if(rows.begin(), rows.end(), [](const MicroRow& row) { return row.failed; });
-    const auto valid = std::count_if(rows.begin(), rows.end(), [](const MicroRow& row) { return row.valid; });
+void refuse_bad_result(const reports::MicroFile& file) {
+    const auto count = [&](auto is) { return std::count_if(file.rows.begin(), file.rows.end(), is); };
+    const auto failed = count([](const reports::MicroRow& row) { return row.error.has_value(); });
     if (failed != 0) {
         throw Error(ExitCode::measurement_invalid,
-                    fmt::format("micro: {} of {} rows failed their check", failed, rows.size()));
+                    fmt::format("micro: {} of {} rows failed their check", failed, file.rows.size()));
     }
-    if (valid == 0) {
+    if (count([](const reports::MicroRow& row) { return row.valid; }) == 0) {
         throw Error(ExitCode::measurement_invalid,
                     "micro: no row is valid, the table says why; close other programs");
     }
+}
+
+void micro(const MicroOptions& options) {
+    PartialFile partial(options.out);
+    run_microbench(options, partial.path());
+    const std::string text = text_of_file(partial.path());
+    reports::MicroFile file = parsed_result(text);
+    file.fits = reports::size_fits(file.rows);
+    const auto bounds = reports::bounds_of(file.rows);
+    partial.keep(completed(text, file, bounds));
+    std::vector<MicroLine> lines;
+    for (std::size_t i = 0; i < bounds.size(); ++i) lines.push_back(line_of(file.rows[i], bounds[i]));
+    fmt::print("{}\n{}{}written to {}\n", context_line(file), table_of(lines), footer_of(file), options.out);
+    refuse_bad_result(file);
 }
 
 }  // namespace
@@ -254,17 +322,27 @@ void micro(const MicroOptions& options) {
 void add_micro(CLI::App& app) {
     auto options = std::make_shared<MicroOptions>();
     CLI::App* command = app.add_subcommand("micro", "Measure what this machine could deliver");
-    command->add_flag("--quick", options->quick, "Fewer rows, less time for each: under 20 s");
+    auto* const quick =
+        command->add_flag("--quick", options->quick, "Fewer rows, less time for each: under 20 s");
+    command->add_flag("--full", options->full, "Every row, more time for each: some ten minutes")
+        ->excludes(quick);
     command->add_option("--filter", options->filter,
                         "Only rows whose name contains a match of this regular expression");
     command
         ->add_option("--threads", options->threads,
                      "Measure with 1 and this many threads (default: one per core)")
         ->check(CLI::PositiveNumber);
-    command->add_option("--preset", options->preset,
-                        "Model whose matrices are streamed (default: smollm2-135m)");
+    auto* const preset = command->add_option("--preset", options->preset,
+                                             "Model whose matrices are streamed (default: smollm2-135m)");
+    command
+        ->add_option("--model-card", options->model_card,
+                     "The same from a config.json, a GGUF file or a shipped card's name")
+        ->excludes(preset);
     command->add_option("--out", options->out, "Where the result goes")->capture_default_str();
-    command->callback([options] { micro(*options); });
+    add_micro_compare(*command);
+    command->callback([options, command] {
+        if (command->get_subcommands().empty()) micro(*options);
+    });
 }
 
 }  // namespace paretoken::cli

@@ -63,6 +63,8 @@ Measurement measurement_of(std::span<const PairedWindow> windows, std::size_t gr
     const auto times = sorted_values(windows, kernel_seconds);
     Measurement m{.median_s = percentile(times, .5),
                   .p10_s = percentile(times, .1),
+                  .p25_s = percentile(times, .25),
+                  .p75_s = percentile(times, .75),
                   .p90_s = percentile(times, .9),
                   .cv = variation_of_groups(windows, group),
                   .n = windows.size()};

@@ -23,6 +23,8 @@ struct PairedWindow {
 struct Measurement {
     double median_s = 0;  ///< of one window, all threads together
     double p10_s = 0;
+    double p25_s = 0;
+    double p75_s = 0;
     double p90_s = 0;
     double cv = 0;        ///< coefficient of variation of the medians of groups, from their quartiles
     std::uint64_t n = 0;  ///< windows

@@ -4,18 +4,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace paretoken::microbench {
 
-/// One stretch of the streamed operand, worked on between two barriers.
+/// What is worked on between two barriers: one stretch of the streamed operand, or pages of it in some order.
 struct Window {
     const std::byte* data = nullptr;
     std::size_t size = 0;     ///< bytes of memory it occupies
     std::uint64_t bytes = 0;  ///< of these, what the format makes a kernel read (no padding)
     double flops = 0;         ///< 2 per multiply-add
-
-    bool operator==(const Window&) const = default;
+    std::span<const std::uint32_t> pages = {};  ///< not empty: page p lies at data + p · page_size
+    std::size_t page_size = 0;
 };
 
 class Kernel {

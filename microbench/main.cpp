@@ -2,6 +2,7 @@
 // Takes --benchmark_* flags and its own; `paretoken micro` runs it and checks its result.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "cards/host.h"
+#include "cards/model.h"
 #include "core/error.h"
 #include "core/spec.h"
 #include "core/version.h"
@@ -29,9 +31,11 @@ using namespace paretoken::microbench;
 constexpr const char* kUsage =
     "usage: paretoken-microbench [flags]\n"
     "  --quick                fewer rows, less time for each (under 20 s)\n"
+    "  --full                 every row, more time for each\n"
     "  --threads=N            measure with 1 and N threads (default: one per core)\n"
     "  --working-set=BYTES    memory to stream, e.g. 512M (default: max(1 GiB, 4 x last-level cache))\n"
     "  --preset=NAME          model whose matrices are streamed (default: smollm2-135m)\n"
+    "  --model-card=FILE      the same from a config.json or a GGUF file, or a shipped card's name\n"
     "  --isa=NAME             scalar, avx2 or avx512 (default: the best of this CPU)\n"
     "  --probe-read-ceiling   one row, the read ceiling with all threads, as JSON on standard output\n"
     "  --list                 names of the rows, nothing is run\n"
@@ -41,6 +45,7 @@ constexpr const char* kUsage =
 
 struct Options {
     bool quick = false;
+    bool full = false;
     bool list = false;
     bool plant_fault = false;
     bool probe = false;
@@ -49,7 +54,8 @@ struct Options {
     bool file_is_json = true;
     std::size_t threads = 0;  // 0: one per core
     std::uint64_t working_set_bytes = 0;
-    std::string preset = "smollm2-135m";
+    std::string preset;      // empty: smollm2-135m
+    std::string model_card;  // empty: the preset
     std::string isa;
 };
 
@@ -67,6 +73,7 @@ Options take_options(std::vector<char*>& arguments) {
     const auto ours = [&](const char* text) {
         const std::string_view argument = text;
         if (argument == "--quick") return options.quick = true;
+        if (argument == "--full") return options.full = true;
         if (argument == "--list" || argument == "--benchmark_list_tests") return options.list = true;
         if (argument == "--plant-fault") return options.plant_fault = true;
         if (argument == "--report-to-parent") return true;  // see complain()
@@ -83,6 +90,7 @@ Options take_options(std::vector<char*>& arguments) {
             return true;
         }
         if (const auto preset = value_of(argument, "--preset")) return options.preset = *preset, true;
+        if (const auto card = value_of(argument, "--model-card")) return options.model_card = *card, true;
         if (const auto isa = value_of(argument, "--isa")) return options.isa = *isa, true;
         if (value_of(argument, "--benchmark_format")) options.json_on_stdout = true;
         if (value_of(argument, "--benchmark_out")) options.writes_file = true;
@@ -94,9 +102,34 @@ Options take_options(std::vector<char*>& arguments) {
     return options;
 }
 
+Extent extent_of(const Options& options) {
+    if (options.quick && options.full) throw UsageError("--quick and --full: choose one");
+    if (options.quick || options.probe) return Extent::quick;
+    return options.full ? Extent::full : Extent::normal;
+}
+
+double seconds_per_row(Extent extent) {
+    return extent == Extent::quick ? 0.2 : extent == Extent::full ? 1.5 : 0.8;
+}
+
+/// The model whose matrices are streamed, and the heads of attention rows: its own, or two usual ones.
+void choose_model(const Options& options, CpuSettings& settings) {
+    if (!options.preset.empty() && !options.model_card.empty())
+        throw UsageError("--preset and --model-card: choose one");
+    if (!options.model_card.empty()) {
+        settings.model = model_shape_of(cards::model_card(options.model_card));
+    } else {
+        settings.model = model_shape(options.preset.empty() ? "smollm2-135m" : options.preset);
+    }
+    settings.heads = {settings.model.heads};
+    if (settings.model.mla) settings.heads.clear();
+    if (options.preset.empty() && options.model_card.empty())
+        settings.heads.push_back(model_shape("llama3-8b").heads);
+}
+
 CpuSettings settings_of(const Options& options) {
     CpuSettings settings;
-    settings.quick = options.quick || options.probe;
+    settings.extent = extent_of(options);
     settings.cpus = measuring_cpus();
     if (options.threads > settings.cpus.size()) {
         throw UsageError(fmt::format("--threads={}: this process has {} cores to run on", options.threads,
@@ -105,11 +138,12 @@ CpuSettings settings_of(const Options& options) {
     if (options.threads != 0) settings.cpus.resize(options.threads);
     settings.isa = options.isa.empty() ? best_isa() : isa_named(options.isa);
     settings.llc_bytes = last_level_cache_bytes(settings.cpus);
-    settings.working_set_bytes = options.working_set_bytes != 0
-                                     ? options.working_set_bytes
-                                     : default_working_set(settings.quick, settings.llc_bytes);
-    settings.model = model_shape(options.preset);
-    settings.seconds_per_row = settings.quick ? 0.2 : 0.8;
+    settings.working_set_bytes =
+        options.working_set_bytes != 0
+            ? options.working_set_bytes
+            : default_working_set(settings.extent == Extent::quick, settings.llc_bytes);
+    choose_model(options, settings);
+    settings.seconds_per_row = seconds_per_row(settings.extent);
     settings.seed = 1;
     settings.plant_fault = options.plant_fault;
     return settings;
@@ -126,7 +160,9 @@ void add_context(const CpuSettings& settings) {
     add("threads", fmt::format("{}", settings.cpus.size()));
     add("isa", std::string(name_of(settings.isa)));
     add("preset", std::string(settings.model.name));
-    add("mode", settings.quick ? "quick" : "default");
+    add("mode", std::string(name_of(settings.extent)));
+    const auto missing = left_out(settings);
+    if (!missing.empty()) add("left_out", fmt::format("{}", fmt::join(missing, "; ")));
     add("llc_bytes", fmt::format("{}", settings.llc_bytes));
     add("working_set_bytes", fmt::format("{}", settings.working_set_bytes));
     add("seed", fmt::format("{}", settings.seed));

@@ -3,6 +3,8 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "microbench/collect.h"
 
@@ -12,6 +14,7 @@ struct RowOutcome {
     std::optional<std::string> error = {};  ///< the check failed: nothing below was measured
     Measurement measurement = {};
     Judgement judgement = {};
+    std::vector<std::pair<std::string, double>> counters = {};  ///< further numbers for the row's JSON object
 };
 
 struct Row {

@@ -1,19 +1,22 @@
 #pragma once
 // The matrices of real models: what one decoder layer multiplies by at decode, and its attention heads.
-// Taken from the models' config.json; q, k and v stand as one matrix, as do gate and up.
-#include <array>
+// Derived from model cards; q, k and v stand as one matrix, as do gate and up.
 #include <cstddef>
-#include <span>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "cards/model.h"
 
 namespace paretoken::microbench {
 
 /// y[rows] = W[rows, k] · x[k]
 struct MatrixShape {
-    std::string_view op;
+    std::string op;  ///< "qkv", "o", "gate_up", "down", "moe_gate_up", …
     std::size_t rows = 0;
     std::size_t k = 0;
+    std::size_t count = 1;  ///< of this shape: the routed experts one token goes through
 
     bool operator==(const MatrixShape&) const = default;
 };
@@ -31,16 +34,22 @@ struct HeadShape {
 std::string name_of(const HeadShape& heads);
 
 struct ModelShape {
-    std::string_view name;
-    std::array<MatrixShape, 4> layer;  ///< in the order of a forward pass
+    std::string name;
+    std::vector<MatrixShape> layer;  ///< in the order of a forward pass; a routing layer where there are any
+    MatrixShape lm_head;
     HeadShape heads;
+    std::optional<cards::MixtureOfExperts> moe = {};
+    std::optional<cards::LatentAttention> mla = {};  ///< then `heads` are of the uncompressed form
 
     bool operator==(const ModelShape&) const = default;
 };
 
-std::span<const ModelShape> model_shapes();
+ModelShape model_shape_of(const cards::ModelCard& card);
+
+/// Those with short names: "smollm2-135m", "llama3-8b", …
+std::vector<ModelShape> model_shapes();
 
 /// Throws UsageError naming the known ones.
-const ModelShape& model_shape(std::string_view name);
+ModelShape model_shape(std::string_view name);
 
 }  // namespace paretoken::microbench

@@ -85,10 +85,13 @@ std::vector<std::pair<std::string, double>> counters_of(const RowOutcome& outcom
     add("ceiling_drift", m.ceiling_drift);
     add("median_s", m.median_s);
     add("p10_s", m.p10_s);
+    add("p25_s", m.p25_s);
+    add("p75_s", m.p75_s);
     add("p90_s", m.p90_s);
     add("cv", m.cv);
     add("n", static_cast<double>(m.n));
     add("valid", outcome.judgement.valid() ? 1 : 0);
+    for (const auto& [name, value] : outcome.counters) add(name.c_str(), value);
     return counters;
 }
 

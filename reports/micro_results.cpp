@@ -6,101 +6,97 @@
 #include <cmath>
 
 #include "cards/card_file.h"
-#include "cards/json_value.h"
 #include "core/error.h"
+#include "reports/micro_fit.h"
 
 namespace paretoken::reports {
 namespace {
-
-using cards::JsonCursor;
-
-/// "weights/w:q4_1/layout:packed/batch:1" → family "weights", axes {w: q4_1, …}; "ceiling/read/…" →
-/// "ceiling/read".
-struct RowName {
-    std::string family;
-    std::map<std::string, std::string> axes;
-};
-
-RowName parse_row_name(std::string_view name) {
-    RowName row;
-    while (!name.empty()) {
-        const auto slash = name.find('/');
-        const std::string_view part = name.substr(0, slash);
-        name = slash == std::string_view::npos ? std::string_view{} : name.substr(slash + 1);
-        const auto colon = part.find(':');
-        if (colon != std::string_view::npos)
-            row.axes.emplace(part.substr(0, colon), part.substr(colon + 1));
-        else if (row.axes.empty())
-            row.family += (row.family.empty() ? "" : "/") + std::string(part);
-    }
-    return row;
-}
-
-bool has_failed(const JsonCursor& row) {
-    const auto failed = row.find("error_occurred");
-    return failed && failed->boolean();
-}
-
-/// Verified and steady.
-bool is_valid(const JsonCursor& row) {
-    const auto valid = row.find("valid");
-    return !valid || valid->number() != 0;
-}
-
-bool is_aggregate(const JsonCursor& row) {
-    const auto type = row.find("run_type");
-    return type && type->string() == "aggregate";
-}
 
 void keep_best(std::map<std::string, double>& best, const std::string& key, double value) {
     const auto [found, added] = best.emplace(key, value);
     if (!added) found->second = std::max(found->second, value);
 }
 
-/// The fastest window of a row, which a ceiling is about; the median where that was not kept.
-double best_bytes_per_s(const JsonCursor& row) {
-    const double median = row.at("bytes_per_second", "bytes/s").positive();
-    const auto best = row.find("bytes_per_second_best");
-    return best ? std::max(median, best->positive()) : median;
+[[noreturn]] void complain(const MicroFile& file, const MicroRow& row, std::string_view expected) {
+    throw UsageError(fmt::format("{}: {}: expected {}", file.where, row.name, expected));
 }
 
-void add_reread(MicroResults& results, const JsonCursor& row, const std::string& mebibytes) {
+double require(const MicroFile& file, const MicroRow& row, const std::optional<double>& figure,
+               std::string_view key) {
+    if (!figure) complain(file, row, fmt::format("a figure under {}", key));
+    return *figure;
+}
+
+double median_bytes_per_s(const MicroFile& file, const MicroRow& row) {
+    return require(file, row, row.bytes_per_s, "bytes_per_second");
+}
+
+/// The fastest window of a row, which a ceiling is about; the median where that was not kept.
+double best_bytes_per_s(const MicroFile& file, const MicroRow& row) {
+    return std::max(median_bytes_per_s(file, row), row.best_bytes_per_s.value_or(0));
+}
+
+void add_reread(MicroResults& results, const MicroFile& file, const MicroRow& row,
+                const std::string& mebibytes) {
     constexpr double kMebi = 1048576;
     double size = 0;
     for (const char c : mebibytes) {
-        if (c < '0' || c > '9' || size > 1e9) row.complain("a name with a whole number of MiB (mib:64)");
+        if (c < '0' || c > '9' || size > 1e9)
+            complain(file, row, "a name with a whole number of MiB (mib:64)");
         size = size * 10 + (c - '0');
     }
-    if (size <= 0) row.complain("a name with a size (mib:64)");
+    if (size <= 0) complain(file, row, "a name with a size (mib:64)");
     double& best = results.reread_bytes_per_s[size * kMebi];
-    best = std::max(best, best_bytes_per_s(row));
+    best = std::max(best, best_bytes_per_s(file, row));
+}
+
+bool is_sized(std::string_view name) {
+    return kernel_of(name) != name;
+}
+
+/// Whether the backend of this row or fit has a read ceiling that is of no particular size.
+bool has_general_read(const MicroFile& file, std::string_view name) {
+    const std::string backend = parse_row_name(name).axis("backend");
+    return std::any_of(file.rows.begin(), file.rows.end(), [&](const MicroRow& row) {
+        const RowName other = parse_row_name(row.name);
+        return other.family == "ceiling/read" && other.axis("backend") == backend && !is_sized(row.name);
+    });
 }
 
 /// A read ceiling that was unsteady was reached all the same; a kernel's speed must also have been verified;
-/// flops that are not valid are no bound, whatever the other kinds reached.
-void add_row(MicroResults& results, const JsonCursor& row) {
-    const RowName name = parse_row_name(row.at("name", "the benchmark's name").string());
-    const auto axis = [&](const std::string& key) {
-        const auto found = name.axes.find(key);
-        return found == name.axes.end() ? std::string() : found->second;
-    };
+/// flops that are not valid are no bound, whatever the other kinds reached. Reads of one size are
+/// the fit's, unless there is nothing else.
+void add_row(MicroResults& results, const MicroFile& file, const MicroRow& row) {
+    const RowName name = parse_row_name(row.name);
     const bool flops = name.family == "ceiling/flops";
-    if (has_failed(row) || (flops && !is_valid(row))) {
+    if (row.error || (flops && !row.valid)) {
         ++results.invalid_rows;
         if (flops) results.arithmetic_is_bounded = false;
     } else if (name.family == "ceiling/read") {
-        results.read_bytes_per_s = std::max(results.read_bytes_per_s.value_or(0), best_bytes_per_s(row));
+        if (is_sized(row.name) && has_general_read(file, row.name)) return;
+        results.read_bytes_per_s =
+            std::max(results.read_bytes_per_s.value_or(0), best_bytes_per_s(file, row));
     } else if (name.family == "ceiling/cached_read") {
-        add_reread(results, row, axis("mib"));
+        add_reread(results, file, row, name.axis("mib"));
     } else if (flops) {
-        keep_best(results.flops_per_s, axis("kind"), row.at("flops_per_second", "FLOP/s").positive());
-    } else if (!is_valid(row)) {
+        keep_best(results.flops_per_s, name.axis("kind"),
+                  require(file, row, row.flops_per_s, "flops_per_second"));
+    } else if (!row.valid) {
         ++results.invalid_rows;
     } else if (name.family == "weights") {
-        keep_best(results.weight_bytes_per_s, axis("w"), row.at("bytes_per_second", "bytes/s").positive());
+        keep_best(results.weight_bytes_per_s, name.axis("w"), median_bytes_per_s(file, row));
     } else if (name.family == "attention") {
-        keep_best(results.attention_bytes_per_s, axis("kv"),
-                  row.at("bytes_per_second", "bytes/s").positive());
+        keep_best(results.attention_bytes_per_s, name.axis("kv"), median_bytes_per_s(file, row));
+    }
+}
+
+/// Where a read ceiling was measured by size alone, its limit for large sizes is what the fit says.
+void add_fits(MicroResults& results, const MicroFile& file) {
+    for (const SizeFit& fit : file.fits) {
+        if (parse_row_name(fit.kernel).family != "ceiling/read") continue;
+        results.read_fits.push_back(fit);
+        if (!has_general_read(file, fit.kernel))
+            results.read_bytes_per_s = std::max(results.read_bytes_per_s.value_or(0), fit.bytes_per_s);
     }
 }
 
@@ -119,26 +115,9 @@ void absorb(MicroResults& into, const MicroResults& from) {
         keep_best(into.weight_bytes_per_s, dtype, value);
     for (const auto& [dtype, value] : from.attention_bytes_per_s)
         keep_best(into.attention_bytes_per_s, dtype, value);
+    into.read_fits.insert(into.read_fits.end(), from.read_fits.begin(), from.read_fits.end());
     into.arithmetic_is_bounded = into.arithmetic_is_bounded && from.arithmetic_is_bounded;
     into.invalid_rows += from.invalid_rows;
-}
-
-/// Contexts hold numbers as numbers or, where Google Benchmark wrote them, as text.
-std::uint32_t cores_of(const JsonCursor& context) {
-    const JsonCursor cores = context.at("cores", "the number of cores that were measured");
-    constexpr double kMost = 65536;
-    double value = 0;
-    if (cores.is_number()) {
-        value = cores.number();
-    } else {
-        const std::string text = cores.string();
-        for (const char c : text) {
-            if (c < '0' || c > '9' || value > kMost) cores.complain("a number of cores");
-            value = value * 10 + (c - '0');
-        }
-    }
-    if (!(value >= 1 && value <= kMost)) cores.complain("a number of cores");
-    return static_cast<std::uint32_t>(value);
 }
 
 }  // namespace
@@ -159,21 +138,22 @@ std::optional<double> read_ceiling_of(const MicroResults& micro, double bytes) {
     return ceiling;
 }
 
+const SizeFit* fastest_read_fit(const MicroResults& micro, double bytes) {
+    const auto best = std::min_element(
+        micro.read_fits.begin(), micro.read_fits.end(),
+        [&](const SizeFit& a, const SizeFit& b) { return seconds_of(a, bytes) < seconds_of(b, bytes); });
+    return best == micro.read_fits.end() ? nullptr : &*best;
+}
+
 MicroResults parse_micro_results(std::string_view json, const std::string& where) {
-    const cards::JsonValue value = cards::parse_json_value(json, where);
-    const JsonCursor root(value, where);
-    const JsonCursor context = root.at("context", "what `paretoken micro` writes");
-    const JsonCursor schema =
-        context.at("paretoken_schema", fmt::format("\"{}\" (from `paretoken micro`)", kMicroSchema));
-    if (schema.string() != kMicroSchema) schema.complain(fmt::format("\"{}\"", kMicroSchema));
+    const MicroFile file = parse_micro_file(json, where);
     MicroResults results;
-    results.hardware = context.at("hardware", "what was measured").string();
-    results.cores = cores_of(context);
-    results.date = context.at("date", "the date of the measurement").string();
+    results.hardware = file.hardware;
+    results.cores = file.cores;
+    results.date = file.date;
     results.files.push_back(where);
-    for (const JsonCursor& row : root.at("benchmarks", "a list of measurements").elements()) {
-        if (!is_aggregate(row)) add_row(results, row);
-    }
+    for (const MicroRow& row : file.rows) add_row(results, file, row);
+    add_fits(results, file);
     return results;
 }
 

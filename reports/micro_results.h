@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-namespace paretoken::reports {
+#include "reports/micro_rows.h"
 
-inline constexpr std::string_view kMicroSchema = "paretoken/micro/1";
+namespace paretoken::reports {
 
 /// Everything measured on one kind of hardware. Rows that were not valid are counted and otherwise left out.
 struct MicroResults {
@@ -22,6 +22,7 @@ struct MicroResults {
     std::string date;  ///< of the latest file
     std::vector<std::string> files;
     std::optional<double> read_bytes_per_s;               ///< of a working set far beyond the caches
+    std::vector<SizeFit> read_fits;                       ///< what a read costs by its size
     std::map<double, double> reread_bytes_per_s;          ///< by bytes that are read again and again
     std::map<std::string, double> flops_per_s;            ///< by kind: "f32_fma", "bf16_dot", "int8_dot"
     std::map<std::string, double> weight_bytes_per_s;     ///< best kernel by weight dtype: "q4_1"
@@ -38,6 +39,9 @@ struct MicroResults {
 /// The most that `bytes` can be read with when every step reads them again: caches hold a part of what is
 /// small. From the sizes up to that one and all above it; nothing without any ceiling.
 std::optional<double> read_ceiling_of(const MicroResults& micro, double bytes);
+
+/// The fit that says the least for one read of `bytes`; null without any.
+const SizeFit* fastest_read_fit(const MicroResults& micro, double bytes);
 
 /// `where` is the file's name, for messages. Throws UsageError naming file, key and what was expected.
 MicroResults parse_micro_results(std::string_view json, const std::string& where);

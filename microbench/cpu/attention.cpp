@@ -46,7 +46,8 @@ struct BlockView {
 };
 
 BlockView block_view(const AttentionCall& call, std::size_t index) {
-    const std::byte* const at = call.kv + index * call.shape.block_bytes();
+    const std::size_t page = call.pages == nullptr ? index : call.pages[index];
+    const std::byte* const at = call.kv + page * call.shape.block_bytes();
     return {at, at + call.shape.block_bytes() / 2,
             std::min(call.shape.block, call.shape.tokens - index * call.shape.block)};
 }
@@ -358,19 +359,21 @@ struct AttentionVariant {
 
 constexpr auto kBf16 = KvType::bf16;
 constexpr auto kF16 = KvType::f16;
+#define PARETOKEN_ATTENTION(isa, kernel, group)       \
+    {kBf16, Isa::isa, group, kernel<kBf16, group>}, { \
+        kF16, Isa::isa, group, kernel<kF16, group>    \
+    }
+#define PARETOKEN_ATTENTIONS(isa, kernel)                                         \
+    PARETOKEN_ATTENTION(isa, kernel, 1), PARETOKEN_ATTENTION(isa, kernel, 2),     \
+        PARETOKEN_ATTENTION(isa, kernel, 3), PARETOKEN_ATTENTION(isa, kernel, 4), \
+        PARETOKEN_ATTENTION(isa, kernel, 5), PARETOKEN_ATTENTION(isa, kernel, 6), \
+        PARETOKEN_ATTENTION(isa, kernel, 7), PARETOKEN_ATTENTION(isa, kernel, 8)
 constexpr AttentionVariant kVariants[] = {
-    {kBf16, Isa::scalar, 0, attention_scalar_bf16},      {kF16, Isa::scalar, 0, attention_scalar_f16},
+    {kBf16, Isa::scalar, 0, attention_scalar_bf16},
+    {kF16, Isa::scalar, 0, attention_scalar_f16},
 #if defined(PARETOKEN_X86)
-    {kBf16, Isa::avx2, 1, attention_avx2<kBf16, 1>},     {kBf16, Isa::avx2, 2, attention_avx2<kBf16, 2>},
-    {kBf16, Isa::avx2, 3, attention_avx2<kBf16, 3>},     {kBf16, Isa::avx2, 4, attention_avx2<kBf16, 4>},
-    {kBf16, Isa::avx2, 8, attention_avx2<kBf16, 8>},     {kF16, Isa::avx2, 1, attention_avx2<kF16, 1>},
-    {kF16, Isa::avx2, 2, attention_avx2<kF16, 2>},       {kF16, Isa::avx2, 3, attention_avx2<kF16, 3>},
-    {kF16, Isa::avx2, 4, attention_avx2<kF16, 4>},       {kF16, Isa::avx2, 8, attention_avx2<kF16, 8>},
-    {kBf16, Isa::avx512, 1, attention_avx512<kBf16, 1>}, {kBf16, Isa::avx512, 2, attention_avx512<kBf16, 2>},
-    {kBf16, Isa::avx512, 3, attention_avx512<kBf16, 3>}, {kBf16, Isa::avx512, 4, attention_avx512<kBf16, 4>},
-    {kBf16, Isa::avx512, 8, attention_avx512<kBf16, 8>}, {kF16, Isa::avx512, 1, attention_avx512<kF16, 1>},
-    {kF16, Isa::avx512, 2, attention_avx512<kF16, 2>},   {kF16, Isa::avx512, 3, attention_avx512<kF16, 3>},
-    {kF16, Isa::avx512, 4, attention_avx512<kF16, 4>},   {kF16, Isa::avx512, 8, attention_avx512<kF16, 8>},
+    PARETOKEN_ATTENTIONS(avx2, attention_avx2),
+    PARETOKEN_ATTENTIONS(avx512, attention_avx512),
 #endif
 };
 
@@ -423,17 +426,20 @@ Queries queries_for(KvType type, std::span<const float> q, std::size_t group) {
     return queries;
 }
 
+bool attention_takes(const HeadShape& heads) {
+    return heads.kv_heads > 0 && heads.query_heads % heads.kv_heads == 0 && heads.head_dim % kTile == 0 &&
+           heads.head_dim <= kMaxHeadDim && heads.group() >= 1 && heads.group() <= kMaxGroup;
+}
+
 Attention attention_for(KvType type, Isa isa, std::size_t group) {
     const AttentionVariant* best = nullptr;
-    bool known_group = false;
     for (const AttentionVariant& v : kVariants) {
-        known_group |= v.group == group;
         if (v.type != type || v.isa > isa || (v.group != 0 && v.group != group)) continue;
         if (best == nullptr || v.isa > best->isa) best = &v;
     }
-    if (isa != Isa::scalar && !known_group) {
-        throw UsageError(
-            fmt::format("no attention kernel for {} query heads per KV head: use 1, 2, 3, 4 or 8", group));
+    if (group == 0 || group > kMaxGroup) {
+        throw UsageError(fmt::format("no attention kernel for {} query heads per KV head: 1 to {} are known",
+                                     group, kMaxGroup));
     }
     return best->run;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "microbench/cpu/isa.h"
+#include "microbench/shapes.h"
 
 namespace paretoken::microbench {
 
@@ -54,14 +55,18 @@ Queries queries_for(KvType type, std::span<const float> q, std::size_t group);
 
 struct AttentionCall {
     const std::byte* kv = nullptr;
+    const std::uint32_t* pages = nullptr;  ///< block i lies at kv + pages[i] · block_bytes; null: in order
     KvShape shape;
     const Queries* q = nullptr;
     float* out = nullptr;  ///< [group, head_dim]
 };
 using Attention = void (*)(const AttentionCall&);
 
+/// Whether these heads have a kernel: up to kMaxGroup query heads on a KV head.
+bool attention_takes(const HeadShape& heads);
+
 /// Nothing but the plainest is required to exist: falls back to it. Throws UsageError for a group of heads
-/// that no kernel takes (known: 1, 2, 3, 4, 8).
+/// that no kernel takes (above kMaxGroup).
 Attention attention_for(KvType type, Isa isa, std::size_t group);
 
 /// The same in fp64 from the same numbers: [group, head_dim].

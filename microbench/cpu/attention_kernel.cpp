@@ -9,6 +9,7 @@
 #include "core/random.h"
 #include "microbench/collect.h"
 #include "microbench/cpu/formats.h"
+#include "microbench/cpu/pages.h"
 #include "microbench/cpu/ring.h"
 
 namespace paretoken::microbench {
@@ -45,22 +46,28 @@ class AttentionKernel final : public Kernel {
     std::optional<std::string> check(std::size_t thread) override;
     std::size_t window_count() const override { return parts_.front().ring.window_count(); }
     Window window(std::size_t thread, std::size_t index) const override {
-        return parts_[thread].ring.window(index);
+        const Part& part = parts_[thread];
+        const Window window = part.ring.window(index);
+        return random_order_ ? part.order.permuted(window, part.ring.first_copy()) : window;
     }
     void run(std::size_t thread, std::size_t index) override;
 
   private:
     struct Part {
         Ring ring;
+        PageOrder order;         // empty: the blocks of a cache follow each other
         std::vector<float> out;  // [kDistinct, group, head_dim]
     };
 
     void add_head(Random& random);
+    void scatter(Part& part);
     void compute(Part& part, std::size_t head, const std::byte* kv);
     void run_first_copy(Part& part);
 
     KvShape shape_;
     std::size_t group_;
+    std::uint64_t seed_;
+    bool random_order_;
     bool plant_fault_;
     Attention attention_;
     std::vector<Head> heads_;
@@ -72,12 +79,14 @@ class AttentionKernel final : public Kernel {
 AttentionKernel::AttentionKernel(const AttentionOptions& options, const StreamOptions& stream)
     : shape_{options.type, options.context, options.heads.head_dim, options.block},
       group_(options.heads.group()),
+      seed_(stream.seed),
+      random_order_(options.random_order),
       plant_fault_(stream.plant_fault),
       attention_(attention_for(options.type, stream.isa, options.heads.group())) {
     Random random(derived_seed(stream.seed, "attention"));
     for (std::size_t i = 0; i < kDistinct; ++i) add_head(random);
     for (std::size_t i = 0; i < stream.threads; ++i) {
-        parts_.push_back({Ring(pieces_, stream.working_set_bytes / stream.threads), {}});
+        parts_.push_back({Ring(pieces_, stream.working_set_bytes / stream.threads), {}, {}});
     }
 }
 
@@ -99,16 +108,39 @@ void AttentionKernel::add_head(Random& random) {
 void AttentionKernel::prepare(std::size_t thread) {
     Part& part = parts_[thread];
     part.ring.fill(caches_);
+    if (random_order_) {
+        part.order = PageOrder(part.ring, shape_.block_bytes(), derived_seed(seed_, "pages", thread));
+        scatter(part);
+    }
     part.out.assign(kDistinct * group_ * shape_.head_dim, 0);
     if (!plant_fault_) return;
     // One token of a random cache would drown in the softmax: spoil all values of the first block.
-    std::byte* const values = part.ring.first_copy() + shape_.block_bytes() / 2;
+    const std::size_t page = random_order_ ? part.order.pages().front() : 0;
+    std::byte* const values = part.ring.first_copy() + page * shape_.block_bytes() + shape_.block_bytes() / 2;
     for (std::size_t i = 1; i < shape_.block_bytes() / 2; i += 2) values[i] ^= std::byte{0x80};
 }
 
+/// Every block to its page.
+void AttentionKernel::scatter(Part& part) {
+    const std::size_t size = shape_.block_bytes();
+    std::byte* const begin = part.ring.first_copy();
+    const auto pages = part.order.pages();
+    for (std::size_t slot = 0; slot < pages.size(); ++slot)
+        std::memcpy(begin + pages[slot] * size, caches_.data() + slot * size % caches_.size(), size);
+}
+
+/// `kv` is where the cache would lie were its blocks in order.
 void AttentionKernel::compute(Part& part, std::size_t head, const std::byte* kv) {
     float* const out = part.out.data() + head * group_ * shape_.head_dim;
-    attention_({.kv = kv, .shape = shape_, .q = &heads_[head].q, .out = out});
+    const std::byte* const begin = part.ring.first_copy();
+    const std::uint32_t* pages = nullptr;
+    if (random_order_)
+        pages = part.order.of(static_cast<std::size_t>(kv - begin), shape_.stored_bytes()).data();
+    attention_({.kv = random_order_ ? begin : kv,
+                .pages = pages,
+                .shape = shape_,
+                .q = &heads_[head].q,
+                .out = out});
 }
 
 void AttentionKernel::run(std::size_t thread, std::size_t index) {

@@ -12,8 +12,9 @@ namespace paretoken::microbench {
 struct AttentionOptions {
     KvType type = KvType::bf16;
     HeadShape heads;
-    std::size_t context = 0;  ///< tokens
-    std::size_t block = 0;    ///< tokens
+    std::size_t context = 0;    ///< tokens
+    std::size_t block = 0;      ///< tokens
+    bool random_order = false;  ///< blocks lie anywhere in the thread's whole pool
 };
 
 std::unique_ptr<Kernel> attention_kernel(const AttentionOptions& options, const StreamOptions& stream);

@@ -5,6 +5,7 @@
 
 #include "core/random.h"
 #include "core/units.h"
+#include "microbench/cpu/pages.h"
 #include "microbench/cpu/ring.h"
 #include "microbench/cpu/sampling.h"
 
@@ -12,6 +13,7 @@ namespace paretoken::microbench {
 namespace {
 
 constexpr std::size_t kPieceBytes = 64 << 10;
+constexpr std::size_t kGrain = 1 << 10;   // what a Read takes whole multiples of
 constexpr double kRoundSeconds = 500e-6;  // of computing, between barriers
 
 std::vector<std::byte> random_bytes(std::size_t size, std::uint64_t seed) {
@@ -39,26 +41,45 @@ struct ReadMemory::Parts {
     std::vector<std::byte> operand;
     std::vector<Piece> pieces;
     std::vector<Ring> rings;
+    std::vector<PageOrder> orders;  // empty ones: in order
+    std::size_t page_bytes = 0;
+    std::uint64_t seed = 0;
 };
 
-ReadMemory::ReadMemory(std::uint64_t total_bytes, std::size_t threads, std::uint64_t seed)
-    : parts_(std::make_unique<Parts>()) {
-    parts_->operand = random_bytes(kPieceBytes, derived_seed(seed, "read"));
-    parts_->pieces = {{.size = kPieceBytes, .bytes = kPieceBytes, .flops = 0}};
-    for (std::size_t i = 0; i < threads; ++i)
-        parts_->rings.emplace_back(parts_->pieces, total_bytes / threads);
+ReadMemory::ReadMemory(const ReadOptions& options) : parts_(std::make_unique<Parts>()) {
+    std::size_t window = kWindowBytes;
+    std::size_t piece = kPieceBytes;
+    if (options.window_bytes != 0) {
+        const std::size_t grains = std::max<std::size_t>(options.window_bytes / options.threads / kGrain, 1);
+        window = grains * kGrain;
+        piece = std::min(window, kPieceBytes);
+    }
+    parts_->operand = random_bytes(piece, derived_seed(options.seed, "read"));
+    parts_->pieces = {{.size = piece, .bytes = piece, .flops = 0}};
+    for (std::size_t i = 0; i < options.threads; ++i)
+        parts_->rings.emplace_back(parts_->pieces, options.total_bytes / options.threads, window);
+    parts_->orders.resize(options.threads);
+    parts_->page_bytes = options.page_bytes;
+    parts_->seed = options.seed;
 }
 
 ReadMemory::~ReadMemory() = default;
 
 void ReadMemory::prepare(std::size_t thread) {
-    parts_->rings[thread].fill(parts_->operand);
+    Ring& ring = parts_->rings[thread];
+    ring.fill(parts_->operand);
+    if (parts_->page_bytes != 0)
+        parts_->orders[thread] =
+            PageOrder(ring, parts_->page_bytes, derived_seed(parts_->seed, "pages", thread));
 }
 std::size_t ReadMemory::window_count() const {
     return parts_->rings.front().window_count();
 }
 Window ReadMemory::window(std::size_t thread, std::size_t index) const {
-    return parts_->rings[thread].window(index);
+    const Ring& ring = parts_->rings[thread];
+    const Window window = ring.window(index);
+    const PageOrder& order = parts_->orders[thread];
+    return order.empty() ? window : order.permuted(window, ring.first_copy());
 }
 
 std::vector<PairedWindow> measured_flops(PinnedThreads& threads, FlopsKind kind, double wanted_seconds) {

@@ -13,10 +13,19 @@
 
 namespace paretoken::microbench {
 
-/// Random memory with nothing to compute: `total_bytes` over all threads.
+/// Memory with nothing to compute: `total_bytes` of random numbers over all threads.
+struct ReadOptions {
+    std::uint64_t total_bytes = 0;
+    std::size_t threads = 1;
+    std::uint64_t seed = 0;
+    std::uint64_t window_bytes = 0;  ///< of all threads together; 0: kWindowBytes each
+    std::size_t page_bytes =
+        0;  ///< whole KiB that divide 64 KiB: pages of this size in random order; 0: in order
+};
+
 class ReadMemory final : public Kernel {
   public:
-    ReadMemory(std::uint64_t total_bytes, std::size_t threads, std::uint64_t seed);
+    explicit ReadMemory(const ReadOptions& options);
     ~ReadMemory() override;
 
     void prepare(std::size_t thread) override;

@@ -1,7 +1,7 @@
 #pragma once
 // The number formats that models are stored in, from their published layouts: bfloat16, IEEE half, and
-// llama.cpp's blocks of 32 weights. Scalar and slow: the kernels' reference, packers and tests are built on
-// it.
+// llama.cpp's blocks of 32 and of 256 weights. Scalar and slow: the kernels' reference, packers and tests are
+// built on it.
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -20,17 +20,33 @@ std::uint16_t bf16_of(float value);  ///< round to nearest even; NaN stays NaN
 float float_of_f16(std::uint16_t bits);
 std::uint16_t f16_of(float value);  ///< round to nearest even; overflow gives infinity
 
-enum class WeightType { bf16, q8_0, q4_0, q4_1 };
+enum class WeightType { bf16, f16, q8_0, q4_0, q4_1, q4_k, q6_k };
+inline constexpr WeightType kWeightTypes[] = {WeightType::bf16, WeightType::f16,  WeightType::q8_0,
+                                              WeightType::q4_0, WeightType::q4_1, WeightType::q4_k,
+                                              WeightType::q6_k};
 std::string_view name_of(WeightType type);
 
-inline constexpr std::size_t kBlock = 32;  ///< weights per block
+inline constexpr std::size_t kBlock = 32;        ///< weights per block of the plain types
+inline constexpr std::size_t kSuperBlock = 256;  ///< of the K types, which have scales within
 
-/// Bytes of one block of 32 weights along k:
+constexpr std::size_t block_values(WeightType type) {
+    return type == WeightType::q4_k || type == WeightType::q6_k ? kSuperBlock : kBlock;
+}
+
+/// Bytes of one block of weights along k:
 ///   bf16  64: 32 values
+///   f16   64: 32 values
 ///   q8_0  34: d (f16), 32 signed bytes                        w = d·q
 ///   q4_0  18: d (f16), 16 bytes of two nibbles                w = d·(q − 8)
 ///   q4_1  20: d (f16), m (f16), 16 bytes of two nibbles       w = d·q + m
-/// Byte j of the nibbles holds weight j in its low half and weight j + 16 in its high half.
+/// Byte j of the nibbles holds weight j in its low half and weight j + 16 in its high half. Of 256 weights:
+///   q4_k 144: d, m (f16), 12 bytes of scales (unpack_scales), 128 bytes of two nibbles; w = d·s·q − m·t with
+///             one s and t per 32. Nibble bytes 32c … 32c + 31 hold weights 64c … in their low halves and
+///             64c + 32 … in their high halves.
+///   q6_k 210: 128 bytes of low nibbles, 64 bytes of two high bits, 16 signed scales s (one per 16 weights),
+///             d (f16); w = d·s·(q − 32). For each half of 128 weights: low nibbles of weights 0 … 63 in the
+///             low halves of its 64 bytes, of 64 … 127 in the high halves; bits 2i and 2i + 1 of byte l of
+///             its 32 belong to weight 32i + l.
 constexpr std::size_t block_bytes(WeightType type) {
     switch (type) {
         case WeightType::q8_0:
@@ -39,18 +55,33 @@ constexpr std::size_t block_bytes(WeightType type) {
             return 18;
         case WeightType::q4_1:
             return 20;
+        case WeightType::q4_k:
+            return 144;
+        case WeightType::q6_k:
+            return 210;
         default:
             return 64;
     }
 }
 constexpr std::size_t row_bytes(WeightType type, std::size_t k) {
-    return k / kBlock * block_bytes(type);
+    return k / block_values(type) * block_bytes(type);
 }
+
+/// The eight scales and eight minimums, six bits each, of a q4_k block's 12 bytes.
+struct SixBitScales {
+    std::uint8_t scale[8];
+    std::uint8_t minimum[8];
+};
+SixBitScales unpack_scales(const std::byte* twelve);
+
+/// Number `i` of a block without scale and offset: the nibble 0 … 15 of q4_k, 0 … 63 of q6_k.
+unsigned q4_k_number(const std::byte* block, std::size_t i);
+unsigned q6_k_number(const std::byte* block, std::size_t i);
 
 /// One row of k weights as floats; exact.
 void dequantise(WeightType type, const std::byte* row, std::span<float> values);
 
-/// `rows` × `k` legal weights, row by row as in a GGUF file. k is a multiple of 32.
+/// `rows` × `k` legal weights, row by row as in a GGUF file. k is a multiple of block_values(type).
 std::vector<std::byte> random_weights(WeightType type, std::size_t rows, std::size_t k, Random& random);
 
 inline std::uint16_t load_u16(const std::byte* at) {

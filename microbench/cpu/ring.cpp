@@ -8,12 +8,12 @@ namespace {
 constexpr std::size_t kPadding = 128;  // kernels may look past the last block
 }
 
-Ring::Ring(std::span<const Piece> pieces, std::size_t bytes) : pieces_(pieces) {
+Ring::Ring(std::span<const Piece> pieces, std::size_t bytes, std::size_t window_bytes) : pieces_(pieces) {
     while (piece_count_ == 0 || size_ + pieces_[piece_count_ % pieces_.size()].size <= bytes) {
         size_ += pieces_[piece_count_ % pieces_.size()].size;
         ++piece_count_;
     }
-    const std::size_t wanted = std::min(kWindowBytes, size_ / 4);
+    const std::size_t wanted = std::min(window_bytes, size_ / 4);
     Stretch window;
     for (std::size_t i = 0; i < piece_count_; ++i) {
         window.size += pieces_[i % pieces_.size()].size;
@@ -34,7 +34,7 @@ void Ring::fill(std::span<const std::byte> operand) {
 
 Window Ring::window(std::size_t index) const {
     const Stretch& stretch = windows_[index];
-    Window window{.data = memory_.data() + stretch.offset, .size = stretch.size, .bytes = 0, .flops = 0};
+    Window window{.data = memory_.data() + stretch.offset, .size = stretch.size, .bytes = 0};
     for (std::size_t i = 0; i < stretch.count; ++i) {
         const Piece& piece = pieces_[(stretch.first + i) % pieces_.size()];
         window.bytes += piece.bytes;

@@ -25,12 +25,14 @@ struct Piece {
 
 class Ring {
   public:
-    /// Holds whole pieces up to `bytes`, at least one; allocates nothing yet. `pieces` must outlive the ring.
-    Ring(std::span<const Piece> pieces, std::size_t bytes);
+    /// Holds whole pieces up to `bytes`, at least one, in windows of at least `window_bytes` (less in a small
+    /// ring); allocates nothing yet. `pieces` must outlive the ring.
+    Ring(std::span<const Piece> pieces, std::size_t bytes, std::size_t window_bytes = kWindowBytes);
 
     /// Copies `operand` round the ring, followed by 128 bytes of zeros. On the thread that will read it.
     void fill(std::span<const std::byte> operand);
 
+    std::size_t size() const { return size_; }
     std::size_t window_count() const { return windows_.size(); }
     Window window(std::size_t index) const;
     /// Calls `work(piece index, its memory)` for each piece of a window.
@@ -48,6 +50,7 @@ class Ring {
     /// Of the first copy: how many pieces the ring holds, and their memory.
     std::size_t pieces_of_first_copy() const;
     std::byte* first_copy() { return memory_.data(); }
+    const std::byte* first_copy() const { return memory_.data(); }
 
   private:
     struct Stretch {

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "microbench/cpu/attention_kernel.h"
 #include "microbench/cpu/ceilings.h"
@@ -16,63 +18,69 @@
 namespace paretoken::microbench {
 namespace {
 
-enum class In { quick, full };  // quick rows run in both
-
+/// Rows of `weights` for a type: the least extent that has them.
 struct WeightRow {
-    WeightType type;
     Layout layout;
     std::size_t batch;
-    In in;
+    Extent least;
 };
 constexpr WeightRow kWeightRows[] = {
-    {WeightType::bf16, Layout::packed, 1, In::quick}, {WeightType::q8_0, Layout::packed, 1, In::quick},
-    {WeightType::q4_0, Layout::packed, 1, In::quick}, {WeightType::q4_1, Layout::packed, 1, In::quick},
-    {WeightType::bf16, Layout::packed, 4, In::quick}, {WeightType::q8_0, Layout::packed, 4, In::quick},
-    {WeightType::q4_0, Layout::packed, 4, In::quick}, {WeightType::q4_1, Layout::packed, 4, In::quick},
-    {WeightType::bf16, Layout::packed, 8, In::full},  {WeightType::q8_0, Layout::packed, 8, In::full},
-    {WeightType::q4_0, Layout::packed, 8, In::full},  {WeightType::q4_1, Layout::packed, 8, In::full},
-    {WeightType::bf16, Layout::row, 1, In::quick},    {WeightType::q8_0, Layout::row, 1, In::quick},
-    {WeightType::q4_0, Layout::row, 1, In::quick},    {WeightType::q4_1, Layout::row, 1, In::quick},
-    {WeightType::bf16, Layout::row, 4, In::full},     {WeightType::q8_0, Layout::row, 4, In::full},
-    {WeightType::q4_0, Layout::row, 4, In::full},     {WeightType::q4_1, Layout::row, 4, In::full},
+    {Layout::packed, 1, Extent::quick},  {Layout::packed, 4, Extent::normal},
+    {Layout::packed, 8, Extent::normal}, {Layout::packed, 16, Extent::full},
+    {Layout::row, 1, Extent::normal},    {Layout::row, 4, Extent::full},
+    {Layout::row, 8, Extent::full},
 };
+constexpr WeightType kQuickAtFour[] = {WeightType::bf16, WeightType::q8_0, WeightType::q4_0};
 
 struct AttentionRow {
-    KvType type;
-    HeadShape heads;
     std::size_t context;
     std::size_t block;
-    In in;
+    bool random_order;
+    Extent least;
 };
-constexpr HeadShape kSmollm2{9, 3, 64};
-constexpr HeadShape kLlama8b{32, 8, 128};
 constexpr AttentionRow kAttentionRows[] = {
-    {KvType::bf16, kLlama8b, 4096, 64, In::quick}, {KvType::f16, kLlama8b, 4096, 64, In::quick},
-    {KvType::bf16, kSmollm2, 4096, 64, In::quick}, {KvType::f16, kSmollm2, 4096, 64, In::quick},
-    {KvType::bf16, kLlama8b, 4096, 32, In::full},  {KvType::f16, kLlama8b, 4096, 32, In::full},
-    {KvType::bf16, kSmollm2, 512, 32, In::full},   {KvType::f16, kSmollm2, 512, 32, In::full},
+    {4096, 64, false, Extent::quick}, {4096, 32, false, Extent::normal}, {4096, 64, true, Extent::normal},
+    {512, 32, false, Extent::full},   {4096, 16, false, Extent::full},   {4096, 128, false, Extent::full},
+    {512, 64, false, Extent::full},   {16384, 64, false, Extent::full},  {4096, 16, true, Extent::full},
+    {4096, 32, true, Extent::full},   {4096, 128, true, Extent::full},
 };
+constexpr KvType kKvTypes[] = {KvType::bf16, KvType::f16};
+
+// What one operation reads, over all threads: what the fixed cost of an operation is told from.
+constexpr std::uint64_t kOperationKib[] = {128, 512, 2048, 8192, 32768};
+
+struct RandomPages {
+    std::size_t kib;
+    Extent least;
+};
+constexpr RandomPages kRandomPages[] = {
+    {4, Extent::normal}, {8, Extent::full}, {16, Extent::normal}, {32, Extent::quick}, {64, Extent::full}};
 
 // Sets of which the last-level cache keeps a part: what bounds a model that is not much larger than it.
 constexpr double kCachedSets[] = {1, 1.5, 2, 3, 4, 8};  // × last-level cache
 
 constexpr FlopsKind kFlopsKinds[] = {FlopsKind::f32_fma, FlopsKind::bf16_dot, FlopsKind::int8_dot};
 
+constexpr std::uint64_t kMostBytes = std::numeric_limits<std::uint64_t>::max();
+
 constexpr double kTrialShare = 0.2;  // of a row's time, for finding the fastest read of its memory
 
-/// Which read is the fastest with so many threads: every row adds its trial, as one alone may be disturbed.
+/// Threads, and the size of pages in random order (0: in order).
+using Access = std::pair<std::size_t, std::size_t>;
+
+/// Which read is the fastest for an access: every row adds its trial, as one alone may be disturbed.
 class ReadTrials {
   public:
-    void add(std::size_t threads, const std::vector<std::vector<PairedWindow>>& trial) {
-        auto& all = by_threads_[threads];
+    void add(const Access& access, const std::vector<std::vector<PairedWindow>>& trial) {
+        auto& all = by_access_[access];
         all.resize(trial.size());
         for (std::size_t v = 0; v < trial.size(); ++v)
             all[v].insert(all[v].end(), trial[v].begin(), trial[v].end());
     }
-    std::size_t best(std::size_t threads) const { return fastest(by_threads_.at(threads)); }
+    std::size_t best(const Access& access) const { return fastest(by_access_.at(access)); }
 
   private:
-    std::map<std::size_t, std::vector<std::vector<PairedWindow>>> by_threads_;  // [variant][window]
+    std::map<Access, std::vector<std::vector<PairedWindow>>> by_access_;  // [variant][window]
 };
 
 struct Session {
@@ -130,25 +138,26 @@ RowOutcome streamed(Session& session, std::size_t thread_count, Kernel& kernel) 
     if (auto wrong = prepared_and_checked(threads, kernel)) return {.error = std::move(wrong)};
     const auto reads = read_variants(settings.isa);
     const Span trial_span{.seconds = settings.seconds_per_row * kTrialShare};
-    session.trials.add(thread_count, sample_reads(threads, kernel, reads, trial_span));
-    const Read ceiling = reads[session.trials.best(thread_count)].read;
+    const Access access{thread_count, kernel.window(0, 0).page_size};
+    session.trials.add(access, sample_reads(threads, kernel, reads, trial_span));
+    const Read ceiling = reads[session.trials.best(access)].read;
     const Measurement measurement = steadiest(
         [&] { return sample_pairs(threads, kernel, ceiling, {.seconds = settings.seconds_per_row}); });
     return {.measurement = measurement, .judgement = judgement_of(measurement, streaming(settings))};
 }
 
-RowOutcome read_ceiling(Session& session, std::size_t thread_count) {
+RowOutcome read_ceiling(Session& session, const ReadOptions& options, const Circumstances& circumstances) {
     const CpuSettings& settings = session.settings;
-    PinnedThreads threads(first_cpus(settings, thread_count));
-    ReadMemory memory(settings.working_set_bytes, thread_count, settings.seed);
+    PinnedThreads threads(first_cpus(settings, options.threads));
+    ReadMemory memory(options);
     threads.run([&](std::size_t thread) { memory.prepare(thread); });
     const Measurement measurement = steadiest([&] {
         const Span span{.seconds = settings.seconds_per_row};
         auto variants = sample_reads(threads, memory, read_variants(settings.isa), span);
-        session.trials.add(thread_count, variants);
+        if (options.window_bytes == 0) session.trials.add({options.threads, options.page_bytes}, variants);
         return std::move(variants[fastest(variants)]);
     });
-    return {.measurement = measurement, .judgement = judgement_of(measurement, streaming(settings))};
+    return {.measurement = measurement, .judgement = judgement_of(measurement, circumstances)};
 }
 
 /// Limits, so the fastest decile counts, here and of flops: noise only ever slows, and other programs' cache
@@ -156,7 +165,7 @@ RowOutcome read_ceiling(Session& session, std::size_t thread_count) {
 RowOutcome cached_read_ceiling(const CpuSettings& settings, std::size_t thread_count,
                                std::uint64_t set_bytes) {
     PinnedThreads threads(first_cpus(settings, thread_count));
-    ReadMemory memory(set_bytes, thread_count, settings.seed);
+    ReadMemory memory({.total_bytes = set_bytes, .threads = thread_count, .seed = settings.seed});
     threads.run([&](std::size_t thread) { memory.prepare(thread); });
     Measurement measurement = steadiest([&] {
         const Span span{.seconds = settings.seconds_per_row, .least_rounds = 16};
@@ -186,12 +195,49 @@ StreamOptions stream_options(const CpuSettings& settings, std::size_t threads) {
             .plant_fault = settings.plant_fault};
 }
 
+bool belongs(const CpuSettings& settings, Extent least) {
+    return settings.extent >= least;
+}
+
+ReadOptions read_options(const CpuSettings& settings, std::size_t threads) {
+    return {.total_bytes = settings.working_set_bytes, .threads = threads, .seed = settings.seed};
+}
+
+/// By what one operation reads. The fastest decile is what counts: the fit over them is a limit.
+void add_reads_by_size(const SharedSession& session, std::size_t n, std::vector<Row>& rows) {
+    for (const std::uint64_t kib : kOperationKib) {
+        ReadOptions options = read_options(session->settings, n);
+        options.window_bytes = kib << 10;
+        Circumstances circumstances = streaming(session->settings);
+        circumstances.must_be_steady = false;
+        rows.push_back({fmt::format("ceiling/read/kib:{}/{}", kib, backend(n)),
+                        [=] { return read_ceiling(*session, options, circumstances); }});
+    }
+}
+
+void add_random_reads(const SharedSession& session, std::size_t n, std::vector<Row>& rows) {
+    for (const RandomPages& pages : kRandomPages) {
+        if (!belongs(session->settings, pages.least)) continue;
+        ReadOptions options = read_options(session->settings, n);
+        options.page_bytes = pages.kib << 10;
+        rows.push_back({fmt::format("ceiling/random_read/kib:{}/{}", pages.kib, backend(n)),
+                        [=] { return read_ceiling(*session, options, streaming(session->settings)); }});
+    }
+}
+
 void add_ceilings(const SharedSession& session, std::vector<Row>& rows) {
     const CpuSettings& settings = session->settings;
     const auto counts = thread_counts(settings);
     for (const std::size_t n : counts) {
-        rows.push_back(
-            {fmt::format("ceiling/read/{}", backend(n)), [=] { return read_ceiling(*session, n); }});
+        rows.push_back({fmt::format("ceiling/read/{}", backend(n)), [=] {
+                            return read_ceiling(*session, read_options(session->settings, n),
+                                                streaming(session->settings));
+                        }});
+    }
+    for (const std::size_t n : counts) {
+        if (n != counts.back() && !belongs(settings, Extent::normal)) continue;
+        add_reads_by_size(session, n, rows);
+        add_random_reads(session, n, rows);
     }
     for (const double share : kCachedSets) {
         const auto mib = static_cast<std::uint64_t>(share * static_cast<double>(settings.llc_bytes >> 20));
@@ -208,35 +254,86 @@ void add_ceilings(const SharedSession& session, std::vector<Row>& rows) {
     }
 }
 
+/// The operations of a layer that a type can hold, or all of them as "".
+std::string ops_held(const ModelShape& model, WeightType type) {
+    std::string held;
+    bool all = true;
+    for (const MatrixShape& matrix : model.layer) {
+        if (matrix.k % block_values(type) == 0) {
+            held += (held.empty() ? "" : ", ") + matrix.op;
+        } else {
+            all = false;
+        }
+    }
+    return all ? "" : held;
+}
+
+RowOutcome stream_weights(Session& session, const WeightsOptions& options, std::size_t n) {
+    const auto kernel = weights_kernel(options, stream_options(session.settings, n));
+    RowOutcome outcome = streamed(session, n, *kernel);
+    if (const std::string held = ops_held(options.model, options.type); !held.empty())
+        outcome.judgement.notes.push_back(
+            fmt::format("only {}: the others' k is no multiple of {}", held, block_values(options.type)));
+    return outcome;
+}
+
+/// Whether a type's row belongs to the suite and has a kernel of its own.
+bool weights_belong(const CpuSettings& settings, WeightType type, const WeightRow& row) {
+    const bool at_four =
+        row.batch == 4 && row.layout == Layout::packed &&
+        std::find(std::begin(kQuickAtFour), std::end(kQuickAtFour), type) != std::end(kQuickAtFour);
+    if (!belongs(settings, at_four ? Extent::quick : row.least)) return false;
+    if (streamed_matrices(settings.model, type, kMostBytes).empty()) return false;
+    const Isa found = gemv_for(type, row.layout, settings.isa, row.batch).isa;
+    return found != Isa::scalar || settings.isa == Isa::scalar;
+}
+
 void add_weights(const SharedSession& session, std::size_t n, std::vector<Row>& rows) {
     for (const WeightRow& row : kWeightRows) {
-        if (session->settings.quick && row.in == In::full) continue;
-        const auto run = [=] {
-            const auto kernel = weights_kernel({row.type, row.layout, row.batch, session->settings.model},
-                                               stream_options(session->settings, n));
-            return streamed(*session, n, *kernel);
-        };
-        rows.push_back({fmt::format("weights/w:{}/layout:{}/batch:{}/{}", name_of(row.type),
-                                    name_of(row.layout), row.batch, backend(n)),
-                        run});
+        for (const WeightType type : kWeightTypes) {
+            if (!weights_belong(session->settings, type, row)) continue;
+            rows.push_back({fmt::format("weights/w:{}/layout:{}/batch:{}/{}", name_of(type),
+                                        name_of(row.layout), row.batch, backend(n)),
+                            [=] {
+                                return stream_weights(
+                                    *session, {type, row.layout, row.batch, session->settings.model}, n);
+                            }});
+        }
     }
 }
 
 void add_attention(const SharedSession& session, std::size_t n, std::vector<Row>& rows) {
-    for (const AttentionRow& row : kAttentionRows) {
-        if (session->settings.quick && row.in == In::full) continue;
-        const auto run = [=] {
-            const auto kernel = attention_kernel({row.type, row.heads, row.context, row.block},
-                                                 stream_options(session->settings, n));
-            return streamed(*session, n, *kernel);
-        };
-        rows.push_back({fmt::format("attention/kv:{}/heads:{}/ctx:{}/block:{}/{}", name_of(row.type),
-                                    name_of(row.heads), row.context, row.block, backend(n)),
-                        run});
+    for (const HeadShape& heads : session->settings.heads) {
+        if (!attention_takes(heads)) continue;
+        for (const AttentionRow& row : kAttentionRows) {
+            if (!belongs(session->settings, row.least)) continue;
+            for (const KvType type : kKvTypes) {
+                const AttentionOptions options{type, heads, row.context, row.block, row.random_order};
+                const auto run = [=] {
+                    const auto kernel = attention_kernel(options, stream_options(session->settings, n));
+                    return streamed(*session, n, *kernel);
+                };
+                rows.push_back({fmt::format("attention/kv:{}/heads:{}/ctx:{}/block:{}/order:{}/{}",
+                                            name_of(type), name_of(heads), row.context, row.block,
+                                            row.random_order ? "random" : "seq", backend(n)),
+                                run});
+            }
+        }
     }
 }
 
 }  // namespace
+
+std::string_view name_of(Extent extent) {
+    switch (extent) {
+        case Extent::quick:
+            return "quick";
+        case Extent::full:
+            return "full";
+        default:
+            return "default";
+    }
+}
 
 std::uint64_t default_working_set(bool quick, std::uint64_t llc_bytes) {
     const std::uint64_t least = quick ? 512ULL << 20 : 1ULL << 30;
@@ -250,10 +347,30 @@ std::vector<Row> cpu_rows(const CpuSettings& settings) {
     std::vector<Row> rows;
     add_ceilings(session, rows);
     auto counts = thread_counts(settings);
-    if (settings.quick) counts = {counts.back()};
+    if (settings.extent == Extent::quick) counts = {counts.back()};
     for (const std::size_t n : counts) add_weights(session, n, rows);
     for (const std::size_t n : counts) add_attention(session, n, rows);
     return rows;
+}
+
+std::vector<std::string> left_out(const CpuSettings& settings) {
+    std::vector<std::string> reasons;
+    for (const WeightType type : kWeightTypes) {
+        if (streamed_matrices(settings.model, type, kMostBytes).empty())
+            reasons.push_back(fmt::format("w:{}: no matrix of {} has rows of whole blocks of {}",
+                                          name_of(type), settings.model.name, block_values(type)));
+    }
+    for (const HeadShape& heads : settings.heads) {
+        if (!attention_takes(heads))
+            reasons.push_back(
+                fmt::format("heads:{}: the CPU's attention takes up to {} query heads per KV head, of 16 to "
+                            "{} dimensions",
+                            name_of(heads), kMaxGroup, kMaxHeadDim));
+    }
+    if (settings.model.mla)
+        reasons.push_back(
+            fmt::format("attention of {}: latent attention has no CPU kernel", settings.model.name));
+    return reasons;
 }
 
 }  // namespace paretoken::microbench

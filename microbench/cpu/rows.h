@@ -1,6 +1,8 @@
 #pragma once
 // The table of everything that is measured on a CPU, and how a row is measured.
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "microbench/cpu/isa.h"
@@ -9,13 +11,17 @@
 
 namespace paretoken::microbench {
 
+enum class Extent { quick, normal, full };  ///< how many rows, and how long for each
+std::string_view name_of(Extent extent);    ///< "quick", "default", "full"
+
 struct CpuSettings {
-    bool quick = false;     ///< fewer rows, less time for each
+    Extent extent = Extent::normal;
     std::vector<int> cpus;  ///< one thread on each; rows exist for one thread and for all
     Isa isa = Isa::scalar;
     std::uint64_t llc_bytes = 0;  ///< 0: unknown
     std::uint64_t working_set_bytes = 0;
-    ModelShape model;  ///< whose matrices `weights` rows stream
+    ModelShape model;              ///< whose matrices `weights` rows stream
+    std::vector<HeadShape> heads;  ///< of `attention` rows
     double seconds_per_row = 1;
     std::uint64_t seed = 0;
     bool plant_fault = false;
@@ -25,5 +31,8 @@ struct CpuSettings {
 std::uint64_t default_working_set(bool quick, std::uint64_t llc_bytes);
 
 std::vector<Row> cpu_rows(const CpuSettings& settings);
+
+/// Why a row that one would expect is not there: "w:q4_k: no matrix of … has whole blocks of 256".
+std::vector<std::string> left_out(const CpuSettings& settings);
 
 }  // namespace paretoken::microbench

@@ -33,20 +33,28 @@ std::size_t opposite(std::size_t index, std::size_t count) {
     return (index + count / 2) % count;
 }
 
+/// Calls `visit` with each stretch of a window that a Read may be given, in the kernel's order.
+template <class Visit>
+void for_each_readable(const Window& window, Visit visit) {
+    if (window.pages.empty()) return visit(readable_part(window.data, window.size));
+    for (const std::uint32_t page : window.pages)
+        visit(readable_part(window.data + page * window.page_size, window.page_size));
+}
+
 /// Bytes of a window that the ceiling reads, over all threads.
 double readable_bytes(const Kernel& kernel, std::size_t threads, std::size_t index) {
     double bytes = 0;
     for (std::size_t thread = 0; thread < threads; ++thread) {
-        const Window window = kernel.window(thread, index);
-        bytes += static_cast<double>(readable_part(window.data, window.size).size());
+        for_each_readable(kernel.window(thread, index), [&](std::span<const std::byte> part) {
+            bytes += static_cast<double>(part.size());
+        });
     }
     return bytes;
 }
 
 void read_window(const Kernel& kernel, Read read, std::size_t thread, std::size_t index) {
-    const Window window = kernel.window(thread, index);
-    const auto part = readable_part(window.data, window.size);
-    keep(read(part.data(), part.size()));
+    for_each_readable(kernel.window(thread, index),
+                      [&](std::span<const std::byte> part) { keep(read(part.data(), part.size())); });
 }
 
 /// A read is its own ceiling.

@@ -3,12 +3,21 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 namespace paretoken::microbench {
 namespace {
 
 constexpr std::size_t round_up(std::size_t value, std::size_t multiple) {
     return (value + multiple - 1) / multiple * multiple;
+}
+
+void fill_f16(Activations& a, std::span<const float> x) {
+    std::copy(x.begin(), x.end(), a.values.begin());
+    a.interleaved_values.resize(x.size());
+    for (std::size_t b = 0; b < a.batch; ++b) {
+        for (std::size_t i = 0; i < a.k; ++i) a.interleaved_values[i * a.batch + b] = a.values[b * a.k + i];
+    }
 }
 
 void fill_bf16(Activations& a, std::span<const float> x) {
@@ -75,10 +84,26 @@ void interleave_bytes(Activations& a) {
     }
 }
 
+void fill_starts(Activations& a) {
+    a.interleaved_start.resize(2 * a.blocks * a.batch);
+    for (std::size_t b = 0; b < a.batch; ++b) {
+        for (std::size_t half = 0; half < 2 * a.blocks; ++half) {
+            const std::int8_t* const bytes = &a.bytes[b * a.blocks * kBlock + half * 16];
+            a.interleaved_start[half * a.batch + b] = -32 * std::accumulate(bytes, bytes + 16, 0);
+        }
+    }
+}
+
 void pack_block(WeightType type, const std::byte* block, std::byte* panel_block, std::size_t row) {
     switch (type) {
         case WeightType::bf16:
             return pack_bf16(block, panel_block, row);
+        case WeightType::f16:
+            return pack_f16(block, panel_block, row);
+        case WeightType::q4_k:
+            return pack_q4_k(block, panel_block, row);
+        case WeightType::q6_k:
+            return pack_q6_k(block, panel_block, row);
         case WeightType::q8_0:
             return pack_q8_0(block, panel_block, row);
         default:
@@ -90,6 +115,12 @@ std::span<const GemvVariant> gemvs_of(WeightType type) {
     switch (type) {
         case WeightType::bf16:
             return bf16_gemvs();
+        case WeightType::f16:
+            return f16_gemvs();
+        case WeightType::q4_k:
+            return q4_k_gemvs();
+        case WeightType::q6_k:
+            return q6_k_gemvs();
         case WeightType::q8_0:
             return q8_0_gemvs();
         default:
@@ -110,9 +141,12 @@ Activations activations_for(WeightType type, std::span<const float> x, std::size
     a.values.resize(x.size());
     if (type == WeightType::bf16) {
         fill_bf16(a, x);
+    } else if (type == WeightType::f16) {
+        fill_f16(a, x);
     } else {
         fill_bytes(a, type, x);
         interleave_bytes(a);
+        if (type == WeightType::q6_k) fill_starts(a);
     }
     return a;
 }
@@ -130,10 +164,11 @@ const GemvVariant& gemv_for(WeightType type, Layout layout, Isa isa, std::size_t
 std::vector<std::byte> packed(WeightType type, std::span<const std::byte> row_layout, std::size_t rows,
                               std::size_t k) {
     const std::size_t panel_block = kPanel * block_bytes(type);
-    const std::size_t panel = panel_block * (k / kBlock);
+    const std::size_t blocks = k / block_values(type);
+    const std::size_t panel = panel_block * blocks;
     std::vector<std::byte> result(panels_of(rows) * panel);
     for (std::size_t row = 0; row < rows; ++row) {
-        for (std::size_t block = 0; block < k / kBlock; ++block) {
+        for (std::size_t block = 0; block < blocks; ++block) {
             pack_block(type, row_layout.data() + row * row_bytes(type, k) + block * block_bytes(type),
                        result.data() + row / kPanel * panel + block * panel_block, row % kPanel);
         }

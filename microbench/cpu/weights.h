@@ -28,10 +28,20 @@ constexpr std::size_t stored_bytes(WeightType type, Layout layout, std::size_t r
     return row_bytes(type, k) * (layout == Layout::packed ? panels_of(rows) * kPanel : rows);
 }
 
-/// Kernels multiply unsigned bytes u and take Σ x times this off (q4_1: add, times m): q8_0 stores w + 128 or
-/// flips the sign bit on the way, q4_0's nibbles are w + 8.
+/// Kernels multiply unsigned bytes u and take Σ x times this off (q4_1, q4_k: Σ x itself, for their
+/// minimums): q8_0 stores w + 128 or flips the sign bit on the way, q4_0's nibbles are w + 8, q6_k's numbers
+/// w + 32.
 constexpr float zero_point(WeightType type) {
-    return type == WeightType::q8_0 ? 128 : type == WeightType::q4_0 ? 8 : 1;
+    switch (type) {
+        case WeightType::q8_0:
+            return 128;
+        case WeightType::q6_k:
+            return 32;
+        case WeightType::q4_0:
+            return 8;
+        default:
+            return 1;
+    }
 }
 
 /// Storage that begins on a cache line: a load that straddles two costs twice.
@@ -50,9 +60,10 @@ struct LineAligned {
 template <class Value>
 using Lines = std::vector<Value, LineAligned<Value>>;
 
-/// x in every form that a kernel reads it in. Against bf16 weights x is rounded to bf16, against blocks to
-/// bytes in −127 … 127 with a scale per 32 (as llama.cpp does it). "interleaved" has the batch inside, for
-/// broadcasts beside 16 rows; the others are [batch, k]. Blocks are padded with zeros to a multiple of four.
+/// x in every form that a kernel reads it in. Against bf16 weights x is rounded to bf16, against f16 it stays
+/// as it is, against blocks it is rounded to bytes in −127 … 127 with a scale per 32 (as llama.cpp does it).
+/// "interleaved" has the batch inside, for broadcasts beside 16 rows; the others are [batch, k]. Blocks are
+/// padded with zeros to a multiple of four.
 struct Activations {
     std::size_t k = 0;
     std::size_t batch = 0;
@@ -70,6 +81,7 @@ struct Activations {
     Lines<std::int32_t> interleaved_quads;  ///< [k / 4, batch] of four bytes
     Lines<float> interleaved_scale;         ///< [blocks, batch]
     Lines<float> interleaved_offset;        ///< [blocks, batch]
+    Lines<std::int32_t> interleaved_start;  ///< q6_k: [2 · blocks, batch] of −32 · Σ of 16 bytes
 };
 
 /// `x` is [batch, k].
@@ -94,23 +106,35 @@ struct GemvVariant {
 };
 
 std::span<const GemvVariant> bf16_gemvs();
+std::span<const GemvVariant> f16_gemvs();
 std::span<const GemvVariant> q8_0_gemvs();
 std::span<const GemvVariant> q4_gemvs();  ///< q4_0 and q4_1
+std::span<const GemvVariant> q4_k_gemvs();
+std::span<const GemvVariant> q6_k_gemvs();
 
 /// Falls back to the next plainer instruction set; never null.
 const GemvVariant& gemv_for(WeightType type, Layout layout, Isa isa, std::size_t batch);
 
 /// Row layout → packed layout; missing rows of the last panel are zeros.
 ///   bf16  [k / 2][16 rows][2]
+///   f16   [k][16 rows]
 ///   q8_0  per 32: 16 × d, then [8][16 rows][4] bytes with 128 added
 ///   q4_0  per 32: 16 × d, then [4][16 rows][4] bytes: low halves are weights 8i … 8i + 3, high halves 8i + 4
-///   … 8i + 7 q4_1  the same with 16 × m after d
+///         … 8i + 7
+///   q4_1  the same with 16 × m after d
+///   q4_k  per 256: 16 × d, 16 × m, the scales' 12 bytes as [12][16 rows], then per 32 as q4_0
+///   q6_k  per 256: 16 × d, [16][16 rows] scales, then per 16 three registers of [16 rows][4] bytes: low
+///   halves
+///         weights 0 … 3, high halves 4 … 7; the same of 8 … 15; bits 2i and 2i + 1: high bits of 4i … 4i + 3
 std::vector<std::byte> packed(WeightType type, std::span<const std::byte> row_layout, std::size_t rows,
                               std::size_t k);
 
-/// One block of 32 weights along k of one row, into its places of a panel's block (zero-initialised memory).
+/// One block of weights along k of one row, into its places of a panel's block (zero-initialised memory).
 void pack_bf16(const std::byte* block, std::byte* panel_block, std::size_t row);
+void pack_f16(const std::byte* block, std::byte* panel_block, std::size_t row);
 void pack_q8_0(const std::byte* block, std::byte* panel_block, std::size_t row);
 void pack_q4(WeightType type, const std::byte* block, std::byte* panel_block, std::size_t row);
+void pack_q4_k(const std::byte* block, std::byte* panel_block, std::size_t row);
+void pack_q6_k(const std::byte* block, std::byte* panel_block, std::size_t row);
 
 }  // namespace paretoken::microbench

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "core/random.h"
 #include "microbench/collect.h"
@@ -15,6 +16,7 @@ namespace paretoken::microbench {
 namespace {
 
 constexpr std::size_t kPieceBytes = 1 << 20;
+constexpr std::uint64_t kMostDistinct = 64 << 20;   // bytes of a layer; the ring repeats them
 constexpr double kBound = 2e-5;                     // relative L2 error of an fp32 result
 constexpr std::size_t kReferenceMacs = 40'000'000;  // beyond this many, rows are sampled
 
@@ -95,9 +97,11 @@ WeightsKernel::WeightsKernel(const WeightsOptions& options, const StreamOptions&
     : options_(options),
       plant_fault_(stream.plant_fault),
       gemv_(gemv_for(options.type, options.layout, stream.isa, options.batch).run) {
+    const std::uint64_t most = std::min(stream.working_set_bytes / stream.threads, kMostDistinct);
+    const auto shapes = streamed_matrices(options.model, options.type, most);
     std::size_t macs = 0;
-    for (const MatrixShape& shape : options.model.layer) macs += shape.rows * shape.k * options.batch;
-    for (const MatrixShape& shape : options.model.layer) add_matrix(shape, stream, macs);
+    for (const MatrixShape& shape : shapes) macs += shape.rows * shape.k * options.batch;
+    for (const MatrixShape& shape : shapes) add_matrix(shape, stream, macs);
     for (std::size_t i = 0; i < stream.threads; ++i) {
         parts_.push_back({Ring(pieces_, stream.working_set_bytes / stream.threads), {}});
     }
@@ -202,6 +206,25 @@ std::optional<std::string> WeightsKernel::check(std::size_t thread) {
 }
 
 }  // namespace
+
+std::vector<MatrixShape> streamed_matrices(const ModelShape& model, WeightType type,
+                                           std::uint64_t most_bytes) {
+    std::vector<MatrixShape> matrices;
+    std::uint64_t bytes = 0;
+    for (MatrixShape matrix : model.layer) {
+        if (matrix.k % block_values(type) != 0) continue;
+        bytes += matrix.count * row_bytes(type, matrix.k) * matrix.rows;
+        const std::size_t count = std::exchange(matrix.count, 1);
+        matrices.insert(matrices.end(), count, matrix);
+    }
+    if (bytes <= most_bytes) return matrices;
+    const double share = static_cast<double>(most_bytes) / static_cast<double>(bytes);
+    for (MatrixShape& matrix : matrices) {
+        const auto panels = static_cast<std::size_t>(static_cast<double>(matrix.rows / kPanel) * share);
+        matrix.rows = std::max<std::size_t>(panels, 1) * kPanel;
+    }
+    return matrices;
+}
 
 std::unique_ptr<Kernel> weights_kernel(const WeightsOptions& options, const StreamOptions& stream) {
     return std::make_unique<WeightsKernel>(options, stream);

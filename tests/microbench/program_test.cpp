@@ -60,6 +60,8 @@ TEST(Program, a_filter_that_matches_nothing_or_is_malformed_is_a_usage_error) {
     EXPECT_EQ(run("--benchmark_filter=nothing_like_it").code, 2);
     EXPECT_EQ(run("'--benchmark_filter=x('").code, 2);
     EXPECT_EQ(run("--preset=unheard-of").code, 2);
+    EXPECT_EQ(run("--quick --full").code, 2);
+    EXPECT_EQ(run("--preset=llama3-8b --model-card=x").code, 2);
     EXPECT_EQ(run("--isa=mmx").code, 2);
     EXPECT_EQ(run("--threads=100000").code, 2);
     EXPECT_EQ(run("--working-set=12").code, 2);
@@ -88,17 +90,43 @@ TEST(Program, the_rows_it_lists_have_distinct_names_of_the_agreed_form) {
           "weights/w:q8_0/layout:packed/batch:4/backend:cpu/threads:1",
           "weights/w:q4_0/layout:row/batch:1/backend:cpu/threads:1",
           "weights/w:q4_1/layout:packed/batch:8/backend:cpu/threads:1",
-          "attention/kv:bf16/heads:32x8x128/ctx:4096/block:64/backend:cpu/threads:1",
-          "attention/kv:f16/heads:9x3x64/ctx:4096/block:64/backend:cpu/threads:1"}) {
+          "weights/w:f16/layout:packed/batch:1/backend:cpu/threads:1",
+          "weights/w:q4_k/layout:packed/batch:4/backend:cpu/threads:1",
+          "weights/w:q6_k/layout:packed/batch:8/backend:cpu/threads:1",
+          "ceiling/read/kib:128/backend:cpu/threads:1", "ceiling/random_read/kib:32/backend:cpu/threads:1",
+          "attention/kv:bf16/heads:32x8x128/ctx:4096/block:64/order:seq/backend:cpu/threads:1",
+          "attention/kv:bf16/heads:32x8x128/ctx:4096/block:32/order:seq/backend:cpu/threads:1",
+          "attention/kv:bf16/heads:32x8x128/ctx:4096/block:64/order:random/backend:cpu/threads:1",
+          "attention/kv:f16/heads:9x3x64/ctx:4096/block:64/order:seq/backend:cpu/threads:1"}) {
         EXPECT_TRUE(names.contains(name)) << name;
     }
+}
+
+TEST(Program, shapes_come_from_a_model_card_and_what_it_lacks_is_said) {
+    const std::string path = result_path("config");
+    std::ofstream(path) << R"({"model_type": "llama", "hidden_size": 512, "intermediate_size": 1024,
+        "num_hidden_layers": 2, "num_attention_heads": 48, "num_key_value_heads": 4, "head_dim": 32,
+        "vocab_size": 1000})";
+    EXPECT_EQ(run("--list --model-card=" + path).output.find("attention/"), std::string::npos);  // 12 a head
+    EXPECT_NE(run("--list --full --model-card=smollm2-135m").output.find("heads:9x3x64"), std::string::npos);
+    const std::string result = result_path("card");
+    const Ended ended = run("--quick --working-set=16M --threads=1 --model-card=" + path +
+                            " --benchmark_out=" + result + " '--benchmark_filter=^weights/w:q4_k'");
+    ASSERT_EQ(ended.code, 0) << ended.output;
+    const auto json = taken_result(result);
+    EXPECT_NE(json.at("context").at("left_out").get<std::string>().find("heads:48x4x32"), std::string::npos);
+    EXPECT_FALSE(json.at("benchmarks")[0].at("label").get<std::string>().starts_with("only"));
+    std::filesystem::remove(path);
+    const Ended missing = run("--list --model-card=/nowhere/config.json");
+    EXPECT_EQ(missing.code, 2);
+    EXPECT_NE(missing.output.find("/nowhere/config.json"), std::string::npos) << missing.output;
 }
 
 TEST(Program, a_tiny_run_writes_json_with_context_counters_and_plain_names) {
     const std::string path = result_path("tiny");
     const Ended ended = run("--quick --working-set=16M --threads=1 --benchmark_out=" + path +
-                            " '--benchmark_filter=^ceiling/(read|flops/kind:int8)|^weights/"
-                            "w:q4_1.*batch:1|^attention/kv:f16/heads:9'");
+                            " '--benchmark_filter=^ceiling/(read/(backend|kib:128/)|random|flops/kind:int8)|"
+                            "^weights/w:(q4_1|q6_k)/layout:packed.*batch:1|^attention/kv:f16/heads:9'");
     ASSERT_EQ(ended.code, 0) << ended.output;
     const auto json = taken_result(path);
     const auto& context = json.at("context");
@@ -113,7 +141,7 @@ TEST(Program, a_tiny_run_writes_json_with_context_counters_and_plain_names) {
         const auto name = row.at("name").get<std::string>();
         names.insert(name);
         EXPECT_EQ(name.find("manual_time"), std::string::npos) << name;
-        for (const char* const key : {"median_s", "p10_s", "p90_s", "cv", "n", "valid"}) {
+        for (const char* const key : {"median_s", "p10_s", "p25_s", "p75_s", "p90_s", "cv", "n", "valid"}) {
             EXPECT_TRUE(row.at(key).is_number()) << name << ' ' << key;
         }
         EXPECT_GT(row.at("real_time").get<double>(), 0);
@@ -125,12 +153,15 @@ TEST(Program, a_tiny_run_writes_json_with_context_counters_and_plain_names) {
         EXPECT_GT(row.at("bytes_per_second").get<double>(), 0);
         EXPECT_LE(row.at("of_ceiling_p25").get<double>(), row.at("of_ceiling").get<double>());
         EXPECT_LE(row.at("of_ceiling").get<double>(), row.at("of_ceiling_p75").get<double>());
+        if (name.starts_with("weights/w:q6_k")) {  // 576 is no multiple of 256
+            EXPECT_NE(row.at("label").get<std::string>().find("only down"), std::string::npos);
+        }
         if (context.at("llc_bytes").get<std::string>().size() > 7) {  // 16 MB does not leave such a cache
             EXPECT_EQ(row.at("valid").get<double>(), 0) << name;
             EXPECT_NE(row.at("label").get<std::string>().find("last-level cache"), std::string::npos);
         }
     }
-    EXPECT_EQ(names.size(), 5u);
+    EXPECT_EQ(names.size(), 7u);
 }
 
 TEST(Program, a_planted_fault_is_caught_reported_and_ends_as_an_invalid_measurement) {

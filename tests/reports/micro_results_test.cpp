@@ -121,6 +121,43 @@ TEST(MicroResults, OfSeveralFilesKeepTheBestCeilingOfEachHardware) {
     EXPECT_EQ(reversed[0].read_bytes_per_s, 5.0e10);
 }
 
+std::string fits_json(const std::string& kernel, double fixed_s, double bytes_per_s) {
+    return R"({"kernel": ")" + kernel + R"(", "fixed_s": )" + std::to_string(fixed_s) +
+           R"(, "bytes_per_s": )" + std::to_string(bytes_per_s) +
+           R"(, "points": 5, "least_bytes": 131072, "most_bytes": 3.3e7, "worst_residual": 0.02})";
+}
+
+std::string with_fits(const std::string& json, const std::string& fits) {
+    return json.substr(0, json.size() - 1) + R"(, "fits": [)" + fits + "]}";
+}
+
+TEST(MicroResults, ReadTheFitsOfReadsAndPreferTheOneThatPromisesMost) {
+    const std::string json =
+        with_fits(micro_json(kRows), fits_json("ceiling/read/backend:cpu/threads:1", 0, 3e10) + "," +
+                                         fits_json("ceiling/read/backend:cpu/threads:2", 2e-6, 4.4e10) + "," +
+                                         fits_json("weights/w:bf16", 1e-6, 9e10));
+    const MicroResults results = parse_micro_results(json, "micro.json");
+    ASSERT_EQ(results.read_fits.size(), 2u);
+    EXPECT_EQ(fastest_read_fit(results, 1e4)->kernel, "ceiling/read/backend:cpu/threads:1");
+    EXPECT_EQ(fastest_read_fit(results, 1e8)->kernel, "ceiling/read/backend:cpu/threads:2");
+    EXPECT_EQ(fastest_read_fit({}, 1), nullptr);
+    EXPECT_EQ(results.read_bytes_per_s, 4.5e10);  // of the row without a size, not of a fit
+    EXPECT_EQ(merged({results, results}).front().read_fits.size(), 4u);
+}
+
+TEST(MicroResults, TakeReadsBySizeForTheCeilingOnlyWhereThereIsNothingElse) {
+    const std::string sized =
+        row("ceiling/read/kib:128/backend:cpu/threads:2", R"("bytes_per_second": 9e10)");
+    EXPECT_EQ(parse_micro_results(micro_json(kRows + "," + sized), "micro.json").read_bytes_per_s, 4.5e10);
+    EXPECT_EQ(parse_micro_results(micro_json(sized), "micro.json").read_bytes_per_s, 9e10);
+    const std::string gpu = row("ceiling/read/mib:64/backend:gpu", R"("bytes_per_second": 3.7e12)");
+    EXPECT_EQ(
+        parse_micro_results(with_fits(micro_json(gpu), fits_json("ceiling/read/backend:gpu", 3e-6, 4.2e12)),
+                            "micro.json")
+            .read_bytes_per_s,
+        4.2e12);
+}
+
 std::string complaint_about(const std::string& json) {
     try {
         parse_micro_results(json, "micro.json");
@@ -145,6 +182,9 @@ TEST(MicroResults, SayWhatIsWrongWithAFile) {
     EXPECT_NE(complaint_about(micro_json(row("ceiling/read/threads:1", R"("bytes_per_second": NaN)")))
                   .find("not valid JSON"),
               std::string::npos);
+    EXPECT_NE(
+        complaint_about(with_fits(micro_json(kRows), R"({"kernel": "x", "fixed_s": -1})")).find("fixed_s"),
+        std::string::npos);
     EXPECT_THROW(read_micro_results({"/nonexistent/micro.json"}), UsageError);
 }
 

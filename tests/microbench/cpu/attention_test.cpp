@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -46,6 +47,24 @@ std::vector<float> output_of(const Problem& p, Isa isa) {
     return out;
 }
 
+/// The same with the blocks anywhere in a pool that is larger than the cache.
+std::vector<float> paged_output_of(const Problem& p, Isa isa, std::uint64_t seed) {
+    const auto kv = packed_kv(p.shape, p.keys, p.values);
+    const std::size_t size = p.shape.block_bytes();
+    std::vector<std::uint32_t> pages(2 * p.shape.blocks() + 1);
+    for (std::size_t i = 0; i < pages.size(); ++i) pages[i] = static_cast<std::uint32_t>(i);
+    Random random(seed);
+    for (std::size_t i = pages.size(); i > 1; --i) std::swap(pages[i - 1], pages[random() % i]);
+    std::vector<std::byte> pool(pages.size() * size + 128, std::byte{0x7f});  // NaN where no block lies
+    for (std::size_t i = 0; i < p.shape.blocks(); ++i)
+        std::copy_n(kv.begin() + static_cast<std::ptrdiff_t>(i * size), size,
+                    pool.begin() + static_cast<std::ptrdiff_t>(pages[i] * size));
+    std::vector<float> out(p.q.group * p.shape.head_dim, std::numeric_limits<float>::quiet_NaN());
+    attention_for(p.shape.type, isa, p.q.group)(
+        {.kv = pool.data(), .pages = pages.data(), .shape = p.shape, .q = &p.q, .out = out.data()});
+    return out;
+}
+
 void expect_right(const Problem& p) {
     const auto reference = attention_reference(p.shape, p.keys, p.values, p.q);
     for (const Isa isa : available_isas()) {
@@ -72,9 +91,20 @@ TEST(Attention, every_kernel_agrees_with_fp64_around_every_edge_of_tile_and_bloc
 TEST(Attention, every_kernel_agrees_with_fp64_at_other_heads) {
     for (const KvType type : {KvType::bf16, KvType::f16}) {
         for (const std::size_t dim : {16, 96, 128, 256}) {
-            for (const std::size_t group : {2, 4, 8}) {
+            for (const std::size_t group : {2, 4, 5, 6, 7, 8}) {
                 expect_right(random_problem({type, 77, dim, 32}, group, dim + group));
             }
+        }
+    }
+}
+
+TEST(Attention, the_order_of_pages_does_not_change_a_bit_of_the_result) {
+    for (const KvType type : {KvType::bf16, KvType::f16}) {
+        for (const std::size_t tokens : {1, 32, 33, 200}) {
+            const Problem p = random_problem({type, tokens, 64, 32}, 4, tokens);
+            for (const Isa isa : available_isas())
+                EXPECT_EQ(paged_output_of(p, isa, tokens), output_of(p, isa))
+                    << name_of(isa) << ' ' << tokens;
         }
     }
 }
@@ -108,8 +138,11 @@ TEST(Attention, a_late_key_that_outweighs_all_others_takes_over) {
 }
 
 TEST(Attention, an_unknown_group_is_refused_with_the_known_ones) {
-    if (best_isa() == Isa::scalar) GTEST_SKIP() << "the portable kernel takes any group";
-    EXPECT_THROW(attention_for(KvType::bf16, best_isa(), 5), UsageError);
+    EXPECT_THROW(attention_for(KvType::bf16, best_isa(), 9), UsageError);
+    EXPECT_TRUE(attention_takes({32, 8, 128}));
+    EXPECT_FALSE(attention_takes({128, 8, 128}));
+    EXPECT_FALSE(attention_takes({9, 3, 40}));
+    EXPECT_FALSE(attention_takes({8, 8, 512}));
 }
 
 }  // namespace

@@ -100,15 +100,81 @@ TEST(Formats, a_q4_1_block_adds_its_minimum_to_unsigned_halves) {
     }
 }
 
+/// The scales of the K types as ggml reads them (get_scale_min_k4).
+void six_bits(int j, const std::uint8_t* q, int& d, int& m) {
+    if (j < 4) {
+        d = q[j] & 63;
+        m = q[j + 4] & 63;
+    } else {
+        d = (q[j + 4] & 0xF) | ((q[j - 4] >> 6) << 4);
+        m = (q[j + 4] >> 4) | ((q[j] >> 6) << 4);
+    }
+}
+
+std::vector<std::uint8_t> random_bytes(std::size_t size, std::uint64_t seed) {
+    Random random(seed);
+    std::vector<std::uint8_t> bytes(size);
+    for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random());
+    return bytes;
+}
+
+TEST(Formats, a_q4_k_block_walks_its_nibbles_in_stretches_of_64_with_two_scales_each) {
+    auto block = random_bytes(144, 5);
+    ASSERT_EQ(block.size(), block_bytes(WeightType::q4_k));
+    block[1] = 0x38;  // d and m between 0.5 and 1
+    block[3] = 0x38;
+    const double d = half_by_definition(block[0] | block[1] << 8);
+    const double m = half_by_definition(block[2] | block[3] << 8);
+    std::vector<double> expected;
+    const std::uint8_t* q = block.data() + 16;
+    for (int part = 0; part < 8; part += 2, q += 32) {
+        for (int high = 0; high < 2; ++high) {
+            int scale = 0;
+            int minimum = 0;
+            six_bits(part + high, block.data() + 4, scale, minimum);
+            for (int l = 0; l < 32; ++l)
+                expected.push_back(d * scale * (high ? q[l] >> 4 : q[l] & 0xF) - m * minimum);
+        }
+    }
+    std::vector<float> values(256);
+    dequantise(WeightType::q4_k, reinterpret_cast<const std::byte*>(block.data()), values);
+    for (int i = 0; i < 256; ++i) EXPECT_NEAR(values[i], expected[i], 1e-4) << i;
+}
+
+TEST(Formats, a_q6_k_block_adds_two_high_bits_and_scales_stretches_of_16) {
+    auto block = random_bytes(210, 6);
+    ASSERT_EQ(block.size(), block_bytes(WeightType::q6_k));
+    block[209] = 0x38;
+    const double d = half_by_definition(block[208] | block[209] << 8);
+    std::vector<double> expected(256);
+    for (int half = 0; half < 2; ++half) {
+        const std::uint8_t* ql = block.data() + 64 * half;
+        const std::uint8_t* qh = block.data() + 128 + 32 * half;
+        const auto* sc = reinterpret_cast<const std::int8_t*>(block.data() + 192 + 8 * half);
+        for (int l = 0; l < 32; ++l) {
+            const int is = l / 16;
+            double* const y = &expected[128 * half + l];
+            y[0] = d * sc[is] * (((ql[l] & 0xF) | ((qh[l] & 3) << 4)) - 32);
+            y[32] = d * sc[is + 2] * (((ql[l + 32] & 0xF) | ((qh[l] >> 2 & 3) << 4)) - 32);
+            y[64] = d * sc[is + 4] * (((ql[l] >> 4) | ((qh[l] >> 4 & 3) << 4)) - 32);
+            y[96] = d * sc[is + 6] * (((ql[l + 32] >> 4) | ((qh[l] >> 6 & 3) << 4)) - 32);
+        }
+    }
+    std::vector<float> values(256);
+    dequantise(WeightType::q6_k, reinterpret_cast<const std::byte*>(block.data()), values);
+    for (int i = 0; i < 256; ++i) EXPECT_NEAR(values[i], expected[i], 1e-3) << i;
+}
+
 TEST(Formats, random_weights_are_finite_not_zero_and_the_same_for_a_seed) {
-    for (const WeightType type : {WeightType::bf16, WeightType::q8_0, WeightType::q4_0, WeightType::q4_1}) {
+    for (const WeightType type : kWeightTypes) {
+        const std::size_t k = 3 * block_values(type);
         Random random(7);
         Random again(7);
-        const auto weights = random_weights(type, 3, 96, random);
-        ASSERT_EQ(weights.size(), 3 * row_bytes(type, 96));
-        EXPECT_EQ(weights, random_weights(type, 3, 96, again));
-        std::vector<float> row(96);
-        dequantise(type, weights.data() + row_bytes(type, 96), row);
+        const auto weights = random_weights(type, 3, k, random);
+        ASSERT_EQ(weights.size(), 3 * row_bytes(type, k));
+        EXPECT_EQ(weights, random_weights(type, 3, k, again));
+        std::vector<float> row(k);
+        dequantise(type, weights.data() + row_bytes(type, k), row);
         double norm = 0;
         for (const float value : row) {
             ASSERT_TRUE(std::isfinite(value));

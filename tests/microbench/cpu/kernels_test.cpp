@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "microbench/cpu/attention_kernel.h"
 #include "microbench/cpu/weights_kernel.h"
 
@@ -7,7 +9,9 @@ namespace paretoken::microbench {
 namespace {
 
 const ModelShape kTiny{
-    "tiny", {{{"qkv", 50, 64}, {"o", 33, 96}, {"gate_up", 16, 64}, {"down", 7, 160}}}, {4, 2, 32}};
+    "tiny", {{"qkv", 50, 64}, {"o", 33, 96}, {"gate_up", 16, 64}, {"down", 7, 160}}, {}, {4, 2, 32}};
+const ModelShape kTinyOf256{
+    "tiny256", {{"qkv", 50, 256}, {"o", 33, 512}, {"gate_up", 16, 256}, {"down", 7, 64}}, {}, {4, 2, 32}};
 
 StreamOptions stream(Isa isa, bool plant_fault) {
     return {.isa = isa, .threads = 1, .working_set_bytes = 1 << 20, .seed = 3, .plant_fault = plant_fault};
@@ -20,9 +24,10 @@ std::optional<std::string> check_of(Kernel& kernel) {
 
 template <class Test>
 void for_each_weights(Test test) {
-    for (const WeightType type : {WeightType::bf16, WeightType::q8_0, WeightType::q4_0, WeightType::q4_1}) {
+    for (const WeightType type : kWeightTypes) {
+        const ModelShape& model = block_values(type) == kSuperBlock ? kTinyOf256 : kTiny;
         for (const Layout layout : {Layout::row, Layout::packed}) {
-            for (const Isa isa : available_isas()) test(WeightsOptions{type, layout, 4, kTiny}, isa);
+            for (const Isa isa : available_isas()) test(WeightsOptions{type, layout, 4, model}, isa);
         }
     }
 }
@@ -62,11 +67,67 @@ TEST(Kernels, weights_count_the_bytes_of_the_format_and_not_the_padding) {
 TEST(Kernels, attention_passes_its_check_and_catches_spoiled_values) {
     for (const KvType type : {KvType::bf16, KvType::f16}) {
         for (const Isa isa : available_isas()) {
-            const AttentionOptions options{.type = type, .heads = kTiny.heads, .context = 65, .block = 32};
-            EXPECT_EQ(check_of(*attention_kernel(options, stream(isa, false))), std::nullopt) << name_of(isa);
-            EXPECT_TRUE(check_of(*attention_kernel(options, stream(isa, true))).has_value()) << name_of(isa);
+            for (const bool random_order : {false, true}) {
+                const AttentionOptions options{.type = type,
+                                               .heads = kTiny.heads,
+                                               .context = 65,
+                                               .block = 32,
+                                               .random_order = random_order};
+                EXPECT_EQ(check_of(*attention_kernel(options, stream(isa, false))), std::nullopt)
+                    << name_of(isa);
+                EXPECT_TRUE(check_of(*attention_kernel(options, stream(isa, true))).has_value())
+                    << name_of(isa);
+            }
         }
     }
+}
+
+TEST(Kernels, a_type_streams_the_matrices_it_can_hold_and_experts_one_by_one) {
+    ModelShape model = kTinyOf256;
+    model.layer.push_back({"moe_down", 64, 512, 3});
+    const auto ops = [&](WeightType type) {
+        std::vector<std::string> names;
+        for (const auto& matrix : streamed_matrices(model, type, 1 << 30)) names.push_back(matrix.op);
+        return names;
+    };
+    EXPECT_EQ(ops(WeightType::q4_k),
+              (std::vector<std::string>{"qkv", "o", "gate_up", "moe_down", "moe_down", "moe_down"}));
+    EXPECT_EQ(ops(WeightType::q4_0).size(), 7u);
+}
+
+TEST(Kernels, rows_of_large_layers_are_cut_alike_to_whole_panels) {
+    const ModelShape model{"large", {{"qkv", 6144, 4096}, {"down", 4096, 14336}}, {}, {}};
+    const auto cut = streamed_matrices(model, WeightType::q8_0, 10'000'000);
+    std::uint64_t bytes = 0;
+    for (const MatrixShape& matrix : cut) {
+        EXPECT_EQ(matrix.rows % kPanel, 0u);
+        bytes += matrix.rows * row_bytes(WeightType::q8_0, matrix.k);
+    }
+    EXPECT_LE(bytes, 10'000'000u);
+    EXPECT_GT(bytes, 8'000'000u);
+    EXPECT_NEAR(static_cast<double>(cut[0].rows) / static_cast<double>(cut[1].rows), 1.5, 0.1);
+    EXPECT_EQ(cut[1].k, 14336u);
+}
+
+TEST(Kernels, attention_in_random_order_uses_every_page_of_its_pool_once) {
+    const AttentionOptions options{
+        .type = KvType::f16, .heads = kTiny.heads, .context = 65, .block = 32, .random_order = true};
+    const auto kernel = attention_kernel(options, stream(Isa::scalar, false));
+    kernel->prepare(0);
+    std::set<std::uint32_t> seen;
+    std::size_t slots = 0;
+    bool in_order = true;
+    for (std::size_t i = 0; i < kernel->window_count(); ++i) {
+        const Window window = kernel->window(0, i);
+        EXPECT_EQ(window.page_size, 2u * 32 * 32 * 2);
+        EXPECT_EQ(window.pages.size() * window.page_size, window.size);
+        for (const std::uint32_t page : window.pages) {
+            EXPECT_TRUE(seen.insert(page).second);
+            in_order = in_order && page == slots++;
+        }
+    }
+    EXPECT_FALSE(in_order);
+    EXPECT_LE(*seen.rbegin(), (1u << 20) / (2 * 32 * 32 * 2));
 }
 
 TEST(Kernels, attention_counts_keys_and_values_of_real_tokens) {

@@ -52,6 +52,13 @@ TEST(Ring, a_ring_smaller_than_a_copy_holds_its_first_pieces) {
     EXPECT_EQ(ring.window(0).size, 1u << 20);
 }
 
+TEST(Ring, windows_may_be_smaller_than_usual) {
+    const std::vector<Piece> pieces{{.size = 64 << 10, .bytes = 1, .flops = 0}};
+    const Ring ring(pieces, 8 << 20, 128 << 10);
+    EXPECT_EQ(ring.window_count(), 64u);
+    EXPECT_EQ(ring.size(), 8u << 20);
+}
+
 TEST(Ring, zeros_follow_the_last_byte) {
     const std::vector<Piece> pieces{{.size = kWindowBytes, .bytes = 1, .flops = 0}};
     Ring ring(pieces, 9 << 20);

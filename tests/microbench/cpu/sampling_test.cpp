@@ -36,7 +36,7 @@ TEST(Sampling, one_lucky_window_does_not_make_a_variant_the_fastest) {
 
 TEST(Sampling, reads_count_the_bytes_of_all_threads) {
     PinnedThreads threads({0, 0});
-    ReadMemory memory(16 << 20, 2, 1);
+    ReadMemory memory({.total_bytes = 16 << 20, .threads = 2, .seed = 1});
     threads.run([&](std::size_t thread) { memory.prepare(thread); });
     const auto variants = read_variants(best_isa());
     for (const auto& windows :
@@ -48,6 +48,29 @@ TEST(Sampling, reads_count_the_bytes_of_all_threads) {
     for (const auto& walks : sample_walks(threads, memory, variants, {.seconds = 0.01, .least_rounds = 2})) {
         for (const PairedWindow& walk : walks) EXPECT_EQ(walk.kernel_bytes, 16 << 20);
     }
+}
+
+TEST(Sampling, reads_of_a_size_have_windows_of_that_size_over_all_threads) {
+    for (const std::uint64_t size : {128u << 10, 1u << 20}) {
+        ReadMemory memory({.total_bytes = 16 << 20, .threads = 2, .seed = 1, .window_bytes = size});
+        memory.prepare(0);
+        memory.prepare(1);
+        EXPECT_EQ(memory.window_count(), (16u << 20) / size);
+        EXPECT_EQ(memory.window(0, 0).size + memory.window(1, 0).size, size);
+    }
+}
+
+TEST(Sampling, random_reads_count_the_bytes_of_their_pages) {
+    PinnedThreads threads({0});
+    ReadMemory memory({.total_bytes = 16 << 20, .threads = 1, .seed = 1, .page_bytes = 4096});
+    threads.run([&](std::size_t thread) { memory.prepare(thread); });
+    const Window window = memory.window(0, 1);
+    EXPECT_EQ(window.page_size, 4096u);
+    EXPECT_EQ(window.pages.size(), window.size / 4096);
+    const auto variants = read_variants(best_isa());
+    for (const auto& windows : sample_reads(threads, memory, variants, {.seconds = 0.01, .least_rounds = 8}))
+        for (const PairedWindow& read : windows)
+            EXPECT_EQ(read.kernel_bytes, static_cast<double>(window.size));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -10,8 +11,13 @@
 namespace paretoken::microbench {
 namespace {
 
-constexpr WeightType kTypes[] = {WeightType::bf16, WeightType::q8_0, WeightType::q4_0, WeightType::q4_1};
 constexpr double kBound = 2e-5;
+
+/// Few and many blocks, even and odd counts of them.
+std::vector<std::size_t> depths_of(WeightType type) {
+    if (block_values(type) == kSuperBlock) return {256, 512, 768};
+    return {32, 64, 96, 160, 576};
+}
 
 struct Problem {
     WeightType type;
@@ -78,10 +84,10 @@ void expect_right(const Problem& p) {
 
 TEST(Weights, every_kernel_agrees_with_fp64_on_ragged_shapes_and_every_batch) {
     std::uint64_t seed = 1;
-    for (const WeightType type : kTypes) {
+    for (const WeightType type : kWeightTypes) {
         for (const std::size_t rows : {1, 15, 16, 17, 33}) {
-            for (const std::size_t k : {32, 64, 96, 160, 576}) {
-                for (const std::size_t batch : {1, 4, 8})
+            for (const std::size_t k : depths_of(type)) {
+                for (const std::size_t batch : {1, 4, 8, 16})
                     expect_right(random_problem(type, rows, k, batch, ++seed));
             }
         }
@@ -93,25 +99,31 @@ TEST(Weights, a_batch_that_no_vector_kernel_takes_falls_back_to_one_that_does) {
     EXPECT_EQ(gemv_for(WeightType::bf16, Layout::packed, best_isa(), 3).isa, Isa::scalar);
 }
 
-/// All stored bytes alike: q8_0 −128 or 127, nibbles 0 or 15.
+/// All stored bytes alike: q8_0 −128 or 127, nibbles 0 or 15, numbers of six bits 0 or 63. Scales within
+/// blocks too: six bits of ones or signed bytes at their ends.
 void fill_quants(Problem& p, std::uint8_t byte) {
-    const std::size_t head = p.type == WeightType::q4_1 ? 4 : 2;
+    const std::size_t head = p.type == WeightType::q4_1 || p.type == WeightType::q4_k ? 4
+                             : p.type == WeightType::q6_k                             ? 0
+                                                                                      : 2;
+    const std::size_t tail = p.type == WeightType::q6_k ? 2 : 0;
     for (std::size_t at = 0; at < p.weights.size(); at += block_bytes(p.type)) {
-        for (std::size_t i = head; i < block_bytes(p.type); ++i)
+        for (std::size_t i = head; i < block_bytes(p.type) - tail; ++i)
             p.weights[at + i] = static_cast<std::byte>(byte);
     }
 }
 
 TEST(Weights, extreme_weights_against_extreme_activations_do_not_saturate) {
-    for (const WeightType type : {WeightType::q8_0, WeightType::q4_0, WeightType::q4_1}) {
+    for (const WeightType type :
+         {WeightType::q8_0, WeightType::q4_0, WeightType::q4_1, WeightType::q4_k, WeightType::q6_k}) {
+        const std::size_t k = block_values(type) * 3;
         for (const float sign : {-1.F, 1.F}) {
             for (const std::uint8_t byte : {0x80, 0x7f, 0x00, 0xff}) {
-                Problem p = random_problem(type, 17, 96, 4, 11);
+                Problem p = random_problem(type, 17, k, 4, 11);
                 fill_quants(p, byte);
-                const std::vector<float> x(4 * 96, sign * 3.F);  // quantised to ±127 throughout
+                const std::vector<float> x(4 * k, sign * 3.F);  // quantised to ±127 throughout
                 p.x = activations_for(type, x, 4);
                 ASSERT_EQ(std::abs(p.x.bytes[0]), 127);
-                if (type == WeightType::q8_0 && byte == 0x00)
+                if (byte == 0x00 && (type == WeightType::q8_0 || block_values(type) == kSuperBlock))
                     continue;  // a sum of zero has no relative error
                 expect_right(p);
             }
@@ -120,11 +132,12 @@ TEST(Weights, extreme_weights_against_extreme_activations_do_not_saturate) {
 }
 
 TEST(Weights, a_scale_of_zero_gives_zero) {
-    for (const WeightType type : {WeightType::q8_0, WeightType::q4_0, WeightType::q4_1}) {
-        Problem p = random_problem(type, 16, 64, 1, 3);
+    for (const WeightType type :
+         {WeightType::q8_0, WeightType::q4_0, WeightType::q4_1, WeightType::q4_k, WeightType::q6_k}) {
+        Problem p = random_problem(type, 16, 2 * block_values(type), 1, 3);
         for (std::size_t at = 0; at < p.weights.size(); at += block_bytes(type)) {
-            store_u16(p.weights.data() + at, 0);
-            if (type == WeightType::q4_1) store_u16(p.weights.data() + at + 2, 0);
+            store_u16(p.weights.data() + at + (type == WeightType::q6_k ? 208 : 0), 0);
+            if (type == WeightType::q4_1 || type == WeightType::q4_k) store_u16(p.weights.data() + at + 2, 0);
         }
         for (const Isa isa : available_isas()) {
             for (const Layout layout : {Layout::row, Layout::packed}) {
@@ -135,9 +148,10 @@ TEST(Weights, a_scale_of_zero_gives_zero) {
 }
 
 TEST(Weights, activations_of_zero_give_zero) {
-    for (const WeightType type : kTypes) {
-        Problem p = random_problem(type, 5, 64, 1, 3);
-        p.x = activations_for(type, std::vector<float>(64), 1);
+    for (const WeightType type : kWeightTypes) {
+        const std::size_t k = 2 * block_values(type);
+        Problem p = random_problem(type, 5, k, 1, 3);
+        p.x = activations_for(type, std::vector<float>(k), 1);
         for (const Isa isa : available_isas()) {
             for (const float y : output_of(p, Layout::packed, isa)) EXPECT_EQ(y, 0.F);
         }
@@ -145,8 +159,8 @@ TEST(Weights, activations_of_zero_give_zero) {
 }
 
 TEST(Weights, one_hot_activations_read_back_each_weight) {
-    for (const WeightType type : kTypes) {
-        Problem p = random_problem(type, 17, 64, 1, 9);
+    for (const WeightType type : kWeightTypes) {
+        Problem p = random_problem(type, 17, block_values(type) == kSuperBlock ? 256 : 64, 1, 9);
         std::vector<float> row(p.k);
         for (std::size_t hot = 0; hot < p.k; ++hot) {
             std::vector<float> x(p.k);
@@ -176,6 +190,31 @@ TEST(Weights, packing_puts_every_byte_of_a_panel_into_one_linear_stream) {
             EXPECT_EQ(load_u16(stream.data() + ((i / 2 * 16 + r) * 2 + i % 2) * 2),
                       load_u16(p.weights.data() + (r * p.k + i) * 2));
         }
+    }
+}
+
+TEST(Weights, packing_halves_puts_sixteen_rows_side_by_side) {
+    Problem p = random_problem(WeightType::f16, 16, 64, 1, 4);
+    const auto stream = packed(p.type, p.weights, p.rows, p.k);
+    for (std::size_t i = 0; i < p.k; ++i) {
+        for (std::size_t r = 0; r < p.rows; ++r) {
+            EXPECT_EQ(load_u16(stream.data() + (i * 16 + r) * 2),
+                      load_u16(p.weights.data() + (r * p.k + i) * 2));
+        }
+    }
+}
+
+TEST(Weights, packing_keeps_every_bit_of_the_k_types_and_no_more) {
+    const auto ones = [](std::span<const std::byte> bytes) {
+        std::size_t count = 0;
+        for (const std::byte byte : bytes) count += std::popcount(std::to_integer<unsigned>(byte));
+        return count;
+    };
+    for (const WeightType type : {WeightType::q4_k, WeightType::q6_k}) {
+        const Problem p = random_problem(type, 32, 512, 1, 6);
+        const auto stream = packed(type, p.weights, p.rows, p.k);
+        EXPECT_EQ(stream.size(), p.weights.size()) << name_of(type);
+        EXPECT_EQ(ones(stream), ones(p.weights)) << name_of(type);
     }
 }
 

@@ -1,0 +1,101 @@
+// paretoken micro compare: two micro.json files, row by row.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cards/card_file.h"
+#include "cli/commands.h"
+#include "core/error.h"
+#include "reports/micro_compare.h"
+
+namespace paretoken::cli {
+namespace {
+
+struct CompareOptions {
+    std::string before;
+    std::string after;
+    double least_effect_percent = reports::kLeastEffect * 100;
+    bool json = false;
+    bool fail_on_slower = false;
+};
+
+nlohmann::ordered_json json_of(const reports::Speed& speed) {
+    return {{"median", speed.median}, {"low", speed.interval.low}, {"high", speed.interval.high}};
+}
+
+const char* unit_of(reports::SpeedUnit unit) {
+    switch (unit) {
+        case reports::SpeedUnit::bytes_per_s:
+            return "bytes/s";
+        case reports::SpeedUnit::flops_per_s:
+            return "FLOP/s";
+        default:
+            return "operations/s";
+    }
+}
+
+nlohmann::ordered_json json_of(const reports::RowComparison& row) {
+    nlohmann::ordered_json json{
+        {"name", row.name}, {"verdict", name_of(row.verdict)}, {"unit", unit_of(row.unit)}};
+    if (row.before) json["first"] = json_of(*row.before);
+    if (row.after) json["second"] = json_of(*row.after);
+    if (const auto effect = row.effect()) json["effect"] = *effect;
+    if (!row.note.empty()) json["note"] = row.note;
+    return json;
+}
+
+std::string json_text(const reports::MicroComparison& comparison, const CompareOptions& options) {
+    nlohmann::ordered_json json{{"schema", "paretoken/micro_comparison/1"},
+                                {"first", options.before},
+                                {"second", options.after},
+                                {"least_effect", comparison.least_effect},
+                                {"differences", comparison.differences}};
+    for (const auto verdict : {reports::Verdict::faster, reports::Verdict::slower, reports::Verdict::same,
+                               reports::Verdict::ambiguous})
+        json["counts"][std::string(name_of(verdict))] = comparison.count(verdict);
+    json["rows"] = nlohmann::ordered_json::array();
+    for (const auto& row : comparison.rows) json["rows"].push_back(json_of(row));
+    json["only_in_first"] = comparison.only_before;
+    json["only_in_second"] = comparison.only_after;
+    return json.dump(2) + "\n";
+}
+
+void compare(const CompareOptions& options) {
+    const auto read = [](const std::string& path) {
+        return reports::parse_micro_file(cards::read_card_file(path), path);
+    };
+    const auto comparison =
+        reports::comparison_of(read(options.before), read(options.after), options.least_effect_percent / 100);
+    fmt::print("{}", options.json ? json_text(comparison, options) : text_of(comparison));
+    if (comparison.rows.empty())
+        throw UsageError(
+            fmt::format("micro compare: {} and {} have no row in common", options.before, options.after));
+    const std::size_t slower = comparison.count(reports::Verdict::slower);
+    if (options.fail_on_slower && slower > 0)
+        throw Error(ExitCode::gate_failed,
+                    fmt::format("micro compare: {} of {} rows are slower", slower, comparison.rows.size()));
+}
+
+}  // namespace
+
+void add_micro_compare(CLI::App& micro) {
+    auto options = std::make_shared<CompareOptions>();
+    CLI::App* command =
+        micro.add_subcommand("compare", "Compare two results: faster, slower, same or ambiguous, row by row");
+    command->add_option("FIRST", options->before, "The micro.json to compare with")->required();
+    command->add_option("SECOND", options->after, "The micro.json that is judged")->required();
+    command
+        ->add_option("--least-effect", options->least_effect_percent,
+                     "Percent that a row must differ by to be more than the same")
+        ->capture_default_str()
+        ->check(CLI::Range(0.0, 1000.0));
+    command->add_flag("--json", options->json, "JSON on standard output");
+    command->add_flag("--fail-on-slower", options->fail_on_slower, "Exit 1 when any row is slower");
+    command->callback([options] { compare(*options); });
+}
+
+}  // namespace paretoken::cli

@@ -1,0 +1,190 @@
+// IEEE half weights: widened in the registers and multiplied by x as it is, in fp32.
+#include "microbench/cpu/weights.h"
+
+#include <algorithm>
+#include <cstring>
+
+#if defined(PARETOKEN_X86)
+#include "microbench/cpu/vectors.h"
+#endif
+
+namespace paretoken::microbench {
+namespace {
+
+constexpr WeightType kType = WeightType::f16;
+[[maybe_unused]] constexpr std::size_t kAhead = 8192;
+
+void row_scalar(const GemvCall& call) {
+    const Activations& x = *call.x;
+    for (std::size_t row = 0; row < call.rows; ++row) {
+        const std::byte* const w = call.weights + row * row_bytes(kType, x.k);
+        for (std::size_t b = 0; b < x.batch; ++b) {
+            float sum[8]{};
+            for (std::size_t i = 0; i < x.k; ++i) {
+                sum[i % 8] += float_of_f16(load_u16(w + 2 * i)) * x.values[b * x.k + i];
+            }
+            call.y[b * call.y_stride + row] =
+                ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+        }
+    }
+}
+
+void packed_scalar(const GemvCall& call) {
+    const Activations& x = *call.x;
+    for (std::size_t first = 0; first < call.rows; first += kPanel) {
+        const std::byte* const panel = call.weights + first * row_bytes(kType, x.k);
+        for (std::size_t b = 0; b < x.batch; ++b) {
+            float sum[2][kPanel]{};
+            for (std::size_t i = 0; i < x.k; ++i) {
+                for (std::size_t r = 0; r < kPanel; ++r) {
+                    const float w = float_of_f16(load_u16(panel + (i * kPanel + r) * 2));
+                    sum[i % 2][r] += w * x.values[b * x.k + i];
+                }
+            }
+            for (std::size_t r = 0; r < std::min(kPanel, call.rows - first); ++r) {
+                call.y[b * call.y_stride + first + r] = sum[0][r] + sum[1][r];
+            }
+        }
+    }
+}
+
+#if defined(PARETOKEN_X86)
+
+template <int kBatch>
+__attribute__((target(PARETOKEN_AVX2))) void row_avx2(const GemvCall& call) {
+    const Activations& x = *call.x;
+    const std::byte* w = call.weights;
+    for (std::size_t row = 0; row < call.rows; ++row) {
+        __m256 sum[kBatch][2] = {};
+        for (std::size_t i = 0; i < x.k; i += 16, w += 32) {
+            __builtin_prefetch(w + kAhead / 2);
+            const __m256 low = halves_as_floats(w);
+            const __m256 high = halves_as_floats(w + 16);
+            for (int b = 0; b < kBatch; ++b) {
+                const float* const values = x.values.data() + b * x.k + i;
+                sum[b][0] = _mm256_fmadd_ps(low, _mm256_loadu_ps(values), sum[b][0]);
+                sum[b][1] = _mm256_fmadd_ps(high, _mm256_loadu_ps(values + 8), sum[b][1]);
+            }
+        }
+        for (int b = 0; b < kBatch; ++b) {
+            call.y[b * call.y_stride + row] = sum_of(_mm256_add_ps(sum[b][0], sum[b][1]));
+        }
+    }
+}
+
+template <int kBatch>
+__attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
+    const Activations& x = *call.x;
+    const std::byte* w = call.weights;
+    for (std::size_t first = 0; first < call.rows; first += kPanel) {
+        __m256 even[kBatch][2] = {};
+        __m256 odd[kBatch][2] = {};
+        const float* values = x.interleaved_values.data();
+        for (std::size_t i = 0; i < x.k; i += 2, w += 64, values += 2 * kBatch) {
+            __builtin_prefetch(w + kAhead / 2);
+            for (int half = 0; half < 2; ++half) {
+                const __m256 one = halves_as_floats(w + 16 * half);
+                const __m256 other = halves_as_floats(w + 32 + 16 * half);
+                for (int b = 0; b < kBatch; ++b) {
+                    even[b][half] = _mm256_fmadd_ps(one, _mm256_set1_ps(values[b]), even[b][half]);
+                    odd[b][half] = _mm256_fmadd_ps(other, _mm256_set1_ps(values[kBatch + b]), odd[b][half]);
+                }
+            }
+        }
+        for (int b = 0; b < kBatch; ++b) {
+            store_rows(call.y + b * call.y_stride + first, call.rows - first,
+                       _mm256_add_ps(even[b][0], odd[b][0]), _mm256_add_ps(even[b][1], odd[b][1]));
+        }
+    }
+}
+
+PARETOKEN_INLINE_AVX512 __m512 sixteen_halves(const std::byte* halves) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(halves)));
+}
+
+template <int kBatch>
+__attribute__((target(PARETOKEN_AVX512))) void row_avx512(const GemvCall& call) {
+    const Activations& x = *call.x;
+    const std::byte* w = call.weights;
+    for (std::size_t row = 0; row < call.rows; ++row) {
+        __m512 sum[kBatch][2] = {};
+        for (std::size_t i = 0; i < x.k; i += 32, w += 64) {
+            __builtin_prefetch(w + kAhead / 2);
+            const __m512 low = sixteen_halves(w);
+            const __m512 high = sixteen_halves(w + 32);
+            for (int b = 0; b < kBatch; ++b) {
+                const float* const values = x.values.data() + b * x.k + i;
+                sum[b][0] = _mm512_fmadd_ps(low, _mm512_loadu_ps(values), sum[b][0]);
+                sum[b][1] = _mm512_fmadd_ps(high, _mm512_loadu_ps(values + 16), sum[b][1]);
+            }
+        }
+        for (int b = 0; b < kBatch; ++b) {
+            call.y[b * call.y_stride + row] = _mm512_reduce_add_ps(_mm512_add_ps(sum[b][0], sum[b][1]));
+        }
+    }
+}
+
+template <int kBatch>
+__attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& call) {
+    const Activations& x = *call.x;
+    const std::byte* w = call.weights;
+    constexpr int kChains = kBatch == 1   ? 8
+                            : kBatch <= 4 ? 4
+                            : kBatch <= 8 ? 2
+                                          : 1;  // a product takes 4 cycles
+    for (std::size_t first = 0; first < call.rows; first += kPanel) {
+        __m512 sum[kBatch][kChains] = {};
+        const float* values = x.interleaved_values.data();
+        for (std::size_t i = 0; i < x.k; i += kChains, w += 32 * kChains, values += kBatch * kChains) {
+            for (int c = 0; c < kChains; ++c) {
+                if constexpr (kBatch > 1 && kChains > 1) {
+                    if (c % 2 == 0) __builtin_prefetch(w + kAhead + 32 * c);
+                }
+                const __m512 line = sixteen_halves(w + 32 * c);
+                for (int b = 0; b < kBatch; ++b) {
+                    sum[b][c] = _mm512_fmadd_ps(line, _mm512_set1_ps(values[c * kBatch + b]), sum[b][c]);
+                }
+            }
+        }
+        const auto mask = rows_mask(call.rows - first);
+        for (int b = 0; b < kBatch; ++b) {
+            for (int c = 1; c < kChains; ++c) sum[b][0] = _mm512_add_ps(sum[b][0], sum[b][c]);
+            _mm512_mask_storeu_ps(call.y + b * call.y_stride + first, mask, sum[b][0]);
+        }
+    }
+}
+#endif
+
+constexpr GemvVariant kVariants[] = {
+    {kType, Layout::row, Isa::scalar, 0, row_scalar},
+    {kType, Layout::packed, Isa::scalar, 0, packed_scalar},
+#if defined(PARETOKEN_X86)
+    {kType, Layout::row, Isa::avx2, 1, row_avx2<1>},
+    {kType, Layout::row, Isa::avx2, 4, row_avx2<4>},
+    {kType, Layout::row, Isa::avx2, 8, row_avx2<8>},
+    {kType, Layout::packed, Isa::avx2, 1, packed_avx2<1>},
+    {kType, Layout::packed, Isa::avx2, 4, packed_avx2<4>},
+    {kType, Layout::packed, Isa::avx2, 8, packed_avx2<8>},
+    {kType, Layout::row, Isa::avx512, 1, row_avx512<1>},
+    {kType, Layout::row, Isa::avx512, 4, row_avx512<4>},
+    {kType, Layout::row, Isa::avx512, 8, row_avx512<8>},
+    {kType, Layout::packed, Isa::avx512, 1, packed_avx512<1>},
+    {kType, Layout::packed, Isa::avx512, 4, packed_avx512<4>},
+    {kType, Layout::packed, Isa::avx512, 8, packed_avx512<8>},
+    {kType, Layout::packed, Isa::avx512, 16, packed_avx512<16>},
+#endif
+};
+
+}  // namespace
+
+std::span<const GemvVariant> f16_gemvs() {
+    return kVariants;
+}
+
+void pack_f16(const std::byte* block, std::byte* panel_block, std::size_t row) {
+    for (std::size_t i = 0; i < kBlock; ++i) {
+        std::memcpy(panel_block + (i * kPanel + row) * 2, block + i * 2, 2);
+    }
+}
+
+}  // namespace paretoken::microbench

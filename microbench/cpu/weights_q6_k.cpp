@@ -1,0 +1,341 @@
+// q6_k weights: blocks of 256 numbers of six bits with a signed scale per 16 of them, against x in bytes.
+// Integer dot products within 16 that begin at −32 · Σ x, so that the numbers can stay unsigned.
+#include "microbench/cpu/weights.h"
+
+#include <algorithm>
+#include <cstring>
+
+#if defined(PARETOKEN_X86)
+#include "microbench/cpu/vectors.h"
+#endif
+
+namespace paretoken::microbench {
+namespace {
+
+constexpr WeightType kType = WeightType::q6_k;
+constexpr std::size_t kBytes = block_bytes(kType);
+constexpr std::size_t kParts = kSuperBlock / 16;  // with a scale of their own
+constexpr std::size_t kRowHigh = 128;             // where a row's high bits, scales and d begin
+constexpr std::size_t kRowScales = 192;
+constexpr std::size_t kRowD = 208;
+constexpr std::size_t kPanelScales = 2 * kPanel;  // after 16 × d
+constexpr std::size_t kPanelNumbers = kPanelScales + kParts * kPanel;
+constexpr std::size_t kPanelPart = kPanel * 12;  // bytes of 16 × 16 numbers
+constexpr std::size_t kPanelBlock = kPanel * kBytes;
+[[maybe_unused]] constexpr std::size_t kAhead = 8192;
+
+/// Number `i` of the 16 of a part of a panel.
+int panel_number(const std::byte* part, std::size_t row, std::size_t i) {
+    const std::size_t at = 4 * row + i % 4;
+    const auto low = std::to_integer<int>(part[i / 8 * 64 + at]);
+    const auto high = std::to_integer<int>(part[128 + at]);
+    return (i % 8 < 4 ? low & 15 : low >> 4) | (high >> (2 * (i / 4)) & 3) << 4;
+}
+
+void row_scalar(const GemvCall& call) {
+    const Activations& x = *call.x;
+    for (std::size_t row = 0; row < call.rows; ++row) {
+        for (std::size_t b = 0; b < x.batch; ++b) {
+            const std::byte* block = call.weights + row * row_bytes(kType, x.k);
+            float sum = 0;
+            for (std::size_t i = 0; i < x.k / kSuperBlock; ++i, block += kBytes) {
+                const float d = float_of_f16(load_u16(block + kRowD));
+                for (std::size_t part = 0; part < kParts; ++part) {
+                    const std::size_t at = b * x.blocks * 2 + i * kParts + part;
+                    int dot = 0;
+                    for (std::size_t j = 0; j < 16; ++j) {
+                        dot +=
+                            (static_cast<int>(q6_k_number(block, part * 16 + j)) - 32) * x.bytes[at * 16 + j];
+                    }
+                    const auto scale = std::to_integer<std::int8_t>(block[kRowScales + part]);
+                    sum += d * static_cast<float>(scale) * x.scale[at / 2] * static_cast<float>(dot);
+                }
+            }
+            call.y[b * call.y_stride + row] = sum;
+        }
+    }
+}
+
+void packed_scalar(const GemvCall& call) {
+    const Activations& x = *call.x;
+    for (std::size_t row = 0; row < call.rows; ++row) {
+        const std::size_t r = row % kPanel;
+        for (std::size_t b = 0; b < x.batch; ++b) {
+            const std::byte* block = call.weights + (row - r) * row_bytes(kType, x.k);
+            float sum = 0;
+            for (std::size_t i = 0; i < x.k / kSuperBlock; ++i, block += kPanelBlock) {
+                const float d = float_of_f16(load_u16(block + 2 * r));
+                for (std::size_t part = 0; part < kParts; ++part) {
+                    const std::size_t at = b * x.blocks * 2 + i * kParts + part;
+                    const std::byte* const numbers = block + kPanelNumbers + part * kPanelPart;
+                    int dot = 0;
+                    for (std::size_t j = 0; j < 16; ++j)
+                        dot += (panel_number(numbers, r, j) - 32) * x.bytes[at * 16 + j];
+                    const auto scale = std::to_integer<std::int8_t>(block[kPanelScales + part * kPanel + r]);
+                    sum += d * static_cast<float>(scale) * x.scale[at / 2] * static_cast<float>(dot);
+                }
+            }
+            call.y[b * call.y_stride + row] = sum;
+        }
+    }
+}
+
+#if defined(PARETOKEN_X86)
+
+/// The 32 numbers 32 · `group` … of a half of 128 weights of one row.
+PARETOKEN_INLINE_AVX2 __m256i row_numbers(const std::byte* block, std::size_t half, int group) {
+    const auto* const low = reinterpret_cast<const __m256i*>(block + 64 * half + 32 * (group % 2));
+    const auto* const high = reinterpret_cast<const __m256i*>(block + kRowHigh + 32 * half);
+    const __m256i both = _mm256_loadu_si256(low);
+    const __m256i nibbles =
+        _mm256_and_si256(group < 2 ? both : _mm256_srli_epi16(both, 4), _mm256_set1_epi8(15));
+    const __m256i bits = _mm256_loadu_si256(high);
+    const __m256i shifted = group == 0   ? _mm256_slli_epi16(bits, 4)
+                            : group == 1 ? _mm256_slli_epi16(bits, 2)
+                            : group == 2 ? bits
+                                         : _mm256_srli_epi16(bits, 2);
+    return _mm256_or_si256(nibbles, _mm256_and_si256(shifted, _mm256_set1_epi8(48)));
+}
+
+/// Eight signed scales as floats, times d.
+PARETOKEN_INLINE_AVX2 __m256 eight_scales(const std::byte* scales, __m256 d) {
+    const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(scales));
+    return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)), d);
+}
+
+// Pairs of products of a number ≤ 63 and |x| ≤ 127 stay below 16,003, and so do those of 32 taken off them.
+template <int kBatch>
+__attribute__((target(PARETOKEN_AVX2))) void row_avx2(const GemvCall& call) {
+    const Activations& x = *call.x;
+    const __m256i middle = _mm256_set1_epi8(32);
+    const std::byte* block = call.weights;
+    for (std::size_t row = 0; row < call.rows; ++row) {
+        __m256 sum[kBatch] = {};
+        for (std::size_t i = 0; i < x.k / kSuperBlock; ++i, block += kBytes) {
+            for (std::size_t line = 0; line < kBytes; line += 64)
+                __builtin_prefetch(block + kAhead / 2 + line);
+            const __m256 d = _mm256_set1_ps(scalar_of_f16(block + kRowD));
+            alignas(32) float scale[kParts];
+            _mm256_store_ps(scale, eight_scales(block + kRowScales, d));
+            _mm256_store_ps(scale + 8, eight_scales(block + kRowScales + 8, d));
+            for (int group = 0; group < 8; ++group) {
+                const __m256i numbers = row_numbers(block, group / 4, group % 4);
+                const __m256 both =
+                    _mm256_set_m128(_mm_set1_ps(scale[2 * group + 1]), _mm_set1_ps(scale[2 * group]));
+                for (int b = 0; b < kBatch; ++b) {
+                    const std::size_t at = b * x.blocks + i * 8 + group;
+                    const __m256i bytes =
+                        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&x.bytes[at * kBlock]));
+                    const __m256i pairs = _mm256_sub_epi16(_mm256_maddubs_epi16(numbers, bytes),
+                                                           _mm256_maddubs_epi16(middle, bytes));
+                    const __m256i dot = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+                    const __m256 factor = _mm256_mul_ps(both, _mm256_set1_ps(x.scale[at]));
+                    sum[b] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot), factor, sum[b]);
+                }
+            }
+        }
+        for (int b = 0; b < kBatch; ++b) call.y[b * call.y_stride + row] = sum_of(sum[b]);
+    }
+}
+
+/// Numbers 4 · `quad` … 4 · quad + 3 of eight rows of a part of a panel.
+PARETOKEN_INLINE_AVX2 __m256i panel_numbers_avx2(const std::byte* part, int quad) {
+    const __m256i both = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(part + quad / 2 * 64));
+    const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(part + 128));
+    const __m256i nibbles =
+        _mm256_and_si256(quad % 2 == 0 ? both : _mm256_srli_epi16(both, 4), _mm256_set1_epi8(15));
+    const __m256i shifted = quad == 0   ? _mm256_slli_epi16(bits, 4)
+                            : quad == 1 ? _mm256_slli_epi16(bits, 2)
+                            : quad == 2 ? bits
+                                        : _mm256_srli_epi16(bits, 2);
+    return _mm256_or_si256(nibbles, _mm256_and_si256(shifted, _mm256_set1_epi8(48)));
+}
+
+template <int kBatch>
+__attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
+    const Activations& x = *call.x;
+    const std::byte* w = call.weights;
+    for (std::size_t first = 0; first < call.rows; first += kPanel) {
+        __m256 sum[kBatch][2] = {};
+        for (std::size_t i = 0; i < x.k / kSuperBlock; ++i, w += kPanelBlock) {
+            for (std::size_t part = 0; part < kParts; ++part) {
+                const std::size_t at = i * kParts + part;
+                const std::int32_t* const quads = &x.interleaved_quads[at * 4 * kBatch];
+                const std::byte* const numbers = w + kPanelNumbers + part * kPanelPart;
+                for (std::size_t line = 0; line < kPanelPart + 64; line += 64)
+                    __builtin_prefetch(numbers + kAhead / 2 + line);
+                for (int half = 0; half < 2; ++half) {
+                    __m256i dot[kBatch];
+                    for (int b = 0; b < kBatch; ++b)
+                        dot[b] = _mm256_set1_epi32(x.interleaved_start[at * kBatch + b]);
+                    for (int quad = 0; quad < 4; ++quad) {
+                        const __m256i four = panel_numbers_avx2(numbers + 32 * half, quad);
+                        for (int b = 0; b < kBatch; ++b) {
+                            const __m256i pairs =
+                                _mm256_maddubs_epi16(four, _mm256_set1_epi32(quads[quad * kBatch + b]));
+                            dot[b] = _mm256_add_epi32(dot[b], _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+                        }
+                    }
+                    const __m256 scale = eight_scales(w + kPanelScales + part * kPanel + 8 * half,
+                                                      halves_as_floats(w + half * 16));
+                    for (int b = 0; b < kBatch; ++b) {
+                        const __m256 factor =
+                            _mm256_mul_ps(scale, _mm256_set1_ps(x.interleaved_scale[at / 2 * kBatch + b]));
+                        sum[b][half] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot[b]), factor, sum[b][half]);
+                    }
+                }
+            }
+        }
+        for (int b = 0; b < kBatch; ++b) {
+            store_rows(call.y + b * call.y_stride + first, call.rows - first, sum[b][0], sum[b][1]);
+        }
+    }
+}
+
+/// Nibbles from one register, the two bits above them from another.
+PARETOKEN_INLINE_AVX512 __m512i six_bits(__m512i nibbles, __m512i bits) {
+    constexpr int kFirstWhereThirdElseSecond = 0xe4;
+    const __m512i both =
+        _mm512_ternarylogic_epi32(nibbles, bits, _mm512_set1_epi8(15), kFirstWhereThirdElseSecond);
+    return _mm512_and_si512(both, _mm512_set1_epi8(63));
+}
+
+// A half of 128 weights gives two registers: its first 64 and its last 64.
+template <int kBatch>
+__attribute__((target(PARETOKEN_AVX512))) void row_avx512(const GemvCall& call) {
+    const Activations& x = *call.x;
+    const __m512i middle = _mm512_set1_epi8(32);
+    const __m512i by_part = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+    const __m512i by_block = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
+    for (std::size_t row = 0; row < call.rows; ++row) {
+        const std::byte* block = call.weights + row * row_bytes(kType, x.k);
+        __m512 sum[kBatch] = {};
+        for (std::size_t i = 0; i < x.k / kSuperBlock; ++i, block += kBytes) {
+            for (std::size_t line = 0; line < kBytes; line += 64)
+                __builtin_prefetch(block + kAhead / 2 + line);
+            const __m128i bytes_of_scales =
+                _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + kRowScales));
+            const __m512 scales = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes_of_scales)),
+                                                _mm512_set1_ps(scalar_of_f16(block + kRowD)));
+            for (int quarter = 0; quarter < 4; ++quarter) {
+                const int half = quarter / 2;
+                const __m512i both = _mm512_loadu_si512(block + 64 * half);
+                const auto* const high = reinterpret_cast<const __m256i*>(block + kRowHigh + 32 * half);
+                const __m256i bits = _mm256_loadu_si256(high);
+                const bool upper = quarter % 2 != 0;
+                const __m256i first = upper ? bits : _mm256_slli_epi16(bits, 4);
+                const __m256i second = upper ? _mm256_srli_epi16(bits, 2) : _mm256_slli_epi16(bits, 2);
+                const __m512i numbers =
+                    six_bits(upper ? _mm512_srli_epi16(both, 4) : both,
+                             _mm512_inserti64x4(_mm512_castsi256_si512(first), second, 1));
+                const __m512i parts = _mm512_add_epi32(by_part, _mm512_set1_epi32(4 * quarter));
+                const __m512 scale = _mm512_permutexvar_ps(parts, scales);
+                for (int b = 0; b < kBatch; ++b) {
+                    const std::size_t at = b * x.blocks + i * 8 + 2 * quarter;
+                    const __m512i bytes = _mm512_loadu_si512(&x.bytes[at * kBlock]);
+                    const __m512i zero = _mm512_setzero_si512();
+                    const __m512i dot =
+                        _mm512_sub_epi32(dot_bytes(zero, numbers, bytes), dot_bytes(zero, middle, bytes));
+                    const __m128 two_scales =
+                        _mm_castsi128_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(&x.scale[at])));
+                    const __m512 x_scale =
+                        _mm512_permutexvar_ps(by_block, _mm512_castps128_ps512(two_scales));
+                    sum[b] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot), _mm512_mul_ps(scale, x_scale), sum[b]);
+                }
+            }
+        }
+        for (int b = 0; b < kBatch; ++b) call.y[b * call.y_stride + row] = _mm512_reduce_add_ps(sum[b]);
+    }
+}
+
+template <int kBatch>
+__attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& call) {
+    const Activations& x = *call.x;
+    const std::byte* w = call.weights;
+    for (std::size_t first = 0; first < call.rows; first += kPanel) {
+        __m512 sum[kBatch] = {};
+        const std::int32_t* quads = x.interleaved_quads.data();
+        const std::int32_t* start = x.interleaved_start.data();
+        const float* scale = x.interleaved_scale.data();
+        for (std::size_t i = 0; i < x.k / kSuperBlock; ++i, w += kPanelBlock) {
+            const __m512 d = _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(w)));
+            const std::byte* numbers = w + kPanelNumbers;
+            for (std::size_t part = 0; part < kParts; ++part, numbers += kPanelPart, quads += 4 * kBatch) {
+                if constexpr (kBatch > 1) {
+                    for (int line = 0; line < 3; ++line) __builtin_prefetch(numbers + kAhead + 64 * line);
+                }
+                __m512i dot[kBatch];
+                for (int b = 0; b < kBatch; ++b, ++start) dot[b] = _mm512_set1_epi32(*start);
+                const __m512i bits = _mm512_loadu_si512(numbers + 128);
+                for (int two = 0; two < 2; ++two) {
+                    const __m512i both = _mm512_loadu_si512(numbers + 64 * two);
+                    const __m512i low = six_bits(both, two == 0 ? _mm512_slli_epi16(bits, 4) : bits);
+                    const __m512i high =
+                        six_bits(_mm512_srli_epi16(both, 4),
+                                 two == 0 ? _mm512_slli_epi16(bits, 2) : _mm512_srli_epi16(bits, 2));
+                    for (int b = 0; b < kBatch; ++b) {
+                        dot[b] = dot_bytes_broadcast(dot[b], low, quads + 2 * two * kBatch + b);
+                        dot[b] = dot_bytes_broadcast(dot[b], high, quads + (2 * two + 1) * kBatch + b);
+                    }
+                }
+                const __m128i bytes_of_scales =
+                    _mm_loadu_si128(reinterpret_cast<const __m128i*>(w + kPanelScales + part * kPanel));
+                const __m512 part_scale =
+                    _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes_of_scales)), d);
+                const float* const x_scale = scale + part / 2 * kBatch;
+                for (int b = 0; b < kBatch; ++b) {
+                    const __m512 value =
+                        _mm512_mul_ps(_mm512_cvtepi32_ps(dot[b]), _mm512_set1_ps(x_scale[b]));
+                    sum[b] = _mm512_fmadd_ps(part_scale, value, sum[b]);
+                }
+            }
+            scale += kParts / 2 * kBatch;
+        }
+        const auto mask = rows_mask(call.rows - first);
+        for (int b = 0; b < kBatch; ++b) {
+            _mm512_mask_storeu_ps(call.y + b * call.y_stride + first, mask, sum[b]);
+        }
+    }
+}
+#endif
+
+constexpr GemvVariant kVariants[] = {
+    {kType, Layout::row, Isa::scalar, 0, row_scalar},
+    {kType, Layout::packed, Isa::scalar, 0, packed_scalar},
+#if defined(PARETOKEN_X86)
+    {kType, Layout::row, Isa::avx2, 1, row_avx2<1>},
+    {kType, Layout::row, Isa::avx2, 4, row_avx2<4>},
+    {kType, Layout::row, Isa::avx2, 8, row_avx2<8>},
+    {kType, Layout::packed, Isa::avx2, 1, packed_avx2<1>},
+    {kType, Layout::packed, Isa::avx2, 4, packed_avx2<4>},
+    {kType, Layout::packed, Isa::avx2, 8, packed_avx2<8>},
+    {kType, Layout::row, Isa::avx512, 1, row_avx512<1>},
+    {kType, Layout::row, Isa::avx512, 4, row_avx512<4>},
+    {kType, Layout::row, Isa::avx512, 8, row_avx512<8>},
+    {kType, Layout::packed, Isa::avx512, 1, packed_avx512<1>},
+    {kType, Layout::packed, Isa::avx512, 4, packed_avx512<4>},
+    {kType, Layout::packed, Isa::avx512, 8, packed_avx512<8>},
+#endif
+};
+
+}  // namespace
+
+std::span<const GemvVariant> q6_k_gemvs() {
+    return kVariants;
+}
+
+void pack_q6_k(const std::byte* block, std::byte* panel_block, std::size_t row) {
+    std::memcpy(panel_block + 2 * row, block + kRowD, 2);
+    for (std::size_t part = 0; part < kParts; ++part) {
+        panel_block[kPanelScales + part * kPanel + row] = block[kRowScales + part];
+        std::byte* const numbers = panel_block + kPanelNumbers + part * kPanelPart;
+        for (std::size_t i = 0; i < 16; ++i) {
+            const unsigned number = q6_k_number(block, part * 16 + i);
+            const std::size_t at = 4 * row + i % 4;
+            numbers[i / 8 * 64 + at] |= static_cast<std::byte>(i % 8 < 4 ? number & 15 : (number & 15) << 4);
+            numbers[128 + at] |= static_cast<std::byte>(number >> 4 << (2 * (i / 4)));
+        }
+    }
+}
+
+}  // namespace paretoken::microbench
