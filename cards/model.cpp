@@ -9,6 +9,7 @@
 #include "cards/card_file.h"
 #include "cards/dtype.h"
 #include "cards/gguf.h"
+#include "cards/json_value.h"
 #include "core/error.h"
 
 namespace paretoken::cards {
@@ -41,12 +42,30 @@ double kv_bytes_per_sequence(const ModelCard& card, double context) {
            bytes_per_value(require_dtype(card.kv_dtype));
 }
 
+namespace {
+
+/// The shipped card of this name, or the one that counts it among its aliases.
+std::optional<std::string_view> shipped_model(std::string_view name) {
+    if (const auto text = shipped_card("models", name)) return text;
+    for (const std::string& card : shipped_cards("models")) {
+        const std::string_view text = shipped_card("models", card).value();
+        const JsonValue value = parse_json_value(text, card);
+        const auto aliases = JsonCursor(value, card).find("aliases");
+        if (!aliases) continue;
+        for (const JsonCursor& alias : aliases->elements())
+            if (alias.string() == name) return text;
+    }
+    return {};
+}
+
+}  // namespace
+
 std::vector<std::string> known_models() {
     return shipped_cards("models");
 }
 
 ModelCard model_card(const std::string& name_or_path, const ModelCardOptions& options) {
-    if (const auto text = shipped_card("models", name_or_path)) {
+    if (const auto text = shipped_model(name_or_path)) {
         ModelCard card = model_card_of_config(*text, name_or_path, options);
         card.source = "shipped card";
         return card;

@@ -175,11 +175,6 @@ Capacity single_stream_capacity(double requests_per_s, double input_tokens, doub
     return capacity;
 }
 
-double speculative_tokens_per_pass(double acceptance, double drafts) {
-    if (acceptance >= 1) return drafts + 1;
-    return (1 - std::pow(acceptance, drafts + 1)) / (1 - acceptance);
-}
-
 double speculative_speedup(double acceptance, double drafts, double draft_cost) {
     return speculative_tokens_per_pass(acceptance, drafts) / (drafts * draft_cost + 1);
 }

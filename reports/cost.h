@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "core/speculation.h"
 #include "core/units.h"
 
 namespace paretoken::reports {
@@ -89,8 +90,7 @@ Capacity single_stream_capacity(double requests_per_s, double input_tokens, doub
                                 double hit_share, double prefill_s_per_1k, double s_per_output_token,
                                 double headroom);
 
-/// Expected tokens per pass with K drafts accepted with probability α each (Leviathan et al. 2023).
-double speculative_tokens_per_pass(double acceptance, double drafts);
+/// Against decoding one token per pass, drafts costing `draft_cost` passes each.
 double speculative_speedup(double acceptance, double drafts, double draft_cost);
 
 }  // namespace paretoken::reports

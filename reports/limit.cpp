@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "cards/deployment.h"
 #include "cards/dtype.h"
 
 namespace paretoken::reports {
@@ -13,7 +14,6 @@ namespace {
 
 constexpr double kGiga = 1e9;
 constexpr double kTera = 1e12;
-constexpr double kMemoryShare = 0.9;  // what servers are configured to take, e.g. vLLM's default
 
 /// a ÷ b, where an absent b means "costs no time".
 double over(double amount, const std::optional<double>& rate) {
@@ -118,9 +118,7 @@ void add_bandwidth(LimitInputs& inputs, const cards::ModelCard& model, const Har
     }
     const Sourced& read = *hardware.read_bytes_per_s;
     const double ranks = hardware.ranks;
-    // More ranks than KV heads replicate the cache; a latent cache is spread by requests instead.
-    const double kv_ranks =
-        model.mla ? ranks : std::min(ranks, static_cast<double>(std::max<std::uint64_t>(1, model.kv_heads)));
+    const double kv_ranks = cards::kv_ranks(model, ranks);
     inputs.weight_bytes_per_s = read.value * ranks;
     inputs.kv_bytes_per_s = read.value * kv_ranks;
     inputs.terms.push_back(
@@ -136,7 +134,7 @@ void add_arithmetic(LimitInputs& inputs, const cards::ModelCard& model, const Ha
         return;
     }
     const double flops = hardware.flops_per_s->value * hardware.ranks;
-    inputs.linear_s_per_token = 2 * static_cast<double>(model.active_parameters) / flops;
+    inputs.linear_s_per_token = cards::linear_flops_per_token(model) / flops;
     inputs.prefill_attention_s_per_pair = model.attention_flops_per_pair / flops;
     inputs.windowed_prefill_attention_s_per_pair = model.windowed_attention_flops_per_pair / flops;
     inputs.decode_attention_s_per_pair = inputs.prefill_attention_s_per_pair;
@@ -151,13 +149,13 @@ void add_memory(LimitInputs& inputs, const cards::ModelCard& model, const Hardwa
     }
     const double memory = hardware.memory_bytes->value * hardware.ranks;
     const double weights = static_cast<double>(model.resident_weight_bytes);
-    if (kMemoryShare * memory <= weights) {
+    inputs.kv_pool_bytes = cards::kv_pool_bytes(model, memory);
+    if (!inputs.kv_pool_bytes) {
         inputs.dropped.push_back(
             fmt::format("memory for the KV cache ({:.3g} GB of weights do not fit {:.3g} GB)",
                         weights / kGiga, memory / kGiga));
         return;
     }
-    inputs.kv_pool_bytes = kMemoryShare * memory - weights;
     inputs.kv_pool_bytes_most = memory - weights;
     inputs.terms.push_back(
         scaled("memory for the KV cache", *inputs.kv_pool_bytes, kGiga, "GB",
@@ -290,13 +288,26 @@ LimitInputs limit_inputs_of_simulator(const std::map<std::string, double>& profi
     inputs.kv_bytes_per_s = profile_term(profile, "kv_bytes_per_s");
     inputs.linear_s_per_token = profile_term(profile, "linear_s_per_token");
     inputs.lm_head_s_per_sequence = profile_term(profile, "lm_head_s_per_sequence").value_or(0);
+    if (const auto layers = profile_term(profile, "routed_layers")) {
+        inputs.routed = RoutedWeights{*layers, profile_term(profile, "routed_experts").value_or(0),
+                                      profile_term(profile, "active_experts").value_or(0),
+                                      profile_term(profile, "expert_bytes").value_or(0)};
+    }
+    if (const auto window = profile_term(profile, "window")) {
+        inputs.window = *window;
+        inputs.windowed_kv_bytes_per_token = profile_term(profile, "windowed_kv_bytes_per_token").value_or(0);
+    }
+    inputs.drafts = profile_term(profile, "drafts").value_or(0);
+    inputs.tokens_per_pass = profile_term(profile, "tokens_per_pass").value_or(1);
     // The profile's decode attention is its KV time; only prefill attention is arithmetic.
     const auto pair = profile_term(profile, "attention_flops_per_token_pair");
     const auto flops = profile_term(profile, "attention_flops_per_s");
     if (pair && flops) inputs.prefill_attention_s_per_pair = *pair / *flops;
-    if (const auto tokens = profile_term(profile, "kv_capacity_tokens");
-        tokens && inputs.kv_bytes_per_token > 0)
-        inputs.kv_pool_bytes = inputs.kv_pool_bytes_most = *tokens * inputs.kv_bytes_per_token;
+    const auto windowed_pair = profile_term(profile, "windowed_attention_flops_per_token_pair");
+    if (windowed_pair && flops) inputs.windowed_prefill_attention_s_per_pair = *windowed_pair / *flops;
+    const double kv_bytes_per_token = inputs.kv_bytes_per_token + inputs.windowed_kv_bytes_per_token;
+    if (const auto tokens = profile_term(profile, "kv_capacity_tokens"); tokens && kv_bytes_per_token > 0)
+        inputs.kv_pool_bytes = inputs.kv_pool_bytes_most = *tokens * kv_bytes_per_token;
     return inputs;
 }
 

@@ -1,0 +1,21 @@
+#include "cards/deployment.h"
+
+#include <algorithm>
+
+namespace paretoken::cards {
+
+double kv_ranks(const ModelCard& model, double ranks) {
+    if (model.mla) return ranks;
+    return std::min(ranks, static_cast<double>(std::max<std::uint64_t>(1, model.kv_heads)));
+}
+
+std::optional<double> kv_pool_bytes(const ModelCard& model, double memory_bytes) {
+    const double left = kMemoryShare * memory_bytes - static_cast<double>(model.resident_weight_bytes);
+    return left > 0 ? std::optional(left) : std::nullopt;
+}
+
+double linear_flops_per_token(const ModelCard& model) {
+    return 2 * static_cast<double>(model.active_parameters);
+}
+
+}  // namespace paretoken::cards

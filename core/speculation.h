@@ -1,0 +1,10 @@
+#pragma once
+// What drafting tokens ahead gives in expectation. Pure.
+
+namespace paretoken {
+
+/// Expected tokens per pass with `drafts` checked, each right with probability `acceptance` while those
+/// before it were: (1 − a^(k+1)) / (1 − a) (Leviathan et al. 2023).
+double speculative_tokens_per_pass(double acceptance, double drafts);
+
+}  // namespace paretoken
