@@ -18,6 +18,7 @@
 #include "cli/commands.h"
 #include "core/error.h"
 #include "core/spec.h"
+#include "loadgen/sim/dialect.h"
 #include "loadgen/sim/profile.h"
 #include "loadgen/sim/server.h"
 
@@ -37,6 +38,7 @@ struct ServeOptions {
     std::string tls_certificate;
     std::string tls_key;
     std::uint64_t seed = 0;
+    std::string dialect = "vllm";
     std::string spin = "80us";
     std::vector<std::string> quirks;
     std::vector<std::string> faults;
@@ -54,6 +56,7 @@ sim::ServerOptions server_options(const ServeOptions& options) {
     server.tls_certificate = options.tls_certificate;
     server.tls_key = options.tls_key;
     server.seed = options.seed;
+    server.dialect = *sim::dialect_named(options.dialect);
     server.spin = parse_duration(options.spin);
     for (const auto& text : options.quirks)
         server.faults.push_back(sim::parse_fault(sim::FaultKind::quirk, text));
@@ -116,8 +119,10 @@ void add_serve(CLI::App& app) {
     CLI::App* command = app.add_subcommand("serve", "Run the simulated OpenAI-compatible server");
     command
         ->add_option("--profile", options->profile,
-                     fmt::format("What it imitates: {}, or a JSON file; fields after a ?, as in "
-                                 "\"ideal?ttft=20ms&itl=10ms\"",
+                     fmt::format("What it imitates: {}; a model on GPUs, MODEL/GPU[xN][/WEIGHTS[/KV]], as in "
+                                 "llama3-70b/h200x2/fp8; or a JSON file. Fields are changed after a ?, as in "
+                                 "\"ideal?ttft=20ms&itl=10ms\" or \"llama3-8b-h100-fp8?reasoning=64tok&"
+                                 "speculative_tokens=3&acceptance=.7&hiccup=20ms/2s\"",
                                  fmt::join(sim::profile_names(), ", ")))
         ->capture_default_str();
     command->add_option("--host", options->host, "Address to listen on")->capture_default_str();
@@ -132,7 +137,13 @@ void add_serve(CLI::App& app) {
     CLI::Option* key = command->add_option("--tls-key", options->tls_key, "The certificate's key (PEM)");
     certificate->needs(key);
     key->needs(certificate);
-    command->add_option("--seed", options->seed, "Seed of step jitter and texts")->capture_default_str();
+    command
+        ->add_option("--dialect", options->dialect,
+                     "Whose frames, headers, errors and metrics it writes: vllm or llamacpp")
+        ->check(CLI::IsMember({"vllm", "llamacpp"}))
+        ->capture_default_str();
+    command->add_option("--seed", options->seed, "Seed of step jitter, hiccups, accepted drafts and texts")
+        ->capture_default_str();
     command->add_option("--spin", options->spin, "How long before a deadline to poll instead of sleeping")
         ->capture_default_str();
     command

@@ -23,11 +23,15 @@ bool is_empty(const Prompt& prompt) {
 /// What its events determine, and the end.
 void conclude(RequestRecord& record, TimePoint end) {
     record.closed = end;
-    record.streamed_tokens = record.chunks = static_cast<std::int64_t>(record.events.size());
+    record.chunks = static_cast<std::int64_t>(record.events.size());
     if (record.events.empty()) return;
-    record.first_group_tokens = 1;
-    record.first_event = record.first_answer = record.events.front().time;
+    record.first_group_tokens = record.events.front().tokens;
+    record.first_event = record.events.front().time;
     record.last_event = record.events.back().time;
+    for (const StreamEvent& event : record.events) {
+        record.streamed_tokens += event.tokens;
+        if (!record.first_answer && event.kind != EventKind::reasoning) record.first_answer = event.time;
+    }
     for (std::size_t i = 1; i < record.events.size(); ++i) {
         const Duration gap = record.events[i].time - record.events[i - 1].time;
         record.longest_gap = std::max(record.longest_gap.value_or(gap), gap);
@@ -111,13 +115,17 @@ class VirtualRun {
         const std::uint64_t seed = derived_seed(load_.seed, record.id);
         if (!is_empty(request.prompt)) identify(work, request.prompt, seed);
         const std::int64_t room = sim::context_limit(options_.profile) - work.prompt_tokens;
-        sim::GenerationRequest wanted{.prompt_token_ids = {},
-                                      .max_tokens = request.wanted_output_tokens.value_or(room),
-                                      .ignore_eos = options_.ignore_eos && request.wanted_output_tokens};
+        sim::GenerationRequest wanted{
+            .endpoint = options_.chat ? sim::Endpoint::chat : sim::Endpoint::completions,
+            .prompt_token_ids = {},
+            .max_tokens = request.wanted_output_tokens.value_or(room),
+            .ignore_eos = options_.ignore_eos && request.wanted_output_tokens};
         if (room < 1 || wanted.max_tokens > room) return refuse(std::move(record), work.prompt_tokens, at);
-        work.output_tokens = sim::answer_length(wanted, options_.profile.answer_tokens, seed);
+        const sim::AnswerPlan plan = sim::answer_plan(wanted, options_.profile, seed);
+        work.output_tokens = plan.tokens;
         record.http_status = 200;
-        record.finish_reason = work.output_tokens == wanted.max_tokens ? "length" : "stop";
+        record.finish_reason = plan.finish_reason;
+        if (plan.reasoning_tokens > 0) record.usage.reasoning = plan.reasoning_tokens;
         record.usage.prompt = work.prompt_tokens;
         if (prefix_cache_) record.usage.cached_prompt = 0;
         record.events.reserve(static_cast<std::size_t>(work.output_tokens));
@@ -154,10 +162,14 @@ class VirtualRun {
         }
         for (const sim::Emission& emission : step.emitted) {
             RequestRecord& record = *flights_[emission.id];
-            record.events.push_back({.time = step.end});
+            const std::int64_t tokens = emission.index + emission.tokens;
+            const bool reasoning = tokens <= record.usage.reasoning.value_or(0);
+            record.events.push_back({.time = step.end,
+                                     .tokens = static_cast<std::uint32_t>(emission.tokens),
+                                     .kind = reasoning ? EventKind::reasoning : EventKind::content});
             if (!emission.last) continue;
             record.finished = step.end;
-            record.usage.completion = static_cast<std::int64_t>(record.events.size());
+            record.usage.completion = tokens;
             finish(std::move(record), step.end);
             flights_[emission.id].reset();
         }

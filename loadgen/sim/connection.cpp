@@ -121,6 +121,7 @@ HttpRequest Connection::taken_request() {
     request.target.resize(std::min(request.target.size(), request.target.find('?')));
     request.request_id = text_of(message["X-Request-Id"]);
     request.authorization = text_of(message[http::field::authorization]);
+    request.wants_truth = message.find("X-Sim-Truth") != message.end();
     request.keep_alive = message.keep_alive();
     request.http_1_0 = message.version() < 11;
     request.received = received_;
@@ -172,6 +173,7 @@ void Connection::write_pending() {
 
 void Connection::finish(bool keep_alive) {
     answering_ = false;
+    idle_since = Clock::now();
     if (keep_alive) return parse();
     closing_ = true;
     if (tls_) {

@@ -20,6 +20,7 @@ struct HttpRequest {
     std::string body;
     std::string request_id;  ///< X-Request-Id
     std::string authorization;
+    bool wants_truth = false;  ///< X-Sim-Truth: each event tells when it was due and written
     bool keep_alive = true;
     bool http_1_0 = false;
     TimePoint received;  ///< its last byte reached this host
@@ -62,6 +63,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
     void reset();
 
     std::uint64_t exchange = 0;  ///< the owner's: which answer is under way, 0 for none
+    std::int64_t requests = 0;   ///< the owner's: so many were asked here
+    TimePoint idle_since = Clock::now();
+
+    bool idle() const { return !answering_ && inbox_.empty(); }
 
   private:
     struct Parser;

@@ -33,7 +33,8 @@ struct Sequence {
     std::int64_t output_tokens = 0;
     std::int64_t emitted = 0;
     std::int64_t computed = 0;   ///< tokens whose keys and values are held
-    std::int64_t scheduled = 0;  ///< tokens of the step under way
+    std::int64_t scheduled = 0;  ///< known tokens of the step under way
+    std::int64_t drafts = 0;     ///< beside them
     std::int64_t room = 0;       ///< tokens that its blocks have room for
     std::unique_ptr<Holding> holding;
 
@@ -57,18 +58,52 @@ Sequence sequence_of(const EngineRequest& request, TimePoint at, bool prefix_cac
     return sequence;
 }
 
+bool decodes(const Sequence& sequence) {
+    return sequence.emitted > 0 && sequence.computed + 1 == sequence.known();
+}
+
 /// Adds one sequence's share of a step.
-void add_work(StepWork& work, const Sequence& sequence, std::int64_t tokens) {
-    const bool decode = sequence.emitted > 0 && sequence.computed + 1 == sequence.known();
-    work.tokens += tokens;
+void add_work(StepWork& work, const Sequence& sequence, std::int64_t window) {
+    work.tokens += sequence.scheduled + sequence.drafts;
+    work.drafts += sequence.drafts;
     work.sequences += 1;
-    if (decode) {
+    if (decodes(sequence)) {
         work.decode_context_tokens += sequence.known();
+        work.windowed_context_tokens += std::min(sequence.known(), window);
     } else {
-        const auto chunk = static_cast<double>(tokens);
-        work.prefill_token_pairs += chunk * (static_cast<double>(sequence.computed) + chunk / 2);
+        const auto chunk = static_cast<double>(sequence.scheduled);
+        const double pairs = chunk * (static_cast<double>(sequence.computed) + chunk / 2);
+        work.prefill_token_pairs += pairs;
+        work.windowed_token_pairs += std::min(pairs, chunk * static_cast<double>(window));
     }
 }
+
+/// Pauses of the engine, as busy time goes by.
+class HiccupClock {
+  public:
+    HiccupClock(const Hiccups& hiccups, std::uint64_t seed) : hiccups_(hiccups), random_(seed) {
+        if (hiccups_.every > Duration{}) until_next_ = wait();
+    }
+
+    /// What is added to a step of this length.
+    Duration within(Duration busy) {
+        Duration added{};
+        if (hiccups_.every <= Duration{}) return added;
+        for (until_next_ -= busy; until_next_ <= Duration{}; until_next_ += wait())
+            added += hiccups_.shortest +
+                     from_seconds(random_.uniform() * seconds(hiccups_.longest - hiccups_.shortest));
+        return added;
+    }
+
+  private:
+    Duration wait() {
+        return std::max(Duration{1}, from_seconds(random_.exponential() * seconds(hiccups_.every)));
+    }
+
+    Hiccups hiccups_;
+    Random random_;
+    Duration until_next_{};
+};
 
 /// The scheduler of vLLM v1: one token budget for prefill and decode, running sequences first, then waiting
 /// ones first come first served; without a free block the youngest running one is preempted. A prefix is
@@ -80,7 +115,12 @@ class BatchingEngine final : public Engine {
         : profile_(profile),
           times_(profile),
           jitter_(derived_seed(seed, "step jitter")),
-          cache_(profile.blocks) {}
+          hiccups_(profile.hiccup, derived_seed(seed, "hiccups")),
+          speculation_seed_(derived_seed(seed, "speculation")),
+          context_limit_(context_limit(profile)),
+          cache_(profile.blocks) {
+        state_.accepted_per_position.resize(static_cast<std::size_t>(profile.speculative_tokens));
+    }
 
     void submit(const EngineRequest& request, TimePoint at) override {
         assert(request.prompt_tokens > 0 && request.output_tokens > 0);
@@ -116,7 +156,10 @@ class BatchingEngine final : public Engine {
         std::int64_t budget = profile_.max_batched_tokens;
         if (schedule_running(budget)) schedule_waiting(budget);
         const double noise = profile_.jitter > 0 ? std::exp(profile_.jitter * jitter_.normal()) : 1.0;
-        step_.end = step_.begin + from_seconds(times_.seconds_of(step_.work) * noise);
+        const Duration busy = from_seconds(times_.seconds_of(step_.work) * noise);
+        step_.end = step_.begin + busy + hiccups_.within(busy);
+        ++state_.steps;
+        state_.step_sequences += static_cast<std::uint64_t>(step_.work.sequences);
         under_way_ = true;
         return step_.end;
     }
@@ -128,7 +171,8 @@ class BatchingEngine final : public Engine {
             sequence.computed += sequence.scheduled;
             const bool emits = sequence.scheduled > 0 && sequence.computed == sequence.known();
             sequence.scheduled = 0;
-            if (emits) any_finished |= emit(sequence);
+            if (emits) any_finished |= emit(sequence, 1 + accepted_drafts(sequence));
+            sequence.drafts = 0;
         }
         if (any_finished) {
             std::erase_if(running_, [&](const Sequence& sequence) {
@@ -142,23 +186,42 @@ class BatchingEngine final : public Engine {
     }
 
     EngineState state() const override {
-        return {.running = static_cast<std::int64_t>(running_.size()),
-                .waiting = static_cast<std::int64_t>(waiting_.size()),
-                .blocks = profile_.blocks,
-                .blocks_used = profile_.blocks - cache_.idle(),
-                .preemptions = preemptions_,
-                .prefix_queries = prefix_queries_,
-                .prefix_hits = prefix_hits_};
+        EngineState state = state_;
+        state.running = static_cast<std::int64_t>(running_.size());
+        state.waiting = static_cast<std::int64_t>(waiting_.size());
+        state.blocks = profile_.blocks;
+        state.blocks_used = profile_.blocks - cache_.idle();
+        return state;
     }
 
     bool reset_prefix_cache() override { return cache_.forget(); }
 
   private:
-    bool emit(Sequence& sequence) {
-        const std::int64_t index = sequence.emitted++;
-        step_.emitted.push_back({sequence.id, index, sequence.finished()});
+    /// How many of its drafts are right: a function of the seed, the request and the token, whatever else
+    /// runs.
+    std::int64_t accepted_drafts(const Sequence& sequence) {
+        if (sequence.drafts == 0) return 0;
+        Random random(speculation_seed_ ^ (sequence.id * 0x9e3779b97f4a7c15U) ^
+                      (static_cast<std::uint64_t>(sequence.emitted) * 0xbf58476d1ce4e5b9U));
+        std::int64_t accepted = 0;
+        while (accepted < sequence.drafts && random.uniform() < profile_.acceptance) ++accepted;
+        ++state_.drafts;
+        state_.draft_tokens += static_cast<std::uint64_t>(sequence.drafts);
+        state_.accepted_tokens += static_cast<std::uint64_t>(accepted);
+        for (std::int64_t i = 0; i < accepted; ++i)
+            ++state_.accepted_per_position[static_cast<std::size_t>(i)];
+        return accepted;
+    }
+
+    /// Up to `tokens` of them; what lies beyond the answer's end is thrown away.
+    bool emit(Sequence& sequence, std::int64_t tokens) {
+        const std::int64_t first = sequence.emitted;
+        const std::int64_t count = std::min(tokens, sequence.output_tokens - first);
+        sequence.emitted += count;
+        sequence.computed += count - 1;
+        step_.emitted.push_back({sequence.id, first, sequence.finished(), count});
         Holding& holding = *sequence.holding;
-        if (holding.identified) {
+        for (std::int64_t index = first; holding.identified && index < first + count; ++index) {
             const auto token = token_id_of(answer_word(holding.answer_seed, index), holding.vocabulary);
             if (const auto name = holding.rest.add(static_cast<std::uint64_t>(token)))
                 holding.names.push_back(*name);
@@ -195,10 +258,19 @@ class BatchingEngine final : public Engine {
         return true;
     }
 
-    void schedule(Sequence& sequence, std::int64_t tokens, std::int64_t& budget) {
+    /// Drafts to be checked beside the `tokens` of a step: none before the first token, none past the
+    /// context.
+    std::int64_t drafts_for(const Sequence& sequence, std::int64_t budget) const {
+        if (profile_.speculative_tokens == 0 || !decodes(sequence)) return 0;
+        const std::int64_t room = std::min(budget - 1, context_limit_ - sequence.known());
+        return std::clamp<std::int64_t>(room, 0, profile_.speculative_tokens);
+    }
+
+    void schedule(Sequence& sequence, std::int64_t tokens, std::int64_t drafts, std::int64_t& budget) {
         sequence.scheduled = tokens;
-        budget -= tokens;
-        add_work(step_.work, sequence, tokens);
+        sequence.drafts = drafts;
+        budget -= tokens + drafts;
+        add_work(step_.work, sequence, profile_.window);
         Holding& holding = *sequence.holding;
         if (!holding.identified) return;
         const auto full = static_cast<std::size_t>((sequence.computed + tokens) / profile_.block_tokens);
@@ -214,19 +286,21 @@ class BatchingEngine final : public Engine {
         youngest.room = 0;
         youngest.computed = 0;
         waiting_.push_front(std::move(youngest));
-        ++preemptions_;
+        ++state_.preemptions;
     }
 
     /// Whether waiting sequences may be taken too: not when one has just been sent back.
     bool schedule_running(std::int64_t& budget) {
-        const std::uint64_t preemptions_before = preemptions_;
+        const std::uint64_t preemptions_before = state_.preemptions;
         for (std::size_t i = 0; i < running_.size() && budget > 0; ++i) {
             const std::int64_t tokens = std::min(running_[i].known() - running_[i].computed, budget);
-            while (i < running_.size() && !reserve_blocks(running_[i], running_[i].computed + tokens))
+            const std::int64_t drafts = drafts_for(running_[i], budget);
+            while (i < running_.size() &&
+                   !reserve_blocks(running_[i], running_[i].computed + tokens + drafts))
                 preempt_youngest();
-            if (i < running_.size()) schedule(running_[i], tokens, budget);
+            if (i < running_.size()) schedule(running_[i], tokens, drafts, budget);
         }
-        return preemptions_ == preemptions_before;
+        return state_.preemptions == preemptions_before;
     }
 
     /// A sequence is taken when all of its prompt finds room, not just the first chunk: else a prompt that
@@ -237,7 +311,7 @@ class BatchingEngine final : public Engine {
             Sequence& next = waiting_.front();
             if (!take_up(next)) return;
             if (!next.holding->admitted) note_admission(next);
-            schedule(next, std::min(next.known() - next.computed, budget), budget);
+            schedule(next, std::min(next.known() - next.computed, budget), 0, budget);
             running_.push_back(std::move(next));
             waiting_.pop_front();
         }
@@ -247,17 +321,18 @@ class BatchingEngine final : public Engine {
         sequence.holding->admitted = true;
         step_.admitted.push_back({sequence.id, sequence.computed});
         if (profile_.prefix_cache == 0) return;
-        prefix_queries_ += static_cast<std::uint64_t>(sequence.prompt_tokens);
-        prefix_hits_ += static_cast<std::uint64_t>(sequence.computed);
+        state_.prefix_queries += static_cast<std::uint64_t>(sequence.prompt_tokens);
+        state_.prefix_hits += static_cast<std::uint64_t>(sequence.computed);
     }
 
     Profile profile_;
     StepTimes times_;
     Random jitter_;
+    HiccupClock hiccups_;
+    std::uint64_t speculation_seed_;
+    std::int64_t context_limit_;
     PrefixCache cache_;
-    std::uint64_t preemptions_ = 0;
-    std::uint64_t prefix_queries_ = 0;
-    std::uint64_t prefix_hits_ = 0;
+    EngineState state_;              ///< what is counted up; the rest is filled in when asked for
     std::vector<Sequence> running_;  ///< in order of admission
     std::deque<Sequence> waiting_;   ///< in order of arrival
     TimePoint last_end_ = TimePoint::min();

@@ -34,11 +34,12 @@ struct EngineRequest {
     bool operator==(const EngineRequest&) const = default;
 };
 
-/// One output token.
+/// Output tokens that a request gets at once: one, or several with speculation.
 struct Emission {
     std::uint64_t id = 0;
-    std::int64_t index = 0;  ///< 0 for a request's first token
-    bool last = false;       ///< the request is finished and forgotten
+    std::int64_t index = 0;   ///< of the first of them; 0 for a request's first token
+    bool last = false;        ///< the request is finished and forgotten
+    std::int64_t tokens = 1;  ///< ≥ 1
 
     bool operator==(const Emission&) const = default;
 };
@@ -67,6 +68,12 @@ struct EngineState {
     std::uint64_t preemptions = 0;     ///< requests that lost their blocks and were computed again
     std::uint64_t prefix_queries = 0;  ///< tokens of first admissions, looked up in the prefix cache
     std::uint64_t prefix_hits = 0;     ///< of these, tokens that were found
+    std::uint64_t steps = 0;
+    std::uint64_t step_sequences = 0;  ///< Σ sequences over steps
+    std::uint64_t drafts = 0;          ///< times that drafts of a sequence were checked
+    std::uint64_t draft_tokens = 0;
+    std::uint64_t accepted_tokens = 0;  ///< of these, those that were right; not all are wanted at an end
+    std::vector<std::uint64_t> accepted_per_position = {};
 
     bool operator==(const EngineState&) const = default;
 };

@@ -56,6 +56,15 @@ constexpr FaultRow kRows[] = {
      false,
      {},
      "a chat opens with \"content\":null"},
+    {"reasoning-content",
+     kQuirk,
+     Misbehaviour::reasoning_content,
+     "",
+     0,
+     false,
+     {},
+     "reasoning comes under the older name reasoning_content"},
+    {"gzip", kQuirk, Misbehaviour::gzip, "", 0, false, {}, "compressed although nobody asked for it"},
     {"reset",
      kFault,
      Misbehaviour::reset,
@@ -175,6 +184,12 @@ void afflict(Affliction& affliction, const Fault& fault) {
         case Misbehaviour::null_content:
             affliction.null_content = true;
             break;
+        case Misbehaviour::reasoning_content:
+            affliction.reasoning_content = true;
+            break;
+        case Misbehaviour::gzip:
+            affliction.gzip = true;
+            break;
         case Misbehaviour::reset:
             affliction.reset_after = fault.count;
             break;
@@ -205,9 +220,9 @@ const FaultRow& row_of(Misbehaviour what) {
                          [what](const FaultRow& row) { return row.what == what; });
 }
 
-void replace_first(std::string& text, std::string_view what, std::string_view by) {
-    const auto at = text.find(what);
-    if (at != std::string::npos) text.replace(at, what.size(), by);
+void replace_all(std::string& text, std::string_view what, std::string_view by) {
+    for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
+        text.replace(at, what.size(), by);
 }
 
 }  // namespace
@@ -250,8 +265,9 @@ Affliction affliction_of(std::span<const Fault> faults, std::uint64_t seed, std:
 std::string afflicted_events(const Affliction& affliction, std::string_view events) {
     std::string text(events);
     if (affliction.null_content)
-        replace_first(text, R"("role":"assistant","content":"")", R"("role":"assistant","content":null)");
-    if (affliction.no_done) replace_first(text, "data: [DONE]\n\n", "");
+        replace_all(text, R"("role":"assistant","content":"")", R"("role":"assistant","content":null)");
+    if (affliction.reasoning_content) replace_all(text, R"("reasoning":")", R"("reasoning_content":")");
+    if (affliction.no_done) replace_all(text, "data: [DONE]\n\n", "");
     std::string out;
     for (std::string_view rest = text; !rest.empty();) {
         const std::string_view line = rest.substr(0, rest.find('\n'));

@@ -23,6 +23,8 @@ enum class Misbehaviour : std::uint8_t {
     close_delimited,
     no_done,
     null_content,
+    reasoning_content,
+    gzip,
     reset,
     stall,
     slow_headers,
@@ -71,6 +73,8 @@ struct Affliction {
     bool close_delimited = false;
     bool no_done = false;
     bool null_content = false;
+    bool reasoning_content = false;
+    bool gzip = false;
     std::int64_t ping_every = 0;   ///< a comment before every so-many-th token; 0: none
     std::int64_t piece_bytes = 0;  ///< the body is written in pieces of so many bytes; 0: as it comes
     std::int64_t coalesce = 1;     ///< tokens per write

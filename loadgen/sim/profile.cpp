@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,8 @@
 #include "core/embedded.h"
 #include "core/error.h"
 #include "core/spec.h"
+#include "core/speculation.h"
+#include "loadgen/sim/card_profile.h"
 #include "loadgen/sim/model.h"
 
 namespace paretoken::sim {
@@ -29,7 +32,9 @@ enum class Missing : std::uint8_t { refused, allowed };
 /// One field of a profile: how it is called, where it is kept, which timing has it.
 struct Field {
     std::string_view name;
-    std::variant<double Profile::*, std::int64_t Profile::*, Duration Profile::*> member;
+    std::variant<double Profile::*, std::int64_t Profile::*, Duration Profile::*, ReasoningPart Profile::*,
+                 Hiccups Profile::*>
+        member;
     Needs needs = Needs::batching;
     Zero zero = Zero::refused;
     Missing missing = Missing::refused;  ///< in a file: then it has its default
@@ -56,9 +61,24 @@ const Field kFields[] = {
     {"max_num_seqs", &Profile::max_num_seqs},
     {"max_batched_tokens", &Profile::max_batched_tokens},
     {"jitter", &Profile::jitter, Needs::batching, Zero::allowed},
+    {"hiccup", &Profile::hiccup, Needs::batching, Zero::allowed, Missing::allowed},
+    {"speculative_tokens", &Profile::speculative_tokens, Needs::batching, Zero::allowed, Missing::allowed},
+    {"acceptance", &Profile::acceptance, Needs::batching, Zero::allowed, Missing::allowed},
+    {"routed_layers", &Profile::routed_layers, Needs::batching, Zero::allowed, Missing::allowed},
+    {"routed_experts", &Profile::routed_experts, Needs::batching, Zero::allowed, Missing::allowed},
+    {"active_experts", &Profile::active_experts, Needs::batching, Zero::allowed, Missing::allowed},
+    {"expert_bytes", &Profile::expert_bytes, Needs::batching, Zero::allowed, Missing::allowed},
+    {"window", &Profile::window, Needs::batching, Zero::allowed, Missing::allowed},
+    {"windowed_kv_bytes_per_token", &Profile::windowed_kv_bytes_per_token, Needs::batching, Zero::allowed,
+     Missing::allowed},
+    {"windowed_attention_flops_per_pair", &Profile::windowed_attention_flops_per_pair, Needs::batching,
+     Zero::allowed, Missing::allowed},
+    {"attention_flops_per_pair", &Profile::attention_flops_per_pair, Needs::batching, Zero::allowed,
+     Missing::allowed},
     {"prefix_cache", &Profile::prefix_cache, Needs::batching, Zero::allowed, Missing::allowed},
     {"max_model_len", &Profile::max_model_len, Needs::both},
     {"answer_tokens", &Profile::answer_tokens, Needs::both},
+    {"reasoning", &Profile::reasoning, Needs::both, Zero::allowed, Missing::allowed},
 };
 
 bool applies(const Field& field, Timing timing) {
@@ -108,17 +128,71 @@ void assign(Profile& profile, const Field& field, double value) {
     if (const auto* real = std::get_if<double Profile::*>(&field.member)) profile.*(*real) = value;
     if (const auto* time = std::get_if<Duration Profile::*>(&field.member))
         profile.*(*time) = from_seconds(value);
-    if (const auto* count = std::get_if<std::int64_t Profile::*>(&field.member)) {
+    const auto* part = std::get_if<ReasoningPart Profile::*>(&field.member);
+    const auto* count = std::get_if<std::int64_t Profile::*>(&field.member);
+    if (count != nullptr || part != nullptr) {
         if (value > 1e15 || value != std::floor(value)) {
             throw UsageError(
                 fmt::format("profile {}: {} is {}, not a whole number", profile.name, field.name, value));
         }
-        profile.*(*count) = static_cast<std::int64_t>(value);
+        if (count != nullptr) profile.*(*count) = static_cast<std::int64_t>(value);
+        if (part != nullptr) profile.*(*part) = {.tokens = static_cast<std::int64_t>(value)};
     }
+    if (const auto* hiccup = std::get_if<Hiccups Profile::*>(&field.member)) {
+        if (value != 0) {
+            throw UsageError(fmt::format(
+                "profile {}: {} is {}, but must be LENGTH/EVERY, as in 20ms/2s or 5ms-20ms/2s, or 0",
+                profile.name, field.name, value));
+        }
+        profile.*(*hiccup) = {};
+    }
+}
+
+/// "20ms/2s", "5ms-20ms/2s".
+Hiccups hiccups_in(std::string_view text, const Profile& profile) {
+    const auto slash = text.find('/');
+    const std::string_view lengths = text.substr(0, slash);
+    const auto dash = lengths.find('-');
+    Hiccups hiccups;
+    hiccups.shortest = parse_duration(lengths.substr(0, dash));
+    hiccups.longest =
+        dash == std::string_view::npos ? hiccups.shortest : parse_duration(lengths.substr(dash + 1));
+    hiccups.every = parse_duration(text.substr(slash + 1));
+    if (hiccups.shortest < Duration{} || hiccups.longest < hiccups.shortest || hiccups.every <= Duration{}) {
+        throw UsageError(fmt::format(
+            "profile {}: hiccup is \"{}\", but must be LENGTH/EVERY, as in 20ms/2s or 5ms-20ms/2s, or 0",
+            profile.name, text));
+    }
+    return hiccups;
+}
+
+/// "64tok" or "64"; "25%".
+ReasoningPart reasoning_in(std::string_view text, const Profile& profile) {
+    const bool share = text.ends_with('%');
+    if (share) text.remove_suffix(1);
+    if (text.ends_with("tok")) text.remove_suffix(3);
+    const double value = number_in(text, "reasoning", profile);
+    if (!(value >= 0) || (share && value > 100) || (!share && (value > 1e15 || value != std::floor(value)))) {
+        throw UsageError(
+            fmt::format("profile {}: reasoning is {}{}, but must be a number of tokens, as in 64tok, or a "
+                        "share up to 100%",
+                        profile.name, value, share ? "%" : ""));
+    }
+    if (share) return {.share = value / 100};
+    return {.tokens = static_cast<std::int64_t>(value)};
 }
 
 void assign(Profile& profile, std::string_view name, std::string_view text) {
     const Field& field = field_named(name, profile);
+    if (const auto* part = std::get_if<ReasoningPart Profile::*>(&field.member)) {
+        profile.*(*part) = reasoning_in(text, profile);
+        return;
+    }
+    if (const auto* hiccup = std::get_if<Hiccups Profile::*>(&field.member);
+        hiccup != nullptr && text.find('/') != std::string_view::npos) {
+        profile.*(*hiccup) = hiccups_in(text, profile);
+        return;
+    }
     const bool time = std::holds_alternative<Duration Profile::*>(field.member);
     assign(profile, field, time ? seconds(parse_duration(text)) : number_in(text, name, profile));
 }
@@ -174,10 +248,33 @@ std::optional<std::string_view> embedded_text(std::string_view name) {
 std::string file_text(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     if (!file) {
-        throw UsageError(fmt::format("no profile \"{}\": it is neither a file that can be read nor one of {}",
-                                     path, fmt::join(profile_names(), ", ")));
+        throw UsageError(
+            fmt::format("no profile \"{}\": it is neither a file that can be read, nor MODEL/GPU as "
+                        "in llama3-70b/h200x2/fp8, nor one of {}",
+                        path, fmt::join(profile_names(), ", ")));
     }
     return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// An embedded one, a file, or a model on GPUs.
+Profile unchanged_profile(const std::string& name) {
+    std::error_code ignored;
+    const auto embedded = embedded_text(name);
+    const bool file = std::filesystem::is_regular_file(name, ignored);
+    if (!embedded && !file && names_cards(name)) return card_profile(name);
+    Profile profile = profile_of(name, embedded ? std::string(*embedded) : file_text(name));
+    profile.model = std::filesystem::path(name).filename().string();
+    return profile;
+}
+
+/// What one field alone cannot tell.
+void check_together(const Profile& profile) {
+    if (profile.acceptance > 1)
+        throw UsageError(fmt::format("profile {}: acceptance is {}, but must be a probability", profile.name,
+                                     profile.acceptance));
+    if (profile.active_experts > profile.routed_experts)
+        throw UsageError(fmt::format("profile {}: active_experts is {}, but there are {} routed_experts",
+                                     profile.name, profile.active_experts, profile.routed_experts));
 }
 
 void apply_changes(Profile& profile, std::string_view changes) {
@@ -208,10 +305,10 @@ std::vector<std::string> profile_names() {
 Profile profile_named(std::string_view spec) {
     const auto question = spec.find('?');
     const std::string name(spec.substr(0, question));
-    const auto embedded = embedded_text(name);
-    Profile profile = profile_of(name, embedded ? std::string(*embedded) : file_text(name));
+    Profile profile = unchanged_profile(name);
     profile.name = spec;
     if (question != std::string_view::npos) apply_changes(profile, spec.substr(question + 1));
+    check_together(profile);
     return profile;
 }
 
@@ -228,7 +325,7 @@ std::map<std::string, double> limit_terms(const Profile& profile) {
     if (profile.timing == Timing::fixed) {
         return {{"fixed_ttft_s", seconds(profile.ttft)}, {"fixed_itl_s", seconds(profile.itl)}};
     }
-    return {
+    std::map<std::string, double> terms{
         {"weight_bytes", profile.weight_bytes},
         {"weight_bytes_per_s", profile.weight_bytes_per_s},
         {"kv_bytes_per_token", profile.kv_bytes_per_token},
@@ -240,6 +337,22 @@ std::map<std::string, double> limit_terms(const Profile& profile) {
         {"max_num_seqs", static_cast<double>(profile.max_num_seqs)},
         {"kv_capacity_tokens", static_cast<double>(kv_capacity_tokens(profile))},
     };
+    if (profile.routed_layers > 0) {
+        terms["routed_layers"] = profile.routed_layers;
+        terms["routed_experts"] = profile.routed_experts;
+        terms["active_experts"] = profile.active_experts;
+        terms["expert_bytes"] = profile.expert_bytes;
+    }
+    if (profile.window > 0) {
+        terms["window"] = static_cast<double>(profile.window);
+        terms["windowed_kv_bytes_per_token"] = profile.windowed_kv_bytes_per_token;
+        terms["windowed_attention_flops_per_token_pair"] = profile.windowed_attention_flops_per_pair;
+    }
+    if (profile.speculative_tokens > 0) {
+        terms["drafts"] = static_cast<double>(profile.speculative_tokens);
+        terms["tokens_per_pass"] = speculative_tokens_per_pass(profile.acceptance, terms["drafts"]);
+    }
+    return terms;
 }
 
 }  // namespace paretoken::sim

@@ -15,6 +15,10 @@ void add_message(PromptTokens& tokens, std::string_view role, std::string_view c
 
 }  // namespace
 
+std::string special_piece(std::string_view group, std::int64_t i) {
+    return fmt::format("<|{}_{}|>", group, i);
+}
+
 PromptTokens::PromptTokens(std::int64_t vocabulary, std::int64_t block_tokens, std::uint64_t salt)
     : vocabulary_(vocabulary) {
     if (block_tokens > 0) hasher_.emplace(block_tokens, salt);
@@ -28,8 +32,7 @@ void PromptTokens::add_special(std::int64_t count, std::string_view name_of_grou
     count_ += count;
     if (!hasher_) return;
     for (std::int64_t i = 0; i < count; ++i)
-        name(
-            static_cast<std::uint64_t>(token_id_of(fmt::format("<|{}_{}|>", name_of_group, i), vocabulary_)));
+        name(static_cast<std::uint64_t>(token_id_of(special_piece(name_of_group, i), vocabulary_)));
 }
 
 void PromptTokens::add_text(std::string_view text) {

@@ -3,6 +3,7 @@
 // the prefix cache. Pure. What the wire says and what a virtual run reads go through the same three calls.
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -10,6 +11,9 @@
 #include "loadgen/sim/prefix_cache.h"
 
 namespace paretoken::sim {
+
+/// Token i of a group of the chat template's: "<|begin_0|>".
+std::string special_piece(std::string_view group, std::int64_t i);
 
 class PromptTokens {
   public:

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -10,12 +11,14 @@
 #include <chrono>
 #include <iterator>
 #include <unordered_map>
+#include <variant>
 
 #include "core/error.h"
 #include "core/random.h"
 #include "core/version.h"
 #include "loadgen/sim/connection.h"
 #include "loadgen/sim/engine.h"
+#include "loadgen/sim/gzip.h"
 #include "loadgen/sim/socket.h"
 #include "loadgen/sim/telemetry.h"
 #include "loadgen/sim/truth.h"
@@ -28,16 +31,25 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr std::string_view kJson = "application/json";
-constexpr std::string_view kEvents = "text/event-stream; charset=utf-8";
-constexpr std::string_view kPrometheus = "text/plain; version=0.0.4; charset=utf-8";
+/// What a dialect writes into Content-Type.
+struct ContentTypes {
+    std::string_view json;
+    std::string_view events;
+    std::string_view prometheus;
+};
+constexpr ContentTypes kVllmTypes{"application/json", "text/event-stream; charset=utf-8",
+                                  "text/plain; version=0.0.4; charset=utf-8"};
+constexpr ContentTypes kLlamacppTypes{"application/json; charset=utf-8", "text/event-stream",
+                                      "text/plain; version=0.0.4"};
 constexpr std::size_t kScratchBytes = 64 << 10;
 constexpr int kStepsBetweenPolls = 64;  // of a schedule that has fallen behind, before sockets get their turn
 
 /// What an answer that misbehaves needs beside.
 struct Affected {
     Affliction affliction;
-    std::string group;  ///< events that wait for more to be written with them
+    std::string group;         ///< events that wait for more to be written with them
+    std::int64_t grouped = 0;  ///< tokens in it
+    LiteralGzip gzip;
     std::vector<std::string> held_back;
     std::unique_ptr<asio::steady_timer> hold;  ///< while it runs nothing is written
     bool ended = false;                        ///< complete but for what is held back
@@ -47,16 +59,33 @@ struct Affected {
 struct Exchange {
     Connection* connection = nullptr;
     GenerationRequest request;
-    AnswerWriter writer;
+    AnswerPlan plan;
+    std::unique_ptr<AnswerWriter> writer;
     TruthEntry truth;
-    std::int64_t output_tokens = 0;
+    bool wants_truth = false;
     bool keep_alive = true;
     Framing framing = Framing::chunked;
     bool head_sent = false;
     std::unique_ptr<Affected> affected;  ///< mostly null
-
-    std::string_view finish_reason() const { return output_tokens == request.max_tokens ? "length" : "stop"; }
 };
+
+/// The answer as it stands after a step that ended at `end`.
+AnswerState state_of(const TruthEntry& truth, TimePoint end) {
+    AnswerState state{.cached_tokens = truth.cached_tokens};
+    state.prefill = truth.due.front() - truth.admitted;
+    state.decode = end - truth.due.front();
+    return state;
+}
+
+/// Whether token `after` is among those of the emission.
+bool strikes(std::optional<std::int64_t> after, const Emission& emission) {
+    return after && *after >= emission.index && *after < emission.index + emission.tokens;
+}
+
+bool any_multiple(std::int64_t every, const Emission& emission) {
+    const std::int64_t next = (emission.index + every - 1) / every * every;
+    return next < emission.index + emission.tokens;
+}
 
 std::int64_t unix_seconds() {
     using namespace std::chrono;
@@ -94,13 +123,13 @@ bool has_prefix_cache(const Profile& profile) {
 }
 
 ServedModel served_model(const ServerOptions& options) {
-    const std::string& profile = options.profile.name;
-    const std::string base = profile.substr(0, profile.find('?'));
-    const std::string stem = base.substr(base.rfind('/') == std::string::npos ? 0 : base.rfind('/') + 1);
-    return {.name = options.model.empty() ? stem : options.model,
-            .context_limit = context_limit(options.profile),
-            .vocabulary = options.profile.vocabulary,
-            .block_tokens = has_prefix_cache(options.profile) ? options.profile.block_tokens : 0};
+    const Profile& profile = options.profile;
+    return {.name = options.model.empty() ? profile.model : options.model,
+            .context_limit = context_limit(profile),
+            .vocabulary = profile.vocabulary,
+            .block_tokens = has_prefix_cache(profile) ? profile.block_tokens : 0,
+            .dialect = options.dialect,
+            .max_num_seqs = std::max<std::int64_t>(1, profile.max_num_seqs)};
 }
 
 ServerOptions with_context_limit(ServerOptions options) {
@@ -120,15 +149,22 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
     Loop(asio::io_context& io, const ServerOptions& options)
         : options_(with_context_limit(options)),
           model_(served_model(options_)),
+          types_(options_.dialect == Dialect::vllm ? kVllmTypes : kLlamacppTypes),
+          keep_alive_(options_.keep_alive.value_or(keep_alive_limits(options_.dialect))),
+          pieces_(model_.vocabulary),
           engine_(engine_of(options_.profile, options_.seed)),
           identity_(identity_of(options_)),
           io_(io),
           acceptor_(listening(io, options_.host, options_.port)),
           timer_(io),
           accept_pause_(io),
+          idle_timer_(io),
           created_(unix_seconds()) {}
 
-    void start() { accept(); }
+    void start() {
+        accept();
+        if (keep_alive_.idle > Duration{}) close_idle_ones();
+    }
     void stop();
     bool secure() const { return identity_ != nullptr; }
     tcp::endpoint endpoint() const { return acceptor_.local_endpoint(); }
@@ -142,17 +178,21 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
         std::string_view method;
         std::string_view target;
         void (Loop::*answer)(Connection&, HttpRequest&);
+        std::optional<Dialect> only_of = {};
     };
     static const Route kRoutes[];
 
     void accept();
     void on_accepted(tcp::socket socket);
+    void close_idle_ones();
 
     void answer_health(Connection& connection, HttpRequest& request);
     void answer_version(Connection& connection, HttpRequest& request);
     void answer_models(Connection& connection, HttpRequest& request);
     void answer_metrics(Connection& connection, HttpRequest& request);
     void answer_tokenize(Connection& connection, HttpRequest& request);
+    void answer_detokenize(Connection& connection, HttpRequest& request);
+    void answer_props(Connection& connection, HttpRequest& request);
     void answer_profile(Connection& connection, HttpRequest& request);
     void answer_truth(Connection& connection, HttpRequest& request);
     void clear_truth(Connection& connection, HttpRequest& request);
@@ -164,20 +204,26 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
         generate(connection, request, Endpoint::completions);
     }
     void generate(Connection& connection, HttpRequest& request, Endpoint endpoint);
+    std::unique_ptr<AnswerWriter> writer_for(const Exchange& exchange, const std::string& id,
+                                             Framing framing) const;
     void begin_exchange(Connection& connection, HttpRequest& request, GenerationRequest generation);
     void reply(Connection& connection, const HttpRequest& request, int status, std::string_view type,
                std::string_view body);
     void reply(Connection& connection, const HttpRequest& request, const ApiError& error) {
-        reply(connection, request, error.status, kJson, error.body);
+        reply(connection, request, error.status, types_.json, error.body);
     }
+    void reply(Connection& connection, const HttpRequest& request,
+               const std::variant<std::string, ApiError>& answer);
 
     void wake();
     void advance();
     void wait_until(TimePoint end);
     void deliver(const Step& step);
-    void write_token(Exchange& exchange, const Emission& emission);
+    HttpHead head_of(const Exchange& exchange) const;
+    void write_tokens(Exchange& exchange, const Emission& emission, TimePoint due);
+    void note_events(Exchange& exchange, const Emission& emission);
     void write_answer(Exchange& exchange);
-    void write_affected(std::uint64_t id, Exchange& exchange, const Emission& emission);
+    void write_affected(std::uint64_t id, Exchange& exchange, const Emission& emission, TimePoint due);
     void put(Exchange& exchange, std::string_view events, bool end);
     void break_off(std::uint64_t id, Exchange& exchange, std::string_view last_events);
     void hold_back(std::uint64_t id, Exchange& exchange, Duration time);
@@ -188,12 +234,16 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
 
     ServerOptions options_;
     ServedModel model_;
+    ContentTypes types_;
+    KeepAliveLimits keep_alive_;
+    PieceMemory pieces_;  ///< of what was tokenized
     std::unique_ptr<Engine> engine_;
     std::unique_ptr<TlsIdentity> identity_;
     asio::io_context& io_;
     tcp::acceptor acceptor_;
     asio::steady_timer timer_;
     asio::steady_timer accept_pause_;
+    asio::steady_timer idle_timer_;
     std::int64_t created_;
     bool stopped_ = false;
 
@@ -216,8 +266,10 @@ const Server::Loop::Route Server::Loop::kRoutes[] = {
     {"POST", "/v1/completions", &Loop::answer_completions},
     {"GET", "/v1/models", &Loop::answer_models},
     {"GET", "/health", &Loop::answer_health},
-    {"GET", "/version", &Loop::answer_version},
+    {"GET", "/version", &Loop::answer_version, Dialect::vllm},
+    {"GET", "/props", &Loop::answer_props, Dialect::llamacpp},
     {"POST", "/tokenize", &Loop::answer_tokenize},
+    {"POST", "/detokenize", &Loop::answer_detokenize},
     {"GET", "/metrics", &Loop::answer_metrics},
     {"GET", "/sim/profile", &Loop::answer_profile},
     {"GET", "/sim/truth", &Loop::answer_truth},
@@ -252,6 +304,20 @@ void Server::Loop::on_accepted(tcp::socket socket) {
     connection->start();
 }
 
+/// In time by a quarter of the limit.
+void Server::Loop::close_idle_ones() {
+    idle_timer_.expires_after(keep_alive_.idle / 4);
+    idle_timer_.async_wait([self = shared_from_this()](error_code cancelled) {
+        if (cancelled || self->stopped_) return;
+        const TimePoint before = Clock::now() - self->keep_alive_.idle;
+        std::vector<std::shared_ptr<Connection>> idle;
+        for (const auto& [key, connection] : self->connections_)
+            if (connection->idle() && connection->idle_since <= before) idle.push_back(connection);
+        for (const auto& connection : idle) connection->close();
+        self->close_idle_ones();
+    });
+}
+
 void Server::Loop::on_closed(Connection& connection) {
     if (connection.exchange != 0) {
         engine_->abort(connection.exchange);
@@ -268,78 +334,106 @@ void Server::Loop::stop() {
     acceptor_.close(ignored);
     timer_.cancel();
     accept_pause_.cancel();
+    idle_timer_.cancel();
     while (!connections_.empty()) connections_.begin()->second->close();
 }
 
 // Requests.
 
 void Server::Loop::on_request(Connection& connection, HttpRequest request) {
+    ++connection.requests;
+    if (keep_alive_.requests > 0 && connection.requests >= keep_alive_.requests) request.keep_alive = false;
     const bool guarded = !options_.api_key.empty() && request.target.starts_with("/v1");
     if (guarded && request.authorization != "Bearer " + options_.api_key) {
-        return reply(connection, request, unauthorized());
+        return reply(connection, request, unauthorized(options_.dialect));
     }
     bool known_target = false;
     for (const Route& route : kRoutes) {
-        if (route.target != request.target) continue;
+        if (route.target != request.target || route.only_of.value_or(options_.dialect) != options_.dialect)
+            continue;
         if (route.method == request.method) return (this->*route.answer)(connection, request);
         known_target = true;
     }
-    reply(connection, request, known_target ? method_not_allowed() : not_found());
+    reply(connection, request,
+          known_target ? method_not_allowed(options_.dialect) : not_found(options_.dialect));
 }
 
 void Server::Loop::on_bad_http(Connection& connection, BadHttp what, std::string_view reason) {
-    const ApiError error = what == BadHttp::too_large ? body_too_large() : malformed_http(reason);
-    connection.send(http_answer(error.status, kJson, error.body, false));
+    const ApiError error = what == BadHttp::too_large ? body_too_large(options_.dialect)
+                                                      : malformed_http(options_.dialect, reason);
+    connection.send(http_answer({.status = error.status,
+                                 .content_type = types_.json,
+                                 .keep_alive = false,
+                                 .dialect = options_.dialect},
+                                error.body));
     connection.finish(false);
 }
 
 void Server::Loop::reply(Connection& connection, const HttpRequest& request, int status,
                          std::string_view type, std::string_view body) {
-    connection.send(http_answer(status, type, body, request.keep_alive));
+    connection.send(http_answer({.status = status,
+                                 .content_type = type,
+                                 .keep_alive = request.keep_alive,
+                                 .dialect = options_.dialect},
+                                body));
     connection.finish(request.keep_alive);
 }
 
+void Server::Loop::reply(Connection& connection, const HttpRequest& request,
+                         const std::variant<std::string, ApiError>& answer) {
+    if (const auto* error = std::get_if<ApiError>(&answer)) return reply(connection, request, *error);
+    reply(connection, request, 200, types_.json, std::get<std::string>(answer));
+}
+
 void Server::Loop::answer_health(Connection& connection, HttpRequest& request) {
-    reply(connection, request, 200, kJson, "");
+    reply(connection, request, 200, types_.json, health_answer(options_.dialect));
 }
 
 void Server::Loop::answer_version(Connection& connection, HttpRequest& request) {
-    reply(connection, request, 200, kJson, fmt::format(R"({{"version":"paretoken {}"}})", version()));
+    reply(connection, request, 200, types_.json, fmt::format(R"({{"version":"paretoken {}"}})", version()));
 }
 
 void Server::Loop::answer_models(Connection& connection, HttpRequest& request) {
-    reply(connection, request, 200, kJson, models_answer(model_, created_));
+    reply(connection, request, 200, types_.json, models_answer(model_, created_));
 }
 
 void Server::Loop::answer_metrics(Connection& connection, HttpRequest& request) {
-    reply(connection, request, 200, kPrometheus,
-          metrics_text(telemetry_, engine_->state(), options_.profile, model_.name));
+    reply(connection, request, 200, types_.prometheus,
+          options_.dialect == Dialect::vllm
+              ? metrics_text(telemetry_, engine_->state(), options_.profile, model_.name)
+              : llamacpp_metrics_text(telemetry_, engine_->state()));
 }
 
 void Server::Loop::answer_tokenize(Connection& connection, HttpRequest& request) {
-    const auto answer = tokenize_answer(request.body, model_);
-    if (const auto* error = std::get_if<ApiError>(&answer)) return reply(connection, request, *error);
-    reply(connection, request, 200, kJson, std::get<std::string>(answer));
+    reply(connection, request, tokenize_answer(request.body, model_, pieces_));
+}
+
+void Server::Loop::answer_detokenize(Connection& connection, HttpRequest& request) {
+    reply(connection, request, detokenize_answer(request.body, model_, pieces_));
+}
+
+void Server::Loop::answer_props(Connection& connection, HttpRequest& request) {
+    reply(connection, request, 200, types_.json, props_answer(model_));
 }
 
 void Server::Loop::answer_profile(Connection& connection, HttpRequest& request) {
-    reply(connection, request, 200, kJson,
+    reply(connection, request, 200, types_.json,
           profile_answer(options_.profile.name, limit_terms(options_.profile)));
 }
 
 void Server::Loop::answer_truth(Connection& connection, HttpRequest& request) {
-    reply(connection, request, 200, kJson, truth_.json());
+    reply(connection, request, 200, types_.json, truth_.json());
 }
 
 void Server::Loop::clear_truth(Connection& connection, HttpRequest& request) {
     truth_.clear();
-    reply(connection, request, 200, kJson, "{}");
+    reply(connection, request, 200, types_.json, "{}");
 }
 
 /// As vLLM does: 200 whether or not anything could be forgotten.
 void Server::Loop::reset_prefix_cache(Connection& connection, HttpRequest& request) {
     (void)engine_->reset_prefix_cache();
-    reply(connection, request, 200, kJson, "");
+    reply(connection, request, 200, types_.json, "");
 }
 
 void Server::Loop::generate(Connection& connection, HttpRequest& request, Endpoint endpoint) {
@@ -349,10 +443,31 @@ void Server::Loop::generate(Connection& connection, HttpRequest& request, Endpoi
         const int status = affliction_of(options_.faults, options_.seed, last_exchange_ + 1).status;
         if (status != 0) {
             ++last_exchange_;
-            return reply(connection, request, overloaded(status));
+            return reply(connection, request, overloaded(options_.dialect, status));
         }
     }
     begin_exchange(connection, request, std::get<GenerationRequest>(std::move(parsed)));
+}
+
+std::unique_ptr<AnswerWriter> Server::Loop::writer_for(const Exchange& exchange, const std::string& id,
+                                                       Framing framing) const {
+    const GenerationRequest& request = exchange.request;
+    return answer_writer({.dialect = options_.dialect,
+                          .endpoint = request.endpoint,
+                          .stream = request.stream,
+                          .include_usage = request.include_usage,
+                          .continuous_usage = request.continuous_usage,
+                          .token_ids = request.return_token_ids,
+                          .timings_per_token = request.timings_per_token,
+                          .reasoning_model = options_.profile.reasoning != ReasoningPart{},
+                          .id = id,
+                          .created = unix_seconds(),
+                          .model = model_.name,
+                          .vocabulary = model_.vocabulary,
+                          .prompt_tokens = request.prompt_tokens,
+                          .prompt_token_ids = request.prompt_token_ids,
+                          .framing = framing,
+                          .plan = exchange.plan});
 }
 
 void Server::Loop::begin_exchange(Connection& connection, HttpRequest& request,
@@ -364,18 +479,21 @@ void Server::Loop::begin_exchange(Connection& connection, HttpRequest& request,
     const std::uint64_t seed = derived_seed(options_.seed, name);
     Affliction affliction;
     if (!options_.faults.empty()) affliction = affliction_of(options_.faults, options_.seed, id);
-    const bool affected = generation.stream && affliction != Affliction{};
+    const bool streams = generation.stream;
+    const bool affected = streams && affliction != Affliction{};
     const bool to_the_end = request.http_1_0 || (affected && affliction.close_delimited);
     const Framing framing = to_the_end ? Framing::until_close : Framing::chunked;
     Exchange exchange{.connection = &connection,
-                      .request = generation,
-                      .writer = AnswerWriter(generation, name, unix_seconds(), model_.name, model_.vocabulary,
-                                             seed, affected ? Framing::until_close : framing),
+                      .request = std::move(generation),
+                      .plan = {},
+                      .writer = nullptr,
                       .truth = {},
-                      .output_tokens = answer_length(generation, options_.profile.answer_tokens, seed),
-                      .keep_alive = request.keep_alive && !(to_the_end && generation.stream),
+                      .wants_truth = request.wants_truth,
+                      .keep_alive = request.keep_alive && !(to_the_end && streams),
                       .framing = framing,
                       .affected = nullptr};
+    exchange.plan = answer_plan(exchange.request, options_.profile, seed);
+    exchange.writer = writer_for(exchange, name, affected ? Framing::until_close : framing);
     if (affected) {
         exchange.affected = std::make_unique<Affected>();
         exchange.affected->affliction = affliction;
@@ -383,15 +501,15 @@ void Server::Loop::begin_exchange(Connection& connection, HttpRequest& request,
     exchange.truth.id = std::move(name);
     exchange.truth.received = exchange.truth.admitted = request.received;
     exchange.truth.kernel_stamp = request.kernel_stamp;
-    exchange.truth.prompt_tokens = generation.prompt_tokens;
-    exchange.truth.due.reserve(
-        static_cast<std::size_t>(std::min<std::int64_t>(exchange.output_tokens, 1024)));
+    exchange.truth.prompt_tokens = exchange.request.prompt_tokens;
+    exchange.truth.reasoning_tokens = exchange.plan.reasoning_tokens;
+    exchange.truth.due.reserve(static_cast<std::size_t>(std::min<std::int64_t>(exchange.plan.tokens, 1024)));
     EngineRequest work{
-        .id = id, .prompt_tokens = generation.prompt_tokens, .output_tokens = exchange.output_tokens};
+        .id = id, .prompt_tokens = exchange.request.prompt_tokens, .output_tokens = exchange.plan.tokens};
     if (model_.block_tokens > 0) {
         auto identity = std::make_shared<TokenIdentity>();
         identity->blocks = std::move(exchange.request.prompt_blocks);
-        identity->rest = generation.after_prompt;
+        identity->rest = exchange.request.after_prompt;
         identity->answer_seed = seed;
         identity->vocabulary = model_.vocabulary;
         work.identity = std::move(identity);
@@ -401,7 +519,7 @@ void Server::Loop::begin_exchange(Connection& connection, HttpRequest& request,
     const auto place = exchanges_.emplace(id, std::move(exchange)).first;
     if (affected && affliction.header_delay > Duration{})
         hold_back(id, place->second, affliction.header_delay);
-    if (generation.stream) heads_to_send_.push_back(id);
+    if (streams) heads_to_send_.push_back(id);
     wake();
 }
 
@@ -470,60 +588,80 @@ void Server::Loop::deliver(const Step& step) {
         const auto found = exchanges_.find(emission.id);
         if (found == exchanges_.end()) continue;
         Exchange& exchange = found->second;
-        exchange.truth.due.push_back(step.end);
+        exchange.truth.due.insert(exchange.truth.due.end(), static_cast<std::size_t>(emission.tokens),
+                                  step.end);
         if (exchange.affected) {
-            write_affected(emission.id, exchange, emission);
+            write_affected(emission.id, exchange, emission, step.end);
             continue;
         }
-        if (exchange.request.stream) write_token(exchange, emission);
+        if (exchange.request.stream) write_tokens(exchange, emission, step.end);
         if (!emission.last) continue;
         if (!exchange.request.stream) write_answer(exchange);
         end_exchange(emission.id, true);
     }
 }
 
-void Server::Loop::write_token(Exchange& exchange, const Emission& emission) {
+HttpHead Server::Loop::head_of(const Exchange& exchange) const {
+    return {.content_type = types_.events,
+            .framing = exchange.framing,
+            .keep_alive = exchange.keep_alive,
+            .gzip = exchange.affected && exchange.affected->affliction.gzip,
+            .dialect = options_.dialect};
+}
+
+void Server::Loop::write_tokens(Exchange& exchange, const Emission& emission, TimePoint due) {
     if (emission.index == 0) {
         frame_.clear();
-        if (!exchange.head_sent) frame_ = http_head(200, kEvents, exchange.framing, 0, exchange.keep_alive);
+        if (!exchange.head_sent) frame_ = http_head(head_of(exchange));
         exchange.head_sent = true;
-        exchange.writer.append_opening(frame_);
+        exchange.writer->append_opening(frame_);
         if (!frame_.empty()) exchange.connection->send(frame_);
     }
     frame_.clear();
-    exchange.writer.append_token(frame_, emission.index, emission.last ? exchange.finish_reason() : "");
-    if (emission.last)
-        exchange.writer.append_closing(frame_, exchange.output_tokens, exchange.truth.cached_tokens);
-    const TimePoint now = Clock::now();
+    AnswerState state = state_of(exchange.truth, due);
+    if (exchange.wants_truth) state.truth = EventTruth{.due = due, .written = Clock::now()};
+    exchange.writer->append_tokens(frame_, emission.index, emission.tokens, state);
+    if (emission.last) exchange.writer->append_closing(frame_, state);
+    const TimePoint now = state.truth ? state.truth->written : Clock::now();
     if (!exchange.truth.written.empty()) {
         telemetry_.inter_token_latency.add(seconds(now - exchange.truth.written.back()));
     }
-    exchange.truth.written.push_back(now);
-    exchange.truth.tokens.push_back(1);
+    note_events(exchange, emission);
+    exchange.truth.written.resize(exchange.truth.tokens.size(), now);
     exchange.connection->send(frame_);
 }
 
-/// A token of an answer that misbehaves. Afterwards `exchange` may be gone.
-void Server::Loop::write_affected(std::uint64_t id, Exchange& exchange, const Emission& emission) {
+/// Into how many events its tokens went.
+void Server::Loop::note_events(Exchange& exchange, const Emission& emission) {
+    const std::int64_t events = exchange.writer->events_for(emission.tokens);
+    exchange.truth.tokens.insert(exchange.truth.tokens.end(), static_cast<std::size_t>(events),
+                                 static_cast<std::int32_t>(emission.tokens / events));
+}
+
+/// Tokens of an answer that misbehaves. Afterwards `exchange` may be gone.
+void Server::Loop::write_affected(std::uint64_t id, Exchange& exchange, const Emission& emission,
+                                  TimePoint due) {
     Affected& affected = *exchange.affected;
     const Affliction& how = affected.affliction;
-    if (how.reset_after == emission.index) {
+    if (strikes(how.reset_after, emission)) {
         Connection& connection = *exchange.connection;
         engine_->abort(id);
         end_exchange(id, false);
         return connection.reset();
     }
-    if (how.error_after == emission.index) return break_off(id, exchange, error_event() + "data: [DONE]\n\n");
-    if (how.truncate_after == emission.index) return break_off(id, exchange, "");
-    if (how.stall_after == emission.index) hold_back(id, exchange, how.stall);
-    if (emission.index == 0) exchange.writer.append_opening(affected.group);
-    if (how.ping_every > 0 && emission.index % how.ping_every == 0) affected.group += ": ping\n\n";
-    exchange.writer.append_token(affected.group, emission.index,
-                                 emission.last ? exchange.finish_reason() : "");
-    exchange.truth.tokens.push_back(1);
-    if (!emission.last && (emission.index + 1) % how.coalesce != 0) return;
-    if (emission.last)
-        exchange.writer.append_closing(affected.group, exchange.output_tokens, exchange.truth.cached_tokens);
+    if (strikes(how.error_after, emission))
+        return break_off(id, exchange, error_event(options_.dialect) + "data: [DONE]\n\n");
+    if (strikes(how.truncate_after, emission)) return break_off(id, exchange, "");
+    if (strikes(how.stall_after, emission)) hold_back(id, exchange, how.stall);
+    if (emission.index == 0) exchange.writer->append_opening(affected.group);
+    if (how.ping_every > 0 && any_multiple(how.ping_every, emission)) affected.group += ": ping\n\n";
+    const AnswerState state = state_of(exchange.truth, due);
+    exchange.writer->append_tokens(affected.group, emission.index, emission.tokens, state);
+    note_events(exchange, emission);
+    affected.grouped += emission.tokens;
+    if (!emission.last && affected.grouped < how.coalesce) return;
+    affected.grouped = 0;
+    if (emission.last) exchange.writer->append_closing(affected.group, state);
     put(exchange, std::exchange(affected.group, {}), emission.last);
     affected.ended = emission.last;
     if (emission.last && !affected.hold) end_exchange(id, true);
@@ -533,10 +671,11 @@ void Server::Loop::write_affected(std::uint64_t id, Exchange& exchange, const Em
 void Server::Loop::put(Exchange& exchange, std::string_view events, bool end) {
     Affected& affected = *exchange.affected;
     const bool chunked = exchange.framing == Framing::chunked;
-    auto writes =
-        afflicted_writes(affected.affliction, afflicted_events(affected.affliction, events), chunked);
+    std::string body = afflicted_events(affected.affliction, events);
+    if (affected.affliction.gzip) body = affected.gzip.wrap(body, end);
+    auto writes = afflicted_writes(affected.affliction, body, chunked);
     if (!exchange.head_sent) {
-        writes.insert(writes.begin(), http_head(200, kEvents, exchange.framing, 0, exchange.keep_alive));
+        writes.insert(writes.begin(), http_head(head_of(exchange)));
         exchange.head_sent = true;
     }
     if (end && chunked) {
@@ -576,7 +715,7 @@ void Server::Loop::let_go(std::uint64_t id) {
     affected.hold.reset();
     if (!exchange.head_sent) {
         exchange.head_sent = true;
-        exchange.connection->send(http_head(200, kEvents, exchange.framing, 0, exchange.keep_alive));
+        exchange.connection->send(http_head(head_of(exchange)));
     }
     for (const std::string& bytes : affected.held_back) exchange.connection->send(bytes);
     affected.held_back.clear();
@@ -585,11 +724,11 @@ void Server::Loop::let_go(std::uint64_t id) {
 }
 
 void Server::Loop::write_answer(Exchange& exchange) {
-    const std::string body =
-        exchange.writer.whole(exchange.output_tokens, exchange.finish_reason(), exchange.truth.cached_tokens);
-    const std::string answer = http_answer(200, kJson, body, exchange.keep_alive);
+    const std::string body = exchange.writer->whole(state_of(exchange.truth, exchange.truth.due.back()));
+    const std::string answer = http_answer(
+        {.content_type = types_.json, .keep_alive = exchange.keep_alive, .dialect = options_.dialect}, body);
     exchange.truth.written.push_back(Clock::now());
-    exchange.truth.tokens.push_back(static_cast<std::int32_t>(exchange.output_tokens));
+    exchange.truth.tokens.push_back(static_cast<std::int32_t>(exchange.plan.tokens));
     exchange.connection->send(answer);
 }
 
@@ -611,8 +750,11 @@ void Server::Loop::count(const Exchange& exchange, bool complete) {
         ++telemetry_.aborted;
         return;
     }
-    ++(exchange.finish_reason() == "stop" ? telemetry_.stopped : telemetry_.reached_length);
+    ++(exchange.plan.finish_reason == "length" ? telemetry_.reached_length : telemetry_.stopped);
     telemetry_.prompt_tokens += static_cast<std::uint64_t>(truth.prompt_tokens);
+    telemetry_.cached_tokens += static_cast<std::uint64_t>(truth.cached_tokens.value_or(0));
+    telemetry_.longest_sequence = std::max(
+        telemetry_.longest_sequence, static_cast<std::uint64_t>(truth.prompt_tokens) + truth.due.size());
     const double decode = seconds(truth.due.back() - truth.due.front());
     telemetry_.time_to_first_token.add(seconds(truth.due.front() - truth.received));
     telemetry_.queue_time.add(seconds(truth.admitted - truth.received));
@@ -632,9 +774,14 @@ void Server::Loop::send_heads() {
         Exchange& exchange = found->second;
         if (exchange.affected && exchange.affected->hold) continue;
         exchange.head_sent = true;
-        exchange.connection->send(http_head(200, kEvents, exchange.framing, 0, exchange.keep_alive));
+        exchange.connection->send(http_head(head_of(exchange)));
     }
     heads_to_send_.clear();
+}
+
+KeepAliveLimits keep_alive_limits(Dialect dialect) {
+    if (dialect == Dialect::vllm) return {};
+    return {.requests = 100, .idle = std::chrono::seconds(5)};
 }
 
 Server::Server(asio::io_context& io, const ServerOptions& options)

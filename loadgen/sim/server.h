@@ -1,8 +1,8 @@
 #pragma once
 // The simulated OpenAI server in real time: sockets, the engine's schedule and the truth log on the one
 // thread that runs the io_context. Invariant: a token is written at its step's end or later, never before,
-// and each with a write of its own (the last one's also ends the answer); the schedule is absolute, so a late
-// write delays no later step.
+// and each step's with a write of its own (the last one's also ends the answer); the schedule is absolute, so
+// a late write delays no later step.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/units.h"
+#include "loadgen/sim/dialect.h"
 #include "loadgen/sim/faults.h"
 #include "loadgen/sim/profile.h"
 
@@ -19,17 +20,28 @@ class io_context;
 
 namespace paretoken::sim {
 
+/// When a kept-alive connection is closed all the same.
+struct KeepAliveLimits {
+    std::int64_t requests = 0;  ///< after so many; 0: never
+    Duration idle{};            ///< or when nothing was asked for so long; 0: never
+};
+
+/// What the dialect's server does.
+KeepAliveLimits keep_alive_limits(Dialect dialect);
+
 struct ServerOptions {
     std::string host = "127.0.0.1";
     std::uint16_t port = 0;  ///< 0: a free one
     Profile profile;
-    std::string model;                          ///< empty: the profile's name without its changes
+    std::string model;                          ///< empty: the profile's
     std::optional<std::int64_t> max_model_len;  ///< else the profile's
     std::string api_key;                        ///< empty: none is asked for
     std::string tls_certificate;                ///< PEM files; both empty: plain HTTP
     std::string tls_key;
     std::uint64_t seed = 0;
-    std::vector<Fault> faults;  ///< misbehaviour on purpose
+    Dialect dialect = Dialect::vllm;
+    std::optional<KeepAliveLimits> keep_alive = {};  ///< else the dialect's
+    std::vector<Fault> faults;                       ///< misbehaviour on purpose
     Duration spin =
         std::chrono::microseconds(80);  ///< how long before a step's end timers are left for polling
 };

@@ -27,6 +27,28 @@ void append_value(std::string& out, std::string_view name, std::string_view type
     fmt::format_to(std::back_inserter(out), "vllm:{}{{{}}} {}\n", name, labels, value);
 }
 
+/// Only a server that speculates has these.
+void append_speculation(std::string& out, const EngineState& engine, std::string_view labels) {
+    append_value(out, "spec_decode_num_drafts_total", "counter", labels, static_cast<double>(engine.drafts));
+    append_value(out, "spec_decode_num_draft_tokens_total", "counter", labels,
+                 static_cast<double>(engine.draft_tokens));
+    append_value(out, "spec_decode_num_accepted_tokens_total", "counter", labels,
+                 static_cast<double>(engine.accepted_tokens));
+    append_header(out, "spec_decode_num_accepted_tokens_per_pos_total", "counter");
+    for (std::size_t i = 0; i < engine.accepted_per_position.size(); ++i) {
+        fmt::format_to(std::back_inserter(out),
+                       "vllm:spec_decode_num_accepted_tokens_per_pos_total{{{},position=\"{}\"}} {}\n",
+                       labels, i, engine.accepted_per_position[i]);
+    }
+}
+
+void append_llamacpp(std::string& out, std::string_view name, std::string_view type, std::string_view help,
+                     double value) {
+    fmt::format_to(std::back_inserter(out),
+                   "# HELP llamacpp:{0} {1}\n# TYPE llamacpp:{0} {2}\nllamacpp:{0} {3}\n", name, help, type,
+                   value);
+}
+
 double share_of_blocks(const EngineState& engine) {
     return engine.blocks == 0 ? 0
                               : static_cast<double>(engine.blocks_used) / static_cast<double>(engine.blocks);
@@ -81,6 +103,9 @@ std::string metrics_text(const Telemetry& telemetry, const EngineState& engine, 
     append_value(out, "prompt_tokens_total", "counter", labels, static_cast<double>(telemetry.prompt_tokens));
     append_value(out, "generation_tokens_total", "counter", labels,
                  static_cast<double>(telemetry.generation_tokens));
+    append_value(out, "prompt_tokens_cached_total", "counter", labels,
+                 static_cast<double>(telemetry.cached_tokens));
+    if (profile.speculative_tokens > 0) append_speculation(out, engine, labels);
     append_header(out, "request_success_total", "counter");
     const std::pair<std::string_view, std::uint64_t> ends[] = {
         {"stop", telemetry.stopped}, {"length", telemetry.reached_length}, {"abort", telemetry.aborted}};
@@ -99,6 +124,42 @@ std::string metrics_text(const Telemetry& telemetry, const EngineState& engine, 
     telemetry.queue_time.append_text(out, "request_queue_time_seconds", labels);
     telemetry.prefill_time.append_text(out, "request_prefill_time_seconds", labels);
     telemetry.decode_time.append_text(out, "request_decode_time_seconds", labels);
+    return out;
+}
+
+std::string llamacpp_metrics_text(const Telemetry& telemetry, const EngineState& engine) {
+    const auto computed = static_cast<double>(telemetry.prompt_tokens - telemetry.cached_tokens);
+    const auto predicted = static_cast<double>(telemetry.generation_tokens);
+    const auto steps = static_cast<double>(engine.steps);
+    const double prompt_s = telemetry.prefill_time.sum();
+    const double predicted_s = telemetry.decode_time.sum();
+    const auto ratio = [](double a, double b) { return b > 0 ? a / b : 0.0; };
+    std::string out;
+    const auto counter = [&out](std::string_view name, std::string_view help, double value) {
+        append_llamacpp(out, name, "counter", help, value);
+    };
+    const auto gauge = [&out](std::string_view name, std::string_view help, double value) {
+        append_llamacpp(out, name, "gauge", help, value);
+    };
+    counter("prompt_tokens_total", "Prompt tokens computed, cached ones left out", computed);
+    counter("prompt_tokens_cached_total", "Prompt tokens found in the cache",
+            static_cast<double>(telemetry.cached_tokens));
+    counter("prompt_seconds_total", "Time spent on prompts", prompt_s);
+    counter("tokens_predicted_total", "Tokens generated", predicted);
+    counter("tokens_predicted_seconds_total", "Time spent generating", predicted_s);
+    counter("n_decode_total", "Steps", steps);
+    counter("n_tokens_max", "Longest sequence so far", static_cast<double>(telemetry.longest_sequence));
+    counter("spec_decode_num_draft_tokens_total", "Draft tokens", static_cast<double>(engine.draft_tokens));
+    counter("spec_decode_num_accepted_tokens_total", "Draft tokens that were right",
+            static_cast<double>(engine.accepted_tokens));
+    counter("spec_decode_num_drafts_total", "Times that drafts were checked",
+            static_cast<double>(engine.drafts));
+    gauge("prompt_tokens_seconds", "Mean prompt tokens per second", ratio(computed, prompt_s));
+    gauge("predicted_tokens_seconds", "Mean generated tokens per second", ratio(predicted, predicted_s));
+    gauge("requests_processing", "Requests being worked on", static_cast<double>(engine.running));
+    gauge("requests_deferred", "Requests waiting", static_cast<double>(engine.waiting));
+    gauge("n_busy_slots_per_decode", "Mean sequences per step",
+          ratio(static_cast<double>(engine.step_sequences), steps));
     return out;
 }
 

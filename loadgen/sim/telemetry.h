@@ -1,5 +1,6 @@
 #pragma once
-// What the simulated server counts of itself, and how that reads under vLLM's Prometheus names. Pure: the
+// What the simulated server counts of itself, and how that reads under the Prometheus names of vLLM or of
+// llama.cpp. Pure: the
 // text is a function of the counts.
 #include <cstdint>
 #include <span>
@@ -19,6 +20,7 @@ class BucketCounts {
 
     void add(double value);
     std::uint64_t count() const;
+    double sum() const { return sum_; }
     void append_text(std::string& out, std::string_view name, std::string_view labels) const;
 
   private:
@@ -31,6 +33,8 @@ struct Telemetry {
     Telemetry();
 
     std::uint64_t prompt_tokens = 0;
+    std::uint64_t cached_tokens = 0;  ///< of the prompts
+    std::uint64_t longest_sequence = 0;
     std::uint64_t generation_tokens = 0;
     std::uint64_t stopped = 0;  ///< requests that ended by themselves
     std::uint64_t reached_length = 0;
@@ -44,8 +48,11 @@ struct Telemetry {
     BucketCounts time_per_output_token;
 };
 
-/// GET /metrics.
+/// GET /metrics, as vLLM v1 names things.
 std::string metrics_text(const Telemetry& telemetry, const EngineState& engine, const Profile& profile,
                          std::string_view model);
+
+/// The same as llama.cpp names them.
+std::string llamacpp_metrics_text(const Telemetry& telemetry, const EngineState& engine);
 
 }  // namespace paretoken::sim

@@ -7,7 +7,9 @@
 // other run of equal white space is a piece. English gives about 1.2 tokens per word.
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 
 namespace paretoken::sim {
 
@@ -22,10 +24,28 @@ std::size_t first_piece(std::string_view text);
 
 std::int64_t count_tokens(std::string_view text);
 
-/// The id of a piece: a hash in [256, vocabulary).
+/// The id of a piece: a hash in [256, vocabulary), but for the word of an id, which has that id.
 std::int32_t token_id_of(std::string_view piece, std::int64_t vocabulary);
+
+/// The word of an id, " t1234": one piece, and token_id_of gives the id back.
+std::string word_of_id(std::int64_t id);
 
 /// Word k of a generated answer: one token, with its leading space unless k is 0.
 std::string_view answer_word(std::uint64_t seed, std::int64_t k);
+
+/// Which pieces ids stand for: a hash cannot be undone, so what was tokenized is remembered. Bounded.
+class PieceMemory {
+  public:
+    /// Knows the words of answers.
+    explicit PieceMemory(std::int64_t vocabulary);
+
+    void remember(std::int32_t id, std::string_view piece);
+
+    /// The piece that had this id last, else the id's own word.
+    std::string piece_of(std::int32_t id) const;
+
+  private:
+    std::unordered_map<std::int32_t, std::string> pieces_;
+};
 
 }  // namespace paretoken::sim

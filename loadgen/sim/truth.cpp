@@ -4,7 +4,7 @@
 
 #include <iterator>
 
-#include "loadgen/sim/wire.h"
+#include "loadgen/sim/json_text.h"
 
 namespace paretoken::sim {
 namespace {
@@ -28,6 +28,8 @@ void append_entry(std::string& out, const TruthEntry& entry) {
         nanoseconds_since_boot(entry.admitted), entry.prompt_tokens, entry.complete);
     if (entry.cached_tokens)
         fmt::format_to(std::back_inserter(out), ",\"cached_tokens\":{}", *entry.cached_tokens);
+    if (entry.reasoning_tokens > 0)
+        fmt::format_to(std::back_inserter(out), ",\"reasoning_tokens\":{}", entry.reasoning_tokens);
     append_times(out, "due_ns", entry.due);
     append_times(out, "written_ns", entry.written);
     fmt::format_to(std::back_inserter(out), ",\"tokens\":[{}]}}", fmt::join(entry.tokens, ","));

@@ -19,10 +19,11 @@ struct TruthEntry {
     TimePoint admitted;         ///< begin of the first step that worked on it
     std::int64_t prompt_tokens = 0;
     std::optional<std::int64_t> cached_tokens = {};  ///< found in the prefix cache; nothing: there is none
+    std::int64_t reasoning_tokens = 0;               ///< the first tokens, which are no answer yet
     bool complete = false;                           ///< false: the client went away
     std::vector<TimePoint> due;                      ///< per token: end of the step that emitted it
-    std::vector<TimePoint> written;  ///< per chunk with output: clock just before it was handed to the kernel
-    std::vector<std::int32_t> tokens;  ///< per chunk with output
+    std::vector<TimePoint> written;  ///< per event with output: clock just before it was handed to the kernel
+    std::vector<std::int32_t> tokens;  ///< per event with output
 
     bool operator==(const TruthEntry&) const = default;
 };

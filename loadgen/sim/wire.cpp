@@ -8,7 +8,7 @@
 #include <iterator>
 
 #include "core/random.h"
-#include "core/version.h"
+#include "loadgen/sim/json_text.h"
 #include "loadgen/sim/prompt_tokens.h"
 #include "loadgen/sim/tokenizer.h"
 
@@ -21,43 +21,33 @@ constexpr std::int64_t kDefaultCompletionTokens = 16;  // as vLLM and OpenAI
 
 // Thrown inside this file only, to leave a half-read body.
 struct Refused {
-    ApiError error;
+    Refusal refusal;
 };
-
-ApiError api_error(int status, std::string_view type, std::string_view message, std::string_view param) {
-    const std::string where = param.empty() ? "null" : json_string(param);
-    return {status, fmt::format(R"({{"error":{{"message":{},"type":{},"param":{},"code":{}}}}})",
-                                json_string(message), json_string(type), where, status)};
-}
 
 /// vLLM's words for a field that does not validate.
 [[noreturn]] void refuse_field(std::string_view type, std::string_view field, std::string_view message) {
-    const std::string where = fmt::format("body.{}", field);
-    throw Refused{api_error(400, "Bad Request",
-                            fmt::format("1 validation error:\n  {{'type': '{}', 'loc': '{}', 'msg': '{}'}}",
-                                        type, where, message),
-                            where)};
+    const std::string where = field.empty() ? "body" : fmt::format("body.{}", field);
+    throw Refused{{.type = "Bad Request",
+                   .message = fmt::format("1 validation error:\n  {{'type': '{}', 'loc': '{}', 'msg': '{}'}}",
+                                          type, where, message),
+                   .param = where,
+                   .llamacpp_message = type == "list_type"
+                                           ? fmt::format("Expected '{}' to be an array", field)
+                                       : field.empty() ? std::string(message)
+                                                       : fmt::format("'{}': {}", field, message)}};
 }
 
 [[noreturn]] void refuse(std::string_view message, std::string_view param) {
-    throw Refused{api_error(400, "BadRequestError", message, param)};
+    throw Refused{{.type = "BadRequestError", .message = std::string(message), .param = std::string(param)}};
 }
 
 dom::object parsed_object(dom::parser& parser, std::string_view body) {
     dom::element root;
-    if (parser.parse(body.data(), body.size()).get(root) != simdjson::SUCCESS) {
-        throw Refused{api_error(400, "Bad Request",
-                                "1 validation error:\n  {'type': 'json_invalid', 'loc': 'body', "
-                                "'msg': 'JSON decode error'}",
-                                "body")};
-    }
+    if (parser.parse(body.data(), body.size()).get(root) != simdjson::SUCCESS)
+        refuse_field("json_invalid", "", "JSON decode error");
     dom::object object;
-    if (root.get(object) != simdjson::SUCCESS) {
-        throw Refused{api_error(400, "Bad Request",
-                                "1 validation error:\n  {'type': 'model_attributes_type', 'loc': "
-                                "'body', 'msg': 'Input should be a valid dictionary'}",
-                                "body")};
-    }
+    if (root.get(object) != simdjson::SUCCESS)
+        refuse_field("model_attributes_type", "", "Input should be a valid dictionary");
     return object;
 }
 
@@ -113,14 +103,25 @@ struct TokenSink {
 };
 
 struct Counter final : TokenSink {
-    explicit Counter(PromptTokens empty, bool keep) : tokens(std::move(empty)), keep_ids(keep) {}
+    Counter(PromptTokens empty, std::int64_t size, bool keep)
+        : tokens(std::move(empty)), vocabulary(size), keep_ids(keep) {}
 
     PromptTokens tokens;
+    std::int64_t vocabulary = 0;
     bool keep_ids = false;
     TokenIds ids;
 
-    void special(std::int64_t number, std::string_view name) override { tokens.add_special(number, name); }
-    void text(std::string_view text) override { tokens.add_text(text); }
+    void special(std::int64_t number, std::string_view name) override {
+        tokens.add_special(number, name);
+        if (!keep_ids) return;
+        for (std::int64_t i = 0; i < number; ++i)
+            ids.push_back(token_id_of(special_piece(name, i), vocabulary));
+    }
+    void text(std::string_view text) override {
+        tokens.add_text(text);
+        for (; keep_ids && !text.empty(); text.remove_prefix(first_piece(text)))
+            ids.push_back(token_id_of(text.substr(0, first_piece(text)), vocabulary));
+    }
     void id(std::int64_t id) override {
         tokens.add_id(id);
         if (keep_ids) ids.push_back(static_cast<std::int32_t>(id));
@@ -130,18 +131,15 @@ struct Counter final : TokenSink {
 /// The tokens themselves, as /tokenize shows them.
 struct Lister final : TokenSink {
     std::int64_t vocabulary = 0;
-    std::int64_t count = 0;
-    std::string ids;
-    std::string pieces;
+    TokenIds ids;
+    std::vector<std::string> pieces;
 
     void add(std::string_view piece) {
-        const std::string_view comma = count++ == 0 ? "" : ",";
-        fmt::format_to(std::back_inserter(ids), "{}{}", comma, token_id_of(piece, vocabulary));
-        pieces += comma;
-        pieces += json_string(piece);
+        ids.push_back(token_id_of(piece, vocabulary));
+        pieces.emplace_back(piece);
     }
     void special(std::int64_t number, std::string_view name) override {
-        for (std::int64_t i = 0; i < number; ++i) add(fmt::format("<|{}_{}|>", name, i));
+        for (std::int64_t i = 0; i < number; ++i) add(special_piece(name, i));
     }
     void text(std::string_view text) override {
         while (!text.empty()) {
@@ -179,6 +177,7 @@ void read_messages(const dom::element& messages, bool answer_header, TokenSink& 
         if (!role) refuse_field("missing", "messages.role", "Field required");
         sink.special(kTokensOfAnswerHeader, text_of(*role, "messages.role"));
         if (const auto content = field_of(object, "content")) read_content(*content, sink);
+        if (const auto calls = field_of(object, "tool_calls")) sink.text(simdjson::minify(*calls));
         sink.special(kTokensPerMessage - kTokensOfAnswerHeader, "end");
         any = true;
     }
@@ -219,10 +218,12 @@ void check_model(const dom::object& object, const ServedModel& model) {
     const auto field = field_of(object, "model");
     if (!field) return;
     const std::string_view name = text_of(*field, "model");
-    if (name == model.name) return;
-    throw Refused{api_error(
-        404, "NotFoundError",
-        fmt::format("The model `{}` does not exist. Valid aliases: {}.", name, model.name), "model")};
+    if (name == model.name || model.dialect == Dialect::llamacpp) return;
+    throw Refused{
+        {.status = 404,
+         .type = "NotFoundError",
+         .message = fmt::format("The model `{}` does not exist. Valid aliases: {}.", name, model.name),
+         .param = "model"}};
 }
 
 void check_choices(const dom::object& object) {
@@ -230,28 +231,44 @@ void check_choices(const dom::object& object) {
         refuse("This server generates one choice per request (n=1).", "n");
 }
 
-/// The limit asked for, under any of its names.
-std::optional<std::int64_t> asked_tokens(const dom::object& object, Endpoint endpoint) {
+/// The limit asked for, under any of its names. llama.cpp takes a negative one for none.
+std::optional<std::int64_t> asked_tokens(const dom::object& object, Endpoint endpoint, Dialect dialect) {
+    std::optional<std::int64_t> asked = integer_of(object, "max_tokens");
     if (endpoint == Endpoint::chat) {
-        if (const auto tokens = integer_of(object, "max_completion_tokens")) return tokens;
+        if (const auto tokens = integer_of(object, "max_completion_tokens")) asked = tokens;
     }
-    return integer_of(object, "max_tokens");
-}
-
-std::int64_t resolved_max_tokens(std::optional<std::int64_t> asked, const GenerationRequest& request,
-                                 std::int64_t limit) {
+    if (dialect == Dialect::llamacpp) {
+        if (!asked) asked = integer_of(object, "n_predict");
+        if (asked && *asked < 0) return std::nullopt;
+    }
     if (asked && *asked < 1)
         refuse(fmt::format("max_tokens must be at least 1, got {}.", *asked), "max_tokens");
+    return asked;
+}
+
+[[noreturn]] void refuse_prompt_length(std::int64_t prompt_tokens, std::int64_t limit) {
+    throw Refused{
+        {.type = "BadRequestError",
+         .message = fmt::format(
+             "This model's maximum context length is {} tokens. However, your prompt contains at least {} "
+             "input tokens, which exceeds this limit even without any output tokens. Please reduce the "
+             "length of the input prompt. (parameter=input_tokens, value={})",
+             limit, prompt_tokens, prompt_tokens),
+         .param = "input_tokens",
+         .llamacpp_type = "exceed_context_size_error",
+         .llamacpp_message = fmt::format(
+             "request ({} tokens) exceeds the available context size ({} tokens), try increasing it",
+             prompt_tokens, limit),
+         .llamacpp_fields = fmt::format(R"(,"n_prompt_tokens":{},"n_ctx":{})", prompt_tokens, limit)}};
+}
+
+/// llama.cpp stops where the context ends; vLLM refuses what could not be finished.
+std::int64_t resolved_max_tokens(std::optional<std::int64_t> asked, const GenerationRequest& request,
+                                 const ServedModel& model) {
+    const std::int64_t limit = model.context_limit;
     const std::int64_t room = limit - request.prompt_tokens;
-    if (room < 1) {
-        refuse(
-            fmt::format(
-                "This model's maximum context length is {} tokens. However, your prompt contains at least {} "
-                "input tokens, which exceeds this limit even without any output tokens. Please reduce the "
-                "length of the input prompt. (parameter=input_tokens, value={})",
-                limit, request.prompt_tokens, request.prompt_tokens),
-            "input_tokens");
-    }
+    if (room < 1) refuse_prompt_length(request.prompt_tokens, limit);
+    if (model.dialect == Dialect::llamacpp) return std::min(room, asked.value_or(room));
     if (asked && *asked > room) {
         refuse(
             fmt::format(
@@ -266,15 +283,52 @@ std::int64_t resolved_max_tokens(std::optional<std::int64_t> asked, const Genera
     return request.endpoint == Endpoint::chat ? room : std::min(room, kDefaultCompletionTokens);
 }
 
-void read_stream_options(const dom::object& object, GenerationRequest& request) {
+std::string_view name_of_tool(const dom::element& tool) {
+    dom::object object;
+    if (tool.get(object) != simdjson::SUCCESS)
+        refuse_field("dict_type", "tools", "Input should be a valid dictionary");
+    const auto function = field_of(object, "function");
+    dom::object inner;
+    if (!function || function->get(inner) != simdjson::SUCCESS)
+        refuse_field("missing", "tools.function", "Field required");
+    const auto name = field_of(inner, "name");
+    if (!name) refuse_field("missing", "tools.function.name", "Field required");
+    return text_of(*name, "tools.function.name");
+}
+
+/// Whoever offers tools gets one of them called: the one that tool_choice names, else the first.
+void read_tools(const dom::object& object, GenerationRequest& request) {
+    const auto tools = field_of(object, "tools");
+    if (!tools) return;
+    const dom::array list = list_of(*tools, "tools");
+    if (list.size() == 0) return;
+    request.tool = name_of_tool(list.at(0).value_unsafe());
+    const auto choice = field_of(object, "tool_choice");
+    if (!choice) return;
+    if (std::string_view word; choice->get(word) == simdjson::SUCCESS) {
+        if (word == "none") request.tool.clear();
+        return;
+    }
+    const std::string_view wanted = name_of_tool(*choice);
+    const bool offered = std::any_of(list.begin(), list.end(),
+                                     [&](dom::element tool) { return name_of_tool(tool) == wanted; });
+    if (!offered)
+        refuse(fmt::format("The tool specified in `tool_choice` ({}) does not match any of `tools`.", wanted),
+               "tool_choice");
+    request.tool = wanted;
+    request.tool_was_named = true;
+}
+
+void read_stream_options(const dom::object& object, Dialect dialect, GenerationRequest& request) {
     const auto field = field_of(object, "stream_options");
     if (!field) return;
+    if (!request.stream && dialect == Dialect::llamacpp) return;
     if (!request.stream) refuse("Stream options can only be defined when `stream=True`.", "stream_options");
     dom::object options;
     if (field->get(options) != simdjson::SUCCESS) {
         refuse_field("dict_type", "stream_options", "Input should be a valid dictionary");
     }
-    request.include_usage = flag_of(options, "include_usage", true);
+    request.include_usage = flag_of(options, "include_usage", false);
     request.continuous_usage = request.include_usage && flag_of(options, "continuous_usage_stats", false);
 }
 
@@ -285,12 +339,13 @@ std::uint64_t salt_of(const dom::object& object) {
 }
 
 void read_generation_prompt(const dom::object& object, const ServedModel& model, GenerationRequest& request) {
-    Counter counter(PromptTokens(model.vocabulary, model.block_tokens, salt_of(object)),
+    Counter counter(PromptTokens(model.vocabulary, model.block_tokens, salt_of(object)), model.vocabulary,
                     request.return_token_ids);
     const std::string_view name = request.endpoint == Endpoint::chat ? "messages" : "prompt";
     const auto prompt = field_of(object, name);
     if (!prompt) refuse_field("missing", name, "Field required");
     if (request.endpoint == Endpoint::chat) {
+        if (const auto tools = field_of(object, "tools")) counter.text(simdjson::minify(*tools));
         read_messages(*prompt, flag_of(object, "add_generation_prompt", true), counter);
     } else {
         read_prompt(*prompt, model, flag_of(object, "add_special_tokens", true), counter);
@@ -309,60 +364,81 @@ GenerationRequest read_generation(Endpoint endpoint, const dom::object& object, 
     request.stream = flag_of(object, "stream", false);
     request.ignore_eos = flag_of(object, "ignore_eos", false);
     request.min_tokens = integer_of(object, "min_tokens").value_or(0);
-    const auto asked = asked_tokens(object, endpoint);
-    read_stream_options(object, request);
+    request.timings_per_token = flag_of(object, "timings_per_token", false);
+    const auto asked = asked_tokens(object, endpoint, model.dialect);
+    read_stream_options(object, model.dialect, request);
+    if (endpoint == Endpoint::chat) read_tools(object, request);
     read_generation_prompt(object, model, request);
     check_choices(object);
     check_model(object, model);
-    request.max_tokens = resolved_max_tokens(asked, request, model.context_limit);
+    request.max_tokens = resolved_max_tokens(asked, request, model);
     return request;
 }
 
-std::string read_tokenize(const dom::object& object, const ServedModel& model) {
+std::string vllm_tokens(const Lister& tokens, const ServedModel& model, bool with_pieces) {
+    std::string pieces = "null";
+    if (with_pieces) {
+        pieces = "[";
+        for (const std::string& piece : tokens.pieces)
+            pieces.append(pieces.size() > 1 ? "," : "").append(json_string(piece));
+        pieces += ']';
+    }
+    return fmt::format(R"({{"count":{},"max_model_len":{},"tokens":[{}],"token_strs":{}}})",
+                       tokens.ids.size(), model.context_limit, fmt::join(tokens.ids, ","), pieces);
+}
+
+std::string llamacpp_tokens(const Lister& tokens, bool with_pieces) {
+    if (!with_pieces) return fmt::format(R"({{"tokens":[{}]}})", fmt::join(tokens.ids, ","));
+    std::string list;
+    for (std::size_t i = 0; i < tokens.ids.size(); ++i) {
+        fmt::format_to(std::back_inserter(list), R"({}{{"id":{},"piece":{}}})", i == 0 ? "" : ",",
+                       tokens.ids[i], json_string(tokens.pieces[i]));
+    }
+    return fmt::format(R"({{"tokens":[{}]}})", list);
+}
+
+std::string read_tokenize(const dom::object& object, const ServedModel& model, PieceMemory& memory) {
     check_model(object, model);
+    const bool vllm = model.dialect == Dialect::vllm;
     Lister tokens;
     tokens.vocabulary = model.vocabulary;
-    if (const auto messages = field_of(object, "messages")) {
+    const auto messages = field_of(object, "messages");
+    const auto text = field_of(object, vllm ? "prompt" : "content");
+    if (vllm && messages) {
+        if (const auto tools = field_of(object, "tools")) tokens.text(simdjson::minify(*tools));
         read_messages(*messages, flag_of(object, "add_generation_prompt", true), tokens);
-    } else if (const auto prompt = field_of(object, "prompt")) {
-        read_text_prompt(text_of(*prompt, "prompt"), flag_of(object, "add_special_tokens", true), tokens);
+    } else if (text) {
+        read_text_prompt(text_of(*text, vllm ? "prompt" : "content"),
+                         flag_of(object, vllm ? "add_special_tokens" : "add_special", vllm), tokens);
     } else {
-        refuse_field("missing", "prompt", "Field required");
+        refuse_field("missing", vllm ? "prompt" : "content", "Field required");
     }
-    const bool with_pieces = flag_of(object, "return_token_strs", false);
-    return fmt::format(R"({{"count":{},"max_model_len":{},"tokens":[{}],"token_strs":{}}})", tokens.count,
-                       model.context_limit, tokens.ids,
-                       with_pieces ? fmt::format("[{}]", tokens.pieces) : "null");
+    for (std::size_t i = 0; i < tokens.ids.size(); ++i) memory.remember(tokens.ids[i], tokens.pieces[i]);
+    return vllm ? vllm_tokens(tokens, model, flag_of(object, "return_token_strs", false))
+                : llamacpp_tokens(tokens, flag_of(object, "with_pieces", false));
 }
 
-std::string_view reason_phrase(int status) {
-    switch (status) {
-        case 200:
-            return "OK";
-        case 400:
-            return "Bad Request";
-        case 401:
-            return "Unauthorized";
-        case 404:
-            return "Not Found";
-        case 405:
-            return "Method Not Allowed";
-        case 413:
-            return "Content Too Large";
-        case 429:
-            return "Too Many Requests";
-        case 503:
-            return "Service Unavailable";
-        default:
-            return "Error";
+std::string read_detokenize(const dom::object& object, const ServedModel& model, const PieceMemory& memory) {
+    check_model(object, model);
+    const auto tokens = field_of(object, "tokens");
+    if (!tokens) refuse_field("missing", "tokens", "Field required");
+    std::string text;
+    for (const dom::element element : list_of(*tokens, "tokens")) {
+        std::int64_t id = 0;
+        if (element.get(id) != simdjson::SUCCESS)
+            refuse_field("int_type", "tokens", "Input should be a valid integer");
+        if (id < 0 || id >= model.vocabulary)
+            refuse(fmt::format("Token id {} is out of vocabulary", id), "tokens");
+        text += memory.piece_of(static_cast<std::int32_t>(id));
     }
+    return fmt::format(R"({{"{}":{}}})", model.dialect == Dialect::vllm ? "prompt" : "content",
+                       json_string(text));
 }
 
-std::string prompt_details(std::int64_t cached_tokens) {
-    return fmt::format(R"(,"prompt_tokens_details":{{"cached_tokens":{}}})", cached_tokens);
+std::int64_t reasoning_tokens_of(const ReasoningPart& part, std::int64_t tokens) {
+    const auto share = std::llround(part.share * static_cast<double>(tokens));
+    return std::min(tokens, part.tokens + static_cast<std::int64_t>(share));
 }
-
-constexpr std::size_t kSizeDigits = 6;  // room for a chunk's size, which is known after its content
 
 }  // namespace
 
@@ -372,16 +448,27 @@ std::variant<GenerationRequest, ApiError> parse_generation(Endpoint endpoint, st
     try {
         return read_generation(endpoint, parsed_object(parser, body), model);
     } catch (const Refused& refused) {
-        return refused.error;
+        return api_error(model.dialect, refused.refusal);
     }
 }
 
-std::variant<std::string, ApiError> tokenize_answer(std::string_view body, const ServedModel& model) {
+std::variant<std::string, ApiError> tokenize_answer(std::string_view body, const ServedModel& model,
+                                                    PieceMemory& memory) {
     dom::parser parser;
     try {
-        return read_tokenize(parsed_object(parser, body), model);
+        return read_tokenize(parsed_object(parser, body), model, memory);
     } catch (const Refused& refused) {
-        return refused.error;
+        return api_error(model.dialect, refused.refusal);
+    }
+}
+
+std::variant<std::string, ApiError> detokenize_answer(std::string_view body, const ServedModel& model,
+                                                      const PieceMemory& memory) {
+    dom::parser parser;
+    try {
+        return read_detokenize(parsed_object(parser, body), model, memory);
+    } catch (const Refused& refused) {
+        return api_error(model.dialect, refused.refusal);
     }
 }
 
@@ -393,12 +480,37 @@ std::int64_t answer_length(const GenerationRequest& request, double median_token
     return std::min(request.max_tokens, std::max(natural, request.min_tokens));
 }
 
+AnswerPlan answer_plan(const GenerationRequest& request, const Profile& profile, std::uint64_t seed) {
+    AnswerPlan plan{.seed = seed, .tokens = answer_length(request, profile.answer_tokens, seed)};
+    if (request.endpoint == Endpoint::chat)
+        plan.reasoning_tokens = reasoning_tokens_of(profile.reasoning, plan.tokens);
+    plan.tool = request.tool;
+    const bool calls = !plan.tool.empty() && plan.reasoning_tokens < plan.tokens && !request.tool_was_named;
+    if (plan.tokens < request.max_tokens) plan.finish_reason = calls ? "tool_calls" : "stop";
+    return plan;
+}
+
 std::string models_answer(const ServedModel& model, std::int64_t created) {
     const std::string name = json_string(model.name);
+    if (model.dialect == Dialect::llamacpp) {
+        return fmt::format(
+            R"({{"models":[{{"name":{0},"model":{0}}}],"object":"list","data":[{{"id":{0},"object":"model",)"
+            R"("created":{1},"owned_by":"llamacpp","meta":{{"n_vocab":{2},"n_ctx_train":{3}}}}}]}})",
+            name, created, model.vocabulary, model.context_limit);
+    }
     return fmt::format(
         R"({{"object":"list","data":[{{"id":{},"object":"model","created":{},"owned_by":"paretoken",)"
         R"("root":{},"parent":null,"max_model_len":{},"permission":[]}}]}})",
         name, created, name, model.context_limit);
+}
+
+std::string health_answer(Dialect dialect) {
+    return dialect == Dialect::vllm ? "" : R"({"status":"ok"})";
+}
+
+std::string props_answer(const ServedModel& model) {
+    return fmt::format(R"({{"default_generation_settings":{{"n_ctx":{}}},"total_slots":{},"model_path":{}}})",
+                       model.context_limit, model.max_num_seqs, json_string(model.name));
 }
 
 std::string profile_answer(const std::string& name, const std::map<std::string, double>& limit_terms) {
@@ -407,214 +519,6 @@ std::string profile_answer(const std::string& name, const std::map<std::string, 
         fmt::format_to(std::back_inserter(terms), "{}\"{}\":{}", terms.empty() ? "" : ",", key, value);
     }
     return fmt::format(R"({{"profile":{},"limit_terms":{{{}}}}})", json_string(name), terms);
-}
-
-ApiError unauthorized() {
-    return {401, R"({"error":"Unauthorized"})"};
-}
-ApiError not_found() {
-    return {404, R"({"detail":"Not Found"})"};
-}
-ApiError method_not_allowed() {
-    return {405, R"({"detail":"Method Not Allowed"})"};
-}
-ApiError body_too_large() {
-    return api_error(413, "BadRequestError", "The request body is too large.", "");
-}
-ApiError malformed_http(std::string_view reason) {
-    return api_error(400, "BadRequestError", fmt::format("Invalid HTTP request received: {}.", reason), "");
-}
-
-ApiError overloaded(int status) {
-    return status == 429
-               ? api_error(429, "TooManyRequestsError", "Too many requests; try again later.", "")
-               : api_error(503, "ServiceUnavailableError", "The server is overloaded or not ready yet.", "");
-}
-std::string error_event() {
-    return fmt::format("data: {}\n\n", api_error(500, "InternalServerError", "The engine failed.", "").body);
-}
-
-std::string json_string(std::string_view text) {
-    std::string out = "\"";
-    for (const char c : text) {
-        switch (c) {
-            case '"':
-                out += "\\\"";
-                break;
-            case '\\':
-                out += "\\\\";
-                break;
-            case '\n':
-                out += "\\n";
-                break;
-            case '\r':
-                out += "\\r";
-                break;
-            case '\t':
-                out += "\\t";
-                break;
-            default:
-                if (static_cast<unsigned char>(c) < 0x20) {
-                    fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
-                } else {
-                    out += c;
-                }
-        }
-    }
-    return out += '"';
-}
-
-std::string http_head(int status, std::string_view content_type, Framing framing, std::size_t length,
-                      bool keep_alive) {
-    std::string head = fmt::format("HTTP/1.1 {} {}\r\nserver: paretoken\r\ncontent-type: {}\r\n", status,
-                                   reason_phrase(status), content_type);
-    if (status == 429) head += "retry-after: 1\r\n";
-    if (framing == Framing::chunked) head += "transfer-encoding: chunked\r\n";
-    if (framing == Framing::length)
-        fmt::format_to(std::back_inserter(head), "content-length: {}\r\n", length);
-    if (!keep_alive) head += "connection: close\r\n";
-    return head += "\r\n";
-}
-
-std::string http_answer(int status, std::string_view content_type, std::string_view body, bool keep_alive) {
-    std::string answer = http_head(status, content_type, Framing::length, body.size(), keep_alive);
-    return answer += body;
-}
-
-AnswerWriter::AnswerWriter(const GenerationRequest& request, std::string_view id, std::int64_t created,
-                           std::string_view model, std::int64_t vocabulary, std::uint64_t seed,
-                           Framing framing)
-    : endpoint_(request.endpoint),
-      include_usage_(request.include_usage),
-      continuous_usage_(request.continuous_usage),
-      token_ids_(request.return_token_ids),
-      framing_(framing),
-      prompt_tokens_(request.prompt_tokens),
-      vocabulary_(vocabulary),
-      seed_(seed),
-      prompt_token_ids_(request.prompt_token_ids) {
-    const bool chat = endpoint_ == Endpoint::chat;
-    const std::string_view object = !chat            ? "text_completion"
-                                    : request.stream ? "chat.completion.chunk"
-                                                     : "chat.completion";
-    head_ = fmt::format(R"({{"id":{},"object":"{}","created":{},"model":{},"choices":[)",
-                        json_string(fmt::format("{}-{}", chat ? "chatcmpl" : "cmpl", id)), object, created,
-                        json_string(model));
-}
-
-std::size_t AnswerWriter::open_chunk(std::string& out) const {
-    if (framing_ == Framing::chunked) out.append(kSizeDigits, '0').append("\r\n");
-    const std::size_t begin = out.size();
-    out += "data: ";
-    return begin;
-}
-
-void AnswerWriter::close_chunk(std::string& out, std::size_t begin) const {
-    out += "\n\n";
-    if (framing_ != Framing::chunked) return;
-    std::size_t digit = begin - 2;
-    for (std::size_t size = out.size() - begin; size > 0; size /= 16)
-        out[--digit] = "0123456789abcdef"[size % 16];
-    out += "\r\n";
-    const std::size_t first = begin - 2 - kSizeDigits;
-    out.erase(first, digit - first);
-}
-
-void AnswerWriter::append_usage(std::string& out, std::int64_t tokens, std::string_view details) const {
-    fmt::format_to(std::back_inserter(out),
-                   R"(,"usage":{{"prompt_tokens":{},"total_tokens":{},"completion_tokens":{}{}}})",
-                   prompt_tokens_, prompt_tokens_ + tokens, tokens, details);
-}
-
-void AnswerWriter::append_opening(std::string& out) const {
-    if (endpoint_ != Endpoint::chat) return;
-    const std::size_t begin = open_chunk(out);
-    out += head_;
-    out += R"({"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}])";
-    if (continuous_usage_) append_usage(out, 0, R"(,"completion_tokens_details":null)");
-    out += R"(,"prompt_token_ids":null,"prompt_text":null})";
-    close_chunk(out, begin);
-}
-
-void AnswerWriter::append_token(std::string& out, std::int64_t k, std::string_view finish_reason) const {
-    const bool chat = endpoint_ == Endpoint::chat;
-    const std::string_view word = answer_word(seed_, k);
-    const auto append_reason = [&] {
-        if (finish_reason.empty()) {
-            out += "null";
-        } else {
-            out.append("\"").append(finish_reason).append("\"");
-        }
-    };
-    const std::size_t begin = open_chunk(out);
-    out += head_;
-    out.append(chat ? R"({"index":0,"delta":{"content":")" : R"({"index":0,"text":")").append(word);
-    out += chat ? R"("},"logprobs":null,"finish_reason":)" : R"(","logprobs":null,"finish_reason":)";
-    append_reason();
-    if (!chat || !finish_reason.empty()) out += R"(,"stop_reason":null)";
-    if (!chat && k == 0 && !prompt_token_ids_.empty()) {
-        fmt::format_to(std::back_inserter(out), R"(,"prompt_token_ids":[{}])",
-                       fmt::join(prompt_token_ids_, ","));
-    } else if (!chat) {
-        out += R"(,"prompt_token_ids":null)";
-    }
-    if (token_ids_) {
-        fmt::format_to(std::back_inserter(out), R"(,"token_ids":[{}])", token_id_of(word, vocabulary_));
-    } else {
-        out += R"(,"token_ids":null)";
-    }
-    out += "}]";
-    if (continuous_usage_) append_usage(out, k + 1, R"(,"completion_tokens_details":null)");
-    out += "}";
-    close_chunk(out, begin);
-}
-
-void AnswerWriter::append_closing(std::string& out, std::int64_t tokens,
-                                  std::optional<std::int64_t> cached_tokens) const {
-    if (include_usage_) {
-        const std::size_t begin = open_chunk(out);
-        out += head_;
-        out += "]";
-        append_usage(out, tokens, cached_tokens ? prompt_details(*cached_tokens) : "");
-        fmt::format_to(std::back_inserter(out), R"(,"system_fingerprint":"paretoken-{}"}})", version());
-        close_chunk(out, begin);
-    }
-    const std::size_t begin = open_chunk(out);
-    out += "[DONE]";
-    close_chunk(out, begin);
-    if (framing_ == Framing::chunked) out += "0\r\n\r\n";
-}
-
-std::string AnswerWriter::whole(std::int64_t tokens, std::string_view finish_reason,
-                                std::optional<std::int64_t> cached_tokens) const {
-    std::string text;
-    for (std::int64_t k = 0; k < tokens; ++k) text += answer_word(seed_, k);
-    const bool chat = endpoint_ == Endpoint::chat;
-    std::string body = head_;
-    body += chat ? R"({"index":0,"message":{"role":"assistant","content":")" : R"({"index":0,"text":")";
-    body += text;
-    body += chat ? R"(","refusal":null,"tool_calls":[],"reasoning":null},)" : R"(",)";
-    fmt::format_to(std::back_inserter(body), R"("logprobs":null,"finish_reason":"{}","stop_reason":null)",
-                   finish_reason);
-    if (!chat && !prompt_token_ids_.empty()) {
-        fmt::format_to(std::back_inserter(body), R"(,"prompt_token_ids":[{}])",
-                       fmt::join(prompt_token_ids_, ","));
-    }
-    if (token_ids_) {
-        body += R"(,"token_ids":[)";
-        for (std::int64_t k = 0; k < tokens; ++k) {
-            fmt::format_to(std::back_inserter(body), "{}{}", k == 0 ? "" : ",",
-                           token_id_of(answer_word(seed_, k), vocabulary_));
-        }
-        body += "]";
-    } else {
-        body += R"(,"token_ids":null)";
-    }
-    body += "}]";
-    append_usage(body, tokens,
-                 cached_tokens ? prompt_details(*cached_tokens) : R"(,"prompt_tokens_details":null)");
-    fmt::format_to(std::back_inserter(body), R"(,"system_fingerprint":"paretoken-{}"}})", version());
-    return body;
 }
 
 }  // namespace paretoken::sim

@@ -96,6 +96,25 @@ TEST(VirtualLoad, FollowsTheScheduleThatARunOverSocketsWouldFollow) {
     }
 }
 
+TEST(VirtualLoad, ReasoningAndSpeculationAreRecordedAsOverSockets) {
+    const auto dataset = prompts(64, 40);
+    const auto thinking =
+        outcome_of(closed_loop(2, 6), on("ideal?ttft=20ms&itl=10ms&reasoning=3tok"), *dataset);
+    for (const RequestRecord& r : thinking.records) {
+        EXPECT_EQ(*r.first_answer - *r.first_event, milliseconds(30));
+        EXPECT_EQ(r.events[2].kind, EventKind::reasoning);
+        EXPECT_EQ(r.events[3].kind, EventKind::content);
+        EXPECT_EQ(r.usage.reasoning, 3);
+    }
+    const auto drafted =
+        outcome_of(closed_loop(2, 6), on("llama3-8b-h100-bf16?speculative_tokens=3&acceptance=.7"), *dataset);
+    for (const RequestRecord& r : drafted.records) {
+        EXPECT_LT(r.events.size(), 35U);
+        EXPECT_EQ(r.streamed_tokens, 40);
+        EXPECT_EQ(r.usage.completion, 40);
+    }
+}
+
 TEST(VirtualLoad, AClosedLoopRefillsASlotAfterTheTurnaround) {
     const auto dataset = prompts(3, 2);
     const auto outcome =

@@ -4,16 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
 #include <map>
 #include <set>
-#include <thread>
 
 #include "core/error.h"
-#include "datasets/catalog.h"
-#include "loadgen/run.h"
-#include "loadgen/sim/server.h"
+#include "tests/support/simulated_load.h"
 
 namespace paretoken::sim {
 namespace {
@@ -100,11 +95,6 @@ TEST(Faults, PiecesJoinToTheBody) {
 
 // Through the real client.
 
-class NoSink final : public RecordSink {
-  public:
-    void record(const RequestRecord&) override {}
-};
-
 struct Case {
     FaultKind kind = FaultKind::quirk;
     std::string text;
@@ -123,41 +113,15 @@ constexpr std::uint64_t kRequests = 6;  // slots rest after failures, longer eac
 /// Requests of eight tokens, three at a time, against a server with these faults.
 std::vector<RequestRecord> records_with(std::vector<Fault> faults, bool chat = true,
                                         std::uint64_t requests = kRequests) {
-    ServerOptions options;
-    options.profile = profile_named("ideal?ttft=2ms&itl=2ms");
-    options.faults = std::move(faults);
-    boost::asio::io_context io{1};
-    Server server(io, options);
-    server.start();
-    std::thread thread([&] { io.run(); });
-    const http::Url url = http::parse_url(server.url());
-    loadgen::LoadOptions load;
-    load.arrivals = loadgen::parse_arrivals("at_once");
-    load.concurrency = 3;
-    load.limits.requests = requests;
-    load.worker.address = http::resolve(url).front();
-    load.worker.host = url.host;
-    load.worker.client.head = {.target = chat ? "/v1/chat/completions" : "/v1/completions",
-                               .authority = url.authority()};
-    load.worker.client.body.endpoint = chat ? openai::EndpointType::chat : openai::EndpointType::completions;
-    load.worker.client.body.model = "ideal";
-    load.worker.client.body.ignore_eos = true;
-    load.worker.client.ignore_eos_accepted = true;
-    load.worker.client.request_timeout = std::chrono::seconds(20);
-    load.worker.id_prefix = "f-";
-    const auto dataset =
-        datasets::make_dataset({.spec = {.name = "synthetic", .fields = {{"isl", "16"}, {"osl", "8"}}}});
-    NoSink sink;
-    loadgen::Progress progress;
-    auto records = loadgen::make_load(load, *dataset, sink, progress, {}).records;
-    boost::asio::post(io, [&] { server.stop(); });
-    thread.join();
-    return records;
+    paretoken::testing::SimulatedLoad load{.requests = requests};
+    load.server.faults = std::move(faults);
+    load.body.endpoint = chat ? openai::EndpointType::chat : openai::EndpointType::completions;
+    return paretoken::testing::outcome_of(load).records;
 }
 
-class ThroughTheClient : public ::testing::TestWithParam<Case> {};
+class FaultyServer : public ::testing::TestWithParam<Case> {};
 
-TEST_P(ThroughTheClient, EndsAsItShould) {
+TEST_P(FaultyServer, EndsAsItShould) {
     const Case& wanted = GetParam();
     for (const bool chat : {true, false}) {
         const auto records = records_with({parse_fault(wanted.kind, wanted.text)}, chat);
@@ -174,17 +138,19 @@ TEST_P(ThroughTheClient, EndsAsItShould) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Quirks, ThroughTheClient,
+    Quirks, FaultyServer,
     ::testing::Values(Case{FaultKind::quirk, "crlf"}, Case{FaultKind::quirk, "bare-cr"},
                       Case{FaultKind::quirk, "no-space"}, Case{FaultKind::quirk, "pings"},
                       Case{FaultKind::quirk, "pings:every=3"}, Case{FaultKind::quirk, "split:bytes=1"},
                       Case{FaultKind::quirk, "split:bytes=100"}, Case{FaultKind::quirk, "coalesce:tokens=3"},
                       Case{FaultKind::quirk, "coalesce:tokens=50"}, Case{FaultKind::quirk, "close-delimited"},
-                      Case{FaultKind::quirk, "no-done"}, Case{FaultKind::quirk, "null-content"}),
+                      Case{FaultKind::quirk, "no-done"}, Case{FaultKind::quirk, "null-content"},
+                      Case{FaultKind::quirk, "reasoning-content"},
+                      Case{FaultKind::quirk, "gzip", Outcome::malformed, 0}),
     name_of_case);
 
 INSTANTIATE_TEST_SUITE_P(
-    Faults, ThroughTheClient,
+    Faults, FaultyServer,
     ::testing::Values(Case{FaultKind::fault, "reset:after=5tok", Outcome::disconnected, 5},
                       Case{FaultKind::fault, "stall:after=3,ms=30"},
                       Case{FaultKind::fault, "slow-headers:ms=30"},
@@ -208,6 +174,11 @@ TEST(FaultsThroughTheClient, ACoalescedWriteIsSeenAsOne) {
         EXPECT_EQ(r.chunks, 8);
         EXPECT_EQ(r.grouped_chunks, 6);
     }
+}
+
+TEST(FaultsThroughTheClient, AnAnswerCompressedUnaskedIsSaidToBeWhatIsWrong) {
+    for (const RequestRecord& r : records_with({parse_fault(FaultKind::quirk, "gzip")}))
+        EXPECT_THAT(r.error, AllOf(HasSubstr("gzip"), HasSubstr("compression")));
 }
 
 TEST(FaultsThroughTheClient, SeveralAtOnceWithAProbabilityEachAreCountedByClass) {

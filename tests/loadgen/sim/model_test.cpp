@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/simple_profile.h"
+
 namespace paretoken::sim {
 namespace {
 
@@ -51,6 +53,42 @@ TEST(Model, AnOverlapExponentOfOneAddsReadingAndComputing) {
     Profile profile = profile_named("llama3-8b-h100-bf16?linear_overlap_exponent=1&step_s=0&sequence_s=0");
     profile.vocabulary = 0;
     EXPECT_NEAR(step_seconds(profile, {.tokens = 1000, .sequences = 1}), 15e9 / 2.31e12 + 0.0218, 1e-9);
+}
+
+TEST(Model, AStepReadsTheExpertsThatItsTokensAreRoutedTo) {
+    Profile profile = paretoken::testing::simple_profile();
+    profile.linear_s_per_token = 0;
+    profile.step_s = 0;
+    profile.weight_bytes = 10;
+    profile.weight_bytes_per_s = 1;
+    profile.routed_layers = 2;
+    profile.routed_experts = 4;
+    profile.active_experts = 1;
+    profile.expert_bytes = 3;
+    EXPECT_NEAR(step_seconds(profile, {.tokens = 1, .sequences = 1}), 10 + 2 * 3 * 1, 1e-9);
+    EXPECT_NEAR(step_seconds(profile, {.tokens = 2, .sequences = 1}), 10 + 2 * 3 * 1.75, 1e-9);
+    EXPECT_NEAR(step_seconds(profile, {.tokens = 1000, .sequences = 1}), 10 + 2 * 3 * 4, 1e-6);
+}
+
+TEST(Model, LayersWithAWindowReadNoMoreThanIt) {
+    Profile profile = paretoken::testing::simple_profile();
+    profile.linear_s_per_token = 0;
+    profile.step_s = 0;
+    profile.kv_bytes_per_token = 2;
+    profile.windowed_kv_bytes_per_token = 5;
+    EXPECT_NEAR(
+        step_seconds(
+            profile,
+            {.tokens = 1, .sequences = 1, .decode_context_tokens = 100, .windowed_context_tokens = 10}),
+        100 * 2 + 10 * 5, 1e-9);
+}
+
+TEST(Model, EveryDraftNeedsTheOutputHead) {
+    Profile profile = paretoken::testing::simple_profile();
+    profile.vocabulary = profile.hidden_size = 10;
+    profile.lm_head_flops_per_s = 200;
+    const double without = step_seconds(profile, {.tokens = 4, .sequences = 1});
+    EXPECT_NEAR(step_seconds(profile, {.tokens = 4, .sequences = 1, .drafts = 3}) - without, 3, 1e-9);
 }
 
 }  // namespace

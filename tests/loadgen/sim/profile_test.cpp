@@ -31,7 +31,10 @@ std::vector<std::string> keys_of(const std::map<std::string, double>& terms) {
 
 TEST(Profile, EmbeddedOnesAreKnownByName) {
     EXPECT_THAT(profile_names(), UnorderedElementsAre("llama3-8b-h100-bf16", "llama3-8b-h100-fp8", "ideal"));
-    for (const std::string& name : profile_names()) EXPECT_EQ(profile_named(name).name, name);
+    for (const std::string& name : profile_names()) {
+        EXPECT_EQ(profile_named(name).name, name);
+        EXPECT_EQ(profile_named(name + "?answer_tokens=9").model, name);
+    }
 }
 
 TEST(Profile, ASpecChangesFieldsAndStaysInTheName) {
@@ -59,6 +62,36 @@ TEST(Profile, RefusalsNameWhatIsWrongAndWhatIsKnown) {
     EXPECT_THAT(refusal_of("llama3-8b-h100-bf16?blocks=0"), HasSubstr("above 0"));
     EXPECT_THAT(refusal_of("llama3-8b-h100-bf16?jitter=-1"), HasSubstr("0 or more"));
     EXPECT_THAT(refusal_of("ideal?ttft"), HasSubstr("field=value"));
+}
+
+TEST(Profile, ReasoningIsANumberOfTokensOrAShare) {
+    EXPECT_EQ(profile_named("ideal?reasoning=64tok").reasoning, (ReasoningPart{.tokens = 64}));
+    EXPECT_EQ(profile_named("ideal?reasoning=64").reasoning, (ReasoningPart{.tokens = 64}));
+    EXPECT_EQ(profile_named("llama3-8b-h100-bf16?reasoning=25%").reasoning, (ReasoningPart{.share = .25}));
+    EXPECT_EQ(profile_named("ideal?reasoning=0").reasoning, ReasoningPart{});
+    for (const char* wrong : {"-1", "1.5", "101%", "much", "5s"})
+        EXPECT_THAT(refusal_of(std::string("ideal?reasoning=") + wrong), HasSubstr("reasoning")) << wrong;
+}
+
+TEST(Profile, HiccupsHaveALengthAndAMeanDistance) {
+    using std::chrono::milliseconds;
+    EXPECT_EQ(profile_named("llama3-8b-h100-bf16?hiccup=20ms/2s").hiccup,
+              (Hiccups{milliseconds(20), milliseconds(20), milliseconds(2000)}));
+    EXPECT_EQ(profile_named("llama3-8b-h100-bf16?hiccup=5ms-20ms/2s").hiccup,
+              (Hiccups{milliseconds(5), milliseconds(20), milliseconds(2000)}));
+    EXPECT_EQ(profile_named("llama3-8b-h100-bf16?hiccup=0").hiccup, Hiccups{});
+    for (const char* wrong : {"20ms", "20ms/0s", "20ms-5ms/1s", "x/1s"})
+        EXPECT_NE(refusal_of(std::string("llama3-8b-h100-bf16?hiccup=") + wrong), "accepted") << wrong;
+    EXPECT_THAT(refusal_of("ideal?hiccup=1ms/1s"), HasSubstr("\"hiccup\""));
+}
+
+TEST(Profile, SpeculationIsCheckedAsAWhole) {
+    EXPECT_EQ(profile_named("llama3-8b-h100-bf16?speculative_tokens=3&acceptance=.7").speculative_tokens, 3);
+    EXPECT_THAT(refusal_of("llama3-8b-h100-bf16?speculative_tokens=3&acceptance=1.5"),
+                HasSubstr("probability"));
+    const auto terms = limit_terms(profile_named("llama3-8b-h100-bf16?speculative_tokens=4&acceptance=.9"));
+    EXPECT_EQ(terms.at("drafts"), 4);
+    EXPECT_NEAR(terms.at("tokens_per_pass"), 4.0951, 5e-5);
 }
 
 TEST(Profile, AJsonFileWorksLikeAnEmbeddedOne) {

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "core/error.h"
+#include "core/units.h"
 
 namespace paretoken::sim {
 namespace {
@@ -116,6 +117,12 @@ class Client {
         while (more()) continue;
         return std::exchange(inbox_, {});
     }
+    std::string take(std::size_t size) {
+        while (inbox_.size() < size && more()) continue;
+        std::string taken = inbox_.substr(0, size);
+        inbox_.erase(0, taken.size());
+        return taken;
+    }
     std::string take_through(std::string_view mark) {
         std::size_t at = 0;
         while ((at = inbox_.find(mark)) == std::string::npos) {
@@ -128,12 +135,6 @@ class Client {
     }
 
   private:
-    std::string take(std::size_t size) {
-        while (inbox_.size() < size && more()) continue;
-        std::string taken = inbox_.substr(0, size);
-        inbox_.erase(0, taken.size());
-        return taken;
-    }
     bool more() {
         char bytes[4096];
         const ssize_t size = recv(socket_, bytes, sizeof bytes, 0);
@@ -228,6 +229,76 @@ TEST(Server, TellsTheTruthOfEachRequest) {
     }
     EXPECT_EQ(client.ask("DELETE", "/sim/truth").status(), 200);
     EXPECT_EQ(truth_of(client)["requests"], json::array());
+}
+
+TEST(Server, EachEventTellsWhenItWasWrittenWhenAskedTo) {
+    const RunningServer server("ideal?ttft=1ms&itl=1ms");
+    Client client(server.port());
+    const auto events = events_in(
+        client.ask("POST", "/v1/chat/completions", kChat, "X-Sim-Truth: 1\r\nX-Request-Id: mine\r\n").body);
+    const json truth = truth_of(client)["requests"][0];
+    for (std::size_t k = 0; k < 4; ++k) {
+        const json sim = json::parse(events[1 + k])["sim"];
+        EXPECT_EQ(sim["due_ns"], truth["due_ns"][k]);
+        EXPECT_EQ(sim["written_ns"], truth["written_ns"][k]);
+    }
+    EXPECT_FALSE(
+        json::parse(events_in(client.ask("POST", "/v1/chat/completions", kChat).body)[1]).contains("sim"));
+}
+
+TEST(Server, TokensGoToWordsAndBack) {
+    const RunningServer server("ideal");
+    Client client(server.port());
+    const json ids =
+        json::parse(client.ask("POST", "/tokenize", R"({"prompt":"Hello there","add_special_tokens":false})")
+                        .body)["tokens"];
+    EXPECT_EQ(client.ask("POST", "/detokenize", json{{"model", "ideal"}, {"tokens", ids}}.dump()).body,
+              R"({"prompt":"Hello there"})");
+    EXPECT_EQ(client.ask("POST", "/detokenize", "{}").status(), 400);
+}
+
+TEST(Server, SpeaksLikeLlamacppWhenToldTo) {
+    ServerOptions options;
+    options.dialect = Dialect::llamacpp;
+    const RunningServer server("llama3-8b-h100-bf16", options);
+    Client client(server.port());
+    const auto ask = [&](std::string_view method, std::string_view target, std::string_view body = "") {
+        client.request(method, target, body);
+        std::string head = client.take_through("\r\n\r\n");
+        const auto length = head.find("Content-Length: ");
+        return Answer{head,
+                      client.take(length == std::string::npos ? 0 : std::stoul(head.substr(length + 16)))};
+    };
+    const Answer health = ask("GET", "/health");
+    EXPECT_EQ(health.body, R"({"status":"ok"})");
+    EXPECT_THAT(health.head, HasSubstr("Server: llama.cpp\r\n"));
+    EXPECT_THAT(health.head, HasSubstr("Keep-Alive: timeout=5, max=100\r\n"));
+    EXPECT_THAT(ask("GET", "/metrics").body, HasSubstr("llamacpp:requests_processing 0"));
+    EXPECT_EQ(json::parse(ask("GET", "/props").body)["default_generation_settings"]["n_ctx"], 131072);
+    EXPECT_EQ(json::parse(ask("GET", "/v1/models").body)["data"][0]["owned_by"], "llamacpp");
+    EXPECT_EQ(json::parse(ask("GET", "/version").body)["error"]["type"], "not_found_error");
+    EXPECT_EQ(
+        json::parse(ask("POST", "/v1/chat/completions", R"({"messages":"x"})").body)["error"]["message"],
+        "Expected 'messages' to be an array");
+    const Answer whole =
+        ask("POST", "/v1/chat/completions",
+            R"({"messages":[{"role":"user","content":"x"}],"max_tokens":3,"ignore_eos":true,"model":"any"})");
+    EXPECT_EQ(json::parse(whole.body)["timings"]["predicted_n"], 3);
+}
+
+TEST(Server, ClosesAConnectionThatWasUsedOrIdleForLongEnough) {
+    ServerOptions options;
+    options.keep_alive = KeepAliveLimits{.requests = 2, .idle = std::chrono::milliseconds(60)};
+    const RunningServer server("ideal?ttft=1ms&itl=1ms", options);
+    Client used(server.port());
+    EXPECT_THAT(used.ask("GET", "/health").head, testing::Not(HasSubstr("connection: close")));
+    EXPECT_THAT(used.ask("GET", "/health").head, HasSubstr("connection: close"));
+    EXPECT_EQ(used.rest(), "");
+    Client idle(server.port());
+    EXPECT_EQ(idle.ask("GET", "/health").status(), 200);
+    const TimePoint before = Clock::now();
+    EXPECT_EQ(idle.rest(), "");
+    EXPECT_GE(Clock::now() - before, std::chrono::milliseconds(50));
 }
 
 TEST(Server, ServesManyConnectionsAtOnceWithTheBatchingEngine) {

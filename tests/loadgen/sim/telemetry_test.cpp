@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
+#include "tests/support/golden.h"
+
 namespace paretoken::sim {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string text_of(const Telemetry& telemetry, const EngineState& state) {
     return metrics_text(telemetry, state, profile_named("llama3-8b-h100-bf16"), "m");
@@ -48,6 +52,41 @@ TEST(Telemetry, CountersTellHowRequestsEnded) {
     EXPECT_THAT(text, HasSubstr("finished_reason=\"stop\"} 4\n"));
     EXPECT_THAT(text, HasSubstr("finished_reason=\"abort\"} 1\n"));
     EXPECT_THAT(text, HasSubstr("vllm:generation_tokens_total{engine=\"0\",model_name=\"m\"} 1234567890\n"));
+}
+
+TEST(Telemetry, SpeculationIsCountedOnlyWhereThereIsAny) {
+    const EngineState state{
+        .drafts = 10, .draft_tokens = 20, .accepted_tokens = 12, .accepted_per_position = {8, 4}};
+    const std::string text =
+        metrics_text({}, state, profile_named("llama3-8b-h100-bf16?speculative_tokens=2&acceptance=.5"), "m");
+    EXPECT_THAT(text, HasSubstr("vllm:spec_decode_num_drafts_total{engine=\"0\",model_name=\"m\"} 10\n"));
+    EXPECT_THAT(text,
+                HasSubstr("vllm:spec_decode_num_draft_tokens_total{engine=\"0\",model_name=\"m\"} 20\n"));
+    EXPECT_THAT(text,
+                HasSubstr("vllm:spec_decode_num_accepted_tokens_total{engine=\"0\",model_name=\"m\"} 12\n"));
+    EXPECT_THAT(text, HasSubstr("per_pos_total{engine=\"0\",model_name=\"m\",position=\"1\"} 4\n"));
+    EXPECT_THAT(text_of({}, state), ::testing::Not(HasSubstr("spec_decode")));
+}
+
+/// "prompt_tokens_total" of "llamacpp:prompt_tokens_total 39".
+std::vector<std::string> names_in(const std::string& text) {
+    std::vector<std::string> names;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);)
+        if (!line.starts_with('#')) names.push_back(line.substr(0, line.find(' ')));
+    return names;
+}
+
+TEST(Telemetry, LlamacppsNamesAreThoseOfTheRealServerInItsOrder) {
+    Telemetry telemetry;
+    telemetry.prompt_tokens = 132;
+    telemetry.cached_tokens = 93;
+    const std::string text =
+        llamacpp_metrics_text(telemetry, {.running = 2, .waiting = 3, .steps = 20, .step_sequences = 50});
+    EXPECT_EQ(names_in(text), names_in(paretoken::testing::golden("metrics/llamacpp.prom")));
+    EXPECT_THAT(text, HasSubstr("\nllamacpp:prompt_tokens_total 39\n"));
+    EXPECT_THAT(text, HasSubstr("\nllamacpp:requests_deferred 3\n"));
+    EXPECT_THAT(text, HasSubstr("\nllamacpp:n_busy_slots_per_decode 2.5\n"));
 }
 
 }  // namespace

@@ -38,6 +38,14 @@ TEST(TruthLog, IsJsonWithEveryNanosecond) {
         "written_ns":[2000001000,2000001001],"tokens":[1,1]})"));
 }
 
+TEST(TruthLog, TellsReasoningApartWhereThereIsAny) {
+    TruthEntry entry = entry_of("a", 2);
+    entry.reasoning_tokens = 1;
+    TruthLog log;
+    log.add(entry);
+    EXPECT_EQ(nlohmann::json::parse(log.json())["requests"][0]["reasoning_tokens"], 1);
+}
+
 TEST(TruthLog, DropsTheOldestBeyondEitherBound) {
     TruthLog by_requests(3, 1000);
     for (int i = 0; i < 5; ++i) by_requests.add(entry_of(std::to_string(i), 1));

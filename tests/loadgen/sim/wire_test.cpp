@@ -32,39 +32,133 @@ json refused(Endpoint endpoint, std::string_view body, int status = 400) {
     return json::parse(error->body).at("error");
 }
 
-/// The payloads of the HTTP chunks in `bytes`; checks the framing.
-std::vector<std::string> chunks_of(std::string_view bytes) {
-    std::vector<std::string> chunks;
-    while (!bytes.empty()) {
-        const auto line = bytes.find("\r\n");
-        const std::size_t size = std::stoul(std::string(bytes.substr(0, line)), nullptr, 16);
-        chunks.emplace_back(bytes.substr(line + 2, size));
-        EXPECT_EQ(bytes.substr(line + 2 + size, 2), "\r\n");
-        bytes.remove_prefix(line + 2 + size + 2);
-    }
-    return chunks;
-}
-
-json event_in(const std::string& chunk) {
-    EXPECT_THAT(chunk, StartsWith("data: "));
-    EXPECT_THAT(chunk, testing::EndsWith("\n\n"));
-    return json::parse(chunk.substr(6));
-}
-
-AnswerWriter writer_for(const GenerationRequest& request, Framing framing = Framing::chunked) {
-    return {request, "r-1", 1795248095, "tiny", 5000, 9, framing};
-}
-
-std::vector<std::string> stream_of(const GenerationRequest& request, std::int64_t tokens) {
-    const AnswerWriter writer = writer_for(request);
-    std::string out;
-    writer.append_opening(out);
-    for (std::int64_t k = 0; k < tokens; ++k) writer.append_token(out, k, k + 1 == tokens ? "length" : "");
-    writer.append_closing(out, tokens);
-    return chunks_of(out);
-}
-
 // Requests.
+
+TEST(Wire, UsageComesOnlyToThoseWhoAsk) {
+    const auto with = [](const std::string& options) {
+        return accepted(Endpoint::completions,
+                        R"({"prompt":"x","stream":true,"stream_options":)" + options + "}");
+    };
+    EXPECT_FALSE(with("{}").include_usage);
+    EXPECT_FALSE(with("null").include_usage);
+    EXPECT_TRUE(with(R"({"include_usage":true})").include_usage);
+    EXPECT_FALSE(with(R"({"include_usage":true})").continuous_usage);
+    EXPECT_TRUE(with(R"({"include_usage":true,"continuous_usage_stats":true})").continuous_usage);
+    EXPECT_FALSE(with(R"({"continuous_usage_stats":true})").continuous_usage);
+    EXPECT_EQ(refused(Endpoint::completions, R"({"prompt":"x","stream":true,"stream_options":[]})")["param"],
+              "body.stream_options");
+}
+
+TEST(Wire, PromptTokenIdsAreGivenBackHoweverThePromptCame) {
+    const auto ids = accepted(Endpoint::completions, R"({"prompt":[5,6],"return_token_ids":true})");
+    EXPECT_EQ(ids.prompt_token_ids, (TokenIds{5, 6}));
+    const std::string_view chat =
+        R"({"messages":[{"role":"user","content":"one two"}],"return_token_ids":true})";
+    const auto text = accepted(Endpoint::chat, chat);
+    PieceMemory memory(kModel.vocabulary);
+    const json tokens = json::parse(std::get<std::string>(tokenize_answer(chat, kModel, memory)))["tokens"];
+    EXPECT_EQ(json(text.prompt_token_ids), tokens);
+    EXPECT_TRUE(accepted(Endpoint::completions, R"({"prompt":"x"})").prompt_token_ids.empty());
+}
+
+constexpr std::string_view kTools =
+    R"("tools":[{"type":"function","function":{"name":"look","parameters":{"type":"object"}}},)"
+    R"({"type":"function","function":{"name":"find"}}])";
+
+GenerationRequest with_tools(const std::string& more) {
+    return accepted(Endpoint::chat,
+                    fmt::format(R"({{"messages":[{{"role":"user","content":"x"}}],{}{}}})", kTools, more));
+}
+
+TEST(Wire, OfferedToolsAreCalledAndAreInThePrompt) {
+    EXPECT_EQ(with_tools("").tool, "look");
+    EXPECT_EQ(with_tools(R"(,"tool_choice":"required")").tool, "look");
+    EXPECT_EQ(with_tools(R"(,"tool_choice":"none")").tool, "");
+    const auto named = with_tools(R"(,"tool_choice":{"type":"function","function":{"name":"find"}})");
+    EXPECT_EQ(named.tool, "find");
+    EXPECT_TRUE(named.tool_was_named);
+    const auto without = accepted(Endpoint::chat, R"({"messages":[{"role":"user","content":"x"}]})");
+    EXPECT_EQ(without.tool, "");
+    EXPECT_GT(named.prompt_tokens, without.prompt_tokens + 20);
+    EXPECT_EQ(refused(Endpoint::chat,
+                      fmt::format(R"({{"messages":[{{"role":"user","content":"x"}}],{},"tool_choice":)"
+                                  R"({{"function":{{"name":"fly"}}}}}})",
+                                  kTools))["param"],
+              "tool_choice");
+    EXPECT_EQ(refused(Endpoint::chat, R"({"messages":[{"role":"user","content":"x"}],"tools":[3]})")["param"],
+              "body.tools");
+}
+
+TEST(Wire, APlanSplitsTheAnswerAndKnowsWhyItEnds) {
+    Profile profile = profile_named("ideal?reasoning=64tok");
+    GenerationRequest request = with_tools("");
+    request.max_tokens = 100;
+    request.ignore_eos = true;
+    AnswerPlan plan = answer_plan(request, profile, 1);
+    EXPECT_EQ(plan.tokens, 100);
+    EXPECT_EQ(plan.reasoning_tokens, 64);
+    EXPECT_EQ(plan.tool, "look");
+    EXPECT_EQ(plan.finish_reason, "length");
+    request.max_tokens = 40;
+    EXPECT_EQ(answer_plan(request, profile, 1).reasoning_tokens, 40) << "cut off while it thinks";
+    profile.reasoning = {.share = .25};
+    EXPECT_EQ(answer_plan(request, profile, 1).reasoning_tokens, 10);
+    request.ignore_eos = false;
+    request.max_tokens = 4000;
+    EXPECT_EQ(answer_plan(request, profile, 1).finish_reason, "tool_calls");
+    request.tool_was_named = true;
+    EXPECT_EQ(answer_plan(request, profile, 1).finish_reason, "stop");
+    request.endpoint = Endpoint::completions;
+    EXPECT_EQ(answer_plan(request, profile, 1).reasoning_tokens, 0)
+        << "completions have no reasoning of its own";
+}
+
+// As llama.cpp.
+
+ServedModel llamacpp_model() {
+    ServedModel model = kModel;
+    model.dialect = Dialect::llamacpp;
+    return model;
+}
+
+TEST(Wire, LlamacppTakesAnyModelAndStopsAtTheContextsEnd) {
+    const auto request = [](std::string_view body) {
+        return std::get<GenerationRequest>(parse_generation(Endpoint::completions, body, llamacpp_model()));
+    };
+    EXPECT_EQ(request(R"({"model":"any","prompt":[1,2]})").max_tokens, 4094);
+    EXPECT_EQ(request(R"({"prompt":[1,2],"max_tokens":9000})").max_tokens, 4094);
+    EXPECT_EQ(request(R"({"prompt":[1,2],"max_tokens":-1})").max_tokens, 4094);
+    EXPECT_EQ(request(R"({"prompt":[1,2],"n_predict":7,"timings_per_token":true})").max_tokens, 7);
+    EXPECT_TRUE(request(R"({"prompt":[1,2],"timings_per_token":true})").timings_per_token);
+}
+
+TEST(Wire, LlamacppRefusesInItsOwnWords) {
+    const auto error = [](std::string_view body) {
+        return std::get<ApiError>(parse_generation(Endpoint::chat, body, llamacpp_model())).body;
+    };
+    EXPECT_EQ(
+        error(R"({"messages":"x"})"),
+        R"({"error":{"code":400,"message":"Expected 'messages' to be an array","type":"invalid_request_error"}})");
+    std::string words;
+    for (int i = 0; i < 5000; ++i) words += " a";
+    EXPECT_EQ(
+        error(fmt::format(R"({{"messages":[{{"role":"user","content":"{}"}}]}})", words)),
+        R"({"error":{"code":400,"message":"request (5010 tokens) exceeds the available context size (4096 )"
+        R"(tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":5010,"n_ctx":4096}})");
+}
+
+TEST(Wire, LlamacppTokenizesUnderItsOwnNames) {
+    PieceMemory memory(kModel.vocabulary);
+    const auto parsed = [](const auto& answer) { return json::parse(std::get<std::string>(answer)); };
+    const json pieces = parsed(
+        tokenize_answer(R"({"content":"one two","with_pieces":true})", llamacpp_model(), memory))["tokens"];
+    ASSERT_EQ(pieces.size(), 2U) << "nothing is added unless asked for";
+    EXPECT_EQ(pieces[1]["piece"], " two");
+    const json ids = parsed(tokenize_answer(R"({"content":"one two"})", llamacpp_model(), memory))["tokens"];
+    EXPECT_EQ(ids[1], pieces[1]["id"]);
+    EXPECT_EQ(parsed(detokenize_answer(json{{"tokens", ids}}.dump(), llamacpp_model(), memory)),
+              (json{{"content", "one two"}}));
+}
 
 TEST(Wire, AChatIsReadWithItsOptions) {
     const auto request =
@@ -167,111 +261,10 @@ TEST(Wire, WithIgnoreEosAnAnswerIsExactlyAsLongAsAsked) {
     EXPECT_NEAR(sum / 500, 240, 40);
 }
 
-// Answers.
-
-TEST(Wire, AChatStreamHasVllmsFrames) {
-    const auto chunks = stream_of({.endpoint = Endpoint::chat,
-                                   .prompt_tokens = 12,
-                                   .prompt_token_ids = {},
-                                   .stream = true,
-                                   .include_usage = true},
-                                  3);
-    ASSERT_EQ(chunks.size(), 1 + 3 + 1 + 1 + 1U);
-    const json role = event_in(chunks[0]);
-    EXPECT_EQ(role["id"], "chatcmpl-r-1");
-    EXPECT_EQ(role["object"], "chat.completion.chunk");
-    EXPECT_EQ(role["model"], "tiny");
-    EXPECT_EQ(role["choices"][0]["delta"], json::parse(R"({"role":"assistant","content":""})"));
-    std::string text;
-    for (std::size_t k = 1; k <= 3; ++k) {
-        const json event = event_in(chunks[k]);
-        text += event["choices"][0]["delta"]["content"].get<std::string>();
-        EXPECT_EQ(event["choices"][0]["finish_reason"], k == 3 ? json("length") : json());
-        EXPECT_FALSE(event.contains("usage"));
-    }
-    EXPECT_EQ(count_tokens(text), 3);
-    const json usage = event_in(chunks[4]);
-    EXPECT_EQ(usage["choices"], json::array());
-    EXPECT_EQ(usage["usage"], json::parse(R"({"prompt_tokens":12,"total_tokens":15,"completion_tokens":3})"));
-    EXPECT_EQ(chunks[5], "data: [DONE]\n\n");
-    EXPECT_EQ(chunks[6], "");
-}
-
-TEST(Wire, AFrameHasVllmsBytesAroundItsText) {
-    const AnswerWriter writer =
-        writer_for({.endpoint = Endpoint::chat, .prompt_tokens = 12, .prompt_token_ids = {}, .stream = true});
-    std::string frame;
-    writer.append_token(frame, 3, "length");
-    const std::string payload = fmt::format(
-        "data: "
-        "{{\"id\":\"chatcmpl-r-1\",\"object\":\"chat.completion.chunk\",\"created\":1795248095,\"model\":"
-        "\"tiny\","
-        "\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{}\"}},\"logprobs\":null,\"finish_reason\":"
-        "\"length\","
-        "\"stop_reason\":null,\"token_ids\":null}}]}}\n\n",
-        answer_word(9, 3));
-    EXPECT_EQ(frame, fmt::format("{:x}\r\n{}\r\n", payload.size(), payload));
-}
-
-TEST(Wire, ContinuousUsageCountsUpFromTheRoleFrame) {
-    const auto chunks = stream_of({.endpoint = Endpoint::chat,
-                                   .prompt_tokens = 12,
-                                   .prompt_token_ids = {},
-                                   .stream = true,
-                                   .include_usage = true,
-                                   .continuous_usage = true},
-                                  2);
-    for (std::size_t k = 0; k <= 2; ++k) {
-        const json usage = event_in(chunks[k])["usage"];
-        EXPECT_EQ(usage["completion_tokens"], k);
-        EXPECT_EQ(usage["total_tokens"], 12 + k);
-    }
-}
-
-TEST(Wire, ACompletionStreamHasNoRoleFrameAndCarriesTokenIdsOnRequest) {
-    const auto chunks = stream_of({.endpoint = Endpoint::completions,
-                                   .prompt_tokens = 4,
-                                   .prompt_token_ids = {5, 6, 7, 8},
-                                   .stream = true,
-                                   .return_token_ids = true},
-                                  2);
-    ASSERT_EQ(chunks.size(), 2 + 1 + 1U);
-    const json first = event_in(chunks[0]);
-    EXPECT_EQ(first["id"], "cmpl-r-1");
-    EXPECT_EQ(first["object"], "text_completion");
-    EXPECT_EQ(first["choices"][0]["text"], answer_word(9, 0));
-    EXPECT_EQ(first["choices"][0]["prompt_token_ids"], json({5, 6, 7, 8}));
-    EXPECT_EQ(first["choices"][0]["token_ids"], json::array({token_id_of(answer_word(9, 0), 5000)}));
-    EXPECT_EQ(event_in(chunks[1])["choices"][0]["prompt_token_ids"], json());
-}
-
-TEST(Wire, AnAnswerInOnePieceSaysTheSameAsTheStream) {
-    for (const Endpoint endpoint : {Endpoint::chat, Endpoint::completions}) {
-        const AnswerWriter writer =
-            writer_for({.endpoint = endpoint, .prompt_tokens = 4, .prompt_token_ids = {}}, Framing::length);
-        const json answer = json::parse(writer.whole(5, "stop"));
-        std::string words;
-        for (std::int64_t k = 0; k < 5; ++k) words += answer_word(9, k);
-        const json& choice = answer["choices"][0];
-        EXPECT_EQ(endpoint == Endpoint::chat ? choice["message"]["content"] : choice["text"], words);
-        EXPECT_EQ(choice["finish_reason"], "stop");
-        EXPECT_EQ(answer["usage"]["completion_tokens"], 5);
-        EXPECT_EQ(answer["usage"]["total_tokens"], 9);
-    }
-}
-
-TEST(Wire, WithoutChunkedFramingEventsStandAlone) {
-    const AnswerWriter writer =
-        writer_for({.endpoint = Endpoint::completions, .prompt_tokens = 4, .prompt_token_ids = {}},
-                   Framing::until_close);
-    std::string out;
-    writer.append_closing(out, 1);
-    EXPECT_EQ(out, "data: [DONE]\n\n");
-}
-
 TEST(Wire, TokenizeAgreesWithUsage) {
-    const auto count = [](std::string_view body) {
-        return json::parse(std::get<std::string>(tokenize_answer(body, kModel)));
+    PieceMemory memory(kModel.vocabulary);
+    const auto count = [&](std::string_view body) {
+        return json::parse(std::get<std::string>(tokenize_answer(body, kModel, memory)));
     };
     const std::string_view messages =
         R"({"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Why  so,\n then?"}]})";
@@ -282,22 +275,39 @@ TEST(Wire, TokenizeAgreesWithUsage) {
     EXPECT_EQ(prompt["tokens"].size(), 3U);
     EXPECT_EQ(prompt["token_strs"], json({"<|begin_0|>", "one", " two"}));
     EXPECT_EQ(count(R"({"prompt":"one two","add_special_tokens":false})")["count"], 2);
-    EXPECT_EQ(std::get<ApiError>(tokenize_answer("{}", kModel)).status, 400);
-    EXPECT_EQ(std::get<ApiError>(tokenize_answer(R"({"prompt":"x","model":"nope"})", kModel)).status, 404);
+    EXPECT_EQ(std::get<ApiError>(tokenize_answer("{}", kModel, memory)).status, 400);
+    EXPECT_EQ(std::get<ApiError>(tokenize_answer(R"({"prompt":"x","model":"nope"})", kModel, memory)).status,
+              404);
 }
 
-TEST(Wire, HeadsSayHowTheBodyIsFramed) {
-    EXPECT_EQ(http_answer(404, "application/json", "{}", false),
-              "HTTP/1.1 404 Not Found\r\nserver: paretoken\r\ncontent-type: application/json\r\n"
-              "content-length: 2\r\nconnection: close\r\n\r\n{}");
-    EXPECT_THAT(http_head(200, "text/event-stream", Framing::chunked, 0, true),
-                HasSubstr("transfer-encoding: chunked\r\n\r\n"));
+TEST(Wire, DetokenizeUndoesTokenize) {
+    PieceMemory memory(kModel.vocabulary);
+    const auto text_of = [&](const json& ids) {
+        const std::string body = json{{"tokens", ids}, {"model", "tiny"}}.dump();
+        return json::parse(std::get<std::string>(detokenize_answer(body, kModel, memory)))["prompt"];
+    };
+    const auto ids_of = [&](const std::string& text) {
+        const std::string body = json{{"prompt", text}, {"add_special_tokens", false}}.dump();
+        return json::parse(std::get<std::string>(tokenize_answer(body, kModel, memory)))["tokens"];
+    };
+    const std::string text = "Why  so,\n then \"internationalization\"? \u00e4\u00f6\u00fc";
+    json ids = ids_of(text);
+    EXPECT_EQ(text_of(ids), text);
+    ids.erase(ids.begin() + 3, ids.end());
+    EXPECT_EQ(ids_of(text_of(ids)), ids) << "a prefix stays a prefix";
 }
 
-TEST(Wire, AnythingCanBeAJsonString) {
-    std::string text;
-    for (int c = 0; c < 128; ++c) text += static_cast<char>(c);
-    EXPECT_EQ(json::parse(json_string(text)).get<std::string>(), text);
+TEST(Wire, IdsThatNoTextHadReadAsWordsOfTheirOwn) {
+    PieceMemory memory(kModel.vocabulary);
+    const auto parsed = [](const auto& answer) { return json::parse(std::get<std::string>(answer)); };
+    const json ids{0, 17, 255, 4999, 256};
+    const json text = parsed(detokenize_answer(json{{"tokens", ids}}.dump(), kModel, memory))["prompt"];
+    EXPECT_EQ(parsed(tokenize_answer(json{{"prompt", text}, {"add_special_tokens", false}}.dump(), kModel,
+                                     memory))["tokens"],
+              ids);
+    EXPECT_EQ(std::get<ApiError>(detokenize_answer(R"({"tokens":[5000]})", kModel, memory)).status, 400);
+    EXPECT_EQ(std::get<ApiError>(detokenize_answer(R"({"tokens":"x"})", kModel, memory)).status, 400);
+    EXPECT_EQ(std::get<ApiError>(detokenize_answer(R"({})", kModel, memory)).status, 400);
 }
 
 TEST(Wire, ProfileAndModelsAnswersAreJson) {
@@ -305,6 +315,9 @@ TEST(Wire, ProfileAndModelsAnswersAreJson) {
         json::parse(profile_answer("a\"b", {{"weight_bytes", 15e9}, {"kv_bytes_per_s", 2.9e12}}));
     EXPECT_EQ(profile["profile"], "a\"b");
     EXPECT_EQ(profile["limit_terms"]["weight_bytes"], 15e9);
+    const json llamacpp = json::parse(models_answer(llamacpp_model(), 5));
+    EXPECT_EQ(llamacpp["data"][0]["owned_by"], "llamacpp");
+    EXPECT_EQ(json::parse(props_answer(llamacpp_model()))["default_generation_settings"]["n_ctx"], 4096);
     const json models = json::parse(models_answer(kModel, 5));
     EXPECT_EQ(models["data"][0]["id"], "tiny");
     EXPECT_EQ(models["data"][0]["max_model_len"], 4096);

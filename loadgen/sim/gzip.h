@@ -1,0 +1,22 @@
+#pragma once
+// A gzip stream that is valid and no smaller: literals in fixed Huffman codes (RFC 1951 §3.2.6) in a gzip
+// member (RFC 1952), flushed after every call, so that each write can be read at once. For a server that
+// compresses though not asked to.
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace paretoken::sim {
+
+class LiteralGzip {
+  public:
+    /// What to send for `bytes`; `last` ends the stream.
+    std::string wrap(std::string_view bytes, bool last);
+
+  private:
+    bool begun_ = false;
+    std::uint32_t crc_ = ~std::uint32_t{0};
+    std::uint32_t size_ = 0;
+};
+
+}  // namespace paretoken::sim

@@ -1,0 +1,84 @@
+#pragma once
+// A small closed loop of the real client against a simulated server in this process, with the server's own
+// truth beside the client's records.
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "datasets/catalog.h"
+#include "loadgen/http/fetch.h"
+#include "loadgen/run.h"
+#include "loadgen/sim/server.h"
+
+namespace paretoken::testing {
+
+struct SimulatedLoad {
+    std::string profile = "ideal?ttft=2ms&itl=2ms";
+    sim::ServerOptions server = {};
+    openai::BodyOptions body = {};
+    std::uint64_t requests = 6;
+    std::uint64_t concurrency = 3;
+    int isl = 16;
+    int osl = 8;
+};
+
+struct SimulatedOutcome {
+    std::vector<RequestRecord> records;
+    std::map<std::string, nlohmann::json> truth;  ///< by the request's id
+    std::string metrics;
+};
+
+class NoSink final : public RecordSink {
+  public:
+    void record(const RequestRecord&) override {}
+};
+
+inline loadgen::LoadOptions load_options(const SimulatedLoad& wanted, const http::Url& url) {
+    const bool chat = wanted.body.endpoint == openai::EndpointType::chat;
+    loadgen::LoadOptions load;
+    load.arrivals = loadgen::parse_arrivals("at_once");
+    load.concurrency = wanted.concurrency;
+    load.limits.requests = wanted.requests;
+    load.worker.address = http::resolve(url).front();
+    load.worker.host = url.host;
+    load.worker.client.head = {.target = chat ? "/v1/chat/completions" : "/v1/completions",
+                               .authority = url.authority()};
+    load.worker.client.body = wanted.body;
+    load.worker.client.body.ignore_eos = true;
+    load.worker.client.ignore_eos_accepted = true;
+    load.worker.client.request_timeout = std::chrono::seconds(20);
+    load.worker.id_prefix = "f-";
+    return load;
+}
+
+inline SimulatedOutcome outcome_of(const SimulatedLoad& wanted) {
+    sim::ServerOptions options = wanted.server;
+    options.profile = sim::profile_named(wanted.profile);
+    boost::asio::io_context io{1};
+    sim::Server server(io, options);
+    server.start();
+    std::thread thread([&] { io.run(); });
+    const http::Url url = http::parse_url(server.url());
+    loadgen::LoadOptions load = load_options(wanted, url);
+    if (load.worker.client.body.model.empty()) load.worker.client.body.model = options.profile.model;
+    const auto dataset = datasets::make_dataset(
+        {.spec = {.name = "synthetic",
+                  .fields = {{"isl", std::to_string(wanted.isl)}, {"osl", std::to_string(wanted.osl)}}}});
+    NoSink sink;
+    loadgen::Progress progress;
+    SimulatedOutcome outcome;
+    outcome.records = loadgen::make_load(load, *dataset, sink, progress, {}).records;
+    http::Fetcher fetcher(url, load.worker.address, nullptr, {});
+    const auto truth = nlohmann::json::parse(fetcher.get("/sim/truth", std::chrono::seconds(10)).body);
+    for (const auto& entry : truth["requests"]) outcome.truth[entry["id"]] = entry;
+    outcome.metrics = fetcher.get("/metrics", std::chrono::seconds(10)).body;
+    boost::asio::post(io, [&] { server.stop(); });
+    thread.join();
+    return outcome;
+}
+
+}  // namespace paretoken::testing

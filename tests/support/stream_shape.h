@@ -1,0 +1,51 @@
+#pragma once
+// The shape of a stream: which events came in which HTTP chunk, their keys in order and the kinds of their
+// values. Two streams of the same shape differ in values only.
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace paretoken::testing {
+
+/// {"a":[1,"x"]} → {a:[number,string]}.
+inline std::string shape_of(const nlohmann::ordered_json& value) {
+    std::string shape;
+    if (value.is_object()) {
+        for (const auto& [key, inner] : value.items())
+            shape += (shape.empty() ? "" : ",") + key + ":" + shape_of(inner);
+        return "{" + shape + "}";
+    }
+    if (value.is_array()) {
+        for (const auto& inner : value) shape += (shape.empty() ? "" : ",") + shape_of(inner);
+        return "[" + shape + "]";
+    }
+    return value.is_number() ? "number" : std::string(value.type_name());
+}
+
+/// Per event of a chunk of an event stream.
+inline std::vector<std::string> event_shapes(std::string_view chunk) {
+    constexpr std::string_view kEvent = "data: ";
+    std::vector<std::string> shapes;
+    while (!chunk.empty()) {
+        const std::string_view event = chunk.substr(0, chunk.find("\n\n"));
+        chunk.remove_prefix(std::min(chunk.size(), event.size() + 2));
+        if (!event.starts_with(kEvent)) {
+            shapes.push_back("no event: " + std::string(event));
+        } else if (event == "data: [DONE]") {
+            shapes.emplace_back(event);
+        } else {
+            shapes.push_back(shape_of(nlohmann::ordered_json::parse(event.substr(kEvent.size()))));
+        }
+    }
+    return shapes;
+}
+
+/// Per chunk, per event.
+inline std::vector<std::vector<std::string>> stream_shape(const std::vector<std::string>& chunks) {
+    std::vector<std::vector<std::string>> shape;
+    for (const std::string& chunk : chunks) shape.push_back(event_shapes(chunk));
+    return shape;
+}
+
+}  // namespace paretoken::testing
