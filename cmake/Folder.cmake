@@ -11,7 +11,7 @@ endif()
 
 add_library(paretoken_options INTERFACE)
 target_include_directories(paretoken_options INTERFACE ${CMAKE_SOURCE_DIR})
-target_compile_options(paretoken_options INTERFACE ${paretoken_warnings})
+target_compile_options(paretoken_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${paretoken_warnings}>")
 if(PARETOKEN_SANITIZE)
     target_compile_options(paretoken_options INTERFACE -fsanitize=${PARETOKEN_SANITIZE} -fno-omit-frame-pointer
                            -fno-sanitize-recover=all)

@@ -28,7 +28,7 @@ class GpuKernel {
   public:
     virtual ~GpuKernel() = default;
 
-    /// Device memory of one copy of the streamed operand; known before `prepare`.
+    /// Device memory of one copy of the streamed operand; known before `prepare`. 0: nothing is streamed.
     virtual std::uint64_t copy_bytes() const = 0;
     virtual Work work() const = 0;
     /// Allocates and fills `copies` ≥ 1 copies and everything else that launches use. Throws RuntimeError when
@@ -42,10 +42,14 @@ class GpuKernel {
     virtual void launch(std::size_t copy, Stream stream) = 0;
 };
 
+/// graph: many launches in one CUDA graph. stream: one by one, for what a launch from the host costs.
+enum class Launching { graph, stream };
+
 /// A row before it is measured: a name that people filter by, without "/backend:gpu/mode:…".
 struct GpuRow {
     std::string name;  ///< "weights/preset:llama3-8b/op:qkv/w:bf16/batch:1"
     std::function<std::unique_ptr<GpuKernel>()> make;
+    Launching launching = Launching::graph;
 };
 
 }  // namespace paretoken::microbench::gpu

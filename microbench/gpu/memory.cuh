@@ -14,6 +14,12 @@
 
 namespace paretoken::microbench::gpu {
 
+/// nvcc's front end does not find std::span's conversion from a container.
+template <class Value>
+std::span<const Value> span_of(const std::vector<Value>& values) {
+    return {values.data(), values.size()};
+}
+
 struct FreeDeviceMemory {
     void operator()(void* at) const { cudaFree(at); }
 };
@@ -37,6 +43,7 @@ class DeviceBuffer {
         memory_.reset(static_cast<Value*>(at));
     }
     explicit DeviceBuffer(std::span<const Value> values) : DeviceBuffer(values.size()) { upload(values); }
+    explicit DeviceBuffer(const std::vector<Value>& values) : DeviceBuffer(span_of(values)) {}
 
     Value* data() const { return memory_.get(); }
     std::size_t size() const { return size_; }
@@ -45,6 +52,7 @@ class DeviceBuffer {
     void upload(std::span<const Value> values, std::size_t at = 0) {
         PARETOKEN_CUDA(cudaMemcpy(data() + at, values.data(), values.size_bytes(), cudaMemcpyHostToDevice));
     }
+    void upload(const std::vector<Value>& values, std::size_t at = 0) { upload(span_of(values), at); }
     std::vector<Value> download() const {
         std::vector<Value> values(size_);
         PARETOKEN_CUDA(cudaMemcpy(values.data(), data(), bytes(), cudaMemcpyDeviceToHost));

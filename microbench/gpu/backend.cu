@@ -1,0 +1,53 @@
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "microbench/gpu/measure.h"
+#include "microbench/gpu/nvml.h"
+#include "microbench/gpu/rows.h"
+
+namespace paretoken::microbench::gpu {
+namespace {
+
+using Family = std::vector<GpuRow> (*)(const GpuSettings&, const DeviceFacts&);
+constexpr Family kFamilies[] = {ceiling_rows, weight_rows, gemm_rows};
+
+Row benchmark_row(const GpuRow& row, const std::shared_ptr<GpuSession>& session) {
+    return {fmt::format("{}/backend:gpu/mode:{}", row.name,
+                        row.launching == Launching::graph ? "ring" : "stream"),
+            [row, session] { return session->measured(row); }};
+}
+
+}  // namespace
+
+GpuBackend gpu_backend(const GpuSettings& settings) {
+    const DeviceQuery query = queried_device();
+    switch (query.presence) {
+        case Presence::present:
+            break;
+        case Presence::none:
+            return {.absent_because = "no GPU"};
+        case Presence::driver_too_old:
+            throw RuntimeError(
+                "the NVIDIA driver is older than this build's CUDA: update the driver, or build with "
+                "-DPARETOKEN_CUDA=OFF");
+        case Presence::broken:
+            throw RuntimeError(
+                fmt::format("the GPU cannot be used: {}; nvidia-smi may say why", query.message));
+    }
+    if (query.facts.capability < 80) {
+        return {.absent_because = fmt::format("{} has sm_{}; the kernels need sm_80", query.facts.name,
+                                              query.facts.capability)};
+    }
+    GpuBackend backend{.context = context_of(query.facts)};
+    if (const auto driver = Nvml(query.facts.pci_bus_id).driver_version()) {
+        backend.context.emplace_back("gpu_driver", *driver);
+    }
+    const auto session = std::make_shared<GpuSession>(query.facts, settings);
+    for (const Family family : kFamilies) {
+        for (const GpuRow& row : family(settings, query.facts))
+            backend.rows.push_back(benchmark_row(row, session));
+    }
+    return backend;
+}
+
+}  // namespace paretoken::microbench::gpu

@@ -1,0 +1,506 @@
+// ceiling/{read,write,copy,triad,random_read}/…, ceiling/flops/mma_sync, launch/{graph_node,empty}.
+#include "microbench/gpu/ceilings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/random.h"
+#include "microbench/gpu/device.h"
+#include "microbench/gpu/fill.cuh"
+#include "microbench/gpu/memory.cuh"
+#include "microbench/gpu/mma.cuh"
+#include "microbench/gpu/rows.h"
+#include "microbench/gpu/weights_layout.h"
+
+namespace paretoken::microbench::gpu {
+namespace {
+
+constexpr int kThreads = 512;
+constexpr int kInFlight = 4;  // loads of 16 bytes per thread: 128 KiB per multiprocessor with all its threads
+
+std::string_view name_of(Access access) {
+    return access == Access::strided ? "strided" : "shares";
+}
+
+/// Thread blocks that run at once with full occupancy.
+unsigned resident_blocks() {
+    int multiprocessors = 0;
+    int threads = 0;
+    PARETOKEN_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
+    PARETOKEN_CUDA(cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, 0));
+    return static_cast<unsigned>(multiprocessors * std::max(1, threads / kThreads));
+}
+
+// ---- kernels
+
+/// The 16-byte words that this thread works on: calls `visit(i, words…)` for kInFlight of them at a time.
+template <Access kAccess, class Load, class Visit>
+__device__ __forceinline__ void walk(std::size_t words, Load load, Visit visit) {
+    const EvenShares shares{words, gridDim.x};
+    const std::size_t first = kAccess == Access::shares
+                                  ? shares.first(blockIdx.x)
+                                  : static_cast<std::size_t>(blockIdx.x) * kThreads * kInFlight;
+    const std::size_t end = kAccess == Access::shares ? shares.first(blockIdx.x + 1) : words;
+    const std::size_t step = kAccess == Access::shares
+                                 ? kThreads * kInFlight
+                                 : static_cast<std::size_t>(gridDim.x) * kThreads * kInFlight;
+    for (std::size_t at = first + threadIdx.x; at < end; at += step) {
+        if (at + (kInFlight - 1) * kThreads < end) {
+            decltype(load(at)) loaded[kInFlight];
+#pragma unroll
+            for (int i = 0; i < kInFlight; ++i) loaded[i] = load(at + i * kThreads);
+#pragma unroll
+            for (int i = 0; i < kInFlight; ++i) visit(at + i * kThreads, loaded[i]);
+        } else {
+            for (std::size_t i = at; i < end; i += kThreads) visit(i, load(i));
+        }
+    }
+}
+
+__device__ __forceinline__ std::uint32_t folded(uint4 v) {
+    return v.x ^ v.y ^ v.z ^ v.w;
+}
+
+/// The exclusive or of all threads of a block, to out[block].
+__device__ void put_folded(std::uint32_t value, std::uint32_t* out) {
+    __shared__ std::uint32_t of_warps[kThreads / kLanes];
+    for (int distance = kLanes / 2; distance > 0; distance /= 2)
+        value ^= __shfl_xor_sync(0xffffffffU, value, distance);
+    if (threadIdx.x % kLanes == 0) of_warps[threadIdx.x / kLanes] = value;
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    std::uint32_t all = 0;
+    for (const std::uint32_t of_warp : of_warps) all ^= of_warp;
+    out[blockIdx.x] = all;
+}
+
+template <Access kAccess>
+__global__ void __launch_bounds__(kThreads)
+    read_kernel(const uint4* from, std::size_t words, std::uint32_t* out) {
+    const std::uint64_t policy = evict_first_policy();
+    std::uint32_t value = 0;
+    walk<kAccess>(
+        words, [&](std::size_t i) { return load_streamed(from + i, policy); },
+        [&](std::size_t, uint4 v) { value ^= folded(v); });
+    put_folded(value, out);
+}
+
+/// Pieces in the order of a table; a warp reads one at a time.
+__global__ void __launch_bounds__(kThreads)
+    random_read_kernel(const uint4* from, const std::uint32_t* order, std::uint32_t pieces, int piece_words,
+                       std::uint32_t* out) {
+    const std::uint64_t policy = evict_first_policy();
+    const std::uint32_t warps = gridDim.x * (kThreads / kLanes);
+    const auto lane = static_cast<int>(threadIdx.x % kLanes);
+    std::uint32_t value = 0;
+    std::uint32_t piece = blockIdx.x * (kThreads / kLanes) + threadIdx.x / kLanes;
+    std::uint32_t next = piece < pieces ? __ldg(order + piece) : 0;
+    for (; piece < pieces; piece += warps) {
+        const uint4* const at = from + static_cast<std::size_t>(next) * static_cast<std::size_t>(piece_words);
+        if (piece + warps < pieces) next = __ldg(order + piece + warps);
+        for (int i = lane; i < piece_words; i += kLanes * kInFlight) {
+            uint4 loaded[kInFlight] = {};
+#pragma unroll
+            for (int j = 0; j < kInFlight; ++j) {
+                if (i + j * kLanes < piece_words) loaded[j] = load_streamed(at + i + j * kLanes, policy);
+            }
+#pragma unroll
+            for (int j = 0; j < kInFlight; ++j) value ^= folded(loaded[j]);
+        }
+    }
+    put_folded(value, out);
+}
+
+__device__ __forceinline__ uint4 written_word(std::uint32_t seed, std::size_t i) {
+    const auto x = static_cast<std::uint32_t>(i) * 0x9e3779b9U + seed;
+    return {x, x ^ 0x85ebca6bU, x * 3U, ~x};
+}
+
+__device__ __forceinline__ void store_streamed(uint4* to, uint4 v) {
+    __stcs(to, v);
+}
+
+__global__ void __launch_bounds__(kThreads) write_kernel(uint4* to, std::size_t words, std::uint32_t seed) {
+    walk<Access::strided>(
+        words, [&](std::size_t i) { return written_word(seed, i); },
+        [&](std::size_t i, uint4 v) { store_streamed(to + i, v); });
+}
+
+__global__ void __launch_bounds__(kThreads) copy_kernel(const uint4* from, uint4* to, std::size_t words) {
+    const std::uint64_t policy = evict_first_policy();
+    walk<Access::strided>(
+        words, [&](std::size_t i) { return load_streamed(from + i, policy); },
+        [&](std::size_t i, uint4 v) { store_streamed(to + i, v); });
+}
+
+struct TwoWords {
+    uint4 a;
+    uint4 b;
+};
+/// a + 3·b in whole numbers, so that it is exact; a GPU moves them like floats.
+__device__ __forceinline__ uint4 triad_of(TwoWords v) {
+    return {v.a.x + 3 * v.b.x, v.a.y + 3 * v.b.y, v.a.z + 3 * v.b.z, v.a.w + 3 * v.b.w};
+}
+__global__ void __launch_bounds__(kThreads)
+    triad_kernel(const uint4* a, const uint4* b, uint4* to, std::size_t words) {
+    const std::uint64_t policy = evict_first_policy();
+    walk<Access::strided>(
+        words,
+        [&](std::size_t i) {
+            return TwoWords{load_streamed(a + i, policy), load_streamed(b + i, policy)};
+        },
+        [&](std::size_t i, TwoWords v) { store_streamed(to + i, triad_of(v)); });
+}
+
+constexpr int kMmaChains = 8;  // independent accumulators of a warp
+constexpr int kMmaRounds = 512;
+constexpr int kMmaThreads = 256;
+
+/// C += A·B over and over; A and B are what the lanes were given, so that no round can be left out.
+__global__ void __launch_bounds__(kMmaThreads)
+    mma_kernel(const uint4* a_of_lanes, const uint2* b_of_lanes, float* out) {
+    const int lane = static_cast<int>(threadIdx.x % kLanes);
+    const uint4 a4 = a_of_lanes[lane];
+    const uint2 b2 = b_of_lanes[lane];
+    const std::uint32_t a[4] = {a4.x, a4.y, a4.z, a4.w};
+    float sums[kMmaChains][4];
+#pragma unroll
+    for (int chain = 0; chain < kMmaChains; ++chain) {  // beginning alike, they would be computed once
+        for (float& sum : sums[chain]) sum = static_cast<float>(chain);
+    }
+    for (int round = 0; round < kMmaRounds; ++round) {
+#pragma unroll
+        for (int chain = 0; chain < kMmaChains; ++chain) mma<Bf16>(sums[chain], a, b2.x, b2.y);
+    }
+    float sum = 0;
+#pragma unroll
+    for (int chain = 0; chain < kMmaChains; ++chain)
+        sum += sums[chain][0] + sums[chain][1] + sums[chain][2] + sums[chain][3];
+    out[blockIdx.x * kMmaThreads + threadIdx.x] = sum;
+}
+
+__global__ void empty_kernel() {}
+
+// ---- checks: word by word, nothing of the timed kernels
+
+__global__ void fold_reference(const uint4* from, std::size_t words, std::uint32_t* out) {
+    std::uint32_t value = 0;
+    for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < words;
+         i += static_cast<std::size_t>(gridDim.x) * blockDim.x) {
+        value ^= folded(from[i]);
+    }
+    atomicXor(out, value);
+}
+
+enum class Expected { written, copied, triad };
+
+__device__ bool same(uint4 a, uint4 b) {
+    return a.x == b.x && a.y == b.y && a.z == b.z && a.w == b.w;
+}
+
+__global__ void count_differences(Expected expected, const uint4* a, const uint4* b, const uint4* result,
+                                  std::size_t words, std::uint32_t seed, unsigned long long* count) {
+    for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < words;
+         i += static_cast<std::size_t>(gridDim.x) * blockDim.x) {
+        const uint4 want = expected == Expected::written  ? written_word(seed, i)
+                           : expected == Expected::copied ? a[i]
+                                                          : triad_of({a[i], b[i]});
+        if (!same(want, result[i])) atomicAdd(count, 1ULL);
+    }
+}
+
+// ---- rows
+
+std::uint32_t fold_of(const std::vector<std::uint32_t>& values) {
+    return std::accumulate(values.begin(), values.end(), 0U,
+                           [](std::uint32_t a, std::uint32_t b) { return a ^ b; });
+}
+
+/// Memory that is read, and one word per thread block that keeps the reading from being left out.
+class ReadKernel : public GpuKernel {
+  public:
+    ReadKernel(std::uint64_t bytes, bool plant_fault) : bytes_(bytes), plant_fault_(plant_fault) {}
+
+    std::uint64_t copy_bytes() const override { return bytes_; }
+    Work work() const override { return {.read_bytes = static_cast<double>(bytes_)}; }
+    void prepare(std::size_t copies, std::uint64_t seed) override {
+        memory_ = DeviceBuffer<std::uint32_t>(copies * bytes_ / 4);
+        out_ = DeviceBuffer<std::uint32_t>(blocks_);
+        fill(memory_, RandomWords{seed});
+        PARETOKEN_CUDA(cudaDeviceSynchronize());
+    }
+    std::optional<std::string> check(Stream stream) override {
+        const DeviceBuffer<std::uint32_t> reference(1);
+        PARETOKEN_CUDA(cudaMemsetAsync(reference.data(), plant_fault_ ? 1 : 0, 4, stream));
+        fold_reference<<<1024, 256, 0, stream>>>(copy(0), words(), reference.data());
+        PARETOKEN_CUDA_LAUNCHED();
+        out_.fill(0xff, stream);
+        launch(0, stream);
+        PARETOKEN_CUDA(cudaStreamSynchronize(stream));
+        if (fold_of(out_.download()) != reference.download().front()) return "not every word was read";
+        return std::nullopt;
+    }
+
+  protected:
+    const uint4* copy(std::size_t index) const {
+        return reinterpret_cast<const uint4*>(memory_.data() + index * (bytes_ / 4));
+    }
+    std::size_t words() const { return bytes_ / 16; }
+    std::uint32_t* out() const { return out_.data(); }
+    unsigned blocks() const { return blocks_; }
+
+  private:
+    std::uint64_t bytes_;
+    bool plant_fault_;
+    unsigned blocks_ = resident_blocks();
+    DeviceBuffer<std::uint32_t> memory_;
+    DeviceBuffer<std::uint32_t> out_;
+};
+
+class SequentialRead : public ReadKernel {
+  public:
+    SequentialRead(std::uint64_t bytes, Access access, bool plant_fault)
+        : ReadKernel(bytes, plant_fault), access_(access) {}
+    void launch(std::size_t index, Stream stream) override {
+        const auto kernel =
+            access_ == Access::strided ? read_kernel<Access::strided> : read_kernel<Access::shares>;
+        kernel<<<blocks(), kThreads, 0, stream>>>(copy(index), words(), out());
+        PARETOKEN_CUDA_LAUNCHED();
+    }
+
+  private:
+    Access access_;
+};
+
+class RandomRead : public ReadKernel {
+  public:
+    RandomRead(std::uint64_t bytes, std::uint32_t piece, bool plant_fault)
+        : ReadKernel(bytes / piece * piece, plant_fault),
+          piece_(piece),
+          pieces_(static_cast<std::uint32_t>(bytes / piece)) {}
+    void prepare(std::size_t copies, std::uint64_t seed) override {
+        ReadKernel::prepare(copies, seed);
+        std::vector<std::uint32_t> order(pieces_);
+        std::iota(order.begin(), order.end(), 0U);
+        Random random(seed);
+        for (std::uint32_t i = pieces_; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+        order_ = DeviceBuffer<std::uint32_t>(order);
+    }
+    void launch(std::size_t index, Stream stream) override {
+        random_read_kernel<<<blocks(), kThreads, 0, stream>>>(copy(index), order_.data(), pieces_,
+                                                              static_cast<int>(piece_ / 16), out());
+        PARETOKEN_CUDA_LAUNCHED();
+    }
+
+  private:
+    std::uint32_t piece_;
+    std::uint32_t pieces_;
+    DeviceBuffer<std::uint32_t> order_;
+};
+
+/// write, copy and triad: one to three arrays of the same size, the last of them written.
+class ArrayKernel : public GpuKernel {
+  public:
+    ArrayKernel(Expected expected, std::uint64_t bytes, bool plant_fault)
+        : expected_(expected), bytes_(bytes), plant_fault_(plant_fault) {}
+
+    std::uint64_t copy_bytes() const override { return bytes_ * static_cast<std::uint64_t>(arrays()); }
+    Work work() const override {
+        return {.read_bytes = static_cast<double>(bytes_) * (arrays() - 1),
+                .written_bytes = static_cast<double>(bytes_)};
+    }
+    void prepare(std::size_t copies, std::uint64_t seed) override {
+        memory_ = DeviceBuffer<std::uint32_t>(copies * copy_bytes() / 4);
+        fill(memory_, RandomWords{seed});
+        PARETOKEN_CUDA(cudaDeviceSynchronize());
+    }
+    std::optional<std::string> check(Stream stream) override {
+        const DeviceBuffer<unsigned long long> differences(1);
+        PARETOKEN_CUDA(cudaMemsetAsync(differences.data(), 0, 8, stream));
+        PARETOKEN_CUDA(cudaMemsetAsync(result(0), 0xa5, bytes_, stream));
+        launch(0, stream);
+        if (plant_fault_) PARETOKEN_CUDA(cudaMemsetAsync(result(0), 0, 1, stream));
+        count_differences<<<1024, 256, 0, stream>>>(expected_, array(0, 0), array(0, 1), result(0), words(),
+                                                    kSeed, differences.data());
+        PARETOKEN_CUDA_LAUNCHED();
+        PARETOKEN_CUDA(cudaStreamSynchronize(stream));
+        const auto wrong = differences.download().front();
+        if (wrong != 0) return fmt::format("{} of {} words are wrong", wrong, words());
+        return std::nullopt;
+    }
+    void launch(std::size_t copy, Stream stream) override {
+        const unsigned blocks = blocks_;
+        switch (expected_) {
+            case Expected::written:
+                write_kernel<<<blocks, kThreads, 0, stream>>>(result(copy), words(), kSeed);
+                break;
+            case Expected::copied:
+                copy_kernel<<<blocks, kThreads, 0, stream>>>(array(copy, 0), result(copy), words());
+                break;
+            case Expected::triad:
+                triad_kernel<<<blocks, kThreads, 0, stream>>>(array(copy, 0), array(copy, 1), result(copy),
+                                                              words());
+                break;
+        }
+        PARETOKEN_CUDA_LAUNCHED();
+    }
+
+  private:
+    static constexpr std::uint32_t kSeed = 0x1234567;
+    int arrays() const { return expected_ == Expected::written ? 1 : expected_ == Expected::copied ? 2 : 3; }
+    std::size_t words() const { return bytes_ / 16; }
+    const uint4* array(std::size_t copy, std::size_t index) const {
+        const std::size_t last = static_cast<std::size_t>(arrays()) - 1;
+        return reinterpret_cast<const uint4*>(memory_.data() +
+                                              (copy * copy_bytes() + std::min(index, last) * bytes_) / 4);
+    }
+    uint4* result(std::size_t copy) const {
+        return const_cast<uint4*>(array(copy, static_cast<std::size_t>(arrays()) - 1));
+    }
+
+    Expected expected_;
+    std::uint64_t bytes_;
+    bool plant_fault_;
+    unsigned blocks_ = resident_blocks();
+    DeviceBuffer<std::uint32_t> memory_;
+};
+
+class MmaFlops : public GpuKernel {
+  public:
+    explicit MmaFlops(bool plant_fault) : plant_fault_(plant_fault) {
+        PARETOKEN_CUDA(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, 0));
+    }
+    std::uint64_t copy_bytes() const override { return 0; }
+    Work work() const override {
+        const double mmas = static_cast<double>(blocks()) * (kMmaThreads / kLanes) * kMmaChains * kMmaRounds;
+        return {.flops = mmas * 2 * kMmaM * kMmaN * kMmaK};
+    }
+    void prepare(std::size_t, std::uint64_t seed) override {
+        // ±1 and ±.5: every sum of the rounds is exact in fp32.
+        Random random(seed);
+        const auto operand = [&](std::size_t lanes_times_registers) {
+            std::vector<std::uint32_t> registers(lanes_times_registers);
+            for (std::uint32_t& r : registers) {
+                const auto value = [&] {
+                    return static_cast<std::uint32_t>(0x3f00 | (random() & 1) << 7 | (random() & 1) << 15);
+                };
+                r = value() | value() << 16;
+            }
+            return registers;
+        };
+        a_ = operand(kLanes * 4);
+        b_ = operand(kLanes * 2);
+        device_a_ = DeviceBuffer<std::uint32_t>(a_);
+        device_b_ = DeviceBuffer<std::uint32_t>(b_);
+        out_ = DeviceBuffer<float>(static_cast<std::size_t>(blocks()) * kMmaThreads);
+    }
+    std::optional<std::string> check(Stream stream) override {
+        out_.fill(0xff, stream);
+        launch(0, stream);
+        PARETOKEN_CUDA(cudaStreamSynchronize(stream));
+        const std::vector<float> sums = out_.download();
+        for (std::size_t i = 0; i < sums.size(); ++i) {
+            const double want = expected(static_cast<int>(i % kLanes)) + (plant_fault_ ? 1 : 0);
+            if (static_cast<double>(sums[i]) != want)
+                return fmt::format("sum {} instead of {}", sums[i], want);
+        }
+        return std::nullopt;
+    }
+    void launch(std::size_t, Stream stream) override {
+        mma_kernel<<<blocks(), kMmaThreads, 0, stream>>>(reinterpret_cast<const uint4*>(device_a_.data()),
+                                                         reinterpret_cast<const uint2*>(device_b_.data()),
+                                                         out_.data());
+        PARETOKEN_CUDA_LAUNCHED();
+    }
+
+  private:
+    unsigned blocks() const { return static_cast<unsigned>(multiprocessors_) * 4; }
+    static double half_of(const std::vector<std::uint32_t>& registers, int per_lane, int lane, int element) {
+        return value_of_bf16(registers[static_cast<std::size_t>(lane * per_lane + element / 2)] >>
+                                 (16 * (element % 2)) &
+                             0xffff);
+    }
+    /// Of one lane, over its four registers of all chains.
+    double expected(int lane) const {
+        double a[kMmaM][kMmaK] = {};
+        double b[kMmaK][kMmaN] = {};
+        for (int l = 0; l < kLanes; ++l) {
+            for (int e = 0; e < kAElements; ++e)
+                a[a_element(l, e).row][a_element(l, e).column] = half_of(a_, 4, l, e);
+            for (int e = 0; e < kBElements; ++e)
+                b[b_element(l, e).row][b_element(l, e).column] = half_of(b_, 2, l, e);
+        }
+        double sum = 0;
+        for (int e = 0; e < kCElements; ++e) {
+            const Element at = c_element(lane, e);
+            for (int k = 0; k < kMmaK; ++k) sum += a[at.row][k] * b[k][at.column];
+        }
+        constexpr int kBegun = kMmaChains * (kMmaChains - 1) / 2 * kCElements;
+        return sum * kMmaChains * kMmaRounds + kBegun;
+    }
+
+    bool plant_fault_;
+    int multiprocessors_ = 0;
+    std::vector<std::uint32_t> a_;
+    std::vector<std::uint32_t> b_;
+    DeviceBuffer<std::uint32_t> device_a_;
+    DeviceBuffer<std::uint32_t> device_b_;
+    DeviceBuffer<float> out_;
+};
+
+class EmptyLaunch : public GpuKernel {
+  public:
+    std::uint64_t copy_bytes() const override { return 0; }
+    Work work() const override { return {}; }
+    void prepare(std::size_t, std::uint64_t) override {}
+    std::optional<std::string> check(Stream) override { return std::nullopt; }
+    void launch(std::size_t, Stream stream) override {
+        empty_kernel<<<1, 32, 0, stream>>>();
+        PARETOKEN_CUDA_LAUNCHED();
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<GpuKernel> read_ceiling(std::uint64_t bytes, Access access) {
+    return std::make_unique<SequentialRead>(bytes, access, false);
+}
+
+std::vector<GpuRow> ceiling_rows(const GpuSettings& settings, const DeviceFacts&) {
+    std::vector<GpuRow> rows;
+    const bool fault = settings.plant_fault;
+    // A size that does not divide reaches the ragged ends.
+    std::vector<std::uint64_t> sizes{(1ULL << 20) + 16 * 333};
+    if (!settings.verify_only) {
+        sizes = {4ULL << 20, 16ULL << 20, 64ULL << 20, 256ULL << 20, 1024ULL << 20};
+        if (settings.quick) sizes = {16ULL << 20, 256ULL << 20};
+    }
+    for (const std::uint64_t bytes : sizes) {
+        for (const Access access : {Access::strided, Access::shares}) {
+            rows.push_back({fmt::format("ceiling/read/mib:{}/access:{}", bytes >> 20, name_of(access)),
+                            [=] { return std::make_unique<SequentialRead>(bytes, access, fault); }});
+        }
+    }
+    const std::uint64_t large = sizes.back() > (256ULL << 20) ? 256ULL << 20 : sizes.back();
+    constexpr std::pair<Expected, const char*> kArrays[] = {
+        {Expected::written, "write"}, {Expected::copied, "copy"}, {Expected::triad, "triad"}};
+    for (const auto& [expected, name] : kArrays) {
+        rows.push_back({fmt::format("ceiling/{}/mib:{}", name, large >> 20), [=, expected = expected] {
+                            return std::make_unique<ArrayKernel>(expected, large, fault);
+                        }});
+    }
+    for (const std::uint32_t piece : {256U, 1024U, 4096U, 32768U}) {
+        if (settings.quick && piece != 4096) continue;
+        rows.push_back({fmt::format("ceiling/random_read/mib:{}/piece:{}", large >> 20, piece),
+                        [=] { return std::make_unique<RandomRead>(large, piece, fault); }});
+    }
+    rows.push_back({"ceiling/flops/mma_sync/w:bf16", [=] { return std::make_unique<MmaFlops>(fault); }});
+    if (settings.plant_fault) return rows;  // there is nothing in an empty launch that could be wrong
+    rows.push_back({"launch/graph_node", [] { return std::make_unique<EmptyLaunch>(); }});
+    rows.push_back({"launch/empty", [] { return std::make_unique<EmptyLaunch>(); }, Launching::stream});
+    return rows;
+}
+
+}  // namespace paretoken::microbench::gpu

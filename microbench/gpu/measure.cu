@@ -1,0 +1,327 @@
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <thread>
+
+#include "core/error.h"
+#include "core/statistics.h"
+#include "core/units.h"
+#include "microbench/collect.h"
+#include "microbench/gpu/ceilings.h"
+#include "microbench/gpu/measure.h"
+#include "microbench/gpu/memory.cuh"
+#include "microbench/gpu/nvml.h"
+#include "microbench/gpu/validity.h"
+
+namespace paretoken::microbench::gpu {
+namespace {
+
+constexpr double kFirstWarmUp = 0.3;  // seconds; an idle GPU takes that long to raise its clocks
+constexpr double kWarmUp = 0.1;
+constexpr int kWarmReplays = 3;
+constexpr std::uint64_t kProbeBytes = 256ULL << 20;
+constexpr std::uint64_t kCurveSizes[] = {1ULL << 20,  4ULL << 20,   16ULL << 20,
+                                         64ULL << 20, 256ULL << 20, 1024ULL << 20};
+
+std::uint64_t free_device_bytes() {
+    std::size_t free = 0;
+    std::size_t total = 0;
+    PARETOKEN_CUDA(cudaMemGetInfo(&free, &total));
+    return free;
+}
+
+/// Launches captured between construction and `finish`; a capture that an exception leaves is thrown away.
+class Capture {
+  public:
+    explicit Capture(cudaStream_t stream) : stream_(stream) {
+        PARETOKEN_CUDA(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
+    }
+    ~Capture() {
+        if (stream_ == nullptr) return;
+        cudaGraph_t abandoned = nullptr;
+        cudaStreamEndCapture(stream_, &abandoned);
+        if (abandoned != nullptr) cudaGraphDestroy(abandoned);
+    }
+    Capture(const Capture&) = delete;
+    Capture& operator=(const Capture&) = delete;
+
+    OwnedGraphExec finish() {
+        cudaGraph_t captured = nullptr;
+        const cudaError_t status = cudaStreamEndCapture(std::exchange(stream_, nullptr), &captured);
+        const OwnedGraph graph(captured);
+        PARETOKEN_CUDA(status);
+        cudaGraphExec_t exec = nullptr;
+        PARETOKEN_CUDA(cudaGraphInstantiate(&exec, graph.get(), 0));
+        return OwnedGraphExec(exec);
+    }
+
+  private:
+    cudaStream_t stream_;
+};
+
+/// Seconds on the GPU between the ends of what was enqueued before and by `enqueue`.
+template <class Enqueue>
+double timed(cudaStream_t stream, const OwnedEvent& begin, const OwnedEvent& end, Enqueue enqueue) {
+    PARETOKEN_CUDA(cudaEventRecord(begin.get(), stream));
+    enqueue();
+    PARETOKEN_CUDA(cudaEventRecord(end.get(), stream));
+    PARETOKEN_CUDA(cudaEventSynchronize(end.get()));
+    float milliseconds = 0;
+    PARETOKEN_CUDA(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()));
+    return static_cast<double>(milliseconds) * 1e-3;
+}
+
+double median_of(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return percentile(values, .5);
+}
+
+/// One replay: a graph of many launches, or the same launches one by one.
+class Replay {
+  public:
+    Replay(GpuKernel& kernel, std::size_t copies, Launching launching, double replay_s, cudaStream_t stream)
+        : kernel_(kernel), copies_(copies), stream_(stream), begin_(new_event()), end_(new_event()) {
+        launches_ = std::min<std::size_t>(copies, 16);
+        enqueue_launches();  // loads the code of every kernel, which a capture may not
+        const double once =
+            timed(stream_, begin_, end_, [&] { enqueue_launches(); }) / static_cast<double>(launches_);
+        launches_ = launches_per_graph(once, copies, {.replay_s = replay_s});
+        if (launching == Launching::stream) return;
+        Capture capture(stream_);
+        enqueue_launches();
+        graph_ = capture.finish();
+        PARETOKEN_CUDA(cudaGraphUpload(graph_.get(), stream_));
+    }
+
+    void enqueue() {
+        if (graph_) {
+            PARETOKEN_CUDA(cudaGraphLaunch(graph_.get(), stream_));
+        } else {
+            enqueue_launches();
+        }
+    }
+    void warm_up(double seconds) {
+        const TimePoint end = Clock::now() + from_seconds(seconds);
+        do {
+            enqueue();
+            PARETOKEN_CUDA(cudaStreamSynchronize(stream_));
+        } while (Clock::now() < end);
+    }
+    /// Seconds per launch of each of `count` replays, after a few that are not counted.
+    std::vector<double> launch_seconds(int count) {
+        for (int i = 0; i < kWarmReplays; ++i) enqueue();
+        std::vector<double> seconds;
+        for (int i = 0; i < count; ++i) {
+            seconds.push_back(timed(stream_, begin_, end_, [&] { enqueue(); }) /
+                              static_cast<double>(launches_));
+        }
+        return seconds;
+    }
+    std::size_t launches() const { return launches_; }
+
+  private:
+    void enqueue_launches() {
+        for (std::size_t i = 0; i < launches_; ++i) kernel_.launch(i % copies_, stream_);
+    }
+
+    GpuKernel& kernel_;
+    std::size_t copies_;
+    cudaStream_t stream_;
+    OwnedEvent begin_;
+    OwnedEvent end_;
+    std::size_t launches_ = 0;
+    OwnedGraphExec graph_;
+};
+
+RingPlan ring_for(const GpuKernel& kernel, const DeviceFacts& device) {
+    if (kernel.copy_bytes() == 0) return {.copies = 1, .bytes = 0};
+    const auto plan =
+        ring_plan(kernel.copy_bytes(), {.l2_bytes = device.l2_bytes, .free_bytes = free_device_bytes()});
+    if (plan) return *plan;
+    throw RuntimeError(fmt::format("one copy of the operand takes {} MiB, more than the GPU has free",
+                                   kernel.copy_bytes() >> 20));
+}
+
+std::optional<std::string> fault_of(GpuKernel& kernel, cudaStream_t stream) {
+    auto wrong = kernel.check(stream);
+    PARETOKEN_CUDA(cudaStreamSynchronize(stream));
+    if (!wrong) return std::nullopt;
+    return "verification failed: " + *wrong;
+}
+
+}  // namespace
+
+struct GpuSession::State {
+    DeviceFacts device;
+    GpuSettings settings;
+    OwnedStream stream = new_stream();
+    Nvml nvml{device.pci_bus_id};
+    bool warm = false;
+    std::vector<CeilingPoint> curve;  // of the faster access at each size
+    std::unique_ptr<GpuKernel> probe;
+    std::unique_ptr<Replay> probe_replay;
+
+    double replay_seconds() const { return settings.quick ? 2e-3 : 5e-3; }
+    int replays() const { return settings.quick ? 15 : 31; }
+
+    void warm_up(Replay& replay) {
+        replay.warm_up(settings.quick && warm ? kWarmUp / 4 : warm ? kWarmUp : kFirstWarmUp);
+        warm = true;
+    }
+
+    double read_seconds(std::uint64_t bytes, Access access) {
+        const auto kernel = read_ceiling(bytes, access);
+        const RingPlan ring = ring_for(*kernel, device);
+        kernel->prepare(ring.copies, settings.seed);
+        Replay replay(*kernel, ring.copies, Launching::graph, 2e-3, stream.get());
+        warm_up(replay);
+        return median_of(replay.launch_seconds(9));
+    }
+
+    void measure_ceiling() {
+        if (!curve.empty()) return;
+        for (const std::uint64_t bytes : kCurveSizes) {
+            if (2 * bytes > free_device_bytes()) break;
+            const double seconds =
+                std::min(read_seconds(bytes, Access::strided), read_seconds(bytes, Access::shares));
+            curve.push_back({static_cast<double>(bytes), seconds});
+        }
+        if (curve.size() < 2)
+            throw RuntimeError("the GPU has less than 8 MiB of free memory: end other programs on it");
+        probe = read_ceiling(kProbeBytes, Access::strided);
+        const RingPlan ring = ring_for(*probe, device);
+        probe->prepare(ring.copies, settings.seed);
+        probe_replay = std::make_unique<Replay>(*probe, ring.copies, Launching::graph, 1e-3, stream.get());
+    }
+
+    /// Bytes per second of a short read.
+    double probed_speed() {
+        return static_cast<double>(kProbeBytes) / median_of(probe_replay->launch_seconds(5));
+    }
+
+    /// Asked while the GPU is busy: idle clocks say nothing.
+    GpuConditions conditions_under(Replay& replay) {
+        for (int i = 0; i < 8; ++i) replay.enqueue();
+        const GpuConditions conditions = nvml.conditions();
+        PARETOKEN_CUDA(cudaStreamSynchronize(stream.get()));
+        return conditions;
+    }
+
+    Measurement measurement_from(const std::vector<double>& launch_s, const Work& work) const {
+        const double bytes = work.read_bytes + work.written_bytes;
+        const double ceiling_s = bytes > 0 ? ceiling_seconds(curve, bytes) : 0;
+        std::vector<PairedWindow> windows;
+        for (const double seconds : launch_s) {
+            windows.push_back({.kernel_s = seconds,
+                               .ceiling_s = ceiling_s,
+                               .kernel_bytes = bytes,
+                               .ceiling_bytes = bytes,
+                               .flops = work.flops});
+        }
+        Measurement measurement = measurement_of(windows, 1);
+        measurement.ceiling_drift.reset();  // its ceiling is a curve: drift is what the probes say
+        return measurement;
+    }
+
+    RowOutcome timed_row(GpuKernel& kernel, const RingPlan& ring, Launching launching) {
+        const Work work = kernel.work();
+        const bool streams = kernel.copy_bytes() > 0;
+        const double before = probed_speed();
+        const GpuConditions at_first = nvml.conditions();
+        Replay replay(kernel, ring.copies, launching, replay_seconds(), stream.get());
+        warm_up(replay);
+        Measurement measurement = measurement_from(replay.launch_seconds(replays()), work);
+        if (measurement.cv > kMaxGpuVariation) {
+            const Measurement again = measurement_from(replay.launch_seconds(replays()), work);
+            if (again.cv < measurement.cv) measurement = again;
+        }
+        const GpuConditions conditions = during(at_first, conditions_under(replay));
+        measurement.ceiling_drift = std::abs(probed_speed() / before - 1);
+        GpuRowFacts facts{.verified = true,
+                          .streams = streams,
+                          .ring_bytes = ring.bytes,
+                          .l2_bytes = device.l2_bytes,
+                          .cv = measurement.cv,
+                          .of_ceiling = measurement.of_ceiling,
+                          .ceiling_drift = measurement.ceiling_drift,
+                          .conditions = conditions};
+        RowOutcome outcome{.measurement = measurement};
+        if (measurement.bytes_per_second) {
+            facts.of_asymptote = *measurement.bytes_per_second / asymptotic_speed(curve);
+            outcome.counters.emplace_back("of_asymptote", *facts.of_asymptote);
+            outcome.counters.emplace_back("read_bytes", work.read_bytes);
+            outcome.counters.emplace_back("written_bytes", work.written_bytes);
+            if (const auto peak = device.peak_bytes_per_second()) {
+                outcome.counters.emplace_back("of_peak_by_clock", *measurement.bytes_per_second / *peak);
+            }
+        }
+        outcome.counters.emplace_back("ring_bytes", static_cast<double>(ring.bytes));
+        outcome.counters.emplace_back("ring_copies", static_cast<double>(ring.copies));
+        outcome.counters.emplace_back("launches_per_replay", static_cast<double>(replay.launches()));
+        if (conditions.sm_clock_mhz) outcome.counters.emplace_back("sm_clock_mhz", *conditions.sm_clock_mhz);
+        if (conditions.memory_clock_mhz)
+            outcome.counters.emplace_back("memory_clock_mhz", *conditions.memory_clock_mhz);
+        outcome.judgement = judgement_of(facts);
+        return outcome;
+    }
+};
+
+GpuSession::GpuSession(DeviceFacts device, GpuSettings settings)
+    : state_(new State{.device = std::move(device), .settings = std::move(settings)}) {}
+
+GpuSession::~GpuSession() = default;
+
+RowOutcome GpuSession::measured(const GpuRow& row) {
+    State& s = *state_;
+    if (!s.settings.verify_only) s.measure_ceiling();
+    const auto kernel = row.make();
+    const RingPlan ring = s.settings.verify_only
+                              ? RingPlan{.copies = kernel->copy_bytes() > 0 ? std::size_t{2} : 1}
+                              : ring_for(*kernel, s.device);
+    kernel->prepare(ring.copies, s.settings.seed);
+    if (auto fault = fault_of(*kernel, s.stream.get())) return {.error = std::move(fault)};
+    if (!s.settings.verify_only) return s.timed_row(*kernel, ring, row.launching);
+    return {.judgement = {.notes = {"verified, not timed"}}};
+}
+
+DeviceQuery queried_device() {
+    int devices = 0;
+    const cudaError_t counted = cudaGetDeviceCount(&devices);
+    std::error_code ignored;
+    const bool has_control_node = std::filesystem::exists("/dev/nvidiactl", ignored);
+    DeviceQuery query{.presence = presence_of(counted, devices, has_control_node)};
+    if (query.presence != Presence::present) {
+        query.message = cudaGetErrorString(counted);
+        return query;
+    }
+    PARETOKEN_CUDA(cudaSetDevice(0));
+    cudaDeviceProp properties{};
+    PARETOKEN_CUDA(cudaGetDeviceProperties(&properties, 0));
+    const auto attribute = [](cudaDeviceAttr which) {
+        int value = 0;
+        PARETOKEN_CUDA(cudaDeviceGetAttribute(&value, which, 0));
+        return value;
+    };
+    char bus_id[32] = {};
+    PARETOKEN_CUDA(cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, 0));
+    DeviceFacts& facts = query.facts;
+    facts.name = properties.name;
+    facts.pci_bus_id = bus_id;
+    facts.capability = properties.major * 10 + properties.minor;
+    facts.multiprocessors = properties.multiProcessorCount;
+    facts.l2_bytes = static_cast<std::uint64_t>(properties.l2CacheSize);
+    facts.memory_bytes = properties.totalGlobalMem;
+    facts.shared_bytes_per_block = properties.sharedMemPerBlockOptin;
+    facts.memory_bus_bits = attribute(cudaDevAttrGlobalMemoryBusWidth);
+    facts.memory_clock_khz = attribute(cudaDevAttrMemoryClockRate);
+    facts.sm_clock_khz = attribute(cudaDevAttrClockRate);
+    PARETOKEN_CUDA(cudaDriverGetVersion(&facts.driver_version));
+    PARETOKEN_CUDA(cudaRuntimeGetVersion(&facts.runtime_version));
+    return query;
+}
+
+}  // namespace paretoken::microbench::gpu

@@ -1,0 +1,204 @@
+#pragma once
+// Where weight (row, k) lies in the operand that the kernels stream, and how work on it is divided. The
+// matrix is cut into units of 16 · tiles rows × 64 of k, stored one after the other, k inside: any run of
+// units is one linear stream. Within a unit each lane's 16-byte load holds complete mma A registers (mma.h).
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "microbench/gpu/dtypes.h"
+#include "microbench/gpu/mma.h"
+
+namespace paretoken::microbench::gpu {
+
+inline constexpr int kUnitK = 64;
+inline constexpr int kTilesPerUnit = kUnitK / kMmaK;  ///< mma instructions along k
+
+/// The k, within a unit, of column `column` of A (= row of B) in its mma `tile`. Lane t of a group of four
+/// then finds its x for two tiles in 16 consecutive bytes; a tile never leaves its block of 32.
+PARETOKEN_HOST_DEVICE constexpr int k_of(int tile, int column) {
+    return tile / 2 * 32 + column % 8 / 2 * 8 + tile % 2 * 4 + column / 8 * 2 + column % 2;
+}
+
+/// 16-byte loads of a lane per 16 rows of a unit.
+PARETOKEN_HOST_DEVICE constexpr int loads_of(WeightFormat format) {
+    return bits_of(format) / 4;
+}
+
+struct WeightsShape {
+    WeightFormat format = WeightFormat::bf16;
+    std::size_t rows = 0;
+    std::size_t k = 0;  ///< a multiple of 64 and of the scale's group
+    int tiles = 1;      ///< 16 rows each, per unit
+
+    bool operator==(const WeightsShape&) const = default;
+    PARETOKEN_HOST_DEVICE std::size_t unit_rows() const { return 16 * static_cast<std::size_t>(tiles); }
+    PARETOKEN_HOST_DEVICE std::size_t row_blocks() const { return (rows + unit_rows() - 1) / unit_rows(); }
+    PARETOKEN_HOST_DEVICE std::size_t steps() const { return k / kUnitK; }
+    PARETOKEN_HOST_DEVICE std::size_t units() const { return row_blocks() * steps(); }
+    PARETOKEN_HOST_DEVICE std::size_t unit_words() const {
+        return static_cast<std::size_t>(tiles * loads_of(format)) * kLanes * 4;
+    }
+    PARETOKEN_HOST_DEVICE std::size_t words() const { return units() * unit_words(); }
+    /// float per row; int4: two fp16 (rows g, g + 8) in a word per 16 rows, 128 of k and g; mxfp4: a word of
+    /// four e8m0 per 16 rows, 64 of k and g: row g and g + 8 of the first 32, then of the second.
+    PARETOKEN_HOST_DEVICE std::size_t scale_words() const;
+};
+
+/// Can these kernels multiply by such a matrix?
+constexpr bool fits(WeightFormat format, std::size_t k) {
+    return k > 0 && k % kUnitK == 0 &&
+           (group_of(format) == 0 || k % static_cast<std::size_t>(group_of(format)) == 0);
+}
+
+/// Bytes of the format itself, without padding: codes and scales.
+double format_bytes(WeightFormat format, double rows, double k);
+
+struct Place {
+    std::size_t word = 0;
+    int pair = 0;
+    int half = 0;
+
+    bool operator==(const Place&) const = default;
+};
+
+/// Where element `element` (mma.h) of A of mma `tile` lies, in the unit's 16-row part; words within that
+/// part.
+PARETOKEN_HOST_DEVICE constexpr Place place_in_part(int bits, int lane, int tile, int element) {
+    const int half = element & 1;
+    const int reg = element / 2;  // of the mma: row half + 2 · column half
+    const int row_half = reg & 1;
+    const int column_half = reg / 2;
+    const auto word = [lane](int load, int index) {
+        return static_cast<std::size_t>(load * kLanes + lane) * 4 + static_cast<std::size_t>(index);
+    };
+    if (bits == 16) return {word(tile, reg), 0, half};
+    if (bits == 8) return {word(tile / 2, tile % 2 * 2 + row_half), column_half, half};
+    return {word(0, tile), reg, half};
+}
+
+/// The place of weight (row, k).
+PARETOKEN_HOST_DEVICE inline Place place_of(const WeightsShape& shape, std::size_t row, std::size_t k) {
+    const std::size_t unit = row / shape.unit_rows() * shape.steps() + k / kUnitK;
+    const int row_in_unit = static_cast<int>(row % shape.unit_rows());
+    const int part = row_in_unit / 16;
+    const int m = row_in_unit % 16;
+    const int k_in_unit = static_cast<int>(k % kUnitK);
+    // k_of, inverted: 32 · tile half, 8 · lane, 4 · tile parity, 2 · column half, parity
+    const int tile = k_in_unit / 32 * 2 + k_in_unit / 4 % 2;
+    const int lane = m % 8 * 4 + k_in_unit % 32 / 8;
+    const int element = k_in_unit % 2 + m / 8 * 2 + k_in_unit / 2 % 2 * 4;
+    Place place = place_in_part(bits_of(shape.format), lane, tile, element);
+    place.word +=
+        unit * shape.unit_words() + static_cast<std::size_t>(part * loads_of(shape.format)) * kLanes * 4;
+    return place;
+}
+
+/// The index of the scale's word for the lanes of group `g` (lane / 4), and which of its fields. Not for
+/// formats without groups.
+struct ScalePlace {
+    std::size_t word = 0;
+    int field = 0;  ///< int4: which fp16; mxfp4: which byte
+
+    bool operator==(const ScalePlace&) const = default;
+};
+PARETOKEN_HOST_DEVICE inline ScalePlace scale_place_of(const WeightsShape& shape, std::size_t row,
+                                                       std::size_t k) {
+    const std::size_t g = row % 8;
+    const int row_half = static_cast<int>(row / 8 % 2);
+    if (shape.format == WeightFormat::int4) return {(row / 16 * (shape.k / 128) + k / 128) * 8 + g, row_half};
+    return {(row / 16 * shape.steps() + k / kUnitK) * 8 + g, static_cast<int>(k / 32 % 2) * 2 + row_half};
+}
+
+PARETOKEN_HOST_DEVICE inline std::size_t WeightsShape::scale_words() const {
+    const std::size_t padded_rows = row_blocks() * unit_rows();
+    switch (format) {
+        case WeightFormat::fp8:
+        case WeightFormat::int8:
+            return padded_rows;
+        case WeightFormat::int4:
+            return padded_rows / 16 * (k / 128) * 8;
+        case WeightFormat::mxfp4:
+            return padded_rows / 16 * steps() * 8;
+        default:
+            return 0;
+    }
+}
+
+/// Codes [rows, k] → the streamed operand; rows that only pad hold code 0.
+std::vector<std::uint32_t> packed(const WeightsShape& shape, std::span<const std::uint16_t> codes);
+
+// ---- dividing units among warps
+
+/// `units` in contiguous shares for `workers`, as even as can be.
+struct EvenShares {
+    std::uint64_t units = 0;
+    std::uint64_t workers = 1;
+
+    bool operator==(const EvenShares&) const = default;
+    /// Where worker i begins; i = workers gives the end.
+    PARETOKEN_HOST_DEVICE constexpr std::uint64_t first(std::uint64_t i) const { return units * i / workers; }
+    /// Whose share `unit` < units is in.
+    PARETOKEN_HOST_DEVICE constexpr std::uint64_t owner(std::uint64_t unit) const {
+        return ((unit + 1) * workers - 1) / units;
+    }
+};
+
+inline constexpr int kWeightWarps = 8;  ///< of a thread block
+
+/// Blocks of rows, `steps` units each, divided among the warps of `thread_blocks` ≤ units thread blocks. A
+/// warp that has a block of rows for itself writes its outputs; the others are summed: first the parts that
+/// lie in one thread block, by the first of its warps that has one, then the sums of thread blocks, by
+/// whoever is last.
+struct RowBlockDivision {
+    EvenShares shares;  ///< workers = 8 · thread blocks
+    std::uint64_t steps = 1;
+
+    bool operator==(const RowBlockDivision&) const = default;
+
+    /// Where a worker keeps its part of a block of rows: 0 when the block begins before its share, else 1.
+    PARETOKEN_HOST_DEVICE constexpr int slot(std::uint64_t worker, std::uint64_t row_block) const {
+        return shares.first(worker) > row_block * steps ? 0 : 1;
+    }
+    /// The same for a thread block's sum.
+    PARETOKEN_HOST_DEVICE constexpr int thread_block_slot(std::uint64_t thread_block,
+                                                          std::uint64_t row_block) const {
+        return slot(thread_block * kWeightWarps, row_block);
+    }
+    PARETOKEN_HOST_DEVICE constexpr bool within(std::uint64_t thread_block, std::uint64_t row_block) const {
+        return shares.first(thread_block * kWeightWarps) <= row_block * steps &&
+               shares.first((thread_block + 1) * kWeightWarps) >= (row_block + 1) * steps;
+    }
+    /// Thread blocks that have units of a block of rows: first … last.
+    PARETOKEN_HOST_DEVICE constexpr std::uint64_t first_thread_block(std::uint64_t row_block) const {
+        return shares.owner(row_block * steps) / kWeightWarps;
+    }
+    PARETOKEN_HOST_DEVICE constexpr std::uint64_t last_thread_block(std::uint64_t row_block) const {
+        return shares.owner((row_block + 1) * steps - 1) / kWeightWarps;
+    }
+
+    /// Which blocks of rows this worker sums up for its thread block: the one its share begins within, and
+    /// the one it ends within.
+    struct Duties {
+        bool first = false;
+        bool last = false;
+        std::uint64_t first_block = 0;
+        std::uint64_t last_block = 0;
+
+        bool operator==(const Duties&) const = default;
+    };
+    PARETOKEN_HOST_DEVICE constexpr Duties duties_of(std::uint64_t worker) const {
+        const std::uint64_t begin = shares.first(worker);
+        const std::uint64_t end = shares.first(worker + 1);
+        if (begin == end) return {};
+        const bool begins_within = begin % steps != 0;
+        const std::uint64_t first_block = begin / steps;
+        const std::uint64_t last_block = (end - 1) / steps;
+        const bool only_one = begins_within && first_block == last_block;
+        return {begins_within && begin == shares.first(worker / kWeightWarps * kWeightWarps),
+                end % steps != 0 && !only_one, first_block, last_block};
+    }
+};
+
+}  // namespace paretoken::microbench::gpu
