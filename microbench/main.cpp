@@ -19,6 +19,7 @@
 #include "microbench/cpu/isa.h"
 #include "microbench/cpu/machine.h"
 #include "microbench/cpu/rows.h"
+#include "microbench/gpu/rows.h"
 #include "microbench/reporters.h"
 #include "microbench/shapes.h"
 #include "microbench/suite.h"
@@ -41,6 +42,9 @@ constexpr const char* kUsage =
     "  --list                 names of the rows, nothing is run\n"
     "  --report-to-parent     complaints on standard output, as \"error: …\"\n"
     "  --plant-fault          change a byte of each operand: every check must fail\n"
+    "  --gpu-identity         the GPU as a JSON object on standard output, nothing is run\n"
+    "  --gpu-verify           only check the GPU kernels, on small ragged shapes; nothing is timed\n"
+    "  --ring-scale=N         N times as many copies of what a GPU kernel streams (default: 1)\n"
     "  --benchmark_filter=REGEX --benchmark_format=json --benchmark_out=FILE and other --benchmark_* flags\n";
 
 struct Options {
@@ -49,6 +53,9 @@ struct Options {
     bool list = false;
     bool plant_fault = false;
     bool probe = false;
+    bool gpu_identity = false;
+    bool gpu_verify = false;
+    std::uint64_t ring_scale = 1;
     bool json_on_stdout = false;
     bool writes_file = false;
     bool file_is_json = true;
@@ -78,6 +85,13 @@ Options take_options(std::vector<char*>& arguments) {
         if (argument == "--plant-fault") return options.plant_fault = true;
         if (argument == "--report-to-parent") return true;  // see complain()
         if (argument == "--probe-read-ceiling") return options.probe = true;
+        if (argument == "--gpu-identity") return options.gpu_identity = true;
+        if (argument == "--gpu-verify") return options.gpu_verify = true;
+        if (const auto scale = value_of(argument, "--ring-scale")) {
+            options.ring_scale = parse_count(*scale);
+            if (options.ring_scale == 0) throw UsageError("--ring-scale=0: at least 1 is needed");
+            return true;
+        }
         if (const auto threads = value_of(argument, "--threads")) {
             options.threads = parse_count(*threads);
             if (options.threads == 0) throw UsageError("--threads=0: at least 1 is needed");
@@ -149,7 +163,36 @@ CpuSettings settings_of(const Options& options) {
     return settings;
 }
 
-void add_context(const CpuSettings& settings) {
+/// What a user named; else the GPU's own choice, as its memory asks for larger models than a CPU's.
+gpu::GpuSettings gpu_settings_of(const Options& options, const CpuSettings& cpu) {
+    gpu::GpuSettings settings{.quick = cpu.extent == Extent::quick,
+                              .full = cpu.extent == Extent::full,
+                              .verify_only = options.gpu_verify,
+                              .plant_fault = options.plant_fault,
+                              .ring_scale = options.ring_scale,
+                              .seed = cpu.seed};
+    if (!options.preset.empty() || !options.model_card.empty()) settings.models = {cpu.model};
+    return settings;
+}
+
+void append(std::vector<Row>& rows, std::vector<Row> more) {
+    rows.insert(rows.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+std::vector<Row> rows_of(const Options& options, const CpuSettings& settings, const gpu::GpuBackend& gpu) {
+    if (!options.gpu_verify) {
+        std::vector<Row> rows = cpu_rows(settings);
+        append(rows, gpu.rows);
+        return rows;
+    }
+    if (gpu.absent_because) {
+        throw RuntimeError(
+            fmt::format("--gpu-verify: {}, so there is nothing to verify", *gpu.absent_because));
+    }
+    return gpu.rows;
+}
+
+void add_context(const CpuSettings& settings, const gpu::GpuBackend& gpu) {
     const auto host = cards::this_host();
     const auto add = [](const char* key, const std::string& value) {
         benchmark::AddCustomContext(key, value);
@@ -169,6 +212,7 @@ void add_context(const CpuSettings& settings) {
     add("version", std::string(version()));
     add("commit", std::string(commit()));
     if (const auto type = memory_type()) add("memory_type", *type);
+    for (const auto& [key, value] : gpu.context) benchmark::AddCustomContext(key, value);
 }
 
 std::string filter_of(const Options& options, const CpuSettings& settings) {
@@ -192,14 +236,20 @@ ExitCode run(int argc, char** argv) {
     if (count > 1) throw UsageError(fmt::format("unknown flag '{}': --help lists them", arguments[1]));
 
     const CpuSettings settings = settings_of(options);
+    const gpu::GpuBackend gpu =
+        options.probe ? gpu::GpuBackend{} : gpu::gpu_backend(gpu_settings_of(options, settings));
+    if (options.gpu_identity) {
+        fmt::print("{}\n", gpu::gpu_identity(gpu));
+        return ExitCode::ok;
+    }
     const std::string filter = filter_of(options, settings);
-    const std::vector<Row> rows = matching(cpu_rows(settings), filter);
+    const std::vector<Row> rows = matching(rows_of(options, settings, gpu), filter);
     if (rows.empty()) throw UsageError(fmt::format("no row matches '{}': --list shows their names", filter));
     if (options.list) {
         for (const Row& row : rows) fmt::print("{}\n", row.name);
         return ExitCode::ok;
     }
-    add_context(settings);
+    add_context(settings, gpu);
     std::size_t failed = 0;
     register_rows(rows, failed);
     const auto display = display_for(options, rows.size());

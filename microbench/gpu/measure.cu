@@ -137,10 +137,11 @@ class Replay {
     OwnedGraphExec graph_;
 };
 
-RingPlan ring_for(const GpuKernel& kernel, const DeviceFacts& device) {
+RingPlan ring_for(const GpuKernel& kernel, const DeviceFacts& device, std::uint64_t scale = 1) {
     if (kernel.copy_bytes() == 0) return {.copies = 1, .bytes = 0};
     const auto plan =
-        ring_plan(kernel.copy_bytes(), {.l2_bytes = device.l2_bytes, .free_bytes = free_device_bytes()});
+        ring_plan(kernel.copy_bytes(),
+                  {.l2_bytes = device.l2_bytes, .free_bytes = free_device_bytes(), .scale = scale});
     if (plan) return *plan;
     throw RuntimeError(fmt::format("one copy of the operand takes {} MiB, more than the GPU has free",
                                    kernel.copy_bytes() >> 20));
@@ -271,17 +272,18 @@ struct GpuSession::State {
 };
 
 GpuSession::GpuSession(DeviceFacts device, GpuSettings settings)
-    : state_(new State{.device = std::move(device), .settings = std::move(settings)}) {}
+    : device_(std::move(device)), settings_(std::move(settings)) {}
 
 GpuSession::~GpuSession() = default;
 
 RowOutcome GpuSession::measured(const GpuRow& row) {
+    if (!state_) state_.reset(new State{.device = device_, .settings = settings_});
     State& s = *state_;
     if (!s.settings.verify_only) s.measure_ceiling();
     const auto kernel = row.make();
     const RingPlan ring = s.settings.verify_only
                               ? RingPlan{.copies = kernel->copy_bytes() > 0 ? std::size_t{2} : 1}
-                              : ring_for(*kernel, s.device);
+                              : ring_for(*kernel, s.device, s.settings.ring_scale);
     kernel->prepare(ring.copies, s.settings.seed);
     if (auto fault = fault_of(*kernel, s.stream.get())) return {.error = std::move(fault)};
     if (!s.settings.verify_only) return s.timed_row(*kernel, ring, row.launching);
@@ -298,7 +300,6 @@ DeviceQuery queried_device() {
         query.message = cudaGetErrorString(counted);
         return query;
     }
-    PARETOKEN_CUDA(cudaSetDevice(0));
     cudaDeviceProp properties{};
     PARETOKEN_CUDA(cudaGetDeviceProperties(&properties, 0));
     const auto attribute = [](cudaDeviceAttr which) {

@@ -25,7 +25,9 @@ class GpuSession {
 
   private:
     struct State;
-    std::unique_ptr<State> state_;
+    DeviceFacts device_;
+    GpuSettings settings_;
+    std::unique_ptr<State> state_;  // from the first row on: listing rows leaves the GPU alone
 };
 
 /// The GPU that CUDA calls device 0. `presence` other than present: nothing else is known.

@@ -15,7 +15,7 @@ double along(const CeilingPoint& a, const CeilingPoint& b, double bytes) {
 
 std::optional<RingPlan> ring_plan(std::uint64_t copy_bytes, const RingLimits& limits) {
     assert(copy_bytes > 0);
-    const std::uint64_t wanted = std::max(5 * limits.l2_bytes, limits.least_bytes);
+    const std::uint64_t wanted = limits.scale * std::max(5 * limits.l2_bytes, limits.least_bytes);
     const std::uint64_t affordable = limits.free_bytes / 10 * 9 / copy_bytes;
     if (affordable == 0) return std::nullopt;
     const std::uint64_t needed = (wanted + copy_bytes - 1) / copy_bytes;

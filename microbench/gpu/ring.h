@@ -13,6 +13,7 @@ struct RingLimits {
     std::uint64_t l2_bytes = 0;
     std::uint64_t free_bytes = 0;            ///< device memory that may be taken
     std::uint64_t least_bytes = 1ULL << 30;  ///< of the ring, whatever the L2
+    std::uint64_t scale = 1;                 ///< times what is needed, to see that it was enough
     std::size_t most_copies = 4096;
 
     bool operator==(const RingLimits&) const = default;
@@ -25,8 +26,8 @@ struct RingPlan {
     bool operator==(const RingPlan&) const = default;
 };
 
-/// At least max(5 × L2, least_bytes) where nine tenths of the free memory allow it; nothing when not even one
-/// copy fits. `copy_bytes` > 0.
+/// At least scale · max(5 × L2, least_bytes) where nine tenths of the free memory allow it; nothing when not
+/// even one copy fits. `copy_bytes` > 0.
 std::optional<RingPlan> ring_plan(std::uint64_t copy_bytes, const RingLimits& limits);
 
 struct ReplayTimes {

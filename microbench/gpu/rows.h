@@ -14,11 +14,12 @@
 namespace paretoken::microbench::gpu {
 
 struct GpuSettings {
-    bool quick = false;              ///< fewer rows, less time for each
-    bool full = false;               ///< more of every axis
-    bool verify_only = false;        ///< small shapes, checked and not timed
-    bool plant_fault = false;        ///< change a bit of each operand: every check must fail
-    std::vector<ModelShape> models;  ///< empty: the default ones
+    bool quick = false;                   ///< fewer rows, less time for each
+    bool full = false;                    ///< more of every axis
+    bool verify_only = false;             ///< small shapes, checked and not timed
+    bool plant_fault = false;             ///< change a bit of each operand: every check must fail
+    std::uint64_t ring_scale = 1;         ///< times as many copies as a ring needs: the times must not change
+    std::vector<ModelShape> models = {};  ///< empty: the default ones
     std::uint64_t seed = 1;
 
     bool operator==(const GpuSettings&) const = default;
@@ -42,5 +43,7 @@ struct DeviceFacts;
 std::vector<GpuRow> ceiling_rows(const GpuSettings& settings, const DeviceFacts& device);
 std::vector<GpuRow> weight_rows(const GpuSettings& settings, const DeviceFacts& device);
 std::vector<GpuRow> gemm_rows(const GpuSettings& settings, const DeviceFacts& device);
+std::vector<GpuRow> attention_rows(const GpuSettings& settings, const DeviceFacts& device);
+std::vector<GpuRow> mla_rows(const GpuSettings& settings, const DeviceFacts& device);
 
 }  // namespace paretoken::microbench::gpu

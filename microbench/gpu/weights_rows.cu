@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "microbench/collect.h"
@@ -63,6 +64,21 @@ __global__ void flip_bit(std::uint32_t* word, std::uint32_t bit) {
     *word ^= bit;
 }
 
+/// A bit of the first weight of the first row that changes its value whatever it is.
+std::uint32_t weighty_bit(WeightFormat format) {
+    switch (format) {
+        case WeightFormat::bf16:
+        case WeightFormat::fp16:
+            return placed_code(format, 0x4000, 0, 0);
+        case WeightFormat::fp8:
+            return placed_code(format, 0x40, 0, 0);
+        case WeightFormat::int8:
+            return placed_code(format, 0x80, 0, 0);
+        default:
+            return placed_code(format, 4, 0, 0);
+    }
+}
+
 double worst_relative_l2(std::span<const float> output, std::span<const double> reference) {
     double worst = 0;
     for (std::size_t at = 0; at < output.size(); at += kCheckedSlice) {
@@ -111,9 +127,10 @@ class WeightsGpuKernel : public GpuKernel {
     std::optional<std::string> check(Stream stream) override {
         for (const std::size_t copy : {std::size_t{0}, copies_ - 1}) {
             const std::vector<double> reference = reference_of(copy, stream);
-            if (row_.plant_fault)
-                flip_bit<<<1, 1, 0, stream>>>(words_.data() + copy * shape_.words() + shape_.unit_words() / 2,
-                                              1U << 15);
+            if (row_.plant_fault) {
+                flip_bit<<<1, 1, 0, stream>>>(words_.data() + copy * shape_.words(),
+                                              weighty_bit(shape_.format));
+            }
             const std::vector<float> first = output_of(copy, stream);
             const double error = worst_relative_l2(span_of(first), span_of(reference));
             if (!(error <= kBound)) return fmt::format("relative error {:.2g} > {:.0g}", error, kBound);
@@ -233,17 +250,26 @@ class WeightRows {
     const GpuSettings& settings_;
 };
 
-/// Shapes that reach every branch: ragged rows, one unit, shares that begin and end inside blocks of rows.
+/// Small shapes that reach every branch: ragged rows, one unit, fewer units than warps, shares that begin and
+/// end inside blocks of rows, warps that have blocks of rows for themselves.
+struct SmallShape {
+    std::size_t rows;
+    std::size_t k;
+    std::array<int, 4> batches;  // 0: none
+};
+constexpr SmallShape kSmallShapes[] = {{1, 128, {3}},
+                                       {17, 128, {1, 8, 13, 32}},
+                                       {200, 384, {1, 7, 16, 32}},
+                                       {1000, 2048, {1, 8, 15, 31}},
+                                       {40000, 128, {2}}};
+
 void add_small_shapes(WeightRows& rows) {
-    constexpr std::size_t kRows[] = {1, 15, 16, 17, 33, 200, 1000, 4096};
-    constexpr std::size_t kKs[] = {128, 384, 4096};
-    for (const std::size_t n : kRows) {
-        for (const std::size_t k : kKs) {
-            const MatrixShape matrix{fmt::format("{}x{}", n, k), n, k};
-            for (const WeightFormat format : kWeightFormats) {
-                for (const int batch : {1, 3, 8, 13, 16, 32}) rows.add("verify", matrix, format, batch);
-            }
-            rows.add("verify", matrix, WeightFormat::fp8, 8, Decode::shifted);
+    for (const SmallShape& shape : kSmallShapes) {
+        const MatrixShape matrix{fmt::format("{}x{}", shape.rows, shape.k), shape.rows, shape.k};
+        for (const int batch : shape.batches) {
+            if (batch == 0) continue;
+            for (const WeightFormat format : kWeightFormats) rows.add("verify", matrix, format, batch);
+            if (batch <= 8) rows.add("verify", matrix, WeightFormat::fp8, batch, Decode::shifted);
         }
     }
 }
