@@ -1,0 +1,89 @@
+#pragma once
+// Decode attention over a paged KV cache, as numbers: what a row reads and computes at least, which inputs it
+// is given, and what must come out, in fp64 from the dequantised operands. Compiles without CUDA.
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "microbench/gpu/attention_body.h"
+#include "microbench/gpu/kernel.h"
+#include "microbench/gpu/paged.h"
+#include "microbench/gpu/rows.h"
+#include "microbench/shapes.h"
+
+namespace paretoken::microbench::gpu {
+
+struct AttentionOptions {
+    std::string preset;
+    HeadShape heads;
+    std::int32_t window = 0;  ///< tokens that a query sees; 0: all
+    bool sinks = false;  ///< a learned logit per query head that takes part in the softmax and has no value
+    KvFormat format = KvFormat::bf16;
+    PageLayout layout = PageLayout::nhd;
+    PageOrder order = PageOrder::random;
+    std::int32_t page = 16;             ///< tokens
+    std::vector<std::int32_t> lengths;  ///< tokens cached per request, each ≥ 1
+
+    bool operator==(const AttentionOptions&) const = default;
+    PoolShape pool() const {
+        return {format, layout, static_cast<std::uint32_t>(heads.kv_heads),
+                static_cast<std::uint32_t>(heads.head_dim), static_cast<std::uint32_t>(page)};
+    }
+    std::int32_t tiles_per_kv_head() const {
+        return (static_cast<std::int32_t>(heads.group()) + kWarpTokens - 1) / kWarpTokens;
+    }
+    std::int32_t head_tiles() const {
+        return static_cast<std::int32_t>(heads.kv_heads) * tiles_per_kv_head();
+    }
+    std::uint64_t outputs() const { return lengths.size() * heads.query_heads * heads.head_dim; }
+};
+
+/// "attention/preset:llama3-8b/kv:bf16/batch:16/ctx:8192/page:16/layout:nhd/order:random", and "/window:128"
+/// and "/sinks:1" where there are.
+std::string name_of(const AttentionOptions& options);
+
+/// K and V of every token seen, with its scales, the page table of those tokens, queries, and fp32 outputs.
+/// Partial results are not counted: they are this kernel's choice.
+Work attention_work(const AttentionOptions& options);
+
+/// What a query element is, by the formulas of paged.h.
+float query_number(KvFormat format, std::uint64_t seed, std::uint64_t place);
+std::uint16_t query_code(KvFormat format, std::uint64_t seed, std::uint64_t place);
+float sink_logit(std::uint64_t seed, std::uint64_t head);
+
+/// One query head's result from the keys and values it sees, each [tokens, head_dim]: softmax of q·k / √dim,
+/// a sink adding e^sink to the denominator.
+std::vector<double> attention_reference(std::span<const double> q, std::span<const double> keys,
+                                        std::span<const double> values, double scale,
+                                        std::optional<double> sink = std::nullopt);
+
+/// Results of all query heads of one KV head of one request: [group, head_dim].
+std::vector<double> attention_reference(const AttentionOptions& options, const PageTable& table,
+                                        std::size_t request, std::size_t kv_head, std::uint64_t seed);
+
+/// Which (request, KV head) pairs a check compares: all while they are small, else a sample that holds the
+/// first and the last.
+std::vector<std::pair<std::size_t, std::size_t>> pairs_to_check(const AttentionOptions& options,
+                                                                std::uint64_t seed);
+
+/// Largest relative L2 error of fp32 results that a right kernel may show: bf16 caches round P to bf16.
+constexpr double attention_bound(KvFormat format) {
+    return format == KvFormat::bf16 ? 3e-3 : 6e-4;
+}
+
+/// The call without its pointers.
+AttentionCall attention_call(const AttentionOptions& options, std::int32_t stages);
+
+SplitOptions split_options(const AttentionOptions& options, std::int32_t blocks);
+
+enum class RowSet { checks, quick, standard, full };  ///< checks: tiny and ragged, for verification
+
+RowSet row_set(const GpuSettings& settings);
+
+/// The rows of a suite, names and inputs only.
+std::vector<AttentionOptions> attention_suite(RowSet set);
+
+}  // namespace paretoken::microbench::gpu

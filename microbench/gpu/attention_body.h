@@ -1,0 +1,662 @@
+#pragma once
+// The decode attention kernel, written once for two machines: a GPU's thread blocks (attention_machine.cuh)
+// and the tests' emulation of their lanes. Each of a block's four warps owns 16 tokens of every 64 end to
+// end: gathers them, scores, softens and accumulates; only results meet. Nothing here depends on CUDA.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "microbench/gpu/dtypes.h"
+#include "microbench/gpu/host_device.h"
+#include "microbench/gpu/paged.h"
+#include "microbench/gpu/split.h"
+
+// Register arrays need it: an index that is not constant moves them to memory.
+#if defined(__CUDA_ARCH__)
+#define PARETOKEN_PRAGMA(text) _Pragma(#text)
+#define PARETOKEN_UNROLL PARETOKEN_PRAGMA(unroll)
+#define PARETOKEN_UNROLL_BY(count) PARETOKEN_PRAGMA(unroll count)
+#else
+#define PARETOKEN_UNROLL
+#define PARETOKEN_UNROLL_BY(count)
+#endif
+
+namespace paretoken::microbench::gpu {
+
+inline constexpr int kWarps = 4;
+inline constexpr int kThreads = kWarps * 32;
+inline constexpr int kWarpTokens = 16;
+inline constexpr int kBlockTokens = kWarps * kWarpTokens;
+inline constexpr int kMaxStages = 4;
+inline constexpr float kLog2E = 1.4426950408889634F;
+inline constexpr float kLowest = -1e30F;  ///< "no maximum yet": finite, so that differences stay numbers
+
+/// What one launch works on. Pointers are the machine's memory.
+struct AttentionCall {
+    const std::byte* pool = nullptr;
+    const float* scales = nullptr;     ///< per token, as in paged.h; int8 only
+    const std::uint16_t* q = nullptr;  ///< [requests, query heads, head_dim], bf16 for bf16 caches, else fp16
+    const float* sinks = nullptr;      ///< [query heads] or nothing
+    const std::int32_t* pages = nullptr;  ///< PageTable
+    const std::int32_t* first_page = nullptr;
+    const Segment* segments = nullptr;  ///< SplitPlan
+    const std::int32_t* first_segment = nullptr;
+    float* partial_out = nullptr;      ///< [partials, 16, head_dim]
+    float* partial_lse = nullptr;      ///< [partials, 16], log2 of the sum of 2^score
+    std::int32_t* counters = nullptr;  ///< [sequences], zero before and after every launch
+    float* out = nullptr;              ///< [requests, query heads, head_dim]
+    PageStrides strides;
+    std::int32_t kv_heads = 0;
+    std::int32_t query_heads = 0;
+    std::int32_t tiles = 1;  ///< tiles of 16 query heads per KV head
+    std::int32_t page_shift = 0;
+    std::int32_t stages = 2;
+    float score_scale = 0;  ///< log2 e / √dim, times the scale of all keys
+    float value_scale = 1;
+};
+
+struct alignas(16) Words4 {
+    std::uint32_t w[4];
+};
+
+/// The tile of one warp in shared memory: 16 tokens of K, then of V, then their scales.
+template <KvFormat kFormat, int kDim>
+struct WarpTile {
+    static constexpr bool kHalf = kFormat == KvFormat::bf16 || kFormat == KvFormat::fp16;
+    static constexpr int kRowBytes = kDim * (kHalf ? 2 : 1);
+    static constexpr int kRowChunks = kRowBytes / 16;
+    static constexpr int kValues = kWarpTokens * kRowBytes;
+    static constexpr int kScales = 2 * kValues;
+    static constexpr bool kHasScales = kFormat == KvFormat::int8;
+    static constexpr int kBytes = kScales + (kHasScales ? 2 * kWarpTokens * 4 : 0);
+
+    /// Where 16-byte chunk `chunk` of a token's row lies. Rows fill lines of eight chunks; within a line
+    /// chunks are exchanged so that the eight lanes that read at once meet eight different ones.
+    PARETOKEN_HOST_DEVICE static constexpr int place(bool value, int token, int chunk) {
+        const int index = token * kRowChunks + chunk;
+        int exchange = token & 7;  // the same for all chunks of a line
+        if (!kHalf) exchange = value ? (token >> 1 & 3) << 1 : kRowChunks == 8 ? (token & 1) << 2 : 0;
+        return index / 8 * 128 + (index % 8 ^ exchange) * 16;
+    }
+};
+
+/// Shared memory of a block: the stages of each warp, one tile of results, and the warps' softmax states.
+template <KvFormat kFormat, int kDim>
+struct BlockMemory {
+    static constexpr int kResultStride = kDim + 8;  // floats; shifts rows by eight banks
+    static constexpr int kStageBytes = kWarps * WarpTile<kFormat, kDim>::kBytes;
+    static constexpr int kResultBytes = kWarpTokens * kResultStride * 4;
+    static constexpr int kStateBytes = (kWarps * 2 + 2) * 16 * 4 + 16;
+    static constexpr int kFixedBytes = kResultBytes + kStateBytes;
+
+    PARETOKEN_HOST_DEVICE static constexpr int bytes(int stages) {
+        return stages * kStageBytes + kFixedBytes;
+    }
+};
+
+/// The dimension that column `column` of result tile `tile` (eight columns each) stands for. With 8-bit
+/// values a lane's 16 (or 8) adjacent bytes are one column of all tiles.
+template <KvFormat kFormat, int kDim>
+PARETOKEN_HOST_DEVICE constexpr int dim_of(int tile, int column) {
+    return WarpTile<kFormat, kDim>::kHalf ? tile * 8 + column : column * (kDim / 8) + tile;
+}
+
+/// The first of the two adjacent dimensions that register pair `half` (0: k, 1: k + 8) of step `step` of the
+/// score product holds in lane `t` of four.
+template <KvFormat kFormat, int kDim>
+PARETOKEN_HOST_DEVICE constexpr int query_dim(int step, int half, int t) {
+    if (WarpTile<kFormat, kDim>::kHalf) return step * 16 + half * 8 + t * 2;
+    return step / 4 * 64 + t * 16 + step % 4 * 4 + half * 2;
+}
+
+struct HalfPairs {
+    std::uint32_t first = 0;   ///< of bytes 0 and 1
+    std::uint32_t second = 0;  ///< of bytes 2 and 3
+};
+
+/// Four 8-bit elements as fp16; fp8 in units of 1 / Machine::kE4m3Unit.
+template <KvFormat kFormat, class Machine>
+PARETOKEN_HOST_DEVICE inline HalfPairs halves_of(const Machine& m, std::uint32_t word) {
+    if constexpr (kFormat == KvFormat::fp8) {
+        return {m.e4m3_pair(word, 0), m.e4m3_pair(word, 1)};
+    } else {                                            // bytes w + 128, as dtypes.h has them
+        constexpr std::uint32_t kTooMuch = 0x64806480;  // 1152
+        const std::uint32_t biased = word ^ 0x80808080;
+        return {m.subtract_halves(raw_int8_pair(biased, 0), kTooMuch),
+                m.subtract_halves(raw_int8_pair(biased, 1), kTooMuch)};
+    }
+}
+
+/// Walks through the tokens of a piece in steps of kBlock, of which those from `offset` on are one warp's.
+/// The page of a step is looked up one step before. What a step needs of its segment stays in registers.
+template <int kBlock>
+struct TokenWalk {
+    const std::int32_t* pages;
+    const std::int32_t* first_page;
+    std::int32_t page_shift;
+    std::int32_t offset;
+    const Segment* segments;
+    std::int32_t index;  ///< of the segment
+    std::int32_t end;
+    const std::int32_t* own_pages = nullptr;  ///< of the segment's request
+    std::int32_t first = 0;                   ///< the segment's tokens
+    std::int32_t last = 0;
+    std::int32_t token = 0;  ///< first of this warp's in the next step
+    std::int32_t page = 0;   ///< where it lies, when has_tokens()
+
+    PARETOKEN_HOST_DEVICE bool done() const { return index == end; }
+    PARETOKEN_HOST_DEVICE const Segment& segment() const { return segments[index]; }
+    PARETOKEN_HOST_DEVICE bool has_tokens() const { return token < last; }
+    PARETOKEN_HOST_DEVICE std::int32_t slot() const { return token & ((1 << page_shift) - 1); }
+    /// Whether token `token + row` is the segment's.
+    PARETOKEN_HOST_DEVICE bool holds(int row) const {
+        return static_cast<std::uint32_t>(token + row - first) < static_cast<std::uint32_t>(last - first);
+    }
+
+    PARETOKEN_HOST_DEVICE void enter() {
+        if (done()) return;
+        first = segment().first;
+        last = segment().last;
+        own_pages = pages + first_page[segment().request];
+        token = first / kWarpTokens * kWarpTokens + offset;
+        look_up();
+    }
+    PARETOKEN_HOST_DEVICE void look_up() {
+        if (has_tokens()) page = own_pages[token >> page_shift];
+    }
+    /// True when that entered another segment, or left the last.
+    PARETOKEN_HOST_DEVICE bool advance() {
+        token += kBlock;
+        if (token - offset < last) {
+            look_up();
+            return false;
+        }
+        ++index;
+        enter();
+        return true;
+    }
+};
+
+/// Starts the copies of one warp's tiles.
+template <class Machine, KvFormat kFormat, int kDim>
+struct TileLoader {
+    using Tile = WarpTile<kFormat, kDim>;
+    static constexpr int kRowsAtOnce = 32 / Tile::kRowChunks;  ///< that the lanes copy by one instruction
+
+    const AttentionCall& call;
+    TokenWalk<kBlockTokens> walk;
+    std::int32_t kv_head = 0;
+    const std::byte* head = nullptr;  ///< its first page's first row
+
+    PARETOKEN_HOST_DEVICE TileLoader(const Machine& m, const AttentionCall& c)
+        : call(c),
+          walk{c.pages,
+               c.first_page,
+               c.page_shift,
+               m.warp() * kWarpTokens,
+               c.segments,
+               c.first_segment[m.piece()],
+               c.first_segment[m.piece() + 1]} {
+        walk.enter();
+        enter();
+    }
+
+    PARETOKEN_HOST_DEVICE void enter() {
+        if (walk.done()) return;
+        kv_head = walk.segment().head / call.tiles;
+        head = call.pool + static_cast<std::uint64_t>(kv_head) * call.strides.head;
+    }
+
+    /// Starts the copies of the next tile into `to`, and goes on to the one after.
+    PARETOKEN_HOST_DEVICE void load(Machine& m, std::byte* to) {
+        if (walk.done()) return;
+        if (walk.has_tokens()) copy(m, to);
+        if (walk.advance()) enter();
+    }
+
+    PARETOKEN_HOST_DEVICE void copy(Machine& m, std::byte* to) const {
+        const int row = m.lane() / Tile::kRowChunks;
+        const int chunk = m.lane() % Tile::kRowChunks;
+        const std::byte* const from = head + static_cast<std::uint64_t>(walk.page) * call.strides.page +
+                                      static_cast<std::uint32_t>(walk.slot() + row) * call.strides.token +
+                                      chunk * 16;
+        PARETOKEN_UNROLL
+        for (int value = 0; value < 2; ++value) {
+            PARETOKEN_UNROLL
+            for (int i = 0; i < kWarpTokens / kRowsAtOnce; ++i) {
+                const int further = i * kRowsAtOnce;
+                m.copy_async(to + value * Tile::kValues + Tile::place(value != 0, row + further, chunk),
+                             from + (value == 0 ? 0 : call.strides.value) +
+                                 static_cast<std::uint32_t>(further) * call.strides.token,
+                             walk.holds(row + further));
+            }
+        }
+        if constexpr (Tile::kHasScales) copy_scales(m, to);
+    }
+
+    PARETOKEN_HOST_DEVICE void copy_scales(Machine& m, std::byte* to) const {
+        if (m.lane() >= 8) return;
+        const int which = m.lane() / 4;
+        const int first = m.lane() % 4 * 4;
+        const std::uint64_t at =
+            scale_place(static_cast<std::uint32_t>(call.kv_heads), 1U << call.page_shift,
+                        static_cast<std::uint64_t>(walk.page), static_cast<std::uint32_t>(kv_head),
+                        static_cast<std::uint32_t>(which), static_cast<std::uint32_t>(walk.slot() + first));
+        m.copy_async(to + Tile::kScales + (which * kWarpTokens + first) * 4,
+                     reinterpret_cast<const std::byte*>(call.scales + at), walk.token + first < walk.last);
+    }
+};
+
+/// One warp's queries, running softmax and results. Register contents are those of mma.m16n8k16: rows are
+/// query heads, in this lane `g` and g + 8.
+template <class Machine, KvFormat kFormat, int kDim>
+struct WarpAttention {
+    using Tile = WarpTile<kFormat, kDim>;
+    static constexpr bool kBf16 = kFormat == KvFormat::bf16;
+    static constexpr int kSteps = kDim / 16;
+    static constexpr int kTiles = kDim / 8;
+
+    std::uint32_t q[kSteps][4];
+    float out[kTiles][4];
+    float maximum[2];
+    float sum[2];  ///< of this lane's columns
+
+    PARETOKEN_HOST_DEVICE void begin(const Machine& m, const AttentionCall& call, const Segment& segment) {
+        const int g = m.lane() / 4;
+        const int t = m.lane() % 4;
+        const int group = call.query_heads / call.kv_heads;
+        const int first = segment.head % call.tiles * kWarpTokens;  // of this tile among the group
+        const std::int64_t head = static_cast<std::int64_t>(segment.request) * call.query_heads +
+                                  segment.head / call.tiles * group + first;
+        PARETOKEN_UNROLL
+        for (int step = 0; step < kSteps; ++step) {
+            PARETOKEN_UNROLL
+            for (int r = 0; r < 4; ++r) {
+                const int row = g + r % 2 * 8;
+                const int dim = query_dim<kFormat, kDim>(step, r / 2, t);
+                const std::uint16_t* const at = call.q + (head + row) * kDim + dim;
+                q[step][r] = first + row < group ? at[0] | static_cast<std::uint32_t>(at[1]) << 16 : 0;
+            }
+        }
+        PARETOKEN_UNROLL
+        for (int i = 0; i < kTiles; ++i) out[i][0] = out[i][1] = out[i][2] = out[i][3] = 0;
+        maximum[0] = maximum[1] = kLowest;
+        sum[0] = sum[1] = 0;
+    }
+
+    /// Scores of tokens 8j + 2t and the next, j = 0, 1, of both rows.
+    PARETOKEN_HOST_DEVICE void score(const Machine& m, const std::byte* tile, float (&s)[2][4]) const {
+        const int g = m.lane() / 4;
+        const int t = m.lane() % 4;
+        PARETOKEN_UNROLL
+        for (int j = 0; j < 2; ++j) s[j][0] = s[j][1] = s[j][2] = s[j][3] = 0;
+        if constexpr (Tile::kHalf) {
+            const int token = m.lane() / 16 * 8 + m.lane() % 8;
+            PARETOKEN_UNROLL
+            for (int step = 0; step < kSteps; ++step) {
+                std::uint32_t k[4];
+                m.ldmatrix(k, tile + Tile::place(false, token, 2 * step + m.lane() / 8 % 2));
+                m.template mma<kBf16>(s[0], q[step], k[0], k[1]);
+                m.template mma<kBf16>(s[1], q[step], k[2], k[3]);
+            }
+        } else {
+            PARETOKEN_UNROLL
+            for (int part = 0; part < kDim / 64; ++part) {
+                PARETOKEN_UNROLL
+                for (int j = 0; j < 2; ++j) {
+                    const Words4 words =
+                        *reinterpret_cast<const Words4*>(tile + Tile::place(false, 8 * j + g, 4 * part + t));
+                    PARETOKEN_UNROLL
+                    for (int i = 0; i < 4; ++i) {
+                        const HalfPairs k = halves_of<kFormat>(m, words.w[i]);
+                        m.template mma<kBf16>(s[j], q[4 * part + i], k.first, k.second);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Scores become weights in place; earlier results are scaled down when a maximum moved.
+    PARETOKEN_HOST_DEVICE void soften(const Machine& m, float (&s)[2][4]) {
+        float rescale[2];
+        bool moved = false;
+        PARETOKEN_UNROLL
+        for (int row = 0; row < 2; ++row) {
+            float most = maximum[row];
+            PARETOKEN_UNROLL
+            for (int j = 0; j < 2; ++j) {
+                most = most > s[j][2 * row] ? most : s[j][2 * row];
+                most = most > s[j][2 * row + 1] ? most : s[j][2 * row + 1];
+            }
+            PARETOKEN_UNROLL
+            for (int distance = 1; distance <= 2; distance *= 2) {
+                const float other = m.shuffle_xor(most, distance);
+                most = most > other ? most : other;
+            }
+            moved |= most > maximum[row];
+            rescale[row] = m.exp2(maximum[row] - most);
+            maximum[row] = most;
+        }
+        if (m.any(moved)) {
+            sum[0] *= rescale[0];
+            sum[1] *= rescale[1];
+            PARETOKEN_UNROLL
+            for (int i = 0; i < kTiles; ++i) {
+                out[i][0] *= rescale[0];
+                out[i][1] *= rescale[0];
+                out[i][2] *= rescale[1];
+                out[i][3] *= rescale[1];
+            }
+        }
+        PARETOKEN_UNROLL
+        for (int j = 0; j < 2; ++j) {
+            PARETOKEN_UNROLL
+            for (int c = 0; c < 4; ++c) {
+                s[j][c] = m.exp2(s[j][c] - maximum[c / 2]);
+                sum[c / 2] += s[j][c];
+            }
+        }
+    }
+
+    /// Adds weights · values.
+    PARETOKEN_HOST_DEVICE void accumulate(const Machine& m, const std::byte* values, const float (&p)[2][4]) {
+        std::uint32_t weights[4];
+        PARETOKEN_UNROLL
+        for (int r = 0; r < 4; ++r) {
+            weights[r] = m.template pack<kBf16>(p[r / 2][r % 2 * 2], p[r / 2][r % 2 * 2 + 1]);
+        }
+        if constexpr (Tile::kHalf) {
+            const int token = m.lane() / 8 % 2 * 8 + m.lane() % 8;
+            PARETOKEN_UNROLL
+            for (int i = 0; i < kTiles / 2; ++i) {
+                std::uint32_t v[4];
+                m.ldmatrix_transposed(v, values + Tile::place(true, token, 2 * i + m.lane() / 16));
+                m.template mma<kBf16>(out[2 * i], weights, v[0], v[1]);
+                m.template mma<kBf16>(out[2 * i + 1], weights, v[2], v[3]);
+            }
+        } else {
+            accumulate_bytes(m, values, weights);
+        }
+    }
+
+    /// A lane reads its column's bytes of four tokens and pairs those of two tokens byte by byte.
+    PARETOKEN_HOST_DEVICE void accumulate_bytes(const Machine& m, const std::byte* values,
+                                                const std::uint32_t (&weights)[4]) {
+        constexpr int kColumnBytes = kDim / 8;
+        constexpr int kWords = kColumnBytes / 4;
+        const int g = m.lane() / 4;
+        const int t = m.lane() % 4;
+        std::uint32_t v[4][kWords];
+        PARETOKEN_UNROLL
+        for (int i = 0; i < 4; ++i) {
+            const int token = i / 2 * 8 + 2 * t + i % 2;
+            const std::byte* const at =
+                values + Tile::place(true, token, g * kColumnBytes / 16) + g * kColumnBytes % 16;
+            if constexpr (kWords == 4) {
+                const Words4 words = *reinterpret_cast<const Words4*>(at);
+                PARETOKEN_UNROLL
+                for (int w = 0; w < 4; ++w) v[i][w] = words.w[w];
+            } else {
+                PARETOKEN_UNROLL
+                for (int w = 0; w < kWords; ++w) v[i][w] = reinterpret_cast<const std::uint32_t*>(at)[w];
+            }
+        }
+        PARETOKEN_UNROLL
+        for (int w = 0; w < kWords; ++w) {
+            PARETOKEN_UNROLL
+            for (int half = 0; half < 2; ++half) {
+                const std::uint32_t selector = half == 0 ? 0x5140 : 0x7362;
+                const HalfPairs low = halves_of<kFormat>(m, picked_bytes(v[0][w], v[1][w], selector));
+                const HalfPairs high = halves_of<kFormat>(m, picked_bytes(v[2][w], v[3][w], selector));
+                m.template mma<kBf16>(out[4 * w + 2 * half], weights, low.first, high.first);
+                m.template mma<kBf16>(out[4 * w + 2 * half + 1], weights, low.second, high.second);
+            }
+        }
+    }
+
+    /// The 16 tokens from `token` on, of which those in [first, last) count.
+    PARETOKEN_HOST_DEVICE void add(const Machine& m, const AttentionCall& call, const std::byte* tile,
+                                   std::int32_t token, std::int32_t first, std::int32_t last) {
+        float s[2][4];
+        score(m, tile, s);
+        const int t = m.lane() % 4;
+        const float* const scales = reinterpret_cast<const float*>(tile + Tile::kScales);
+        const bool whole = token >= first && token + kWarpTokens <= last;
+        PARETOKEN_UNROLL
+        for (int j = 0; j < 2; ++j) {
+            PARETOKEN_UNROLL
+            for (int c = 0; c < 4; ++c) {
+                const int column = 8 * j + 2 * t + c % 2;
+                float scale = call.score_scale;
+                if constexpr (Tile::kHasScales) scale *= scales[column];
+                if constexpr (kFormat == KvFormat::fp8) scale *= Machine::kE4m3Unit;
+                s[j][c] *= scale;
+                if (!whole && (token + column < first || token + column >= last)) {
+                    s[j][c] = -HUGE_VALF;
+                }
+            }
+        }
+        soften(m, s);
+        if constexpr (Tile::kHasScales) {
+            PARETOKEN_UNROLL
+            for (int j = 0; j < 2; ++j) {
+                PARETOKEN_UNROLL
+                for (int c = 0; c < 4; ++c) {
+                    s[j][c] *= scales[kWarpTokens + 8 * j + 2 * t + c % 2] * kWeightUnit;
+                }
+            }
+        }
+        accumulate(m, tile + Tile::kValues, s);
+    }
+
+    /// Lifts weights that carry a value's scale out of fp16's subnormals.
+    static constexpr float kWeightUnit = 64;
+
+    PARETOKEN_HOST_DEVICE static constexpr float unit() {
+        if (kFormat == KvFormat::fp8) return Machine::kE4m3Unit;
+        return Tile::kHasScales ? 1 / kWeightUnit : 1;
+    }
+};
+
+/// True for every thread of the block that finished a sequence's last partial; all partials of it can be read
+/// then. `flag` lies in shared memory.
+template <class Machine>
+PARETOKEN_HOST_DEVICE inline bool is_last_partial(Machine& m, const Segment& segment, std::int32_t* counters,
+                                                  std::int32_t* flag) {
+    m.publish();
+    m.sync_block();
+    if (m.warp() == 0 && m.lane() == 0) {
+        const std::int32_t before = m.raise(counters + segment.sequence);
+        *flag = before == segment.partials - 1 ? 1 : 0;
+        if (*flag != 0) counters[segment.sequence] = 0;  // for the next launch
+        m.publish();
+    }
+    m.sync_block();
+    return *flag != 0;
+}
+
+/// Σ 2^(lse_i − most) · out_i ÷ Σ 2^(lse_i − most) of a sequence's partials, always in their order.
+template <int kDim, class Machine>
+PARETOKEN_HOST_DEVICE inline void combine(const Machine& m, const Segment& segment, const float* partial_out,
+                                          const float* partial_lse, int rows, float* out,
+                                          const float* sinks) {
+    constexpr int kEach = kDim / 32;
+    for (int row = m.warp(); row < rows; row += kWarps) {
+        const std::int64_t begin = static_cast<std::int64_t>(segment.begin) * kWarpTokens + row;
+        const float* const lse = partial_lse + begin;
+        const float* const from = partial_out + begin * kDim + m.lane();
+        float most = sinks == nullptr ? kLowest : sinks[row] * kLog2E;
+        PARETOKEN_UNROLL_BY(4)
+        for (std::int32_t i = 0; i < segment.partials; ++i) {
+            const float one = m.load_fresh(lse + i * kWarpTokens);
+            most = most > one ? most : one;
+        }
+        float total = sinks == nullptr ? 0 : m.exp2(sinks[row] * kLog2E - most);
+        float value[kEach] = {};
+        PARETOKEN_UNROLL_BY(4)
+        for (std::int32_t i = 0; i < segment.partials; ++i) {
+            const float weight = m.exp2(m.load_fresh(lse + i * kWarpTokens) - most);
+            const float* const one = from + static_cast<std::int64_t>(i) * kWarpTokens * kDim;
+            total += weight;
+            PARETOKEN_UNROLL
+            for (int e = 0; e < kEach; ++e) value[e] += weight * m.load_fresh(one + e * 32);
+        }
+        PARETOKEN_UNROLL
+        for (int e = 0; e < kEach; ++e) out[row * kDim + e * 32 + m.lane()] = value[e] / total;
+    }
+}
+
+/// Results of a segment, from the four warps to device memory; the last block to finish a sequence of several
+/// segments combines them.
+template <class Machine, KvFormat kFormat, int kDim>
+struct BlockResult {
+    using Memory = BlockMemory<kFormat, kDim>;
+    using Warp = WarpAttention<Machine, kFormat, kDim>;
+
+    float* result;  ///< [16][kResultStride], columns in the order of the accumulators
+    float* states;  ///< [4 warps][maximum, sum][16]
+    float* whole;   ///< [1 / sum, lse][16]
+    std::int32_t* is_last;
+
+    PARETOKEN_HOST_DEVICE explicit BlockResult(std::byte* at)
+        : result(reinterpret_cast<float*>(at)),
+          states(result + kWarpTokens * Memory::kResultStride),
+          whole(states + kWarps * 2 * 16),
+          is_last(reinterpret_cast<std::int32_t*>(whole + 2 * 16)) {}
+
+    PARETOKEN_HOST_DEVICE void write(Machine& m, const AttentionCall& call, const Segment& segment,
+                                     Warp& warp) {
+        merge(m, warp);
+        const int group = call.query_heads / call.kv_heads;
+        const int first = segment.head % call.tiles * kWarpTokens;
+        const int rows = group - first < kWarpTokens ? group - first : kWarpTokens;
+        const int head = segment.head / call.tiles * group + first;
+        float* const out =
+            call.out + (static_cast<std::int64_t>(segment.request) * call.query_heads + head) * kDim;
+        const float* const sinks = call.sinks == nullptr ? nullptr : call.sinks + head;
+        if (segment.partials == 1) {
+            write_whole(m, call, rows, out, sinks);
+        } else {
+            write_partial(m, call, rows, segment.partial);
+            if (is_last_partial(m, segment, call.counters, is_last)) {
+                combine<kDim>(m, segment, call.partial_out, call.partial_lse, rows, out, sinks);
+            }
+        }
+        m.sync_block();  // the next segment writes here
+    }
+
+    PARETOKEN_HOST_DEVICE void merge(Machine& m, Warp& warp) {
+        const int g = m.lane() / 4;
+        const int t = m.lane() % 4;
+        float factor[2];
+        PARETOKEN_UNROLL
+        for (int row = 0; row < 2; ++row) {
+            warp.sum[row] += m.shuffle_xor(warp.sum[row], 1);
+            warp.sum[row] += m.shuffle_xor(warp.sum[row], 2);
+            if (t == 0) {
+                states[(m.warp() * 2) * 16 + g + 8 * row] = warp.maximum[row];
+                states[(m.warp() * 2 + 1) * 16 + g + 8 * row] = warp.sum[row];
+            }
+        }
+        m.sync_block();
+        PARETOKEN_UNROLL
+        for (int row = 0; row < 2; ++row) {
+            float most = kLowest;
+            for (int w = 0; w < kWarps; ++w) {
+                const float one = states[(w * 2) * 16 + g + 8 * row];
+                most = most > one ? most : one;
+            }
+            float total = 0;
+            for (int w = 0; w < kWarps; ++w) {
+                total += states[(w * 2 + 1) * 16 + g + 8 * row] *
+                         m.exp2(states[(w * 2) * 16 + g + 8 * row] - most);
+            }
+            factor[row] = m.exp2(warp.maximum[row] - most);
+            if (m.warp() == 0 && t == 0) {
+                whole[g + 8 * row] = 1 / total;
+                whole[16 + g + 8 * row] = most + m.log2(total);
+            }
+        }
+        for (int w = 0; w < kWarps; ++w) {
+            if (m.warp() == w) {
+                PARETOKEN_UNROLL
+                for (int i = 0; i < Warp::kTiles; ++i) {
+                    PARETOKEN_UNROLL
+                    for (int c = 0; c < 4; ++c) {
+                        float& at = result[(g + c / 2 * 8) * Memory::kResultStride + i * 8 + 2 * t + c % 2];
+                        const float value = warp.out[i][c] * factor[c / 2];
+                        at = w == 0 ? value : at + value;
+                    }
+                }
+            }
+            m.sync_block();
+        }
+    }
+
+    PARETOKEN_HOST_DEVICE float value_at(const AttentionCall& call, int row, int column) const {
+        return result[row * Memory::kResultStride + column] * whole[row] * (Warp::unit() * call.value_scale);
+    }
+
+    PARETOKEN_HOST_DEVICE void write_whole(const Machine& m, const AttentionCall& call, int rows, float* out,
+                                           const float* sinks) const {
+        for (int i = m.warp() * 32 + m.lane(); i < rows * kDim; i += kThreads) {
+            const int row = i / kDim;
+            const int column = i % kDim;
+            float share = 1;
+            if (sinks != nullptr) share = 1 / (1 + m.exp2(sinks[row] * kLog2E - whole[16 + row]));
+            out[row * kDim + dim_of<kFormat, kDim>(column / 8, column % 8)] =
+                value_at(call, row, column) * share;
+        }
+    }
+
+    PARETOKEN_HOST_DEVICE void write_partial(const Machine& m, const AttentionCall& call, int rows,
+                                             std::int32_t partial) const {
+        float* const to = call.partial_out + static_cast<std::int64_t>(partial) * kWarpTokens * kDim;
+        for (int i = m.warp() * 32 + m.lane(); i < rows * kDim; i += kThreads) {
+            const int row = i / kDim;
+            const int column = i % kDim;
+            to[row * kDim + dim_of<kFormat, kDim>(column / 8, column % 8)] = value_at(call, row, column);
+        }
+        if (m.warp() == 0 && m.lane() < rows) {
+            call.partial_lse[static_cast<std::int64_t>(partial) * kWarpTokens + m.lane()] =
+                whole[16 + m.lane()];
+        }
+    }
+};
+
+/// One thread of the block that works on piece `m.piece()` of the plan.
+template <KvFormat kFormat, int kDim, class Machine>
+PARETOKEN_HOST_DEVICE void attention_body(Machine& m, const AttentionCall& call) {
+    using Tile = WarpTile<kFormat, kDim>;
+    std::byte* const stages = m.shared() + m.warp() * call.stages * Tile::kBytes;
+    BlockResult<Machine, kFormat, kDim> result(m.shared() +
+                                               call.stages * BlockMemory<kFormat, kDim>::kStageBytes);
+    TileLoader<Machine, kFormat, kDim> loader(m, call);
+    WarpAttention<Machine, kFormat, kDim> warp;
+    for (int i = 0; i + 1 < call.stages; ++i) {
+        loader.load(m, stages + i * Tile::kBytes);
+        m.commit_copies();
+    }
+    int stage = 0;
+    int free_stage = call.stages - 1;
+    const std::int32_t end = loader.walk.end;
+    for (std::int32_t index = call.first_segment[m.piece()]; index < end; ++index) {
+        const Segment& segment = call.segments[index];
+        warp.begin(m, call, segment);
+        const std::int32_t first = segment.first;
+        const std::int32_t last = segment.last;
+        std::int32_t token = first / kWarpTokens * kWarpTokens + m.warp() * kWarpTokens;
+        for (; token - m.warp() * kWarpTokens < last; token += kBlockTokens) {
+            m.wait_for_copies(call.stages - 2);
+            m.sync_warp();  // this tile is there for all lanes, and all are through with the one before
+            loader.load(m, stages + free_stage * Tile::kBytes);
+            m.commit_copies();
+            if (token < last) warp.add(m, call, stages + stage * Tile::kBytes, token, first, last);
+            free_stage = stage;
+            stage = stage + 1 == call.stages ? 0 : stage + 1;
+        }
+        result.write(m, call, segment, warp);
+    }
+}
+
+}  // namespace paretoken::microbench::gpu

@@ -1,0 +1,122 @@
+#include <fmt/format.h>
+
+#include "microbench/collect.h"
+#include "microbench/gpu/attention_kernel.h"
+#include "microbench/gpu/attention_machine.cuh"
+#include "microbench/gpu/paged.cuh"
+#include "microbench/gpu/rows.h"
+
+namespace paretoken::microbench::gpu {
+namespace {
+
+__global__ void __launch_bounds__(kThreads, 2) mla_decode(const __grid_constant__ MlaCall call) {
+    DeviceMachine machine;
+    mla_body(machine, call);
+}
+
+struct MlaMemory {
+    std::vector<PageTable> tables;
+    LaunchShape shape;
+    DevicePageTables pages;
+    DevicePlan plan;
+    DeviceBuffer<std::uint16_t> pool;
+    DeviceBuffer<std::uint16_t> q;
+    DeviceBuffer<float> out;
+};
+
+class MlaKernel final : public GpuKernel {
+  public:
+    MlaKernel(MlaOptions options, bool plant_fault)
+        : options_(std::move(options)), plant_fault_(plant_fault) {}
+
+    std::uint64_t copy_bytes() const override { return numbers_per_copy() * sizeof(std::uint16_t); }
+    Work work() const override { return mla_work(options_); }
+
+    void prepare(std::size_t copies, std::uint64_t seed) override {
+        seed_ = seed;
+        const auto tables = page_tables(options_.lengths, static_cast<std::uint32_t>(options_.page), copies,
+                                        options_.order, seed);
+        const LaunchShape shape =
+            launch_shape(reinterpret_cast<const void*>(mla_decode), kMlaStageBytes, kMlaFixedBytes);
+        const SplitPlan plan = split_plan(options_.lengths, split_options(options_, shape.blocks));
+        memory_.reset();  // before more is asked for
+        memory_.emplace(MlaMemory{.tables = tables,
+                                  .shape = shape,
+                                  .pages = DevicePageTables(tables),
+                                  .plan = DevicePlan(plan, kMlaValue),
+                                  .pool = DeviceBuffer<std::uint16_t>(numbers_per_copy() * copies),
+                                  .q = DeviceBuffer<std::uint16_t>(options_.queries()),
+                                  .out = DeviceBuffer<float>(options_.outputs())});
+        fill_codes(KvFormat::bf16, seed, memory_->pool.data(), memory_->pool.size());
+        if (plant_fault_) {
+            const auto page_numbers = static_cast<std::uint64_t>(options_.page) * kMlaRow;
+            const auto page = static_cast<std::uint64_t>(memory_->tables.front().pages.front());
+            fill_codes(KvFormat::bf16, ~seed, memory_->pool.data() + page * page_numbers, page_numbers);
+        }
+        std::vector<std::uint16_t> q(memory_->q.size());
+        for (std::size_t i = 0; i < q.size(); ++i) q[i] = query_code(KvFormat::bf16, seed, i);
+        memory_->q.upload(q);
+        call_ = mla_call(options_, shape.stages);
+        memory_->plan.put_into(call_);
+        call_.pool = memory_->pool.data();
+        call_.q = memory_->q.data();
+        call_.first_page = memory_->pages.first();
+        call_.out = memory_->out.data();
+        PARETOKEN_CUDA(cudaDeviceSynchronize());
+    }
+
+    std::optional<std::string> check(Stream stream) override {
+        std::vector<float> out;
+        if (auto wrong = same_twice(
+                memory_->out, memory_->plan, stream, [&] { launch(0, stream); }, out))
+            return wrong;
+        for (const float value : out) {
+            if (!std::isfinite(value)) return "an output was not written, or is not finite";
+        }
+        const auto size = static_cast<std::size_t>(options_.heads) * kMlaValue;
+        for (const std::size_t request : requests_to_check(options_, seed_)) {
+            const auto reference = mla_reference(options_, memory_->tables.front(), request, seed_);
+            const double error = relative_l2(std::span(out).subspan(request * size, size), reference);
+            if (!(error <= attention_bound(KvFormat::bf16))) {
+                return fmt::format("request {}: relative error {:.1e} > {:.0e}", request, error,
+                                   attention_bound(KvFormat::bf16));
+            }
+        }
+        return std::nullopt;
+    }
+
+    void launch(std::size_t copy, Stream stream) override {
+        call_.pages = memory_->pages.pages(copy);
+        mla_decode<<<memory_->plan.pieces(), kThreads, memory_->shape.shared_bytes, stream>>>(call_);
+        PARETOKEN_CUDA_LAUNCHED();
+    }
+
+  private:
+    std::uint64_t numbers_per_copy() const {
+        return pages_for(options_.lengths, static_cast<std::uint32_t>(options_.page)) *
+               static_cast<std::uint64_t>(options_.page) * kMlaRow;
+    }
+
+    MlaOptions options_;
+    bool plant_fault_;
+    std::optional<MlaMemory> memory_;
+    MlaCall call_;
+    std::uint64_t seed_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<GpuKernel> mla_kernel(const MlaOptions& options, bool plant_fault) {
+    return std::make_unique<MlaKernel>(options, plant_fault);
+}
+
+std::vector<GpuRow> mla_rows(const GpuSettings& settings, const DeviceFacts&) {
+    std::vector<GpuRow> rows;
+    for (const MlaOptions& options : mla_suite(row_set(settings))) {
+        rows.push_back({name_of(options),
+                        [options, fault = settings.plant_fault] { return mla_kernel(options, fault); }});
+    }
+    return rows;
+}
+
+}  // namespace paretoken::microbench::gpu

@@ -1,0 +1,109 @@
+#pragma once
+// A ring of paged caches on the device: one pool, a page table per copy, and everything else that a decode
+// kernel's launches share.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "microbench/gpu/attention_body.h"
+#include "microbench/gpu/error.cuh"
+#include "microbench/gpu/memory.cuh"
+#include "microbench/gpu/paged.h"
+#include "microbench/gpu/split.h"
+
+namespace paretoken::microbench::gpu {
+
+/// Page tables of all copies, one after the other.
+class DevicePageTables {
+  public:
+    explicit DevicePageTables(const std::vector<PageTable>& tables)
+        : per_copy_(tables.front().pages.size()),
+          first_(std::span<const std::int32_t>(tables.front().first)) {
+        std::vector<std::int32_t> all;
+        for (const PageTable& table : tables) all.insert(all.end(), table.pages.begin(), table.pages.end());
+        pages_ = DeviceBuffer<std::int32_t>(std::span<const std::int32_t>(all));
+    }
+    const std::int32_t* pages(std::size_t copy) const { return pages_.data() + copy * per_copy_; }
+    const std::int32_t* first() const { return first_.data(); }
+
+  private:
+    std::size_t per_copy_;
+    DeviceBuffer<std::int32_t> pages_;
+    DeviceBuffer<std::int32_t> first_;
+};
+
+/// A plan, and where its partial results meet.
+class DevicePlan {
+  public:
+    DevicePlan(const SplitPlan& plan, std::size_t head_dim)
+        : pieces_(plan.pieces()),
+          segments_(std::span<const Segment>(plan.segments)),
+          first_(std::span<const std::int32_t>(plan.first)),
+          out_(static_cast<std::size_t>(plan.partials) * kWarpTokens * head_dim),
+          lse_(static_cast<std::size_t>(plan.partials) * kWarpTokens),
+          counters_(static_cast<std::size_t>(plan.sequences)) {
+        counters_.fill(0);
+    }
+
+    unsigned pieces() const { return static_cast<unsigned>(pieces_); }
+    void poison(cudaStream_t stream) {
+        out_.fill(0xff, stream);
+        lse_.fill(0xff, stream);
+    }
+    /// Sets the pointers that AttentionCall and MlaCall have in common.
+    template <class Call>
+    void put_into(Call& call) const {
+        call.segments = segments_.data();
+        call.first_segment = first_.data();
+        call.partial_out = out_.data();
+        call.partial_lse = lse_.data();
+        call.counters = counters_.data();
+    }
+
+  private:
+    std::size_t pieces_;
+    DeviceBuffer<Segment> segments_;
+    DeviceBuffer<std::int32_t> first_;
+    DeviceBuffer<float> out_;
+    DeviceBuffer<float> lse_;
+    DeviceBuffer<std::int32_t> counters_;
+};
+
+/// How a kernel is launched on this device.
+struct LaunchShape {
+    int stages = 2;
+    int blocks = 1;  ///< that run at once on the whole device
+    std::size_t shared_bytes = 0;
+};
+
+/// The number of stages that keeps the most bytes under way on a multiprocessor, and the blocks that then
+/// fit. Throws RuntimeError where not even two stages fit.
+LaunchShape launch_shape(const void* kernel, int stage_bytes, int fixed_bytes);
+
+/// Fills pools and queries by the formulas of paged.h.
+void fill_codes(KvFormat format, std::uint64_t seed, void* at, std::uint64_t count);
+void fill_scales(std::uint64_t seed, const DeviceBuffer<float>& scales);
+
+/// Runs `launch` twice over poisoned results: nothing when both gave the same finite bits, which `result`
+/// then holds.
+template <class Launch>
+std::optional<std::string> same_twice(DeviceBuffer<float>& out, DevicePlan& plan, cudaStream_t stream,
+                                      const Launch& launch, std::vector<float>& result) {
+    std::vector<float> second;
+    for (std::vector<float>* results : {&result, &second}) {
+        out.fill(0xff, stream);
+        plan.poison(stream);
+        launch();
+        PARETOKEN_CUDA(cudaStreamSynchronize(stream));
+        *results = out.download();
+    }
+    if (std::memcmp(result.data(), second.data(), out.bytes()) != 0)
+        return "the same inputs gave different bits";
+    return std::nullopt;
+}
+
+}  // namespace paretoken::microbench::gpu

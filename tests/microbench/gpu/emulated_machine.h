@@ -1,0 +1,332 @@
+#pragma once
+// A thread block on the host: every lane is a fiber that runs the kernel's own code, and meets the others
+// where the hardware would make it: in matrix instructions, shuffles and barriers. Lanes take turns in random
+// order, copies land as late as their waits allow and spoil their destination until then, so that a missing
+// wait or barrier shows as a wrong result. Register contents follow the PTX manual, written independently of
+// mma.h.
+#include <ucontext.h>
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "core/random.h"
+#include "microbench/cpu/formats.h"
+#include "microbench/gpu/dtypes.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#define PARETOKEN_FIBERS_UNDER_ASAN 1
+#endif
+
+namespace paretoken::microbench::gpu {
+
+/// 128 lanes, their shared memory, and the order in which they run.
+class EmulatedBlock {
+  public:
+    static constexpr int kLaneCount = 128;
+
+    EmulatedBlock(std::size_t shared_bytes, std::uint64_t seed)
+        : memory_(shared_bytes + 128, std::byte{0xff}), random_(seed) {
+        void* at = memory_.data();
+        std::size_t space = memory_.size();
+        shared_ = static_cast<std::byte*>(std::align(128, shared_bytes, at, space));
+    }
+    EmulatedBlock(const EmulatedBlock&) = delete;
+    EmulatedBlock& operator=(const EmulatedBlock&) = delete;
+
+    std::byte* shared() const { return shared_; }
+
+    /// Runs `body(lane of the block)` on every lane to its end. Throws when lanes wait for one another
+    /// forever, or meet in different instructions.
+    void run(const std::function<void(int)>& body) {
+        body_ = &body;
+        for (int i = 0; i < kLaneCount; ++i) start(i);
+        std::vector<int> order(kLaneCount);
+        for (int i = 0; i < kLaneCount; ++i) order[static_cast<std::size_t>(i)] = i;
+        while (!all_done()) {
+            for (std::size_t left = order.size(); left > 1; --left) {
+                std::swap(order[left - 1], order[random_.below(left)]);
+            }
+            bool ran = false;
+            for (const int i : order) {
+                Lane& lane = lane_of(i);
+                if (lane.done || lane.waiting != nullptr) continue;
+                resume(lane);
+                ran = true;
+            }
+            if (!ran) throw std::logic_error("lanes wait for one another forever");
+        }
+    }
+
+    /// Called on a lane: returns once all lanes of its warp (or of the block) have called it with the same
+    /// name.
+    void meet(int index, const char* name, bool whole_block = false) {
+        Lane& lane = lane_of(index);
+        lane.waiting = name;
+        const int first = whole_block ? 0 : index / 32 * 32;
+        const int last = whole_block ? kLaneCount : first + 32;
+        bool all = true;
+        for (int i = first; i < last; ++i) all &= lane_of(i).waiting == name;
+        if (all) {
+            for (int i = first; i < last; ++i) lane_of(i).waiting = nullptr;
+        }
+        suspend(lane);
+    }
+
+    /// What a lane shows the others in its next meeting, and what lane `of` showed in the one just passed.
+    template <class Value>
+    void show(int index, const Value& value) {
+        Lane& lane = lane_of(index);
+        ++lane.shown;
+        std::memcpy(lane.slots[lane.shown % 2].data(), &value, sizeof value);
+    }
+    template <class Value>
+    Value shown(int index, int of) {
+        Value value;
+        std::memcpy(&value, lane_of(of).slots[lane_of(index).shown % 2].data(), sizeof value);
+        return value;
+    }
+
+    struct Copy {
+        std::byte* to;
+        const std::byte* from;  // nothing: zeros
+    };
+    void begin_copy(int index, const Copy& copy) {
+        std::memset(copy.to, 0xff, 16);
+        lane_of(index).open.push_back(copy);
+    }
+    void commit(int index) {
+        Lane& lane = lane_of(index);
+        lane.groups.push_back(std::move(lane.open));
+        lane.open.clear();
+    }
+    void wait(int index, int pending) {
+        auto& groups = lane_of(index).groups;
+        for (; static_cast<int>(groups.size()) > pending; groups.pop_front()) {
+            for (const Copy& copy : groups.front()) {
+                if (copy.from != nullptr) {
+                    std::memcpy(copy.to, copy.from, 16);
+                } else {
+                    std::memset(copy.to, 0, 16);
+                }
+            }
+        }
+    }
+
+  private:
+    static constexpr std::size_t kStackBytes = 256 << 10;
+
+    struct Lane {
+        ucontext_t context{};
+        std::unique_ptr<std::byte[]> stack;
+        int index = 0;
+        EmulatedBlock* block = nullptr;
+        bool done = false;
+        const char* waiting = nullptr;
+        std::array<std::array<std::byte, 64>, 2> slots{};
+        unsigned shown = 0;
+        std::vector<Copy> open;
+        std::deque<std::vector<Copy>> groups;
+        void* fake_stack = nullptr;
+    };
+
+    Lane& lane_of(int index) { return lanes_[static_cast<std::size_t>(index)]; }
+    bool all_done() const {
+        for (const Lane& lane : lanes_) {
+            if (!lane.done) return false;
+        }
+        return true;
+    }
+
+    void start(int index) {
+        Lane& lane = lane_of(index);
+        if (!lane.stack) lane.stack = std::make_unique<std::byte[]>(kStackBytes);
+        lane.index = index;
+        lane.block = this;
+        lane.done = false;
+        getcontext(&lane.context);
+        lane.context.uc_stack.ss_sp = lane.stack.get();
+        lane.context.uc_stack.ss_size = kStackBytes;
+        lane.context.uc_link = nullptr;
+        const auto at = reinterpret_cast<std::uintptr_t>(&lane);
+        makecontext(&lane.context, reinterpret_cast<void (*)()>(&EmulatedBlock::enter), 2,
+                    static_cast<unsigned>(at >> 32), static_cast<unsigned>(at));
+    }
+
+    static void enter(unsigned high, unsigned low) {
+        auto& lane = *reinterpret_cast<Lane*>(static_cast<std::uintptr_t>(high) << 32 | low);
+        EmulatedBlock& block = *lane.block;
+        block.arrived_on_fiber(lane);
+        (*block.body_)(lane.index);
+        lane.done = true;
+        block.suspend(lane);
+    }
+
+#if defined(PARETOKEN_FIBERS_UNDER_ASAN)
+    void arrived_on_fiber(Lane& lane) {
+        __sanitizer_finish_switch_fiber(lane.fake_stack, &scheduler_stack_, &scheduler_stack_bytes_);
+    }
+    void resume(Lane& lane) {
+        __sanitizer_start_switch_fiber(&scheduler_fake_stack_, lane.stack.get(), kStackBytes);
+        swapcontext(&scheduler_, &lane.context);
+        __sanitizer_finish_switch_fiber(scheduler_fake_stack_, nullptr, nullptr);
+    }
+    void suspend(Lane& lane) {
+        __sanitizer_start_switch_fiber(lane.done ? nullptr : &lane.fake_stack, scheduler_stack_,
+                                       scheduler_stack_bytes_);
+        swapcontext(&lane.context, &scheduler_);
+        arrived_on_fiber(lane);
+    }
+    void* scheduler_fake_stack_ = nullptr;
+    const void* scheduler_stack_ = nullptr;
+    std::size_t scheduler_stack_bytes_ = 0;
+#else
+    void arrived_on_fiber(Lane&) {}
+    void resume(Lane& lane) {
+        swapcontext(&scheduler_, &lane.context);
+    }
+    void suspend(Lane& lane) {
+        swapcontext(&lane.context, &scheduler_);
+    }
+#endif
+
+    std::vector<std::byte> memory_;
+    std::byte* shared_ = nullptr;
+    Random random_;
+    std::array<Lane, kLaneCount> lanes_;
+    ucontext_t scheduler_{};
+    const std::function<void(int)>* body_ = nullptr;
+};
+
+/// What attention_machine.cuh is to a GPU's lane. `kByShift`: GPUs without an e4m3 instruction.
+template <bool kByShift>
+class EmulatedMachine {
+  public:
+    static constexpr float kE4m3Unit = kByShift ? kRawE4m3Scale : 1;
+
+    EmulatedMachine(EmulatedBlock& block, int index, int piece)
+        : block_(&block), index_(index), piece_(piece) {}
+
+    int lane() const { return index_ % 32; }
+    int warp() const { return index_ / 32; }
+    int piece() const { return piece_; }
+    std::byte* shared() const { return block_->shared(); }
+
+    void sync_warp() const { block_->meet(index_, "sync_warp"); }
+    void sync_block() const { block_->meet(index_, "sync_block", true); }
+
+    void copy_async(std::byte* to, const std::byte* from, bool valid) const {
+        block_->begin_copy(index_, {to, valid ? from : nullptr});
+    }
+    void commit_copies() const { block_->commit(index_); }
+    void wait_for_copies(int pending) const { block_->wait(index_, pending); }
+
+    float shuffle_xor(float value, int mask) const {
+        block_->show(index_, value);
+        block_->meet(index_, "shuffle");
+        return block_->shown<float>(index_, index_ ^ mask);
+    }
+    bool any(bool value) const {
+        block_->show(index_, value);
+        block_->meet(index_, "any");
+        bool result = false;
+        for (int i = 0; i < 32; ++i) result |= block_->shown<bool>(index_, first() + i);
+        return result;
+    }
+
+    /// Lane i names row i % 8 of matrix i / 8; register r holds elements 2 (lane % 4), + 1 of row lane / 4.
+    void ldmatrix(std::uint32_t (&r)[4], const std::byte* row) const {
+        block_->show(index_, row);
+        block_->meet(index_, "ldmatrix");
+        for (int i = 0; i < 4; ++i) {
+            std::memcpy(&r[i], matrix_row(i, lane() / 4) + lane() % 4 * 4, 4);
+        }
+        sync_warp();
+    }
+    void ldmatrix_transposed(std::uint32_t (&r)[4], const std::byte* row) const {
+        block_->show(index_, row);
+        block_->meet(index_, "ldmatrix.trans");
+        for (int i = 0; i < 4; ++i) {
+            const auto low = load_u16(matrix_row(i, lane() % 4 * 2) + lane() / 4 * 2);
+            const auto high = load_u16(matrix_row(i, lane() % 4 * 2 + 1) + lane() / 4 * 2);
+            r[i] = static_cast<std::uint32_t>(low) | static_cast<std::uint32_t>(high) << 16;
+        }
+        sync_warp();
+    }
+
+    /// mma.m16n8k16: A row-major, B column-major. Lane 4r + i holds of A, in order: (r, 2i), (r + 8, 2i),
+    /// (r, 2i + 8), (r + 8, 2i + 8), each with its right neighbour; of B: (2i, r), (2i + 8, r), each with
+    /// the one below; of C: (r, 2i), (r, 2i + 1), (r + 8, 2i), (r + 8, 2i + 1).
+    template <bool kBf16>
+    void mma(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1) const {
+        block_->show(index_, std::array<std::uint32_t, 6>{a[0], a[1], a[2], a[3], b0, b1});
+        block_->meet(index_, "mma");
+        for (int i = 0; i < 4; ++i) {
+            const int row = lane() / 4 + i / 2 * 8;
+            const int column = lane() % 4 * 2 + i % 2;
+            double sum = static_cast<double>(c[i]);
+            for (int k = 0; k < 16; k += 2) {
+                const auto left =
+                    block_->shown<std::array<std::uint32_t, 6>>(index_, first() + row % 8 * 4 + k % 8 / 2);
+                const auto right =
+                    block_->shown<std::array<std::uint32_t, 6>>(index_, first() + column * 4 + k % 8 / 2);
+                const std::uint32_t x = left[static_cast<std::size_t>(row / 8 + k / 8 * 2)];
+                const std::uint32_t y = right[static_cast<std::size_t>(4 + k / 8)];
+                sum += number<kBf16>(x & 0xffff) * number<kBf16>(y & 0xffff);
+                sum += number<kBf16>(x >> 16) * number<kBf16>(y >> 16);
+            }
+            c[i] = static_cast<float>(sum);
+        }
+    }
+
+    template <bool kBf16>
+    std::uint32_t pack(float low, float high) const {
+        const auto bits = [](float x) { return std::uint32_t{kBf16 ? bf16_of(x) : f16_of(x)}; };
+        return bits(low) | bits(high) << 16;
+    }
+    std::uint32_t e4m3_pair(std::uint32_t word, int pair) const {
+        if constexpr (kByShift) return raw_e4m3_pair(word, pair);
+        const auto number = [&](int byte) {
+            return static_cast<float>(value_of_e4m3(word >> (8 * byte) & 0xff));
+        };
+        return pack<false>(number(2 * pair), number(2 * pair + 1));
+    }
+    std::uint32_t subtract_halves(std::uint32_t x, std::uint32_t y) const {
+        const auto half = [](std::uint32_t bits) { return float_of_f16(static_cast<std::uint16_t>(bits)); };
+        return pack<false>(half(x & 0xffff) - half(y & 0xffff), half(x >> 16) - half(y >> 16));
+    }
+    float exp2(float x) const { return std::exp2(x); }
+    float log2(float x) const { return std::log2(x); }
+
+    void publish() const {}
+    std::int32_t raise(std::int32_t* counter) const { return (*counter)++; }
+    float load_fresh(const float* at) const { return *at; }
+
+  private:
+    int first() const { return index_ / 32 * 32; }
+    const std::byte* matrix_row(int matrix, int row) const {
+        return block_->shown<const std::byte*>(index_, first() + matrix * 8 + row);
+    }
+    template <bool kBf16>
+    static double number(std::uint32_t bits) {
+        static const std::vector<float> kHalves = [] {
+            std::vector<float> all(65536);
+            for (std::uint32_t i = 0; i < 65536; ++i) all[i] = float_of_f16(static_cast<std::uint16_t>(i));
+            return all;
+        }();
+        return static_cast<double>(kBf16 ? float_of_bf16(static_cast<std::uint16_t>(bits)) : kHalves[bits]);
+    }
+
+    EmulatedBlock* block_;
+    int index_;
+    int piece_;
+};
+
+}  // namespace paretoken::microbench::gpu
