@@ -77,6 +77,14 @@ std::optional<std::int64_t> integer_at(const Json& object, const char* key) {
         fmt::format("{}: {}: {}; is this an OpenAI-compatible server?", url.text(), what, failure.why));
 }
 
+void refuse_compression(const http::Url& url, std::string_view what, const http::ResponseHead& head) {
+    if (head.content_encoding.empty() || head.content_encoding == "identity") return;
+    throw RuntimeError(
+        fmt::format("{}: {} is answered compressed ({}) although identity was asked for; times of compressed "
+                    "tokens mean nothing, switch compression off",
+                    url.text(), what, head.content_encoding));
+}
+
 // ---- reaching the server, and its list of models
 
 constexpr int kServiceUnavailable = 503;  ///< what servers say while they load their model
@@ -227,6 +235,7 @@ void settle_options(http::Fetcher& fetcher, const EndpointOptions& options, Endp
     const std::string what = "POST " + target_of(options);
     if (trial.fetched.failure) refuse_failure(options.url, what, *trial.fetched.failure);
     if (!trial.accepted()) refuse_status(options.url, what, trial.fetched);
+    refuse_compression(options.url, what, trial.fetched.head);
     if (trial.record.outcome == Outcome::malformed) {
         throw RuntimeError(
             fmt::format("{}: {} answered with something that is no OpenAI answer ({}); check the URL and "

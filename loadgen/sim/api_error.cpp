@@ -50,7 +50,7 @@ ApiError unauthorized(Dialect dialect) {
 
 ApiError not_found(Dialect dialect) {
     if (dialect == Dialect::vllm) return {404, R"({"detail":"Not Found"})"};
-    return api_error(dialect, {.status = 404, .type = {}, .message = "File Not Found"});
+    return {404, R"({"error":{"message":"File Not Found","type":"not_found_error","code":404}})"};
 }
 
 /// llama.cpp's library knows a path by its method.

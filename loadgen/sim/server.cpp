@@ -371,12 +371,12 @@ void Server::Loop::on_bad_http(Connection& connection, BadHttp what, std::string
 
 void Server::Loop::reply(Connection& connection, const HttpRequest& request, int status,
                          std::string_view type, std::string_view body) {
-    connection.send(http_answer({.status = status,
-                                 .content_type = type,
-                                 .keep_alive = request.keep_alive,
-                                 .dialect = options_.dialect},
-                                body));
-    connection.finish(request.keep_alive);
+    const bool closes_on_errors = options_.dialect == Dialect::llamacpp;
+    const bool keep_alive = request.keep_alive && !(closes_on_errors && status >= 400);
+    connection.send(http_answer(
+        {.status = status, .content_type = type, .keep_alive = keep_alive, .dialect = options_.dialect},
+        body));
+    connection.finish(keep_alive);
 }
 
 void Server::Loop::reply(Connection& connection, const HttpRequest& request,

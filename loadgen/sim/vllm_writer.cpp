@@ -155,8 +155,10 @@ void VllmWriter::append_closing(std::string& out, const AnswerState& state) cons
         out += head_;
         out += ']';
         std::string details;
-        if (state.cached_tokens)
-            details = fmt::format(R"(,"prompt_tokens_details":{{"cached_tokens":{}}})", *state.cached_tokens);
+        if (state.cached_tokens) {
+            details = fmt::format(R"(,"prompt_tokens_details":{{"cached_tokens":{}{}}})",
+                                  *state.cached_tokens, chat() ? R"(,"created_cache_tokens":0)" : "");
+        }
         if (terms_.reasoning_model) details += reasoning_details(terms_.plan.tokens);
         append_usage(out, terms_.plan.tokens, details);
         out += fingerprint_;
@@ -222,15 +224,29 @@ std::string VllmWriter::whole(const AnswerState& state) const {
     } else {
         body += R"("token_ids":null)";
     }
-    if (!chat()) append_prompt_ids(body);
-    body += R"(}],"service_tier":null)" + fingerprint_;
-    const std::string cached = state.cached_tokens
-                                   ? fmt::format(R"({{"cached_tokens":{}}})", *state.cached_tokens)
-                                   : std::string("null");
-    append_usage(body, plan.tokens,
-                 fmt::format(R"(,"prompt_tokens_details":{}{})", cached, reasoning_details(plan.tokens)));
-    if (chat()) append_prompt_ids(body);
-    return body += '}';
+    if (!chat()) {
+        body += R"(,"prompt_logprobs":null)";
+        append_prompt_ids(body);
+    }
+    body += R"(,"routed_experts":null}],"service_tier":null)" + fingerprint_;
+    append_usage(body, plan.tokens, whole_details(state));
+    if (chat()) {
+        body += R"(,"prompt_logprobs":null)";
+        append_prompt_ids(body);
+        body += R"(,"prompt_text":null)";
+    }
+    return body += R"(,"kv_transfer_params":null,"ec_transfer_params":null,"metrics":null})";
+}
+
+std::string VllmWriter::whole_details(const AnswerState& state) const {
+    std::string cached = "null";
+    if (state.cached_tokens) {
+        cached = fmt::format(R"({{"cached_tokens":{},"created_cache_tokens":{},"multimodal_tokens":null}})",
+                             *state.cached_tokens, chat() ? "0" : "null");
+    }
+    const std::string reasoning =
+        chat() ? reasoning_details(terms_.plan.tokens) : R"(,"completion_tokens_details":null)";
+    return fmt::format(R"(,"prompt_tokens_details":{}{})", cached, reasoning);
 }
 
 }  // namespace paretoken::sim

@@ -25,6 +25,7 @@ class VllmWriter final : public AnswerWriter {
     void append_message(std::string& out) const;
     void append_token_ids(std::string& out, std::int64_t first, std::int64_t end) const;
     std::string reasoning_details(std::int64_t tokens) const;
+    std::string whole_details(const AnswerState& state) const;
 
     AnswerTerms terms_;
     std::string head_;         ///< of every frame, up to the choices

@@ -24,6 +24,13 @@ struct Refused {
     Refusal refusal;
 };
 
+std::string llamacpp_message(std::string_view type, std::string_view field, std::string_view message) {
+    if (field.empty()) return std::string(message);
+    if (type == "missing") return fmt::format("'{}' is required", field);
+    if (type == "list_type") return fmt::format("Expected '{}' to be an array", field);
+    return fmt::format("'{}': {}", field, message);
+}
+
 /// vLLM's words for a field that does not validate.
 [[noreturn]] void refuse_field(std::string_view type, std::string_view field, std::string_view message) {
     const std::string where = field.empty() ? "body" : fmt::format("body.{}", field);
@@ -31,10 +38,7 @@ struct Refused {
                    .message = fmt::format("1 validation error:\n  {{'type': '{}', 'loc': '{}', 'msg': '{}'}}",
                                           type, where, message),
                    .param = where,
-                   .llamacpp_message = type == "list_type"
-                                           ? fmt::format("Expected '{}' to be an array", field)
-                                       : field.empty() ? std::string(message)
-                                                       : fmt::format("'{}': {}", field, message)}};
+                   .llamacpp_message = llamacpp_message(type, field, message)}};
 }
 
 [[noreturn]] void refuse(std::string_view message, std::string_view param) {
@@ -231,7 +235,8 @@ void check_choices(const dom::object& object) {
         refuse("This server generates one choice per request (n=1).", "n");
 }
 
-/// The limit asked for, under any of its names. llama.cpp takes a negative one for none.
+/// The limit asked for, under any of its names. llama.cpp takes a negative one for none, and
+/// generates a token before it looks.
 std::optional<std::int64_t> asked_tokens(const dom::object& object, Endpoint endpoint, Dialect dialect) {
     std::optional<std::int64_t> asked = integer_of(object, "max_tokens");
     if (endpoint == Endpoint::chat) {
@@ -240,6 +245,7 @@ std::optional<std::int64_t> asked_tokens(const dom::object& object, Endpoint end
     if (dialect == Dialect::llamacpp) {
         if (!asked) asked = integer_of(object, "n_predict");
         if (asked && *asked < 0) return std::nullopt;
+        if (asked == 0) return 1;
     }
     if (asked && *asked < 1)
         refuse(fmt::format("max_tokens must be at least 1, got {}.", *asked), "max_tokens");
@@ -410,8 +416,8 @@ std::string read_tokenize(const dom::object& object, const ServedModel& model, P
     } else if (text) {
         read_text_prompt(text_of(*text, vllm ? "prompt" : "content"),
                          flag_of(object, vllm ? "add_special_tokens" : "add_special", vllm), tokens);
-    } else {
-        refuse_field("missing", vllm ? "prompt" : "content", "Field required");
+    } else if (vllm) {
+        refuse_field("missing", "prompt", "Field required");
     }
     for (std::size_t i = 0; i < tokens.ids.size(); ++i) memory.remember(tokens.ids[i], tokens.pieces[i]);
     return vllm ? vllm_tokens(tokens, model, flag_of(object, "return_token_strs", false))
@@ -495,7 +501,7 @@ std::string models_answer(const ServedModel& model, std::int64_t created) {
     if (model.dialect == Dialect::llamacpp) {
         return fmt::format(
             R"({{"models":[{{"name":{0},"model":{0}}}],"object":"list","data":[{{"id":{0},"object":"model",)"
-            R"("created":{1},"owned_by":"llamacpp","meta":{{"n_vocab":{2},"n_ctx_train":{3}}}}}]}})",
+            R"("created":{1},"owned_by":"llamacpp","meta":{{"n_vocab":{2},"n_ctx":{3},"n_ctx_train":{3}}}}}]}})",
             name, created, model.vocabulary, model.context_limit);
     }
     return fmt::format(
@@ -509,8 +515,9 @@ std::string health_answer(Dialect dialect) {
 }
 
 std::string props_answer(const ServedModel& model) {
-    return fmt::format(R"({{"default_generation_settings":{{"n_ctx":{}}},"total_slots":{},"model_path":{}}})",
-                       model.context_limit, model.max_num_seqs, json_string(model.name));
+    return fmt::format(
+        R"({{"default_generation_settings":{{"n_ctx":{0}}},"total_slots":{1},"model_alias":{2},"model_path":{2}}})",
+        model.context_limit, model.max_num_seqs, json_string(model.name));
 }
 
 std::string profile_answer(const std::string& name, const std::map<std::string, double>& limit_terms) {

@@ -16,6 +16,7 @@ using nlohmann::json;
 using paretoken::testing::body_chunks;
 using paretoken::testing::body_of;
 using paretoken::testing::golden;
+using paretoken::testing::shape_of;
 using paretoken::testing::stream_shape;
 using std::chrono::milliseconds;
 
@@ -118,11 +119,16 @@ TEST(LlamacppWriter, AnAnswerInOnePieceSaysTheSameAsTheStream) {
     for (const Endpoint endpoint : {Endpoint::chat, Endpoint::completions}) {
         AnswerTerms terms = terms_of(endpoint, 3);
         terms.stream = false;
-        const json answer = json::parse(LlamacppWriter(terms).whole({.cached_tokens = 31}));
+        const std::string body = LlamacppWriter(terms).whole({.cached_tokens = 31});
+        const bool chat = endpoint == Endpoint::chat;
+        EXPECT_EQ(shape_of(nlohmann::ordered_json::parse(body)),
+                  shape_of(nlohmann::ordered_json::parse(
+                      golden(chat ? "llamacpp/chat.json" : "llamacpp/completions.json"))));
+        const json answer = json::parse(body);
         std::string words;
         for (std::int64_t k = 0; k < 3; ++k) words += answer_word(9, k);
         const json& choice = answer["choices"][0];
-        EXPECT_EQ(endpoint == Endpoint::chat ? choice["message"]["content"] : choice["text"], words);
+        EXPECT_EQ(chat ? choice["message"]["content"] : choice["text"], words);
         EXPECT_EQ(answer["usage"]["total_tokens"], 35);
         EXPECT_EQ(answer["timings"]["cache_n"], 31);
     }

@@ -276,14 +276,17 @@ TEST(Server, SpeaksLikeLlamacppWhenToldTo) {
     EXPECT_THAT(ask("GET", "/metrics").body, HasSubstr("llamacpp:requests_processing 0"));
     EXPECT_EQ(json::parse(ask("GET", "/props").body)["default_generation_settings"]["n_ctx"], 131072);
     EXPECT_EQ(json::parse(ask("GET", "/v1/models").body)["data"][0]["owned_by"], "llamacpp");
-    EXPECT_EQ(json::parse(ask("GET", "/version").body)["error"]["type"], "not_found_error");
-    EXPECT_EQ(
-        json::parse(ask("POST", "/v1/chat/completions", R"({"messages":"x"})").body)["error"]["message"],
-        "Expected 'messages' to be an array");
     const Answer whole =
         ask("POST", "/v1/chat/completions",
             R"({"messages":[{"role":"user","content":"x"}],"max_tokens":3,"ignore_eos":true,"model":"any"})");
     EXPECT_EQ(json::parse(whole.body)["timings"]["predicted_n"], 3);
+    const Answer error = ask("POST", "/v1/chat/completions", R"({"messages":"x"})");
+    EXPECT_EQ(json::parse(error.body)["error"]["message"], "Expected 'messages' to be an array");
+    EXPECT_THAT(error.head, HasSubstr("Connection: close\r\n"));
+    EXPECT_EQ(client.rest(), "") << "an error ends the connection";
+    Client lost(server.port());
+    lost.request("GET", "/version");
+    EXPECT_THAT(lost.rest(), HasSubstr("File Not Found"));
 }
 
 TEST(Server, ClosesAConnectionThatWasUsedOrIdleForLongEnough) {

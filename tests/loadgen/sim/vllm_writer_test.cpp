@@ -16,6 +16,7 @@ namespace {
 using nlohmann::json;
 using paretoken::testing::body_chunks;
 using paretoken::testing::golden;
+using paretoken::testing::shape_of;
 using paretoken::testing::stream_shape;
 
 AnswerTerms chat_terms(std::int64_t tokens) {
@@ -69,6 +70,31 @@ TEST(VllmWriter, ItsStreamsHaveTheShapeOfRecordedOnes) {
     completion.prompt_token_ids = {5, 6, 7, 8};
     EXPECT_EQ(stream_shape(stream_of(completion)),
               stream_shape(body_chunks(golden("streams/vllm-0.32-completions-token-ids.http"))));
+    completion.continuous_usage = true;
+    completion.prompt_token_ids = {5, 6, 7};
+    EXPECT_EQ(stream_shape(stream_of(completion, 1, {.cached_tokens = 0})),
+              stream_shape(body_chunks(golden("vllm/completions-continuous-usage.http"))));
+    AnswerTerms with_ids = chat_terms(4);
+    with_ids.token_ids = true;
+    with_ids.prompt_token_ids.assign(10, 5);
+    EXPECT_EQ(stream_shape(stream_of(with_ids)),
+              stream_shape(body_chunks(golden("vllm/chat-token-ids.http"))));
+    AnswerTerms cached = chat_terms(4);
+    cached.include_usage = true;
+    EXPECT_EQ(stream_shape(stream_of(cached, 1, {.cached_tokens = 0})),
+              stream_shape(body_chunks(golden("vllm/chat-cached-tokens.http"))));
+}
+
+TEST(VllmWriter, ItsWholeAnswersHaveTheShapeOfRecordedOnes) {
+    for (AnswerTerms terms : {chat_terms(4), completion_terms(4)}) {
+        const bool chat = terms.endpoint == Endpoint::chat;
+        terms.stream = false;
+        terms.token_ids = true;
+        terms.prompt_token_ids.assign(chat ? 10 : 2, 5);
+        EXPECT_EQ(shape_of(nlohmann::ordered_json::parse(VllmWriter(terms).whole({.cached_tokens = 0}))),
+                  shape_of(nlohmann::ordered_json::parse(
+                      golden(chat ? "vllm/chat.json" : "vllm/completions.json"))));
+    }
 }
 
 TEST(VllmWriter, AFrameHasVllmsBytesAroundItsText) {

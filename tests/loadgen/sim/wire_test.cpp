@@ -139,6 +139,8 @@ TEST(Wire, LlamacppRefusesInItsOwnWords) {
     EXPECT_EQ(
         error(R"({"messages":"x"})"),
         R"({"error":{"code":400,"message":"Expected 'messages' to be an array","type":"invalid_request_error"}})");
+    EXPECT_EQ(error("{}"),
+              R"({"error":{"code":400,"message":"'messages' is required","type":"invalid_request_error"}})");
     std::string words;
     for (int i = 0; i < 5000; ++i) words += " a";
     EXPECT_EQ(

@@ -1,0 +1,126 @@
+"""`paretoken serve` and `sim:` targets: dialects, streams of reasoning and tool calls, profiles from cards."""
+
+import gzip
+import json
+import unittest
+import urllib.error
+import urllib.request
+
+from harness import Case, paretoken, request_lines, run_json, simulated_server
+
+TOOLS = [{"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}}]
+
+
+def ask(url, body=None, headers=None):
+    """The body of an answer, as bytes."""
+    data = None if body is None else json.dumps(body).encode()
+    with urllib.request.urlopen(urllib.request.Request(url, data, headers or {}), timeout=30) as answer:
+        return answer.read()
+
+
+def asked_json(url, body=None):
+    return json.loads(ask(url, body))
+
+
+def events(stream):
+    return [json.loads(line[6:]) for line in stream.decode().split("\n") if line.startswith("data: {")]
+
+
+class Serve(Case):
+    def test_help_names_what_can_be_imitated(self):
+        said = self.succeeds(paretoken("serve", "--help")).stdout
+        for word in ("--dialect", "llama3-70b/h200x2/fp8", "reasoning=64tok", "speculative_tokens", "hiccup", "gzip"):
+            self.assertIn(word, said)
+
+    def test_reasoning_and_a_tool_call_come_in_one_answer(self):
+        with simulated_server("--profile", "ideal?ttft=1ms&itl=1ms&reasoning=3tok") as address:
+            deltas = [event["choices"][0]["delta"] for event in events(ask(f"{address}/v1/chat/completions", {
+                "messages": [{"role": "user", "content": "hi"}], "tools": TOOLS, "max_tokens": 9, "stream": True,
+                "ignore_eos": True}))]
+            self.assertEqual(sum("reasoning" in delta for delta in deltas), 3)
+            calls = [delta["tool_calls"][0] for delta in deltas if "tool_calls" in delta]
+            self.assertEqual(calls[0]["function"]["name"], "look_up")
+            self.assertIn("text", json.loads("".join(call["function"].get("arguments", "") for call in calls)))
+            self.assertEqual(asked_json(f"{address}/sim/truth")["requests"][0]["reasoning_tokens"], 3)
+
+    def test_a_run_tells_the_first_token_from_the_first_answer(self):
+        out = self.directory / "run"
+        self.measures(paretoken("run", "sim:ideal?ttft=20ms&itl=10ms&reasoning=8tok", "--concurrency", 2, "--num-prompts",
+                                20, "--isl", 32, "--osl", 16, "--extra-body", json.dumps({"tools": TOOLS}), "--out", out))
+        metrics = run_json(out)["metrics"]
+        self.assertAlmostEqual(metrics["ttft_s"]["p50"], 0.020, delta=0.008)
+        self.assertAlmostEqual(metrics["ttfa_s"]["p50"], 0.100, delta=0.020)
+        self.assertEqual({line["output_tokens"] for line in request_lines(out) if "output_tokens" in line} or {16}, {16})
+
+    def test_llamacpps_dialect_is_measured_like_the_real_server(self):
+        with simulated_server("--profile", "llama3-8b-h100-bf16", "--dialect", "llamacpp") as address:
+            for endpoint in ("chat", "completions"):
+                out = self.directory / endpoint
+                # More requests on each connection than it is kept for.
+                self.measures(paretoken("run", address, "--endpoint-type", endpoint, "--concurrency", 1, "--num-prompts",
+                                        120, "--isl", 100, "--osl", 4, "--out", out))
+                result = run_json(out)
+                self.assertEqual(result["counts"]["ok"], 120)
+                self.assertEqual(result["workload"]["achieved_output_tokens"], 4)
+                self.assertAlmostEqual(result["workload"]["achieved_input_tokens"], 100, delta=2)
+            self.assertEqual(asked_json(f"{address}/health"), {"status": "ok"})
+            self.assertIn(b"llamacpp:tokens_predicted_total", ask(f"{address}/metrics"))
+            with self.assertRaises(urllib.error.HTTPError) as refused:
+                ask(f"{address}/v1/chat/completions", {"messages": "x"})
+            self.assertEqual(json.loads(refused.exception.read())["error"]["type"], "invalid_request_error")
+
+    def test_a_compressed_stream_can_be_read_and_is_no_measurement(self):
+        body = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 5, "stream": True, "ignore_eos": True}
+        with simulated_server("--profile", "ideal?ttft=1ms&itl=1ms", "--quirk", "gzip") as address:
+            stream = gzip.decompress(ask(f"{address}/v1/chat/completions", body))
+            self.assertEqual(len(events(stream)), 1 + 5)
+            done = paretoken("run", address, "--concurrency", 1, "--num-prompts", 4, "--isl", 16, "--osl", 4, "--out",
+                             self.directory / "run")
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("compress", done.stdout + done.stderr)
+
+    def test_words_go_to_tokens_and_back(self):
+        with simulated_server("--profile", "ideal") as address:
+            text = "Where the river carries stones, why not?"
+            tokens = asked_json(f"{address}/tokenize", {"prompt": text, "add_special_tokens": False})["tokens"]
+            self.assertEqual(asked_json(f"{address}/detokenize", {"tokens": tokens}), {"prompt": text})
+
+
+class Cards(Case):
+    def test_a_model_on_gpus_is_run_swept_and_reported(self):
+        out = self.directory / "sweep"
+        self.measures(paretoken("sweep", "sim:llama3-70b/h200x2/fp8?jitter=0", "--virtual", "--concurrency", "1,8,64",
+                                "--num-prompts", 256, "--isl", 512, "--osl", 128, "--out", out))
+        page = self.directory / "report.html"
+        self.measures(paretoken("report", out, "--out", page))
+        points = json.loads(page.with_suffix(".json").read_text())["configurations"][0]["points"]
+        self.assertEqual(len(points), 3)
+        for point in points:
+            self.assertGreater(point["of_limit"], 0.2)
+            self.assertLessEqual(point["of_limit"], 1)
+        run = self.directory / "run"
+        self.measures(paretoken("run", "sim:llama3-8b/h100?jitter=0", "--concurrency", 2, "--num-prompts", 8, "--isl", 64,
+                                "--osl", 8, "--out", run))
+        self.assertEqual(run_json(run)["counts"]["ok"], 8)
+
+    def test_speculation_does_not_beat_its_own_limit(self):
+        out = self.directory / "sweep"
+        self.measures(paretoken("sweep", "sim:llama3-8b/h100?speculative_tokens=3&acceptance=.8", "--virtual",
+                                "--concurrency", "1,16", "--num-prompts", 128, "--isl", 128, "--osl", 256, "--out", out))
+        page = self.directory / "report.html"
+        self.measures(paretoken("report", out, "--out", page))
+        for point in json.loads(page.with_suffix(".json").read_text())["configurations"][0]["points"]:
+            self.assertLessEqual(point["of_limit"], 1)
+
+    def test_what_is_unknown_is_one_line_with_what_is_known(self):
+        for target, *words in (("sim:llama9/h100", "llama9", "llama-3.1-70b"), ("sim:llama3-8b/h900", "h900", "h200"),
+                               ("sim:llama3-8b/h100/fp9", "fp9"), ("sim:llama3-70b/h100", "141 GB", "h100-sxmx2"),
+                               ("sim:ideal?reasoning=x", "reasoning")):
+            for command in (("run", target), ("run", target, "--virtual"), ("sweep", target, "--virtual")):
+                with self.subTest(" ".join(command)):
+                    self.fails_clearly(paretoken(*command, "--num-prompts", 1, "--out", self.directory / "x"), 2, *words)
+        self.fails_clearly(paretoken("serve", "--profile", "llama9/h100"), 2, "llama9", "llama-3.1-70b")
+
+
+if __name__ == "__main__":
+    unittest.main()
