@@ -132,7 +132,7 @@ AttentionOptions options_of(const Model& model, KvFormat format, std::int32_t pa
 
 /// Lengths around every edge: of the 16 tokens of a warp, of a page, of a block's tile.
 std::vector<std::int32_t> edges(std::int32_t page) {
-    return {1, 15, 16, 17, page - 1, page, page + 1, 63, 64, 65, 257, 700};
+    return {1, 15, 16, 17, page - 1, page, page + 1, 63, 64, 65, 130, 300};
 }
 
 /// Every kind of head, format, layout and page once, small.

@@ -135,8 +135,8 @@ TEST(GpuAttention, the_kernels_code_agrees_with_fp64_on_every_row_of_the_verific
 TEST(GpuAttention, any_number_of_stages_and_blocks_gives_the_right_result) {
     for (const KvFormat format : kFormats) {
         for (const std::int32_t stages : {2, 4}) {
-            for (const std::int32_t blocks : {1, 2, 5}) {
-                const Emulation emulation{.options = small(format, 64, {1, 130, 16, 600}),
+            for (const std::int32_t blocks : {1, 5}) {
+                const Emulation emulation{.options = small(format, 64, {1, 130, 16, 300}),
                                           .blocks = blocks,
                                           .stages = stages,
                                           .order = static_cast<std::uint64_t>(blocks)};
@@ -149,7 +149,7 @@ TEST(GpuAttention, any_number_of_stages_and_blocks_gives_the_right_result) {
 
 TEST(GpuAttention, the_order_of_lanes_and_blocks_does_not_change_a_bit) {
     for (const KvFormat format : kFormats) {
-        Emulation emulation{.options = small(format, 128, {300, 17, 900})};
+        Emulation emulation{.options = small(format, 128, {100, 17, 600})};
         const auto first = emulation.run();
         emulation.order = 99;
         const auto second = emulation.run();

@@ -85,13 +85,17 @@ class EmulatedBlock {
     void show(int index, const Value& value) {
         Lane& lane = lane_of(index);
         ++lane.shown;
+        static_assert(sizeof value <= sizeof lane.slots[0]);
         std::memcpy(lane.slots[lane.shown % 2].data(), &value, sizeof value);
     }
     template <class Value>
     Value shown(int index, int of) {
         Value value;
-        std::memcpy(&value, lane_of(of).slots[lane_of(index).shown % 2].data(), sizeof value);
+        std::memcpy(&value, shown_words(index, of), sizeof value);
         return value;
+    }
+    const std::uint32_t* shown_words(int index, int of) {
+        return lane_of(of).slots[lane_of(index).shown % 2].data();
     }
 
     struct Copy {
@@ -130,7 +134,7 @@ class EmulatedBlock {
         EmulatedBlock* block = nullptr;
         bool done = false;
         const char* waiting = nullptr;
-        std::array<std::array<std::byte, 64>, 2> slots{};
+        std::array<std::array<std::uint32_t, 8>, 2> slots{};
         unsigned shown = 0;
         std::vector<Copy> open;
         std::deque<std::vector<Copy>> groups;
@@ -268,22 +272,20 @@ class EmulatedMachine {
     void mma(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1) const {
         block_->show(index_, std::array<std::uint32_t, 6>{a[0], a[1], a[2], a[3], b0, b1});
         block_->meet(index_, "mma");
-        for (int i = 0; i < 4; ++i) {
-            const int row = lane() / 4 + i / 2 * 8;
-            const int column = lane() % 4 * 2 + i % 2;
-            double sum = static_cast<double>(c[i]);
-            for (int k = 0; k < 16; k += 2) {
-                const auto left =
-                    block_->shown<std::array<std::uint32_t, 6>>(index_, first() + row % 8 * 4 + k % 8 / 2);
-                const auto right =
-                    block_->shown<std::array<std::uint32_t, 6>>(index_, first() + column * 4 + k % 8 / 2);
-                const std::uint32_t x = left[static_cast<std::size_t>(row / 8 + k / 8 * 2)];
-                const std::uint32_t y = right[static_cast<std::size_t>(4 + k / 8)];
-                sum += number<kBf16>(x & 0xffff) * number<kBf16>(y & 0xffff);
-                sum += number<kBf16>(x >> 16) * number<kBf16>(y >> 16);
+        double sum[4] = {c[0], c[1], c[2], c[3]};
+        const std::vector<double>& numbers = kBf16 ? bf16_numbers() : fp16_numbers();
+        for (int k = 0; k < 16; k += 2) {
+            const int holder = first() + k % 8 / 2;
+            for (int i = 0; i < 4; ++i) {
+                const int row = lane() / 4 + i / 2 * 8;
+                const int column = lane() % 4 * 2 + i % 2;
+                const std::uint32_t x =
+                    block_->shown_words(index_, holder + row % 8 * 4)[row / 8 + k / 8 * 2];
+                const std::uint32_t y = block_->shown_words(index_, holder + column * 4)[4 + k / 8];
+                sum[i] += numbers[x & 0xffff] * numbers[y & 0xffff] + numbers[x >> 16] * numbers[y >> 16];
             }
-            c[i] = static_cast<float>(sum);
         }
+        for (int i = 0; i < 4; ++i) c[i] = static_cast<float>(sum[i]);
     }
 
     template <bool kBf16>
@@ -314,14 +316,23 @@ class EmulatedMachine {
     const std::byte* matrix_row(int matrix, int row) const {
         return block_->shown<const std::byte*>(index_, first() + matrix * 8 + row);
     }
-    template <bool kBf16>
-    static double number(std::uint32_t bits) {
-        static const std::vector<float> kHalves = [] {
-            std::vector<float> all(65536);
-            for (std::uint32_t i = 0; i < 65536; ++i) all[i] = float_of_f16(static_cast<std::uint16_t>(i));
-            return all;
-        }();
-        return static_cast<double>(kBf16 ? float_of_bf16(static_cast<std::uint16_t>(bits)) : kHalves[bits]);
+    static const std::vector<double>& bf16_numbers() {
+        static const std::vector<double> kNumbers =
+            numbers_by([](std::uint16_t bits) { return float_of_bf16(bits); });
+        return kNumbers;
+    }
+    static const std::vector<double>& fp16_numbers() {
+        static const std::vector<double> kNumbers =
+            numbers_by([](std::uint16_t bits) { return float_of_f16(bits); });
+        return kNumbers;
+    }
+    template <class NumberOf>
+    static std::vector<double> numbers_by(NumberOf number_of) {
+        std::vector<double> numbers;
+        for (unsigned bits = 0; bits < 65536; ++bits) {
+            numbers.push_back(static_cast<double>(number_of(static_cast<std::uint16_t>(bits))));
+        }
+        return numbers;
     }
 
     EmulatedBlock* block_;
