@@ -542,7 +542,7 @@ struct BlockResult {
                 combine<kDim>(m, segment, call.partial_out, call.partial_lse, rows, out, sinks);
             }
         }
-        m.sync_block();  // the next segment writes here
+        // No barrier: before the next segment's merge writes anything that is read here, it has met all warps.
     }
 
     PARETOKEN_HOST_DEVICE void merge(Machine& m, Warp& warp) {

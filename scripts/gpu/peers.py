@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What PyTorch, and FlashInfer where it is installed, take for the work of our rows: one JSON object on standard output.
+"""What PyTorch, and FlashInfer where it is installed, take for the work of our rows: a line of JSON on standard output
+for each row measured or skipped, as soon as it is.
 
 The protocol is that of the rows they are held against: operands in a ring of several times the L2, random numbers,
 one CUDA graph that cycles through the ring, warmed up, replays between events, medians and quartiles; outputs are
@@ -21,10 +22,11 @@ MATRIX_BOUND = 1e-2
 HEADS = {"llama3-8b": (32, 8, 128), "llama3-70b": (64, 8, 128), "qwen3-235b-a22b": (64, 4, 128),
          "llama2-7b": (32, 32, 128)}
 ATTENTION = (("llama3-70b", 16, 8192), ("llama3-8b", 32, 4096), ("llama2-7b", 8, 4096))
-# Rows of weights: (preset, op, rows, k).
-MATRICES = (("llama3-8b", "gate_up", 2 * 14336, 4096), ("llama3-8b", "qkv", 6144, 4096),
-            ("llama3-70b", "down", 8192, 28672))
-BATCHES = (1, 16)
+# Rows of weights: (preset, op, rows, k, formats).
+MATRICES = (("llama3-8b", "gate_up", 2 * 14336, 4096, ("bf16", "fp8", "int4")),
+            ("llama3-8b", "qkv", 6144, 4096, ("bf16", "fp8", "int4")),
+            ("llama3-70b", "down", 8192, 28672, ("fp8", "int4")))
+BATCHES = (1, 32)
 
 
 def attention_name(preset, batch, context):
@@ -37,8 +39,8 @@ def matrix_name(preset, op, form, batch):
 
 def row_names():
     names = [attention_name(*shape) for shape in ATTENTION]
-    for preset, op, _, _ in MATRICES:
-        names += [matrix_name(preset, op, form, batch) for form in ("bf16", "fp8", "int4") for batch in BATCHES]
+    for preset, op, _, _, forms in MATRICES:
+        names += [matrix_name(preset, op, form, batch) for form in forms for batch in BATCHES]
     return names
 
 
@@ -202,6 +204,10 @@ def matrix_int4(rows, k, batch):
     return timed(launch, copies)
 
 
+MATRIX_PEERS = {"bf16": (matrix_bf16, "torch matmul"), "fp8": (matrix_fp8, "torch._scaled_mm"),
+                "int4": (matrix_int4, "torch._weight_int4pack_mm")}
+
+
 def measurements():
     """(row, peer, function) of everything that this machine may be able to run."""
     from torch.nn.attention import SDPBackend
@@ -210,10 +216,10 @@ def measurements():
         yield name, "torch SDPA flash", lambda s=shape: sdpa(*s, SDPBackend.FLASH_ATTENTION)
         yield name, "torch SDPA cuDNN", lambda s=shape: sdpa(*s, SDPBackend.CUDNN_ATTENTION)
         yield name, "FlashInfer", lambda s=shape: flashinfer_decode(*s)
-    for preset, op, rows, k in MATRICES:
+    for preset, op, rows, k, forms in MATRICES:
         for batch in BATCHES:
-            for form, function, peer in (("bf16", matrix_bf16, "torch matmul"), ("fp8", matrix_fp8, "torch._scaled_mm"),
-                                         ("int4", matrix_int4, "torch._weight_int4pack_mm")):
+            for form in forms:
+                function, peer = MATRIX_PEERS[form]
                 yield (matrix_name(preset, op, form, batch), peer,
                        lambda f=function, r=rows, c=k, b=batch: f(r, c, b))
 
@@ -231,15 +237,14 @@ def main(argv):
         print(json.dumps({"rows": row_names(), "torch": torch.__version__}))
         return 0
     torch.manual_seed(1)
-    rows, skipped = [], []
     for name, peer, function in measurements():
         try:
-            rows.append(row(name, peer, function()))
+            told = row(name, peer, function())
         except Exception as error:  # a peer that cannot do this row leaves the others theirs
             text = str(error).splitlines()
-            skipped.append(f"{peer} on {name}: skipped, {type(error).__name__}: {text[0][:160] if text else ''}")
+            told = {"skipped": f"{peer} on {name}: skipped, {type(error).__name__}: {text[0][:160] if text else ''}"}
+        print(json.dumps(told), flush=True)
         torch.cuda.empty_cache()
-    print(json.dumps({"torch": torch.__version__, "rows": rows, "skipped": skipped}))
     return 0
 
 

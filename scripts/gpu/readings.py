@@ -22,6 +22,12 @@ def first_json(text):
         return None
 
 
+def json_lines(text):
+    """The lines that are JSON objects; a program that was stopped may have left half of one."""
+    found = (first_json(line) for line in text.splitlines() if line.startswith("{"))
+    return [one for one in found if one is not None]
+
+
 def rows_of(document):
     """{row name: its object} of a Google Benchmark file; rows that failed have "error_occurred"."""
     return {row["name"]: row for row in document.get("benchmarks", []) if row.get("run_type", "iteration") == "iteration"}
