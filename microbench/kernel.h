@@ -30,6 +30,11 @@ class Kernel {
     /// wrong.
     virtual std::optional<std::string> check(std::size_t thread) = 0;
 
+    /// Ways to do the same work, all of them checked; which is the fastest depends on the CPU. The first is
+    /// used until another is chosen, which no thread may be at work for.
+    virtual std::size_t variant_count() const { return 1; }
+    virtual void choose(std::size_t) {}
+
     virtual std::size_t window_count() const = 0;
     virtual Window window(std::size_t thread, std::size_t index) const = 0;
     virtual void run(std::size_t thread, std::size_t index) = 0;

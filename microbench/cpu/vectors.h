@@ -47,6 +47,12 @@ PARETOKEN_INLINE_AVX2 void store_rows(float* y, std::size_t rows, __m256 low, __
     std::memcpy(y, all, rows * sizeof(float));
 }
 
+/// The first `rows` (at most 32) of four registers.
+PARETOKEN_INLINE_AVX2 void store_rows(float* y, std::size_t rows, const __m256 (&all)[4]) {
+    store_rows(y, rows, all[0], all[1]);
+    if (rows > 16) store_rows(y + 16, rows - 16, all[2], all[3]);
+}
+
 /// The scales of four blocks `stride` bytes apart.
 PARETOKEN_INLINE_AVX512 __m128 four_halves(const std::byte* block, std::size_t stride) {
     std::uint16_t bits[4];
@@ -81,14 +87,24 @@ PARETOKEN_INLINE_AVX512 __m512i dot_bytes(__m512i sum, __m512i w, __m512i x) {
     asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(w), "v"(x));
     return sum;
 }
-PARETOKEN_INLINE_AVX512 __m512i dot_bytes_broadcast(__m512i sum, __m512i w, const std::int32_t* x) {
-    asm("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(w), "m"(*x));
+/// The same with a prefetch of `next` just before it, where `fetch` says so: the compiler gathers free
+/// prefetches into bursts, which then wait for each other.
+PARETOKEN_INLINE_AVX512 __m512i dot_bytes(__m512i sum, __m512i w, __m512i x, const std::byte* next,
+                                          bool fetch) {
+    if (!fetch) return dot_bytes(sum, w, x);
+    asm("prefetcht0 %3\n\tvpdpbusd %2, %1, %0" : "+v"(sum) : "v"(w), "v"(x), "m"(*next));
     return sum;
 }
 
 /// Per 32-bit lane: sum + two products of bf16.
 PARETOKEN_INLINE_AVX512 __m512 dot_pairs(__m512 sum, __m512i w, __m512i x) {
     asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(w), "v"(x));
+    return sum;
+}
+PARETOKEN_INLINE_AVX512 __m512 dot_pairs(__m512 sum, __m512i w, __m512i x, const std::byte* next,
+                                         bool fetch) {
+    if (!fetch) return dot_pairs(sum, w, x);
+    asm("prefetcht0 %3\n\tvdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(w), "v"(x), "m"(*next));
     return sum;
 }
 PARETOKEN_INLINE_AVX512 __m512 dot_pairs_broadcast(__m512 sum, __m512i w, const std::uint32_t* x) {
@@ -99,6 +115,16 @@ PARETOKEN_INLINE_AVX512 __m512 dot_pairs_broadcast(__m512 sum, __m512i w, const 
 /// Lanes of the rows that exist.
 PARETOKEN_INLINE_AVX512 __mmask16 rows_mask(std::size_t rows) {
     return static_cast<__mmask16>(rows >= 16 ? 0xffff : (1U << rows) - 1);
+}
+
+/// The first `rows` (at most 32) of two registers.
+PARETOKEN_INLINE_AVX512 void store_rows(float* y, std::size_t rows, __m512 low, __m512 high) {
+    _mm512_mask_storeu_ps(y, rows_mask(rows), low);
+    if (rows > 16) _mm512_mask_storeu_ps(y + 16, rows_mask(rows - 16), high);
+}
+
+PARETOKEN_INLINE_AVX512 __m512 sixteen_halves(const std::byte* halves) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(halves)));
 }
 
 }  // namespace paretoken::microbench

@@ -151,14 +151,16 @@ Activations activations_for(WeightType type, std::span<const float> x, std::size
     return a;
 }
 
-const GemvVariant& gemv_for(WeightType type, Layout layout, Isa isa, std::size_t batch) {
-    const GemvVariant* best = nullptr;
+std::vector<GemvVariant> gemvs_for(WeightType type, Layout layout, Isa isa, std::size_t batch) {
+    std::vector<GemvVariant> best;  // the scalar rows take any batch
     for (const GemvVariant& v : gemvs_of(type)) {
         if (v.type != type || v.layout != layout || v.isa > isa || (v.batch != 0 && v.batch != batch))
             continue;
-        if (best == nullptr || v.isa > best->isa) best = &v;
+        if (!best.empty() && v.isa < best.front().isa) continue;
+        if (!best.empty() && v.isa > best.front().isa) best.clear();
+        best.push_back(v);
     }
-    return *best;  // the scalar rows take any batch
+    return best;
 }
 
 std::vector<std::byte> packed(WeightType type, std::span<const std::byte> row_layout, std::size_t rows,

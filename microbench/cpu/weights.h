@@ -13,11 +13,12 @@
 
 namespace paretoken::microbench {
 
-/// row: as in a GGUF file. packed: panels of 16 rows whose bytes lie in the order one linear walk needs them.
+/// row: as in a GGUF file. packed: panels of 32 rows whose bytes lie in the order one linear walk needs them.
 enum class Layout { row, packed };
 std::string_view name_of(Layout layout);
 
-inline constexpr std::size_t kPanel = 16;  ///< rows per panel of the packed layout
+/// Rows per panel of the packed layout: two registers of 16, so that one broadcast of x serves two products.
+inline constexpr std::size_t kPanel = 32;
 
 constexpr std::size_t panels_of(std::size_t rows) {
     return (rows + kPanel - 1) / kPanel;
@@ -62,7 +63,7 @@ using Lines = std::vector<Value, LineAligned<Value>>;
 
 /// x in every form that a kernel reads it in. Against bf16 weights x is rounded to bf16, against f16 it stays
 /// as it is, against blocks it is rounded to bytes in −127 … 127 with a scale per 32 (as llama.cpp does it).
-/// "interleaved" has the batch inside, for broadcasts beside 16 rows; the others are [batch, k]. Blocks are
+/// "interleaved" has the batch inside, for broadcasts beside rows; the others are [batch, k]. Blocks are
 /// padded with zeros to a multiple of four.
 struct Activations {
     std::size_t k = 0;
@@ -112,18 +113,19 @@ std::span<const GemvVariant> q4_gemvs();  ///< q4_0 and q4_1
 std::span<const GemvVariant> q4_k_gemvs();
 std::span<const GemvVariant> q6_k_gemvs();
 
-/// Falls back to the next plainer instruction set; never null.
-const GemvVariant& gemv_for(WeightType type, Layout layout, Isa isa, std::size_t batch);
+/// All that do the same with the same bits (with a prefetch and without: which is faster depends on the CPU),
+/// of the best instruction set up to `isa` that takes the batch; never empty.
+std::vector<GemvVariant> gemvs_for(WeightType type, Layout layout, Isa isa, std::size_t batch);
 
 /// Row layout → packed layout; missing rows of the last panel are zeros.
-///   bf16  [k / 2][16 rows][2]
-///   f16   [k][16 rows]
-///   q8_0  per 32: 16 × d, then [8][16 rows][4] bytes with 128 added
-///   q4_0  per 32: 16 × d, then [4][16 rows][4] bytes: low halves are weights 8i … 8i + 3, high halves 8i + 4
+///   bf16  [k / 2][32 rows][2]
+///   f16   [k][32 rows]
+///   q8_0  per 32: 32 × d, then [8][32 rows][4] bytes with 128 added
+///   q4_0  per 32: 32 × d, then [4][32 rows][4] bytes: low halves are weights 8i … 8i + 3, high halves 8i + 4
 ///         … 8i + 7
-///   q4_1  the same with 16 × m after d
-///   q4_k  per 256: 16 × d, 16 × m, the scales' 12 bytes as [12][16 rows], then per 32 as q4_0
-///   q6_k  per 256: 16 × d, [16][16 rows] scales, then per 16 three registers of [16 rows][4] bytes: low
+///   q4_1  the same with 32 × m after d
+///   q4_k  per 256: 32 × d, 32 × m, the scales' 12 bytes as [12][32 rows], then per 32 as q4_0
+///   q6_k  per 256: 32 × d, [16][32 rows] scales, then per 16 three times [32 rows][4] bytes: low
 ///   halves
 ///         weights 0 … 3, high halves 4 … 7; the same of 8 … 15; bits 2i and 2i + 1: high bits of 4i … 4i + 3
 std::vector<std::byte> packed(WeightType type, std::span<const std::byte> row_layout, std::size_t rows,

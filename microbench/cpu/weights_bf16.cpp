@@ -76,28 +76,43 @@ __attribute__((target(PARETOKEN_AVX2))) void row_avx2(const GemvCall& call) {
     }
 }
 
+// Stretches of 8 KiB, the two halves of the rows one after the other: all 32 rows at once want more registers
+// than there are.
 template <int kBatch>
 __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
     const Activations& x = *call.x;
-    const std::byte* w = call.weights;
     const __m256i high_half = _mm256_set1_epi32(static_cast<int>(0xffff0000U));
+    constexpr std::size_t kLine = 4 * kPanel;
+    constexpr std::size_t kStretch = 128;  // weights along k
     for (std::size_t first = 0; first < call.rows; first += kPanel) {
-        __m256 sum[kBatch][2] = {};
-        const float* values = x.interleaved_values.data();
-        for (std::size_t i = 0; i < x.k; i += 2, w += 64, values += 2 * kBatch) {
-            __builtin_prefetch(w + kAhead / 2);
-            for (int half = 0; half < 2; ++half) {
-                const __m256i pair = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w + 32 * half));
-                const __m256 even = _mm256_castsi256_ps(_mm256_slli_epi32(pair, 16));
-                const __m256 odd = _mm256_castsi256_ps(_mm256_and_si256(pair, high_half));
-                for (int b = 0; b < kBatch; ++b) {
-                    sum[b][half] = _mm256_fmadd_ps(even, _mm256_set1_ps(values[b]), sum[b][half]);
-                    sum[b][half] = _mm256_fmadd_ps(odd, _mm256_set1_ps(values[kBatch + b]), sum[b][half]);
+        const std::byte* const panel = call.weights + first * row_bytes(kType, x.k);
+        __m256 sum[kBatch][4] = {};
+        for (std::size_t begin = 0; begin < x.k; begin += kStretch) {
+            const std::size_t end = std::min(begin + kStretch, x.k);
+            for (int two = 0; two < 4; two += 2) {
+                const std::byte* w = panel + begin / 2 * kLine + 32 * two;
+                __m256 part[kBatch][2];
+                for (int b = 0; b < kBatch; ++b) part[b][0] = sum[b][two], part[b][1] = sum[b][two + 1];
+                const float* values = x.interleaved_values.data() + begin * kBatch;
+                for (std::size_t i = begin; i < end; i += 2, w += kLine, values += 2 * kBatch) {
+                    __builtin_prefetch(w + kAhead / 2);
+                    for (int half = 0; half < 2; ++half) {
+                        const __m256i pair =
+                            _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w + 32 * half));
+                        const __m256 even = _mm256_castsi256_ps(_mm256_slli_epi32(pair, 16));
+                        const __m256 odd = _mm256_castsi256_ps(_mm256_and_si256(pair, high_half));
+                        for (int b = 0; b < kBatch; ++b) {
+                            part[b][half] = _mm256_fmadd_ps(even, _mm256_set1_ps(values[b]), part[b][half]);
+                            part[b][half] =
+                                _mm256_fmadd_ps(odd, _mm256_set1_ps(values[kBatch + b]), part[b][half]);
+                        }
+                    }
                 }
+                for (int b = 0; b < kBatch; ++b) sum[b][two] = part[b][0], sum[b][two + 1] = part[b][1];
             }
         }
         for (int b = 0; b < kBatch; ++b) {
-            store_rows(call.y + b * call.y_stride + first, call.rows - first, sum[b][0], sum[b][1]);
+            store_rows(call.y + b * call.y_stride + first, call.rows - first, sum[b]);
         }
     }
 }
@@ -133,27 +148,34 @@ __attribute__((target(PARETOKEN_AVX512))) void row_avx512(const GemvCall& call) 
     }
 }
 
-template <int kBatch>
+template <int kBatch, bool kFetch>
 __attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& call) {
     const Activations& x = *call.x;
     const std::byte* w = call.weights;
-    constexpr int kChains = kBatch == 1 ? 8 : kBatch <= 4 ? 2 : 1;  // the latency of a dot is about 6 cycles
+    constexpr int kChains = kBatch == 1 ? 4 : kBatch <= 4 ? 2 : 1;  // the latency of a dot is about 6 cycles
     for (std::size_t first = 0; first < call.rows; first += kPanel) {
-        __m512 sum[kBatch][kChains] = {};
+        __m512 low[kBatch][kChains] = {};
+        __m512 high[kBatch][kChains] = {};
         const std::uint32_t* pairs = x.interleaved_pairs.data();
-        for (std::size_t i = 0; i < x.k; i += 2 * kChains, w += 64 * kChains, pairs += kBatch * kChains) {
+        for (std::size_t i = 0; i < x.k; i += 2 * kChains, w += 128 * kChains, pairs += kBatch * kChains) {
             for (int c = 0; c < kChains; ++c) {
-                if constexpr (kBatch > 1) __builtin_prefetch(w + kAhead + 64 * c);
-                const __m512i both = _mm512_loadu_si512(w + 64 * c);
+                const __m512i first_rows = _mm512_loadu_si512(w + 128 * c);
+                const __m512i last_rows = _mm512_loadu_si512(w + 128 * c + 64);
                 for (int b = 0; b < kBatch; ++b) {
-                    sum[b][c] = dot_pairs_broadcast(sum[b][c], both, pairs + c * kBatch + b);
+                    const __m512i pair = _mm512_set1_epi32(static_cast<int>(pairs[c * kBatch + b]));
+                    const bool fetch = kFetch && b == 0;
+                    const std::byte* const next = w + kAhead + 128 * c;
+                    low[b][c] = dot_pairs(low[b][c], first_rows, pair, next, fetch);
+                    high[b][c] = dot_pairs(high[b][c], last_rows, pair, next + 64, fetch);
                 }
             }
         }
-        const auto mask = rows_mask(call.rows - first);
         for (int b = 0; b < kBatch; ++b) {
-            for (int c = 1; c < kChains; ++c) sum[b][0] = _mm512_add_ps(sum[b][0], sum[b][c]);
-            _mm512_mask_storeu_ps(call.y + b * call.y_stride + first, mask, sum[b][0]);
+            for (int c = 1; c < kChains; ++c) {
+                low[b][0] = _mm512_add_ps(low[b][0], low[b][c]);
+                high[b][0] = _mm512_add_ps(high[b][0], high[b][c]);
+            }
+            store_rows(call.y + b * call.y_stride + first, call.rows - first, low[b][0], high[b][0]);
         }
     }
 }
@@ -172,9 +194,12 @@ constexpr GemvVariant kVariants[] = {
     {kType, Layout::row, Isa::avx512, 1, row_avx512<1>},
     {kType, Layout::row, Isa::avx512, 4, row_avx512<4>},
     {kType, Layout::row, Isa::avx512, 8, row_avx512<8>},
-    {kType, Layout::packed, Isa::avx512, 1, packed_avx512<1>},
-    {kType, Layout::packed, Isa::avx512, 4, packed_avx512<4>},
-    {kType, Layout::packed, Isa::avx512, 8, packed_avx512<8>},
+    {kType, Layout::packed, Isa::avx512, 1, packed_avx512<1, false>},
+    {kType, Layout::packed, Isa::avx512, 1, packed_avx512<1, true>},
+    {kType, Layout::packed, Isa::avx512, 4, packed_avx512<4, false>},
+    {kType, Layout::packed, Isa::avx512, 4, packed_avx512<4, true>},
+    {kType, Layout::packed, Isa::avx512, 8, packed_avx512<8, false>},
+    {kType, Layout::packed, Isa::avx512, 8, packed_avx512<8, true>},
 #endif
 };
 

@@ -72,34 +72,39 @@ __attribute__((target(PARETOKEN_AVX2))) void row_avx2(const GemvCall& call) {
     }
 }
 
+// Stretches of 8 KiB, the two halves of the rows one after the other: all 32 rows at once want more registers
+// than there are.
 template <int kBatch>
 __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
     const Activations& x = *call.x;
-    const std::byte* w = call.weights;
+    constexpr std::size_t kLine = 2 * kPanel;
+    constexpr std::size_t kStretch = 128;  // weights along k
     for (std::size_t first = 0; first < call.rows; first += kPanel) {
-        __m256 even[kBatch][2] = {};
-        __m256 odd[kBatch][2] = {};
-        const float* values = x.interleaved_values.data();
-        for (std::size_t i = 0; i < x.k; i += 2, w += 64, values += 2 * kBatch) {
-            __builtin_prefetch(w + kAhead / 2);
-            for (int half = 0; half < 2; ++half) {
-                const __m256 one = halves_as_floats(w + 16 * half);
-                const __m256 other = halves_as_floats(w + 32 + 16 * half);
-                for (int b = 0; b < kBatch; ++b) {
-                    even[b][half] = _mm256_fmadd_ps(one, _mm256_set1_ps(values[b]), even[b][half]);
-                    odd[b][half] = _mm256_fmadd_ps(other, _mm256_set1_ps(values[kBatch + b]), odd[b][half]);
+        const std::byte* const panel = call.weights + first * row_bytes(kType, x.k);
+        __m256 sum[kBatch][4] = {};
+        for (std::size_t begin = 0; begin < x.k; begin += kStretch) {
+            const std::size_t end = std::min(begin + kStretch, x.k);
+            for (int two = 0; two < 4; two += 2) {
+                const std::byte* w = panel + begin * kLine + 16 * two;
+                __m256 part[kBatch][2];
+                for (int b = 0; b < kBatch; ++b) part[b][0] = sum[b][two], part[b][1] = sum[b][two + 1];
+                const float* values = x.interleaved_values.data() + begin * kBatch;
+                for (std::size_t i = begin; i < end; ++i, w += kLine, values += kBatch) {
+                    __builtin_prefetch(w + kAhead / 2);
+                    const __m256 one = halves_as_floats(w);
+                    const __m256 other = halves_as_floats(w + 16);
+                    for (int b = 0; b < kBatch; ++b) {
+                        part[b][0] = _mm256_fmadd_ps(one, _mm256_set1_ps(values[b]), part[b][0]);
+                        part[b][1] = _mm256_fmadd_ps(other, _mm256_set1_ps(values[b]), part[b][1]);
+                    }
                 }
+                for (int b = 0; b < kBatch; ++b) sum[b][two] = part[b][0], sum[b][two + 1] = part[b][1];
             }
         }
         for (int b = 0; b < kBatch; ++b) {
-            store_rows(call.y + b * call.y_stride + first, call.rows - first,
-                       _mm256_add_ps(even[b][0], odd[b][0]), _mm256_add_ps(even[b][1], odd[b][1]));
+            store_rows(call.y + b * call.y_stride + first, call.rows - first, sum[b]);
         }
     }
-}
-
-PARETOKEN_INLINE_AVX512 __m512 sixteen_halves(const std::byte* halves) {
-    return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(halves)));
 }
 
 template <int kBatch>
@@ -124,32 +129,33 @@ __attribute__((target(PARETOKEN_AVX512))) void row_avx512(const GemvCall& call) 
     }
 }
 
-template <int kBatch>
+template <int kBatch, bool kFetch>
 __attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& call) {
     const Activations& x = *call.x;
     const std::byte* w = call.weights;
-    constexpr int kChains = kBatch == 1   ? 8
-                            : kBatch <= 4 ? 4
-                            : kBatch <= 8 ? 2
-                                          : 1;  // a product takes 4 cycles
+    constexpr int kChains = kBatch == 1 ? 4 : kBatch <= 4 ? 2 : 1;  // a product takes 4 cycles
     for (std::size_t first = 0; first < call.rows; first += kPanel) {
-        __m512 sum[kBatch][kChains] = {};
+        __m512 low[kBatch][kChains] = {};
+        __m512 high[kBatch][kChains] = {};
         const float* values = x.interleaved_values.data();
-        for (std::size_t i = 0; i < x.k; i += kChains, w += 32 * kChains, values += kBatch * kChains) {
+        for (std::size_t i = 0; i < x.k; i += kChains, w += 64 * kChains, values += kBatch * kChains) {
             for (int c = 0; c < kChains; ++c) {
-                if constexpr (kBatch > 1 && kChains > 1) {
-                    if (c % 2 == 0) __builtin_prefetch(w + kAhead + 32 * c);
-                }
-                const __m512 line = sixteen_halves(w + 32 * c);
+                if constexpr (kFetch) __builtin_prefetch(w + kAhead + 64 * c);
+                const __m512 first_rows = sixteen_halves(w + 64 * c);
+                const __m512 last_rows = sixteen_halves(w + 64 * c + 32);
                 for (int b = 0; b < kBatch; ++b) {
-                    sum[b][c] = _mm512_fmadd_ps(line, _mm512_set1_ps(values[c * kBatch + b]), sum[b][c]);
+                    const __m512 value = _mm512_set1_ps(values[c * kBatch + b]);
+                    low[b][c] = _mm512_fmadd_ps(first_rows, value, low[b][c]);
+                    high[b][c] = _mm512_fmadd_ps(last_rows, value, high[b][c]);
                 }
             }
         }
-        const auto mask = rows_mask(call.rows - first);
         for (int b = 0; b < kBatch; ++b) {
-            for (int c = 1; c < kChains; ++c) sum[b][0] = _mm512_add_ps(sum[b][0], sum[b][c]);
-            _mm512_mask_storeu_ps(call.y + b * call.y_stride + first, mask, sum[b][0]);
+            for (int c = 1; c < kChains; ++c) {
+                low[b][0] = _mm512_add_ps(low[b][0], low[b][c]);
+                high[b][0] = _mm512_add_ps(high[b][0], high[b][c]);
+            }
+            store_rows(call.y + b * call.y_stride + first, call.rows - first, low[b][0], high[b][0]);
         }
     }
 }
@@ -168,10 +174,12 @@ constexpr GemvVariant kVariants[] = {
     {kType, Layout::row, Isa::avx512, 1, row_avx512<1>},
     {kType, Layout::row, Isa::avx512, 4, row_avx512<4>},
     {kType, Layout::row, Isa::avx512, 8, row_avx512<8>},
-    {kType, Layout::packed, Isa::avx512, 1, packed_avx512<1>},
-    {kType, Layout::packed, Isa::avx512, 4, packed_avx512<4>},
-    {kType, Layout::packed, Isa::avx512, 8, packed_avx512<8>},
-    {kType, Layout::packed, Isa::avx512, 16, packed_avx512<16>},
+    {kType, Layout::packed, Isa::avx512, 1, packed_avx512<1, false>},
+    {kType, Layout::packed, Isa::avx512, 1, packed_avx512<1, true>},
+    {kType, Layout::packed, Isa::avx512, 4, packed_avx512<4, false>},
+    {kType, Layout::packed, Isa::avx512, 4, packed_avx512<4, true>},
+    {kType, Layout::packed, Isa::avx512, 8, packed_avx512<8, false>},
+    {kType, Layout::packed, Isa::avx512, 8, packed_avx512<8, true>},
 #endif
 };
 

@@ -65,6 +65,8 @@ class WeightsKernel final : public Kernel {
 
     void prepare(std::size_t thread) override;
     std::optional<std::string> check(std::size_t thread) override;
+    std::size_t variant_count() const override { return gemvs_.size(); }
+    void choose(std::size_t variant) override { chosen_ = gemvs_[variant].run; }
     std::size_t window_count() const override { return parts_.front().ring.window_count(); }
     Window window(std::size_t thread, std::size_t index) const override {
         return parts_[thread].ring.window(index);
@@ -78,13 +80,15 @@ class WeightsKernel final : public Kernel {
     };
 
     void add_matrix(const MatrixShape& shape, const StreamOptions& stream, std::size_t layer_macs);
-    void compute(Part& part, std::size_t piece, const std::byte* weights);
-    void run_first_copy(Part& part);
+    void compute(Gemv gemv, Part& part, std::size_t piece, const std::byte* weights);
+    void run_first_copy(Gemv gemv, Part& part);
+    std::optional<std::string> check_variant(Gemv gemv, Part& part);
     std::optional<std::string> compare(const Part& part, const Slice& slice) const;
 
     WeightsOptions options_;
     bool plant_fault_;
-    Gemv gemv_;
+    std::vector<GemvVariant> gemvs_;
+    Gemv chosen_;
     std::vector<Matrix> matrices_;
     std::vector<Slice> slices_;
     std::vector<Piece> pieces_;  // one per slice
@@ -96,7 +100,8 @@ class WeightsKernel final : public Kernel {
 WeightsKernel::WeightsKernel(const WeightsOptions& options, const StreamOptions& stream)
     : options_(options),
       plant_fault_(stream.plant_fault),
-      gemv_(gemv_for(options.type, options.layout, stream.isa, options.batch).run) {
+      gemvs_(gemvs_for(options.type, options.layout, stream.isa, options.batch)),
+      chosen_(gemvs_.front().run) {
     const std::uint64_t most = std::min(stream.working_set_bytes / stream.threads, kMostDistinct);
     const auto shapes = streamed_matrices(options.model, options.type, most);
     std::size_t macs = 0;
@@ -147,26 +152,27 @@ void WeightsKernel::prepare(std::size_t thread) {
     }
 }
 
-void WeightsKernel::compute(Part& part, std::size_t piece, const std::byte* weights) {
+void WeightsKernel::compute(Gemv gemv, Part& part, std::size_t piece, const std::byte* weights) {
     const Slice& slice = slices_[piece];
     const Matrix& matrix = matrices_[slice.matrix];
-    gemv_({.weights = weights,
-           .rows = slice.rows,
-           .x = &matrix.x,
-           .y = part.y.data() + matrix.y_offset + slice.first,
-           .y_stride = matrix.shape.rows});
+    gemv({.weights = weights,
+          .rows = slice.rows,
+          .x = &matrix.x,
+          .y = part.y.data() + matrix.y_offset + slice.first,
+          .y_stride = matrix.shape.rows});
 }
 
 void WeightsKernel::run(std::size_t thread, std::size_t index) {
     Part& part = parts_[thread];
-    part.ring.for_each(index, [&](std::size_t piece, const std::byte* at) { compute(part, piece, at); });
+    part.ring.for_each(index,
+                       [&](std::size_t piece, const std::byte* at) { compute(chosen_, part, piece, at); });
 }
 
-void WeightsKernel::run_first_copy(Part& part) {
+void WeightsKernel::run_first_copy(Gemv gemv, Part& part) {
     std::fill(part.y.begin(), part.y.end(), std::numeric_limits<float>::quiet_NaN());
     const std::byte* at = part.ring.first_copy();
     for (std::size_t i = 0; i < part.ring.pieces_of_first_copy(); ++i) {
-        compute(part, i, at);
+        compute(gemv, part, i, at);
         at += pieces_[i].size;
     }
 }
@@ -192,10 +198,16 @@ std::optional<std::string> WeightsKernel::compare(const Part& part, const Slice&
 }
 
 std::optional<std::string> WeightsKernel::check(std::size_t thread) {
-    Part& part = parts_[thread];
-    run_first_copy(part);
+    for (const GemvVariant& variant : gemvs_) {
+        if (auto wrong = check_variant(variant.run, parts_[thread])) return wrong;
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> WeightsKernel::check_variant(Gemv gemv, Part& part) {
+    run_first_copy(gemv, part);
     const std::vector<float> first = part.y;
-    run_first_copy(part);
+    run_first_copy(gemv, part);
     if (std::memcmp(first.data(), part.y.data(), first.size() * sizeof(float)) != 0) {
         return "the same inputs gave different bits";
     }

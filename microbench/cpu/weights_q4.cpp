@@ -22,6 +22,7 @@ struct Format {
     static constexpr std::size_t kPanelBlock = kPanel * kBytes;
 };
 
+[[maybe_unused]] constexpr std::size_t kLine = 4 * kPanel;
 [[maybe_unused]] constexpr std::size_t kAhead = 8192;
 
 /// What a block adds to y: d · scale · Σ q·x, and the offset's part.
@@ -123,16 +124,16 @@ __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
     const __m256i low_half = _mm256_set1_epi8(0x0f);
     const std::byte* w = call.weights;
     for (std::size_t first = 0; first < call.rows; first += kPanel) {
-        __m256 sum[kBatch][2] = {};
+        __m256 sum[kBatch][4] = {};
         for (std::size_t i = 0; i < x.k / kBlock; ++i, w += F::kPanelBlock) {
             const std::int32_t* const quads = &x.interleaved_quads[i * 8 * kBatch];
             for (std::size_t line = 0; line < F::kPanelBlock; line += 64)
                 __builtin_prefetch(w + kAhead / 2 + line);
-            for (int half = 0; half < 2; ++half) {
+            for (int half = 0; half < 4; ++half) {
                 __m256i pairs[kBatch] = {};
                 for (int two = 0; two < 4; ++two) {
                     const auto* const from =
-                        reinterpret_cast<const __m256i*>(w + F::kPanelHead + two * 64 + half * 32);
+                        reinterpret_cast<const __m256i*>(w + F::kPanelHead + two * kLine + half * 32);
                     const __m256i both = _mm256_loadu_si256(from);
                     const __m256i low = _mm256_and_si256(both, low_half);
                     const __m256i high = _mm256_and_si256(_mm256_srli_epi16(both, 4), low_half);
@@ -158,7 +159,7 @@ __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
             }
         }
         for (int b = 0; b < kBatch; ++b) {
-            store_rows(call.y + b * call.y_stride + first, call.rows - first, sum[b][0], sum[b][1]);
+            store_rows(call.y + b * call.y_stride + first, call.rows - first, sum[b]);
         }
     }
 }
@@ -226,48 +227,60 @@ __attribute__((target(PARETOKEN_AVX512))) void row_avx512(const GemvCall& call) 
     }
 }
 
-template <WeightType kType, int kBatch>
+/// Sums of one block of 16 rows that become part of y: d · scale · Σ, and the offset times −d or m.
+template <WeightType kType>
+PARETOKEN_INLINE_AVX512 __m512 with_block(__m512 sum, const std::byte* heads, __m512i dot, float scale,
+                                          float offset) {
+    const __m512 d = sixteen_halves(heads);
+    const __m512 whole = _mm512_cvtepi32_ps(dot);
+    if constexpr (Format<kType>::kMinimum) {
+        sum = _mm512_fmadd_ps(d, _mm512_mul_ps(whole, _mm512_set1_ps(scale)), sum);
+        return _mm512_fmadd_ps(sixteen_halves(heads + 2 * kPanel), _mm512_set1_ps(offset), sum);
+    } else {
+        return _mm512_fmadd_ps(d, _mm512_fmsub_ps(whole, _mm512_set1_ps(scale), _mm512_set1_ps(offset)), sum);
+    }
+}
+
+template <WeightType kType, int kBatch, bool kFetch>
 __attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& call) {
     using F = Format<kType>;
     const Activations& x = *call.x;
     const __m512i low_half = _mm512_set1_epi8(0x0f);
     const std::byte* w = call.weights;
     for (std::size_t first = 0; first < call.rows; first += kPanel) {
-        __m512 sum[kBatch] = {};
+        __m512 low[kBatch] = {};
+        __m512 high[kBatch] = {};
         const std::int32_t* quads = x.interleaved_quads.data();
         const float* scale = x.interleaved_scale.data();
         const float* offset = x.interleaved_offset.data();
-        for (std::size_t i = 0; i < x.k / kBlock; ++i, w += F::kPanelBlock, quads += 8 * kBatch) {
-            __m512i dot[kBatch] = {};
-            for (int two = 0; two < 4; ++two) {
-                if constexpr (kBatch > 1) __builtin_prefetch(w + kAhead + 64 * two);
-                const __m512i both = _mm512_loadu_si512(w + F::kPanelHead + two * 64);
-                const __m512i low = _mm512_and_si512(both, low_half);
-                const __m512i high = _mm512_and_si512(_mm512_srli_epi16(both, 4), low_half);
+        for (std::size_t i = 0; i < x.k / kBlock; ++i, w += F::kPanelBlock) {
+            __m512i low_dot[kBatch] = {};
+            __m512i high_dot[kBatch] = {};
+            for (int two = 0; two < 4; ++two, quads += 2 * kBatch) {
+                const std::byte* const line = w + F::kPanelHead + two * kLine;
+                const __m512i first_rows = _mm512_loadu_si512(line);
+                const __m512i last_rows = _mm512_loadu_si512(line + 64);
+                const __m512i first_even = _mm512_and_si512(first_rows, low_half);
+                const __m512i first_odd = _mm512_and_si512(_mm512_srli_epi16(first_rows, 4), low_half);
+                const __m512i last_even = _mm512_and_si512(last_rows, low_half);
+                const __m512i last_odd = _mm512_and_si512(_mm512_srli_epi16(last_rows, 4), low_half);
                 for (int b = 0; b < kBatch; ++b) {
-                    dot[b] = dot_bytes_broadcast(dot[b], low, quads + 2 * two * kBatch + b);
-                    dot[b] = dot_bytes_broadcast(dot[b], high, quads + (2 * two + 1) * kBatch + b);
+                    const __m512i even = _mm512_set1_epi32(quads[b]);
+                    const __m512i odd = _mm512_set1_epi32(quads[kBatch + b]);
+                    const bool fetch = kFetch && b == 0;
+                    low_dot[b] = dot_bytes(low_dot[b], first_even, even, line + kAhead, fetch);
+                    high_dot[b] = dot_bytes(high_dot[b], last_even, even, line + kAhead + 64, fetch);
+                    low_dot[b] = dot_bytes(low_dot[b], first_odd, odd);
+                    high_dot[b] = dot_bytes(high_dot[b], last_odd, odd);
                 }
             }
-            const __m512 d = _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(w)));
             for (int b = 0; b < kBatch; ++b, ++scale, ++offset) {
-                const __m512 whole = _mm512_cvtepi32_ps(dot[b]);
-                if constexpr (F::kMinimum) {
-                    const auto* const minimums = reinterpret_cast<const __m256i*>(w + 2 * kPanel);
-                    const __m512 m = _mm512_cvtph_ps(_mm256_loadu_si256(minimums));
-                    sum[b] = _mm512_fmadd_ps(d, _mm512_mul_ps(whole, _mm512_set1_ps(*scale)), sum[b]);
-                    sum[b] = _mm512_fmadd_ps(m, _mm512_set1_ps(*offset), sum[b]);
-                } else {
-                    const __m512 value =
-                        _mm512_fmsub_ps(whole, _mm512_set1_ps(*scale), _mm512_set1_ps(*offset));
-                    sum[b] = _mm512_fmadd_ps(d, value, sum[b]);
-                }
+                low[b] = with_block<kType>(low[b], w, low_dot[b], *scale, *offset);
+                high[b] = with_block<kType>(high[b], w + 32, high_dot[b], *scale, *offset);
             }
         }
-        const auto mask = rows_mask(call.rows - first);
-        for (int b = 0; b < kBatch; ++b) {
-            _mm512_mask_storeu_ps(call.y + b * call.y_stride + first, mask, sum[b]);
-        }
+        for (int b = 0; b < kBatch; ++b)
+            store_rows(call.y + b * call.y_stride + first, call.rows - first, low[b], high[b]);
     }
 }
 #endif
@@ -298,12 +311,18 @@ constexpr GemvVariant kVariants[] = {
     {kQ41, Layout::row, Isa::avx512, 1, row_avx512<kQ41, 1>},
     {kQ41, Layout::row, Isa::avx512, 4, row_avx512<kQ41, 4>},
     {kQ41, Layout::row, Isa::avx512, 8, row_avx512<kQ41, 8>},
-    {kQ40, Layout::packed, Isa::avx512, 1, packed_avx512<kQ40, 1>},
-    {kQ40, Layout::packed, Isa::avx512, 4, packed_avx512<kQ40, 4>},
-    {kQ40, Layout::packed, Isa::avx512, 8, packed_avx512<kQ40, 8>},
-    {kQ41, Layout::packed, Isa::avx512, 1, packed_avx512<kQ41, 1>},
-    {kQ41, Layout::packed, Isa::avx512, 4, packed_avx512<kQ41, 4>},
-    {kQ41, Layout::packed, Isa::avx512, 8, packed_avx512<kQ41, 8>},
+    {kQ40, Layout::packed, Isa::avx512, 1, packed_avx512<kQ40, 1, false>},
+    {kQ40, Layout::packed, Isa::avx512, 1, packed_avx512<kQ40, 1, true>},
+    {kQ40, Layout::packed, Isa::avx512, 4, packed_avx512<kQ40, 4, false>},
+    {kQ40, Layout::packed, Isa::avx512, 4, packed_avx512<kQ40, 4, true>},
+    {kQ40, Layout::packed, Isa::avx512, 8, packed_avx512<kQ40, 8, false>},
+    {kQ40, Layout::packed, Isa::avx512, 8, packed_avx512<kQ40, 8, true>},
+    {kQ41, Layout::packed, Isa::avx512, 1, packed_avx512<kQ41, 1, false>},
+    {kQ41, Layout::packed, Isa::avx512, 1, packed_avx512<kQ41, 1, true>},
+    {kQ41, Layout::packed, Isa::avx512, 4, packed_avx512<kQ41, 4, false>},
+    {kQ41, Layout::packed, Isa::avx512, 4, packed_avx512<kQ41, 4, true>},
+    {kQ41, Layout::packed, Isa::avx512, 8, packed_avx512<kQ41, 8, false>},
+    {kQ41, Layout::packed, Isa::avx512, 8, packed_avx512<kQ41, 8, true>},
 #endif
 };
 

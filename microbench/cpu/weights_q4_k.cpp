@@ -16,9 +16,10 @@ constexpr WeightType kType = WeightType::q4_k;
 constexpr std::size_t kBytes = block_bytes(kType);
 constexpr std::size_t kParts = kSuperBlock / kBlock;  // with a scale of their own
 constexpr std::size_t kNibbles = 16;                  // where a row's nibbles begin
-constexpr std::size_t kPanelScales = 4 * kPanel;      // after 16 × d and 16 × m
+constexpr std::size_t kPanelScales = 4 * kPanel;      // after every row's d and m
 constexpr std::size_t kPanelNibbles = kPanel * kNibbles;
-constexpr std::size_t kPanelPart = kPanel * 16;  // bytes of 32 × 16 nibbles
+constexpr std::size_t kPanelPart = kPanel * 16;  // bytes of 32 nibbles of each row
+constexpr std::size_t kLine = 4 * kPanel;
 constexpr std::size_t kPanelBlock = kPanel * kBytes;
 [[maybe_unused]] constexpr std::size_t kAhead = 8192;
 
@@ -132,7 +133,7 @@ __attribute__((target(PARETOKEN_AVX2))) void row_avx2(const GemvCall& call) {
     }
 }
 
-/// Eight scales and eight minimums of 16 rows each, from a panel's three times 64 bytes.
+/// Eight scales and eight minimums of each row of a panel, from its three times four lines of bytes.
 struct PanelScales {
     alignas(64) std::uint8_t scale[kParts][kPanel];
     alignas(64) std::uint8_t minimum[kParts][kPanel];
@@ -142,13 +143,13 @@ PARETOKEN_INLINE_AVX2 void unpack_panel_avx2(const std::byte* scales, PanelScale
     const __m256i six = _mm256_set1_epi8(63);
     const __m256i four = _mm256_set1_epi8(15);
     const __m256i two = _mm256_set1_epi8(48);
-    for (std::size_t half = 0; half < 64; half += 32) {
+    for (std::size_t half = 0; half < kLine; half += 32) {
         const auto load = [&](std::size_t at) __attribute__((target(PARETOKEN_AVX2))) {
             return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(scales + at + half));
         };
         const __m256i a = load(0);
-        const __m256i b = load(64);
-        const __m256i c = load(128);
+        const __m256i b = load(kLine);
+        const __m256i c = load(2 * kLine);
         const auto store = [&](std::uint8_t * at, __m256i value) __attribute__((target(PARETOKEN_AVX2))) {
             _mm256_store_si256(reinterpret_cast<__m256i*>(at + half), value);
         };
@@ -175,7 +176,7 @@ __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
     const std::byte* w = call.weights;
     PanelScales scales;
     for (std::size_t first = 0; first < call.rows; first += kPanel) {
-        __m256 sum[kBatch][2] = {};
+        __m256 sum[kBatch][4] = {};
         for (std::size_t i = 0; i < x.k / kSuperBlock; ++i, w += kPanelBlock) {
             unpack_panel_avx2(w + kPanelScales, scales);
             for (std::size_t part = 0; part < kParts; ++part) {
@@ -184,11 +185,11 @@ __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
                 const std::byte* const nibbles = w + kPanelNibbles + part * kPanelPart;
                 for (std::size_t line = 0; line < kPanelPart + 32; line += 64)
                     __builtin_prefetch(nibbles + kAhead / 2 + line);
-                for (int half = 0; half < 2; ++half) {
+                for (int half = 0; half < 4; ++half) {
                     __m256i pairs[kBatch] = {};
                     for (int two = 0; two < 4; ++two) {
                         const auto* const from =
-                            reinterpret_cast<const __m256i*>(nibbles + two * 64 + half * 32);
+                            reinterpret_cast<const __m256i*>(nibbles + two * kLine + half * 32);
                         const __m256i both = _mm256_loadu_si256(from);
                         const __m256i low = _mm256_and_si256(both, low_half);
                         const __m256i high = _mm256_and_si256(_mm256_srli_epi16(both, 4), low_half);
@@ -216,7 +217,7 @@ __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
             }
         }
         for (int b = 0; b < kBatch; ++b) {
-            store_rows(call.y + b * call.y_stride + first, call.rows - first, sum[b][0], sum[b][1]);
+            store_rows(call.y + b * call.y_stride + first, call.rows - first, sum[b]);
         }
     }
 }
@@ -271,15 +272,21 @@ PARETOKEN_INLINE_AVX512 void unpack_panel_avx512(const std::byte* scales, PanelS
     const __m512i six = _mm512_set1_epi8(63);
     const __m512i four = _mm512_set1_epi8(15);
     const __m512i two = _mm512_set1_epi8(48);
-    const __m512i a = _mm512_loadu_si512(scales);
-    const __m512i b = _mm512_loadu_si512(scales + 64);
-    const __m512i c = _mm512_loadu_si512(scales + 128);
-    _mm512_store_si512(out.scale[0], _mm512_and_si512(a, six));
-    _mm512_store_si512(out.minimum[0], _mm512_and_si512(b, six));
-    _mm512_store_si512(out.scale[4], _mm512_or_si512(_mm512_and_si512(c, four),
-                                                     _mm512_and_si512(_mm512_srli_epi16(a, 2), two)));
-    _mm512_store_si512(out.minimum[4], _mm512_or_si512(_mm512_and_si512(_mm512_srli_epi16(c, 4), four),
-                                                       _mm512_and_si512(_mm512_srli_epi16(b, 2), two)));
+    std::uint8_t* const scale = &out.scale[0][0];
+    std::uint8_t* const minimum = &out.minimum[0][0];
+    for (std::size_t half = 0; half < kLine; half += 64) {
+        const __m512i a = _mm512_loadu_si512(scales + half);
+        const __m512i b = _mm512_loadu_si512(scales + kLine + half);
+        const __m512i c = _mm512_loadu_si512(scales + 2 * kLine + half);
+        _mm512_store_si512(scale + half, _mm512_and_si512(a, six));
+        _mm512_store_si512(minimum + half, _mm512_and_si512(b, six));
+        _mm512_store_si512(
+            scale + kLine + half,
+            _mm512_or_si512(_mm512_and_si512(c, four), _mm512_and_si512(_mm512_srli_epi16(a, 2), two)));
+        _mm512_store_si512(minimum + kLine + half,
+                           _mm512_or_si512(_mm512_and_si512(_mm512_srli_epi16(c, 4), four),
+                                           _mm512_and_si512(_mm512_srli_epi16(b, 2), two)));
+    }
 }
 
 PARETOKEN_INLINE_AVX512 __m512 sixteen_times(const std::uint8_t* bytes, __m512 factor) {
@@ -287,47 +294,60 @@ PARETOKEN_INLINE_AVX512 __m512 sixteen_times(const std::uint8_t* bytes, __m512 f
     return _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(sixteen)), factor);
 }
 
-template <int kBatch>
+/// Sums of one part of 16 rows that become part of y.
+PARETOKEN_INLINE_AVX512 __m512 with_part(__m512 sum, __m512 d, __m512 m, __m512i dot, float scale,
+                                         float offset) {
+    const __m512 value = _mm512_mul_ps(_mm512_cvtepi32_ps(dot), _mm512_set1_ps(scale));
+    return _mm512_fnmadd_ps(m, _mm512_set1_ps(offset), _mm512_fmadd_ps(d, value, sum));
+}
+
+template <int kBatch, bool kFetch>
 __attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& call) {
     const Activations& x = *call.x;
     const __m512i low_half = _mm512_set1_epi8(0x0f);
     const std::byte* w = call.weights;
     PanelScales scales;
     for (std::size_t first = 0; first < call.rows; first += kPanel) {
-        __m512 sum[kBatch] = {};
+        __m512 low[kBatch] = {};
+        __m512 high[kBatch] = {};
         const std::int32_t* quads = x.interleaved_quads.data();
         const float* scale = x.interleaved_scale.data();
         const float* offset = x.interleaved_offset.data();
         for (std::size_t i = 0; i < x.k / kSuperBlock; ++i, w += kPanelBlock) {
             unpack_panel_avx512(w + kPanelScales, scales);
-            const __m512 d = _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(w)));
-            const __m512 m = _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(w + 32)));
-            const std::byte* nibbles = w + kPanelNibbles;
-            for (std::size_t part = 0; part < kParts; ++part, nibbles += kPanelPart, quads += 8 * kBatch) {
-                __m512i dot[kBatch] = {};
-                for (int two = 0; two < 4; ++two) {
-                    if constexpr (kBatch > 1) __builtin_prefetch(nibbles + kAhead + 64 * two);
-                    const __m512i both = _mm512_loadu_si512(nibbles + two * 64);
-                    const __m512i low = _mm512_and_si512(both, low_half);
-                    const __m512i high = _mm512_and_si512(_mm512_srli_epi16(both, 4), low_half);
+            const std::byte* line = w + kPanelNibbles;
+            for (std::size_t part = 0; part < kParts; ++part) {
+                __m512i low_dot[kBatch] = {};
+                __m512i high_dot[kBatch] = {};
+                for (int two = 0; two < 4; ++two, line += kLine, quads += 2 * kBatch) {
+                    const __m512i first_rows = _mm512_loadu_si512(line);
+                    const __m512i last_rows = _mm512_loadu_si512(line + 64);
+                    const __m512i first_even = _mm512_and_si512(first_rows, low_half);
+                    const __m512i first_odd = _mm512_and_si512(_mm512_srli_epi16(first_rows, 4), low_half);
+                    const __m512i last_even = _mm512_and_si512(last_rows, low_half);
+                    const __m512i last_odd = _mm512_and_si512(_mm512_srli_epi16(last_rows, 4), low_half);
                     for (int b = 0; b < kBatch; ++b) {
-                        dot[b] = dot_bytes_broadcast(dot[b], low, quads + 2 * two * kBatch + b);
-                        dot[b] = dot_bytes_broadcast(dot[b], high, quads + (2 * two + 1) * kBatch + b);
+                        const __m512i even = _mm512_set1_epi32(quads[b]);
+                        const __m512i odd = _mm512_set1_epi32(quads[kBatch + b]);
+                        const bool fetch = kFetch && b == 0;
+                        low_dot[b] = dot_bytes(low_dot[b], first_even, even, line + kAhead, fetch);
+                        high_dot[b] = dot_bytes(high_dot[b], last_even, even, line + kAhead + 64, fetch);
+                        low_dot[b] = dot_bytes(low_dot[b], first_odd, odd);
+                        high_dot[b] = dot_bytes(high_dot[b], last_odd, odd);
                     }
                 }
-                const __m512 part_scale = sixteen_times(scales.scale[part], d);
-                const __m512 part_minimum = sixteen_times(scales.minimum[part], m);
+                const __m512 low_d = sixteen_times(scales.scale[part], sixteen_halves(w));
+                const __m512 low_m = sixteen_times(scales.minimum[part], sixteen_halves(w + 64));
+                const __m512 high_d = sixteen_times(scales.scale[part] + 16, sixteen_halves(w + 32));
+                const __m512 high_m = sixteen_times(scales.minimum[part] + 16, sixteen_halves(w + 96));
                 for (int b = 0; b < kBatch; ++b, ++scale, ++offset) {
-                    const __m512 value = _mm512_mul_ps(_mm512_cvtepi32_ps(dot[b]), _mm512_set1_ps(*scale));
-                    sum[b] = _mm512_fmadd_ps(part_scale, value, sum[b]);
-                    sum[b] = _mm512_fnmadd_ps(part_minimum, _mm512_set1_ps(*offset), sum[b]);
+                    low[b] = with_part(low[b], low_d, low_m, low_dot[b], *scale, *offset);
+                    high[b] = with_part(high[b], high_d, high_m, high_dot[b], *scale, *offset);
                 }
             }
         }
-        const auto mask = rows_mask(call.rows - first);
-        for (int b = 0; b < kBatch; ++b) {
-            _mm512_mask_storeu_ps(call.y + b * call.y_stride + first, mask, sum[b]);
-        }
+        for (int b = 0; b < kBatch; ++b)
+            store_rows(call.y + b * call.y_stride + first, call.rows - first, low[b], high[b]);
     }
 }
 #endif
@@ -345,9 +365,12 @@ constexpr GemvVariant kVariants[] = {
     {kType, Layout::row, Isa::avx512, 1, row_avx512<1>},
     {kType, Layout::row, Isa::avx512, 4, row_avx512<4>},
     {kType, Layout::row, Isa::avx512, 8, row_avx512<8>},
-    {kType, Layout::packed, Isa::avx512, 1, packed_avx512<1>},
-    {kType, Layout::packed, Isa::avx512, 4, packed_avx512<4>},
-    {kType, Layout::packed, Isa::avx512, 8, packed_avx512<8>},
+    {kType, Layout::packed, Isa::avx512, 1, packed_avx512<1, false>},
+    {kType, Layout::packed, Isa::avx512, 1, packed_avx512<1, true>},
+    {kType, Layout::packed, Isa::avx512, 4, packed_avx512<4, false>},
+    {kType, Layout::packed, Isa::avx512, 4, packed_avx512<4, true>},
+    {kType, Layout::packed, Isa::avx512, 8, packed_avx512<8, false>},
+    {kType, Layout::packed, Isa::avx512, 8, packed_avx512<8, true>},
 #endif
 };
 

@@ -18,17 +18,18 @@ constexpr std::size_t kParts = kSuperBlock / 16;  // with a scale of their own
 constexpr std::size_t kRowHigh = 128;             // where a row's high bits, scales and d begin
 constexpr std::size_t kRowScales = 192;
 constexpr std::size_t kRowD = 208;
-constexpr std::size_t kPanelScales = 2 * kPanel;  // after 16 × d
+constexpr std::size_t kPanelScales = 2 * kPanel;  // after every row's d
 constexpr std::size_t kPanelNumbers = kPanelScales + kParts * kPanel;
-constexpr std::size_t kPanelPart = kPanel * 12;  // bytes of 16 × 16 numbers
+constexpr std::size_t kPanelPart = kPanel * 12;  // bytes of 16 numbers of each row
+constexpr std::size_t kLine = 4 * kPanel;
 constexpr std::size_t kPanelBlock = kPanel * kBytes;
 [[maybe_unused]] constexpr std::size_t kAhead = 8192;
 
 /// Number `i` of the 16 of a part of a panel.
 int panel_number(const std::byte* part, std::size_t row, std::size_t i) {
     const std::size_t at = 4 * row + i % 4;
-    const auto low = std::to_integer<int>(part[i / 8 * 64 + at]);
-    const auto high = std::to_integer<int>(part[128 + at]);
+    const auto low = std::to_integer<int>(part[i / 8 * kLine + at]);
+    const auto high = std::to_integer<int>(part[2 * kLine + at]);
     return (i % 8 < 4 ? low & 15 : low >> 4) | (high >> (2 * (i / 4)) & 3) << 4;
 }
 
@@ -140,8 +141,8 @@ __attribute__((target(PARETOKEN_AVX2))) void row_avx2(const GemvCall& call) {
 
 /// Numbers 4 · `quad` … 4 · quad + 3 of eight rows of a part of a panel.
 PARETOKEN_INLINE_AVX2 __m256i panel_numbers_avx2(const std::byte* part, int quad) {
-    const __m256i both = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(part + quad / 2 * 64));
-    const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(part + 128));
+    const __m256i both = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(part + quad / 2 * kLine));
+    const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(part + 2 * kLine));
     const __m256i nibbles =
         _mm256_and_si256(quad % 2 == 0 ? both : _mm256_srli_epi16(both, 4), _mm256_set1_epi8(15));
     const __m256i shifted = quad == 0   ? _mm256_slli_epi16(bits, 4)
@@ -156,7 +157,7 @@ __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
     const Activations& x = *call.x;
     const std::byte* w = call.weights;
     for (std::size_t first = 0; first < call.rows; first += kPanel) {
-        __m256 sum[kBatch][2] = {};
+        __m256 sum[kBatch][4] = {};
         for (std::size_t i = 0; i < x.k / kSuperBlock; ++i, w += kPanelBlock) {
             for (std::size_t part = 0; part < kParts; ++part) {
                 const std::size_t at = i * kParts + part;
@@ -164,7 +165,7 @@ __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
                 const std::byte* const numbers = w + kPanelNumbers + part * kPanelPart;
                 for (std::size_t line = 0; line < kPanelPart + 64; line += 64)
                     __builtin_prefetch(numbers + kAhead / 2 + line);
-                for (int half = 0; half < 2; ++half) {
+                for (int half = 0; half < 4; ++half) {
                     __m256i dot[kBatch];
                     for (int b = 0; b < kBatch; ++b)
                         dot[b] = _mm256_set1_epi32(x.interleaved_start[at * kBatch + b]);
@@ -187,7 +188,7 @@ __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
             }
         }
         for (int b = 0; b < kBatch; ++b) {
-            store_rows(call.y + b * call.y_stride + first, call.rows - first, sum[b][0], sum[b][1]);
+            store_rows(call.y + b * call.y_stride + first, call.rows - first, sum[b]);
         }
     }
 }
@@ -248,53 +249,79 @@ __attribute__((target(PARETOKEN_AVX512))) void row_avx512(const GemvCall& call) 
     }
 }
 
-template <int kBatch>
+/// Numbers of 16 rows of a part of a panel, four of each row in a register, from their two lines of nibbles
+/// and one of high bits.
+PARETOKEN_INLINE_AVX512 void numbers_of(__m512i first, __m512i second, __m512i bits, __m512i (&quads)[4]) {
+    quads[0] = six_bits(first, _mm512_slli_epi16(bits, 4));
+    quads[1] = six_bits(_mm512_srli_epi16(first, 4), _mm512_slli_epi16(bits, 2));
+    quads[2] = six_bits(second, bits);
+    quads[3] = six_bits(_mm512_srli_epi16(second, 4), _mm512_srli_epi16(bits, 2));
+}
+
+/// Memory is read in the order it lies in: going back for a block's scales part by part finds them not
+/// prefetched, and was three times slower.
+PARETOKEN_INLINE_AVX512 void copy_lines(const std::byte* from, std::byte* to, std::size_t lines) {
+    for (std::size_t i = 0; i < lines; ++i)
+        _mm512_store_si512(to + 64 * i, _mm512_loadu_si512(from + 64 * i));
+}
+
+/// Sixteen signed scales as floats, times d.
+PARETOKEN_INLINE_AVX512 __m512 sixteen_scales(const std::byte* scales, __m512 d) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(scales));
+    return _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes)), d);
+}
+
+template <int kBatch, bool kFetch>
 __attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& call) {
     const Activations& x = *call.x;
     const std::byte* w = call.weights;
+    alignas(64) std::byte scales_of_block[kParts * kPanel];
     for (std::size_t first = 0; first < call.rows; first += kPanel) {
-        __m512 sum[kBatch] = {};
+        __m512 low[kBatch] = {};
+        __m512 high[kBatch] = {};
         const std::int32_t* quads = x.interleaved_quads.data();
         const std::int32_t* start = x.interleaved_start.data();
         const float* scale = x.interleaved_scale.data();
         for (std::size_t i = 0; i < x.k / kSuperBlock; ++i, w += kPanelBlock) {
-            const __m512 d = _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(w)));
-            const std::byte* numbers = w + kPanelNumbers;
-            for (std::size_t part = 0; part < kParts; ++part, numbers += kPanelPart, quads += 4 * kBatch) {
-                if constexpr (kBatch > 1) {
-                    for (int line = 0; line < 3; ++line) __builtin_prefetch(numbers + kAhead + 64 * line);
-                }
-                __m512i dot[kBatch];
-                for (int b = 0; b < kBatch; ++b, ++start) dot[b] = _mm512_set1_epi32(*start);
-                const __m512i bits = _mm512_loadu_si512(numbers + 128);
-                for (int two = 0; two < 2; ++two) {
-                    const __m512i both = _mm512_loadu_si512(numbers + 64 * two);
-                    const __m512i low = six_bits(both, two == 0 ? _mm512_slli_epi16(bits, 4) : bits);
-                    const __m512i high =
-                        six_bits(_mm512_srli_epi16(both, 4),
-                                 two == 0 ? _mm512_slli_epi16(bits, 2) : _mm512_srli_epi16(bits, 2));
-                    for (int b = 0; b < kBatch; ++b) {
-                        dot[b] = dot_bytes_broadcast(dot[b], low, quads + 2 * two * kBatch + b);
-                        dot[b] = dot_bytes_broadcast(dot[b], high, quads + (2 * two + 1) * kBatch + b);
+            const __m512 low_d = sixteen_halves(w);
+            const __m512 high_d = sixteen_halves(w + 32);
+            const std::byte* part = w + kPanelNumbers;
+            copy_lines(w + kPanelScales, scales_of_block, kParts * kPanel / 64);
+            const std::byte* scales = scales_of_block;
+            for (std::size_t p = 0; p < kParts; ++p, part += kPanelPart, scales += kPanel) {
+                __m512i low_dot[kBatch];
+                __m512i high_dot[kBatch];
+                for (int b = 0; b < kBatch; ++b, ++start)
+                    low_dot[b] = high_dot[b] = _mm512_set1_epi32(*start);
+                __m512i first_rows[4];
+                __m512i last_rows[4];
+                __m512i lines[6];
+                for (int line = 0; line < 6; ++line) lines[line] = _mm512_loadu_si512(part + 64 * line);
+                numbers_of(lines[0], lines[2], lines[4], first_rows);
+                numbers_of(lines[1], lines[3], lines[5], last_rows);
+                for (int quad = 0; quad < 4; ++quad) {
+                    for (int b = 0; b < kBatch; ++b, ++quads) {
+                        const __m512i four = _mm512_set1_epi32(*quads);
+                        const bool fetch = kFetch && b == 0 && quad < 3;  // six lines of 64 bytes
+                        const std::byte* const next = part + kAhead + quad * kLine;
+                        low_dot[b] = dot_bytes(low_dot[b], first_rows[quad], four, next, fetch);
+                        high_dot[b] = dot_bytes(high_dot[b], last_rows[quad], four, next + 64, fetch);
                     }
                 }
-                const __m128i bytes_of_scales =
-                    _mm_loadu_si128(reinterpret_cast<const __m128i*>(w + kPanelScales + part * kPanel));
-                const __m512 part_scale =
-                    _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes_of_scales)), d);
-                const float* const x_scale = scale + part / 2 * kBatch;
+                const __m512 low_scale = sixteen_scales(scales, low_d);
+                const __m512 high_scale = sixteen_scales(scales + 16, high_d);
                 for (int b = 0; b < kBatch; ++b) {
-                    const __m512 value =
-                        _mm512_mul_ps(_mm512_cvtepi32_ps(dot[b]), _mm512_set1_ps(x_scale[b]));
-                    sum[b] = _mm512_fmadd_ps(part_scale, value, sum[b]);
+                    const __m512 factor = _mm512_set1_ps(scale[b]);
+                    low[b] = _mm512_fmadd_ps(low_scale, _mm512_mul_ps(_mm512_cvtepi32_ps(low_dot[b]), factor),
+                                             low[b]);
+                    high[b] = _mm512_fmadd_ps(
+                        high_scale, _mm512_mul_ps(_mm512_cvtepi32_ps(high_dot[b]), factor), high[b]);
                 }
+                if (p % 2 != 0) scale += kBatch;  // of x: one per 32
             }
-            scale += kParts / 2 * kBatch;
         }
-        const auto mask = rows_mask(call.rows - first);
-        for (int b = 0; b < kBatch; ++b) {
-            _mm512_mask_storeu_ps(call.y + b * call.y_stride + first, mask, sum[b]);
-        }
+        for (int b = 0; b < kBatch; ++b)
+            store_rows(call.y + b * call.y_stride + first, call.rows - first, low[b], high[b]);
     }
 }
 #endif
@@ -312,9 +339,12 @@ constexpr GemvVariant kVariants[] = {
     {kType, Layout::row, Isa::avx512, 1, row_avx512<1>},
     {kType, Layout::row, Isa::avx512, 4, row_avx512<4>},
     {kType, Layout::row, Isa::avx512, 8, row_avx512<8>},
-    {kType, Layout::packed, Isa::avx512, 1, packed_avx512<1>},
-    {kType, Layout::packed, Isa::avx512, 4, packed_avx512<4>},
-    {kType, Layout::packed, Isa::avx512, 8, packed_avx512<8>},
+    {kType, Layout::packed, Isa::avx512, 1, packed_avx512<1, false>},
+    {kType, Layout::packed, Isa::avx512, 1, packed_avx512<1, true>},
+    {kType, Layout::packed, Isa::avx512, 4, packed_avx512<4, false>},
+    {kType, Layout::packed, Isa::avx512, 4, packed_avx512<4, true>},
+    {kType, Layout::packed, Isa::avx512, 8, packed_avx512<8, false>},
+    {kType, Layout::packed, Isa::avx512, 8, packed_avx512<8, true>},
 #endif
 };
 
@@ -332,8 +362,9 @@ void pack_q6_k(const std::byte* block, std::byte* panel_block, std::size_t row) 
         for (std::size_t i = 0; i < 16; ++i) {
             const unsigned number = q6_k_number(block, part * 16 + i);
             const std::size_t at = 4 * row + i % 4;
-            numbers[i / 8 * 64 + at] |= static_cast<std::byte>(i % 8 < 4 ? number & 15 : (number & 15) << 4);
-            numbers[128 + at] |= static_cast<std::byte>(number >> 4 << (2 * (i / 4)));
+            numbers[i / 8 * kLine + at] |=
+                static_cast<std::byte>(i % 8 < 4 ? number & 15 : (number & 15) << 4);
+            numbers[2 * kLine + at] |= static_cast<std::byte>(number >> 4 << (2 * (i / 4)));
         }
     }
 }

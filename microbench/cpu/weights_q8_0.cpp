@@ -16,6 +16,7 @@ constexpr WeightType kType = WeightType::q8_0;
 constexpr std::size_t kBytes = block_bytes(kType);
 constexpr std::size_t kPanelScales = kPanel * 2;
 constexpr std::size_t kPanelBlock = kPanel * kBytes;
+[[maybe_unused]] constexpr std::size_t kLine = 4 * kPanel;
 [[maybe_unused]] constexpr std::size_t kAhead = 8192;
 
 void row_scalar(const GemvCall& call) {
@@ -96,16 +97,16 @@ __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
     const std::byte* w = call.weights;
     const __m256i sign_bit = _mm256_set1_epi8(static_cast<char>(0x80));
     for (std::size_t first = 0; first < call.rows; first += kPanel) {
-        __m256 sum[kBatch][2] = {};
+        __m256 sum[kBatch][4] = {};
         for (std::size_t i = 0; i < x.k / kBlock; ++i, w += kPanelBlock) {
             const std::int32_t* const quads = &x.interleaved_quads[i * 8 * kBatch];
             for (std::size_t line = 0; line < kPanelBlock; line += 64)
                 __builtin_prefetch(w + kAhead / 2 + line);
-            for (int half = 0; half < 2; ++half) {
+            for (int half = 0; half < 4; ++half) {
                 __m256i dot[kBatch] = {};
                 for (int quad = 0; quad < 8; ++quad) {
                     const auto* const from =
-                        reinterpret_cast<const __m256i*>(w + kPanelScales + quad * 64 + half * 32);
+                        reinterpret_cast<const __m256i*>(w + kPanelScales + quad * kLine + half * 32);
                     const __m256i bytes = _mm256_xor_si256(_mm256_loadu_si256(from), sign_bit);
                     const __m256i magnitude = _mm256_abs_epi8(bytes);
                     for (int b = 0; b < kBatch; ++b) {
@@ -122,7 +123,7 @@ __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
             }
         }
         for (int b = 0; b < kBatch; ++b) {
-            store_rows(call.y + b * call.y_stride + first, call.rows - first, sum[b][0], sum[b][1]);
+            store_rows(call.y + b * call.y_stride + first, call.rows - first, sum[b]);
         }
     }
 }
@@ -166,35 +167,46 @@ __attribute__((target(PARETOKEN_AVX512))) void row_avx512(const GemvCall& call) 
     }
 }
 
-template <int kBatch>
+/// Sums of one block of 32 rows that become part of y: d · (scale · Σ − offset).
+PARETOKEN_INLINE_AVX512 __m512 with_block(__m512 sum, __m512 d, __m512i dot, float scale, float offset) {
+    const __m512 value =
+        _mm512_fmsub_ps(_mm512_cvtepi32_ps(dot), _mm512_set1_ps(scale), _mm512_set1_ps(offset));
+    return _mm512_fmadd_ps(d, value, sum);
+}
+
+template <int kBatch, bool kFetch>
 __attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& call) {
     const Activations& x = *call.x;
     const std::byte* w = call.weights;
     for (std::size_t first = 0; first < call.rows; first += kPanel) {
-        __m512 sum[kBatch] = {};
+        __m512 low[kBatch] = {};
+        __m512 high[kBatch] = {};
         const std::int32_t* quads = x.interleaved_quads.data();
         const float* scale = x.interleaved_scale.data();
         const float* offset = x.interleaved_offset.data();
         for (std::size_t i = 0; i < x.k / kBlock; ++i, w += kPanelBlock) {
-            __m512i dot[kBatch][2] = {};
+            __m512i low_dot[kBatch] = {};
+            __m512i high_dot[kBatch] = {};
             for (int quad = 0; quad < 8; ++quad) {
-                if constexpr (kBatch > 1) __builtin_prefetch(w + kAhead + 64 * quad);
-                const __m512i bytes = _mm512_loadu_si512(w + kPanelScales + quad * 64);
+                const std::byte* const line = w + kPanelScales + quad * kLine;
+                const __m512i first_rows = _mm512_loadu_si512(line);
+                const __m512i last_rows = _mm512_loadu_si512(line + 64);
                 for (int b = 0; b < kBatch; ++b, ++quads) {
-                    dot[b][quad % 2] = dot_bytes_broadcast(dot[b][quad % 2], bytes, quads);
+                    const __m512i four = _mm512_set1_epi32(*quads);
+                    const bool fetch = kFetch && b == 0;
+                    low_dot[b] = dot_bytes(low_dot[b], first_rows, four, line + kAhead, fetch);
+                    high_dot[b] = dot_bytes(high_dot[b], last_rows, four, line + kAhead + 64, fetch);
                 }
             }
-            const __m512 d = _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(w)));
+            const __m512 low_d = sixteen_halves(w);
+            const __m512 high_d = sixteen_halves(w + 32);
             for (int b = 0; b < kBatch; ++b, ++scale, ++offset) {
-                const __m512 whole = _mm512_cvtepi32_ps(_mm512_add_epi32(dot[b][0], dot[b][1]));
-                const __m512 value = _mm512_fmsub_ps(whole, _mm512_set1_ps(*scale), _mm512_set1_ps(*offset));
-                sum[b] = _mm512_fmadd_ps(d, value, sum[b]);
+                low[b] = with_block(low[b], low_d, low_dot[b], *scale, *offset);
+                high[b] = with_block(high[b], high_d, high_dot[b], *scale, *offset);
             }
         }
-        const auto mask = rows_mask(call.rows - first);
-        for (int b = 0; b < kBatch; ++b) {
-            _mm512_mask_storeu_ps(call.y + b * call.y_stride + first, mask, sum[b]);
-        }
+        for (int b = 0; b < kBatch; ++b)
+            store_rows(call.y + b * call.y_stride + first, call.rows - first, low[b], high[b]);
     }
 }
 #endif
@@ -212,9 +224,12 @@ constexpr GemvVariant kVariants[] = {
     {kType, Layout::row, Isa::avx512, 1, row_avx512<1>},
     {kType, Layout::row, Isa::avx512, 4, row_avx512<4>},
     {kType, Layout::row, Isa::avx512, 8, row_avx512<8>},
-    {kType, Layout::packed, Isa::avx512, 1, packed_avx512<1>},
-    {kType, Layout::packed, Isa::avx512, 4, packed_avx512<4>},
-    {kType, Layout::packed, Isa::avx512, 8, packed_avx512<8>},
+    {kType, Layout::packed, Isa::avx512, 1, packed_avx512<1, false>},
+    {kType, Layout::packed, Isa::avx512, 1, packed_avx512<1, true>},
+    {kType, Layout::packed, Isa::avx512, 4, packed_avx512<4, false>},
+    {kType, Layout::packed, Isa::avx512, 4, packed_avx512<4, true>},
+    {kType, Layout::packed, Isa::avx512, 8, packed_avx512<8, false>},
+    {kType, Layout::packed, Isa::avx512, 8, packed_avx512<8, true>},
 #endif
 };
 
