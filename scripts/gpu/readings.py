@@ -38,9 +38,11 @@ def failed_rows(rows):
 
 
 def sanitizer_errors(output):
-    """How many errors compute-sanitizer counted, or None where it did not come to its end."""
+    """How many errors compute-sanitizer counted; None where it did not come to its end and had found none."""
     counts = re.findall(r"(?:ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard)", output)
-    return sum(int(errors or hazards) for errors, hazards in counts) if counts else None
+    if counts:
+        return sum(int(errors or hazards) for errors, hazards in counts)
+    return len(re.findall(r"^========= (?:Invalid |Error: Race)", output, re.MULTILINE)) or None
 
 
 def ncu_values(output, metric="dram__bytes_read.sum"):

@@ -143,6 +143,7 @@ def verify(check, limit_s):
     """Every kernel against fp64 on small ragged shapes; then the same with a fault in each operand."""
     begin = time.monotonic()
     rows, result = check.rows("verify.json", limit_s, ["--gpu-verify"], "^(weights|attention|mla|gemm)")
+    (check.out / "verify.json").unlink(missing_ok=True)
     failed = readings.failed_rows(rows)
     if result.code != 0 or failed or not rows:
         reasons = [f"{name}: {why}" for name, why in failed.items()] or [ended_badly(result, "--gpu-verify")]
@@ -164,18 +165,16 @@ def sanitizer(check, limit_s):
     if not check.commands.has("compute-sanitizer"):
         return Outcome("skipped", ["no compute-sanitizer here"])
     log, lines, bad = [], [], []
-    for tool in ("memcheck", "racecheck"):
+    end = time.monotonic() + limit_s
+    for tool, share in (("memcheck", 0.4), ("racecheck", 1)):
         argv = ["compute-sanitizer", "--tool", tool, "--launch-timeout", "30", check.binary, "--gpu-verify",
                 "--benchmark_filter=^(weights|attention|mla)"]
-        ran = check.commands.run(argv, limit_s / 2, f"{tool}.txt")
+        ran = check.commands.run(argv, (end - time.monotonic()) * share, f"{tool}.txt")
         log.append(f"$ {' '.join(argv)}\n{ran.output[-6000:]}")
         errors = readings.sanitizer_errors(ran.output)
-        if errors is None:
-            lines.append(f"{tool}: skipped, {ended_badly(ran, 'it')}")
-        else:
-            lines.append(f"{tool}: {errors} errors")
-            if errors:
-                bad.append(lines[-1])
+        if errors:
+            bad.append(f"{tool}: {errors} errors")
+        lines.append(f"{tool}: {errors} errors" if errors is not None else f"{tool}: skipped, {ended_badly(ran, 'it')}")
     (check.out / "sanitizer.txt").write_text("\n".join(log), encoding="utf-8")
     if all("skipped" in line for line in lines):
         return Outcome("skipped", lines)
@@ -362,7 +361,7 @@ def brief(rows):
 STAGES = (
     ("identity", 90, 5, identity),
     ("verify", 90, 10, verify),
-    ("sanitizer", 90, 20, sanitizer),
+    ("sanitizer", 120, 20, sanitizer),
     ("ceilings", 60, 10, ceilings),
     ("suite", 200, 30, suite),
     ("bytes", 90, 20, bytes_),

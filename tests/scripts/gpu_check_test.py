@@ -99,6 +99,8 @@ class TheWholeCheck(unittest.TestCase):
             self.assertIn("repeatability: skipped, no earlier call's suite.json", " ".join(stage(first, "suite")["lines"]))
             _, second = check("--only", "suite", FACTOR="1.05")
             self.assertIn("repeatability: 0 of 4 rows within 2 %", stage(second, "suite")["lines"])
+            check()
+            self.assertLessEqual(len(list((folder / "out").iterdir())), 8, "also after a call more")
             self.assertAlmostEqual(stage(second, "suite")["data"]["repeatability"][LLAMA], 0.05)
             _, third = check("--only", "suite", "--previous", folder / "out", out="elsewhere", FACTOR="1.01")
             self.assertIn("repeatability: 4 of 4 rows within 2 %", stage(third, "suite")["lines"])
@@ -190,6 +192,8 @@ class Readings(unittest.TestCase):
         self.assertEqual(readings.sanitizer_errors((RECORDINGS / "canary-racecheck.txt").read_text()), 1)
         self.assertEqual(readings.sanitizer_errors((RECORDINGS / "racecheck.txt").read_text()), 0)
         self.assertIsNone(readings.sanitizer_errors("========= Error: Device not supported"))
+        stopped = (RECORDINGS / "canary-racecheck.txt").read_text().split("========= RACECHECK")[0]
+        self.assertEqual(readings.sanitizer_errors(stopped), 1, "what it had found before it was stopped")
 
     def test_only_intervals_that_do_not_overlap_decide(self):
         self.assertEqual(readings.verdict((1, 2, 3), (4, 5, 6)), "faster")
