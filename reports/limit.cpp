@@ -8,6 +8,7 @@
 
 #include "cards/deployment.h"
 #include "cards/dtype.h"
+#include "reports/micro_fit.h"
 
 namespace paretoken::reports {
 namespace {
@@ -128,6 +129,22 @@ void add_bandwidth(LimitInputs& inputs, const cards::ModelCard& model, const Har
                                       "GB/s", fmt::format("{}; {} KV heads", read.source, model.kv_heads)));
 }
 
+/// Matrices that wait for each other: attention's input and output, the feed-forward's, and the output
+/// projection.
+double dependent_matrices(const cards::ModelCard& model) {
+    return 4 * static_cast<double>(model.layers) + 1;
+}
+
+void add_fixed_cost(LimitInputs& inputs, const cards::ModelCard& model, const HardwareTerms& hardware) {
+    if (!hardware.read_fixed_s || !(hardware.read_fixed_s->value > 0)) return;
+    const double matrices = dependent_matrices(model);
+    inputs.weight_pass_fixed_s = matrices * hardware.read_fixed_s->value;
+    inputs.terms.push_back(
+        scaled("fixed cost of a pass over the weights", inputs.weight_pass_fixed_s, 1e-6, "µs",
+               fmt::format("{} matrices one after the other, {:.2g} µs each; {}", matrices,
+                           hardware.read_fixed_s->value * 1e6, hardware.read_fixed_s->source)));
+}
+
 void add_arithmetic(LimitInputs& inputs, const cards::ModelCard& model, const HardwareTerms& hardware) {
     if (!hardware.flops_per_s) {
         inputs.dropped.emplace_back("arithmetic");
@@ -234,6 +251,9 @@ HardwareTerms hardware_of_micro(const MicroResults& micro, const cards::ModelCar
     HardwareTerms terms;
     if (const auto ceiling = read_ceiling_of(micro, cards::streamed_weight_bytes(model)))
         terms.read_bytes_per_s = Sourced{*ceiling, source + " (read ceiling)"};
+    if (const SizeFit* fit =
+            fastest_read_fit(micro, cards::streamed_weight_bytes(model) / dependent_matrices(model)))
+        terms.read_fixed_s = Sourced{fit->fixed_s, source + " (reads by size)"};
     if (const auto flops = micro.best_flops_per_s()) {
         const auto kind = std::max_element(micro.flops_per_s.begin(), micro.flops_per_s.end(),
                                            [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -252,6 +272,7 @@ HardwareTerms hardware_of_micro(const MicroResults& micro, const cards::ModelCar
 HardwareTerms overlaid(const HardwareTerms& measured, const HardwareTerms& datasheet) {
     HardwareTerms terms = datasheet;
     if (measured.read_bytes_per_s) terms.read_bytes_per_s = measured.read_bytes_per_s;
+    terms.read_fixed_s = measured.read_fixed_s;
     if (measured.flops_per_s) terms.flops_per_s = measured.flops_per_s;
     if (measured.memory_bytes) terms.memory_bytes = measured.memory_bytes;
     terms.kernel_weight_bytes_per_s = measured.kernel_weight_bytes_per_s;
@@ -263,6 +284,7 @@ LimitInputs limit_inputs(const cards::ModelCard& model, const HardwareTerms& har
     LimitInputs inputs;
     add_model(inputs, model);
     add_bandwidth(inputs, model, hardware);
+    add_fixed_cost(inputs, model, hardware);
     add_arithmetic(inputs, model, hardware);
     add_memory(inputs, model, hardware);
     add_kernels(inputs, hardware);
@@ -320,7 +342,8 @@ bool limits_anything(const LimitInputs& inputs) {
 StepTime step_time(const LimitInputs& inputs, double batch, double context) {
     const double checked = batch * (inputs.drafts + 1);
     StepTime time;
-    time.memory_s = over(weight_bytes(inputs, checked), inputs.weight_bytes_per_s) +
+    time.memory_s = inputs.weight_pass_fixed_s +
+                    over(weight_bytes(inputs, checked), inputs.weight_bytes_per_s) +
                     over(batch * kv_bytes(inputs, context), inputs.kv_bytes_per_s);
     time.compute_s = times(checked, inputs.linear_s_per_token) + checked * inputs.lm_head_s_per_sequence +
                      times(checked * context, inputs.decode_attention_s_per_pair) +
@@ -336,7 +359,8 @@ PrefillTime prefill_time(const LimitInputs& inputs, const LimitLoad& load) {
     time.compute_s = times(fresh, inputs.linear_s_per_token) +
                      times(pairs, inputs.prefill_attention_s_per_pair) +
                      times(windowed_pairs, inputs.windowed_prefill_attention_s_per_pair);
-    time.memory_s = over(weight_bytes(inputs, std::max(1.0, fresh)), inputs.weight_bytes_per_s);
+    time.memory_s = inputs.weight_pass_fixed_s +
+                    over(weight_bytes(inputs, std::max(1.0, fresh)), inputs.weight_bytes_per_s);
     return time;
 }
 

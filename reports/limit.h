@@ -27,6 +27,7 @@ struct Sourced {
 /// What is known of the hardware of one rank; what is not drops out of the limit by name.
 struct HardwareTerms {
     std::optional<Sourced> read_bytes_per_s;
+    std::optional<Sourced> read_fixed_s = {};  ///< of one read on its own, however small
     std::optional<Sourced> flops_per_s;
     std::optional<Sourced> memory_bytes;
     std::uint32_t ranks = 1;
@@ -65,6 +66,7 @@ struct LimitInputs {
     std::optional<double> window;
     std::optional<double> weight_bytes_per_s;
     std::optional<double> kv_bytes_per_s;
+    double weight_pass_fixed_s = 0;  ///< of a pass over the weights: matrix waits for matrix
 
     std::optional<double> linear_s_per_token;  ///< arithmetic of one token in every linear layer
     double lm_head_s_per_sequence = 0;         ///< of one decoded token, where it is not in the line above

@@ -231,6 +231,32 @@ TEST(Limit, UsesTheReadCeilingAndOnlyShowsWhatKernelsReach) {
     EXPECT_TRUE(shown);
 }
 
+TEST(Limit, SmallMatricesDoNotReachTheAsymptoticBandwidth) {
+    const cards::ModelCard model = cards::model_card("smollm2-135m");
+    MicroResults micro;
+    micro.read_bytes_per_s = 45e9;
+    const LimitInputs asymptotic = limit_inputs(model, hardware_of_micro(micro, model));
+    micro.read_fits = {
+        {.kernel = "ceiling/read/backend:cpu/threads:2", .fixed_s = 2e-6, .bytes_per_s = 45e9}};
+    const LimitInputs sized = limit_inputs(model, hardware_of_micro(micro, model));
+    const double fixed = (4 * 30 + 1) * 2e-6;  // 30 layers of four matrices, and the output projection
+    for (const double batch : {1.0, 8.0, 64.0})
+        EXPECT_NEAR(step_time(sized, batch, 100).memory_s - step_time(asymptotic, batch, 100).memory_s, fixed,
+                    1e-12);
+    EXPECT_NEAR(prefill_time(sized, kThousand).memory_s - prefill_time(asymptotic, kThousand).memory_s, fixed,
+                1e-12);
+    bool said = false;
+    for (const SourcedTerm& term : sized.terms)
+        said = said || (term.name.find("fixed cost") != std::string::npos &&
+                        term.source.find("121 matrices") != std::string::npos);
+    EXPECT_TRUE(said);
+    for (const double batch : {1.0, 2.0, 16.0, 128.0}) {
+        EXPECT_LT(limit_at(sized, LimitKind::hard, kThousand, batch)->output_tokens_per_s,
+                  limit_at(asymptotic, LimitKind::hard, kThousand, batch)->output_tokens_per_s * (1 + 1e-12));
+    }
+    EXPECT_FALSE(overlaid(hardware_of_micro(micro, model), {}).read_fixed_s->source.empty());
+}
+
 TEST(Limit, MeasuredFiguresTakeTheDatasheetsPlaceOneByOne) {
     HardwareTerms measured;
     measured.read_bytes_per_s = Sourced{4.3e12, "measured"};
