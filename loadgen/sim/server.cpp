@@ -351,7 +351,8 @@ void Server::Loop::on_request(Connection& connection, HttpRequest request) {
     for (const Route& route : kRoutes) {
         if (route.target != request.target || route.only_of.value_or(options_.dialect) != options_.dialect)
             continue;
-        if (route.method == request.method) return (this->*route.answer)(connection, request);
+        const bool head_of_it = request.method == "HEAD" && route.method == "GET";
+        if (route.method == request.method || head_of_it) return (this->*route.answer)(connection, request);
         known_target = true;
     }
     reply(connection, request,
@@ -373,9 +374,12 @@ void Server::Loop::reply(Connection& connection, const HttpRequest& request, int
                          std::string_view type, std::string_view body) {
     const bool closes_on_errors = options_.dialect == Dialect::llamacpp;
     const bool keep_alive = request.keep_alive && !(closes_on_errors && status >= 400);
-    connection.send(http_answer(
-        {.status = status, .content_type = type, .keep_alive = keep_alive, .dialect = options_.dialect},
-        body));
+    const HttpHead head{.status = status,
+                        .content_type = type,
+                        .length = body.size(),
+                        .keep_alive = keep_alive,
+                        .dialect = options_.dialect};
+    connection.send(request.method == "HEAD" ? http_head(head) : http_answer(head, body));
     connection.finish(keep_alive);
 }
 

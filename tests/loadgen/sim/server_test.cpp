@@ -177,6 +177,18 @@ TEST(Server, AnswersQuestionsAboutItselfOnOneConnection) {
     EXPECT_EQ(client.ask("POST", "/v1/completions", "{").status(), 400);
 }
 
+TEST(Server, AHeadHasNoBodySoThatTheNextAnswerCanBeFound) {
+    const RunningServer server("ideal");
+    Client client(server.port());
+    for (const std::string_view target : {"/metrics", "/nowhere", "/v1/completions"}) {
+        client.request("HEAD", target);
+        const std::string head = client.take_through("\r\n\r\n");
+        EXPECT_THAT(head, StartsWith(target == "/metrics" ? "HTTP/1.1 200 " : "HTTP/1.1 40"));
+        EXPECT_THAT(head, testing::Not(HasSubstr("content-length: 0\r\n")));
+        EXPECT_EQ(client.ask("GET", "/health").status(), 200);
+    }
+}
+
 TEST(Server, StreamsAChatAndKeepsTheConnection) {
     const RunningServer server("ideal?ttft=1ms&itl=1ms");
     Client client(server.port());
