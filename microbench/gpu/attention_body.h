@@ -78,6 +78,15 @@ struct WarpTile {
         if (!kHalf) exchange = value ? (token >> 1 & 3) << 1 : kRowChunks == 8 ? (token & 1) << 2 : 0;
         return index / 8 * 128 + (index % 8 ^ exchange) * 16;
     }
+    /// From the place of chunk 0 or 1 to that of the chunk 2 · `steps` further, in 16-bit formats: an
+    /// exclusive or and a constant, where a compiler would keep an address for every step.
+    PARETOKEN_HOST_DEVICE static constexpr int further(int at, int steps) {
+        return (at ^ steps % 4 * 32) + steps / 4 * 128;
+    }
+    /// From a token's place to that of the token 16 · `groups` after it.
+    PARETOKEN_HOST_DEVICE static constexpr int later(int at, int groups) {
+        return at + groups * kWarpTokens * kRowBytes;
+    }
 };
 
 /// Shared memory of a block: the stages of each warp, one tile of results, and the warps' softmax states.
@@ -278,53 +287,69 @@ struct WarpAttention {
                 q[step][r] = first + row < group ? at[0] | static_cast<std::uint32_t>(at[1]) << 16 : 0;
             }
         }
+        clear();
+    }
+
+    PARETOKEN_HOST_DEVICE void clear() {
         PARETOKEN_UNROLL
         for (int i = 0; i < kTiles; ++i) out[i][0] = out[i][1] = out[i][2] = out[i][3] = 0;
         maximum[0] = maximum[1] = kLowest;
         sum[0] = sum[1] = 0;
     }
 
-    /// Scores of tokens 8j + 2t and the next, j = 0, 1, of both rows.
-    PARETOKEN_HOST_DEVICE void score(const Machine& m, const std::byte* tile, float (&s)[2][4]) const {
+    /// Scores of tokens 8j + 2t and the next, j = 0 … 2 kGroups − 1, of both rows.
+    template <int kGroups>
+    PARETOKEN_HOST_DEVICE void score(const Machine& m, const std::byte* tile,
+                                     float (&s)[2 * kGroups][4]) const {
+        PARETOKEN_UNROLL
+        for (int j = 0; j < 2 * kGroups; ++j) s[j][0] = s[j][1] = s[j][2] = s[j][3] = 0;
+        if constexpr (Tile::kHalf) {
+            const int own = Tile::place(false, m.lane() / 16 * 8 + m.lane() % 8, m.lane() / 8 % 2);
+            PARETOKEN_UNROLL
+            for (int step = 0; step < kSteps; ++step) {
+                PARETOKEN_UNROLL
+                for (int group = 0; group < kGroups; ++group) {
+                    std::uint32_t k[4];
+                    m.ldmatrix(k, tile + Tile::later(Tile::further(own, step), group));
+                    m.template mma<kBf16>(s[2 * group], q[step], k[0], k[1]);
+                    m.template mma<kBf16>(s[2 * group + 1], q[step], k[2], k[3]);
+                }
+            }
+        } else {
+            score_bytes<kGroups>(m, tile, s);
+        }
+    }
+
+    template <int kGroups>
+    PARETOKEN_HOST_DEVICE void score_bytes(const Machine& m, const std::byte* tile,
+                                           float (&s)[2 * kGroups][4]) const {
         const int g = m.lane() / 4;
         const int t = m.lane() % 4;
         PARETOKEN_UNROLL
-        for (int j = 0; j < 2; ++j) s[j][0] = s[j][1] = s[j][2] = s[j][3] = 0;
-        if constexpr (Tile::kHalf) {
-            const int token = m.lane() / 16 * 8 + m.lane() % 8;
+        for (int part = 0; part < kDim / 64; ++part) {
             PARETOKEN_UNROLL
-            for (int step = 0; step < kSteps; ++step) {
-                std::uint32_t k[4];
-                m.ldmatrix(k, tile + Tile::place(false, token, 2 * step + m.lane() / 8 % 2));
-                m.template mma<kBf16>(s[0], q[step], k[0], k[1]);
-                m.template mma<kBf16>(s[1], q[step], k[2], k[3]);
-            }
-        } else {
-            PARETOKEN_UNROLL
-            for (int part = 0; part < kDim / 64; ++part) {
+            for (int j = 0; j < 2 * kGroups; ++j) {
+                const Words4 words =
+                    *reinterpret_cast<const Words4*>(tile + Tile::place(false, 8 * j + g, 4 * part + t));
                 PARETOKEN_UNROLL
-                for (int j = 0; j < 2; ++j) {
-                    const Words4 words =
-                        *reinterpret_cast<const Words4*>(tile + Tile::place(false, 8 * j + g, 4 * part + t));
-                    PARETOKEN_UNROLL
-                    for (int i = 0; i < 4; ++i) {
-                        const HalfPairs k = halves_of<kFormat>(m, words.w[i]);
-                        m.template mma<kBf16>(s[j], q[4 * part + i], k.first, k.second);
-                    }
+                for (int i = 0; i < 4; ++i) {
+                    const HalfPairs k = halves_of<kFormat>(m, words.w[i]);
+                    m.template mma<kBf16>(s[j], q[4 * part + i], k.first, k.second);
                 }
             }
         }
     }
 
     /// Scores become weights in place; earlier results are scaled down when a maximum moved.
-    PARETOKEN_HOST_DEVICE void soften(const Machine& m, float (&s)[2][4]) {
+    template <int kScoreTiles>
+    PARETOKEN_HOST_DEVICE void soften(const Machine& m, float (&s)[kScoreTiles][4]) {
         float rescale[2];
         bool moved = false;
         PARETOKEN_UNROLL
         for (int row = 0; row < 2; ++row) {
             float most = maximum[row];
             PARETOKEN_UNROLL
-            for (int j = 0; j < 2; ++j) {
+            for (int j = 0; j < kScoreTiles; ++j) {
                 most = most > s[j][2 * row] ? most : s[j][2 * row];
                 most = most > s[j][2 * row + 1] ? most : s[j][2 * row + 1];
             }
@@ -349,7 +374,7 @@ struct WarpAttention {
             }
         }
         PARETOKEN_UNROLL
-        for (int j = 0; j < 2; ++j) {
+        for (int j = 0; j < kScoreTiles; ++j) {
             PARETOKEN_UNROLL
             for (int c = 0; c < 4; ++c) {
                 s[j][c] = m.exp2(s[j][c] - maximum[c / 2]);
@@ -359,23 +384,30 @@ struct WarpAttention {
     }
 
     /// Adds weights · values.
-    PARETOKEN_HOST_DEVICE void accumulate(const Machine& m, const std::byte* values, const float (&p)[2][4]) {
-        std::uint32_t weights[4];
+    template <int kGroups>
+    PARETOKEN_HOST_DEVICE void accumulate(const Machine& m, const std::byte* values,
+                                          const float (&p)[2 * kGroups][4]) {
         PARETOKEN_UNROLL
-        for (int r = 0; r < 4; ++r) {
-            weights[r] = m.template pack<kBf16>(p[r / 2][r % 2 * 2], p[r / 2][r % 2 * 2 + 1]);
-        }
-        if constexpr (Tile::kHalf) {
-            const int token = m.lane() / 8 % 2 * 8 + m.lane() % 8;
+        for (int group = 0; group < kGroups; ++group) {
+            std::uint32_t weights[4];
             PARETOKEN_UNROLL
-            for (int i = 0; i < kTiles / 2; ++i) {
-                std::uint32_t v[4];
-                m.ldmatrix_transposed(v, values + Tile::place(true, token, 2 * i + m.lane() / 16));
-                m.template mma<kBf16>(out[2 * i], weights, v[0], v[1]);
-                m.template mma<kBf16>(out[2 * i + 1], weights, v[2], v[3]);
+            for (int r = 0; r < 4; ++r) {
+                const float* const pair = &p[2 * group + r / 2][r % 2 * 2];
+                weights[r] = m.template pack<kBf16>(pair[0], pair[1]);
             }
-        } else {
-            accumulate_bytes(m, values, weights);
+            if constexpr (Tile::kHalf) {
+                const int own = Tile::place(true, m.lane() / 8 % 2 * 8 + m.lane() % 8, m.lane() / 16);
+                PARETOKEN_UNROLL
+                for (int i = 0; i < kTiles / 2; ++i) {
+                    std::uint32_t v[4];
+                    m.ldmatrix_transposed(v, values + Tile::later(Tile::further(own, i), group));
+                    m.template mma<kBf16>(out[2 * i], weights, v[0], v[1]);
+                    m.template mma<kBf16>(out[2 * i + 1], weights, v[2], v[3]);
+                }
+            } else {
+                static_assert(kGroups == 1);
+                accumulate_bytes(m, values, weights);
+            }
         }
     }
 
@@ -418,7 +450,7 @@ struct WarpAttention {
     PARETOKEN_HOST_DEVICE void add(const Machine& m, const AttentionCall& call, const std::byte* tile,
                                    std::int32_t token, std::int32_t first, std::int32_t last) {
         float s[2][4];
-        score(m, tile, s);
+        score<1>(m, tile, s);
         const int t = m.lane() % 4;
         const float* const scales = reinterpret_cast<const float*>(tile + Tile::kScales);
         const bool whole = token >= first && token + kWarpTokens <= last;
@@ -446,7 +478,7 @@ struct WarpAttention {
                 }
             }
         }
-        accumulate(m, tile + Tile::kValues, s);
+        accumulate<1>(m, tile + Tile::kValues, s);
     }
 
     /// Lifts weights that carry a value's scale out of fp16's subnormals.
@@ -542,7 +574,8 @@ struct BlockResult {
                 combine<kDim>(m, segment, call.partial_out, call.partial_lse, rows, out, sinks);
             }
         }
-        // No barrier: before the next segment's merge writes anything that is read here, it has met all warps.
+        // No barrier: before the next segment's merge writes anything that is read here, it has met all
+        // warps.
     }
 
     PARETOKEN_HOST_DEVICE void merge(Machine& m, Warp& warp) {

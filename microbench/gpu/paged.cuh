@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -88,22 +89,24 @@ LaunchShape launch_shape(const void* kernel, int stage_bytes, int fixed_bytes);
 void fill_codes(KvFormat format, std::uint64_t seed, void* at, std::uint64_t count);
 void fill_scales(std::uint64_t seed, const DeviceBuffer<float>& scales);
 
-/// Runs `launch` twice over poisoned results: nothing when both gave the same finite bits, which `result`
-/// then holds.
+/// Runs `launch` twice over poisoned results: nothing when all are finite and both gave the same bits, which
+/// `result` then holds.
 template <class Launch>
-std::optional<std::string> same_twice(DeviceBuffer<float>& out, DevicePlan& plan, cudaStream_t stream,
-                                      const Launch& launch, std::vector<float>& result) {
+std::optional<std::string> same_twice(DeviceBuffer<float>& out, const Launch& launch, cudaStream_t stream,
+                                      std::vector<float>& result) {
     std::vector<float> second;
     for (std::vector<float>* results : {&result, &second}) {
         out.fill(0xff, stream);
-        plan.poison(stream);
         launch();
         PARETOKEN_CUDA(cudaStreamSynchronize(stream));
         *results = out.download();
     }
     if (std::memcmp(result.data(), second.data(), out.bytes()) != 0)
         return "the same inputs gave different bits";
-    return std::nullopt;
+    const auto unwritten =
+        std::find_if(result.begin(), result.end(), [](float x) { return !std::isfinite(x); });
+    if (unwritten == result.end()) return std::nullopt;
+    return fmt::format("output {} was not written, or is not finite", unwritten - result.begin());
 }
 
 }  // namespace paretoken::microbench::gpu

@@ -209,6 +209,15 @@ void expect_conflict_free() {
         EXPECT_EQ(std::ssize(places), kWarpTokens * Tile::kRowChunks) << "two chunks share a place";
         EXPECT_EQ(*places.rbegin(), Tile::kValues - 16);
     }
+    if constexpr (Tile::kHalf) {
+        for (int token = 0; token < 64; ++token) {
+            for (int chunk = 0; chunk < Tile::kRowChunks; ++chunk) {
+                const int own = Tile::place(true, token % 16, chunk % 2);
+                EXPECT_EQ(Tile::later(Tile::further(own, chunk / 2), token / 16),
+                          Tile::place(true, token, chunk));
+            }
+        }
+    }
     // The eight lanes of each phase of a 16-byte access meet different groups of four banks.
     const auto phase = [](auto place_of) {
         std::set<int> banks;
