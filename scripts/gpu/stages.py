@@ -14,6 +14,9 @@ SMI_KEYS = ("name", "driver_version", "pci.bus_id", "clocks.mem", "clocks.max.me
             "mig.mode.current", "power.limit", "temperature.gpu")
 CANARY_MIB = 512
 
+# Rows whose kernels are ours; the rest of what is verified is a library's.
+OWN_ROWS = "^(weights|attention|mla|prefill)"
+
 # One row per kernel worth proving, in the order in which time runs out; the first name that matches is taken.
 PROVEN_ROWS = (r"^attention/.*llama3-70b/kv:bf16/.*layout:nhd/order:random", r"^attention/.*kv:fp8/",
                r"^weights/.*/w:bf16/batch:1/", r"^weights/.*/w:int4/batch:1/", r"^mla/", r"^attention/.*kv:int8/",
@@ -142,14 +145,14 @@ def ncu(argv, kernels, skip, count=1):
 def verify(check, limit_s):
     """Every kernel against fp64 on small ragged shapes; then the same with a fault in each operand."""
     begin = time.monotonic()
-    rows, result = check.rows("verify.json", limit_s, ["--gpu-verify"], "^(weights|attention|mla|gemm)")
+    rows, result = check.rows("verify.json", limit_s, ["--gpu-verify"], f"{OWN_ROWS}|^gemm")
     (check.out / "verify.json").unlink(missing_ok=True)
     failed = readings.failed_rows(rows)
     if result.code != 0 or failed or not rows:
         reasons = [f"{name}: {why}" for name, why in failed.items()] or [ended_badly(result, "--gpu-verify")]
         return Outcome("failed", reasons, {"rows": len(rows), "failed": failed})
     left = max(5, limit_s - (time.monotonic() - begin))
-    spoilt, result = check.rows("planted.json", left, ["--gpu-verify", "--plant-fault"], "^(weights|attention|mla)")
+    spoilt, result = check.rows("planted.json", left, ["--gpu-verify", "--plant-fault"], OWN_ROWS)
     (check.out / "planted.json").unlink(missing_ok=True)
     missed = sorted(set(spoilt) - set(readings.failed_rows(spoilt)))
     if not spoilt:
@@ -168,7 +171,7 @@ def sanitizer(check, limit_s):
     end = time.monotonic() + limit_s
     for tool, share in (("memcheck", 0.4), ("racecheck", 1)):
         argv = ["compute-sanitizer", "--tool", tool, "--launch-timeout", "30", check.binary, "--gpu-verify",
-                "--benchmark_filter=^(weights|attention|mla)"]
+                f"--benchmark_filter={OWN_ROWS}"]
         ran = check.commands.run(argv, (end - time.monotonic()) * share, f"{tool}.txt")
         log.append(f"$ {' '.join(argv)}\n{ran.output[-6000:]}")
         errors = readings.sanitizer_errors(ran.output)
