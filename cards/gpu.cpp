@@ -93,7 +93,9 @@ std::optional<std::pair<std::string, std::uint32_t>> split_count(std::string_vie
 }  // namespace
 
 std::optional<GpuCard> find_gpu(std::string_view text) {
-    const auto words = words_of(text);
+    auto words = words_of(text);
+    for (std::size_t i = 0, given = words.size(); i < given; ++i)  // "h200x2" is an h200 too
+        if (const auto counted = split_count(words[i])) words.push_back(counted->first);
     const GpuCard* best = nullptr;
     std::size_t best_match = 0;
     bool tied = false;

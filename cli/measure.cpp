@@ -22,6 +22,7 @@
 #include "core/version.h"
 #include "datasets/catalog.h"
 #include "loadgen/run.h"
+#include "loadgen/sim/card_profile.h"
 #include "reports/records.h"
 #include "reports/run_directory.h"
 #include "reports/sweep_file.h"
@@ -171,7 +172,8 @@ Hardware hardware_of(const std::string& gpu, const loadgen::EndpointFacts& facts
         const cards::GpuSpec spec = cards::parse_gpu_spec(gpu);
         return {spec.name, spec.count};
     }
-    if (!facts.simulator_profile.empty()) return {"sim:" + facts.simulator_profile, 1};
+    if (!facts.simulator_profile.empty())
+        return {"sim:" + facts.simulator_profile, sim::gpu_count_of(facts.simulator_profile)};
     if (facts.local) return {cards::this_host().cpu, 1};
     return {};
 }
@@ -319,8 +321,7 @@ void Target::prepare_virtual() {
     const std::string& profile = virtual_->profile.name;
     facts_.body = endpoint_.body;
     facts_.body.ignore_eos = options_.workload.ignore_eos;
-    facts_.body.model =
-        options_.target.model.empty() ? profile.substr(0, profile.find('?')) : options_.target.model;
+    facts_.body.model = options_.target.model.empty() ? virtual_->profile.model : options_.target.model;
     facts_.server_kind = "paretoken-sim in virtual time";
     facts_.context = sim::context_limit(virtual_->profile);
     facts_.simulator_profile = profile;

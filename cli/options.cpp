@@ -10,7 +10,8 @@ void add_target_options(CLI::App& command, TargetOptions& options) {
     command
         .add_option(
             "url,--url,--base-url", options.url,
-            "Server: http://HOST:PORT, https://…, or sim:PROFILE to start the simulated server and load it")
+            "Server: http://HOST:PORT, https://…, or sim:PROFILE to start the simulated server and load it "
+            "(PROFILE as of `serve --profile`: llama3-8b-h100-bf16, llama3-70b/h200x2/fp8, …)")
         ->capture_default_str()
         ->group(group);
     command.add_option("--model", options.model, "Model to name in requests [the first of /v1/models]")

@@ -47,11 +47,16 @@ bool is_gpu(const std::string& part) {
     return !part.empty() && cards::find_gpu(cards::parse_gpu_spec(part).name).has_value();
 }
 
-/// A model may be a path, so the GPU is the last part that names one.
-CardSpec parse_card_spec(const std::string& spec) {
-    const std::vector<std::string> parts = parts_of(spec);
+/// A model may be a path, so the GPU is the last part that names one. 0: none does.
+std::size_t place_of_gpu(const std::vector<std::string>& parts) {
     std::size_t at = parts.size() - 1;
     while (at > 0 && !is_gpu(parts[at])) --at;
+    return at;
+}
+
+CardSpec parse_card_spec(const std::string& spec) {
+    const std::vector<std::string> parts = parts_of(spec);
+    const std::size_t at = place_of_gpu(parts);
     if (at == 0) {
         throw UsageError(
             fmt::format("{}: no part of it is a known GPU (known are {}); write MODEL/GPU[xN]"
@@ -140,6 +145,12 @@ void fill_speeds(Profile& profile, const cards::ModelCard& model, const cards::G
 
 bool names_cards(std::string_view spec) {
     return spec.find('/') != std::string_view::npos && !spec.ends_with(".json");
+}
+
+std::uint32_t gpu_count_of(std::string_view profile) {
+    const std::vector<std::string> parts = parts_of(profile.substr(0, profile.find('?')));
+    const std::size_t at = place_of_gpu(parts);
+    return at == 0 ? 1 : cards::parse_gpu_spec(parts[at]).count;
 }
 
 Profile card_profile(const std::string& spec, const CardEfficiencies& efficiencies) {

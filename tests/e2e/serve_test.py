@@ -92,10 +92,13 @@ class Cards(Case):
         self.measures(paretoken("sweep", "sim:llama3-70b/h200x2/fp8?jitter=0", "--virtual", "--concurrency", "1,8,64",
                                 "--num-prompts", 256, "--isl", 512, "--osl", 128, "--out", out))
         page = self.directory / "report.html"
-        self.measures(paretoken("report", out, "--out", page))
-        points = json.loads(page.with_suffix(".json").read_text())["configurations"][0]["points"]
+        self.measures(paretoken("report", out, "--price", "2026-11-cloud", "--out", page))
+        configuration = json.loads(page.with_suffix(".json").read_text())["configurations"][0]
+        self.assertEqual(configuration["points"][0]["run"]["provenance"]["hardware_count"], 2)
+        points = configuration["points"]
         self.assertEqual(len(points), 3)
         for point in points:
+            self.assertGreater(point["cost"]["usd_per_m_output"], 0)
             self.assertGreater(point["of_limit"], 0.2)
             self.assertLessEqual(point["of_limit"], 1)
         run = self.directory / "run"

@@ -80,6 +80,13 @@ TEST(CardProfile, ExpertsAndWindowsAreKept) {
     EXPECT_GT(limit_terms(windows).at("window"), 0);
 }
 
+TEST(CardProfile, ItsNameTellsHowManyGpusThereAre) {
+    EXPECT_EQ(gpu_count_of("llama3-70b/h200x2/fp8?jitter=0"), 2U);
+    EXPECT_EQ(gpu_count_of("llama3-8b/h100"), 1U);
+    EXPECT_EQ(gpu_count_of("llama3-8b-h100-bf16?max_num_seqs=4"), 1U);
+    EXPECT_EQ(cards::find_gpu("sim:llama3-70b/h200x2/fp8")->name, "h200") << "what prices are looked up by";
+}
+
 TEST(CardProfile, TakesChangesLikeAnyOther) {
     const Profile profile = profile_named("llama3-8b/h100?max_num_seqs=9&jitter=0&reasoning=5tok");
     EXPECT_EQ(profile.max_num_seqs, 9);
