@@ -55,3 +55,11 @@ function(paretoken_cuda target)
     target_compile_definitions(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>)
     target_link_libraries(${target} PUBLIC ${CMAKE_DL_LIBS})
 endfunction()
+
+# What ptxas makes of the kernels, held against a committed budget; reported as skipped where there is no nvcc.
+function(paretoken_cuda_tests)
+    find_package(Python3 COMPONENTS Interpreter REQUIRED)
+    set(budget ${CMAKE_SOURCE_DIR}/tests/microbench/gpu/budget_test.py)
+    add_test(NAME microbench/gpu_budget COMMAND Python3::Interpreter ${budget})
+    set_tests_properties(microbench/gpu_budget PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 LABELS unit)
+endfunction()

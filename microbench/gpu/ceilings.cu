@@ -38,7 +38,7 @@ unsigned resident_blocks() {
 /// The 16-byte words that this thread works on: calls `visit(i, words…)` for kInFlight of them at a time.
 template <Access kAccess, class Load, class Visit>
 __device__ __forceinline__ void walk(std::size_t words, Load load, Visit visit) {
-    const EvenShares shares{words, gridDim.x};
+    const EvenShares shares = EvenShares::of(static_cast<std::uint32_t>(words), gridDim.x);
     const std::size_t first = kAccess == Access::shares
                                   ? shares.first(blockIdx.x)
                                   : static_cast<std::size_t>(blockIdx.x) * kThreads * kInFlight;
@@ -101,13 +101,10 @@ __global__ void __launch_bounds__(kThreads)
         const uint4* const at = from + static_cast<std::size_t>(next) * static_cast<std::size_t>(piece_words);
         if (piece + warps < pieces) next = __ldg(order + piece + warps);
         for (int i = lane; i < piece_words; i += kLanes * kInFlight) {
-            uint4 loaded[kInFlight] = {};
 #pragma unroll
             for (int j = 0; j < kInFlight; ++j) {
-                if (i + j * kLanes < piece_words) loaded[j] = load_streamed(at + i + j * kLanes, policy);
+                if (i + j * kLanes < piece_words) value ^= folded(load_streamed(at + i + j * kLanes, policy));
             }
-#pragma unroll
-            for (int j = 0; j < kInFlight; ++j) value ^= folded(loaded[j]);
         }
     }
     put_folded(value, out);

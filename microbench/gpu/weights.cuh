@@ -110,14 +110,18 @@ struct WeightsKernel {
         kRows + 4;  ///< in shared memory: the four columns of a store then lie in other banks
     static constexpr int kSlot = kColumns * 8 * kColumnStride;
     static constexpr int kSharedBytes = kWeightWarps * 2 * kSlot * 4;
-    /// Units on the way: about 10 loads of 16 bytes per lane, 8 where accumulators take the registers.
-    static constexpr int kStages = (kColumns < 4 ? (kLoads == 4   ? 3
-                                                    : kLoads == 2 ? 5
+    /// Units on the way: 12 loads of 16 bytes per lane, 8 of the smallest, fewer where accumulators take the
+    /// registers. Even, as x alternates between two sets of registers.
+    static constexpr int kStages = kColumns < 4  ? (kLoads == 4   ? 4
+                                                    : kLoads == 2 ? 6
                                                                   : 8)
-                                                 : (kLoads == 4   ? 2
+                                   : kParts == 1 ? (kLoads == 4   ? 2
                                                     : kLoads == 2 ? 4
-                                                                  : 6)) /
-                                   kParts;
+                                                                  : 6)
+                                                 : 3;
+    /// x of the next unit is on the way while this one is multiplied, where registers allow it.
+    static constexpr bool kXAhead = kColumns == 1;
+    static_assert(!kXAhead || kStages % 2 == 0);
 
     struct Stage {
         uint4 words[kParts][kLoads];
@@ -146,7 +150,8 @@ struct WeightsKernel {
     }
 
     /// x of half a unit: 16 bytes of each column make the registers of two mma tiles.
-    __device__ void load_x(uint4 (&x)[kColumns], int step, int half) const {
+    using X = uint4[kColumns];
+    __device__ void load_x(X& x, int step, int half) const {
         const unsigned row_words = static_cast<unsigned>(call.steps) * (kUnitK / 8);  // of 16 bytes
         unsigned at = lane / 4 * row_words + step * (kUnitK / 8) + half * 4 + lane % 4;
 #pragma unroll
@@ -170,11 +175,18 @@ struct WeightsKernel {
         }
     }
 
-    __device__ void multiply(float (&sums)[kParts][kColumns][4], const Stage& stage, int step) const {
+    /// `ahead`: x of this unit, when it was loaded ahead.
+    __device__ void multiply(float (&sums)[kParts][kColumns][4], const Stage& stage, int step,
+                             const X (&ahead)[2]) const {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            uint4 x[kColumns];
-            load_x(x, step, half);
+            X x;
+            if constexpr (kXAhead) {
+#pragma unroll
+                for (int c = 0; c < kColumns; ++c) x[c] = ahead[half][c];
+            } else {
+                load_x(x, step, half);
+            }
 #pragma unroll
             for (int part = 0; part < kParts; ++part) {
                 float block[kColumns][4];
@@ -246,17 +258,17 @@ struct WeightsKernel {
 
     /// Streams this warp's share. Blocks of rows that it has for itself go to y, of others its part goes to
     /// shared memory: slot 0 for the first block of the share when it begins before the share, else slot 1.
-    __device__ void stream(std::uint64_t first, std::uint64_t end, float* slots) const {
-        const auto steps = static_cast<std::uint64_t>(call.steps);
+    __device__ void stream(std::uint32_t first, std::uint32_t end, float* slots) const {
         Stage stages[kStages];
+        X x[2][2];  // [parity of the unit][half]
         float sums[kParts][kColumns][4] = {};
-        int ahead_block = static_cast<int>(first / steps);
-        int ahead_step = static_cast<int>(first % steps);
+        int ahead_block = static_cast<int>(first / static_cast<std::uint32_t>(call.steps));
+        int ahead_step = static_cast<int>(first) - ahead_block * call.steps;
         int row_block = ahead_block;
         int step = ahead_step;
         const auto units = static_cast<int>(end - first);
         int loaded = 0;
-        const uint4* at = call.weights + first * (kParts * kLoads * kLanes) + lane;
+        const uint4* at = call.weights + static_cast<std::size_t>(first) * (kParts * kLoads * kLanes) + lane;
         const auto load_next = [&](Stage& stage) {
             if (loaded == units) return;
             load(stage, at, ahead_block, ahead_step);
@@ -269,24 +281,33 @@ struct WeightsKernel {
         };
 #pragma unroll
         for (int i = 0; i < kStages; ++i) load_next(stages[i]);
+        const auto load_x_ahead = [&](X(&to)[2], int of_step) {
+            if constexpr (kXAhead) {
+                load_x(to[0], of_step, 0);
+                load_x(to[1], of_step, 1);
+            }
+        };
+        load_x_ahead(x[0], step);
         int began_at = step;
         for (int unit = 0; unit < units; unit += kStages) {
 #pragma unroll
             for (int i = 0; i < kStages; ++i) {
                 if (unit + i < units) {
-                    multiply(sums, stages[i], step);
+                    const bool last_of_block = step + 1 == call.steps;
+                    const int next_step = last_of_block ? 0 : step + 1;
+                    load_x_ahead(x[(i + 1) % 2], next_step);
+                    multiply(sums, stages[i], step, x[i % 2]);
                     load_next(stages[i]);
-                    const bool last_of_block = ++step == call.steps;
                     if (last_of_block || unit + i + 1 == units) {
                         const bool whole = last_of_block && began_at == 0;
                         float* const to = whole ? call.y + static_cast<std::size_t>(row_block) * kRows
                                                 : slots + (began_at != 0 ? 0 : kSlot);
                         put(sums, to, whole ? static_cast<std::size_t>(call.rows) : kColumnStride,
                             whole ? existing_rows(row_block) : kRows, row_block);
-                        step = 0;
                         began_at = 0;
                         ++row_block;
                     }
+                    step = next_step;
                 }
             }
         }
@@ -294,36 +315,37 @@ struct WeightsKernel {
 
     /// Sums what the warps of this thread block, from `warp` on, have of a block of rows. Where other thread
     /// blocks have parts too the sum goes to `partials`, and the last one to arrive adds all of them up.
-    __device__ void combine(std::uint64_t row_block, int warp, const float* slots) const {
+    __device__ void combine(std::uint32_t row_block, std::uint32_t warp, const float* slots) const {
         const RowBlockDivision& division = call.division;
-        const std::uint64_t end = (row_block + 1) * division.steps;
-        const std::uint64_t first_worker = static_cast<std::uint64_t>(blockIdx.x) * kWeightWarps;
+        const std::uint32_t end = (row_block + 1) * division.steps;
+        const std::uint32_t first_warp = blockIdx.x * kWeightWarps;
         const bool all_here = division.within(blockIdx.x, row_block);
-        const std::size_t values = static_cast<std::size_t>(call.batch) * kRows;
-        const auto partial_of = [&](std::uint64_t block) {
-            return call.partials + (block * 2 + division.thread_block_slot(block, row_block)) * values;
+        const unsigned values = static_cast<unsigned>(call.batch) * kRows;
+        const auto partial_of = [&](std::uint32_t block) {
+            return call.partials +
+                   static_cast<std::size_t>(block * 2 + division.thread_block_slot(block, row_block)) *
+                       values;
         };
-        const auto rows = static_cast<std::size_t>(existing_rows(static_cast<int>(row_block)));
-        float* const y = call.y + row_block * kRows;
-        for (std::size_t i = lane; i < values; i += kLanes) {
+        const auto rows = static_cast<unsigned>(existing_rows(static_cast<int>(row_block)));
+        float* const y = call.y + static_cast<std::size_t>(row_block) * kRows;
+        for (unsigned i = lane; i < values; i += kLanes) {
             float sum = 0;
-            for (int w = warp; w < kWeightWarps; ++w) {
-                const std::uint64_t first = division.shares.first(first_worker + w);
+            for (std::uint32_t w = warp; w < kWeightWarps; ++w) {
+                const std::uint32_t first = division.first(first_warp + w);
                 if (first >= end) break;
-                if (first == division.shares.first(first_worker + w + 1)) continue;
-                const float* const slot =
-                    slots + (w * 2 + division.slot(first_worker + w, row_block)) * kSlot;
+                if (first == division.end(first_warp + w)) continue;
+                const float* const slot = slots + (w * 2 + division.slot(first_warp + w, row_block)) * kSlot;
                 sum += slot[i / kRows * kColumnStride + i % kRows];
             }
             if (!all_here) {
                 partial_of(blockIdx.x)[i] = sum;
             } else if (i % kRows < rows) {
-                y[i / kRows * call.rows + i % kRows] = sum;
+                y[static_cast<std::size_t>(i / kRows) * call.rows + i % kRows] = sum;
             }
         }
         if (all_here) return;
-        const std::uint64_t first_block = division.first_thread_block(row_block);
-        const std::uint64_t last_block = division.last_thread_block(row_block);
+        const std::uint32_t first_block = division.first_thread_block(row_block);
+        const std::uint32_t last_block = division.last_thread_block(row_block);
         __threadfence();
         __syncwarp();
         unsigned arrived = 0;
@@ -331,24 +353,23 @@ struct WeightsKernel {
         arrived = __shfl_sync(0xffffffffU, arrived, 0);
         if (arrived != last_block - first_block) return;
         __threadfence();
-        for (std::size_t i = lane; i < values; i += kLanes) {
+        for (unsigned i = lane; i < values; i += kLanes) {
             float sum = 0;
-            for (std::uint64_t block = first_block; block <= last_block; ++block)
+            for (std::uint32_t block = first_block; block <= last_block; ++block)
                 sum += __ldcg(partial_of(block) + i);
-            if (i % kRows < rows) y[i / kRows * call.rows + i % kRows] = sum;
+            if (i % kRows < rows) y[static_cast<std::size_t>(i / kRows) * call.rows + i % kRows] = sum;
         }
         if (lane == 0) call.arrivals[row_block] = 0;
     }
 
     __device__ void run(float* shared) const {
-        const int warp = threadIdx.x / kLanes;
-        const std::uint64_t worker = static_cast<std::uint64_t>(blockIdx.x) * kWeightWarps + warp;
-        stream(call.division.shares.first(worker), call.division.shares.first(worker + 1),
-               shared + warp * 2 * kSlot);
+        const std::uint32_t warp_here = threadIdx.x / kLanes;
+        const std::uint32_t warp = blockIdx.x * kWeightWarps + warp_here;
+        stream(call.division.first(warp), call.division.end(warp), shared + warp_here * 2 * kSlot);
         __syncthreads();
-        const RowBlockDivision::Duties duties = call.division.duties_of(worker);
-        if (duties.first) combine(duties.first_block, warp, shared);
-        if (duties.last) combine(duties.last_block, warp, shared);
+        const RowBlockDivision::Duties duties = call.division.duties_of(warp);
+        if (duties.first) combine(duties.first_block, warp_here, shared);
+        if (duties.last) combine(duties.last_block, warp_here, shared);
     }
 };
 

@@ -131,73 +131,90 @@ std::vector<std::uint32_t> packed(const WeightsShape& shape, std::span<const std
 
 // ---- dividing units among warps
 
-/// `units` in contiguous shares for `workers`, as even as can be.
+/// A number of units in contiguous shares, as even as can be, the larger ones first. Without divisions:
+/// kernels ask for it before their first load.
 struct EvenShares {
-    std::uint64_t units = 0;
-    std::uint64_t workers = 1;
+    std::uint32_t quotient = 0;
+    std::uint32_t remainder = 0;
 
     bool operator==(const EvenShares&) const = default;
-    /// Where worker i begins; i = workers gives the end.
-    PARETOKEN_HOST_DEVICE constexpr std::uint64_t first(std::uint64_t i) const { return units * i / workers; }
-    /// Whose share `unit` < units is in.
-    PARETOKEN_HOST_DEVICE constexpr std::uint64_t owner(std::uint64_t unit) const {
-        return ((unit + 1) * workers - 1) / units;
+    PARETOKEN_HOST_DEVICE static constexpr EvenShares of(std::uint32_t units, std::uint32_t workers) {
+        return {units / workers, units % workers};
+    }
+    /// Where worker i begins; for i = workers the end.
+    PARETOKEN_HOST_DEVICE constexpr std::uint32_t first(std::uint32_t i) const {
+        return i * quotient + (i < remainder ? i : remainder);
+    }
+    /// Whose share `unit` is in.
+    PARETOKEN_HOST_DEVICE constexpr std::uint32_t owner(std::uint32_t unit) const {
+        const std::uint32_t in_larger = remainder * (quotient + 1);
+        return unit < in_larger ? unit / (quotient + 1) : remainder + (unit - in_larger) / quotient;
     }
 };
 
-inline constexpr int kWeightWarps = 8;  ///< of a thread block
+inline constexpr std::uint32_t kWeightWarps = 8;  ///< of a thread block
 
-/// Blocks of rows, `steps` units each, divided among the warps of `thread_blocks` ≤ units thread blocks. A
-/// warp that has a block of rows for itself writes its outputs; the others are summed: first the parts that
-/// lie in one thread block, by the first of its warps that has one, then the sums of thread blocks, by
-/// whoever is last.
+/// Blocks of rows, `steps` units each, divided among thread blocks (no more of them than units) and then
+/// among their warps, all numbered through. A warp that has a block of rows for itself writes its outputs;
+/// the others are summed: first the parts that lie in one thread block, by the first of its warps that has
+/// one, then the sums of thread blocks, by whoever is last.
 struct RowBlockDivision {
-    EvenShares shares;  ///< workers = 8 · thread blocks
-    std::uint64_t steps = 1;
+    EvenShares thread_blocks;
+    std::uint32_t steps = 1;
 
     bool operator==(const RowBlockDivision&) const = default;
 
-    /// Where a worker keeps its part of a block of rows: 0 when the block begins before its share, else 1.
-    PARETOKEN_HOST_DEVICE constexpr int slot(std::uint64_t worker, std::uint64_t row_block) const {
-        return shares.first(worker) > row_block * steps ? 0 : 1;
+    /// Where a warp's share begins.
+    PARETOKEN_HOST_DEVICE constexpr std::uint32_t first(std::uint32_t warp) const {
+        const std::uint32_t block = warp / kWeightWarps;
+        const std::uint32_t begin = thread_blocks.first(block);
+        return begin + EvenShares::of(thread_blocks.first(block + 1) - begin, kWeightWarps)
+                           .first(warp % kWeightWarps);
+    }
+    PARETOKEN_HOST_DEVICE constexpr std::uint32_t end(std::uint32_t warp) const { return first(warp + 1); }
+
+    /// Where a warp keeps its part of a block of rows: 0 when the block begins before its share, else 1.
+    PARETOKEN_HOST_DEVICE constexpr std::uint32_t slot(std::uint32_t warp, std::uint32_t row_block) const {
+        return first(warp) > row_block * steps ? 0 : 1;
     }
     /// The same for a thread block's sum.
-    PARETOKEN_HOST_DEVICE constexpr int thread_block_slot(std::uint64_t thread_block,
-                                                          std::uint64_t row_block) const {
-        return slot(thread_block * kWeightWarps, row_block);
+    PARETOKEN_HOST_DEVICE constexpr std::uint32_t thread_block_slot(std::uint32_t block,
+                                                                    std::uint32_t row_block) const {
+        return thread_blocks.first(block) > row_block * steps ? 0 : 1;
     }
-    PARETOKEN_HOST_DEVICE constexpr bool within(std::uint64_t thread_block, std::uint64_t row_block) const {
-        return shares.first(thread_block * kWeightWarps) <= row_block * steps &&
-               shares.first((thread_block + 1) * kWeightWarps) >= (row_block + 1) * steps;
+    PARETOKEN_HOST_DEVICE constexpr bool within(std::uint32_t block, std::uint32_t row_block) const {
+        return thread_blocks.first(block) <= row_block * steps &&
+               thread_blocks.first(block + 1) >= (row_block + 1) * steps;
     }
     /// Thread blocks that have units of a block of rows: first … last.
-    PARETOKEN_HOST_DEVICE constexpr std::uint64_t first_thread_block(std::uint64_t row_block) const {
-        return shares.owner(row_block * steps) / kWeightWarps;
+    PARETOKEN_HOST_DEVICE constexpr std::uint32_t first_thread_block(std::uint32_t row_block) const {
+        return thread_blocks.owner(row_block * steps);
     }
-    PARETOKEN_HOST_DEVICE constexpr std::uint64_t last_thread_block(std::uint64_t row_block) const {
-        return shares.owner((row_block + 1) * steps - 1) / kWeightWarps;
+    PARETOKEN_HOST_DEVICE constexpr std::uint32_t last_thread_block(std::uint32_t row_block) const {
+        return thread_blocks.owner((row_block + 1) * steps - 1);
     }
 
-    /// Which blocks of rows this worker sums up for its thread block: the one its share begins within, and
-    /// the one it ends within.
+    /// Which blocks of rows this warp sums up for its thread block: the one its share begins within, and the
+    /// one it ends within.
     struct Duties {
         bool first = false;
         bool last = false;
-        std::uint64_t first_block = 0;
-        std::uint64_t last_block = 0;
+        std::uint32_t first_block = 0;
+        std::uint32_t last_block = 0;
 
         bool operator==(const Duties&) const = default;
     };
-    PARETOKEN_HOST_DEVICE constexpr Duties duties_of(std::uint64_t worker) const {
-        const std::uint64_t begin = shares.first(worker);
-        const std::uint64_t end = shares.first(worker + 1);
-        if (begin == end) return {};
-        const bool begins_within = begin % steps != 0;
-        const std::uint64_t first_block = begin / steps;
-        const std::uint64_t last_block = (end - 1) / steps;
+    PARETOKEN_HOST_DEVICE constexpr Duties duties_of(std::uint32_t warp) const {
+        const std::uint32_t begin = first(warp);
+        const std::uint32_t stop = end(warp);
+        if (begin == stop) return {};
+        const std::uint32_t first_block = begin / steps;
+        const std::uint32_t last_block = (stop - 1) / steps;
+        const bool begins_within = begin != first_block * steps;
+        const bool ends_within = stop != (last_block + 1) * steps;
         const bool only_one = begins_within && first_block == last_block;
-        return {begins_within && begin == shares.first(worker / kWeightWarps * kWeightWarps),
-                end % steps != 0 && !only_one, first_block, last_block};
+        return {begins_within && begin == thread_blocks.first(warp / kWeightWarps), ends_within && !only_one,
+                first_block, last_block};
     }
 };
 

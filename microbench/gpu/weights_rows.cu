@@ -169,16 +169,16 @@ class WeightsGpuKernel : public GpuKernel {
             DeviceBuffer<float>(2 * blocks_ * static_cast<std::size_t>(row_.batch) * shape_.unit_rows());
         arrivals_ = DeviceBuffer<unsigned>(shape_.row_blocks());
         arrivals_.fill(0);
-        call_ = {.x = x_.data(),
-                 .y = y_.data(),
-                 .partials = partials_.data(),
-                 .arrivals = arrivals_.data(),
-                 .rows = static_cast<int>(row_.rows),
-                 .batch = row_.batch,
-                 .steps = static_cast<int>(shape_.steps()),
-                 .division = {
-                     .shares = {.units = shape_.units(), .workers = std::uint64_t{blocks_} * kWeightWarps},
-                     .steps = shape_.steps()}};
+        call_ = {
+            .x = x_.data(),
+            .y = y_.data(),
+            .partials = partials_.data(),
+            .arrivals = arrivals_.data(),
+            .rows = static_cast<int>(row_.rows),
+            .batch = row_.batch,
+            .steps = static_cast<int>(shape_.steps()),
+            .division = {.thread_blocks = EvenShares::of(static_cast<std::uint32_t>(shape_.units()), blocks_),
+                         .steps = static_cast<std::uint32_t>(shape_.steps())}};
     }
 
     std::vector<double> reference_of(std::size_t copy, Stream stream) {

@@ -230,9 +230,9 @@ TEST(WeightsLayout, warps_over_packed_words_give_the_product_of_the_codes) {
 // ---- dividing the work
 
 struct Case {
-    std::uint64_t row_blocks;
-    std::uint64_t steps;
-    std::uint64_t thread_blocks;
+    std::uint32_t row_blocks;
+    std::uint32_t steps;
+    std::uint32_t thread_blocks;
 };
 
 std::vector<Case> random_cases() {
@@ -240,99 +240,131 @@ std::vector<Case> random_cases() {
                             {2004, 64, 264}, {7, 832, 264}, {3, 2, 6}};
     Random random(9);
     for (int i = 0; i < 400; ++i) {
-        Case c{1 + random.below(40), 1 + random.below(70), 0};
-        c.thread_blocks = 1 + random.below(std::min<std::uint64_t>(c.row_blocks * c.steps, 40));
+        Case c{1 + static_cast<std::uint32_t>(random.below(40)),
+               1 + static_cast<std::uint32_t>(random.below(70)), 0};
+        c.thread_blocks =
+            1 + static_cast<std::uint32_t>(random.below(std::min<std::uint64_t>(c.row_blocks * c.steps, 40)));
         cases.push_back(c);
     }
     return cases;
 }
 
 RowBlockDivision division_of(const Case& c) {
-    return {{c.row_blocks * c.steps, c.thread_blocks * kWeightWarps}, c.steps};
+    return {EvenShares::of(c.row_blocks * c.steps, c.thread_blocks), c.steps};
 }
 
-TEST(RowBlockDivision, shares_are_contiguous_even_and_owned_by_whom_they_begin_at) {
+TEST(EvenShares, are_contiguous_and_even_and_know_their_owner) {
+    for (const std::uint32_t workers : {1U, 2U, 7U, 264U}) {
+        for (const std::uint32_t units : {264U, 265U, 1000U, 16384U, 128256U}) {
+            const EvenShares shares = EvenShares::of(units, workers);
+            EXPECT_EQ(shares.first(0), 0u);
+            EXPECT_EQ(shares.first(workers), units);
+            for (std::uint32_t worker = 0; worker < workers; ++worker) {
+                const std::uint32_t size = shares.first(worker + 1) - shares.first(worker);
+                EXPECT_GE(size, units / workers);
+                EXPECT_LE(size, units / workers + 1);
+                EXPECT_EQ(shares.owner(shares.first(worker)), worker);
+                EXPECT_EQ(shares.owner(shares.first(worker + 1) - 1), worker);
+            }
+        }
+    }
+}
+
+TEST(RowBlockDivision, warps_of_all_thread_blocks_follow_each_other_and_differ_by_two_units_at_most) {
     for (const Case& c : random_cases()) {
-        const EvenShares shares = division_of(c).shares;
-        EXPECT_EQ(shares.first(0), 0u);
-        EXPECT_EQ(shares.first(shares.workers), shares.units);
-        for (std::uint64_t worker = 0; worker < shares.workers; ++worker) {
-            const std::uint64_t size = shares.first(worker + 1) - shares.first(worker);
-            EXPECT_GE(size, shares.units / shares.workers);
-            EXPECT_LE(size, shares.units / shares.workers + 1);
-            for (std::uint64_t unit = shares.first(worker); unit < shares.first(worker + 1); ++unit)
-                ASSERT_EQ(shares.owner(unit), worker);
+        const RowBlockDivision division = division_of(c);
+        const std::uint32_t units = c.row_blocks * c.steps;
+        const std::uint32_t warps = c.thread_blocks * kWeightWarps;
+        EXPECT_EQ(division.first(0), 0u);
+        EXPECT_EQ(division.end(warps - 1), units);
+        for (std::uint32_t warp = 0; warp < warps; ++warp) {
+            const std::uint32_t size = division.end(warp) - division.first(warp);
+            EXPECT_LE(size, units / warps + 2);
+            EXPECT_GE(size + 1, units / warps);
+        }
+        for (std::uint32_t block = 0; block < c.thread_blocks; ++block) {
+            EXPECT_GT(division.thread_blocks.first(block + 1), division.thread_blocks.first(block))
+                << "an idle thread block";
         }
     }
 }
 
 /// Runs the kernel's bookkeeping: a block of rows is worth the number of units that reached its output.
+class Bookkeeping {
+  public:
+    explicit Bookkeeping(const Case& c)
+        : case_(c), division_(division_of(c)), output(c.row_blocks), arrivals_(c.row_blocks) {}
+
+    void run_thread_block(std::uint32_t block) {
+        slots_.clear();
+        for (std::uint32_t w = 0; w < kWeightWarps; ++w) stream(block * kWeightWarps + w);
+        for (std::uint32_t w = 0; w < kWeightWarps; ++w) {
+            const auto duties = division_.duties_of(block * kWeightWarps + w);
+            if (duties.first) combine(block, duties.first_block, w);
+            if (duties.last) combine(block, duties.last_block, w);
+        }
+        EXPECT_TRUE(slots_.empty()) << "a part was left over";
+    }
+
+  private:
+    using Slot = std::pair<std::uint32_t, std::uint32_t>;
+    Case case_;
+    RowBlockDivision division_;
+
+  public:
+    std::vector<std::uint32_t> output;
+
+  private:
+    void stream(std::uint32_t warp) {
+        std::uint32_t unit = division_.first(warp);
+        while (unit < division_.end(warp)) {
+            const std::uint32_t row_block = unit / case_.steps;
+            const std::uint32_t stop = std::min(division_.end(warp), (row_block + 1) * case_.steps);
+            if (stop - unit == case_.steps) {
+                output[row_block] += case_.steps;
+            } else {
+                EXPECT_TRUE(slots_.emplace(Slot{warp, division_.slot(warp, row_block)}, stop - unit).second)
+                    << "two parts in one slot";
+            }
+            unit = stop;
+        }
+    }
+    void combine(std::uint32_t block, std::uint32_t row_block, std::uint32_t from) {
+        std::uint32_t sum = 0;
+        for (std::uint32_t warp = block * kWeightWarps + from; warp < (block + 1) * kWeightWarps; ++warp) {
+            if (division_.first(warp) >= (row_block + 1) * case_.steps) break;
+            if (division_.first(warp) == division_.end(warp)) continue;
+            const auto part = slots_.extract({warp, division_.slot(warp, row_block)});
+            ASSERT_FALSE(part.empty()) << "nobody has put that part";
+            sum += part.mapped();
+        }
+        if (division_.within(block, row_block)) {
+            output[row_block] += sum;
+            return;
+        }
+        const std::uint32_t first = division_.first_thread_block(row_block);
+        const std::uint32_t last = division_.last_thread_block(row_block);
+        ASSERT_TRUE(first <= block && block <= last);
+        ASSERT_TRUE(
+            partials_.emplace(Slot{block, division_.thread_block_slot(block, row_block)}, sum).second);
+        if (++arrivals_[row_block] != last - first + 1) return;
+        for (std::uint32_t b = first; b <= last; ++b) {
+            output[row_block] += partials_.at({b, division_.thread_block_slot(b, row_block)});
+        }
+    }
+
+    std::vector<std::uint32_t> arrivals_;
+    std::map<Slot, std::uint32_t> slots_;
+    std::map<Slot, std::uint32_t> partials_;
+};
+
 TEST(RowBlockDivision, every_unit_reaches_the_output_of_its_rows_exactly_once) {
     for (const Case& c : random_cases()) {
-        const RowBlockDivision division = division_of(c);
-        std::vector<std::uint64_t> output(c.row_blocks);
-        std::vector<std::uint64_t> arrivals(c.row_blocks);
-        std::map<std::pair<std::uint64_t, int>, std::uint64_t> partials;
-        for (std::uint64_t thread_block = 0; thread_block < c.thread_blocks; ++thread_block) {
-            std::map<std::pair<std::uint64_t, int>, std::uint64_t> slots;
-            for (int w = 0; w < kWeightWarps; ++w) {
-                const std::uint64_t worker = thread_block * kWeightWarps + static_cast<std::uint64_t>(w);
-                std::uint64_t unit = division.shares.first(worker);
-                const std::uint64_t end = division.shares.first(worker + 1);
-                while (unit < end) {
-                    const std::uint64_t row_block = unit / c.steps;
-                    const std::uint64_t stop = std::min(end, (row_block + 1) * c.steps);
-                    if (stop - unit == c.steps) {
-                        output[row_block] += c.steps;
-                    } else {
-                        const bool added =
-                            slots.emplace(std::pair{worker, division.slot(worker, row_block)}, stop - unit)
-                                .second;
-                        ASSERT_TRUE(added) << "two parts in one slot";
-                    }
-                    unit = stop;
-                }
-            }
-            for (int w = 0; w < kWeightWarps; ++w) {
-                const std::uint64_t worker = thread_block * kWeightWarps + static_cast<std::uint64_t>(w);
-                const auto duties = division.duties_of(worker);
-                const auto combine = [&](std::uint64_t row_block) {
-                    std::uint64_t sum = 0;
-                    for (std::uint64_t other = worker; other < (thread_block + 1) * kWeightWarps; ++other) {
-                        const std::uint64_t first = division.shares.first(other);
-                        if (first >= (row_block + 1) * c.steps) break;
-                        if (first == division.shares.first(other + 1)) continue;
-                        const auto part = slots.extract({other, division.slot(other, row_block)});
-                        ASSERT_FALSE(part.empty()) << "nobody has put that part";
-                        sum += part.mapped();
-                    }
-                    if (division.within(thread_block, row_block)) {
-                        output[row_block] += sum;
-                        return;
-                    }
-                    ASSERT_GE(thread_block, division.first_thread_block(row_block));
-                    ASSERT_LE(thread_block, division.last_thread_block(row_block));
-                    ASSERT_TRUE(partials
-                                    .emplace(std::pair{thread_block,
-                                                       division.thread_block_slot(thread_block, row_block)},
-                                             sum)
-                                    .second);
-                    ++arrivals[row_block];
-                    if (arrivals[row_block] !=
-                        division.last_thread_block(row_block) - division.first_thread_block(row_block) + 1)
-                        return;
-                    for (auto b = division.first_thread_block(row_block);
-                         b <= division.last_thread_block(row_block); ++b) {
-                        output[row_block] += partials.at({b, division.thread_block_slot(b, row_block)});
-                    }
-                };
-                if (duties.first) combine(duties.first_block);
-                if (duties.last) combine(duties.last_block);
-            }
-            EXPECT_TRUE(slots.empty()) << "a part was left over";
-        }
-        for (const std::uint64_t units : output)
+        Bookkeeping bookkeeping(c);
+        for (std::uint32_t block = 0; block < c.thread_blocks; ++block) bookkeeping.run_thread_block(block);
+        for (const std::uint32_t units : bookkeeping.output) {
             ASSERT_EQ(units, c.steps) << c.row_blocks << ' ' << c.steps << ' ' << c.thread_blocks;
+        }
     }
 }
 
