@@ -488,8 +488,12 @@ std::int64_t answer_length(const GenerationRequest& request, double median_token
 
 AnswerPlan answer_plan(const GenerationRequest& request, const Profile& profile, std::uint64_t seed) {
     AnswerPlan plan{.seed = seed, .tokens = answer_length(request, profile.answer_tokens, seed)};
-    if (request.endpoint == Endpoint::chat)
+    if (request.endpoint == Endpoint::chat) {
+        // An answer that may end by itself is as long as ever, after its reasoning.
+        if (!request.ignore_eos)
+            plan.tokens = std::min(request.max_tokens, plan.tokens + profile.reasoning.tokens);
         plan.reasoning_tokens = reasoning_tokens_of(profile.reasoning, plan.tokens);
+    }
     plan.tool = request.tool;
     const bool calls = !plan.tool.empty() && plan.reasoning_tokens < plan.tokens && !request.tool_was_named;
     if (plan.tokens < request.max_tokens) plan.finish_reason = calls ? "tool_calls" : "stop";

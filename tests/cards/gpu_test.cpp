@@ -26,6 +26,7 @@ TEST(Gpu, IsFoundUnderTheNamesThatToolsGiveIt) {
     EXPECT_EQ(found("sim:llama3-8b-h100-bf16"), "h100-sxm");
     EXPECT_EQ(found("NVIDIA L40S"), "l40s");
     EXPECT_EQ(found("NVIDIA A10G"), "a10g");
+    EXPECT_EQ(found("sim:llama3-70b/h200x2/fp8"), "h200");
 }
 
 TEST(Gpu, IsNotFoundInTheNamesOfOtherThings) {
@@ -34,6 +35,7 @@ TEST(Gpu, IsNotFoundInTheNamesOfOtherThings) {
     EXPECT_EQ(found("NVIDIA GH200 480GB"), "nothing");
     EXPECT_EQ(found(""), "nothing");
     EXPECT_EQ(found("sim:ideal"), "nothing");
+    EXPECT_EQ(found("sim:llama3-70b/h900x2/fp8"), "nothing");
     EXPECT_EQ(found("h100 and l4"), "nothing");
 }
 

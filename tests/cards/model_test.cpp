@@ -105,6 +105,11 @@ TEST(ModelCard, EveryShippedCardCanBeRead) {
     }
 }
 
+TEST(ModelCard, IsFoundByItsAliasesToo) {
+    EXPECT_EQ(model_card("llama3-70b"), model_card("llama-3.1-70b"));
+    EXPECT_EQ(model_card("llama3-8b", {.weight_dtype = "fp8", .kv_dtype = {}}).weight_dtype, "fp8");
+}
+
 TEST(ModelCard, DrawsDistinctExpertsLikeTheyAreKnownToBe) {
     EXPECT_NEAR(distinct_experts(256, 8, 1), 8.0, 0.05);
     EXPECT_NEAR(distinct_experts(256, 8, 4), 30.5, 0.05);

@@ -312,6 +312,34 @@ TEST(SimulatorLimit, OfFixedTimesIsThoseTimes) {
     EXPECT_FALSE(limits_anything(limit_inputs_of_simulator({{"fixed_ttft_s", 0}, {"fixed_itl_s", 0}})));
 }
 
+TEST(SimulatorLimit, KnowsTheExpertsTheWindowAndTheDraftsOfAProfile) {
+    auto profile = h100_profile();
+    const auto step = [](const std::map<std::string, double>& terms, double batch) {
+        return step_time(limit_inputs_of_simulator(terms), batch, 1000);
+    };
+    const double dense = step(profile, 2).memory_s;
+    profile["routed_layers"] = 10;
+    profile["routed_experts"] = 8;
+    profile["active_experts"] = 2;
+    profile["expert_bytes"] = 1e6;
+    EXPECT_NEAR(step(profile, 2).memory_s - dense, 10 * 1e6 * 8 * (1 - .75 * .75) / 2.31e12, 1e-12);
+    profile["drafts"] = 3;
+    profile["tokens_per_pass"] = 2.5;
+    EXPECT_NEAR(step(profile, 2).memory_s - dense, 10 * 1e6 * 8 * (1 - std::pow(.75, 8)) / 2.31e12, 1e-12)
+        << "drafts are routed too";
+    EXPECT_NEAR(step(profile, 2).compute_s / step(h100_profile(), 2).compute_s, 4, 1e-9);
+    EXPECT_EQ(limit_inputs_of_simulator(profile).tokens_per_pass, 2.5);
+    auto windowed = h100_profile();
+    windowed["window"] = 100;
+    windowed["windowed_kv_bytes_per_token"] = 1000;
+    windowed["windowed_attention_flops_per_token_pair"] = 5000;
+    EXPECT_NEAR(step(windowed, 1).memory_s - step(h100_profile(), 1).memory_s, 100 * 1000 / 2.9e12, 1e-15);
+    const LimitLoad load{2048, 128, 0};
+    EXPECT_NEAR(prefill_time(limit_inputs_of_simulator(windowed), load).compute_s -
+                    prefill_time(limit_inputs_of_simulator(h100_profile()), load).compute_s,
+                2048 * 100 * 5000 / 450e12, 1e-12);
+}
+
 TEST(SimulatorLimit, NamesWhatTheProfileLacks) {
     auto profile = h100_profile();
     profile.erase("kv_bytes_per_s");

@@ -90,5 +90,32 @@ TEST(Tokenizer, IdsLieInTheVocabulary) {
     EXPECT_NE(token_id_of(" the", 128256), token_id_of(" of", 128256));
 }
 
+TEST(Tokenizer, TheWordOfAnIdHasThatIdAndIsOnePiece) {
+    for (const std::int64_t id : {0, 1, 9, 10, 255, 256, 4999, 128255}) {
+        const std::string word = word_of_id(id);
+        EXPECT_EQ(first_piece(word), word.size());
+        EXPECT_EQ(token_id_of(word, 128256), id);
+        EXPECT_EQ(token_id_of(std::string_view(word).substr(1), 128256), id) << "at the start of a text too";
+    }
+    for (const std::string_view piece : {" t5000", " t007", "t", "t1x", "  t1"})
+        EXPECT_GE(token_id_of(piece, 5000), 256) << piece << " is no id's word";
+}
+
+TEST(PieceMemory, GivesThePieceThatHadTheIdLast) {
+    PieceMemory memory(5000);
+    EXPECT_EQ(memory.piece_of(77), " t77");
+    memory.remember(77, "one");
+    memory.remember(77, "two");
+    EXPECT_EQ(memory.piece_of(77), "two");
+}
+
+TEST(PieceMemory, KnowsTheWordsOfAnswers) {
+    const PieceMemory memory(128256);
+    for (std::int64_t k = 0; k < 200; ++k) {
+        const std::string_view word = answer_word(4, k);
+        EXPECT_EQ(memory.piece_of(token_id_of(word, 128256)), word);
+    }
+}
+
 }  // namespace
 }  // namespace paretoken::sim

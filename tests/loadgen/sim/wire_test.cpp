@@ -106,6 +106,10 @@ TEST(Wire, APlanSplitsTheAnswerAndKnowsWhyItEnds) {
     request.ignore_eos = false;
     request.max_tokens = 4000;
     EXPECT_EQ(answer_plan(request, profile, 1).finish_reason, "tool_calls");
+    profile.reasoning = {.tokens = 1000};
+    EXPECT_EQ(answer_plan(request, profile, 1).tokens,
+              answer_length(request, profile.answer_tokens, 1) + 1000)
+        << "an answer that may end by itself comes after its reasoning";
     request.tool_was_named = true;
     EXPECT_EQ(answer_plan(request, profile, 1).finish_reason, "stop");
     request.endpoint = Endpoint::completions;
