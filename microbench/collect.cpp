@@ -105,6 +105,10 @@ Judgement judgement_of(const Measurement& m, const Circumstances& c) {
         invalid.push_back(fmt::format("working set {} MiB < 4 x last-level cache of {} MiB",
                                       c.working_set_bytes >> 20, c.llc_bytes >> 20));
     }
+    if (m.of_ceiling.value_or(0) > kMaxOfCeiling) {
+        invalid.push_back(
+            fmt::format("{:.0f} % of the read ceiling: other programs took the CPU", *m.of_ceiling * 100));
+    }
     if (!c.not_a_bound.empty()) invalid.push_back(c.not_a_bound);
     if (m.ceiling_drift.value_or(0) > kMaxDrift) {
         judgement.notes.push_back(fmt::format("ceiling drifted {:.0f} %", *m.ceiling_drift * 100));

@@ -47,6 +47,9 @@ Measurement measurement_of(std::span<const PairedWindow> windows, std::size_t gr
 
 inline constexpr double kMaxVariation = 0.10;  ///< of `cv`; host time slices are not the kernel's doing
 inline constexpr double kMaxDrift = 0.03;
+/// Median of the pairs. A read keeps its distance from what is possible, so a few percent above it are real;
+/// far above it the ceiling's windows were robbed of their CPU.
+inline constexpr double kMaxOfCeiling = 1.15;
 
 /// What a figure depends on besides the clock.
 struct Circumstances {

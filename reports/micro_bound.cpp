@@ -69,7 +69,7 @@ std::vector<std::optional<Bound>> bounds_of(std::span<const MicroRow> rows) {
     std::vector<std::optional<Bound>> bounds;
     for (const MicroRow& row : rows) {
         const RowName name = parse_row_name(row.name);
-        if (row.error || name.family.starts_with("ceiling") || !row.of_ceiling) {
+        if (row.error || !row.valid || name.family.starts_with("ceiling") || !row.of_ceiling) {
             bounds.emplace_back();
             continue;
         }

@@ -97,6 +97,14 @@ TEST(Collect, a_working_set_below_four_caches_is_rejected_where_it_must_stream) 
         judgement_of(m, {.working_set_bytes = llc, .llc_bytes = llc, .must_exceed_llc = false}).valid());
 }
 
+TEST(Collect, a_kernel_far_above_its_ceiling_proves_that_the_ceiling_was_disturbed) {
+    const Circumstances circumstances{.working_set_bytes = 1 << 30, .llc_bytes = 1 << 25};
+    EXPECT_TRUE(judgement_of(measurement_of(windows_of(32, 1e-4, 1.05e-4), 2), circumstances).valid());
+    const Judgement judgement = judgement_of(measurement_of(windows_of(32, 1e-4, 1e-3), 2), circumstances);
+    EXPECT_FALSE(judgement.valid());
+    EXPECT_NE(judgement.label().find("1000 % of the read ceiling"), std::string::npos);
+}
+
 TEST(Collect, a_compute_ceiling_below_what_the_cpu_can_do_is_rejected) {
     const Measurement m = measurement_of(windows_of(32, 1e-4, 1e-4), 2);
     const Judgement judgement =

@@ -72,6 +72,8 @@ TEST(MicroBound, HoldsARowAgainstTheArithmeticOfItsOwnNumbersAndThreads) {
     EXPECT_EQ(bounds[8], Bound::compute);
     rows[1].valid = false;  // arithmetic that is no bound
     EXPECT_EQ(bounds_of(rows)[3], std::nullopt);
+    rows[5].valid = false;
+    EXPECT_EQ(bounds_of(rows)[5], std::nullopt);
 }
 
 TEST(MicroBound, OfTypesWithoutAKindIsTheBestCeilingOfTheBackend) {
