@@ -446,6 +446,19 @@ struct WarpAttention {
         }
     }
 
+    /// Scores of tokens outside [first, last) of the tile become those of weight 0.
+    PARETOKEN_HOST_DEVICE static void hide(const Machine& m, float (&s)[2][4], std::int32_t first,
+                                           std::int32_t last) {
+        PARETOKEN_UNROLL
+        for (int j = 0; j < 2; ++j) {
+            PARETOKEN_UNROLL
+            for (int c = 0; c < 4; ++c) {
+                const int column = 8 * j + m.lane() % 4 * 2 + c % 2;
+                if (column < first || column >= last) s[j][c] = -HUGE_VALF;
+            }
+        }
+    }
+
     /// The 16 tokens from `token` on, of which those in [first, last) count.
     PARETOKEN_HOST_DEVICE void add(const Machine& m, const AttentionCall& call, const std::byte* tile,
                                    std::int32_t token, std::int32_t first, std::int32_t last) {
@@ -453,21 +466,17 @@ struct WarpAttention {
         score<1>(m, tile, s);
         const int t = m.lane() % 4;
         const float* const scales = reinterpret_cast<const float*>(tile + Tile::kScales);
-        const bool whole = token >= first && token + kWarpTokens <= last;
         PARETOKEN_UNROLL
         for (int j = 0; j < 2; ++j) {
             PARETOKEN_UNROLL
             for (int c = 0; c < 4; ++c) {
-                const int column = 8 * j + 2 * t + c % 2;
                 float scale = call.score_scale;
-                if constexpr (Tile::kHasScales) scale *= scales[column];
+                if constexpr (Tile::kHasScales) scale *= scales[8 * j + 2 * t + c % 2];
                 if constexpr (kFormat == KvFormat::fp8) scale *= Machine::kE4m3Unit;
                 s[j][c] *= scale;
-                if (!whole && (token + column < first || token + column >= last)) {
-                    s[j][c] = -HUGE_VALF;
-                }
             }
         }
+        if (token < first || token + kWarpTokens > last) hide(m, s, first - token, last - token);
         soften(m, s);
         if constexpr (Tile::kHasScales) {
             PARETOKEN_UNROLL
@@ -507,34 +516,94 @@ PARETOKEN_HOST_DEVICE inline bool is_last_partial(Machine& m, const Segment& seg
     return *flag != 0;
 }
 
-/// Σ 2^(lse_i − most) · out_i ÷ Σ 2^(lse_i − most) of a sequence's partials, always in their order.
+/// Σ 2^(lse_i − most) · out_i ÷ Σ 2^(lse_i − most) of one row of a sequence's partials, in the lanes of a
+/// warp.
+template <int kDim, class Machine>
+struct CombinedRow {
+    static constexpr int kEach = kDim / 32;
+
+    const float* lse;   ///< of the first partial
+    const float* from;  ///< likewise, this lane's first value
+    float most;
+    float total;
+    float value[kEach];
+
+    PARETOKEN_HOST_DEVICE void begin(const Machine& m, const Segment& segment, const float* partial_out,
+                                     const float* partial_lse, int row, const float* sinks) {
+        const std::int64_t at = static_cast<std::int64_t>(segment.begin) * kWarpTokens + row;
+        lse = partial_lse + at;
+        from = partial_out + at * kDim + m.lane();
+        const float sink = sinks == nullptr ? kLowest : sinks[row] * kLog2E;
+        most = sink;
+        for (std::int32_t i = m.lane(); i < segment.partials; i += 32) {
+            const float one = m.load_fresh(lse + i * kWarpTokens);
+            most = most > one ? most : one;
+        }
+        PARETOKEN_UNROLL
+        for (int distance = 16; distance > 0; distance /= 2) {
+            const float other = m.shuffle_xor(most, distance);
+            most = most > other ? most : other;
+        }
+        total = sinks != nullptr && m.lane() == 0 ? m.exp2(sink - most) : 0;
+        for (std::int32_t i = m.lane(); i < segment.partials; i += 32) total += weight(m, i);
+        PARETOKEN_UNROLL
+        for (int distance = 16; distance > 0; distance /= 2) total += m.shuffle_xor(total, distance);
+        PARETOKEN_UNROLL
+        for (int e = 0; e < kEach; ++e) value[e] = 0;
+    }
+    PARETOKEN_HOST_DEVICE float weight(const Machine& m, std::int32_t partial) const {
+        return m.exp2(m.load_fresh(lse + partial * kWarpTokens) - most);
+    }
+    PARETOKEN_HOST_DEVICE void add(const Machine& m, std::int32_t partial, float times) {
+        const float* const one = from + static_cast<std::int64_t>(partial) * kWarpTokens * kDim;
+        PARETOKEN_UNROLL
+        for (int e = 0; e < kEach; ++e) value[e] += times * m.load_fresh(one + e * 32);
+    }
+    PARETOKEN_HOST_DEVICE void write(const Machine& m, float* out) const {
+        PARETOKEN_UNROLL
+        for (int e = 0; e < kEach; ++e) out[e * 32 + m.lane()] = value[e] / total;
+    }
+};
+
+/// Rows `row`, row + kWarps, … (kRows of them) at once, so that their loads overlap; partials in their order.
+template <int kRows, int kDim, class Machine>
+PARETOKEN_HOST_DEVICE inline void combine_rows(const Machine& m, const Segment& segment,
+                                               const float* partial_out, const float* partial_lse, int row,
+                                               float* out, const float* sinks) {
+    CombinedRow<kDim, Machine> rows[kRows];
+    PARETOKEN_UNROLL
+    for (int k = 0; k < kRows; ++k) {
+        rows[k].begin(m, segment, partial_out, partial_lse, row + k * kWarps, sinks);
+    }
+    for (std::int32_t base = 0; base < segment.partials; base += 32) {
+        const std::int32_t own = base + m.lane();
+        float weights[kRows];
+        PARETOKEN_UNROLL
+        for (int k = 0; k < kRows; ++k) weights[k] = own < segment.partials ? rows[k].weight(m, own) : 0;
+        const std::int32_t count = segment.partials - base < 32 ? segment.partials - base : 32;
+        PARETOKEN_UNROLL_BY(4)
+        for (std::int32_t i = 0; i < count; ++i) {
+            PARETOKEN_UNROLL
+            for (int k = 0; k < kRows; ++k) rows[k].add(m, base + i, m.shuffle(weights[k], i));
+        }
+    }
+    PARETOKEN_UNROLL
+    for (int k = 0; k < kRows; ++k) rows[k].write(m, out + (row + k * kWarps) * kDim);
+}
+
+/// All rows of a sequence, by the warps of one block.
 template <int kDim, class Machine>
 PARETOKEN_HOST_DEVICE inline void combine(const Machine& m, const Segment& segment, const float* partial_out,
                                           const float* partial_lse, int rows, float* out,
                                           const float* sinks) {
-    constexpr int kEach = kDim / 32;
-    for (int row = m.warp(); row < rows; row += kWarps) {
-        const std::int64_t begin = static_cast<std::int64_t>(segment.begin) * kWarpTokens + row;
-        const float* const lse = partial_lse + begin;
-        const float* const from = partial_out + begin * kDim + m.lane();
-        float most = sinks == nullptr ? kLowest : sinks[row] * kLog2E;
-        PARETOKEN_UNROLL_BY(4)
-        for (std::int32_t i = 0; i < segment.partials; ++i) {
-            const float one = m.load_fresh(lse + i * kWarpTokens);
-            most = most > one ? most : one;
+    int row = m.warp();
+    if constexpr (kDim <= 128) {
+        for (; row + kWarps < rows; row += 2 * kWarps) {
+            combine_rows<2, kDim>(m, segment, partial_out, partial_lse, row, out, sinks);
         }
-        float total = sinks == nullptr ? 0 : m.exp2(sinks[row] * kLog2E - most);
-        float value[kEach] = {};
-        PARETOKEN_UNROLL_BY(4)
-        for (std::int32_t i = 0; i < segment.partials; ++i) {
-            const float weight = m.exp2(m.load_fresh(lse + i * kWarpTokens) - most);
-            const float* const one = from + static_cast<std::int64_t>(i) * kWarpTokens * kDim;
-            total += weight;
-            PARETOKEN_UNROLL
-            for (int e = 0; e < kEach; ++e) value[e] += weight * m.load_fresh(one + e * 32);
-        }
-        PARETOKEN_UNROLL
-        for (int e = 0; e < kEach; ++e) out[row * kDim + e * 32 + m.lane()] = value[e] / total;
+    }
+    for (; row < rows; row += kWarps) {
+        combine_rows<1, kDim>(m, segment, partial_out, partial_lse, row, out, sinks);
     }
 }
 

@@ -60,6 +60,9 @@ class DeviceMachine {
     __device__ __forceinline__ float shuffle_xor(float value, int mask) const {
         return __shfl_xor_sync(0xffffffff, value, mask);
     }
+    __device__ __forceinline__ float shuffle(float value, int from) const {
+        return __shfl_sync(0xffffffff, value, from);
+    }
     __device__ __forceinline__ bool any(bool value) const {
         return __any_sync(0xffffffff, value) != 0;
     }

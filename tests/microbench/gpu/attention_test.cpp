@@ -21,6 +21,7 @@ struct Emulation {
     std::int32_t blocks = 3;
     std::int32_t stages = 3;
     std::uint64_t order = 1;  ///< of lanes and blocks
+    std::int32_t least_tokens = 256;
 
     PageTable table() const {
         return page_tables(options.lengths, static_cast<std::uint32_t>(options.page), 1, options.order, kSeed,
@@ -46,7 +47,9 @@ struct Emulation {
         for (std::size_t i = 0; i < sinks.size(); ++i) sinks[i] = sink_logit(kSeed, i);
 
         const PageTable pages_of = table();
-        const SplitPlan plan = split_plan(options.lengths, split_options(options, blocks));
+        SplitOptions split = split_options(options, blocks);
+        split.least_tokens = least_tokens;
+        const SplitPlan plan = split_plan(options.lengths, split);
         const auto partials = static_cast<std::size_t>(plan.partials) * kWarpTokens;
         constexpr float kPoison = std::numeric_limits<float>::quiet_NaN();
         std::vector<float> partial_out(partials * kDim, kPoison);
@@ -156,6 +159,18 @@ TEST(GpuAttention, the_order_of_lanes_and_blocks_does_not_change_a_bit) {
         EXPECT_EQ(std::memcmp(first.data(), second.data(), first.size() * sizeof(float)), 0)
             << name_of(format);
     }
+}
+
+TEST(GpuAttention, more_partials_than_a_warp_has_lanes_are_combined) {
+    AttentionOptions options = small(KvFormat::fp16, 64, {2600});
+    options.heads = {6, 1, 64};
+    options.sinks = true;
+    Emulation emulation{.options = options, .blocks = 40, .stages = 2};
+    EXPECT_EQ(split_plan(options.lengths, split_options(options, 40)).partials, 10)
+        << "256 tokens each at least";
+    EXPECT_LE(emulation.error_of(emulation.run()), attention_bound(KvFormat::fp16));
+    emulation.least_tokens = 64;
+    EXPECT_LE(emulation.error_of(emulation.run()), attention_bound(KvFormat::fp16));
 }
 
 TEST(GpuAttention, fp8_by_shift_agrees_where_there_is_no_instruction) {

@@ -27,13 +27,14 @@
 
 namespace paretoken::microbench::gpu {
 
-/// 128 lanes, their shared memory, and the order in which they run.
+/// The lanes of a thread block, their shared memory, and the order in which they run.
 class EmulatedBlock {
   public:
-    static constexpr int kLaneCount = 128;
-
-    EmulatedBlock(std::size_t shared_bytes, std::uint64_t seed)
-        : memory_(shared_bytes + 128, std::byte{0xff}), random_(seed) {
+    EmulatedBlock(std::size_t shared_bytes, std::uint64_t seed, int lanes = 128)
+        : memory_(shared_bytes + 128, std::byte{0xff}),
+          random_(seed),
+          lane_count_(lanes),
+          lanes_(static_cast<std::size_t>(lanes)) {
         void* at = memory_.data();
         std::size_t space = memory_.size();
         shared_ = static_cast<std::byte*>(std::align(128, shared_bytes, at, space));
@@ -47,9 +48,9 @@ class EmulatedBlock {
     /// forever, or meet in different instructions.
     void run(const std::function<void(int)>& body) {
         body_ = &body;
-        for (int i = 0; i < kLaneCount; ++i) start(i);
-        std::vector<int> order(kLaneCount);
-        for (int i = 0; i < kLaneCount; ++i) order[static_cast<std::size_t>(i)] = i;
+        for (int i = 0; i < lane_count_; ++i) start(i);
+        std::vector<int> order(static_cast<std::size_t>(lane_count_));
+        for (int i = 0; i < lane_count_; ++i) order[static_cast<std::size_t>(i)] = i;
         while (!all_done()) {
             for (std::size_t left = order.size(); left > 1; --left) {
                 std::swap(order[left - 1], order[random_.below(left)]);
@@ -71,7 +72,7 @@ class EmulatedBlock {
         Lane& lane = lane_of(index);
         lane.waiting = name;
         const int first = whole_block ? 0 : index / 32 * 32;
-        const int last = whole_block ? kLaneCount : first + 32;
+        const int last = whole_block ? lane_count_ : first + 32;
         bool all = true;
         for (int i = first; i < last; ++i) all &= lane_of(i).waiting == name;
         if (all) {
@@ -204,7 +205,8 @@ class EmulatedBlock {
     std::vector<std::byte> memory_;
     std::byte* shared_ = nullptr;
     Random random_;
-    std::array<Lane, kLaneCount> lanes_;
+    int lane_count_;
+    std::vector<Lane> lanes_;
     ucontext_t scheduler_{};
     const std::function<void(int)>* body_ = nullptr;
 };
@@ -232,10 +234,11 @@ class EmulatedMachine {
     void commit_copies() const { block_->commit(index_); }
     void wait_for_copies(int pending) const { block_->wait(index_, pending); }
 
-    float shuffle_xor(float value, int mask) const {
+    float shuffle_xor(float value, int mask) const { return shuffle(value, lane() ^ mask); }
+    float shuffle(float value, int from) const {
         block_->show(index_, value);
         block_->meet(index_, "shuffle");
-        return block_->shown<float>(index_, index_ ^ mask);
+        return block_->shown<float>(index_, first() + from);
     }
     bool any(bool value) const {
         block_->show(index_, value);
