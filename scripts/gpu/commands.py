@@ -1,6 +1,8 @@
 """Runs programs with a time limit; a rehearsal answers for the tools that only a machine with a GPU has."""
 
+import contextlib
 import dataclasses
+import os
 import pathlib
 import shutil
 import signal
@@ -32,30 +34,37 @@ class Commands:
         begin = time.monotonic()
         try:
             process = subprocess.Popen([str(word) for word in argv], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                       stdin=subprocess.DEVNULL, text=True, errors="replace", start_new_session=True)
+                                       stdin=subprocess.DEVNULL, text=True, errors="replace",
+                                       preexec_fn=os.setpgrp)  # a group of its own, in this session: it ends with us
         except OSError as error:
             return Result(127, str(error), 0)
         try:
             output, _ = process.communicate(timeout=limit_s)
             code = process.returncode
         except subprocess.TimeoutExpired:
-            stop_group(process)
-            output, _ = process.communicate()
+            output = stopped(process)
             code = 124
         return Result(code, output, time.monotonic() - begin)
 
 
-def stop_group(process):
-    """Ends the process and what it started."""
-    for sent in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            subprocess.os.killpg(process.pid, sent)
-            process.wait(timeout=3)
-            return
-        except subprocess.TimeoutExpired:
-            continue
-        except ProcessLookupError:
-            return
+def stopped(process):
+    """Ends the process and all that it started; what it had written. A process that even SIGKILL does not end (in the
+    driver, say) is left behind."""
+    send(process, signal.SIGTERM)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=3)
+    send(process, signal.SIGKILL)  # also what outlived the group's leader and may hold the pipe
+    try:
+        return process.communicate(timeout=5)[0]
+    except subprocess.TimeoutExpired as error:
+        process.stdout.close()
+        written = error.output or ""
+        return written if isinstance(written, str) else written.decode(errors="replace")
+
+
+def send(process, number):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
 
 
 class Rehearsal(Commands):

@@ -33,12 +33,31 @@ def rows_of(document):
     return {row["name"]: row for row in document.get("benchmarks", []) if row.get("run_type", "iteration") == "iteration"}
 
 
+def context_of(text):
+    """The description of the machine at the head of a Google Benchmark file, whole or not; {} without one."""
+    start = text.find('"context":')
+    return (first_json(text[start:]) if start >= 0 else None) or {}
+
+
+def written_rows(text):
+    """rows_of a file that may have lost its end: a stopped program has written whole rows, but no last brackets."""
+    for end in ("", "]}"):
+        try:
+            return rows_of(json.loads(text.rstrip().rstrip(",") + end))
+        except ValueError:
+            continue
+    return {}
+
+
 def failed_rows(rows):
     return {name: row.get("error_message", "no reason given") for name, row in rows.items() if row.get("error_occurred")}
 
 
 def sanitizer_errors(output):
-    """How many errors compute-sanitizer counted; None where it did not come to its end and had found none."""
+    """How many errors compute-sanitizer counted; None where it did not come to its end and had found none, or where
+    it cannot work on this GPU (which it counts as an error)."""
+    if "Device not supported" in output:
+        return None
     counts = re.findall(r"(?:ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard)", output)
     if counts:
         return sum(int(errors or hazards) for errors, hazards in counts)

@@ -28,7 +28,7 @@ fail = os.environ.get("FAIL", "")
 if "--help" in flags:
     print("usage: paretoken-microbench [flags]")
     sys.exit(0)
-if fail == "crash" and "--benchmark_filter" in flags and flags["--benchmark_filter"] == "backend:cpu":
+if fail == "crash" and "ceiling|launch" in flags.get("--benchmark_filter", ""):
     print("out of memory")
     sys.exit(3)
 factor = float(os.environ.get("FACTOR", "1"))
@@ -209,7 +209,63 @@ class Readings(unittest.TestCase):
         self.assertEqual(len(stages.PROVEN_ROWS), 8)
 
 
+    def test_a_program_that_was_stopped_leaves_the_rows_that_it_had_written(self):
+        whole = json.dumps({"context": {"gpu": "one"}, "benchmarks": [{"name": "a"}, {"name": "b"}]}, indent=1)
+        cut = whole[:whole.index('}\n ]')] + "},\n"
+        self.assertEqual(set(readings.written_rows(whole)), {"a", "b"})
+        self.assertEqual(set(readings.written_rows(cut)), {"a", "b"})
+        self.assertEqual(readings.context_of(cut), {"gpu": "one"})
+        self.assertEqual((readings.written_rows("{"), readings.context_of("{")), ({}, {}))
+
+
+# A family each: "weights" dies as a kernel that faults makes it, "mla" hangs after a row, "gemm" does not exist.
+FAMILY_PROGRAM = '''#!/usr/bin/env python3
+import json, sys, time
+flags = dict(word.partition("=")[::2] for word in sys.argv[1:])
+family = flags["--benchmark_filter"].removeprefix("^(").partition(")")[0]
+if family == "gemm":
+    print(f"paretoken-microbench: no row matches '{family}': --list shows their names")
+    sys.exit(2)
+if family == "weights":
+    print("an illegal memory access was encountered")
+    sys.exit(3)
+with open(flags["--benchmark_out"], "w") as out:
+    text = json.dumps({"context": {"gpu": "one"}, "benchmarks": [{"name": family + "/backend:gpu"}]}, indent=1)
+    if family == "mla":
+        print("[1/2] mla/first", flush=True)
+        out.write(text[:text.index("}\\n ]")] + "},\\n")
+        out.flush()
+        time.sleep(60)
+    out.write(text)
+'''
+
+
+class Families(unittest.TestCase):
+    def test_a_family_that_faults_or_hangs_costs_the_others_nothing(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = pathlib.Path(scratch)
+            program = folder / "program"
+            program.write_text(FAMILY_PROGRAM)
+            program.chmod(0o755)
+            check = stages.Check(commands.Commands(), str(program), "", folder, folder)
+            rows, complaints, _ = check.families("suite.json", 12, families=("weights", "attention", "mla", "gemm"))
+            self.assertEqual(set(rows), {"attention/backend:gpu", "mla/backend:gpu"})
+            self.assertEqual(len(complaints), 2, complaints)
+            self.assertIn("weights exited 3: an illegal memory access", complaints[0])
+            self.assertRegex(complaints[1], r"mla did not end within \d+ s; it was at: \[1/2\] mla/first")
+            document = json.loads((folder / "suite.json").read_text())
+            self.assertEqual(document["context"], {"gpu": "one"})
+            self.assertEqual(sorted(path.name for path in folder.iterdir()), ["program", "suite.json"])
+
+
 class Running(unittest.TestCase):
+    def test_what_ignores_the_first_signal_and_holds_the_pipe_ends_all_the_same(self):
+        begin = time.monotonic()
+        result = commands.Commands().run(["bash", "-c", "(trap '' TERM; echo held; sleep 30) & exit 0"], 0.5)
+        self.assertTrue(result.timed_out)
+        self.assertIn("held", result.output)
+        self.assertLess(time.monotonic() - begin, 12)
+
     def test_a_program_beyond_its_limit_ends_with_what_it_started(self):
         with tempfile.TemporaryDirectory() as scratch:
             mark = pathlib.Path(scratch) / "mark"
