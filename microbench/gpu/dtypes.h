@@ -156,19 +156,20 @@ PARETOKEN_HOST_DEVICE inline std::uint32_t picked_bytes(std::uint32_t low, std::
 #endif
 }
 
-/// A raw fp16 value times `multiplier` plus `addend` is the weight; exact in fp16.
+/// A raw fp16 value times a multiplier plus an addend is the weight; exact in fp16. Bits of fp16 numbers.
 struct Correction {
-    float multiplier = 1;
-    float addend = 0;
+    std::uint32_t multiplier_bits = 0;
+    std::uint32_t addend_bits = 0;
 
     bool operator==(const Correction&) const = default;
 };
+inline constexpr std::uint32_t kFp16One = 0x3c00;
 
 /// fp16's 1024 + u, as the mantissa's last bit is worth 1 there.
 PARETOKEN_HOST_DEVICE inline std::uint32_t raw_int8_pair(std::uint32_t word, int pair) {
     return picked_bytes(word, 0x64646464, pair == 0 ? 0x4140 : 0x4342);
 }
-inline constexpr Correction kInt8Correction{1, -1152};
+inline constexpr Correction kInt8Correction{kFp16One, 0xe480};  // − 1152
 
 /// fp16's 1024 + u for even pairs, 1024 + 16 u for odd ones.
 PARETOKEN_HOST_DEVICE inline std::uint32_t raw_int4_pair(std::uint32_t word, int pair) {
@@ -176,7 +177,7 @@ PARETOKEN_HOST_DEVICE inline std::uint32_t raw_int4_pair(std::uint32_t word, int
     return ((pair < 2 ? word : word >> 8) & mask) | 0x64006400U;
 }
 PARETOKEN_HOST_DEVICE constexpr Correction int4_correction(int pair) {
-    return (pair & 1) == 0 ? Correction{1, -1032} : Correction{1.F / 16, -72};
+    return (pair & 1) == 0 ? Correction{kFp16One, 0xe408} : Correction{0x2c00, 0xd480};  // − 1032; ÷ 16 − 72
 }
 
 /// e4m3's bits moved to fp16's places: the value / 256, exact for finite codes (also subnormal ones).

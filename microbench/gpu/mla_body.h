@@ -7,7 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "microbench/gpu/attention_body.h"
+#include "microbench/gpu/attention_combine.h"
+#include "microbench/gpu/attention_tile.h"
 #include "microbench/gpu/host_device.h"
 #include "microbench/gpu/split.h"
 

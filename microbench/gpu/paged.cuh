@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "microbench/gpu/attention_body.h"
+#include "microbench/gpu/attention_tile.h"
 #include "microbench/gpu/error.cuh"
 #include "microbench/gpu/memory.cuh"
 #include "microbench/gpu/paged.h"

@@ -142,7 +142,7 @@ class WeightsGpuKernel : public GpuKernel {
 
     void launch(std::size_t copy, Stream stream) override {
         WeightsCall call = call_;
-        call.weights = reinterpret_cast<const uint4*>(words_.data() + copy * shape_.words());
+        call.weights = reinterpret_cast<const Words*>(words_.data() + copy * shape_.words());
         call.scales = scales_.data() + copy * shape_.scale_words();
         row_.variant
             .kernel<<<blocks_, kWeightThreads, static_cast<std::size_t>(row_.variant.shared_bytes), stream>>>(
@@ -167,7 +167,7 @@ class WeightsGpuKernel : public GpuKernel {
         blocks_ = static_cast<unsigned>(std::min(resident, shape_.units()));
         partials_ =
             DeviceBuffer<float>(2 * blocks_ * static_cast<std::size_t>(row_.batch) * shape_.unit_rows());
-        arrivals_ = DeviceBuffer<unsigned>(shape_.row_blocks());
+        arrivals_ = DeviceBuffer<std::int32_t>(shape_.row_blocks());
         arrivals_.fill(0);
         call_ = {
             .x = x_.data(),
@@ -214,7 +214,7 @@ class WeightsGpuKernel : public GpuKernel {
     DeviceBuffer<std::uint16_t> x_;
     DeviceBuffer<float> y_;
     DeviceBuffer<float> partials_;
-    DeviceBuffer<unsigned> arrivals_;
+    DeviceBuffer<std::int32_t> arrivals_;
     WeightsCall call_;
 };
 

@@ -12,7 +12,7 @@ WeightsVariant weights_variant(Decode decode = Decode::usual) {
             .most_batch = kColumns * 8,
             .parts = kParts,
             .kernel = multiply_weights<Weights, kColumns, kParts>,
-            .shared_bytes = WeightsKernel<Weights, kColumns, kParts>::kSharedBytes};
+            .shared_bytes = WeightsTile<Weights, kColumns, kParts>::kSharedBytes};
 }
 
 }  // namespace paretoken::microbench::gpu

@@ -1,0 +1,120 @@
+#pragma once
+// From the partial results of a sequence that several blocks read to its result: the block that finishes last
+// adds them, in their order, so that the same inputs give the same bits.
+#include <cstdint>
+
+#include "microbench/gpu/attention_tile.h"
+#include "microbench/gpu/host_device.h"
+#include "microbench/gpu/split.h"
+
+namespace paretoken::microbench::gpu {
+
+/// True for every thread of the block that finished a sequence's last partial; all partials of it can be read
+/// then. `flag` lies in shared memory.
+template <class Machine>
+PARETOKEN_HOST_DEVICE inline bool is_last_partial(Machine& m, const Segment& segment, std::int32_t* counters,
+                                                  std::int32_t* flag) {
+    m.publish();
+    m.sync_block();
+    if (m.warp() == 0 && m.lane() == 0) {
+        const std::int32_t before = m.raise(counters + segment.sequence);
+        *flag = before == segment.partials - 1 ? 1 : 0;
+        if (*flag != 0) counters[segment.sequence] = 0;  // for the next launch
+        m.publish();
+    }
+    m.sync_block();
+    return *flag != 0;
+}
+
+/// Σ 2^(lse_i − most) · out_i ÷ Σ 2^(lse_i − most) of one row of a sequence's partials, in the lanes of a
+/// warp.
+template <int kDim, class Machine>
+struct CombinedRow {
+    static constexpr int kEach = kDim / 32;
+
+    const float* lse;   ///< of the first partial
+    const float* from;  ///< likewise, this lane's first value
+    float most;
+    float total;
+    float value[kEach];
+
+    PARETOKEN_HOST_DEVICE void begin(const Machine& m, const Segment& segment, const float* partial_out,
+                                     const float* partial_lse, int row, const float* sinks) {
+        const std::int64_t at = static_cast<std::int64_t>(segment.begin) * kWarpTokens + row;
+        lse = partial_lse + at;
+        from = partial_out + at * kDim + m.lane();
+        const float sink = sinks == nullptr ? kLowest : sinks[row] * kLog2E;
+        most = sink;
+        for (std::int32_t i = m.lane(); i < segment.partials; i += 32) {
+            const float one = m.load_fresh(lse + i * kWarpTokens);
+            most = most > one ? most : one;
+        }
+        PARETOKEN_UNROLL
+        for (int distance = 16; distance > 0; distance /= 2) {
+            const float other = m.shuffle_xor(most, distance);
+            most = most > other ? most : other;
+        }
+        total = sinks != nullptr && m.lane() == 0 ? m.exp2(sink - most) : 0;
+        for (std::int32_t i = m.lane(); i < segment.partials; i += 32) total += weight(m, i);
+        PARETOKEN_UNROLL
+        for (int distance = 16; distance > 0; distance /= 2) total += m.shuffle_xor(total, distance);
+        PARETOKEN_UNROLL
+        for (int e = 0; e < kEach; ++e) value[e] = 0;
+    }
+    PARETOKEN_HOST_DEVICE float weight(const Machine& m, std::int32_t partial) const {
+        return m.exp2(m.load_fresh(lse + partial * kWarpTokens) - most);
+    }
+    PARETOKEN_HOST_DEVICE void add(const Machine& m, std::int32_t partial, float times) {
+        const float* const one = from + static_cast<std::int64_t>(partial) * kWarpTokens * kDim;
+        PARETOKEN_UNROLL
+        for (int e = 0; e < kEach; ++e) value[e] += times * m.load_fresh(one + e * 32);
+    }
+    PARETOKEN_HOST_DEVICE void write(const Machine& m, float* out) const {
+        PARETOKEN_UNROLL
+        for (int e = 0; e < kEach; ++e) out[e * 32 + m.lane()] = value[e] / total;
+    }
+};
+
+/// Rows `row`, row + kWarps, … (kRows of them) at once, so that their loads overlap; partials in their order.
+template <int kRows, int kDim, class Machine>
+PARETOKEN_HOST_DEVICE inline void combine_rows(const Machine& m, const Segment& segment,
+                                               const float* partial_out, const float* partial_lse, int row,
+                                               float* out, const float* sinks) {
+    CombinedRow<kDim, Machine> rows[kRows];
+    PARETOKEN_UNROLL
+    for (int k = 0; k < kRows; ++k) {
+        rows[k].begin(m, segment, partial_out, partial_lse, row + k * kWarps, sinks);
+    }
+    for (std::int32_t base = 0; base < segment.partials; base += 32) {
+        const std::int32_t own = base + m.lane();
+        float weights[kRows];
+        PARETOKEN_UNROLL
+        for (int k = 0; k < kRows; ++k) weights[k] = own < segment.partials ? rows[k].weight(m, own) : 0;
+        const std::int32_t count = segment.partials - base < 32 ? segment.partials - base : 32;
+        PARETOKEN_UNROLL_BY(4)
+        for (std::int32_t i = 0; i < count; ++i) {
+            PARETOKEN_UNROLL
+            for (int k = 0; k < kRows; ++k) rows[k].add(m, base + i, m.shuffle(weights[k], i));
+        }
+    }
+    PARETOKEN_UNROLL
+    for (int k = 0; k < kRows; ++k) rows[k].write(m, out + (row + k * kWarps) * kDim);
+}
+
+/// All rows of a sequence, by the warps of one block.
+template <int kDim, class Machine>
+PARETOKEN_HOST_DEVICE inline void combine(const Machine& m, const Segment& segment, const float* partial_out,
+                                          const float* partial_lse, int rows, float* out,
+                                          const float* sinks) {
+    int row = m.warp();
+    if constexpr (kDim <= 128) {
+        for (; row + kWarps < rows; row += 2 * kWarps) {
+            combine_rows<2, kDim>(m, segment, partial_out, partial_lse, row, out, sinks);
+        }
+    }
+    for (; row < rows; row += kWarps) {
+        combine_rows<1, kDim>(m, segment, partial_out, partial_lse, row, out, sinks);
+    }
+}
+
+}  // namespace paretoken::microbench::gpu
