@@ -24,13 +24,14 @@ std::string_view name_of(Access access) {
     return access == Access::strided ? "strided" : "shares";
 }
 
-/// Thread blocks that run at once with full occupancy.
-unsigned resident_blocks() {
+/// Thread blocks of `kernel` that run at once: one more and the last ones would run alone.
+template <class... Parameters>
+unsigned resident_blocks(void (*kernel)(Parameters...)) {
     int multiprocessors = 0;
-    int threads = 0;
+    int blocks = 0;
     PARETOKEN_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
-    PARETOKEN_CUDA(cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, 0));
-    return static_cast<unsigned>(multiprocessors * std::max(1, threads / kThreads));
+    PARETOKEN_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, kThreads, 0));
+    return static_cast<unsigned>(multiprocessors * std::max(1, blocks));
 }
 
 // ---- kernels
@@ -218,7 +219,8 @@ std::uint32_t fold_of(const std::vector<std::uint32_t>& values) {
 /// Memory that is read, and one word per thread block that keeps the reading from being left out.
 class ReadKernel : public GpuKernel {
   public:
-    ReadKernel(std::uint64_t bytes, bool plant_fault) : bytes_(bytes), plant_fault_(plant_fault) {}
+    ReadKernel(std::uint64_t bytes, unsigned blocks, bool plant_fault)
+        : bytes_(bytes), blocks_(blocks), plant_fault_(plant_fault) {}
 
     std::uint64_t copy_bytes() const override { return bytes_; }
     Work work() const override { return {.read_bytes = static_cast<double>(bytes_)}; }
@@ -250,8 +252,8 @@ class ReadKernel : public GpuKernel {
 
   private:
     std::uint64_t bytes_;
+    unsigned blocks_;
     bool plant_fault_;
-    unsigned blocks_ = resident_blocks();
     DeviceBuffer<std::uint32_t> memory_;
     DeviceBuffer<std::uint32_t> out_;
 };
@@ -259,22 +261,24 @@ class ReadKernel : public GpuKernel {
 class SequentialRead : public ReadKernel {
   public:
     SequentialRead(std::uint64_t bytes, Access access, bool plant_fault)
-        : ReadKernel(bytes, plant_fault), access_(access) {}
+        : ReadKernel(bytes, resident_blocks(kernel_for(access)), plant_fault), kernel_(kernel_for(access)) {}
     void launch(std::size_t index, Stream stream) override {
-        const auto kernel =
-            access_ == Access::strided ? read_kernel<Access::strided> : read_kernel<Access::shares>;
-        kernel<<<blocks(), kThreads, 0, stream>>>(copy(index), words(), out());
+        kernel_<<<blocks(), kThreads, 0, stream>>>(copy(index), words(), out());
         PARETOKEN_CUDA_LAUNCHED();
     }
 
   private:
-    Access access_;
+    using Read = void (*)(const uint4*, std::size_t, std::uint32_t*);
+    static Read kernel_for(Access access) {
+        return access == Access::strided ? read_kernel<Access::strided> : read_kernel<Access::shares>;
+    }
+    Read kernel_;
 };
 
 class RandomRead : public ReadKernel {
   public:
     RandomRead(std::uint64_t bytes, std::uint32_t piece, bool plant_fault)
-        : ReadKernel(bytes / piece * piece, plant_fault),
+        : ReadKernel(bytes / piece * piece, resident_blocks(random_read_kernel), plant_fault),
           piece_(piece),
           pieces_(static_cast<std::uint32_t>(bytes / piece)) {}
     void prepare(std::size_t copies, std::uint64_t seed) override {
@@ -360,7 +364,9 @@ class ArrayKernel : public GpuKernel {
     Expected expected_;
     std::uint64_t bytes_;
     bool plant_fault_;
-    unsigned blocks_ = resident_blocks();
+    unsigned blocks_ = expected_ == Expected::written  ? resident_blocks(write_kernel)
+                       : expected_ == Expected::copied ? resident_blocks(copy_kernel)
+                                                       : resident_blocks(triad_kernel);
     DeviceBuffer<std::uint32_t> memory_;
 };
 

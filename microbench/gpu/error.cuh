@@ -9,6 +9,7 @@ namespace paretoken::microbench::gpu {
 
 inline void require(cudaError_t status, const char* what, const char* file, int line) {
     if (status == cudaSuccess) return;
+    cudaGetLastError();  // said here, and not again by the next launch
     throw RuntimeError(fmt::format("{}: {} ({}, {}:{})", what, cudaGetErrorString(status),
                                    cudaGetErrorName(status), file, line));
 }

@@ -143,6 +143,7 @@ class LibraryGemm : public GpuKernel {
         workspace_ = DeviceBuffer<std::uint8_t>(kWorkspace);
         fill(w_, RandomCodes{row_.format, seed});
         fill(x_, RandomCodes{row_.format, seed + 1});
+        PARETOKEN_CUDA(cudaDeviceSynchronize());  // candidates are timed: not beside a fill
         describe();
         choose_algorithm();
     }

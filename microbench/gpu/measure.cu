@@ -22,6 +22,7 @@ namespace {
 
 constexpr double kFirstWarmUp = 0.3;  // seconds; an idle GPU takes that long to raise its clocks
 constexpr double kWarmUp = 0.1;
+constexpr Duration kSoonIdle = std::chrono::milliseconds(100);  ///< of checking on the host, and clocks sink
 constexpr int kWarmReplays = 3;
 constexpr std::uint64_t kProbeBytes = 256ULL << 20;
 constexpr std::uint64_t kCurveSizes[] = {1ULL << 20,  4ULL << 20,   16ULL << 20,
@@ -63,6 +64,12 @@ class Capture {
     cudaStream_t stream_;
 };
 
+double seconds_between(const OwnedEvent& begin, const OwnedEvent& end) {
+    float milliseconds = 0;
+    PARETOKEN_CUDA(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()));
+    return static_cast<double>(milliseconds) * 1e-3;
+}
+
 /// Seconds on the GPU between the ends of what was enqueued before and by `enqueue`.
 template <class Enqueue>
 double timed(cudaStream_t stream, const OwnedEvent& begin, const OwnedEvent& end, Enqueue enqueue) {
@@ -70,9 +77,7 @@ double timed(cudaStream_t stream, const OwnedEvent& begin, const OwnedEvent& end
     enqueue();
     PARETOKEN_CUDA(cudaEventRecord(end.get(), stream));
     PARETOKEN_CUDA(cudaEventSynchronize(end.get()));
-    float milliseconds = 0;
-    PARETOKEN_CUDA(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()));
-    return static_cast<double>(milliseconds) * 1e-3;
+    return seconds_between(begin, end);
 }
 
 double median_of(std::vector<double> values) {
@@ -114,10 +119,18 @@ class Replay {
     /// Seconds per launch of each of `count` replays, after a few that are not counted.
     std::vector<double> launch_seconds(int count) {
         for (int i = 0; i < kWarmReplays; ++i) enqueue();
+        // Back to back: on a GPU that waits for the host, an event counts the host's launch too.
+        std::vector<OwnedEvent> between;
+        for (int i = 0; i <= count; ++i) between.push_back(new_event());
+        for (int i = 0; i < count; ++i) {
+            PARETOKEN_CUDA(cudaEventRecord(between[i].get(), stream_));
+            enqueue();
+        }
+        PARETOKEN_CUDA(cudaEventRecord(between[count].get(), stream_));
+        PARETOKEN_CUDA(cudaEventSynchronize(between[count].get()));
         std::vector<double> seconds;
         for (int i = 0; i < count; ++i) {
-            seconds.push_back(timed(stream_, begin_, end_, [&] { enqueue(); }) /
-                              static_cast<double>(launches_));
+            seconds.push_back(seconds_between(between[i], between[i + 1]) / static_cast<double>(launches_));
         }
         return seconds;
     }
@@ -170,7 +183,7 @@ struct GpuSession::State {
     int replays() const { return settings.quick ? 15 : 31; }
 
     void warm_up(Replay& replay) {
-        replay.warm_up(settings.quick && warm ? kWarmUp / 4 : warm ? kWarmUp : kFirstWarmUp);
+        replay.warm_up(!warm ? kFirstWarmUp : settings.quick ? kWarmUp / 4 : kWarmUp);
         warm = true;
     }
 
@@ -231,10 +244,10 @@ struct GpuSession::State {
     RowOutcome timed_row(GpuKernel& kernel, const RingPlan& ring, Launching launching) {
         const Work work = kernel.work();
         const bool streams = kernel.copy_bytes() > 0;
+        Replay replay(kernel, ring.copies, launching, replay_seconds(), stream.get());
+        warm_up(replay);  // before the probe too: the check's arithmetic on the host left the GPU idle
         const double before = probed_speed();
         const GpuConditions at_first = nvml.conditions();
-        Replay replay(kernel, ring.copies, launching, replay_seconds(), stream.get());
-        warm_up(replay);
         Measurement measurement = measurement_from(replay.launch_seconds(replays()), work);
         if (measurement.cv > kMaxGpuVariation) {
             const Measurement again = measurement_from(replay.launch_seconds(replays()), work);
@@ -285,7 +298,10 @@ RowOutcome GpuSession::measured(const GpuRow& row) {
                               ? RingPlan{.copies = kernel->copy_bytes() > 0 ? std::size_t{2} : 1}
                               : ring_for(*kernel, s.device, s.settings.ring_scale);
     kernel->prepare(ring.copies, s.settings.seed);
+    PARETOKEN_CUDA(cudaDeviceSynchronize());  // what was uploaded and filled: streams do not wait for it
+    const TimePoint begin = Clock::now();
     if (auto fault = fault_of(*kernel, s.stream.get())) return {.error = std::move(fault)};
+    if (Clock::now() - begin > kSoonIdle) s.warm = false;
     if (!s.settings.verify_only) return s.timed_row(*kernel, ring, row.launching);
     return {.judgement = {.notes = {"verified, not timed"}}};
 }

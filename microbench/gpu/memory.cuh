@@ -50,11 +50,13 @@ class DeviceBuffer {
     std::size_t bytes() const { return size_ * sizeof(Value); }
 
     void upload(std::span<const Value> values, std::size_t at = 0) {
+        if (values.empty()) return;
         PARETOKEN_CUDA(cudaMemcpy(data() + at, values.data(), values.size_bytes(), cudaMemcpyHostToDevice));
     }
     void upload(const std::vector<Value>& values, std::size_t at = 0) { upload(span_of(values), at); }
     std::vector<Value> download() const {
         std::vector<Value> values(size_);
+        if (values.empty()) return values;
         PARETOKEN_CUDA(cudaMemcpy(values.data(), data(), bytes(), cudaMemcpyDeviceToHost));
         return values;
     }

@@ -16,7 +16,6 @@ constexpr int kMemoryClock = 2;
 constexpr int kPowerPolicy = 0;
 constexpr int kThermalPolicy = 1;
 constexpr int kBoardPolicy = 3;
-constexpr int kReliabilityPolicy = 5;
 
 struct ViolationTime {
     unsigned long long reference_us;
@@ -85,12 +84,6 @@ struct Nvml::Library {
         if (violation == nullptr || violation(device, policy, &time) != kSuccess) return std::nullopt;
         return time.violation_ns;
     }
-    std::optional<std::uint64_t> hardware_violation() const {
-        const auto board = violation_of(kBoardPolicy);
-        const auto reliability = violation_of(kReliabilityPolicy);
-        if (!board && !reliability) return std::nullopt;
-        return board.value_or(0) + reliability.value_or(0);
-    }
     std::optional<unsigned> slowdowns() const {
         unsigned long long bits = 0;
         if (slowdown_reasons == nullptr || slowdown_reasons(device, &bits) != kSuccess) return std::nullopt;
@@ -139,7 +132,7 @@ GpuConditions Nvml::conditions() const {
             .max_memory_clock_mhz = l.clock_of(l.max_clock, kMemoryClock),
             .sm_clock_mhz = l.clock_of(l.clock, kSmClock),
             .thermal_violation_ns = l.violation_of(kThermalPolicy),
-            .hardware_violation_ns = l.hardware_violation(),
+            .hardware_violation_ns = l.violation_of(kBoardPolicy),
             .power_violation_ns = l.violation_of(kPowerPolicy),
             .slowdown_reasons = l.slowdowns(),
             .other_processes = l.other_processes(),

@@ -16,7 +16,7 @@ struct GpuConditions {
     std::optional<unsigned> max_memory_clock_mhz = {};
     std::optional<unsigned> sm_clock_mhz = {};
     std::optional<std::uint64_t> thermal_violation_ns = {};   ///< spent slowed down during the row
-    std::optional<std::uint64_t> hardware_violation_ns = {};  ///< board limit or reliability
+    std::optional<std::uint64_t> hardware_violation_ns = {};  ///< board limit
     std::optional<std::uint64_t> power_violation_ns =
         {};                                         ///< power cap: usual under full load, so only noted
     std::optional<unsigned> slowdown_reasons = {};  ///< NVML's bits
