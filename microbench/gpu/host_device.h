@@ -10,6 +10,8 @@
 #if defined(__CUDA_ARCH__)
 #define PARETOKEN_PRAGMA(text) _Pragma(#text)
 #define PARETOKEN_UNROLL PARETOKEN_PRAGMA(unroll)
+#define PARETOKEN_UNROLL_BY(count) PARETOKEN_PRAGMA(unroll count)
 #else
 #define PARETOKEN_UNROLL
+#define PARETOKEN_UNROLL_BY(count)
 #endif

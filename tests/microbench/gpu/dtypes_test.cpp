@@ -15,8 +15,9 @@ namespace paretoken::microbench::gpu {
 namespace {
 
 // fp16 arithmetic as the GPU has it: exact, then rounded once.
-std::uint16_t fma_fp16(std::uint16_t a, double b, double c) {
-    return f16_of(static_cast<float>(static_cast<double>(float_of_f16(a)) * b + c));
+std::uint16_t corrected(std::uint16_t raw, Correction correction) {
+    return f16_of(static_cast<float>(value_of_fp16(raw) * value_of_fp16(correction.multiplier_bits) +
+                                     value_of_fp16(correction.addend_bits)));
 }
 
 std::uint16_t half_of(std::uint32_t pair, int half) {
@@ -123,8 +124,7 @@ TEST(Dtypes, the_magic_number_turns_each_int8_into_exact_fp16) {
             for (int half = 0; half < 2; ++half) {
                 const std::uint32_t raw =
                     raw_int8_pair(word_with(WeightFormat::int8, code, pair, half, random), pair);
-                const std::uint16_t value =
-                    fma_fp16(half_of(raw, half), kInt8Correction.multiplier, kInt8Correction.addend);
+                const std::uint16_t value = corrected(half_of(raw, half), kInt8Correction);
                 EXPECT_EQ(value_of_fp16(value), static_cast<int>(code) - 128)
                     << code << ' ' << pair << ' ' << half;
             }
@@ -139,9 +139,7 @@ TEST(Dtypes, the_magic_numbers_turn_each_int4_into_exact_fp16) {
             for (int half = 0; half < 2; ++half) {
                 const std::uint32_t raw =
                     raw_int4_pair(word_with(WeightFormat::int4, code, pair, half, random), pair);
-                const Correction correction = int4_correction(pair);
-                const std::uint16_t value =
-                    fma_fp16(half_of(raw, half), correction.multiplier, correction.addend);
+                const std::uint16_t value = corrected(half_of(raw, half), int4_correction(pair));
                 EXPECT_EQ(value_of_fp16(value), static_cast<int>(code) - 8)
                     << code << ' ' << pair << ' ' << half;
             }
@@ -149,11 +147,12 @@ TEST(Dtypes, the_magic_numbers_turn_each_int4_into_exact_fp16) {
     }
 }
 
-TEST(Dtypes, the_corrections_are_fp16_numbers_themselves) {
-    for (const float constant : {kInt8Correction.addend, int4_correction(0).addend, int4_correction(1).addend,
-                                 int4_correction(1).multiplier}) {
-        EXPECT_EQ(float_of_f16(f16_of(constant)), constant);
-    }
+TEST(Dtypes, the_corrections_are_the_numbers_that_they_are_named_for) {
+    EXPECT_EQ(value_of_fp16(kFp16One), 1);
+    EXPECT_EQ(value_of_fp16(kInt8Correction.addend_bits), -1024 - 128);
+    EXPECT_EQ(value_of_fp16(int4_correction(0).addend_bits), -1024 - 8);
+    EXPECT_EQ(value_of_fp16(int4_correction(1).multiplier_bits), 1. / 16);
+    EXPECT_EQ(value_of_fp16(int4_correction(1).addend_bits), -1024. / 16 - 8);
 }
 
 TEST(Dtypes, moved_bits_of_each_finite_e4m3_are_its_256th_in_fp16) {

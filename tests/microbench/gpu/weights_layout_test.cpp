@@ -166,10 +166,11 @@ double operand_value(WeightFormat format, std::uint32_t word, int pair, int half
         case WeightFormat::fp8:
             return static_cast<double>(fp16_value(raw_e4m3_pair(word, pair), half) * kRawE4m3Scale);
         case WeightFormat::int8:
-            return static_cast<double>(fp16_value(raw_int8_pair(word, pair), half) + kInt8Correction.addend);
+            return fp16_value(raw_int8_pair(word, pair), half) + value_of_fp16(kInt8Correction.addend_bits);
         case WeightFormat::int4: {
             const Correction c = int4_correction(pair);
-            return static_cast<double>(fp16_value(raw_int4_pair(word, pair), half) * c.multiplier + c.addend);
+            return fp16_value(raw_int4_pair(word, pair), half) * value_of_fp16(c.multiplier_bits) +
+                   value_of_fp16(c.addend_bits);
         }
         default:
             return static_cast<double>(fp16_value(raw_e2m1_pair(word, pair), half) * kRawE2m1Scale);

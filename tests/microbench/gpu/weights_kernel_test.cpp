@@ -1,0 +1,208 @@
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/random.h"
+#include "microbench/collect.h"
+#include "microbench/cpu/formats.h"
+#include "microbench/gpu/weights_body.h"
+#include "tests/microbench/gpu/emulated_machine.h"
+
+namespace paretoken::microbench::gpu {
+namespace {
+
+/// What weights.cuh adds to attention_machine.cuh.
+template <bool kByShift>
+class EmulatedWeightsMachine : public EmulatedMachine<kByShift> {
+  public:
+    using EmulatedMachine<kByShift>::EmulatedMachine;
+
+    Words load_streamed(const Words* at) const { return *at; }
+    template <class Value>
+    Value load_cached(const Value* at) const {
+        return *at;
+    }
+    std::uint32_t add_halves(std::uint32_t x, std::uint32_t y) const {
+        return multiply_add_halves(x, both_halves(kFp16One), y);
+    }
+    std::uint32_t multiply_add_halves(std::uint32_t x, std::uint32_t y, std::uint32_t z) const {
+        const auto half = [&](int shift) {
+            return static_cast<float>(value_of_fp16(x >> shift & 0xffff) *
+                                          value_of_fp16(y >> shift & 0xffff) +
+                                      value_of_fp16(z >> shift & 0xffff));
+        };
+        return this->template pack<false>(half(0), half(16));
+    }
+    float float_of_half(std::uint32_t bits) const { return static_cast<float>(value_of_fp16(bits)); }
+    float float_of_bits(std::uint32_t bits) const { return std::bit_cast<float>(bits); }
+};
+
+struct Problem {
+    WeightsShape shape;
+    int batch = 1;
+    std::vector<std::uint16_t> codes;  // [rows, k]
+    std::vector<std::uint32_t> scales;
+    std::vector<std::uint16_t> x;  // [batch, k]
+};
+
+std::uint16_t random_16_bits(bool bf16, Random& random) {
+    const auto value = static_cast<float>(random.normal());
+    return bf16 ? bf16_of(value) : f16_of(value);
+}
+
+std::uint32_t random_scale(WeightFormat format, Random& random) {
+    switch (format) {
+        case WeightFormat::int4:
+            return 0x20002000U | (static_cast<std::uint32_t>(random()) & 0x03ff03ffU);
+        case WeightFormat::mxfp4: {
+            std::uint32_t word = 0;
+            for (int i = 0; i < 32; i += 8) word |= static_cast<std::uint32_t>(120 + random.below(10)) << i;
+            return word;
+        }
+        default:
+            return std::bit_cast<std::uint32_t>(static_cast<float>(random.uniform() + .5));
+    }
+}
+
+Problem random_problem(const WeightsShape& shape, int batch, std::uint64_t seed) {
+    Random random(seed);
+    Problem p{shape, batch, std::vector<std::uint16_t>(shape.rows * shape.k),
+              std::vector<std::uint32_t>(shape.scale_words()),
+              std::vector<std::uint16_t>(static_cast<std::size_t>(batch) * shape.k)};
+    for (std::uint16_t& code : p.codes) {
+        if (bits_of(shape.format) == 16) {
+            code = random_16_bits(is_bf16(shape.format), random);
+            continue;
+        }
+        code = static_cast<std::uint16_t>(random.below(1ULL << bits_of(shape.format)));
+        if (shape.format == WeightFormat::fp8 && !is_finite_e4m3(code)) code ^= 1;
+    }
+    for (std::uint32_t& scale : p.scales) scale = random_scale(shape.format, random);
+    for (std::uint16_t& value : p.x) value = random_16_bits(is_bf16(shape.format), random);
+    return p;
+}
+
+double scale_of(const Problem& p, std::size_t row, std::size_t k) {
+    if (bits_of(p.shape.format) == 16) return 1;
+    if (bits_of(p.shape.format) == 8) return static_cast<double>(std::bit_cast<float>(p.scales[row]));
+    const ScalePlace place = scale_place_of(p.shape, row, k);
+    if (p.shape.format == WeightFormat::int4)
+        return value_of_fp16(p.scales[place.word] >> (16 * place.field) & 0xffff);
+    return value_of_e8m0(p.scales[place.word] >> (8 * place.field) & 0xff);
+}
+
+std::vector<double> reference_of(const Problem& p) {
+    std::vector<double> y(static_cast<std::size_t>(p.batch) * p.shape.rows);
+    for (std::size_t b = 0; b < static_cast<std::size_t>(p.batch); ++b) {
+        for (std::size_t row = 0; row < p.shape.rows; ++row) {
+            for (std::size_t k = 0; k < p.shape.k; ++k) {
+                const std::uint16_t x = p.x[b * p.shape.k + k];
+                y[b * p.shape.rows + row] += value_of(p.shape.format, p.codes[row * p.shape.k + k]) *
+                                             scale_of(p, row, k) *
+                                             (is_bf16(p.shape.format) ? value_of_bf16(x) : value_of_fp16(x));
+            }
+        }
+    }
+    return y;
+}
+
+/// A launch of `thread_blocks`, one after the other in random order; the counters must be zero again
+/// afterwards.
+template <class Weights, int kColumns, int kParts, bool kByShift = false>
+std::vector<float> output_of(const Problem& p, std::uint32_t thread_blocks, std::uint64_t seed) {
+    using Machine = EmulatedWeightsMachine<kByShift>;
+    using Tile = WeightsTile<Weights, kColumns, kParts>;
+    const auto words = packed(p.shape, p.codes);
+    std::vector<Words> aligned(words.size() / 4);
+    for (std::size_t i = 0; i < words.size(); ++i) aligned[i / 4].w[i % 4] = words[i];
+    std::vector<Words> x(p.x.size() / 8);
+    for (std::size_t i = 0; i < p.x.size(); ++i)
+        x[i / 8].w[i % 8 / 2] |= std::uint32_t{p.x[i]} << (16 * (i % 2));
+    constexpr float kPoison = std::numeric_limits<float>::quiet_NaN();
+    std::vector<float> y(static_cast<std::size_t>(p.batch) * p.shape.rows, kPoison);
+    std::vector<float> partials(2 * thread_blocks * static_cast<std::size_t>(p.batch) * p.shape.unit_rows(),
+                                kPoison);
+    std::vector<std::int32_t> arrivals(p.shape.row_blocks());
+    const WeightsCall call{
+        .weights = aligned.data(),
+        .scales = p.scales.data(),
+        .x = reinterpret_cast<const std::uint16_t*>(x.data()),
+        .y = y.data(),
+        .partials = partials.data(),
+        .arrivals = arrivals.data(),
+        .rows = static_cast<int>(p.shape.rows),
+        .batch = p.batch,
+        .steps = static_cast<int>(p.shape.steps()),
+        .division = {EvenShares::of(static_cast<std::uint32_t>(p.shape.units()), thread_blocks),
+                     static_cast<std::uint32_t>(p.shape.steps())}};
+    std::vector<int> order(thread_blocks);
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
+    Random random(seed);
+    for (std::size_t left = order.size(); left > 1; --left)
+        std::swap(order[left - 1], order[random.below(left)]);
+    for (const int piece : order) {
+        const auto block = std::make_unique<EmulatedBlock>(Tile::kSharedBytes, random(), kWeightThreads);
+        block->run([&](int lane) {
+            const Machine machine(*block, lane, piece);
+            WeightsLane<Machine, Weights, kColumns, kParts>(machine, call).run();
+        });
+    }
+    for (const std::int32_t count : arrivals) EXPECT_EQ(count, 0);
+    return y;
+}
+
+template <class Weights, int kColumns, int kParts, bool kByShift = false>
+void expect_right(std::size_t rows, std::size_t k, int batch, std::uint32_t thread_blocks) {
+    const Problem p = random_problem({Weights::kFormat, rows, k, kParts}, batch, rows + k);
+    ASSERT_LE(thread_blocks, p.shape.units());
+    const auto y = output_of<Weights, kColumns, kParts, kByShift>(p, thread_blocks, 1);
+    EXPECT_LE(relative_l2(y, reference_of(p)), 2e-6) << name_of(Weights::kFormat) << ' ' << rows << 'x' << k
+                                                     << " batch " << batch << " on " << thread_blocks;
+}
+
+TEST(WeightsKernel, every_format_gives_the_product_of_its_codes_and_scales) {
+    expect_right<Bf16Weights, 1, 1>(40, 256, 3, 2);
+    expect_right<Fp16Weights, 1, 1>(40, 256, 8, 2);
+    expect_right<Fp8Weights, 1, 1>(40, 256, 1, 2);
+    expect_right<Fp8Weights, 1, 1, true>(40, 256, 1, 2);
+    expect_right<Fp8ShiftedWeights, 1, 1>(40, 256, 2, 2);
+    expect_right<Int8Weights, 1, 1>(40, 256, 7, 2);
+    expect_right<Int4Weights, 1, 1>(40, 256, 5, 2);
+    expect_right<Mxfp4Weights, 1, 1>(40, 256, 8, 2);
+}
+
+TEST(WeightsKernel, more_columns_and_taller_units_give_the_same) {
+    expect_right<Bf16Weights, 2, 1>(20, 128, 13, 1);
+    expect_right<Bf16Weights, 4, 1>(20, 128, 32, 1);
+    expect_right<Int8Weights, 2, 1>(20, 128, 16, 1);
+    expect_right<Int4Weights, 4, 2>(40, 256, 29, 2);
+    expect_right<Mxfp4Weights, 4, 2>(40, 128, 17, 1);
+}
+
+TEST(WeightsKernel, rows_and_shares_of_every_kind_reach_the_output) {
+    expect_right<Mxfp4Weights, 1, 1>(1, 64, 1, 1);    // one unit, most warps idle
+    expect_right<Bf16Weights, 1, 1>(16, 1024, 2, 5);  // one block of rows in five thread blocks
+    expect_right<Int8Weights, 1, 1>(17, 192, 2, 6);   // a unit each
+    expect_right<Int4Weights, 1, 1>(330, 128, 3, 2);  // warps with blocks of rows for themselves
+    expect_right<Fp8Weights, 1, 1>(100, 640, 1, 3);   // shares longer than what is on the way
+    expect_right<Int4Weights, 1, 1>(16, 8192, 1, 2);  // one long row: the ring goes round
+    expect_right<Bf16Weights, 1, 1>(700, 64, 2, 1);   // many blocks of rows in one warp
+}
+
+TEST(WeightsKernel, the_order_of_lanes_and_thread_blocks_changes_no_bit) {
+    const Problem p = random_problem({WeightFormat::int8, 50, 512, 1}, 4, 3);
+    const auto first = output_of<Int8Weights, 1, 1>(p, 5, 1);
+    for (const std::uint64_t seed : {2U, 3U, 4U}) {
+        const auto other = output_of<Int8Weights, 1, 1>(p, 5, seed);
+        for (std::size_t i = 0; i < first.size(); ++i)
+            ASSERT_EQ(std::bit_cast<std::uint32_t>(first[i]), std::bit_cast<std::uint32_t>(other[i]));
+    }
+}
+
+}  // namespace
+}  // namespace paretoken::microbench::gpu
