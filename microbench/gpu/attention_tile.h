@@ -10,16 +10,6 @@
 #include "microbench/gpu/paged.h"
 #include "microbench/gpu/split.h"
 
-// Register arrays need it: an index that is not constant moves them to memory.
-#if defined(__CUDA_ARCH__)
-#define PARETOKEN_PRAGMA(text) _Pragma(#text)
-#define PARETOKEN_UNROLL PARETOKEN_PRAGMA(unroll)
-#define PARETOKEN_UNROLL_BY(count) PARETOKEN_PRAGMA(unroll count)
-#else
-#define PARETOKEN_UNROLL
-#define PARETOKEN_UNROLL_BY(count)
-#endif
-
 namespace paretoken::microbench::gpu {
 
 inline constexpr int kWarps = 4;
