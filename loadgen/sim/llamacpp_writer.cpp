@@ -66,10 +66,10 @@ void LlamacppWriter::append_delta(std::string& out, std::int64_t k) const {
             out += R"("content":")";
             break;
         case Part::tool_name:
-            fmt::format_to(
-                std::back_inserter(out),
-                R"("tool_calls":[{{"index":0,"id":"{}","type":"function","function":{{"name":{},"arguments":""}}}}])",
-                terms_.id, json_string(plan.tool));
+            fmt::format_to(std::back_inserter(out),
+                           R"("tool_calls":[{{"index":0,"id":"{}","type":"function",)"
+                           R"("function":{{"name":{},"arguments":""}}}}])",
+                           terms_.id, json_string(plan.tool));
             return;
         case Part::tool_arguments:
             out += R"("tool_calls":[{"index":0,"function":{"arguments":")";

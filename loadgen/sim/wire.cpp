@@ -505,7 +505,8 @@ std::string models_answer(const ServedModel& model, std::int64_t created) {
     if (model.dialect == Dialect::llamacpp) {
         return fmt::format(
             R"({{"models":[{{"name":{0},"model":{0}}}],"object":"list","data":[{{"id":{0},"object":"model",)"
-            R"("created":{1},"owned_by":"llamacpp","meta":{{"n_vocab":{2},"n_ctx":{3},"n_ctx_train":{3}}}}}]}})",
+            R"("created":{1},"owned_by":"llamacpp","meta":{{"n_vocab":{2},"n_ctx":{3},)"
+            R"("n_ctx_train":{3}}}}}]}})",
             name, created, model.vocabulary, model.context_limit);
     }
     return fmt::format(
@@ -520,7 +521,8 @@ std::string health_answer(Dialect dialect) {
 
 std::string props_answer(const ServedModel& model) {
     return fmt::format(
-        R"({{"default_generation_settings":{{"n_ctx":{0}}},"total_slots":{1},"model_alias":{2},"model_path":{2}}})",
+        R"({{"default_generation_settings":{{"n_ctx":{0}}},"total_slots":{1},"model_alias":{2},)"
+        R"("model_path":{2}}})",
         model.context_limit, model.max_num_seqs, json_string(model.name));
 }
 

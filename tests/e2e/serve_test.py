@@ -6,7 +6,7 @@ import unittest
 import urllib.error
 import urllib.request
 
-from harness import Case, paretoken, request_lines, run_json, simulated_server
+from harness import Case, paretoken, run_json, simulated_server
 
 TOOLS = [{"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}}]
 
@@ -45,20 +45,22 @@ class Serve(Case):
 
     def test_a_run_tells_the_first_token_from_the_first_answer(self):
         out = self.directory / "run"
-        self.measures(paretoken("run", "sim:ideal?ttft=20ms&itl=10ms&reasoning=8tok", "--concurrency", 2, "--num-prompts",
-                                20, "--isl", 32, "--osl", 16, "--extra-body", json.dumps({"tools": TOOLS}), "--out", out))
-        metrics = run_json(out)["metrics"]
-        self.assertAlmostEqual(metrics["ttft_s"]["p50"], 0.020, delta=0.008)
-        self.assertAlmostEqual(metrics["ttfa_s"]["p50"], 0.100, delta=0.020)
-        self.assertEqual({line["output_tokens"] for line in request_lines(out) if "output_tokens" in line} or {16}, {16})
+        self.measures(paretoken("run", "sim:ideal?ttft=20ms&itl=10ms&reasoning=8tok", "--concurrency", 2,
+                                "--num-prompts", 20, "--isl", 32, "--osl", 16,
+                                "--extra-body", json.dumps({"tools": TOOLS}), "--out", out))
+        result = run_json(out)
+        first_token, first_answer = (result["metrics"][name]["p50"] for name in ("ttft_s", "ttfa_s"))
+        self.assertGreater(first_token, 0.019)
+        self.assertGreater(first_answer - first_token, 0.06)  # eight tokens of 10 ms
+        self.assertEqual(result["workload"]["achieved_output_tokens"], 16)
 
     def test_llamacpps_dialect_is_measured_like_the_real_server(self):
         with simulated_server("--profile", "llama3-8b-h100-bf16", "--dialect", "llamacpp") as address:
             for endpoint in ("chat", "completions"):
                 out = self.directory / endpoint
                 # More requests on each connection than it is kept for.
-                self.measures(paretoken("run", address, "--endpoint-type", endpoint, "--concurrency", 1, "--num-prompts",
-                                        120, "--isl", 100, "--osl", 4, "--out", out))
+                self.measures(paretoken("run", address, "--endpoint-type", endpoint, "--concurrency", 1,
+                                        "--num-prompts", 120, "--isl", 100, "--osl", 4, "--out", out))
                 result = run_json(out)
                 self.assertEqual(result["counts"]["ok"], 120)
                 self.assertEqual(result["workload"]["achieved_output_tokens"], 4)
@@ -102,14 +104,15 @@ class Cards(Case):
             self.assertGreater(point["of_limit"], 0.2)
             self.assertLessEqual(point["of_limit"], 1)
         run = self.directory / "run"
-        self.measures(paretoken("run", "sim:llama3-8b/h100?jitter=0", "--concurrency", 2, "--num-prompts", 8, "--isl", 64,
-                                "--osl", 8, "--out", run))
+        self.measures(paretoken("run", "sim:llama3-8b/h100?jitter=0", "--concurrency", 2, "--num-prompts", 8,
+                                "--isl", 64, "--osl", 8, "--out", run))
         self.assertEqual(run_json(run)["counts"]["ok"], 8)
 
     def test_speculation_does_not_beat_its_own_limit(self):
         out = self.directory / "sweep"
         self.measures(paretoken("sweep", "sim:llama3-8b/h100?speculative_tokens=3&acceptance=.8", "--virtual",
-                                "--concurrency", "1,16", "--num-prompts", 128, "--isl", 128, "--osl", 256, "--out", out))
+                                "--concurrency", "1,16", "--num-prompts", 128, "--isl", 128, "--osl", 256,
+                                "--out", out))
         page = self.directory / "report.html"
         self.measures(paretoken("report", out, "--out", page))
         for point in json.loads(page.with_suffix(".json").read_text())["configurations"][0]["points"]:
@@ -121,7 +124,8 @@ class Cards(Case):
                                ("sim:ideal?reasoning=x", "reasoning")):
             for command in (("run", target), ("run", target, "--virtual"), ("sweep", target, "--virtual")):
                 with self.subTest(" ".join(command)):
-                    self.fails_clearly(paretoken(*command, "--num-prompts", 1, "--out", self.directory / "x"), 2, *words)
+                    done = paretoken(*command, "--num-prompts", 1, "--out", self.directory / "x")
+                    self.fails_clearly(done, 2, *words)
         self.fails_clearly(paretoken("serve", "--profile", "llama9/h100"), 2, "llama9", "llama-3.1-70b")
 
 
