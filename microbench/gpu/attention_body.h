@@ -2,11 +2,11 @@
 // The decode attention kernel, written once for two machines: a GPU's thread blocks (attention_machine.cuh)
 // and the tests' emulation of their lanes. Each of a block's four warps owns 16 tokens of every 64 end to
 // end: gathers them, scores, softens and accumulates; only results meet. Nothing here depends on CUDA.
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
 #include "microbench/gpu/attention_combine.h"
+#include "microbench/gpu/attention_softmax.h"
 #include "microbench/gpu/attention_tile.h"
 #include "microbench/gpu/host_device.h"
 #include "microbench/gpu/paged.h"
@@ -111,16 +111,15 @@ struct TileLoader {
 /// One warp's queries, running softmax and results. Register contents are those of mma.m16n8k16: rows are
 /// query heads, in this lane `g` and g + 8.
 template <class Machine, KvFormat kFormat, int kDim>
-struct WarpAttention {
+struct WarpAttention : RunningSoftmax<Machine, kDim / 8> {
+    using Softmax = RunningSoftmax<Machine, kDim / 8>;
+    using Softmax::out;
     using Tile = WarpTile<kFormat, kDim>;
     static constexpr bool kBf16 = kFormat == KvFormat::bf16;
     static constexpr int kSteps = kDim / 16;
     static constexpr int kTiles = kDim / 8;
 
     std::uint32_t q[kSteps][4];
-    float out[kTiles][4];
-    float maximum[2];
-    float sum[2];  ///< of this lane's columns
 
     PARETOKEN_HOST_DEVICE void begin(const Machine& m, const AttentionCall& call, const Segment& segment) {
         const int g = m.lane() / 4;
@@ -139,14 +138,7 @@ struct WarpAttention {
                 q[step][r] = first + row < group ? at[0] | static_cast<std::uint32_t>(at[1]) << 16 : 0;
             }
         }
-        clear();
-    }
-
-    PARETOKEN_HOST_DEVICE void clear() {
-        PARETOKEN_UNROLL
-        for (int i = 0; i < kTiles; ++i) out[i][0] = out[i][1] = out[i][2] = out[i][3] = 0;
-        maximum[0] = maximum[1] = kLowest;
-        sum[0] = sum[1] = 0;
+        Softmax::clear();
     }
 
     /// Scores of tokens 8j + 2t and the next, j = 0 … 2 kGroups − 1, of both rows.
@@ -188,49 +180,6 @@ struct WarpAttention {
                     const HalfPairs k = halves_of<kFormat>(m, words.w[i]);
                     m.template mma<kBf16>(s[j], q[4 * part + i], k.first, k.second);
                 }
-            }
-        }
-    }
-
-    /// Scores become weights in place; earlier results are scaled down when a maximum moved.
-    template <int kScoreTiles>
-    PARETOKEN_HOST_DEVICE void soften(const Machine& m, float (&s)[kScoreTiles][4]) {
-        float rescale[2];
-        bool moved = false;
-        PARETOKEN_UNROLL
-        for (int row = 0; row < 2; ++row) {
-            float most = maximum[row];
-            PARETOKEN_UNROLL
-            for (int j = 0; j < kScoreTiles; ++j) {
-                most = most > s[j][2 * row] ? most : s[j][2 * row];
-                most = most > s[j][2 * row + 1] ? most : s[j][2 * row + 1];
-            }
-            PARETOKEN_UNROLL
-            for (int distance = 1; distance <= 2; distance *= 2) {
-                const float other = m.shuffle_xor(most, distance);
-                most = most > other ? most : other;
-            }
-            moved |= most > maximum[row];
-            rescale[row] = m.exp2(maximum[row] - most);
-            maximum[row] = most;
-        }
-        if (m.any(moved)) {
-            sum[0] *= rescale[0];
-            sum[1] *= rescale[1];
-            PARETOKEN_UNROLL
-            for (int i = 0; i < kTiles; ++i) {
-                out[i][0] *= rescale[0];
-                out[i][1] *= rescale[0];
-                out[i][2] *= rescale[1];
-                out[i][3] *= rescale[1];
-            }
-        }
-        PARETOKEN_UNROLL
-        for (int j = 0; j < kScoreTiles; ++j) {
-            PARETOKEN_UNROLL
-            for (int c = 0; c < 4; ++c) {
-                s[j][c] = m.exp2(s[j][c] - maximum[c / 2]);
-                sum[c / 2] += s[j][c];
             }
         }
     }
@@ -298,19 +247,6 @@ struct WarpAttention {
         }
     }
 
-    /// Scores of tokens outside [first, last) of the tile become those of weight 0.
-    PARETOKEN_HOST_DEVICE static void hide(const Machine& m, float (&s)[2][4], std::int32_t first,
-                                           std::int32_t last) {
-        PARETOKEN_UNROLL
-        for (int j = 0; j < 2; ++j) {
-            PARETOKEN_UNROLL
-            for (int c = 0; c < 4; ++c) {
-                const int column = 8 * j + m.lane() % 4 * 2 + c % 2;
-                if (column < first || column >= last) s[j][c] = -HUGE_VALF;
-            }
-        }
-    }
-
     /// The 16 tokens from `token` on, of which those in [first, last) count.
     PARETOKEN_HOST_DEVICE void add(const Machine& m, const AttentionCall& call, const std::byte* tile,
                                    std::int32_t token, std::int32_t first, std::int32_t last) {
@@ -328,8 +264,8 @@ struct WarpAttention {
                 s[j][c] *= scale;
             }
         }
-        if (token < first || token + kWarpTokens > last) hide(m, s, first - token, last - token);
-        soften(m, s);
+        if (token < first || token + kWarpTokens > last) Softmax::hide(m, s, first - token, last - token);
+        Softmax::soften(m, s);
         if constexpr (Tile::kHasScales) {
             PARETOKEN_UNROLL
             for (int j = 0; j < 2; ++j) {
@@ -395,10 +331,9 @@ struct BlockResult {
         const int g = m.lane() / 4;
         const int t = m.lane() % 4;
         float factor[2];
+        warp.finish_sums(m);
         PARETOKEN_UNROLL
         for (int row = 0; row < 2; ++row) {
-            warp.sum[row] += m.shuffle_xor(warp.sum[row], 1);
-            warp.sum[row] += m.shuffle_xor(warp.sum[row], 2);
             if (t == 0) {
                 states[(m.warp() * 2) * 16 + g + 8 * row] = warp.maximum[row];
                 states[(m.warp() * 2 + 1) * 16 + g + 8 * row] = warp.sum[row];

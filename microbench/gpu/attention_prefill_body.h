@@ -112,10 +112,9 @@ struct PrefillBlock {
     }
 
     PARETOKEN_HOST_DEVICE void write(const Machine& m, WarpAttention<Machine, kFormat, kDim>& warp) const {
+        warp.finish_sums(m);
         PARETOKEN_UNROLL
         for (int row = 0; row < 2; ++row) {
-            warp.sum[row] += m.shuffle_xor(warp.sum[row], 1);
-            warp.sum[row] += m.shuffle_xor(warp.sum[row], 2);
             const std::int32_t query = first + m.warp() * 16 + m.lane() / 4 + row * 8;
             if (query >= call.tokens) continue;
             float* const out = call.out + query_row(query) * kDim + m.lane() % 4 * 2;

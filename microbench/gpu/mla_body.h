@@ -3,11 +3,11 @@
 // block of four warps takes kMlaTokens at a time: for the scores each warp has a quarter of the 576
 // dimensions, for the results a quarter of the 512, so that queries and results fit in registers and a row is
 // read once.
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
 #include "microbench/gpu/attention_combine.h"
+#include "microbench/gpu/attention_softmax.h"
 #include "microbench/gpu/attention_tile.h"
 #include "microbench/gpu/host_device.h"
 #include "microbench/gpu/split.h"
@@ -88,11 +88,13 @@ struct MlaLoader {
 };
 
 template <class Machine>
-struct MlaWarp {
+struct MlaWarp : RunningSoftmax<Machine, kMlaTiles> {
+    using Softmax = RunningSoftmax<Machine, kMlaTiles>;
+    using Softmax::maximum;
+    using Softmax::out;
+    using Softmax::sum;
+
     std::uint32_t q[kMlaSteps][4];
-    float out[kMlaTiles][4];
-    float maximum[2];
-    float sum[2];
 
     PARETOKEN_HOST_DEVICE void begin(const Machine& m, const MlaCall& call, const Segment& segment) {
         const int g = m.lane() / 4;
@@ -109,10 +111,7 @@ struct MlaWarp {
                 q[step][r] = first + row < call.heads ? at[0] | static_cast<std::uint32_t>(at[1]) << 16 : 0;
             }
         }
-        PARETOKEN_UNROLL
-        for (int i = 0; i < kMlaTiles; ++i) out[i][0] = out[i][1] = out[i][2] = out[i][3] = 0;
-        maximum[0] = maximum[1] = kLowest;
-        sum[0] = sum[1] = 0;
+        Softmax::clear();
     }
 
     /// This warp's share of all scores, to shared memory.
@@ -150,59 +149,21 @@ struct MlaWarp {
         const int g = m.lane() / 4;
         const int t = m.lane() % 4;
         float s[kMlaScoreTiles][4];
-        float most[2] = {maximum[0], maximum[1]};
-        const bool whole = token >= first && token + kMlaTokens <= last;
         PARETOKEN_UNROLL
         for (int j = 0; j < kMlaScoreTiles; ++j) {
             PARETOKEN_UNROLL
             for (int c = 0; c < 4; ++c) {
-                const int column = 8 * j + 2 * t + c % 2;
                 float value = 0;
                 PARETOKEN_UNROLL
                 for (int w = 0; w < kWarps; ++w) {
-                    value += scores[(w * 16 + g + c / 2 * 8) * kMlaScoreStride + column];
+                    value += scores[(w * 16 + g + c / 2 * 8) * kMlaScoreStride + 8 * j + 2 * t + c % 2];
                 }
-                value *= call.score_scale;
-                if (!whole && (token + column < first || token + column >= last)) value = -HUGE_VALF;
-                s[j][c] = value;
-                most[c / 2] = most[c / 2] > value ? most[c / 2] : value;
+                s[j][c] = value * call.score_scale;
             }
         }
-        soften(m, s, most);
+        if (token < first || token + kMlaTokens > last) Softmax::hide(m, s, first - token, last - token);
+        Softmax::soften(m, s);
         accumulate(m, stage, s);
-    }
-
-    PARETOKEN_HOST_DEVICE void soften(const Machine& m, float (&s)[kMlaScoreTiles][4], float (&most)[2]) {
-        bool moved = false;
-        float rescale[2];
-        PARETOKEN_UNROLL
-        for (int row = 0; row < 2; ++row) {
-            PARETOKEN_UNROLL
-            for (int distance = 1; distance <= 2; distance *= 2) {
-                const float other = m.shuffle_xor(most[row], distance);
-                most[row] = most[row] > other ? most[row] : other;
-            }
-            moved |= most[row] > maximum[row];
-            rescale[row] = m.exp2(maximum[row] - most[row]);
-            maximum[row] = most[row];
-        }
-        if (m.any(moved)) {
-            sum[0] *= rescale[0];
-            sum[1] *= rescale[1];
-            PARETOKEN_UNROLL
-            for (int i = 0; i < kMlaTiles; ++i) {
-                PARETOKEN_UNROLL
-                for (int c = 0; c < 4; ++c) out[i][c] *= rescale[c / 2];
-            }
-        }
-        PARETOKEN_UNROLL
-        for (int j = 0; j < kMlaScoreTiles; ++j) {
-            PARETOKEN_UNROLL
-            for (int c = 0; c < 4; ++c) {
-                s[j][c] = m.exp2(s[j][c] - maximum[c / 2]);
-                sum[c / 2] += s[j][c];
-            }
-        }
     }
 
     PARETOKEN_HOST_DEVICE void accumulate(const Machine& m, const std::byte* stage,
@@ -239,10 +200,9 @@ struct MlaWarp {
         if (segment.partials > 1) {
             to = call.partial_out + static_cast<std::int64_t>(segment.partial) * kWarpTokens * kMlaValue;
         }
+        Softmax::finish_sums(m);
         PARETOKEN_UNROLL
         for (int row = 0; row < 2; ++row) {
-            sum[row] += m.shuffle_xor(sum[row], 1);
-            sum[row] += m.shuffle_xor(sum[row], 2);
             const int head = g + 8 * row;
             if (head >= rows) continue;
             const float share = 1 / sum[row];
