@@ -329,7 +329,9 @@ void read_stream_options(const dom::object& object, Dialect dialect, GenerationR
     const auto field = field_of(object, "stream_options");
     if (!field) return;
     if (!request.stream && dialect == Dialect::llamacpp) return;
-    if (!request.stream) refuse("Stream options can only be defined when `stream=True`.", "stream_options");
+    if (!request.stream)
+        refuse("Stream options can only be defined when `stream=True`. (parameter=stream_options)",
+               "stream_options");
     dom::object options;
     if (field->get(options) != simdjson::SUCCESS) {
         refuse_field("dict_type", "stream_options", "Input should be a valid dictionary");

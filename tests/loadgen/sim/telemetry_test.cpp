@@ -68,13 +68,18 @@ TEST(Telemetry, SpeculationIsCountedOnlyWhereThereIsAny) {
     EXPECT_THAT(text_of({}, state), ::testing::Not(HasSubstr("spec_decode")));
 }
 
-/// "prompt_tokens_total" of "llamacpp:prompt_tokens_total 39".
+/// "llamacpp:prompt_tokens_total" of "llamacpp:prompt_tokens_total 39", without labels.
 std::vector<std::string> names_in(const std::string& text) {
     std::vector<std::string> names;
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);)
-        if (!line.starts_with('#')) names.push_back(line.substr(0, line.find(' ')));
+        if (!line.starts_with('#')) names.push_back(line.substr(0, line.find_first_of(" {")));
     return names;
+}
+
+TEST(Telemetry, VllmsNamesAreThoseOfTheRealServer) {
+    const auto real = names_in(paretoken::testing::golden("metrics/vllm-0.32.prom"));
+    for (const std::string& name : names_in(text_of({}, {}))) EXPECT_THAT(real, ::testing::Contains(name));
 }
 
 TEST(Telemetry, LlamacppsNamesAreThoseOfTheRealServerInItsOrder) {
