@@ -102,6 +102,27 @@ def speed_of(row):
     return 1 / float(median) if median else None
 
 
+def slopes(rows, least_bytes=64e6):
+    """{kind of row: bytes/s} by least squares of time against claimed bytes, where there are three sizes or more: what
+    each further byte costs, whatever a launch does. Bytes that were claimed and not read show as a speed beyond the
+    ceiling's."""
+    points = {}
+    for name, row in rows.items():
+        kind = re.match(r"(ceiling/read)/|(attention|mla|weights)/.*?/((?:kv|w):\w+)", name)
+        if kind and row.get("read_bytes", 0) >= least_bytes and row.get("median_s") and not row.get("error_occurred"):
+            key = kind.group(1) or f"{kind.group(2)} {kind.group(3)}"
+            points.setdefault(key, []).append((float(row["read_bytes"]), float(row["median_s"])))
+    found = {}
+    for key, pairs in points.items():
+        sizes, times = zip(*pairs)
+        mean_size, mean_time = sum(sizes) / len(pairs), sum(times) / len(pairs)
+        spread = sum((size - mean_size) ** 2 for size in sizes)
+        slope = sum((size - mean_size) * (time - mean_time) for size, time in pairs) / spread if spread else 0
+        if len({round(size) for size in sizes}) >= 3 and slope > 0:
+            found[key] = 1 / slope
+    return found
+
+
 def repeatability(first, second):
     """[(name, second ÷ first − 1)] of rows in both, the largest change first."""
     changes = []

@@ -278,7 +278,7 @@ def suite(check, limit_s):
 def bytes_(check, limit_s):
     """dram__bytes_read.sum of eight kernels against the bytes that their rows claim."""
     if not check.commands.has("ncu"):
-        return Outcome("skipped", ["no ncu here: all rows are bytes: unproven"])
+        return Outcome("skipped", ["no ncu here: all rows are bytes: unproven", *slope_lines(check)])
     listed = check.commands.run([check.binary, "--list"], 20, "list.txt" if check.rehearse else None)
     chosen = readings.chosen_rows([line for line in listed.output.splitlines() if "backend:" in line], PROVEN_ROWS)
     claimed = claimed_bytes(check)
@@ -308,21 +308,35 @@ def bytes_(check, limit_s):
     if not chosen:
         return Outcome("skipped", ["no row to prove: the program lists none of those chosen"])
     if not data:
-        return Outcome("skipped", lines)
+        return Outcome("skipped", lines + slope_lines(check))
     return Outcome("failed" if bad else "passed", lines, data)
 
 
-def claimed_bytes(check):
-    """{row: bytes read per launch} from this call's suite, or an earlier one's."""
+def slope_lines(check):
+    """What stands in for counters: the cost of a further byte, held against the read ceiling's. No proof."""
+    speeds = readings.slopes(suite_rows(check))
+    ceiling = speeds.pop("ceiling/read", None)
+    lines = []
+    for kind, speed in sorted(speeds.items()):
+        of_ceiling = f", {speed / ceiling * 100:.1f} % of the read ceiling's" if ceiling else ""
+        doubt = ": BEYOND it, so fewer bytes are read than claimed" if ceiling and speed > 1.02 * ceiling else ""
+        lines.append(f"slope of time against claimed bytes, {kind}: {speed / 1e9:.0f} GB/s{of_ceiling}{doubt}")
+    return lines
+
+
+def suite_rows(check):
+    """Rows of this call's suite, or an earlier one's."""
     for path in (check.out / "suite-2.json", check.out / "suite.json", check.previous / "suite.json"):
         try:
-            rows = readings.rows_of(json.loads(path.read_text(encoding="utf-8")))
+            return readings.rows_of(json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError):
             continue
-        claimed = {name: float(row["read_bytes"]) for name, row in rows.items() if row.get("read_bytes")}
-        if claimed:
-            return claimed
     return {}
+
+
+def claimed_bytes(check):
+    """{row: bytes read per launch}"""
+    return {name: float(row["read_bytes"]) for name, row in suite_rows(check).items() if row.get("read_bytes")}
 
 
 def peers(check, limit_s):

@@ -195,6 +195,29 @@ class Readings(unittest.TestCase):
         stopped = (RECORDINGS / "canary-racecheck.txt").read_text().split("========= RACECHECK")[0]
         self.assertEqual(readings.sanitizer_errors(stopped), 1, "what it had found before it was stopped")
 
+    def test_the_slope_is_what_a_further_byte_costs_whatever_a_launch_does(self):
+        def rows(kind, launch_s, speed):
+            return {f"{kind}/{size}": {"read_bytes": size, "median_s": launch_s + size / speed}
+                    for size in (1e8, 2e8, 4e8)}
+
+        found = readings.slopes(rows("ceiling/read", 3e-6, 4e12) | rows("attention/preset:x/kv:fp8", 9e-6, 3e12) |
+                                {"mla/preset:y/kv:bf16/1": {"read_bytes": 1e8, "median_s": 1e-4}})
+        self.assertEqual(set(found), {"ceiling/read", "attention kv:fp8"}, "one size tells nothing")
+        self.assertAlmostEqual(found["ceiling/read"] / 4e12, 1)
+        self.assertAlmostEqual(found["attention kv:fp8"] / 3e12, 1)
+
+    def test_without_counters_rows_that_claim_too_much_stand_out(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = pathlib.Path(scratch)
+            rows = [{"name": f"{kind}/{i}", "read_bytes": size, "median_s": 1e-6 + size / speed}
+                    for kind, speed in (("ceiling/read", 4e12), ("weights/p/w:int4", 5e12), ("weights/p/w:bf16", 3.8e12))
+                    for i, size in enumerate((1e8, 2e8, 4e8))]
+            (folder / "suite.json").write_text(json.dumps({"benchmarks": rows}))
+            check = stages.Check(commands.Rehearsal(RECORDINGS), "bin", "", folder, folder)
+            lines = stages.slope_lines(check)
+            self.assertIn("weights w:bf16: 3800 GB/s, 95.0 % of the read ceiling's", lines[0])
+            self.assertIn("BEYOND it", lines[1])
+
     def test_only_intervals_that_do_not_overlap_decide(self):
         self.assertEqual(readings.verdict((1, 2, 3), (4, 5, 6)), "faster")
         self.assertEqual(readings.verdict((4, 5, 6), (1, 2, 3)), "slower")
