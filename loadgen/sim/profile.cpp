@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::string_view kFolder = "loadgen/sim/profiles/";
 constexpr std::string_view kSuffix = ".json";
+constexpr std::int64_t kMostDrafts = 256;
 
 enum class Needs : std::uint8_t { batching, fixed, both };
 enum class Zero : std::uint8_t { refused, allowed };
@@ -272,6 +273,9 @@ void check_together(const Profile& profile) {
     if (profile.acceptance > 1)
         throw UsageError(fmt::format("profile {}: acceptance is {}, but must be a probability", profile.name,
                                      profile.acceptance));
+    if (profile.speculative_tokens > kMostDrafts)
+        throw UsageError(fmt::format("profile {}: speculative_tokens is {}, but must be at most {}",
+                                     profile.name, profile.speculative_tokens, kMostDrafts));
     if (profile.active_experts > profile.routed_experts)
         throw UsageError(fmt::format("profile {}: active_experts is {}, but there are {} routed_experts",
                                      profile.name, profile.active_experts, profile.routed_experts));

@@ -89,6 +89,8 @@ TEST(Profile, SpeculationIsCheckedAsAWhole) {
     EXPECT_EQ(profile_named("llama3-8b-h100-bf16?speculative_tokens=3&acceptance=.7").speculative_tokens, 3);
     EXPECT_THAT(refusal_of("llama3-8b-h100-bf16?speculative_tokens=3&acceptance=1.5"),
                 HasSubstr("probability"));
+    EXPECT_THAT(refusal_of("llama3-8b-h100-bf16?speculative_tokens=1000000"), HasSubstr("at most"));
+    EXPECT_THAT(refusal_of("llama3-8b-h100-bf16?active_experts=2"), HasSubstr("routed_experts"));
     const auto terms = limit_terms(profile_named("llama3-8b-h100-bf16?speculative_tokens=4&acceptance=.9"));
     EXPECT_EQ(terms.at("drafts"), 4);
     EXPECT_NEAR(terms.at("tokens_per_pass"), 4.0951, 5e-5);
