@@ -43,10 +43,10 @@ class WeightsMachine : public DeviceMachine {
     std::uint64_t policy_ = evict_first_policy();
 };
 
-template <class Weights, int kColumns, int kParts>
+template <class Weights, int kColumns, int kParts, bool kExperts>
 __global__ void __launch_bounds__(kWeightThreads, 2) multiply_weights(const WeightsCall call) {
     const WeightsMachine machine;
-    WeightsLane<WeightsMachine, Weights, kColumns, kParts>(machine, call).run();
+    WeightsLane<WeightsMachine, Weights, kColumns, kParts, kExperts>(machine, call).run();
 }
 
 }  // namespace paretoken::microbench::gpu

@@ -12,6 +12,7 @@ std::span<const WeightsVariant> weights_variants_8_bits() {
         weights_variant<Int8Weights, 2, 1>(),
         weights_variant<Int8Weights, 4, 1>(),
         weights_variant<Fp8ShiftedWeights, 1, 1>(Decode::shifted),
+        weights_variant<Fp8Weights, 1, 1, true>(),
     };
     return variants;
 }

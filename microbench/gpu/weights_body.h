@@ -17,6 +17,16 @@ struct alignas(16) Words {
     bool operator==(const Words&) const = default;
 };
 
+/// Several matrices of one shape at once, each with activations of its own: the routed experts of a decode
+/// step. x is then [entries, batch, k], y [entries, batch, rows], and row blocks count on over the entries.
+struct ExpertList {
+    const std::int32_t* of_entries = nullptr;  ///< [entries]: which of the stored matrices
+    int entries = 0;
+    int row_blocks = 0;        ///< of one matrix
+    std::uint32_t words = 0;   ///< of 16 bytes, from a matrix to the next
+    std::uint32_t scales = 0;  ///< words, from the scales of a matrix to those of the next
+};
+
 struct WeightsCall {
     const Words* weights = nullptr;
     const std::uint32_t* scales = nullptr;
@@ -28,6 +38,7 @@ struct WeightsCall {
     int batch = 0;
     int steps = 0;  ///< k / 64
     RowBlockDivision division;
+    ExpertList experts = {};
 };
 
 /// Two fp16 numbers as they stand in every constant of an mma register.
@@ -142,8 +153,8 @@ struct WeightsTile {
     static_assert(!kXAhead || kStages % 2 == 0);
 };
 
-/// One lane of multiply_weights.
-template <class Machine, class Weights, int kColumns, int kParts>
+/// One lane of multiply_weights. `kExperts`: by the call's list of experts, else one matrix.
+template <class Machine, class Weights, int kColumns, int kParts, bool kExperts = false>
 class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
     using Tile = WeightsTile<Weights, kColumns, kParts>;
     using Tile::kBf16;
@@ -178,7 +189,47 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
         std::uint32_t scales[kParts];
     };
 
-    PARETOKEN_HOST_DEVICE void load(Stage& stage, const Words* at, int row_block, int step) const {
+    /// A block of rows: which of its matrix, and whose that is.
+    struct Where {
+        int block = 0;
+        int entry = 0;
+        int expert = 0;
+    };
+    PARETOKEN_HOST_DEVICE Where where(int row_block) const {
+        if constexpr (!kExperts) return {row_block};
+        const int entry = row_block / call_.experts.row_blocks;
+        return {row_block - entry * call_.experts.row_blocks, entry,
+                m_.load_cached(call_.experts.of_entries + entry)};
+    }
+    /// True when it has come to another matrix.
+    PARETOKEN_HOST_DEVICE bool advance(Where& at) const {
+        ++at.block;
+        if constexpr (kExperts) {
+            if (at.block == call_.experts.row_blocks && at.entry + 1 < call_.experts.entries) {
+                at = {0, at.entry + 1, m_.load_cached(call_.experts.of_entries + at.entry + 1)};
+                return true;
+            }
+        }
+        return false;
+    }
+    PARETOKEN_HOST_DEVICE const Words* unit_at(const Where& at, int step) const {
+        const auto unit = static_cast<std::size_t>(at.block) * call_.steps + step;
+        const Words* const matrix =
+            kExperts ? call_.weights + static_cast<std::size_t>(at.expert) * call_.experts.words
+                     : call_.weights;
+        return matrix + unit * (kParts * kLoads * kLanes) + lane_;
+    }
+    PARETOKEN_HOST_DEVICE const std::uint32_t* scales_of(const Where& at) const {
+        return kExperts ? call_.scales + static_cast<std::size_t>(at.expert) * call_.experts.scales
+                        : call_.scales;
+    }
+    PARETOKEN_HOST_DEVICE float* outputs_of(const Where& at) const {
+        const std::size_t entry =
+            kExperts ? static_cast<std::size_t>(at.entry) * call_.batch * call_.rows : 0;
+        return call_.y + entry + static_cast<std::size_t>(at.block) * kRows;
+    }
+
+    PARETOKEN_HOST_DEVICE void load(Stage& stage, const Words* at, const Where& where, int step) const {
         PARETOKEN_UNROLL
         for (int part = 0; part < kParts; ++part) {
             PARETOKEN_UNROLL
@@ -189,17 +240,18 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
                 const int groups = kFormat == WeightFormat::int4 ? call_.steps / 2 : call_.steps;
                 const int group = kFormat == WeightFormat::int4 ? step / 2 : step;
                 const auto index =
-                    (static_cast<std::size_t>(row_block * kParts + part) * groups + group) * 8 + lane_ / 4;
-                stage.scales[part] = m_.load_cached(call_.scales + index);
+                    (static_cast<std::size_t>(where.block * kParts + part) * groups + group) * 8 + lane_ / 4;
+                stage.scales[part] = m_.load_cached(scales_of(where) + index);
             }
         }
     }
 
     /// x of half a unit: 16 bytes of each column make the registers of two mma tiles.
     using X = Words[kColumns];
-    PARETOKEN_HOST_DEVICE void load_x(X& x, int step, int half) const {
+    PARETOKEN_HOST_DEVICE void load_x(X& x, const Where& where, int step, int half) const {
         const unsigned row_words = static_cast<unsigned>(call_.steps) * (kUnitK / 8);  // of 16 bytes
         unsigned at = lane_ / 4 * row_words + step * (kUnitK / 8) + half * 4 + lane_ % 4;
+        if constexpr (kExperts) at += static_cast<unsigned>(where.entry * call_.batch) * row_words;
         PARETOKEN_UNROLL
         for (int c = 0; c < kColumns; ++c) {
             x[c] = c * 8 + lane_ / 4 < call_.batch
@@ -219,8 +271,8 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
     }
 
     /// `ahead`: x of this unit, when it was loaded ahead.
-    PARETOKEN_HOST_DEVICE void multiply(float (&sums)[kParts][kColumns][4], const Stage& stage, int step,
-                                        const X (&ahead)[2]) const {
+    PARETOKEN_HOST_DEVICE void multiply(float (&sums)[kParts][kColumns][4], const Stage& stage,
+                                        const Where& where, int step, const X (&ahead)[2]) const {
         PARETOKEN_UNROLL
         for (int half = 0; half < 2; ++half) {
             X x;
@@ -228,7 +280,7 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
                 PARETOKEN_UNROLL
                 for (int c = 0; c < kColumns; ++c) x[c] = ahead[half][c];
             } else {
-                load_x(x, step, half);
+                load_x(x, where, step, half);
             }
             PARETOKEN_UNROLL
             for (int part = 0; part < kParts; ++part) {
@@ -270,13 +322,13 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
     /// Sums to `to`, which has its columns `stride` apart and begins with the block's first row; `rows` of it
     /// exist.
     PARETOKEN_HOST_DEVICE void put(float (&sums)[kParts][kColumns][4], float* to, std::size_t stride,
-                                   int rows, int row_block) const {
+                                   int rows, const Where& where) const {
         PARETOKEN_UNROLL
         for (int part = 0; part < kParts; ++part) {
             float scale[2] = {1, 1};
             if constexpr (kRowScaled) {
-                const auto* const of_rows = reinterpret_cast<const float*>(call_.scales) +
-                                            static_cast<std::size_t>(row_block) * kRows + part * 16;
+                const auto* const of_rows = reinterpret_cast<const float*>(scales_of(where)) +
+                                            static_cast<std::size_t>(where.block) * kRows + part * 16;
                 scale[0] = Weights::row_scale(m_, m_.load_cached(of_rows + lane_ / 4));
                 scale[1] = Weights::row_scale(m_, m_.load_cached(of_rows + lane_ / 4 + 8));
             }
@@ -295,8 +347,8 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
         }
     }
 
-    PARETOKEN_HOST_DEVICE int existing_rows(int row_block) const {
-        const int left = call_.rows - row_block * kRows;
+    PARETOKEN_HOST_DEVICE int existing_rows(const Where& where) const {
+        const int left = call_.rows - where.block * kRows;
         return left < kRows ? left : kRows;
     }
 
@@ -306,33 +358,33 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
         Stage stages[kStages];
         X x[2][2];  // [parity of the unit][half]
         float sums[kParts][kColumns][4] = {};
-        int ahead_block = static_cast<int>(first / static_cast<std::uint32_t>(call_.steps));
-        int ahead_step = static_cast<int>(first) - ahead_block * call_.steps;
-        int row_block = ahead_block;
+        const auto first_block = static_cast<int>(first / static_cast<std::uint32_t>(call_.steps));
+        Where ahead = where(first_block);
+        Where now = ahead;
+        int ahead_step = static_cast<int>(first) - first_block * call_.steps;
         int step = ahead_step;
         const auto units = static_cast<int>(end - first);
         int loaded = 0;
-        const Words* at =
-            call_.weights + static_cast<std::size_t>(first) * (kParts * kLoads * kLanes) + lane_;
+        const Words* at = unit_at(ahead, ahead_step);
         const auto load_next = [&](Stage& stage) {
             if (loaded == units) return;
-            load(stage, at, ahead_block, ahead_step);
+            load(stage, at, ahead, ahead_step);
             ++loaded;
             at += kParts * kLoads * kLanes;
             if (++ahead_step == call_.steps) {
                 ahead_step = 0;
-                ++ahead_block;
+                if (advance(ahead)) at = unit_at(ahead, 0);
             }
         };
         PARETOKEN_UNROLL
         for (int i = 0; i < kStages; ++i) load_next(stages[i]);
-        const auto load_x_ahead = [&](X(&to)[2], int of_step) {
+        const auto load_x_ahead = [&](X(&to)[2], const Where& of, int of_step) {
             if constexpr (kXAhead) {
-                load_x(to[0], of_step, 0);
-                load_x(to[1], of_step, 1);
+                load_x(to[0], of, of_step, 0);
+                load_x(to[1], of, of_step, 1);
             }
         };
-        load_x_ahead(x[0], step);
+        load_x_ahead(x[0], now, step);
         int began_at = step;
         for (int unit = 0; unit < units; unit += kStages) {
             PARETOKEN_UNROLL
@@ -340,18 +392,19 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
                 if (unit + i < units) {
                     const bool last_of_block = step + 1 == call_.steps;
                     const int next_step = last_of_block ? 0 : step + 1;
-                    load_x_ahead(x[(i + 1) % 2], next_step);
-                    multiply(sums, stages[i], step, x[i % 2]);
+                    Where next = now;
+                    if (last_of_block) advance(next);
+                    load_x_ahead(x[(i + 1) % 2], next, next_step);
+                    multiply(sums, stages[i], now, step, x[i % 2]);
                     load_next(stages[i]);
                     if (last_of_block || unit + i + 1 == units) {
                         const bool whole = last_of_block && began_at == 0;
-                        float* const to = whole ? call_.y + static_cast<std::size_t>(row_block) * kRows
-                                                : slots + (began_at != 0 ? 0 : kSlot);
-                        put(sums, to, whole ? static_cast<std::size_t>(call_.rows) : kColumnStride,
-                            whole ? existing_rows(row_block) : kRows, row_block);
+                        put(sums, whole ? outputs_of(now) : slots + (began_at != 0 ? 0 : kSlot),
+                            whole ? static_cast<std::size_t>(call_.rows) : kColumnStride,
+                            whole ? existing_rows(now) : kRows, now);
                         began_at = 0;
-                        ++row_block;
                     }
+                    now = next;
                     step = next_step;
                 }
             }
@@ -373,8 +426,9 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
                    static_cast<std::size_t>(block * 2 + division.thread_block_slot(block, row_block)) *
                        values;
         };
-        const auto rows = static_cast<unsigned>(existing_rows(static_cast<int>(row_block)));
-        float* const y = call_.y + static_cast<std::size_t>(row_block) * kRows;
+        const Where at = where(static_cast<int>(row_block));
+        const auto rows = static_cast<unsigned>(existing_rows(at));
+        float* const y = outputs_of(at);
         for (unsigned i = lane_; i < values; i += kLanes) {
             float sum = 0;
             for (std::uint32_t w = warp; w < kWeightWarps; ++w) {

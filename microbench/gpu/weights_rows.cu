@@ -1,11 +1,14 @@
-// weights/preset:P/op:O/w:F/batch:B: skinny matrix products of a decode step, checked against fp64 on the
-// device.
+// weights/preset:P/op:O/w:F/batch:B, for routed experts with /experts:N: skinny matrix products of a decode
+// step, checked against fp64 on the device.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
+#include "cards/model.h"
+#include "core/random.h"
 #include "microbench/collect.h"
 #include "microbench/gpu/device.h"
 #include "microbench/gpu/fill.cuh"
@@ -32,10 +35,12 @@ double bound_for(const WeightsShape& shape) {
 
 struct ReferenceCall {
     WeightsShape shape;
+    const std::int32_t* experts = nullptr;  ///< none: one matrix
+    std::size_t entries = 1;
     const std::uint32_t* words = nullptr;
     const std::uint32_t* scales = nullptr;
     const std::uint16_t* x = nullptr;
-    double* y = nullptr;  ///< [batch, rows]
+    double* y = nullptr;  ///< [entries, batch, rows]
     int batch = 0;
 };
 
@@ -52,16 +57,20 @@ __device__ double scale_of(const WeightsShape& shape, const std::uint32_t* scale
 /// One warp per output, element by element, in fp64: nothing of the fast kernels but where a weight lies.
 __global__ void reference_kernel(const ReferenceCall call) {
     const std::size_t warp = (static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x) / kLanes;
-    if (warp >= call.shape.rows * static_cast<std::size_t>(call.batch)) return;
+    if (warp >= call.entries * call.shape.rows * static_cast<std::size_t>(call.batch)) return;
     const std::size_t row = warp % call.shape.rows;
-    const std::size_t column = warp / call.shape.rows;
+    const std::size_t column = warp / call.shape.rows;  // counted on over entries
+    const std::size_t expert =
+        call.experts != nullptr ? call.experts[column / static_cast<std::size_t>(call.batch)] : 0;
+    const std::uint32_t* const words = call.words + expert * call.shape.words();
+    const std::uint32_t* const scales = call.scales + expert * call.shape.scale_words();
     double sum = 0;
     for (std::size_t k = threadIdx.x % kLanes; k < call.shape.k; k += kLanes) {
         const Place place = place_of(call.shape, row, k);
-        const double weight = value_of(
-            call.shape.format, code_at(call.shape.format, call.words[place.word], place.pair, place.half));
+        const double weight = value_of(call.shape.format,
+                                       code_at(call.shape.format, words[place.word], place.pair, place.half));
         const std::uint16_t x = call.x[column * call.shape.k + k];
-        sum += weight * scale_of(call.shape, call.scales, row, k) *
+        sum += weight * scale_of(call.shape, scales, row, k) *
                (is_bf16(call.shape.format) ? value_of_bf16(x) : value_of_fp16(x));
     }
     for (int distance = kLanes / 2; distance > 0; distance /= 2)
@@ -103,6 +112,7 @@ struct WeightsRow {
     int batch;
     WeightsVariant variant;
     bool plant_fault;
+    std::size_t entries = 1;  ///< matrices of a launch; more than one only by a list of experts
 };
 
 class WeightsGpuKernel : public GpuKernel {
@@ -110,22 +120,27 @@ class WeightsGpuKernel : public GpuKernel {
     explicit WeightsGpuKernel(const WeightsRow& row)
         : row_(row), shape_{row.variant.format, row.rows, row.k, row.variant.parts} {}
 
-    std::uint64_t copy_bytes() const override { return (shape_.words() + shape_.scale_words()) * 4; }
+    std::uint64_t copy_bytes() const override {
+        return row_.entries * (shape_.words() + shape_.scale_words()) * 4;
+    }
 
     Work work() const override {
+        const auto entries = static_cast<double>(row_.entries);
         const auto rows = static_cast<double>(row_.rows);
         const auto k = static_cast<double>(row_.k);
-        return {.read_bytes = format_bytes(shape_.format, rows, k) + k * row_.batch * 2,
-                .written_bytes = rows * row_.batch * 4,
-                .flops = 2 * rows * k * row_.batch};
+        return {.read_bytes = entries * (format_bytes(shape_.format, rows, k) + k * row_.batch * 2),
+                .written_bytes = entries * rows * row_.batch * 4,
+                .flops = entries * 2 * rows * k * row_.batch};
     }
 
     void prepare(std::size_t copies, std::uint64_t seed) override {
         copies_ = copies;
-        words_ = DeviceBuffer<std::uint32_t>(copies * shape_.words());
-        scales_ = DeviceBuffer<std::uint32_t>(copies * shape_.scale_words());
-        x_ = DeviceBuffer<std::uint16_t>(row_.k * static_cast<std::size_t>(row_.batch));
-        y_ = DeviceBuffer<float>(row_.rows * static_cast<std::size_t>(row_.batch));
+        const std::size_t columns = row_.entries * static_cast<std::size_t>(row_.batch);
+        words_ = DeviceBuffer<std::uint32_t>(copies * row_.entries * shape_.words());
+        scales_ = DeviceBuffer<std::uint32_t>(copies * row_.entries * shape_.scale_words());
+        x_ = DeviceBuffer<std::uint16_t>(row_.k * columns);
+        y_ = DeviceBuffer<float>(row_.rows * columns);
+        lists_ = DeviceBuffer<std::int32_t>(random_order(copies * row_.entries, seed));
         fill(words_, RandomCodes{shape_.format, seed});
         fill(scales_, RandomScales{shape_.format, seed + 1});
         fill(x_, RandomActivations{is_bf16(shape_.format), seed + 2});
@@ -137,7 +152,7 @@ class WeightsGpuKernel : public GpuKernel {
         for (const std::size_t copy : {std::size_t{0}, copies_ - 1}) {
             const std::vector<double> reference = reference_of(copy, stream);
             if (row_.plant_fault) {
-                flip_bit<<<1, 1, 0, stream>>>(words_.data() + copy * shape_.words(),
+                flip_bit<<<1, 1, 0, stream>>>(words_.data() + first_matrix(copy) * shape_.words(),
                                               weighty_bit(shape_.format));
             }
             const std::vector<float> first = output_of(copy, stream);
@@ -152,8 +167,10 @@ class WeightsGpuKernel : public GpuKernel {
 
     void launch(std::size_t copy, Stream stream) override {
         WeightsCall call = call_;
-        call.weights = reinterpret_cast<const Words*>(words_.data() + copy * shape_.words());
-        call.scales = scales_.data() + copy * shape_.scale_words();
+        const std::size_t first = row_.variant.experts ? 0 : copy;
+        call.weights = reinterpret_cast<const Words*>(words_.data() + first * shape_.words());
+        call.scales = scales_.data() + first * shape_.scale_words();
+        call.experts.of_entries = lists_.data() + copy * row_.entries;
         row_.variant
             .kernel<<<blocks_, kWeightThreads, static_cast<std::size_t>(row_.variant.shared_bytes), stream>>>(
                 call);
@@ -161,6 +178,19 @@ class WeightsGpuKernel : public GpuKernel {
     }
 
   private:
+    /// Matrices of a list lie anywhere among those of all copies, so that no launch finds its own in a cache.
+    static std::vector<std::int32_t> random_order(std::size_t count, std::uint64_t seed) {
+        std::vector<std::int32_t> order(count);
+        for (std::size_t i = 0; i < count; ++i) order[i] = static_cast<std::int32_t>(i);
+        Random random(seed);
+        for (std::size_t left = count; left > 1; --left)
+            std::swap(order[left - 1], order[random.below(left)]);
+        return order;
+    }
+    std::size_t first_matrix(std::size_t copy) const {
+        return row_.variant.experts ? static_cast<std::size_t>(lists_.download()[copy * row_.entries]) : copy;
+    }
+
     /// As many thread blocks as run at once, but no more than there are units.
     void configure() {
         const auto kernel = reinterpret_cast<const void*>(row_.variant.kernel);
@@ -174,31 +204,39 @@ class WeightsGpuKernel : public GpuKernel {
         PARETOKEN_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
         const std::size_t resident = static_cast<std::size_t>(std::max(1, per_multiprocessor)) *
                                      static_cast<std::size_t>(multiprocessors);
-        blocks_ = static_cast<unsigned>(std::min(resident, shape_.units()));
+        blocks_ = static_cast<unsigned>(std::min(resident, row_.entries * shape_.units()));
         partials_ =
             DeviceBuffer<float>(2 * blocks_ * static_cast<std::size_t>(row_.batch) * shape_.unit_rows());
-        arrivals_ = DeviceBuffer<std::int32_t>(shape_.row_blocks());
+        arrivals_ = DeviceBuffer<std::int32_t>(row_.entries * shape_.row_blocks());
         arrivals_.fill(0);
-        call_ = {
-            .x = x_.data(),
-            .y = y_.data(),
-            .partials = partials_.data(),
-            .arrivals = arrivals_.data(),
-            .rows = static_cast<int>(row_.rows),
-            .batch = row_.batch,
-            .steps = static_cast<int>(shape_.steps()),
-            .division = {.thread_blocks = EvenShares::of(static_cast<std::uint32_t>(shape_.units()), blocks_),
-                         .steps = static_cast<std::uint32_t>(shape_.steps())}};
+        call_ = {.x = x_.data(),
+                 .y = y_.data(),
+                 .partials = partials_.data(),
+                 .arrivals = arrivals_.data(),
+                 .rows = static_cast<int>(row_.rows),
+                 .batch = row_.batch,
+                 .steps = static_cast<int>(shape_.steps()),
+                 .division = {.thread_blocks = EvenShares::of(
+                                  static_cast<std::uint32_t>(row_.entries * shape_.units()), blocks_),
+                              .steps = static_cast<std::uint32_t>(shape_.steps())},
+                 .experts = {.entries = static_cast<int>(row_.entries),
+                             .row_blocks = static_cast<int>(shape_.row_blocks()),
+                             .words = static_cast<std::uint32_t>(shape_.words() / 4),
+                             .scales = static_cast<std::uint32_t>(shape_.scale_words())}};
     }
 
     std::vector<double> reference_of(std::size_t copy, Stream stream) {
         const DeviceBuffer<double> y(y_.size());
-        const ReferenceCall call{.shape = shape_,
-                                 .words = words_.data() + copy * shape_.words(),
-                                 .scales = scales_.data() + copy * shape_.scale_words(),
-                                 .x = x_.data(),
-                                 .y = y.data(),
-                                 .batch = row_.batch};
+        const std::size_t first = row_.variant.experts ? 0 : copy;
+        const ReferenceCall call{
+            .shape = shape_,
+            .experts = row_.variant.experts ? lists_.data() + copy * row_.entries : nullptr,
+            .entries = row_.entries,
+            .words = words_.data() + first * shape_.words(),
+            .scales = scales_.data() + first * shape_.scale_words(),
+            .x = x_.data(),
+            .y = y.data(),
+            .batch = row_.batch};
         constexpr unsigned kThreads = 256;
         reference_kernel<<<static_cast<unsigned>((y.size() * kLanes + kThreads - 1) / kThreads), kThreads, 0,
                            stream>>>(call);
@@ -225,16 +263,19 @@ class WeightsGpuKernel : public GpuKernel {
     DeviceBuffer<float> y_;
     DeviceBuffer<float> partials_;
     DeviceBuffer<std::int32_t> arrivals_;
+    DeviceBuffer<std::int32_t> lists_;  // [copies, entries]: which of all matrices
     WeightsCall call_;
 };
 
 /// The one with the fewest columns that hold the batch; nothing when none does.
-std::optional<WeightsVariant> variant_for(WeightFormat format, Decode decode, int batch) {
+std::optional<WeightsVariant> variant_for(WeightFormat format, Decode decode, int batch,
+                                          bool experts = false) {
     std::optional<WeightsVariant> best;
     for (const auto variants :
          {weights_variants_16_bits(), weights_variants_8_bits(), weights_variants_4_bits()}) {
         for (const WeightsVariant& variant : variants) {
-            if (variant.format != format || variant.decode != decode || variant.most_batch < batch) continue;
+            if (variant.format != format || variant.decode != decode || variant.experts != experts) continue;
+            if (variant.most_batch < batch) continue;
             if (!best || variant.most_batch < best->most_batch) best = variant;
         }
     }
@@ -252,6 +293,27 @@ class WeightRows {
         const WeightsRow row{matrix.rows, matrix.k, batch, *variant, settings_.plant_fault};
         rows.push_back({fmt::format("weights/{}/op:{}/w:{}{}/batch:{}", where, matrix.op, name_of(format),
                                     decode == Decode::shifted ? "/decode:shift" : "", batch),
+                        [row] { return std::make_unique<WeightsGpuKernel>(row); }});
+    }
+    /// `tokens` of a batch draw their experts evenly: as many different ones as expected, each with its share
+    /// of them.
+    void add_experts(const std::string& where, const MatrixShape& matrix, const cards::MixtureOfExperts& moe,
+                     WeightFormat format, int tokens) {
+        const auto experts = static_cast<double>(moe.experts);
+        const auto drawn = static_cast<double>(moe.active) * tokens;
+        const double distinct =
+            std::round(cards::distinct_experts(experts, static_cast<double>(moe.active), tokens));
+        const auto columns = static_cast<int>(std::ceil(drawn / distinct));
+        const auto variant = variant_for(format, Decode::usual, columns, true);
+        if (!variant || !fits(format, matrix.k)) return;
+        const WeightsRow row{matrix.rows,
+                             matrix.k,
+                             columns,
+                             *variant,
+                             settings_.plant_fault,
+                             static_cast<std::size_t>(distinct)};
+        rows.push_back({fmt::format("weights/{}/op:{}/w:{}/batch:{}/experts:{}", where, matrix.op,
+                                    name_of(format), tokens, row.entries),
                         [row] { return std::make_unique<WeightsGpuKernel>(row); }});
     }
     std::vector<GpuRow> rows;
@@ -280,6 +342,10 @@ void add_small_shapes(WeightRows& rows) {
             if (batch == 0) continue;
             for (const WeightFormat format : kWeightFormats) rows.add("verify", matrix, format, batch);
             if (batch <= 8) rows.add("verify", matrix, WeightFormat::fp8, batch, Decode::shifted);
+            for (const WeightFormat format : kWeightFormats) {
+                if (shape.rows == 200)
+                    rows.add_experts("verify", matrix, {.experts = 16, .active = 2}, format, batch);
+            }
         }
     }
 }
@@ -296,7 +362,15 @@ void add_model(WeightRows& rows, const ModelShape& model, const GpuSettings& set
             tp == 1 ? fmt::format("preset:{}", model.name) : fmt::format("preset:{}/tp:{}", model.name, tp);
         for (const MatrixShape& matrix : shares_of(model, tp)) {
             for (const WeightFormat format : formats) {
-                for (const int batch : batches) rows.add(where, matrix, format, batch);
+                const bool routed = model.moe && matrix.op.starts_with("moe_");
+                for (const int batch : batches) {
+                    if (routed) {
+                        rows.add_experts(where, matrix, *model.moe, format, batch);
+                    } else {
+                        rows.add(where, matrix, format, batch);
+                    }
+                }
+                if (routed) continue;
                 if (format == WeightFormat::fp8) rows.add(where, matrix, format, 1, Decode::shifted);
             }
         }
@@ -330,6 +404,11 @@ std::vector<GpuRow> weight_rows(const GpuSettings& settings, const DeviceFacts&)
     if (!settings.full) {
         constexpr WeightFormat kLarge[] = {WeightFormat::fp8, WeightFormat::int4};
         add_model(rows, model_shape("llama3-70b"), settings, kLarge);
+        ModelShape routed = model_shape("gpt-oss-120b");
+        std::erase_if(routed.layer, [](const MatrixShape& matrix) { return !matrix.op.starts_with("moe_"); });
+        routed.lm_head = {};
+        constexpr WeightFormat kShipped[] = {WeightFormat::mxfp4};
+        add_model(rows, routed, settings, kShipped);
         return std::move(rows.rows);
     }
     for (const ModelShape& model : model_shapes()) {

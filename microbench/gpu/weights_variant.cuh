@@ -5,13 +5,14 @@
 
 namespace paretoken::microbench::gpu {
 
-template <class Weights, int kColumns, int kParts>
+template <class Weights, int kColumns, int kParts, bool kExperts = false>
 WeightsVariant weights_variant(Decode decode = Decode::usual) {
     return {.format = Weights::kFormat,
             .decode = decode,
             .most_batch = kColumns * 8,
             .parts = kParts,
-            .kernel = multiply_weights<Weights, kColumns, kParts>,
+            .experts = kExperts,
+            .kernel = multiply_weights<Weights, kColumns, kParts, kExperts>,
             .shared_bytes = WeightsTile<Weights, kColumns, kParts>::kSharedBytes};
 }
 

@@ -15,7 +15,8 @@ struct WeightsVariant {
     WeightFormat format;
     Decode decode;
     int most_batch;
-    int parts;  ///< 16 rows each, per unit
+    int parts;     ///< 16 rows each, per unit
+    bool experts;  ///< by a list of experts
     void (*kernel)(WeightsCall);
     int shared_bytes;
 };

@@ -111,49 +111,89 @@ std::vector<double> reference_of(const Problem& p) {
     return y;
 }
 
-/// A launch of `thread_blocks`, one after the other in random order; the counters must be zero again
-/// afterwards.
-template <class Weights, int kColumns, int kParts, bool kByShift = false>
-std::vector<float> output_of(const Problem& p, std::uint32_t thread_blocks, std::uint64_t seed) {
-    using Machine = EmulatedWeightsMachine<kByShift>;
-    using Tile = WeightsTile<Weights, kColumns, kParts>;
-    const auto words = packed(p.shape, p.codes);
-    std::vector<Words> aligned(words.size() / 4);
-    for (std::size_t i = 0; i < words.size(); ++i) aligned[i / 4].w[i % 4] = words[i];
-    std::vector<Words> x(p.x.size() / 8);
-    for (std::size_t i = 0; i < p.x.size(); ++i)
-        x[i / 8].w[i % 8 / 2] |= std::uint32_t{p.x[i]} << (16 * (i % 2));
-    constexpr float kPoison = std::numeric_limits<float>::quiet_NaN();
-    std::vector<float> y(static_cast<std::size_t>(p.batch) * p.shape.rows, kPoison);
-    std::vector<float> partials(2 * thread_blocks * static_cast<std::size_t>(p.batch) * p.shape.unit_rows(),
-                                kPoison);
-    std::vector<std::int32_t> arrivals(p.shape.row_blocks());
-    const WeightsCall call{
-        .weights = aligned.data(),
-        .scales = p.scales.data(),
-        .x = reinterpret_cast<const std::uint16_t*>(x.data()),
-        .y = y.data(),
-        .partials = partials.data(),
-        .arrivals = arrivals.data(),
-        .rows = static_cast<int>(p.shape.rows),
-        .batch = p.batch,
-        .steps = static_cast<int>(p.shape.steps()),
-        .division = {EvenShares::of(static_cast<std::uint32_t>(p.shape.units()), thread_blocks),
-                     static_cast<std::uint32_t>(p.shape.steps())}};
+std::vector<Words> words_of(const std::vector<std::uint32_t>& values) {
+    std::vector<Words> words(values.size() / 4);
+    for (std::size_t i = 0; i < values.size(); ++i) words[i / 4].w[i % 4] = values[i];
+    return words;
+}
+std::vector<Words> words_of(const std::vector<std::uint16_t>& values) {
+    std::vector<Words> words(values.size() / 8);
+    for (std::size_t i = 0; i < values.size(); ++i)
+        words[i / 8].w[i % 8 / 2] |= std::uint32_t{values[i]} << (16 * (i % 2));
+    return words;
+}
+
+/// Runs `body(block, lane, piece)` for all thread blocks, one after the other in random order.
+template <class Body>
+void run_thread_blocks(std::uint32_t thread_blocks, std::size_t shared_bytes, std::uint64_t seed, Body body) {
     std::vector<int> order(thread_blocks);
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
     Random random(seed);
     for (std::size_t left = order.size(); left > 1; --left)
         std::swap(order[left - 1], order[random.below(left)]);
     for (const int piece : order) {
-        const auto block = std::make_unique<EmulatedBlock>(Tile::kSharedBytes, random(), kWeightThreads);
-        block->run([&](int lane) {
-            const Machine machine(*block, lane, piece);
-            WeightsLane<Machine, Weights, kColumns, kParts>(machine, call).run();
-        });
+        const auto block = std::make_unique<EmulatedBlock>(shared_bytes, random(), kWeightThreads);
+        block->run([&](int lane) { body(*block, lane, piece); });
     }
+}
+
+/// A launch over these matrices by a list of them, each with the activations of `problems[entry]`; without a
+/// list the only one. The counters must be zero again afterwards.
+template <class Weights, int kColumns, int kParts, bool kByShift = false, bool kExperts = false>
+std::vector<float> output_of(const std::vector<Problem>& problems, const std::vector<std::int32_t>& list,
+                             std::uint32_t thread_blocks, std::uint64_t seed) {
+    using Machine = EmulatedWeightsMachine<kByShift>;
+    using Tile = WeightsTile<Weights, kColumns, kParts>;
+    const WeightsShape& shape = problems.front().shape;
+    const int batch = problems.front().batch;
+    std::vector<std::uint32_t> weights, scales;
+    std::vector<std::uint16_t> x;
+    for (const Problem& p : problems) {
+        const auto more = packed(p.shape, p.codes);
+        weights.insert(weights.end(), more.begin(), more.end());
+        scales.insert(scales.end(), p.scales.begin(), p.scales.end());
+    }
+    for (const std::int32_t expert : list) {
+        const Problem& p = problems[static_cast<std::size_t>(expert)];
+        x.insert(x.end(), p.x.begin(), p.x.end());
+    }
+    const auto weight_words = words_of(weights);
+    const auto x_words = words_of(x);
+    constexpr float kPoison = std::numeric_limits<float>::quiet_NaN();
+    std::vector<float> y(list.size() * static_cast<std::size_t>(batch) * shape.rows, kPoison);
+    std::vector<float> partials(2 * thread_blocks * static_cast<std::size_t>(batch) * shape.unit_rows(),
+                                kPoison);
+    std::vector<std::int32_t> arrivals(list.size() * shape.row_blocks());
+    const auto units = static_cast<std::uint32_t>(list.size() * shape.units());
+    EXPECT_LE(thread_blocks, units);
+    const WeightsCall call{
+        .weights = weight_words.data(),
+        .scales = scales.data(),
+        .x = reinterpret_cast<const std::uint16_t*>(x_words.data()),
+        .y = y.data(),
+        .partials = partials.data(),
+        .arrivals = arrivals.data(),
+        .rows = static_cast<int>(shape.rows),
+        .batch = batch,
+        .steps = static_cast<int>(shape.steps()),
+        .division = {EvenShares::of(units, thread_blocks), static_cast<std::uint32_t>(shape.steps())},
+        .experts = {.of_entries = list.data(),
+                    .entries = static_cast<int>(list.size()),
+                    .row_blocks = static_cast<int>(shape.row_blocks()),
+                    .words = static_cast<std::uint32_t>(shape.words() / 4),
+                    .scales = static_cast<std::uint32_t>(shape.scale_words())}};
+    run_thread_blocks(thread_blocks, Tile::kSharedBytes, seed,
+                      [&](EmulatedBlock& block, int lane, int piece) {
+                          const Machine machine(block, lane, piece);
+                          WeightsLane<Machine, Weights, kColumns, kParts, kExperts>(machine, call).run();
+                      });
     for (const std::int32_t count : arrivals) EXPECT_EQ(count, 0);
     return y;
+}
+
+template <class Weights, int kColumns, int kParts, bool kByShift = false>
+std::vector<float> output_of(const Problem& p, std::uint32_t thread_blocks, std::uint64_t seed) {
+    return output_of<Weights, kColumns, kParts, kByShift>(std::vector{p}, {0}, thread_blocks, seed);
 }
 
 template <class Weights, int kColumns, int kParts, bool kByShift = false>
@@ -192,6 +232,30 @@ TEST(WeightsKernel, rows_and_shares_of_every_kind_reach_the_output) {
     expect_right<Fp8Weights, 1, 1>(100, 640, 1, 3);   // shares longer than what is on the way
     expect_right<Int4Weights, 1, 1>(16, 8192, 1, 2);  // one long row: the ring goes round
     expect_right<Bf16Weights, 1, 1>(700, 64, 2, 1);   // many blocks of rows in one warp
+}
+
+template <class Weights>
+void expect_right_by_list(std::size_t rows, std::size_t k, int batch, std::uint32_t thread_blocks) {
+    std::vector<Problem> experts;
+    for (std::uint64_t seed = 0; seed < 4; ++seed)
+        experts.push_back(random_problem({Weights::kFormat, rows, k, 1}, batch, seed));
+    const std::vector<std::int32_t> list{2, 0, 3};
+    const auto y = output_of<Weights, 1, 1, false, true>(experts, list, thread_blocks, 1);
+    std::vector<double> expected;
+    for (const std::int32_t expert : list) {
+        const auto of_expert = reference_of(experts[static_cast<std::size_t>(expert)]);
+        expected.insert(expected.end(), of_expert.begin(), of_expert.end());
+    }
+    EXPECT_LE(relative_l2(y, expected), 2e-6) << name_of(Weights::kFormat) << ' ' << thread_blocks;
+}
+
+TEST(WeightsKernel, a_list_of_experts_multiplies_each_with_its_own_activations) {
+    for (const std::uint32_t thread_blocks : {1U, 2U, 5U}) {
+        expect_right_by_list<Bf16Weights>(24, 128, 2, thread_blocks);
+        expect_right_by_list<Fp8Weights>(24, 128, 3, thread_blocks);
+        expect_right_by_list<Int4Weights>(24, 256, 1, thread_blocks);
+        expect_right_by_list<Mxfp4Weights>(40, 192, 2, thread_blocks);
+    }
 }
 
 TEST(WeightsKernel, the_order_of_lanes_and_thread_blocks_changes_no_bit) {
