@@ -93,10 +93,11 @@ std::string figure_of(const std::optional<Speed>& speed, SpeedUnit unit) {
     }
 }
 
-std::string line_of(const RowComparison& row) {
+/// `width` of the longest name.
+std::string line_of(const RowComparison& row, std::size_t width) {
     const auto effect = row.effect();
     std::string text =
-        fmt::format("{:<72}{:>14}{:>14}{:>9}  {}", row.name, figure_of(row.before, row.unit),
+        fmt::format("{:<{}}{:>14}{:>14}{:>9}  {}", row.name, width, figure_of(row.before, row.unit),
                     figure_of(row.after, row.unit), effect ? fmt::format("{:+.1f} %", *effect * 100) : "",
                     name_of(row.verdict));
     if (!row.note.empty()) text += fmt::format(" ({})", row.note);
@@ -158,12 +159,16 @@ std::string text_of(const MicroComparison& comparison) {
     std::string text;
     for (const std::string& difference : comparison.differences)
         text += fmt::format("different {}\n", difference);
-    text += fmt::format("{:<72}{:>14}{:>14}{:>9}\n", "", "first", "second", "");
-    for (const RowComparison& row : comparison.rows) text += line_of(row);
+    std::size_t width = 0;
+    for (const RowComparison& row : comparison.rows) width = std::max(width, row.name.size());
+    for (const std::string& name : comparison.only_before) width = std::max(width, name.size());
+    for (const std::string& name : comparison.only_after) width = std::max(width, name.size());
+    text += fmt::format("{:<{}}{:>14}{:>14}\n", "", width, "first", "second");
+    for (const RowComparison& row : comparison.rows) text += line_of(row, width);
     for (const std::string& name : comparison.only_before)
-        text += fmt::format("{:<72}only in the first\n", name);
+        text += fmt::format("{:<{}}  only in the first\n", name, width);
     for (const std::string& name : comparison.only_after)
-        text += fmt::format("{:<72}only in the second\n", name);
+        text += fmt::format("{:<{}}  only in the second\n", name, width);
     return text + fmt::format("{} faster, {} slower, {} same (within {:.3g} %), {} ambiguous\n",
                               comparison.count(Verdict::faster), comparison.count(Verdict::slower),
                               comparison.count(Verdict::same), comparison.least_effect * 100,

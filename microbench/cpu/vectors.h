@@ -24,6 +24,12 @@ PARETOKEN_INLINE_AVX2 float sum_of(__m256 v) {
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
 }
 
+/// Two lines of 64 bytes.
+PARETOKEN_INLINE_AVX2 void prefetch_two(const std::byte* at) {
+    __builtin_prefetch(at);
+    __builtin_prefetch(at + 64);
+}
+
 PARETOKEN_INLINE_AVX2 float scalar_of_f16(const std::byte* half) {
     std::uint16_t bits;
     std::memcpy(&bits, half, sizeof bits);

@@ -76,39 +76,46 @@ __attribute__((target(PARETOKEN_AVX2))) void row_avx2(const GemvCall& call) {
     }
 }
 
-// Stretches of 8 KiB, the two halves of the rows one after the other: all 32 rows at once want more registers
-// than there are.
+// Stretches of 8 KiB, so many of the four registers of rows at once as leave the sums in registers: all of
+// them for one x (and then a stretch is the whole depth), two for a batch.
 template <int kBatch>
 __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
     const Activations& x = *call.x;
     const __m256i high_half = _mm256_set1_epi32(static_cast<int>(0xffff0000U));
     constexpr std::size_t kLine = 4 * kPanel;
-    constexpr std::size_t kStretch = 128;  // weights along k
+    constexpr int kTogether = kBatch == 1 ? 4 : 2;
+    const std::size_t stretch = kBatch == 1 ? x.k : 128;  // weights along k
     for (std::size_t first = 0; first < call.rows; first += kPanel) {
         const std::byte* const panel = call.weights + first * row_bytes(kType, x.k);
         __m256 sum[kBatch][4] = {};
-        for (std::size_t begin = 0; begin < x.k; begin += kStretch) {
-            const std::size_t end = std::min(begin + kStretch, x.k);
-            for (int two = 0; two < 4; two += 2) {
-                const std::byte* w = panel + begin / 2 * kLine + 32 * two;
-                __m256 part[kBatch][2];
-                for (int b = 0; b < kBatch; ++b) part[b][0] = sum[b][two], part[b][1] = sum[b][two + 1];
+        for (std::size_t begin = 0; begin < x.k; begin += stretch) {
+            const std::size_t end = std::min(begin + stretch, x.k);
+            for (int from = 0; from < 4; from += kTogether) {
+                const std::byte* w = panel + begin / 2 * kLine + 32 * from;
+                __m256 even_sum[kBatch][kTogether];
+                __m256 odd_sum[kBatch][kTogether] = {};
+                for (int b = 0; b < kBatch; ++b) {
+                    for (int r = 0; r < kTogether; ++r) even_sum[b][r] = sum[b][from + r];
+                }
                 const float* values = x.interleaved_values.data() + begin * kBatch;
                 for (std::size_t i = begin; i < end; i += 2, w += kLine, values += 2 * kBatch) {
-                    __builtin_prefetch(w + kAhead / 2);
-                    for (int half = 0; half < 2; ++half) {
-                        const __m256i pair =
-                            _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w + 32 * half));
+                    for (int line = 0; line < kTogether / 2; ++line)
+                        __builtin_prefetch(w + kAhead / 2 + 64 * line);
+                    for (int r = 0; r < kTogether; ++r) {
+                        const __m256i pair = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w + 32 * r));
                         const __m256 even = _mm256_castsi256_ps(_mm256_slli_epi32(pair, 16));
                         const __m256 odd = _mm256_castsi256_ps(_mm256_and_si256(pair, high_half));
                         for (int b = 0; b < kBatch; ++b) {
-                            part[b][half] = _mm256_fmadd_ps(even, _mm256_set1_ps(values[b]), part[b][half]);
-                            part[b][half] =
-                                _mm256_fmadd_ps(odd, _mm256_set1_ps(values[kBatch + b]), part[b][half]);
+                            __m256& other = kBatch <= 2 ? odd_sum[b][r] : even_sum[b][r];
+                            even_sum[b][r] = _mm256_fmadd_ps(even, _mm256_set1_ps(values[b]), even_sum[b][r]);
+                            other = _mm256_fmadd_ps(odd, _mm256_set1_ps(values[kBatch + b]), other);
                         }
                     }
                 }
-                for (int b = 0; b < kBatch; ++b) sum[b][two] = part[b][0], sum[b][two + 1] = part[b][1];
+                for (int b = 0; b < kBatch; ++b) {
+                    for (int r = 0; r < kTogether; ++r)
+                        sum[b][from + r] = _mm256_add_ps(even_sum[b][r], odd_sum[b][r]);
+                }
             }
         }
         for (int b = 0; b < kBatch; ++b) {

@@ -72,33 +72,41 @@ __attribute__((target(PARETOKEN_AVX2))) void row_avx2(const GemvCall& call) {
     }
 }
 
-// Stretches of 8 KiB, the two halves of the rows one after the other: all 32 rows at once want more registers
-// than there are.
+// Stretches of 8 KiB, so many of the four registers of rows at once as leave the sums in registers: all of
+// them for one x (and then a stretch is the whole depth), two for a batch.
 template <int kBatch>
 __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
     const Activations& x = *call.x;
     constexpr std::size_t kLine = 2 * kPanel;
-    constexpr std::size_t kStretch = 128;  // weights along k
+    constexpr int kTogether = kBatch == 1 ? 4 : 2;
+    constexpr int kChains = kBatch == 1 ? 2 : 1;
+    const std::size_t stretch = kBatch == 1 ? x.k : 128;  // weights along k
     for (std::size_t first = 0; first < call.rows; first += kPanel) {
         const std::byte* const panel = call.weights + first * row_bytes(kType, x.k);
         __m256 sum[kBatch][4] = {};
-        for (std::size_t begin = 0; begin < x.k; begin += kStretch) {
-            const std::size_t end = std::min(begin + kStretch, x.k);
-            for (int two = 0; two < 4; two += 2) {
-                const std::byte* w = panel + begin * kLine + 16 * two;
-                __m256 part[kBatch][2];
-                for (int b = 0; b < kBatch; ++b) part[b][0] = sum[b][two], part[b][1] = sum[b][two + 1];
+        for (std::size_t begin = 0; begin < x.k; begin += stretch) {
+            const std::size_t end = std::min(begin + stretch, x.k);
+            for (int from = 0; from < 4; from += kTogether) {
+                const std::byte* w = panel + begin * kLine + 16 * from;
+                __m256 part[kChains][kBatch][kTogether] = {};
                 const float* values = x.interleaved_values.data() + begin * kBatch;
-                for (std::size_t i = begin; i < end; ++i, w += kLine, values += kBatch) {
-                    __builtin_prefetch(w + kAhead / 2);
-                    const __m256 one = halves_as_floats(w);
-                    const __m256 other = halves_as_floats(w + 16);
-                    for (int b = 0; b < kBatch; ++b) {
-                        part[b][0] = _mm256_fmadd_ps(one, _mm256_set1_ps(values[b]), part[b][0]);
-                        part[b][1] = _mm256_fmadd_ps(other, _mm256_set1_ps(values[b]), part[b][1]);
+                for (std::size_t i = begin; i < end; i += kChains) {
+                    for (int c = 0; c < kChains; ++c, w += kLine, values += kBatch) {
+                        __builtin_prefetch(w + kAhead / 2);
+                        for (int r = 0; r < kTogether; ++r) {
+                            const __m256 line = halves_as_floats(w + 16 * r);
+                            for (int b = 0; b < kBatch; ++b)
+                                part[c][b][r] =
+                                    _mm256_fmadd_ps(line, _mm256_set1_ps(values[b]), part[c][b][r]);
+                        }
                     }
                 }
-                for (int b = 0; b < kBatch; ++b) sum[b][two] = part[b][0], sum[b][two + 1] = part[b][1];
+                for (int c = 0; c < kChains; ++c) {
+                    for (int b = 0; b < kBatch; ++b) {
+                        for (int r = 0; r < kTogether; ++r)
+                            sum[b][from + r] = _mm256_add_ps(sum[b][from + r], part[c][b][r]);
+                    }
+                }
             }
         }
         for (int b = 0; b < kBatch; ++b) {

@@ -173,6 +173,8 @@ template <int kBatch>
 __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
     const Activations& x = *call.x;
     const __m256i low_half = _mm256_set1_epi8(0x0f);
+    constexpr int kTogether =
+        kBatch == 1 ? 4 : 1;  // registers of rows; memory is read in order where it can be
     const std::byte* w = call.weights;
     PanelScales scales;
     for (std::size_t first = 0; first < call.rows; first += kPanel) {
@@ -183,35 +185,38 @@ __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
                 const std::size_t at = i * kParts + part;
                 const std::int32_t* const quads = &x.interleaved_quads[at * 8 * kBatch];
                 const std::byte* const nibbles = w + kPanelNibbles + part * kPanelPart;
-                for (std::size_t line = 0; line < kPanelPart + 32; line += 64)
-                    __builtin_prefetch(nibbles + kAhead / 2 + line);
-                for (int half = 0; half < 4; ++half) {
-                    __m256i pairs[kBatch] = {};
+                for (int from = 0; from < 4; from += kTogether) {
+                    __m256i pairs[kBatch][kTogether] = {};
                     for (int two = 0; two < 4; ++two) {
-                        const auto* const from =
-                            reinterpret_cast<const __m256i*>(nibbles + two * kLine + half * 32);
-                        const __m256i both = _mm256_loadu_si256(from);
-                        const __m256i low = _mm256_and_si256(both, low_half);
-                        const __m256i high = _mm256_and_si256(_mm256_srli_epi16(both, 4), low_half);
-                        for (int b = 0; b < kBatch; ++b) {
-                            const __m256i x_low = _mm256_set1_epi32(quads[2 * two * kBatch + b]);
-                            const __m256i x_high = _mm256_set1_epi32(quads[(2 * two + 1) * kBatch + b]);
-                            const __m256i more = _mm256_add_epi16(_mm256_maddubs_epi16(low, x_low),
-                                                                  _mm256_maddubs_epi16(high, x_high));
-                            pairs[b] = _mm256_add_epi16(pairs[b], more);
+                        if (from == 0) prefetch_two(nibbles + kAhead / 2 + two * kLine);
+                        for (int r = 0; r < kTogether; ++r) {
+                            const std::byte* const line = nibbles + two * kLine + (from + r) * 32;
+                            const __m256i both = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(line));
+                            const __m256i low = _mm256_and_si256(both, low_half);
+                            const __m256i high = _mm256_and_si256(_mm256_srli_epi16(both, 4), low_half);
+                            for (int b = 0; b < kBatch; ++b) {
+                                const __m256i x_low = _mm256_set1_epi32(quads[2 * two * kBatch + b]);
+                                const __m256i x_high = _mm256_set1_epi32(quads[(2 * two + 1) * kBatch + b]);
+                                const __m256i more = _mm256_add_epi16(_mm256_maddubs_epi16(low, x_low),
+                                                                      _mm256_maddubs_epi16(high, x_high));
+                                pairs[b][r] = _mm256_add_epi16(pairs[b][r], more);
+                            }
                         }
                     }
-                    const __m256 d =
-                        half_times(scales.scale[part] + 8 * half, halves_as_floats(w + half * 16));
-                    const __m256 m = half_times(scales.minimum[part] + 8 * half,
-                                                halves_as_floats(w + 2 * kPanel + half * 16));
-                    for (int b = 0; b < kBatch; ++b) {
-                        const __m256i dot = _mm256_madd_epi16(pairs[b], _mm256_set1_epi16(1));
-                        const __m256 scale =
-                            _mm256_mul_ps(d, _mm256_set1_ps(x.interleaved_scale[at * kBatch + b]));
-                        const __m256 offset = _mm256_set1_ps(x.interleaved_offset[at * kBatch + b]);
-                        sum[b][half] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot), scale, sum[b][half]);
-                        sum[b][half] = _mm256_fnmadd_ps(m, offset, sum[b][half]);
+                    for (int r = 0; r < kTogether; ++r) {
+                        const int row = 8 * (from + r);
+                        const __m256 d = half_times(scales.scale[part] + row, halves_as_floats(w + 2 * row));
+                        const __m256 m = half_times(scales.minimum[part] + row,
+                                                    halves_as_floats(w + 2 * kPanel + 2 * row));
+                        for (int b = 0; b < kBatch; ++b) {
+                            const __m256i dot = _mm256_madd_epi16(pairs[b][r], _mm256_set1_epi16(1));
+                            const __m256 scale =
+                                _mm256_mul_ps(d, _mm256_set1_ps(x.interleaved_scale[at * kBatch + b]));
+                            const __m256 offset = _mm256_set1_ps(x.interleaved_offset[at * kBatch + b]);
+                            __m256& y = sum[b][from + r];
+                            y = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot), scale, y);
+                            y = _mm256_fnmadd_ps(m, offset, y);
+                        }
                     }
                 }
             }

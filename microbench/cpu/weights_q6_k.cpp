@@ -156,9 +156,11 @@ template <int kBatch>
 __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
     const Activations& x = *call.x;
     const std::byte* w = call.weights;
+    std::byte scales[kParts * kPanel];  // read before the numbers, as they lie
     for (std::size_t first = 0; first < call.rows; first += kPanel) {
         __m256 sum[kBatch][4] = {};
         for (std::size_t i = 0; i < x.k / kSuperBlock; ++i, w += kPanelBlock) {
+            std::memcpy(scales, w + kPanelScales, sizeof scales);
             for (std::size_t part = 0; part < kParts; ++part) {
                 const std::size_t at = i * kParts + part;
                 const std::int32_t* const quads = &x.interleaved_quads[at * 4 * kBatch];
@@ -177,8 +179,8 @@ __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
                             dot[b] = _mm256_add_epi32(dot[b], _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
                         }
                     }
-                    const __m256 scale = eight_scales(w + kPanelScales + part * kPanel + 8 * half,
-                                                      halves_as_floats(w + half * 16));
+                    const __m256 scale =
+                        eight_scales(scales + part * kPanel + 8 * half, halves_as_floats(w + half * 16));
                     for (int b = 0; b < kBatch; ++b) {
                         const __m256 factor =
                             _mm256_mul_ps(scale, _mm256_set1_ps(x.interleaved_scale[at / 2 * kBatch + b]));

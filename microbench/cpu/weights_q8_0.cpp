@@ -96,29 +96,35 @@ __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
     const Activations& x = *call.x;
     const std::byte* w = call.weights;
     const __m256i sign_bit = _mm256_set1_epi8(static_cast<char>(0x80));
+    constexpr int kTogether =
+        kBatch == 1 ? 4 : 1;  // registers of rows; memory is read in order where it can be
     for (std::size_t first = 0; first < call.rows; first += kPanel) {
         __m256 sum[kBatch][4] = {};
         for (std::size_t i = 0; i < x.k / kBlock; ++i, w += kPanelBlock) {
             const std::int32_t* const quads = &x.interleaved_quads[i * 8 * kBatch];
-            for (std::size_t line = 0; line < kPanelBlock; line += 64)
-                __builtin_prefetch(w + kAhead / 2 + line);
-            for (int half = 0; half < 4; ++half) {
-                __m256i dot[kBatch] = {};
+            for (int from = 0; from < 4; from += kTogether) {
+                __m256i dot[kBatch][kTogether] = {};
                 for (int quad = 0; quad < 8; ++quad) {
-                    const auto* const from =
-                        reinterpret_cast<const __m256i*>(w + kPanelScales + quad * kLine + half * 32);
-                    const __m256i bytes = _mm256_xor_si256(_mm256_loadu_si256(from), sign_bit);
-                    const __m256i magnitude = _mm256_abs_epi8(bytes);
-                    for (int b = 0; b < kBatch; ++b) {
-                        const __m256i four = _mm256_set1_epi32(quads[quad * kBatch + b]);
-                        dot[b] = _mm256_add_epi32(dot[b], dot_signed(bytes, magnitude, four));
+                    if (from == 0) prefetch_two(w + kAhead / 2 + quad * kLine);
+                    for (int r = 0; r < kTogether; ++r) {
+                        const std::byte* const line = w + kPanelScales + quad * kLine + (from + r) * 32;
+                        const __m256i stored = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(line));
+                        const __m256i bytes = _mm256_xor_si256(stored, sign_bit);
+                        const __m256i magnitude = _mm256_abs_epi8(bytes);
+                        for (int b = 0; b < kBatch; ++b) {
+                            const __m256i four = _mm256_set1_epi32(quads[quad * kBatch + b]);
+                            dot[b][r] = _mm256_add_epi32(dot[b][r], dot_signed(bytes, magnitude, four));
+                        }
                     }
                 }
-                const __m256 d = halves_as_floats(w + half * 16);
-                for (int b = 0; b < kBatch; ++b) {
-                    const __m256 scale =
-                        _mm256_mul_ps(d, _mm256_set1_ps(x.interleaved_scale[i * kBatch + b]));
-                    sum[b][half] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot[b]), scale, sum[b][half]);
+                for (int r = 0; r < kTogether; ++r) {
+                    const __m256 d = halves_as_floats(w + (from + r) * 16);
+                    for (int b = 0; b < kBatch; ++b) {
+                        const __m256 scale =
+                            _mm256_mul_ps(d, _mm256_set1_ps(x.interleaved_scale[i * kBatch + b]));
+                        sum[b][from + r] =
+                            _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot[b][r]), scale, sum[b][from + r]);
+                    }
                 }
             }
         }
