@@ -18,7 +18,8 @@ namespace paretoken::microbench::gpu {
 namespace {
 
 constexpr int kThreads = 512;
-constexpr int kInFlight = 4;  // loads of 16 bytes per thread: 128 KiB per multiprocessor with all its threads
+constexpr int kResident = 3;  // thread blocks per multiprocessor that registers must suffice for
+constexpr int kInFlight = 4;  // loads of 16 bytes per thread: 96 KiB per multiprocessor
 
 std::string_view name_of(Access access) {
     return access == Access::strided ? "strided" : "shares";
@@ -78,7 +79,7 @@ __device__ void put_folded(std::uint32_t value, std::uint32_t* out) {
 }
 
 template <Access kAccess>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kResident)
     read_kernel(const uint4* from, std::size_t words, std::uint32_t* out) {
     const std::uint64_t policy = evict_first_policy();
     std::uint32_t value = 0;
@@ -89,7 +90,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// Pieces in the order of a table; a warp reads one at a time.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kResident)
     random_read_kernel(const uint4* from, const std::uint32_t* order, std::uint32_t pieces, int piece_words,
                        std::uint32_t* out) {
     const std::uint64_t policy = evict_first_policy();
@@ -120,13 +121,15 @@ __device__ __forceinline__ void store_streamed(uint4* to, uint4 v) {
     __stcs(to, v);
 }
 
-__global__ void __launch_bounds__(kThreads) write_kernel(uint4* to, std::size_t words, std::uint32_t seed) {
+__global__ void __launch_bounds__(kThreads, kResident)
+    write_kernel(uint4* to, std::size_t words, std::uint32_t seed) {
     walk<Access::strided>(
         words, [&](std::size_t i) { return written_word(seed, i); },
         [&](std::size_t i, uint4 v) { store_streamed(to + i, v); });
 }
 
-__global__ void __launch_bounds__(kThreads) copy_kernel(const uint4* from, uint4* to, std::size_t words) {
+__global__ void __launch_bounds__(kThreads, kResident)
+    copy_kernel(const uint4* from, uint4* to, std::size_t words) {
     const std::uint64_t policy = evict_first_policy();
     walk<Access::strided>(
         words, [&](std::size_t i) { return load_streamed(from + i, policy); },
@@ -141,7 +144,7 @@ struct TwoWords {
 __device__ __forceinline__ uint4 triad_of(TwoWords v) {
     return {v.a.x + 3 * v.b.x, v.a.y + 3 * v.b.y, v.a.z + 3 * v.b.z, v.a.w + 3 * v.b.w};
 }
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kResident)
     triad_kernel(const uint4* a, const uint4* b, uint4* to, std::size_t words) {
     const std::uint64_t policy = evict_first_policy();
     walk<Access::strided>(
