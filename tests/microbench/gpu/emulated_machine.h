@@ -55,14 +55,10 @@ class EmulatedBlock {
             for (std::size_t left = order.size(); left > 1; --left) {
                 std::swap(order[left - 1], order[random_.below(left)]);
             }
-            bool ran = false;
-            for (const int i : order) {
-                Lane& lane = lane_of(i);
-                if (lane.done || lane.waiting != nullptr) continue;
-                resume(lane);
-                ran = true;
-            }
-            if (!ran) throw std::logic_error("lanes wait for one another forever");
+            if (rounds_held_-- == 0) hold_a_warp();
+            if (advance(order, held_warp_)) continue;
+            rounds_held_ = 0;  // the others wait for it
+            if (!advance(order, kNoWarp)) throw std::logic_error("lanes wait for one another forever");
         }
     }
 
@@ -142,6 +138,27 @@ class EmulatedBlock {
         void* fake_stack = nullptr;
     };
 
+    static constexpr int kNoWarp = -1;
+
+    /// Keeps one warp (sometimes none) from running for a while, as warps of a GPU drift apart.
+    void hold_a_warp() {
+        const auto choices = static_cast<std::uint64_t>(lane_count_ / 32 + 1);
+        held_warp_ = static_cast<int>(random_.below(choices)) + kNoWarp;
+        rounds_held_ = 1 + static_cast<int>(random_.below(200));
+    }
+
+    /// Every lane outside `held` that can runs to its next meeting. False when none could.
+    bool advance(const std::vector<int>& order, int held) {
+        bool ran = false;
+        for (const int i : order) {
+            Lane& lane = lane_of(i);
+            if (lane.done || lane.waiting != nullptr || i / 32 == held) continue;
+            resume(lane);
+            ran = true;
+        }
+        return ran;
+    }
+
     Lane& lane_of(int index) { return lanes_[static_cast<std::size_t>(index)]; }
     bool all_done() const {
         for (const Lane& lane : lanes_) {
@@ -205,6 +222,8 @@ class EmulatedBlock {
     std::vector<std::byte> memory_;
     std::byte* shared_ = nullptr;
     Random random_;
+    int held_warp_ = kNoWarp;
+    int rounds_held_ = 0;
     int lane_count_;
     std::vector<Lane> lanes_;
     ucontext_t scheduler_{};
