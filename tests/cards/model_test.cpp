@@ -303,6 +303,18 @@ TEST(GgufModelCard, KeepsRoutedExpertsApart) {
     EXPECT_EQ(card.moe->expert_bytes, 128u * 64 / 32 * 20);
     EXPECT_EQ(card.dense_streamed_bytes, 64u * 4 * 2 + 64 * 8 * 4);
     EXPECT_EQ(card.active_parameters, 64u * 4 + 128 * 64 * 2 + 64 * 8);
+    EXPECT_FALSE(card.gated_ffn);  // a router is no gate
+}
+
+TEST(GgufModelCard, HasAGatedFeedForwardWhereAGateIsStored) {
+    GgufBytes file;
+    file.header(3, 8);
+    llama_metadata(file)
+        .tensor("token_embd.weight", {64, 4}, kF16)
+        .tensor("blk.0.ffn_up.weight", {64, 128}, kQ4_1)
+        .tensor("blk.0.ffn_gate.weight", {64, 128}, kQ4_1);
+    const TemporaryFile path("gated.gguf", file.bytes(), 1 << 16);
+    EXPECT_TRUE(model_card_of_gguf(path.path()).gated_ffn);
 }
 
 TEST(GgufModelCard, TakesKvHeadsAndWindowsPerLayer) {
