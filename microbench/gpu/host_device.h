@@ -1,6 +1,6 @@
 #pragma once
-// Marks functions that kernels and host code (packers, references, tests) share, and loops that a GPU must have
-// unrolled since their registers are indexed; empty without nvcc.
+// Marks functions that kernels and host code (packers, references, tests) share, and loops that a GPU must
+// have unrolled since their registers are indexed; empty without nvcc.
 #ifdef __CUDACC__
 #define PARETOKEN_HOST_DEVICE __host__ __device__
 #else

@@ -1,7 +1,7 @@
 #pragma once
-// What a GPU row times: one launch that streams one copy of an operand, and a ring of copies large enough that
-// no launch finds its copy in a cache. A kernel is prepared, checked against fp64 and only then timed; `launch`
-// only enqueues, so that a CUDA graph can hold many launches. Compiles without CUDA.
+// What a GPU row times: one launch that streams one copy of an operand, and a ring of copies large enough
+// that no launch finds its copy in a cache. A kernel is prepared, checked against fp64 and only then timed;
+// `launch` only enqueues, so that a CUDA graph can hold many launches. Compiles without CUDA.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -31,14 +31,14 @@ class GpuKernel {
     /// Device memory of one copy of the streamed operand; known before `prepare`. 0: nothing is streamed.
     virtual std::uint64_t copy_bytes() const = 0;
     virtual Work work() const = 0;
-    /// Allocates and fills `copies` ≥ 1 copies and everything else that launches use. Throws RuntimeError when
-    /// the device has too little memory.
+    /// Allocates and fills `copies` ≥ 1 copies and everything else that launches use. Throws RuntimeError
+    /// when the device has too little memory.
     virtual void prepare(std::size_t copies, std::uint64_t seed) = 0;
     /// Poisons the output, launches, compares with the fp64 reference and demands the same bits of a second
     /// launch; nothing when right, else what was wrong. Synchronises.
     virtual std::optional<std::string> check(Stream stream) = 0;
-    /// Enqueues the work of one step on copy `copy` (it may be several CUDA kernels). Nothing is allocated and
-    /// nothing waits.
+    /// Enqueues the work of one step on copy `copy` (it may be several CUDA kernels). Nothing is allocated
+    /// and nothing waits.
     virtual void launch(std::size_t copy, Stream stream) = 0;
 };
 
