@@ -95,7 +95,7 @@ constexpr SuiteRow kSuite[] = {
     {kStandard, kGptOss, kBf16, 32, 8192},
     {kStandard, kGptOssWindow, kBf16, 256, 8192},
     {kStandard, kLlama2, kBf16, 8, 4096},
-    {kStandard, kStarcoder, kBf16, 64, 8192},
+    {kFull, kStarcoder, kBf16, 64, 8192},  // three tiles of heads: two read it from L2, if it is still there
     {kFull, kLlama8b, kBf16, 1, 8192},
     {kFull, kLlama8b, kFp8, 1, 32768},
     {kFull, kLlama8b, kBf16, 8, 32768},

@@ -35,7 +35,7 @@ constexpr SuiteRow kSuite[] = {
     {RowSet::quick, "deepseek-v3-tp8", 16, 64, 8192},
     {RowSet::standard, "deepseek-v3-tp8", 16, 128, 4096},
     {RowSet::standard, "deepseek-v3-tp8", 16, 64, 8192, 16},
-    {RowSet::standard, "deepseek-v3", 128, 64, 8192},  // bound by arithmetic
+    {RowSet::full, "deepseek-v3", 128, 64, 8192},  // eight tiles of heads read each row: bound by L2
     {RowSet::full, "deepseek-v3-tp8", 16, 1, 32768},
     {RowSet::full, "deepseek-v3-tp8", 16, 16, 32768},
     {RowSet::full, "deepseek-v3-tp8", 16, 64, 8192, 64, PageOrder::sequential},
