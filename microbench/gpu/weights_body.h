@@ -355,6 +355,7 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
     /// Streams this warp's share. Blocks of rows that it has for itself go to y, of others its part goes to
     /// shared memory: slot 0 for the first block of the share when it begins before the share, else slot 1.
     PARETOKEN_HOST_DEVICE void stream(std::uint32_t first, std::uint32_t end, float* slots) const {
+        if (first == end) return;
         Stage stages[kStages];
         X x[2][2];  // [parity of the unit][half]
         float sums[kParts][kColumns][4] = {};
