@@ -20,8 +20,8 @@ inline constexpr double kNearCompute = 0.5;
 /// Shares of the two ceilings; nothing when too little is known to tell.
 std::optional<Bound> bound_by(std::optional<double> of_memory, std::optional<double> of_compute);
 
-/// For each valid row: the `weights` and `attention` ones against the arithmetic ceiling of their own numbers,
-/// backend and threads (ceiling/flops/kind:…) where the file has it.
+/// For each valid row: the `weights` and `attention` ones against the arithmetic ceiling of their own
+/// numbers, backend and threads (ceiling/flops/kind:…) where the file has it.
 std::vector<std::optional<Bound>> bounds_of(std::span<const MicroRow> rows);
 
 }  // namespace paretoken::reports
