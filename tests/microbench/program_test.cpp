@@ -80,6 +80,7 @@ TEST(Program, the_rows_it_lists_have_distinct_names_of_the_agreed_form) {
     std::set<std::string> names;
     for (std::string name; std::getline(lines, name);) {
         EXPECT_TRUE(names.insert(name).second) << name;
+        if (name.find("/backend:gpu/mode:") != std::string::npos) continue;
         EXPECT_NE(name.find("/backend:cpu/threads:"), std::string::npos) << name;
     }
     for (const std::string name :
