@@ -342,8 +342,8 @@ bool limits_anything(const LimitInputs& inputs) {
 StepTime step_time(const LimitInputs& inputs, double batch, double context) {
     const double checked = batch * (inputs.drafts + 1);
     StepTime time;
-    time.memory_s = inputs.weight_pass_fixed_s +
-                    over(weight_bytes(inputs, checked), inputs.weight_bytes_per_s) +
+    time.fixed_s = inputs.weight_pass_fixed_s;
+    time.memory_s = over(weight_bytes(inputs, checked), inputs.weight_bytes_per_s) +
                     over(batch * kv_bytes(inputs, context), inputs.kv_bytes_per_s);
     time.compute_s = times(checked, inputs.linear_s_per_token) + checked * inputs.lm_head_s_per_sequence +
                      times(checked * context, inputs.decode_attention_s_per_pair) +
@@ -359,8 +359,8 @@ PrefillTime prefill_time(const LimitInputs& inputs, const LimitLoad& load) {
     time.compute_s = times(fresh, inputs.linear_s_per_token) +
                      times(pairs, inputs.prefill_attention_s_per_pair) +
                      times(windowed_pairs, inputs.windowed_prefill_attention_s_per_pair);
-    time.memory_s = inputs.weight_pass_fixed_s +
-                    over(weight_bytes(inputs, std::max(1.0, fresh)), inputs.weight_bytes_per_s);
+    time.fixed_s = inputs.weight_pass_fixed_s;
+    time.memory_s = over(weight_bytes(inputs, std::max(1.0, fresh)), inputs.weight_bytes_per_s);
     return time;
 }
 

@@ -66,7 +66,8 @@ struct LimitInputs {
     std::optional<double> window;
     std::optional<double> weight_bytes_per_s;
     std::optional<double> kv_bytes_per_s;
-    double weight_pass_fixed_s = 0;  ///< of a pass over the weights: matrix waits for matrix
+    double weight_pass_fixed_s =
+        0;  ///< of a pass over the weights, matrix after matrix; not in the hard limit
 
     std::optional<double> linear_s_per_token;  ///< arithmetic of one token in every linear layer
     double lm_head_s_per_sequence = 0;         ///< of one decoded token, where it is not in the line above
@@ -115,8 +116,9 @@ struct LimitLoad {
 struct StepTime {
     double memory_s = 0;
     double compute_s = 0;
+    double fixed_s = 0;  ///< of matrices read one after the other; hidden where the next is fetched ahead
 
-    double step_s() const { return memory_s > compute_s ? memory_s : compute_s; }
+    double step_s() const { return memory_s + fixed_s > compute_s ? memory_s + fixed_s : compute_s; }
 };
 StepTime step_time(const LimitInputs& inputs, double batch, double context);
 
@@ -124,8 +126,9 @@ StepTime step_time(const LimitInputs& inputs, double batch, double context);
 struct PrefillTime {
     double compute_s = 0;
     double memory_s = 0;
+    double fixed_s = 0;  ///< likewise
 
-    double prefill_s() const { return memory_s > compute_s ? memory_s : compute_s; }
+    double prefill_s() const { return memory_s + fixed_s > compute_s ? memory_s + fixed_s : compute_s; }
 };
 PrefillTime prefill_time(const LimitInputs& inputs, const LimitLoad& load);
 

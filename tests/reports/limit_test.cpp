@@ -231,7 +231,7 @@ TEST(Limit, UsesTheReadCeilingAndOnlyShowsWhatKernelsReach) {
     EXPECT_TRUE(shown);
 }
 
-TEST(Limit, SmallMatricesDoNotReachTheAsymptoticBandwidth) {
+TEST(Limit, SmallMatricesOneAfterTheOtherDoNotReachTheAsymptoticBandwidth) {
     const cards::ModelCard model = cards::model_card("smollm2-135m");
     MicroResults micro;
     micro.read_bytes_per_s = 45e9;
@@ -241,19 +241,21 @@ TEST(Limit, SmallMatricesDoNotReachTheAsymptoticBandwidth) {
     const LimitInputs sized = limit_inputs(model, hardware_of_micro(micro, model));
     const double fixed = (4 * 30 + 1) * 2e-6;  // 30 layers of four matrices, and the output projection
     for (const double batch : {1.0, 8.0, 64.0})
-        EXPECT_NEAR(step_time(sized, batch, 100).memory_s - step_time(asymptotic, batch, 100).memory_s, fixed,
+        EXPECT_NEAR(step_time(sized, batch, 100).fixed_s - step_time(asymptotic, batch, 100).fixed_s, fixed,
                     1e-12);
-    EXPECT_NEAR(prefill_time(sized, kThousand).memory_s - prefill_time(asymptotic, kThousand).memory_s, fixed,
+    EXPECT_NEAR(prefill_time(sized, kThousand).fixed_s - prefill_time(asymptotic, kThousand).fixed_s, fixed,
                 1e-12);
     bool said = false;
     for (const SourcedTerm& term : sized.terms)
         said = said || (term.name.find("fixed cost") != std::string::npos &&
                         term.source.find("121 matrices") != std::string::npos);
     EXPECT_TRUE(said);
-    for (const double batch : {1.0, 2.0, 16.0, 128.0}) {
-        EXPECT_LT(limit_at(sized, LimitKind::hard, kThousand, batch)->output_tokens_per_s,
-                  limit_at(asymptotic, LimitKind::hard, kThousand, batch)->output_tokens_per_s * (1 + 1e-12));
-    }
+    const auto rate = [](const LimitInputs& inputs, LimitKind kind, double batch) {
+        return limit_at(inputs, kind, kThousand, batch)->output_tokens_per_s;
+    };
+    EXPECT_LT(rate(sized, LimitKind::no_overlap, 1), rate(asymptotic, LimitKind::no_overlap, 1));
+    for (const double batch : {1.0, 2.0, 16.0, 128.0})  // fetching ahead can hide it: nothing hard
+        EXPECT_EQ(rate(sized, LimitKind::hard, batch), rate(asymptotic, LimitKind::hard, batch));
     EXPECT_FALSE(overlaid(hardware_of_micro(micro, model), {}).read_fixed_s->source.empty());
 }
 
