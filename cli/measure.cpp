@@ -315,6 +315,8 @@ void Target::prepare_virtual() {
     virtual_->profile = simulated_profile(url);
     virtual_->turnaround = parse_duration(options_.target.turnaround);
     if (virtual_->turnaround < Duration{}) throw UsageError("--turnaround must not be below 0");
+    virtual_->write_time = parse_duration(options_.target.write_time);
+    if (virtual_->write_time < Duration{}) throw UsageError("--write-time must not be below 0");
     endpoint_.body.endpoint = *openai::endpoint_type_named(options_.target.endpoint_type);
     virtual_->chat = endpoint_.body.endpoint == openai::EndpointType::chat;
     virtual_->ignore_eos = options_.workload.ignore_eos;
@@ -385,6 +387,8 @@ OptionsEcho Target::options_echo(const LoadLevel& level, const loadgen::Limits& 
     if (limits.duration) echo["duration_s"] = fmt::format("{}", seconds(*limits.duration));
     echo["num_warmups"] = std::to_string(limits.warmups);
     if (virtual_) echo["virtual_turnaround_s"] = fmt::format("{}", seconds(virtual_->turnaround));
+    if (virtual_ && virtual_->write_time > Duration{})
+        echo["virtual_write_time_s"] = fmt::format("{}", seconds(virtual_->write_time));
     echo["workers"] = std::to_string(options_.pace.workers);
     echo["ignore_eos"] = facts_.body.ignore_eos ? "true" : "false";
     if (facts_.body.temperature) echo["temperature"] = fmt::format("{}", *facts_.body.temperature);

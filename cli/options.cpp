@@ -42,6 +42,12 @@ void add_target_options(CLI::App& command, TargetOptions& options) {
                     "With --virtual, closed loop: from an answer's end to the next request's arrival")
         ->capture_default_str()
         ->group(group);
+    command
+        .add_option(
+            "--write-time", options.write_time,
+            "With --virtual: what a server takes to write an event; those of a step follow one another")
+        ->capture_default_str()
+        ->group(group);
 }
 
 void add_workload_options(CLI::App& command, WorkloadOptions& options) {

@@ -21,6 +21,7 @@ struct TargetOptions {
     std::string ca_file;
     bool virtual_time = false;  ///< the simulated server without sockets or waiting
     std::string turnaround = "100us";
+    std::string write_time = "0us";
 };
 
 /// What to ask for.

@@ -50,7 +50,8 @@ OptionsEcho common_options(const MeasureOptions& m) {
                      {"gpu", m.result.gpu},
                      {"seed", std::to_string(m.workload.seed)},
                      {"salt", m.workload.salt},
-                     {"virtual_turnaround", m.target.virtual_time ? m.target.turnaround : ""}};
+                     {"virtual_turnaround", m.target.virtual_time ? m.target.turnaround : ""},
+                     {"virtual_write_time", m.target.virtual_time ? m.target.write_time : ""}};
     std::erase_if(echo, [](const auto& entry) { return entry.second.empty(); });
     return echo;
 }

@@ -160,17 +160,19 @@ class VirtualRun {
         for (const sim::Admission& admission : step.admitted) {
             if (prefix_cache_) flights_[admission.id]->usage.cached_prompt = admission.cached_tokens;
         }
+        TimePoint written = step.end;
         for (const sim::Emission& emission : step.emitted) {
+            written += options_.write_time;
             RequestRecord& record = *flights_[emission.id];
             const std::int64_t tokens = emission.index + emission.tokens;
             const bool reasoning = tokens <= record.usage.reasoning.value_or(0);
-            record.events.push_back({.time = step.end,
+            record.events.push_back({.time = written,
                                      .tokens = static_cast<std::uint32_t>(emission.tokens),
                                      .kind = reasoning ? EventKind::reasoning : EventKind::content});
             if (!emission.last) continue;
-            record.finished = step.end;
+            record.finished = written;
             record.usage.completion = tokens;
-            finish(std::move(record), step.end);
+            finish(std::move(record), written);
             flights_[emission.id].reset();
         }
     }

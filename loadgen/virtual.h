@@ -16,6 +16,8 @@ struct VirtualOptions {
     sim::Profile profile;
     /// Closed loop: from an answer's last token to the next request's arrival at the server.
     Duration turnaround = std::chrono::microseconds(100);
+    /// Of one event: those of a step are written one after the other, beginning when the step ends.
+    Duration write_time{};
     bool chat = true;        ///< what a template adds to prompts that are counted
     bool ignore_eos = true;  ///< answers are as long as asked for
 };

@@ -130,6 +130,20 @@ TEST(VirtualLoad, AClosedLoopRefillsASlotAfterTheTurnaround) {
     }
 }
 
+TEST(VirtualLoad, EventsOfAStepAreWrittenOneAfterTheOther) {
+    const auto dataset = prompts(3, 2);
+    const auto at_once = outcome_of(closed_loop(3, 3), {.profile = simple_profile()}, *dataset);
+    const auto written = outcome_of(closed_loop(3, 3),
+                                    {.profile = simple_profile(), .write_time = microseconds(10)}, *dataset);
+    ASSERT_EQ(written.records.size(), 3U);
+    for (std::size_t i = 0; i < 3; ++i) {
+        const Duration later = microseconds(10) * (i + 1);
+        EXPECT_EQ(*written.records[i].first_event - *at_once.records[i].first_event, later);
+        EXPECT_EQ(*written.records[i].last_event - *at_once.records[i].last_event, later);
+        EXPECT_EQ(written.records[i].finished, written.records[i].last_event);
+    }
+}
+
 TEST(VirtualLoad, ARefillThatMissesAStepWaitsForTheNext) {
     // Two slots: the first request of both is 2 tokens long, then one step holds the other's decode.
     const auto dataset = datasets::make_dataset(
