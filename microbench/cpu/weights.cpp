@@ -124,7 +124,7 @@ std::span<const GemvVariant> gemvs_of(WeightType type) {
         case WeightType::q8_0:
             return q8_0_gemvs();
         default:
-            return q4_gemvs();
+            return q4_gemvs(type);
     }
 }
 

@@ -109,7 +109,7 @@ struct GemvVariant {
 std::span<const GemvVariant> bf16_gemvs();
 std::span<const GemvVariant> f16_gemvs();
 std::span<const GemvVariant> q8_0_gemvs();
-std::span<const GemvVariant> q4_gemvs();  ///< q4_0 and q4_1
+std::span<const GemvVariant> q4_gemvs(WeightType type);  ///< q4_0 or q4_1
 std::span<const GemvVariant> q4_k_gemvs();
 std::span<const GemvVariant> q6_k_gemvs();
 

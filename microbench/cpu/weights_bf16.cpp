@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "microbench/cpu/gemv_table.h"
+
 #if defined(PARETOKEN_X86)
 #include "microbench/cpu/vectors.h"
 #endif
@@ -188,32 +190,26 @@ __attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& cal
 }
 #endif
 
-constexpr GemvVariant kVariants[] = {
-    {kType, Layout::row, Isa::scalar, 0, row_scalar},
-    {kType, Layout::packed, Isa::scalar, 0, packed_scalar},
+struct Kernels {
+    static constexpr Gemv kRow = row_scalar;
+    static constexpr Gemv kPacked = packed_scalar;
 #if defined(PARETOKEN_X86)
-    {kType, Layout::row, Isa::avx2, 1, row_avx2<1>},
-    {kType, Layout::row, Isa::avx2, 4, row_avx2<4>},
-    {kType, Layout::row, Isa::avx2, 8, row_avx2<8>},
-    {kType, Layout::packed, Isa::avx2, 1, packed_avx2<1>},
-    {kType, Layout::packed, Isa::avx2, 4, packed_avx2<4>},
-    {kType, Layout::packed, Isa::avx2, 8, packed_avx2<8>},
-    {kType, Layout::row, Isa::avx512, 1, row_avx512<1>},
-    {kType, Layout::row, Isa::avx512, 4, row_avx512<4>},
-    {kType, Layout::row, Isa::avx512, 8, row_avx512<8>},
-    {kType, Layout::packed, Isa::avx512, 1, packed_avx512<1, false>},
-    {kType, Layout::packed, Isa::avx512, 1, packed_avx512<1, true>},
-    {kType, Layout::packed, Isa::avx512, 4, packed_avx512<4, false>},
-    {kType, Layout::packed, Isa::avx512, 4, packed_avx512<4, true>},
-    {kType, Layout::packed, Isa::avx512, 8, packed_avx512<8, false>},
-    {kType, Layout::packed, Isa::avx512, 8, packed_avx512<8, true>},
+    template <int kBatch>
+    static constexpr Gemv kRowAvx2 = row_avx2<kBatch>;
+    template <int kBatch>
+    static constexpr Gemv kPackedAvx2 = packed_avx2<kBatch>;
+    template <int kBatch>
+    static constexpr Gemv kRowAvx512 = row_avx512<kBatch>;
+    template <int kBatch, bool kFetch>
+    static constexpr Gemv kPackedAvx512 = packed_avx512<kBatch, kFetch>;
 #endif
 };
+constexpr auto kGemvs = gemv_table<Kernels>(kType);
 
 }  // namespace
 
 std::span<const GemvVariant> bf16_gemvs() {
-    return kVariants;
+    return kGemvs;
 }
 
 void pack_bf16(const std::byte* block, std::byte* panel_block, std::size_t row) {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "microbench/cpu/gemv_table.h"
+
 #if defined(PARETOKEN_X86)
 #include "microbench/cpu/vectors.h"
 #endif
@@ -289,51 +291,28 @@ __attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& cal
 }
 #endif
 
-constexpr auto kQ40 = WeightType::q4_0;
-constexpr auto kQ41 = WeightType::q4_1;
-constexpr GemvVariant kVariants[] = {
-    {kQ40, Layout::row, Isa::scalar, 0, row_scalar<kQ40>},
-    {kQ41, Layout::row, Isa::scalar, 0, row_scalar<kQ41>},
-    {kQ40, Layout::packed, Isa::scalar, 0, packed_scalar<kQ40>},
-    {kQ41, Layout::packed, Isa::scalar, 0, packed_scalar<kQ41>},
+template <WeightType kType>
+struct Kernels {
+    static constexpr Gemv kRow = row_scalar<kType>;
+    static constexpr Gemv kPacked = packed_scalar<kType>;
 #if defined(PARETOKEN_X86)
-    {kQ40, Layout::row, Isa::avx2, 1, row_avx2<kQ40, 1>},
-    {kQ40, Layout::row, Isa::avx2, 4, row_avx2<kQ40, 4>},
-    {kQ40, Layout::row, Isa::avx2, 8, row_avx2<kQ40, 8>},
-    {kQ41, Layout::row, Isa::avx2, 1, row_avx2<kQ41, 1>},
-    {kQ41, Layout::row, Isa::avx2, 4, row_avx2<kQ41, 4>},
-    {kQ41, Layout::row, Isa::avx2, 8, row_avx2<kQ41, 8>},
-    {kQ40, Layout::packed, Isa::avx2, 1, packed_avx2<kQ40, 1>},
-    {kQ40, Layout::packed, Isa::avx2, 4, packed_avx2<kQ40, 4>},
-    {kQ40, Layout::packed, Isa::avx2, 8, packed_avx2<kQ40, 8>},
-    {kQ41, Layout::packed, Isa::avx2, 1, packed_avx2<kQ41, 1>},
-    {kQ41, Layout::packed, Isa::avx2, 4, packed_avx2<kQ41, 4>},
-    {kQ41, Layout::packed, Isa::avx2, 8, packed_avx2<kQ41, 8>},
-    {kQ40, Layout::row, Isa::avx512, 1, row_avx512<kQ40, 1>},
-    {kQ40, Layout::row, Isa::avx512, 4, row_avx512<kQ40, 4>},
-    {kQ40, Layout::row, Isa::avx512, 8, row_avx512<kQ40, 8>},
-    {kQ41, Layout::row, Isa::avx512, 1, row_avx512<kQ41, 1>},
-    {kQ41, Layout::row, Isa::avx512, 4, row_avx512<kQ41, 4>},
-    {kQ41, Layout::row, Isa::avx512, 8, row_avx512<kQ41, 8>},
-    {kQ40, Layout::packed, Isa::avx512, 1, packed_avx512<kQ40, 1, false>},
-    {kQ40, Layout::packed, Isa::avx512, 1, packed_avx512<kQ40, 1, true>},
-    {kQ40, Layout::packed, Isa::avx512, 4, packed_avx512<kQ40, 4, false>},
-    {kQ40, Layout::packed, Isa::avx512, 4, packed_avx512<kQ40, 4, true>},
-    {kQ40, Layout::packed, Isa::avx512, 8, packed_avx512<kQ40, 8, false>},
-    {kQ40, Layout::packed, Isa::avx512, 8, packed_avx512<kQ40, 8, true>},
-    {kQ41, Layout::packed, Isa::avx512, 1, packed_avx512<kQ41, 1, false>},
-    {kQ41, Layout::packed, Isa::avx512, 1, packed_avx512<kQ41, 1, true>},
-    {kQ41, Layout::packed, Isa::avx512, 4, packed_avx512<kQ41, 4, false>},
-    {kQ41, Layout::packed, Isa::avx512, 4, packed_avx512<kQ41, 4, true>},
-    {kQ41, Layout::packed, Isa::avx512, 8, packed_avx512<kQ41, 8, false>},
-    {kQ41, Layout::packed, Isa::avx512, 8, packed_avx512<kQ41, 8, true>},
+    template <int kBatch>
+    static constexpr Gemv kRowAvx2 = row_avx2<kType, kBatch>;
+    template <int kBatch>
+    static constexpr Gemv kPackedAvx2 = packed_avx2<kType, kBatch>;
+    template <int kBatch>
+    static constexpr Gemv kRowAvx512 = row_avx512<kType, kBatch>;
+    template <int kBatch, bool kFetch>
+    static constexpr Gemv kPackedAvx512 = packed_avx512<kType, kBatch, kFetch>;
 #endif
 };
+constexpr auto kQ40Gemvs = gemv_table<Kernels<WeightType::q4_0>>(WeightType::q4_0);
+constexpr auto kQ41Gemvs = gemv_table<Kernels<WeightType::q4_1>>(WeightType::q4_1);
 
 }  // namespace
 
-std::span<const GemvVariant> q4_gemvs() {
-    return kVariants;
+std::span<const GemvVariant> q4_gemvs(WeightType type) {
+    return type == WeightType::q4_0 ? kQ40Gemvs : kQ41Gemvs;
 }
 
 void pack_q4(WeightType type, const std::byte* block, std::byte* panel_block, std::size_t row) {
