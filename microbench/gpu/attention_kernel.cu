@@ -114,7 +114,6 @@ class AttentionKernel final : public GpuKernel {
         call_.sinks = memory_->sinks.data();
         call_.first_page = memory_->pages.first();
         call_.out = memory_->out.data();
-        PARETOKEN_CUDA(cudaDeviceSynchronize());
     }
 
     std::optional<std::string> check(Stream stream) override {

@@ -67,7 +67,6 @@ class PrefillKernel final : public GpuKernel {
         PARETOKEN_CUDA(cudaFuncSetAttribute(reinterpret_cast<const void*>(variant_.kernel),
                                             cudaFuncAttributeMaxDynamicSharedMemorySize,
                                             variant_.shared_bytes));
-        PARETOKEN_CUDA(cudaDeviceSynchronize());
     }
 
     std::optional<std::string> check(Stream stream) override {

@@ -231,7 +231,6 @@ class ReadKernel : public GpuKernel {
         memory_ = DeviceBuffer<std::uint32_t>(copies * bytes_ / 4);
         out_ = DeviceBuffer<std::uint32_t>(blocks_);
         fill(memory_, RandomWords{seed});
-        PARETOKEN_CUDA(cudaDeviceSynchronize());
     }
     std::optional<std::string> check(Stream stream) override {
         const DeviceBuffer<std::uint32_t> reference(1);
@@ -318,7 +317,6 @@ class ArrayKernel : public GpuKernel {
     void prepare(std::size_t copies, std::uint64_t seed) override {
         memory_ = DeviceBuffer<std::uint32_t>(copies * copy_bytes() / 4);
         fill(memory_, RandomWords{seed});
-        PARETOKEN_CUDA(cudaDeviceSynchronize());
     }
     std::optional<std::string> check(Stream stream) override {
         const DeviceBuffer<unsigned long long> differences(1);

@@ -31,8 +31,8 @@ class GpuKernel {
     /// Device memory of one copy of the streamed operand; known before `prepare`. 0: nothing is streamed.
     virtual std::uint64_t copy_bytes() const = 0;
     virtual Work work() const = 0;
-    /// Allocates and fills `copies` ≥ 1 copies and everything else that launches use. Throws RuntimeError
-    /// when the device has too little memory.
+    /// Allocates and fills `copies` ≥ 1 copies and everything else that launches use; the caller synchronises
+    /// the device before the first launch. Throws RuntimeError when the device has too little memory.
     virtual void prepare(std::size_t copies, std::uint64_t seed) = 0;
     /// Poisons the output, launches, compares with the fp64 reference and demands the same bits of a second
     /// launch; nothing when right, else what was wrong. Synchronises.

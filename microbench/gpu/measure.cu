@@ -182,6 +182,11 @@ struct GpuSession::State {
     double replay_seconds() const { return settings.quick ? 2e-3 : 5e-3; }
     int replays() const { return settings.quick ? 15 : 31; }
 
+    void prepare(GpuKernel& kernel, std::size_t copies) const {
+        kernel.prepare(copies, settings.seed);
+        PARETOKEN_CUDA(cudaDeviceSynchronize());  // what was uploaded and filled: streams do not wait for it
+    }
+
     void warm_up(Replay& replay) {
         replay.warm_up(!warm ? kFirstWarmUp : settings.quick ? kWarmUp / 4 : kWarmUp);
         warm = true;
@@ -190,7 +195,7 @@ struct GpuSession::State {
     double read_seconds(std::uint64_t bytes, Access access) {
         const auto kernel = read_ceiling(bytes, access);
         const RingPlan ring = ring_for(*kernel, device);
-        kernel->prepare(ring.copies, settings.seed);
+        prepare(*kernel, ring.copies);
         Replay replay(*kernel, ring.copies, Launching::graph, 2e-3, stream.get());
         warm_up(replay);
         return median_of(replay.launch_seconds(9));
@@ -208,7 +213,7 @@ struct GpuSession::State {
             throw RuntimeError("the GPU has less than 8 MiB of free memory: end other programs on it");
         probe = read_ceiling(kProbeBytes, Access::strided);
         const RingPlan ring = ring_for(*probe, device);
-        probe->prepare(ring.copies, settings.seed);
+        prepare(*probe, ring.copies);
         probe_replay = std::make_unique<Replay>(*probe, ring.copies, Launching::graph, 1e-3, stream.get());
     }
 
@@ -297,8 +302,7 @@ RowOutcome GpuSession::measured(const GpuRow& row) {
     const RingPlan ring = s.settings.verify_only
                               ? RingPlan{.copies = kernel->copy_bytes() > 0 ? std::size_t{2} : 1}
                               : ring_for(*kernel, s.device, s.settings.ring_scale);
-    kernel->prepare(ring.copies, s.settings.seed);
-    PARETOKEN_CUDA(cudaDeviceSynchronize());  // what was uploaded and filled: streams do not wait for it
+    s.prepare(*kernel, ring.copies);
     const TimePoint begin = Clock::now();
     if (auto fault = fault_of(*kernel, s.stream.get())) return {.error = std::move(fault)};
     if (Clock::now() - begin > kSoonIdle) s.warm = false;

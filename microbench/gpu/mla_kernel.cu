@@ -62,7 +62,6 @@ class MlaKernel final : public GpuKernel {
         call_.q = memory_->q.data();
         call_.first_page = memory_->pages.first();
         call_.out = memory_->out.data();
-        PARETOKEN_CUDA(cudaDeviceSynchronize());
     }
 
     std::optional<std::string> check(Stream stream) override {

@@ -145,7 +145,6 @@ class WeightsGpuKernel : public GpuKernel {
         fill(scales_, RandomScales{shape_.format, seed + 1});
         fill(x_, RandomActivations{is_bf16(shape_.format), seed + 2});
         configure();
-        PARETOKEN_CUDA(cudaDeviceSynchronize());
     }
 
     std::optional<std::string> check(Stream stream) override {
