@@ -218,28 +218,33 @@ std::vector<double> attention_reference(std::span<const double> q, std::span<con
     return out;
 }
 
-std::vector<double> attention_reference(const AttentionOptions& options, const PageTable& table,
-                                        std::size_t request, std::size_t kv_head, std::uint64_t seed) {
+CachedHead cached_head(const AttentionOptions& options, const PageTable& table, std::size_t request,
+                       std::size_t kv_head, std::uint64_t seed) {
     const PoolNumbers numbers(options.pool(), seed);
-    const std::size_t dim = options.heads.head_dim;
     const std::int32_t last = options.lengths[request];
-    std::vector<double> keys;
-    std::vector<double> values;
+    CachedHead cached;
     for (std::int32_t token = window_begin(last, options.window); token < last; ++token) {
         const auto page = table.pages[static_cast<std::size_t>(table.first[request] + token / options.page)];
         const auto slot = static_cast<std::uint32_t>(token % options.page);
-        for (std::uint32_t d = 0; d < dim; ++d) {
-            keys.push_back(numbers.key(page, static_cast<std::uint32_t>(kv_head), slot, d));
-            values.push_back(numbers.value(page, static_cast<std::uint32_t>(kv_head), slot, d));
+        for (std::uint32_t d = 0; d < options.heads.head_dim; ++d) {
+            cached.keys.push_back(numbers.key(page, static_cast<std::uint32_t>(kv_head), slot, d));
+            cached.values.push_back(numbers.value(page, static_cast<std::uint32_t>(kv_head), slot, d));
         }
     }
+    return cached;
+}
+
+std::vector<double> attention_reference(const AttentionOptions& options, const PageTable& table,
+                                        std::size_t request, std::size_t kv_head, std::uint64_t seed) {
+    const CachedHead cached = cached_head(options, table, request, kv_head, seed);
+    const double scale = 1 / std::sqrt(static_cast<double>(options.heads.head_dim));
     std::vector<double> out;
     for (std::size_t i = 0; i < options.heads.group(); ++i) {
         const std::size_t head = kv_head * options.heads.group() + i;
         const auto sink =
             options.sinks ? std::optional(static_cast<double>(sink_logit(seed, head))) : std::nullopt;
-        const auto one = attention_reference(queries_of(options, request, head, seed), keys, values,
-                                             1 / std::sqrt(static_cast<double>(dim)), sink);
+        const auto one = attention_reference(queries_of(options, request, head, seed), cached.keys,
+                                             cached.values, scale, sink);
         out.insert(out.end(), one.begin(), one.end());
     }
     return out;

@@ -60,6 +60,14 @@ std::vector<double> attention_reference(std::span<const double> q, std::span<con
                                         std::span<const double> values, double scale,
                                         std::optional<double> sink = std::nullopt);
 
+/// What a query of one KV head sees of a cache filled by the formulas of paged.h: each [tokens, head_dim].
+struct CachedHead {
+    std::vector<double> keys;
+    std::vector<double> values;
+};
+CachedHead cached_head(const AttentionOptions& options, const PageTable& table, std::size_t request,
+                       std::size_t kv_head, std::uint64_t seed);
+
 /// Results of all query heads of one KV head of one request: [group, head_dim].
 std::vector<double> attention_reference(const AttentionOptions& options, const PageTable& table,
                                         std::size_t request, std::size_t kv_head, std::uint64_t seed);

@@ -27,7 +27,7 @@ struct AttentionCall {
     float* partial_out = nullptr;      ///< [partials, 16, head_dim]
     float* partial_lse = nullptr;      ///< [partials, 16], log2 of the sum of 2^score
     std::int32_t* counters = nullptr;  ///< [sequences], zero before and after every launch
-    float* out = nullptr;              ///< [requests, query heads, head_dim]
+    ResultPlace out;                   ///< [requests, query heads, head_dim]
     PageStrides strides;
     std::int32_t kv_heads = 0;
     std::int32_t query_heads = 0;
@@ -312,8 +312,8 @@ struct BlockResult {
         const int first = segment.head % call.tiles * kWarpTokens;
         const int rows = group - first < kWarpTokens ? group - first : kWarpTokens;
         const int head = segment.head / call.tiles * group + first;
-        float* const out =
-            call.out + (static_cast<std::int64_t>(segment.request) * call.query_heads + head) * kDim;
+        const ResultPlace out =
+            call.out.after((static_cast<std::int64_t>(segment.request) * call.query_heads + head) * kDim);
         const float* const sinks = call.sinks == nullptr ? nullptr : call.sinks + head;
         if (segment.partials == 1) {
             write_whole(m, call, rows, out, sinks);
@@ -378,15 +378,15 @@ struct BlockResult {
         return result[row * Memory::kResultStride + column] * whole[row] * (Warp::unit() * call.value_scale);
     }
 
-    PARETOKEN_HOST_DEVICE void write_whole(const Machine& m, const AttentionCall& call, int rows, float* out,
-                                           const float* sinks) const {
+    PARETOKEN_HOST_DEVICE void write_whole(const Machine& m, const AttentionCall& call, int rows,
+                                           const ResultPlace& out, const float* sinks) const {
         for (int i = m.warp() * 32 + m.lane(); i < rows * kDim; i += kThreads) {
             const int row = i / kDim;
             const int column = i % kDim;
             float share = 1;
             if (sinks != nullptr) share = 1 / (1 + m.exp2(sinks[row] * kLog2E - whole[16 + row]));
-            out[row * kDim + dim_of<kFormat, kDim>(column / 8, column % 8)] =
-                value_at(call, row, column) * share;
+            out.put(m, row * kDim + dim_of<kFormat, kDim>(column / 8, column % 8),
+                    value_at(call, row, column) * share);
         }
     }
 

@@ -9,6 +9,28 @@
 
 namespace paretoken::microbench::gpu {
 
+/// Where results go: as fp32, or rounded to 16 bits for a matrix product that follows.
+struct ResultPlace {
+    float* wide = nullptr;
+    std::uint16_t* narrow = nullptr;  ///< when set, instead of `wide`
+    bool bf16 = false;                ///< what `narrow` holds; else fp16
+
+    PARETOKEN_HOST_DEVICE ResultPlace after(std::int64_t values) const {
+        return narrow == nullptr ? ResultPlace{wide + values, nullptr, bf16}
+                                 : ResultPlace{nullptr, narrow + values, bf16};
+    }
+    template <class Machine>
+    PARETOKEN_HOST_DEVICE void put(const Machine& m, int at, float value) const {
+        if (narrow == nullptr) {
+            wide[at] = value;
+        } else {
+            const std::uint32_t pair =
+                bf16 ? m.template pack<true>(value, 0) : m.template pack<false>(value, 0);
+            narrow[at] = static_cast<std::uint16_t>(pair & 0xffff);
+        }
+    }
+};
+
 /// True for every thread of the block that finished a sequence's last partial; all partials of it can be read
 /// then. `flag` lies in shared memory.
 template <class Machine>
@@ -69,9 +91,9 @@ struct CombinedRow {
         PARETOKEN_UNROLL
         for (int e = 0; e < kEach; ++e) value[e] += times * m.load_fresh(one + e * 32);
     }
-    PARETOKEN_HOST_DEVICE void write(const Machine& m, float* out) const {
+    PARETOKEN_HOST_DEVICE void write(const Machine& m, const ResultPlace& out) const {
         PARETOKEN_UNROLL
-        for (int e = 0; e < kEach; ++e) out[e * 32 + m.lane()] = value[e] / total;
+        for (int e = 0; e < kEach; ++e) out.put(m, e * 32 + m.lane(), value[e] / total);
     }
 };
 
@@ -79,7 +101,7 @@ struct CombinedRow {
 template <int kRows, int kDim, class Machine>
 PARETOKEN_HOST_DEVICE inline void combine_rows(const Machine& m, const Segment& segment,
                                                const float* partial_out, const float* partial_lse, int row,
-                                               float* out, const float* sinks) {
+                                               const ResultPlace& out, const float* sinks) {
     CombinedRow<kDim, Machine> rows[kRows];
     PARETOKEN_UNROLL
     for (int k = 0; k < kRows; ++k) {
@@ -98,13 +120,13 @@ PARETOKEN_HOST_DEVICE inline void combine_rows(const Machine& m, const Segment& 
         }
     }
     PARETOKEN_UNROLL
-    for (int k = 0; k < kRows; ++k) rows[k].write(m, out + (row + k * kWarps) * kDim);
+    for (int k = 0; k < kRows; ++k) rows[k].write(m, out.after((row + k * kWarps) * kDim));
 }
 
 /// All rows of a sequence, by the warps of one block.
 template <int kDim, class Machine>
 PARETOKEN_HOST_DEVICE inline void combine(const Machine& m, const Segment& segment, const float* partial_out,
-                                          const float* partial_lse, int rows, float* out,
+                                          const float* partial_lse, int rows, const ResultPlace& out,
                                           const float* sinks) {
     int row = m.warp();
     if constexpr (kDim <= 128) {

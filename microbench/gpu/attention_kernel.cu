@@ -4,7 +4,7 @@
 
 #include "microbench/collect.h"
 #include "microbench/gpu/attention_machine.cuh"
-#include "microbench/gpu/paged.cuh"
+#include "microbench/gpu/paged_attention.cuh"
 #include "microbench/gpu/rows.h"
 
 namespace paretoken::microbench::gpu {
@@ -28,7 +28,9 @@ __global__ void __launch_bounds__(kThreads, blocks_wanted<kFormat>())
     attention_body<kFormat, kDim>(machine, call);
 }
 
-struct Variant {
+}  // namespace
+
+struct AttentionVariant {
     KvFormat format;
     std::size_t head_dim;
     void (*kernel)(AttentionCall);
@@ -36,97 +38,124 @@ struct Variant {
     int fixed_bytes;
 };
 
+namespace {
+
 template <KvFormat kFormat, int kDim>
-constexpr Variant variant() {
+constexpr AttentionVariant variant() {
     return {kFormat, kDim, attention_decode<kFormat, kDim>, BlockMemory<kFormat, kDim>::kStageBytes,
             BlockMemory<kFormat, kDim>::kFixedBytes};
 }
 
-constexpr Variant kVariants[] = {
+constexpr AttentionVariant kVariants[] = {
     variant<KvFormat::bf16, 64>(),  variant<KvFormat::bf16, 128>(), variant<KvFormat::fp16, 64>(),
     variant<KvFormat::fp16, 128>(), variant<KvFormat::fp8, 64>(),   variant<KvFormat::fp8, 128>(),
     variant<KvFormat::int8, 64>(),  variant<KvFormat::int8, 128>(),
 };
 
-const Variant& variant_of(const AttentionOptions& options) {
-    for (const Variant& v : kVariants) {
+const AttentionVariant& variant_of(const AttentionOptions& options) {
+    for (const AttentionVariant& v : kVariants) {
         if (v.format == options.format && v.head_dim == options.heads.head_dim) return v;
     }
     throw UsageError(
         fmt::format("no attention kernel for head dimension {}: use 64 or 128", options.heads.head_dim));
 }
 
+DecodeKernelShape shape_of(const AttentionVariant& variant) {
+    return {reinterpret_cast<const void*>(variant.kernel), variant.stage_bytes, variant.fixed_bytes,
+            variant.head_dim};
+}
+
+std::uint64_t pages_of(const AttentionOptions& options) {
+    return pages_for(options.lengths, static_cast<std::uint32_t>(options.page), options.window);
+}
+
+}  // namespace
+
+std::uint64_t PagedAttention::copy_bytes(const AttentionOptions& options) {
+    const PoolShape pool = options.pool();
+    return pages_of(options) * (pool.page_bytes() + pool.page_scales() * sizeof(float));
+}
+
+PagedAttention::PagedAttention(const AttentionOptions& options, std::size_t copies, std::uint64_t seed)
+    : options_(options),
+      variant_(variant_of(options)),
+      seed_(seed),
+      ring_(shape_of(variant_), options.lengths,
+            page_tables(options.lengths, static_cast<std::uint32_t>(options.page), copies, options.order,
+                        seed, options.window),
+            [&](int blocks) { return split_options(options, blocks); }),
+      pool_(pages_of(options) * copies * options.pool().page_bytes()),
+      scales_(pages_of(options) * copies * options.pool().page_scales()),
+      sinks_(options.sinks ? options.heads.query_heads : 0) {
+    fill_codes(options.format, seed, pool_.data(), pool_.size() / bytes_of(options.format));
+    fill_scales(seed, scales_);
+    std::vector<float> sinks(sinks_.size());
+    for (std::size_t i = 0; i < sinks.size(); ++i) sinks[i] = sink_logit(seed, i);
+    sinks_.upload(sinks);
+    call_ = attention_call(options, ring_.stages());
+    ring_.put_into(call_);
+    call_.pool = pool_.data();
+    call_.scales = scales_.data();
+    call_.sinks = sinks_.data();
+}
+
+void PagedAttention::launch(std::size_t copy, const std::uint16_t* q, const ResultPlace& out,
+                            Stream stream) const {
+    AttentionCall call = call_;
+    call.q = q;
+    call.out = out;
+    ring_.launch(variant_.kernel, call, copy, stream);
+}
+
+void PagedAttention::spoil() {
+    const PoolShape pool = options_.pool();
+    const std::int32_t seen = window_begin(options_.lengths.front(), options_.window) / options_.page;
+    const std::int32_t page = ring_.table(0).pages[static_cast<std::size_t>(seen)];
+    std::byte* const values =
+        pool_.data() + static_cast<std::uint64_t>(page) * pool.page_bytes() + pool.strides().value;
+    fill_codes(options_.format, ~seed_, values, pool.page_bytes() / 2 / bytes_of(options_.format));
+}
+
+namespace {
+
 /// What `prepare` builds.
 struct AttentionMemory {
-    std::vector<PageTable> tables;
-    LaunchShape shape;
-    DevicePageTables pages;
-    DevicePlan plan;
-    DeviceBuffer<std::byte> pool;
-    DeviceBuffer<float> scales;
+    PagedAttention attention;
     DeviceBuffer<std::uint16_t> q;
-    DeviceBuffer<float> sinks;
     DeviceBuffer<float> out;
 };
-
-std::vector<PageTable> tables_of(const AttentionOptions& options, std::size_t copies, std::uint64_t seed) {
-    return page_tables(options.lengths, static_cast<std::uint32_t>(options.page), copies, options.order, seed,
-                       options.window);
-}
 
 class AttentionKernel final : public GpuKernel {
   public:
     AttentionKernel(AttentionOptions options, bool plant_fault)
-        : options_(std::move(options)), plant_fault_(plant_fault), variant_(variant_of(options_)) {}
+        : options_(std::move(options)), plant_fault_(plant_fault) {}
 
-    std::uint64_t copy_bytes() const override {
-        const PoolShape pool = options_.pool();
-        return pages_for(options_.lengths, pool.page, options_.window) *
-               (pool.page_bytes() + pool.page_scales() * sizeof(float));
-    }
+    std::uint64_t copy_bytes() const override { return PagedAttention::copy_bytes(options_); }
     Work work() const override { return attention_work(options_); }
 
     void prepare(std::size_t copies, std::uint64_t seed) override {
         seed_ = seed;
-        const PoolShape pool = options_.pool();
-        const std::uint64_t pages = pages_for(options_.lengths, pool.page, options_.window) * copies;
-        const auto tables = tables_of(options_, copies, seed);
-        const LaunchShape shape = launch_shape(reinterpret_cast<const void*>(variant_.kernel),
-                                               variant_.stage_bytes, variant_.fixed_bytes);
-        const SplitPlan plan = split_plan(options_.lengths, split_options(options_, shape.blocks));
         memory_.reset();  // before more is asked for
-        memory_.emplace(
-            AttentionMemory{.tables = tables,
-                            .shape = shape,
-                            .pages = DevicePageTables(tables),
-                            .plan = DevicePlan(plan, options_.heads.head_dim),
-                            .pool = DeviceBuffer<std::byte>(pages * pool.page_bytes()),
-                            .scales = DeviceBuffer<float>(pages * pool.page_scales()),
-                            .q = DeviceBuffer<std::uint16_t>(options_.outputs()),
-                            .sinks = DeviceBuffer<float>(options_.sinks ? options_.heads.query_heads : 0),
-                            .out = DeviceBuffer<float>(options_.outputs())});
-        fill(seed);
-        call_ = attention_call(options_, shape.stages);
-        memory_->plan.put_into(call_);
-        call_.pool = memory_->pool.data();
-        call_.scales = memory_->scales.data();
-        call_.q = memory_->q.data();
-        call_.sinks = memory_->sinks.data();
-        call_.first_page = memory_->pages.first();
-        call_.out = memory_->out.data();
+        memory_.emplace(AttentionMemory{.attention = PagedAttention(options_, copies, seed),
+                                        .q = DeviceBuffer<std::uint16_t>(options_.outputs()),
+                                        .out = DeviceBuffer<float>(options_.outputs())});
+        if (plant_fault_) memory_->attention.spoil();
+        std::vector<std::uint16_t> q(memory_->q.size());
+        for (std::size_t i = 0; i < q.size(); ++i) q[i] = query_code(options_.format, seed, i);
+        memory_->q.upload(q);
     }
 
     std::optional<std::string> check(Stream stream) override {
         std::vector<float> out;
         const auto launch_poisoned = [&] {
-            memory_->plan.poison(stream);
+            memory_->attention.poison(stream);
             launch(0, stream);
         };
         if (auto wrong = same_twice(memory_->out, launch_poisoned, stream, out)) return wrong;
+        const PageTable& table = memory_->attention.ring().table(0);
         const std::size_t size = options_.heads.group() * options_.heads.head_dim;
         for (const auto& [request, head] : pairs_to_check(options_, seed_)) {
-            const auto reference =
-                attention_reference(options_, memory_->tables.front(), request, head, seed_);
+            const auto reference = attention_reference(options_, table, request, head, seed_);
             const std::size_t at = (request * options_.heads.kv_heads + head) * size;
             const double error = relative_l2(std::span(out).subspan(at, size), reference);
             if (!(error <= attention_bound(options_.format))) {
@@ -138,38 +167,13 @@ class AttentionKernel final : public GpuKernel {
     }
 
     void launch(std::size_t copy, Stream stream) override {
-        call_.pages = memory_->pages.pages(copy);
-        variant_.kernel<<<memory_->plan.pieces(), kThreads, memory_->shape.shared_bytes, stream>>>(call_);
-        PARETOKEN_CUDA_LAUNCHED();
+        memory_->attention.launch(copy, memory_->q.data(), {.wide = memory_->out.data()}, stream);
     }
 
   private:
-    void fill(std::uint64_t seed) {
-        AttentionMemory& memory = *memory_;
-        fill_codes(options_.format, seed, memory.pool.data(), memory.pool.size() / bytes_of(options_.format));
-        fill_scales(seed, memory.scales);
-        if (plant_fault_) {
-            const PoolShape pool = options_.pool();
-            const std::int32_t seen = window_begin(options_.lengths.front(), options_.window) / options_.page;
-            const std::int32_t page = memory.tables.front().pages[static_cast<std::size_t>(seen)];
-            std::byte* const values = memory.pool.data() +
-                                      static_cast<std::uint64_t>(page) * pool.page_bytes() +
-                                      pool.strides().value;
-            fill_codes(options_.format, ~seed, values, pool.page_bytes() / 2 / bytes_of(options_.format));
-        }
-        std::vector<std::uint16_t> q(memory.q.size());
-        for (std::size_t i = 0; i < q.size(); ++i) q[i] = query_code(options_.format, seed, i);
-        memory.q.upload(q);
-        std::vector<float> sinks(memory.sinks.size());
-        for (std::size_t i = 0; i < sinks.size(); ++i) sinks[i] = sink_logit(seed, i);
-        memory.sinks.upload(sinks);
-    }
-
     AttentionOptions options_;
     bool plant_fault_;
-    const Variant& variant_;
     std::optional<AttentionMemory> memory_;
-    AttentionCall call_;
     std::uint64_t seed_ = 0;
 };
 

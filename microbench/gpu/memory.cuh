@@ -54,12 +54,13 @@ class DeviceBuffer {
         PARETOKEN_CUDA(cudaMemcpy(data() + at, values.data(), values.size_bytes(), cudaMemcpyHostToDevice));
     }
     void upload(const std::vector<Value>& values, std::size_t at = 0) { upload(span_of(values), at); }
-    std::vector<Value> download() const {
-        std::vector<Value> values(size_);
+    std::vector<Value> download(std::size_t at, std::size_t count) const {
+        std::vector<Value> values(count);
         if (values.empty()) return values;
-        PARETOKEN_CUDA(cudaMemcpy(values.data(), data(), bytes(), cudaMemcpyDeviceToHost));
+        PARETOKEN_CUDA(cudaMemcpy(values.data(), data() + at, count * sizeof(Value), cudaMemcpyDeviceToHost));
         return values;
     }
+    std::vector<Value> download() const { return download(0, size_); }
     /// Every byte becomes `byte`, in stream order.
     void fill(int byte, cudaStream_t stream = nullptr) {
         if (size_ != 0) PARETOKEN_CUDA(cudaMemsetAsync(data(), byte, bytes(), stream));

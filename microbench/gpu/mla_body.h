@@ -221,7 +221,8 @@ struct MlaWarp : RunningSoftmax<Machine, kMlaTiles> {
         }
         if (segment.partials == 1) return;
         if (is_last_partial(m, segment, call.counters, flag)) {
-            combine<kMlaValue>(m, segment, call.partial_out, call.partial_lse, rows, out_rows, nullptr);
+            combine<kMlaValue>(m, segment, call.partial_out, call.partial_lse, rows, {.wide = out_rows},
+                               nullptr);
         }
     }
 };

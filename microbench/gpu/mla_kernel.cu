@@ -15,10 +15,7 @@ __global__ void __launch_bounds__(kThreads, 2) mla_decode(const __grid_constant_
 }
 
 struct MlaMemory {
-    std::vector<PageTable> tables;
-    LaunchShape shape;
-    DevicePageTables pages;
-    DevicePlan plan;
+    DecodeRing ring;
     DeviceBuffer<std::uint16_t> pool;
     DeviceBuffer<std::uint16_t> q;
     DeviceBuffer<float> out;
@@ -34,46 +31,43 @@ class MlaKernel final : public GpuKernel {
 
     void prepare(std::size_t copies, std::uint64_t seed) override {
         seed_ = seed;
-        const auto tables = page_tables(options_.lengths, static_cast<std::uint32_t>(options_.page), copies,
-                                        options_.order, seed);
-        const LaunchShape shape =
-            launch_shape(reinterpret_cast<const void*>(mla_decode), kMlaStageBytes, kMlaFixedBytes);
-        const SplitPlan plan = split_plan(options_.lengths, split_options(options_, shape.blocks));
+        const DecodeKernelShape kernel{reinterpret_cast<const void*>(mla_decode), kMlaStageBytes,
+                                       kMlaFixedBytes, static_cast<std::size_t>(kMlaValue)};
         memory_.reset();  // before more is asked for
-        memory_.emplace(MlaMemory{.tables = tables,
-                                  .shape = shape,
-                                  .pages = DevicePageTables(tables),
-                                  .plan = DevicePlan(plan, kMlaValue),
-                                  .pool = DeviceBuffer<std::uint16_t>(numbers_per_copy() * copies),
-                                  .q = DeviceBuffer<std::uint16_t>(options_.queries()),
-                                  .out = DeviceBuffer<float>(options_.outputs())});
+        memory_.emplace(MlaMemory{
+            .ring = DecodeRing(kernel, options_.lengths,
+                               page_tables(options_.lengths, static_cast<std::uint32_t>(options_.page),
+                                           copies, options_.order, seed),
+                               [&](int blocks) { return split_options(options_, blocks); }),
+            .pool = DeviceBuffer<std::uint16_t>(numbers_per_copy() * copies),
+            .q = DeviceBuffer<std::uint16_t>(options_.queries()),
+            .out = DeviceBuffer<float>(options_.outputs())});
         fill_codes(KvFormat::bf16, seed, memory_->pool.data(), memory_->pool.size());
         if (plant_fault_) {
             const auto page_numbers = static_cast<std::uint64_t>(options_.page) * kMlaRow;
-            const auto page = static_cast<std::uint64_t>(memory_->tables.front().pages.front());
+            const auto page = static_cast<std::uint64_t>(memory_->ring.table(0).pages.front());
             fill_codes(KvFormat::bf16, ~seed, memory_->pool.data() + page * page_numbers, page_numbers);
         }
         std::vector<std::uint16_t> q(memory_->q.size());
         for (std::size_t i = 0; i < q.size(); ++i) q[i] = query_code(KvFormat::bf16, seed, i);
         memory_->q.upload(q);
-        call_ = mla_call(options_, shape.stages);
-        memory_->plan.put_into(call_);
+        call_ = mla_call(options_, memory_->ring.stages());
+        memory_->ring.put_into(call_);
         call_.pool = memory_->pool.data();
         call_.q = memory_->q.data();
-        call_.first_page = memory_->pages.first();
         call_.out = memory_->out.data();
     }
 
     std::optional<std::string> check(Stream stream) override {
         std::vector<float> out;
         const auto launch_poisoned = [&] {
-            memory_->plan.poison(stream);
+            memory_->ring.poison(stream);
             launch(0, stream);
         };
         if (auto wrong = same_twice(memory_->out, launch_poisoned, stream, out)) return wrong;
         const auto size = static_cast<std::size_t>(options_.heads) * kMlaValue;
         for (const std::size_t request : requests_to_check(options_, seed_)) {
-            const auto reference = mla_reference(options_, memory_->tables.front(), request, seed_);
+            const auto reference = mla_reference(options_, memory_->ring.table(0), request, seed_);
             const double error = relative_l2(std::span(out).subspan(request * size, size), reference);
             if (!(error <= attention_bound(KvFormat::bf16))) {
                 return fmt::format("request {}: relative error {:.1e} > {:.0e}", request, error,
@@ -84,9 +78,7 @@ class MlaKernel final : public GpuKernel {
     }
 
     void launch(std::size_t copy, Stream stream) override {
-        call_.pages = memory_->pages.pages(copy);
-        mla_decode<<<memory_->plan.pieces(), kThreads, memory_->shape.shared_bytes, stream>>>(call_);
-        PARETOKEN_CUDA_LAUNCHED();
+        memory_->ring.launch(mla_decode, call_, copy, stream);
     }
 
   private:

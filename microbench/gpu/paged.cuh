@@ -85,6 +85,52 @@ struct LaunchShape {
 /// fit. Throws RuntimeError where not even two stages fit.
 LaunchShape launch_shape(const void* kernel, int stage_bytes, int fixed_bytes);
 
+/// What a decode kernel needs of shared memory.
+struct DecodeKernelShape {
+    const void* kernel = nullptr;
+    int stage_bytes = 0;
+    int fixed_bytes = 0;
+    std::size_t result_dim = 0;  ///< numbers of a partial result's row
+};
+
+/// How `copies` caches of the same sequences are read, without their contents: page tables in one pool, and
+/// the plan and the launch that all copies share.
+class DecodeRing {
+  public:
+    /// `split_for(blocks)`: how to divide the work among as many blocks as run at once.
+    template <class SplitFor>
+    DecodeRing(const DecodeKernelShape& kernel, std::span<const std::int32_t> lengths,
+               std::vector<PageTable> tables, const SplitFor& split_for)
+        : tables_(std::move(tables)),
+          shape_(launch_shape(kernel.kernel, kernel.stage_bytes, kernel.fixed_bytes)),
+          pages_(tables_),
+          plan_(split_plan(lengths, split_for(shape_.blocks)), kernel.result_dim) {}
+
+    const PageTable& table(std::size_t copy) const { return tables_[copy]; }
+    const DevicePageTables& pages() const { return pages_; }
+    int stages() const { return shape_.stages; }
+    void poison(cudaStream_t stream) { plan_.poison(stream); }
+
+    /// Sets what all launches of AttentionCall or MlaCall have in common.
+    template <class Call>
+    void put_into(Call& call) const {
+        plan_.put_into(call);
+        call.first_page = pages_.first();
+    }
+    template <class Call>
+    void launch(void (*kernel)(Call), Call call, std::size_t copy, cudaStream_t stream) const {
+        call.pages = pages_.pages(copy);
+        kernel<<<plan_.pieces(), kThreads, shape_.shared_bytes, stream>>>(call);
+        PARETOKEN_CUDA_LAUNCHED();
+    }
+
+  private:
+    std::vector<PageTable> tables_;
+    LaunchShape shape_;
+    DevicePageTables pages_;
+    DevicePlan plan_;
+};
+
 /// Fills pools and queries by the formulas of paged.h.
 void fill_codes(KvFormat format, std::uint64_t seed, void* at, std::uint64_t count);
 void fill_scales(std::uint64_t seed, const DeviceBuffer<float>& scales);

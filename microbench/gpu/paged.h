@@ -102,6 +102,18 @@ PARETOKEN_HOST_DEVICE inline float float_of(std::uint32_t bits) {
 #endif
 }
 
+/// The e4m3 code nearest to a number, ties to the even one; beyond ±448 that of ±448, of NaN NaN.
+PARETOKEN_HOST_DEVICE inline std::uint32_t e4m3_of(float value) {
+    const std::uint32_t sign = bits_of(value) >> 24 & 0x80;
+    const std::uint32_t magnitude = bits_of(value) & 0x7fffffff;
+    if (magnitude > 0x7f800000) return sign | 0x7f;
+    if (magnitude >= bits_of(448.0F)) return sign | 0x7e;
+    if (magnitude >= bits_of(0x1p-6F)) {  // 20 bits of mantissa fewer, and a bias of 7 instead of 127
+        return sign | (((magnitude + 0x7ffff + (magnitude >> 20 & 1)) >> 20) - 120 * 8);
+    }
+    return sign | (bits_of(float_of(magnitude) * 512 + 0x1p23F) - bits_of(0x1p23F));
+}
+
 /// About normal with deviation 1.15, a multiple of 1/512 below 4: never subnormal in any 16-bit format.
 PARETOKEN_HOST_DEVICE inline float random_number(std::uint64_t seed, std::uint64_t place) {
     const std::uint64_t bits = scrambled(seed ^ scrambled(place));

@@ -69,7 +69,7 @@ struct Emulation {
         call.partial_out = partial_out.data();
         call.partial_lse = partial_lse.data();
         call.counters = counters.data();
-        call.out = out.data();
+        call.out.wide = out.data();
 
         std::vector<int> pieces(plan.pieces());
         for (std::size_t i = 0; i < pieces.size(); ++i) pieces[i] = static_cast<int>(i);

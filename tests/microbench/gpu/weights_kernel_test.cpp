@@ -11,36 +11,10 @@
 #include "microbench/collect.h"
 #include "microbench/cpu/formats.h"
 #include "microbench/gpu/weights_body.h"
-#include "tests/microbench/gpu/emulated_machine.h"
+#include "tests/microbench/gpu/emulated_weights.h"
 
 namespace paretoken::microbench::gpu {
 namespace {
-
-/// What weights.cuh adds to attention_machine.cuh.
-template <bool kByShift>
-class EmulatedWeightsMachine : public EmulatedMachine<kByShift> {
-  public:
-    using EmulatedMachine<kByShift>::EmulatedMachine;
-
-    Words load_streamed(const Words* at) const { return *at; }
-    template <class Value>
-    Value load_cached(const Value* at) const {
-        return *at;
-    }
-    std::uint32_t add_halves(std::uint32_t x, std::uint32_t y) const {
-        return multiply_add_halves(x, both_halves(kFp16One), y);
-    }
-    std::uint32_t multiply_add_halves(std::uint32_t x, std::uint32_t y, std::uint32_t z) const {
-        const auto half = [&](int shift) {
-            return static_cast<float>(value_of_fp16(x >> shift & 0xffff) *
-                                          value_of_fp16(y >> shift & 0xffff) +
-                                      value_of_fp16(z >> shift & 0xffff));
-        };
-        return this->template pack<false>(half(0), half(16));
-    }
-    float float_of_half(std::uint32_t bits) const { return static_cast<float>(value_of_fp16(bits)); }
-    float float_of_bits(std::uint32_t bits) const { return std::bit_cast<float>(bits); }
-};
 
 struct Problem {
     WeightsShape shape;
@@ -111,32 +85,6 @@ std::vector<double> reference_of(const Problem& p) {
     return y;
 }
 
-std::vector<Words> words_of(const std::vector<std::uint32_t>& values) {
-    std::vector<Words> words(values.size() / 4);
-    for (std::size_t i = 0; i < values.size(); ++i) words[i / 4].w[i % 4] = values[i];
-    return words;
-}
-std::vector<Words> words_of(const std::vector<std::uint16_t>& values) {
-    std::vector<Words> words(values.size() / 8);
-    for (std::size_t i = 0; i < values.size(); ++i)
-        words[i / 8].w[i % 8 / 2] |= std::uint32_t{values[i]} << (16 * (i % 2));
-    return words;
-}
-
-/// Runs `body(block, lane, piece)` for all thread blocks, one after the other in random order.
-template <class Body>
-void run_thread_blocks(std::uint32_t thread_blocks, std::size_t shared_bytes, std::uint64_t seed, Body body) {
-    std::vector<int> order(thread_blocks);
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
-    Random random(seed);
-    for (std::size_t left = order.size(); left > 1; --left)
-        std::swap(order[left - 1], order[random.below(left)]);
-    for (const int piece : order) {
-        const auto block = std::make_unique<EmulatedBlock>(shared_bytes, random(), kWeightThreads);
-        block->run([&](int lane) { body(*block, lane, piece); });
-    }
-}
-
 /// A launch over these matrices by a list of them, each with the activations of `problems[entry]`; without a
 /// list the only one. The counters must be zero again afterwards.
 template <class Weights, int kColumns, int kParts, bool kByShift = false, bool kExperts = false>
@@ -182,7 +130,7 @@ std::vector<float> output_of(const std::vector<Problem>& problems, const std::ve
                     .row_blocks = static_cast<int>(shape.row_blocks()),
                     .words = static_cast<std::uint32_t>(shape.words() / 4),
                     .scales = static_cast<std::uint32_t>(shape.scale_words())}};
-    run_thread_blocks(thread_blocks, Tile::kSharedBytes, seed,
+    run_thread_blocks(thread_blocks, kWeightThreads, Tile::kSharedBytes, seed,
                       [&](EmulatedBlock& block, int lane, int piece) {
                           const Machine machine(block, lane, piece);
                           WeightsLane<Machine, Weights, kColumns, kParts, kExperts>(machine, call).run();

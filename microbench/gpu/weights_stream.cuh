@@ -1,0 +1,67 @@
+#pragma once
+// Matrices in device memory, as many copies of them as a ring has, and launches that multiply activations by
+// one copy. Checking and timing are others'.
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "microbench/gpu/kernel.h"
+#include "microbench/gpu/memory.cuh"
+#include "microbench/gpu/weights_body.h"
+#include "microbench/gpu/weights_variants.h"
+
+namespace paretoken::microbench::gpu {
+
+/// The variant with the fewest columns that hold the batch; nothing when none does.
+std::optional<WeightsVariant> variant_for(WeightFormat format, Decode decode, int batch,
+                                          bool experts = false);
+
+struct StreamedMatrix {
+    std::size_t rows = 0;
+    std::size_t k = 0;
+    int batch = 1;
+    WeightsVariant variant;
+    std::size_t entries = 1;  ///< matrices of a launch; more than one only by a list of experts
+
+    WeightsShape shape() const { return {variant.format, rows, k, variant.parts}; }
+    std::size_t columns() const { return entries * static_cast<std::size_t>(batch); }
+    std::uint64_t copy_bytes() const {
+        return entries * (shape().words() + shape().scale_words()) * sizeof(std::uint32_t);
+    }
+};
+
+Work work_of(const StreamedMatrix& matrix);
+
+class WeightStream {
+  public:
+    /// Random weights and scales, enqueued on the default stream. `seed` and the next are used.
+    WeightStream(const StreamedMatrix& matrix, std::size_t copies, std::uint64_t seed);
+
+    /// y [entries, batch, rows] = W · x [entries, batch, k], both in device memory; x is bf16 beside bf16
+    /// weights, else fp16.
+    void launch(std::size_t copy, const std::uint16_t* x, float* y, Stream stream) const;
+    /// The same in fp64, element by element. Synchronises.
+    std::vector<double> reference(std::size_t copy, const std::uint16_t* x, Stream stream) const;
+    /// Changes one weight of a copy, whatever it was.
+    void spoil(std::size_t copy, Stream stream);
+
+    const StreamedMatrix& matrix() const { return matrix_; }
+    /// Of one copy of a single matrix.
+    std::vector<double> dequantised_copy(std::size_t copy) const;
+
+  private:
+    std::size_t first_matrix(std::size_t copy) const;
+    void configure();
+
+    StreamedMatrix matrix_;
+    WeightsShape shape_;
+    unsigned blocks_ = 0;
+    DeviceBuffer<std::uint32_t> words_;
+    DeviceBuffer<std::uint32_t> scales_;
+    DeviceBuffer<float> partials_;
+    DeviceBuffer<std::int32_t> arrivals_;
+    DeviceBuffer<std::int32_t> lists_;  // [copies, entries]: which of all matrices
+    WeightsCall call_;
+};
+
+}  // namespace paretoken::microbench::gpu
