@@ -6,9 +6,17 @@
 #include <utility>
 #include <vector>
 
+#include "core/error.h"
 #include "microbench/collect.h"
 
 namespace paretoken::microbench {
+
+/// Thrown while a row is measured: this machine lacks what it needs (an instruction, a library's kernel). The
+/// row then has no figures and says why; that is no failure.
+class NotAvailable : public RuntimeError {
+  public:
+    using RuntimeError::RuntimeError;
+};
 
 struct RowOutcome {
     std::optional<std::string> error = {};  ///< the check failed: nothing below was measured

@@ -37,6 +37,8 @@ void measure(benchmark::State& state, const Row& row, std::size_t& failed) {
     RowOutcome outcome;
     try {
         outcome = row.run();
+    } catch (const NotAvailable& lack) {
+        outcome.judgement.invalid_because = {lack.what()};
     } catch (const std::exception& error) {
         outcome.error = error.what();
     }
@@ -83,13 +85,15 @@ std::vector<std::pair<std::string, double>> counters_of(const RowOutcome& outcom
     add("of_ceiling_p25", m.of_ceiling_p25);
     add("of_ceiling_p75", m.of_ceiling_p75);
     add("ceiling_drift", m.ceiling_drift);
-    add("median_s", m.median_s);
-    add("p10_s", m.p10_s);
-    add("p25_s", m.p25_s);
-    add("p75_s", m.p75_s);
-    add("p90_s", m.p90_s);
-    add("cv", m.cv);
-    add("n", static_cast<double>(m.n));
+    if (m.median_s > 0) {  // else it was only checked, or could not be measured here
+        add("median_s", m.median_s);
+        add("p10_s", m.p10_s);
+        add("p25_s", m.p25_s);
+        add("p75_s", m.p75_s);
+        add("p90_s", m.p90_s);
+        add("cv", m.cv);
+        add("n", static_cast<double>(m.n));
+    }
     add("valid", outcome.judgement.valid() ? 1 : 0);
     for (const auto& [name, value] : outcome.counters) add(name.c_str(), value);
     return counters;

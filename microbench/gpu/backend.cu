@@ -9,7 +9,8 @@ namespace paretoken::microbench::gpu {
 namespace {
 
 using Family = std::vector<GpuRow> (*)(const GpuSettings&, const DeviceFacts&);
-constexpr Family kFamilies[] = {ceiling_rows, weight_rows, attention_rows, mla_rows, gemm_rows, prefill_rows};
+constexpr Family kFamilies[] = {ceiling_rows, weight_rows,  attention_rows, mla_rows,
+                                gemm_rows,    prefill_rows, copy_rows};
 
 Row benchmark_row(const GpuRow& row, const std::shared_ptr<GpuSession>& session) {
     return {fmt::format("{}/backend:gpu/mode:{}", row.name,
@@ -39,8 +40,12 @@ GpuBackend gpu_backend(const GpuSettings& settings) {
                                               query.facts.capability)};
     }
     GpuBackend backend{.context = context_of(query.facts)};
-    if (const auto driver = Nvml(query.facts.pci_bus_id).driver_version()) {
-        backend.context.emplace_back("gpu_driver", *driver);
+    const Nvml nvml(query.facts.pci_bus_id);
+    if (const auto driver = nvml.driver_version()) backend.context.emplace_back("gpu_driver", *driver);
+    if (const auto link = nvml.pcie_link()) {
+        backend.context.emplace_back("gpu_pcie", name_of(*link));
+        if (const auto speed = link->bytes_per_second())
+            backend.context.emplace_back("gpu_pcie_bytes_per_second", fmt::format("{:.0f}", *speed));
     }
     const auto session = std::make_shared<GpuSession>(query.facts, settings);
     for (const Family family : kFamilies) {

@@ -1,313 +1,280 @@
-// gemm_lib/preset:P/op:O/w:F/batch:B and ceiling/flops/lib: cuBLASLt, loaded when it is there, with the
-// fastest of its first eight heuristics. For batches that are bound by arithmetic, where hand-written kernels
-// end.
-#if __has_include(<cublasLt.h>)
-#include <cublasLt.h>
-#endif
-#include <dlfcn.h>
+// gemm_lib/preset:P/op:O/w:F/batch:B, prefill/gemm/engine:lib/preset:P/op:O/w:F/tokens:T and
+// ceiling/flops/lib/w:F: products of a library, for sizes that are bound by arithmetic, where hand-written
+// kernels end.
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <bit>
-#include <limits>
+#include <span>
 
+#include "core/random.h"
 #include "microbench/collect.h"
 #include "microbench/gpu/device.h"
 #include "microbench/gpu/fill.cuh"
+#include "microbench/gpu/gemm_plan.cuh"
+#include "microbench/gpu/gemm_suite.h"
 #include "microbench/gpu/memory.cuh"
+#include "microbench/gpu/mma.h"
 #include "microbench/gpu/rows.h"
-#include "microbench/gpu/tensor_parallel.h"
-#include "microbench/gpu/weights_layout.h"
 
 namespace paretoken::microbench::gpu {
 namespace {
 
-constexpr double kBound = 4e-3;  // bf16 outputs
-constexpr std::size_t kWorkspace = 64ULL << 20;
-constexpr int kHeuristics = 8;
-constexpr int kCheckedColumns = 16;
+constexpr unsigned kThreads = 256;
+constexpr std::size_t kCheckedTokens = 16;
+constexpr std::size_t kCheckedSlice = 64;    // results that an error is taken over
+constexpr std::size_t kPlantedWords = 16;    // of each copy of W
+constexpr std::size_t kScaleAlignment = 64;  // words
 
-struct CublasLt {
-    decltype(&cublasLtCreate) create = nullptr;
-    decltype(&cublasLtMatmul) matmul = nullptr;
-    decltype(&cublasLtMatmulAlgoGetHeuristic) heuristics = nullptr;
-    decltype(&cublasLtMatmulDescCreate) desc_create = nullptr;
-    decltype(&cublasLtMatmulDescSetAttribute) desc_set = nullptr;
-    decltype(&cublasLtMatmulDescDestroy) desc_destroy = nullptr;
-    decltype(&cublasLtMatrixLayoutCreate) layout_create = nullptr;
-    decltype(&cublasLtMatrixLayoutDestroy) layout_destroy = nullptr;
-    decltype(&cublasLtMatmulPreferenceCreate) preference_create = nullptr;
-    decltype(&cublasLtMatmulPreferenceSetAttribute) preference_set = nullptr;
-    decltype(&cublasLtMatmulPreferenceDestroy) preference_destroy = nullptr;
-};
-
-void* opened_library() {
-    for (const std::string& name :
-         {fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR), std::string("libcublasLt.so")}) {
-        if (void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
-    }
-    return nullptr;
+unsigned blocks_for(std::size_t threads) {
+    return static_cast<unsigned>(divided_up(threads, kThreads));
 }
 
-/// Nothing when this machine does not have it. Never closed: it lives as long as the program.
-std::optional<CublasLt> loaded_cublaslt() {
-    void* const library = opened_library();
-    if (library == nullptr) return std::nullopt;
-    CublasLt lt;
-    bool complete = true;
-    const auto find = [&](auto& function, const char* name) {
-        function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
-        complete = complete && function != nullptr;
-    };
-    find(lt.create, "cublasLtCreate");
-    find(lt.matmul, "cublasLtMatmul");
-    find(lt.heuristics, "cublasLtMatmulAlgoGetHeuristic");
-    find(lt.desc_create, "cublasLtMatmulDescCreate");
-    find(lt.desc_set, "cublasLtMatmulDescSetAttribute");
-    find(lt.desc_destroy, "cublasLtMatmulDescDestroy");
-    find(lt.layout_create, "cublasLtMatrixLayoutCreate");
-    find(lt.layout_destroy, "cublasLtMatrixLayoutDestroy");
-    find(lt.preference_create, "cublasLtMatmulPreferenceCreate");
-    find(lt.preference_set, "cublasLtMatmulPreferenceSetAttribute");
-    find(lt.preference_destroy, "cublasLtMatmulPreferenceDestroy");
-    if (!complete) return std::nullopt;
-    return lt;
-}
-
-const std::optional<CublasLt>& cublaslt() {
-    static const std::optional<CublasLt> lt = loaded_cublaslt();
-    return lt;
-}
-
-void require_lt(cublasStatus_t status, const char* what) {
-    if (status == CUBLAS_STATUS_SUCCESS) return;
-    throw RuntimeError(fmt::format("cuBLASLt: {} failed with status {}", what, static_cast<int>(status)));
-}
-
-struct GemmRow {
-    std::size_t rows;
+/// [copies][outer, k]
+struct OperandShape {
+    GemmForm form;
+    Scaling scaling;
+    std::size_t outer;
     std::size_t k;
-    std::size_t batch;
-    WeightFormat format;  ///< bf16 or fp8
-    bool streams;         ///< false: one copy, for the arithmetic alone
-    bool plant_fault;
+    std::size_t copies;
+
+    std::size_t words() const { return outer * k * bits_of(form) / 32; }
+    std::size_t scale_words() const {
+        const std::size_t bytes = stored_scales(scaling, outer, k) * scale_bytes(scaling);
+        return rounded_up(divided_up(bytes, 4), kScaleAlignment);
+    }
+    std::uint64_t bytes() const { return 4 * (words() + scale_words()); }
 };
 
-__global__ void reference_gemm(WeightFormat format, const std::uint8_t* w, const std::uint8_t* x, double* y,
-                               std::size_t rows, std::size_t k, std::size_t columns,
-                               std::size_t column_step) {
+__global__ void fill_scales(OperandShape shape, std::uint32_t* words, std::size_t words_of_copy,
+                            std::uint64_t seed) {
+    const std::size_t rows = scale_rows(shape.scaling, shape.outer);
+    const std::size_t columns = scale_columns(shape.scaling, shape.k);
+    const std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i >= shape.copies * rows * columns) return;
+    std::uint32_t* const copy = words + i / (rows * columns) * words_of_copy;
+    const std::size_t place =
+        scale_place(shape.scaling, shape.outer, shape.k, i / columns % rows, i % columns);
+    const std::uint32_t bits = random_scale(shape.scaling, random_bits_at(seed, i));
+    if (scale_bytes(shape.scaling) == 1) {
+        reinterpret_cast<std::uint8_t*>(copy)[place] = static_cast<std::uint8_t>(bits);
+    } else {
+        copy[place] = bits;
+    }
+}
+
+/// One copy of an operand, as a reference reads it.
+struct ScaledCodes {
+    OperandShape shape;
+    const std::uint8_t* codes;
+    const std::uint8_t* scales;
+
+    __device__ double at(std::size_t index, std::size_t k) const {
+        const double element = element_value(shape.form, codes, index * shape.k + k);
+        if (shape.scaling == Scaling::none) return element;
+        const std::size_t place = scale_place_of(shape.scaling, shape.outer, shape.k, index, k);
+        const std::uint32_t bits = scale_bytes(shape.scaling) == 1
+                                       ? scales[place]
+                                       : reinterpret_cast<const std::uint32_t*>(scales)[place];
+        return element * scale_value(shape.scaling, bits);
+    }
+};
+
+/// A matrix of the form with its scales, in as many copies as a ring needs.
+class GemmOperand {
+  public:
+    GemmOperand() = default;
+    GemmOperand(const OperandShape& shape, std::uint64_t seed)
+        : shape_(shape), codes_(shape.copies * shape.words()), scales_(shape.copies * shape.scale_words()) {
+        fill(codes_, RandomCodes{code_format(shape.form), derived_seed(seed, "codes")});
+        if (shape.scaling == Scaling::none) return;
+        PARETOKEN_CUDA(cudaMemset(scales_.data(), 0, scales_.bytes()));
+        const std::size_t scales =
+            shape.copies * scale_rows(shape.scaling, shape.outer) * scale_columns(shape.scaling, shape.k);
+        fill_scales<<<blocks_for(scales), kThreads>>>(shape, scales_.data(), shape.scale_words(),
+                                                      derived_seed(seed, "scales"));
+        PARETOKEN_CUDA_LAUNCHED();
+    }
+
+    std::uint32_t* codes(std::size_t copy) const { return codes_.data() + copy * shape_.words(); }
+    std::uint32_t* scales(std::size_t copy) const {
+        return shape_.scaling == Scaling::none ? nullptr : scales_.data() + copy * shape_.scale_words();
+    }
+    ScaledCodes numbers(std::size_t copy) const {
+        return {shape_, reinterpret_cast<const std::uint8_t*>(codes(copy)),
+                reinterpret_cast<const std::uint8_t*>(scales(copy))};
+    }
+
+  private:
+    /// Whose random codes are legal here; any bits are, but for bf16's and e4m3's.
+    static WeightFormat code_format(GemmForm form) {
+        if (form == GemmForm::bf16) return WeightFormat::bf16;
+        return bits_of(form) == 8 && form != GemmForm::int8 ? WeightFormat::fp8 : WeightFormat::int8;
+    }
+
+    OperandShape shape_{};
+    DeviceBuffer<std::uint32_t> codes_;
+    DeviceBuffer<std::uint32_t> scales_;
+};
+
+__global__ void turn_signs(std::uint32_t* words, std::size_t count, std::uint32_t signs) {
+    if (threadIdx.x < count) words[threadIdx.x] ^= signs;
+}
+
+/// One warp per result, element by element, in fp64: [checked, rows] for every `step`-th token.
+__global__ void reference_gemm(ScaledCodes w, ScaledCodes x, double* y, std::size_t checked,
+                               std::size_t step) {
     const std::size_t warp = (static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x) / kLanes;
-    if (warp >= rows * columns) return;
-    const std::size_t row = warp % rows;
-    const std::size_t column = warp / rows * column_step;
-    const auto at = [&](const std::uint8_t* from, std::size_t i) {
-        if (format == WeightFormat::fp8) return value_of_e4m3(from[i]);
-        return value_of_bf16(reinterpret_cast<const std::uint16_t*>(from)[i]);
-    };
+    if (warp >= w.shape.outer * checked) return;
+    const std::size_t row = warp % w.shape.outer;
+    const std::size_t token = warp / w.shape.outer * step;
     double sum = 0;
-    for (std::size_t i = threadIdx.x % kLanes; i < k; i += kLanes)
-        sum += at(w, row * k + i) * at(x, column * k + i);
+    for (std::size_t i = threadIdx.x % kLanes; i < w.shape.k; i += kLanes)
+        sum += w.at(row, i) * x.at(token, i);
     for (int distance = kLanes / 2; distance > 0; distance /= 2)
         sum += __shfl_down_sync(0xffffffffU, sum, distance);
     if (threadIdx.x % kLanes == 0) y[warp] = sum;
 }
 
-/// y[batch, rows] = x[batch, k] · W[rows, k]ᵀ, bf16 out; both inputs have the weights' type.
+__global__ void count_unequal(const std::uint32_t* a, const std::uint32_t* b, std::size_t words,
+                              unsigned long long* count) {
+    const std::size_t stride = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+    for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < words;
+         i += stride) {
+        if (a[i] != b[i]) atomicAdd(count, 1ULL);
+    }
+}
+
 class LibraryGemm : public GpuKernel {
   public:
-    explicit LibraryGemm(const GemmRow& row) : row_(row) {}
-    ~LibraryGemm() override {
-        const CublasLt& lt = *cublaslt();
-        for (cublasLtMatrixLayout_t layout : {w_layout_, x_layout_, y_layout_}) {
-            if (layout != nullptr) lt.layout_destroy(layout);
-        }
-        if (desc_ != nullptr) lt.desc_destroy(desc_);
+    LibraryGemm(GemmRow row, bool plant_fault) : row_(std::move(row)), plant_fault_(plant_fault) {
+        if (row_.lack) throw NotAvailable(*row_.lack);
     }
-    LibraryGemm(const LibraryGemm&) = delete;
-    LibraryGemm& operator=(const LibraryGemm&) = delete;
 
-    std::uint64_t copy_bytes() const override { return row_.streams ? weight_bytes() : 0; }
+    std::uint64_t copy_bytes() const override { return row_.streams ? weight_shape(1).bytes() : 0; }
     Work work() const override {
-        const double flops = 2.0 * static_cast<double>(row_.rows) * static_cast<double>(row_.k) *
-                             static_cast<double>(row_.batch);
-        if (!row_.streams) return {.flops = flops};
-        return {.read_bytes = static_cast<double>(weight_bytes() + row_.batch * row_.k * element_bytes()),
-                .written_bytes = static_cast<double>(row_.rows * row_.batch * 2),
-                .flops = flops};
+        if (!row_.streams) return {.flops = row_.shape.flops()};
+        return {.read_bytes = weight_bytes(row_.form, row_.shape) + token_bytes(row_.form, row_.shape),
+                .written_bytes = static_cast<double>(result_words() * 4),
+                .flops = row_.shape.flops()};
     }
     void prepare(std::size_t copies, std::uint64_t seed) override {
-        copies_ = copies;
-        w_ = DeviceBuffer<std::uint32_t>(copies * weight_bytes() / 4);
-        x_ = DeviceBuffer<std::uint32_t>(row_.batch * row_.k * element_bytes() / 4);
-        y_ = DeviceBuffer<std::uint16_t>(row_.rows * row_.batch);
-        workspace_ = DeviceBuffer<std::uint8_t>(kWorkspace);
-        fill(w_, RandomCodes{row_.format, seed});
-        fill(x_, RandomCodes{row_.format, seed + 1});
+        const GemmShape& shape = row_.shape;
+        w_ = GemmOperand(weight_shape(copies), derived_seed(seed, "weights"));
+        x_ = GemmOperand({row_.form, token_scaling(row_.form), shape.tokens, shape.k, 1},
+                         derived_seed(seed, "tokens"));
+        y_ = DeviceBuffer<std::uint32_t>(result_words());
+        operands_.clear();
+        for (std::size_t copy = 0; copy < copies; ++copy) {
+            operands_.push_back({w_.codes(copy), w_.scales(copy), x_.codes(0), x_.scales(0), y_.data()});
+        }
         PARETOKEN_CUDA(cudaDeviceSynchronize());  // candidates are timed: not beside a fill
-        describe();
-        choose_algorithm();
+        plan_ = std::make_unique<MatmulPlan>(row_.form, shape, operands_, row_.expected);
     }
     std::optional<std::string> check(Stream stream) override {
-        const std::size_t step = std::max<std::size_t>(1, row_.batch / kCheckedColumns);
-        const std::size_t columns = (row_.batch + step - 1) / step;
-        const std::size_t copy = copies_ - 1;
-        const DeviceBuffer<double> expected(columns * row_.rows);
-        constexpr unsigned kThreads = 256;
-        reference_gemm<<<static_cast<unsigned>((expected.size() * kLanes + kThreads - 1) / kThreads),
-                         kThreads, 0, stream>>>(row_.format,
-                                                reinterpret_cast<const std::uint8_t*>(w_of(copy)),
-                                                reinterpret_cast<const std::uint8_t*>(x_.data()),
-                                                expected.data(), row_.rows, row_.k, columns, step);
+        const std::size_t step = std::max<std::size_t>(1, row_.shape.tokens / kCheckedTokens);
+        const std::size_t checked = divided_up(row_.shape.tokens, step);
+        const std::size_t copy = operands_.size() - 1;
+        const DeviceBuffer<double> expected(checked * row_.shape.rows);
+        reference_gemm<<<blocks_for(expected.size() * kLanes), kThreads, 0, stream>>>(
+            w_.numbers(copy), x_.numbers(0), expected.data(), checked, step);
         PARETOKEN_CUDA_LAUNCHED();
-        const std::vector<std::uint16_t> first = output_of(copy, stream);
-        const std::vector<double> reference = expected.download();
-        std::vector<float> output;
-        for (std::size_t c = 0; c < columns; ++c) {
-            for (std::size_t r = 0; r < row_.rows; ++r) {
-                const std::uint32_t bits = std::uint32_t{first[c * step * row_.rows + r]} << 16;
-                output.push_back(std::bit_cast<float>(bits));
-            }
-        }
-        if (row_.plant_fault) output.front() = std::numeric_limits<float>::quiet_NaN();
-        const double error = relative_l2(span_of(output), span_of(reference));
-        if (!(error <= kBound)) return fmt::format("relative error {:.2g} > {:.0g}", error, kBound);
-        if (first != output_of(copy, stream)) return "two launches differ";
-        return std::nullopt;
-    }
-    void launch(std::size_t copy, Stream stream) override {
-        require_lt(run(copy, algorithm_, stream), "cublasLtMatmul");
-    }
-
-  private:
-    std::size_t element_bytes() const { return row_.format == WeightFormat::fp8 ? 1 : 2; }
-    std::uint64_t weight_bytes() const { return row_.rows * row_.k * element_bytes(); }
-    const std::uint32_t* w_of(std::size_t copy) const { return w_.data() + copy * weight_bytes() / 4; }
-
-    cublasStatus_t run(std::size_t copy, const cublasLtMatmulAlgo_t& algorithm, Stream stream) {
-        const float one = 1;
-        const float zero = 0;
-        return cublaslt()->matmul(handle(), desc_, &one, w_of(copy), w_layout_, x_.data(), x_layout_, &zero,
-                                  y_.data(), y_layout_, y_.data(), y_layout_, &algorithm, workspace_.data(),
-                                  workspace_.size(), stream);
-    }
-    static cublasLtHandle_t handle() {
-        static const cublasLtHandle_t handle = [] {
-            cublasLtHandle_t created = nullptr;
-            require_lt(cublaslt()->create(&created), "cublasLtCreate");
-            return created;
-        }();
-        return handle;
-    }
-    void describe() {
-        const CublasLt& lt = *cublaslt();
-        const cudaDataType_t type = row_.format == WeightFormat::fp8 ? CUDA_R_8F_E4M3 : CUDA_R_16BF;
-        require_lt(lt.desc_create(&desc_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "cublasLtMatmulDescCreate");
-        const cublasOperation_t transposed = CUBLAS_OP_T;
-        require_lt(lt.desc_set(desc_, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed),
-                   "setting TRANSA");
-        // Column-major as the library sees it: W is [k, rows], x [k, batch], y [rows, batch].
-        require_lt(lt.layout_create(&w_layout_, type, row_.k, row_.rows, static_cast<std::int64_t>(row_.k)),
-                   "the layout of W");
-        require_lt(lt.layout_create(&x_layout_, type, row_.k, row_.batch, static_cast<std::int64_t>(row_.k)),
-                   "the layout of x");
-        require_lt(lt.layout_create(&y_layout_, CUDA_R_16BF, row_.rows, row_.batch,
-                                    static_cast<std::int64_t>(row_.rows)),
-                   "the layout of y");
-    }
-    void choose_algorithm() {
-        const CublasLt& lt = *cublaslt();
-        cublasLtMatmulPreference_t preference = nullptr;
-        require_lt(lt.preference_create(&preference), "cublasLtMatmulPreferenceCreate");
-        const std::size_t workspace = workspace_.size();
-        lt.preference_set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace);
-        std::array<cublasLtMatmulHeuristicResult_t, kHeuristics> found{};
-        int count = 0;
-        const cublasStatus_t status = lt.heuristics(handle(), desc_, w_layout_, x_layout_, y_layout_,
-                                                    y_layout_, preference, kHeuristics, found.data(), &count);
-        lt.preference_destroy(preference);
-        require_lt(status, "cublasLtMatmulAlgoGetHeuristic");
-        if (count == 0) throw RuntimeError("cuBLASLt has no algorithm for this shape on this GPU");
-        const OwnedStream stream = new_stream();
-        const OwnedEvent begin = new_event();
-        const OwnedEvent end = new_event();
-        float best = std::numeric_limits<float>::infinity();
-        for (int i = 0; i < count; ++i) {
-            if (run(0, found[static_cast<std::size_t>(i)].algo, stream.get()) != CUBLAS_STATUS_SUCCESS)
-                continue;
-            PARETOKEN_CUDA(cudaEventRecord(begin.get(), stream.get()));
-            for (std::size_t n = 0; n < 8; ++n)
-                run(n % copies_, found[static_cast<std::size_t>(i)].algo, stream.get());
-            PARETOKEN_CUDA(cudaEventRecord(end.get(), stream.get()));
-            PARETOKEN_CUDA(cudaEventSynchronize(end.get()));
-            float milliseconds = 0;
-            PARETOKEN_CUDA(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()));
-            if (milliseconds >= best) continue;
-            best = milliseconds;
-            algorithm_ = found[static_cast<std::size_t>(i)].algo;
-        }
-        if (best == std::numeric_limits<float>::infinity())
-            throw RuntimeError("cuBLASLt refused all of its own heuristics");
-    }
-    std::vector<std::uint16_t> output_of(std::size_t copy, Stream stream) {
-        y_.fill(0xff, stream);  // NaN
+        if (plant_fault_)
+            turn_signs<<<1, kThreads, 0, stream>>>(w_.codes(copy), kPlantedWords, sign_bits(row_.form));
+        y_.fill(0xff, stream);  // NaN, or -1
         launch(copy, stream);
         PARETOKEN_CUDA(cudaStreamSynchronize(stream));
-        return y_.download();
+        const std::vector<double> reference = expected.download();
+        for (std::size_t i = 0; i < checked; ++i) {
+            const std::span<const double> wanted(reference.data() + i * row_.shape.rows, row_.shape.rows);
+            if (auto wrong = fault_of(results_of(i * step), wanted))
+                return fmt::format("token {}: {}", i * step, *wrong);
+        }
+        return difference_of_a_second_launch(copy, stream);
+    }
+    void launch(std::size_t copy, Stream stream) override { plan_->enqueue(operands_[copy], stream); }
+
+  private:
+    OperandShape weight_shape(std::size_t copies) const {
+        return {row_.form, weight_scaling(row_.form), row_.shape.rows, row_.shape.k, copies};
+    }
+    std::size_t result_words() const {
+        return row_.shape.tokens * row_.shape.rows * result_bytes(row_.form) / 4;
+    }
+
+    /// Of one token: [rows]
+    std::vector<double> results_of(std::size_t token) const {
+        const std::size_t words = row_.shape.rows * result_bytes(row_.form) / 4;
+        std::vector<double> results;
+        for (const std::uint32_t word : y_.download(token * words, words)) {
+            if (row_.form == GemmForm::int8) {
+                results.push_back(static_cast<double>(static_cast<std::int32_t>(word)));
+            } else {
+                results.push_back(std::bit_cast<float>(word << 16));
+                results.push_back(std::bit_cast<float>(word & 0xffff0000U));
+            }
+        }
+        return results;
+    }
+    std::optional<std::string> fault_of(const std::vector<double>& results,
+                                        std::span<const double> wanted) const {
+        const double bound = result_bound(row_.form);
+        for (std::size_t at = 0; at < results.size(); at += kCheckedSlice) {
+            const std::size_t count = std::min(kCheckedSlice, results.size() - at);
+            if (bound == 0) {
+                if (!std::equal(wanted.begin() + at, wanted.begin() + at + count, results.begin() + at))
+                    return fmt::format("a whole number among rows {} … {} is wrong", at, at + count - 1);
+                continue;
+            }
+            const std::vector<float> slice(results.begin() + at, results.begin() + at + count);
+            const double error = relative_l2(span_of(slice), wanted.subspan(at, count));
+            if (!(error <= bound))
+                return fmt::format("relative error {:.2g} > {:.0g} in rows {} … {}", error, bound, at,
+                                   at + count - 1);
+        }
+        return std::nullopt;
+    }
+    /// Over another poison: what no launch writes differs too.
+    std::optional<std::string> difference_of_a_second_launch(std::size_t copy, Stream stream) {
+        const DeviceBuffer<std::uint32_t> first(y_.size());
+        const DeviceBuffer<unsigned long long> unequal(1);
+        PARETOKEN_CUDA(
+            cudaMemcpyAsync(first.data(), y_.data(), y_.bytes(), cudaMemcpyDeviceToDevice, stream));
+        PARETOKEN_CUDA(cudaMemsetAsync(unequal.data(), 0, unequal.bytes(), stream));
+        y_.fill(0xa5, stream);
+        launch(copy, stream);
+        count_unequal<<<1024, kThreads, 0, stream>>>(first.data(), y_.data(), y_.size(), unequal.data());
+        PARETOKEN_CUDA_LAUNCHED();
+        PARETOKEN_CUDA(cudaStreamSynchronize(stream));
+        const auto count = unequal.download().front();
+        if (count == 0) return std::nullopt;
+        return fmt::format("two launches differ in {} of {} words, or leave them unwritten", count,
+                           y_.size());
     }
 
     GemmRow row_;
-    std::size_t copies_ = 1;
-    DeviceBuffer<std::uint32_t> w_;
-    DeviceBuffer<std::uint32_t> x_;
-    DeviceBuffer<std::uint16_t> y_;
-    DeviceBuffer<std::uint8_t> workspace_;
-    cublasLtMatmulDesc_t desc_ = nullptr;
-    cublasLtMatrixLayout_t w_layout_ = nullptr;
-    cublasLtMatrixLayout_t x_layout_ = nullptr;
-    cublasLtMatrixLayout_t y_layout_ = nullptr;
-    cublasLtMatmulAlgo_t algorithm_{};
+    bool plant_fault_;
+    GemmOperand w_;
+    GemmOperand x_;
+    DeviceBuffer<std::uint32_t> y_;
+    std::vector<MatmulOperands> operands_;
+    std::unique_ptr<MatmulPlan> plan_;
 };
 
 }  // namespace
 
 std::vector<GpuRow> gemm_rows(const GpuSettings& settings, const DeviceFacts& device) {
+    std::vector<GemmRow> suite = gemm_suite(settings, device.capability);
+    if (!has_cublaslt()) {
+        suite.resize(1);
+        suite.front().lack =
+            "libcublasLt.so of this program's CUDA was not found: put it where the loader looks";
+    }
     std::vector<GpuRow> rows;
-    if (!cublaslt()) return rows;
-    std::vector<WeightFormat> formats{WeightFormat::bf16};
-    if (device.capability >= 89) formats.push_back(WeightFormat::fp8);
-    const auto add = [&](std::string name, const GemmRow& row) {
-        rows.push_back({std::move(name), [row] { return std::make_unique<LibraryGemm>(row); }});
-    };
-    if (settings.verify_only) {
-        for (const WeightFormat format : formats) {
-            add(fmt::format("gemm_lib/verify/op:512x1024/w:{}/batch:64", name_of(format)),
-                {512, 1024, 64, format, true, settings.plant_fault});
-        }
-        return rows;
-    }
-    for (const WeightFormat format : formats) {
-        add(fmt::format("ceiling/flops/lib/w:{}", name_of(format)),
-            {8192, 8192, 8192, format, false, settings.plant_fault});
-    }
-    const std::vector<ModelShape> models =
-        settings.models.empty() ? std::vector{model_shape("llama3-8b")} : settings.models;
-    const std::vector<std::size_t> batches = settings.quick ? std::vector<std::size_t>{64}
-                                             : settings.full
-                                                 ? std::vector<std::size_t>{1, 16, 64, 128, 256, 512}
-                                                 : std::vector<std::size_t>{64, 256};
-    for (const ModelShape& model : models) {
-        for (const MatrixShape& matrix : shares_of(model, 1)) {
-            if (settings.quick && matrix.op != "gate_up") continue;
-            if (matrix.rows % 16 != 0 || matrix.k % 16 != 0) continue;
-            for (const WeightFormat format : formats) {
-                for (const std::size_t batch : batches) {
-                    if (format == WeightFormat::fp8 && batch % 16 != 0) continue;
-                    add(fmt::format("gemm_lib/preset:{}/op:{}/w:{}/batch:{}", model.name, matrix.op,
-                                    name_of(format), batch),
-                        {matrix.rows, matrix.k, batch, format, true, settings.plant_fault});
-                }
-            }
-        }
+    for (const GemmRow& row : suite) {
+        rows.push_back({row.name, [row, fault = settings.plant_fault] {
+                            return std::make_unique<LibraryGemm>(row, fault);
+                        }});
     }
     return rows;
 }

@@ -46,6 +46,8 @@ struct Nvml::Library {
     int (*violation)(Device, int, ViolationTime*) = nullptr;
     int (*mig_mode)(Device, unsigned*, unsigned*) = nullptr;
     int (*processes)(Device, unsigned*, ProcessInfo*) = nullptr;
+    int (*max_link_generation)(Device, unsigned*) = nullptr;
+    int (*max_link_width)(Device, unsigned*) = nullptr;
     Device device = nullptr;
     bool ready = false;
 
@@ -66,6 +68,8 @@ struct Nvml::Library {
         find(violation, "nvmlDeviceGetViolationStatus");
         find(mig_mode, "nvmlDeviceGetMigMode");
         find(processes, "nvmlDeviceGetComputeRunningProcesses_v3");
+        find(max_link_generation, "nvmlDeviceGetMaxPcieLinkGeneration");
+        find(max_link_width, "nvmlDeviceGetMaxPcieLinkWidth");
         ready = init != nullptr && shutdown != nullptr && init() == kSuccess;
     }
     ~Library() {
@@ -74,6 +78,11 @@ struct Nvml::Library {
     Library(const Library&) = delete;
     Library& operator=(const Library&) = delete;
 
+    std::optional<unsigned> number_of(int (*ask)(Device, unsigned*)) const {
+        unsigned number = 0;
+        if (ask == nullptr || ask(device, &number) != kSuccess) return std::nullopt;
+        return number;
+    }
     std::optional<unsigned> clock_of(int (*ask)(Device, int, unsigned*), int type) const {
         unsigned mhz = 0;
         if (ask == nullptr || ask(device, type, &mhz) != kSuccess) return std::nullopt;
@@ -123,6 +132,14 @@ std::optional<std::string> Nvml::driver_version() const {
         return std::nullopt;
     }
     return text.data();
+}
+
+std::optional<PcieLink> Nvml::pcie_link() const {
+    if (library_->device == nullptr) return std::nullopt;
+    const auto generation = library_->number_of(library_->max_link_generation);
+    const auto width = library_->number_of(library_->max_link_width);
+    if (!generation || !width) return std::nullopt;
+    return PcieLink{*generation, *width};
 }
 
 GpuConditions Nvml::conditions() const {

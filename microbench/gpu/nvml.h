@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "microbench/gpu/copy_link.h"
 #include "microbench/gpu/validity.h"
 
 namespace paretoken::microbench::gpu {
@@ -19,6 +20,8 @@ class Nvml {
     Nvml& operator=(const Nvml&) = delete;
 
     std::optional<std::string> driver_version() const;
+    /// The fastest that this GPU and this machine allow each other; idle links are slower.
+    std::optional<PcieLink> pcie_link() const;
     /// Violation times count from the driver's start: subtract with `during`.
     GpuConditions conditions() const;
 

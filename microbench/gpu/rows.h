@@ -45,6 +45,8 @@ std::vector<GpuRow> weight_rows(const GpuSettings& settings, const DeviceFacts& 
 std::vector<GpuRow> gemm_rows(const GpuSettings& settings, const DeviceFacts& device);
 std::vector<GpuRow> attention_rows(const GpuSettings& settings, const DeviceFacts& device);
 std::vector<GpuRow> mla_rows(const GpuSettings& settings, const DeviceFacts& device);
+std::vector<GpuRow> layer_rows(const GpuSettings& settings, const DeviceFacts& device);
+std::vector<GpuRow> copy_rows(const GpuSettings& settings, const DeviceFacts& device);
 std::vector<GpuRow> prefill_rows(const GpuSettings& settings, const DeviceFacts& device);
 
 }  // namespace paretoken::microbench::gpu

@@ -1,5 +1,6 @@
 #include "microbench/suite.h"
 
+#include <benchmark/benchmark.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,6 +62,33 @@ TEST(Suite, a_reason_against_a_row_makes_it_invalid) {
     const auto valid =
         std::find_if(counters.begin(), counters.end(), [](const auto& c) { return c.first == "valid"; });
     EXPECT_EQ(valid->second, 0);
+}
+
+/// Keeps what a reporter is told.
+class Heard : public benchmark::BenchmarkReporter {
+  public:
+    bool ReportContext(const Context&) override { return true; }
+    void ReportRuns(const std::vector<Run>& told) override {
+        runs.insert(runs.end(), told.begin(), told.end());
+    }
+    std::vector<Run> runs;
+};
+
+TEST(Suite, what_a_machine_lacks_is_said_by_its_row_and_is_no_failure) {
+    std::size_t failed = 0;
+    register_rows({{"lacks", []() -> RowOutcome { throw NotAvailable("w:nvfp4 needs sm_100"); }},
+                   {"breaks", []() -> RowOutcome { throw RuntimeError("out of memory"); }}},
+                  failed);
+    Heard heard;
+    benchmark::RunSpecifiedBenchmarks(&heard);
+    benchmark::ClearRegisteredBenchmarks();
+    ASSERT_EQ(heard.runs.size(), 2u);
+    EXPECT_FALSE(heard.runs[0].error_occurred);
+    EXPECT_EQ(heard.runs[0].report_label, "w:nvfp4 needs sm_100");
+    EXPECT_EQ(heard.runs[0].counters.at("valid").value, 0);
+    EXPECT_FALSE(heard.runs[0].counters.contains("median_s")) << "nothing was timed";
+    EXPECT_TRUE(heard.runs[1].error_occurred);
+    EXPECT_EQ(failed, 1u);
 }
 
 }  // namespace

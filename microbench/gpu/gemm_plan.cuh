@@ -1,0 +1,68 @@
+#pragma once
+// One matrix product of cuBLASLt: described for a form and a shape, planned by timing the library's own
+// suggestions, enqueued. The library is loaded when it is first asked for, and may be absent.
+#include <cublasLt.h>
+
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "microbench/gpu/gemm_forms.h"
+#include "microbench/gpu/kernel.h"
+#include "microbench/gpu/memory.cuh"
+
+namespace paretoken::microbench::gpu {
+
+/// Whether this machine has a cublasLt of the version that this was compiled for.
+bool has_cublaslt();
+
+struct DestroyMatmulDesc {
+    void operator()(cublasLtMatmulDesc_t desc) const;
+};
+struct DestroyMatrixLayout {
+    void operator()(cublasLtMatrixLayout_t layout) const;
+};
+using OwnedMatmulDesc = std::unique_ptr<std::remove_pointer_t<cublasLtMatmulDesc_t>, DestroyMatmulDesc>;
+using OwnedMatrixLayout = std::unique_ptr<std::remove_pointer_t<cublasLtMatrixLayout_t>, DestroyMatrixLayout>;
+
+/// What one product works on, in device memory, 16-byte aligned; no scales where the form has none.
+struct MatmulOperands {
+    const void* w = nullptr;         ///< [rows, k]
+    const void* w_scales = nullptr;  ///< as gemm_forms.h lays them out
+    const void* x = nullptr;         ///< [tokens, k]
+    const void* x_scales = nullptr;
+    void* y = nullptr;  ///< [tokens, rows]
+};
+
+class MatmulPlan {
+  public:
+    /// Needs has_cublaslt(). Keeps the fastest of the library's first eight heuristics, each timed over
+    /// `copies`. `expected`: no kernel for this is a RuntimeError, else it is NotAvailable.
+    MatmulPlan(GemmForm form, const GemmShape& shape, const std::vector<MatmulOperands>& copies,
+               bool expected);
+
+    void enqueue(const MatmulOperands& operands, Stream stream);
+
+  private:
+    struct Algorithm {  // a name of its own: nvcc 13.0 cannot destroy vectors of the library's unnamed struct
+        cublasLtMatmulAlgo_t value{};
+    };
+    std::vector<Algorithm> suggestions();
+    cublasStatus_t run(const MatmulOperands& operands, const Algorithm& algorithm, Stream stream);
+    void point_at_scales(const MatmulOperands& operands);
+    /// The sentence of a refusal, thrown.
+    [[noreturn]] void refuse(cublasStatus_t status) const;
+
+    GemmForm form_;
+    GemmShape shape_;
+    bool expected_;
+    OwnedMatmulDesc desc_;
+    OwnedMatrixLayout w_layout_;
+    OwnedMatrixLayout x_layout_;
+    OwnedMatrixLayout y_layout_;
+    DeviceBuffer<std::uint8_t> workspace_;
+    Algorithm algorithm_;
+};
+
+}  // namespace paretoken::microbench::gpu
