@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "core/random.h"
+#include "microbench/gpu/ceilings_walk.h"
 #include "microbench/gpu/device.h"
 #include "microbench/gpu/fill.cuh"
 #include "microbench/gpu/memory.cuh"
@@ -17,9 +18,8 @@
 namespace paretoken::microbench::gpu {
 namespace {
 
-constexpr int kThreads = 512;
+constexpr int kThreads = kWalkThreads;
 constexpr int kResident = 3;  // thread blocks per multiprocessor that registers must suffice for
-constexpr int kInFlight = 4;  // loads of 16 bytes per thread: 96 KiB per multiprocessor
 
 std::string_view name_of(Access access) {
     return access == Access::strided ? "strided" : "shares";
@@ -37,28 +37,10 @@ unsigned resident_blocks(void (*kernel)(Parameters...)) {
 
 // ---- kernels
 
-/// The 16-byte words that this thread works on: calls `visit(i, words…)` for kInFlight of them at a time.
+/// The words that this thread works on.
 template <Access kAccess, class Load, class Visit>
 __device__ __forceinline__ void walk(std::size_t words, Load load, Visit visit) {
-    const EvenShares shares = EvenShares::of(static_cast<std::uint32_t>(words), gridDim.x);
-    const std::size_t first = kAccess == Access::shares
-                                  ? shares.first(blockIdx.x)
-                                  : static_cast<std::size_t>(blockIdx.x) * kThreads * kInFlight;
-    const std::size_t end = kAccess == Access::shares ? shares.first(blockIdx.x + 1) : words;
-    const std::size_t step = kAccess == Access::shares
-                                 ? kThreads * kInFlight
-                                 : static_cast<std::size_t>(gridDim.x) * kThreads * kInFlight;
-    for (std::size_t at = first + threadIdx.x; at < end; at += step) {
-        if (at + (kInFlight - 1) * kThreads < end) {
-            decltype(load(at)) loaded[kInFlight];
-#pragma unroll
-            for (int i = 0; i < kInFlight; ++i) loaded[i] = load(at + i * kThreads);
-#pragma unroll
-            for (int i = 0; i < kInFlight; ++i) visit(at + i * kThreads, loaded[i]);
-        } else {
-            for (std::size_t i = at; i < end; i += kThreads) visit(i, load(i));
-        }
-    }
+    walk<kAccess>(Walker{blockIdx.x, gridDim.x, threadIdx.x}, words, load, visit);
 }
 
 __device__ __forceinline__ std::uint32_t folded(uint4 v) {

@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+#include <vector>
+
+#include "microbench/gpu/weights_reference.h"
+
 namespace paretoken::microbench::gpu {
 namespace {
 
@@ -51,6 +56,26 @@ bool fits(GemmForm form, const GemmShape& shape) {
     const std::size_t k_step = form == GemmForm::nvfp4 || form == GemmForm::mxfp8 ? 32 : 16;
     const std::size_t token_step = form == GemmForm::bf16 ? 1 : 16;
     return shape.rows % 16 == 0 && shape.k % k_step == 0 && shape.tokens % token_step == 0;
+}
+
+std::optional<std::string> fault_of(GemmForm form, std::span<const std::uint32_t> words,
+                                    std::span<const double> wanted) {
+    if (form == GemmForm::int8) {
+        for (std::size_t row = 0; row < words.size(); ++row) {
+            const auto result = static_cast<std::int32_t>(words[row]);
+            if (result != wanted[row])
+                return fmt::format("row {}: {} instead of {}", row, result, wanted[row]);
+        }
+        return std::nullopt;
+    }
+    std::vector<float> results;
+    for (const std::uint32_t word : words) {
+        results.push_back(std::bit_cast<float>(word << 16));
+        results.push_back(std::bit_cast<float>(word & 0xffff0000U));
+    }
+    const double error = worst_relative_l2(results, wanted);
+    if (error <= result_bound(form)) return std::nullopt;
+    return fmt::format("relative error {:.2g} > {:.0g}", error, result_bound(form));
 }
 
 double weight_bytes(GemmForm form, const GemmShape& shape) {

@@ -5,6 +5,8 @@
 // usage". Compiles with and without CUDA.
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -81,6 +83,11 @@ PARETOKEN_HOST_DEVICE constexpr Scaling token_scaling(GemmForm form) {
 constexpr double result_bound(GemmForm form) {
     return form == GemmForm::int8 ? 0 : 4e-3;
 }
+
+/// What is wrong with results, rows that follow one another, as words hold them; nothing when they keep the
+/// bound.
+std::optional<std::string> fault_of(GemmForm form, std::span<const std::uint32_t> words,
+                                    std::span<const double> wanted);
 
 // ---- elements
 

@@ -4,11 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <span>
 
 #include "core/random.h"
-#include "microbench/collect.h"
 #include "microbench/gpu/device.h"
 #include "microbench/gpu/fill.cuh"
 #include "microbench/gpu/gemm_plan.cuh"
@@ -22,7 +20,6 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 constexpr std::size_t kCheckedTokens = 16;
-constexpr std::size_t kCheckedSlice = 64;    // results that an error is taken over
 constexpr std::size_t kPlantedWords = 16;    // of each copy of W
 constexpr std::size_t kScaleAlignment = 64;  // words
 
@@ -185,9 +182,10 @@ class LibraryGemm : public GpuKernel {
         launch(copy, stream);
         PARETOKEN_CUDA(cudaStreamSynchronize(stream));
         const std::vector<double> reference = expected.download();
+        const std::size_t words = result_words() / row_.shape.tokens;
         for (std::size_t i = 0; i < checked; ++i) {
             const std::span<const double> wanted(reference.data() + i * row_.shape.rows, row_.shape.rows);
-            if (auto wrong = fault_of(results_of(i * step), wanted))
+            if (auto wrong = fault_of(row_.form, span_of(y_.download(i * step * words, words)), wanted))
                 return fmt::format("token {}: {}", i * step, *wrong);
         }
         return difference_of_a_second_launch(copy, stream);
@@ -202,38 +200,6 @@ class LibraryGemm : public GpuKernel {
         return row_.shape.tokens * row_.shape.rows * result_bytes(row_.form) / 4;
     }
 
-    /// Of one token: [rows]
-    std::vector<double> results_of(std::size_t token) const {
-        const std::size_t words = row_.shape.rows * result_bytes(row_.form) / 4;
-        std::vector<double> results;
-        for (const std::uint32_t word : y_.download(token * words, words)) {
-            if (row_.form == GemmForm::int8) {
-                results.push_back(static_cast<double>(static_cast<std::int32_t>(word)));
-            } else {
-                results.push_back(std::bit_cast<float>(word << 16));
-                results.push_back(std::bit_cast<float>(word & 0xffff0000U));
-            }
-        }
-        return results;
-    }
-    std::optional<std::string> fault_of(const std::vector<double>& results,
-                                        std::span<const double> wanted) const {
-        const double bound = result_bound(row_.form);
-        for (std::size_t at = 0; at < results.size(); at += kCheckedSlice) {
-            const std::size_t count = std::min(kCheckedSlice, results.size() - at);
-            if (bound == 0) {
-                if (!std::equal(wanted.begin() + at, wanted.begin() + at + count, results.begin() + at))
-                    return fmt::format("a whole number among rows {} … {} is wrong", at, at + count - 1);
-                continue;
-            }
-            const std::vector<float> slice(results.begin() + at, results.begin() + at + count);
-            const double error = relative_l2(span_of(slice), wanted.subspan(at, count));
-            if (!(error <= bound))
-                return fmt::format("relative error {:.2g} > {:.0g} in rows {} … {}", error, bound, at,
-                                   at + count - 1);
-        }
-        return std::nullopt;
-    }
     /// Over another poison: what no launch writes differs too.
     std::optional<std::string> difference_of_a_second_launch(std::size_t copy, Stream stream) {
         const DeviceBuffer<std::uint32_t> first(y_.size());

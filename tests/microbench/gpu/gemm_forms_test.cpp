@@ -282,5 +282,28 @@ TEST(GemmBounds, rounding_to_bf16_leaves_most_of_the_bound_to_errors_of_sums) {
     EXPECT_EQ(result_bound(GemmForm::int8), 0);
 }
 
+std::uint32_t bf16_pair(float low, float high) {
+    return std::bit_cast<std::uint32_t>(low) >> 16 | (std::bit_cast<std::uint32_t>(high) & 0xffff0000U);
+}
+
+TEST(GemmBounds, one_wrong_result_of_many_is_found_and_so_is_one_that_nobody_wrote) {
+    std::vector<std::uint32_t> words(512, bf16_pair(1.5F, -2.0F));
+    std::vector<double> wanted;
+    for (int i = 0; i < 512; ++i) wanted.insert(wanted.end(), {1.5, -2.0});
+    EXPECT_EQ(fault_of(GemmForm::fp8, words, wanted), std::nullopt);
+    words[300] = bf16_pair(1.5F, -1.9375F);
+    EXPECT_NE(fault_of(GemmForm::fp8, words, wanted), std::nullopt);
+    words[300] = 0xffffffffU;
+    EXPECT_NE(fault_of(GemmForm::fp8, words, wanted), std::nullopt);
+}
+
+TEST(GemmBounds, whole_numbers_are_exact_or_wrong) {
+    std::vector<std::uint32_t> words{5, static_cast<std::uint32_t>(-230'000'001), 0};
+    const std::vector<double> wanted{5, -230'000'001, 0};
+    EXPECT_EQ(fault_of(GemmForm::int8, words, wanted), std::nullopt);
+    ++words[1];
+    EXPECT_EQ(fault_of(GemmForm::int8, words, wanted), "row 1: -230000000 instead of -230000001");
+}
+
 }  // namespace
 }  // namespace paretoken::microbench::gpu
