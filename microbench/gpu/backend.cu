@@ -9,8 +9,8 @@ namespace paretoken::microbench::gpu {
 namespace {
 
 using Family = std::vector<GpuRow> (*)(const GpuSettings&, const DeviceFacts&);
-constexpr Family kFamilies[] = {ceiling_rows, weight_rows,  attention_rows, mla_rows,
-                                gemm_rows,    prefill_rows, copy_rows};
+constexpr Family kFamilies[] = {ceiling_rows, weight_rows, attention_rows, mla_rows,
+                                layer_rows,   gemm_rows,   prefill_rows,   copy_rows};
 
 Row benchmark_row(const GpuRow& row, const std::shared_ptr<GpuSession>& session) {
     return {fmt::format("{}/backend:gpu/mode:{}", row.name,

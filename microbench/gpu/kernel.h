@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 struct CUstream_st;  // what cudaStream_t points to
 
@@ -22,6 +23,13 @@ struct Work {
     double flops = 0;  ///< 2 per multiply-add
 
     bool operator==(const Work&) const = default;
+};
+
+/// One operation of a step that consists of several.
+struct Part {
+    std::string name;
+    Work work;  ///< for itself: what it hands on is read and written
+    std::function<void(std::size_t copy, Stream stream)> launch;
 };
 
 class GpuKernel {
@@ -40,6 +48,8 @@ class GpuKernel {
     /// Enqueues the work of one step on copy `copy` (it may be several CUDA kernels). Nothing is allocated
     /// and nothing waits.
     virtual void launch(std::size_t copy, Stream stream) = 0;
+    /// What `launch` enqueues, in its order, to be timed apart too; empty where that is one kernel.
+    virtual std::vector<Part> parts() { return {}; }
 };
 
 /// graph: many launches in one CUDA graph. stream: one by one, for what a launch from the host costs.

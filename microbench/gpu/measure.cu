@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <thread>
 
 #include "core/error.h"
@@ -50,14 +51,20 @@ class Capture {
     Capture(const Capture&) = delete;
     Capture& operator=(const Capture&) = delete;
 
-    OwnedGraphExec finish() {
+    struct Captured {
+        OwnedGraphExec graph;
+        std::size_t nodes = 0;
+    };
+    Captured finish() {
         cudaGraph_t captured = nullptr;
         const cudaError_t status = cudaStreamEndCapture(std::exchange(stream_, nullptr), &captured);
         const OwnedGraph graph(captured);
         PARETOKEN_CUDA(status);
+        std::size_t nodes = 0;
+        PARETOKEN_CUDA(cudaGraphGetNodes(graph.get(), nullptr, &nodes));
         cudaGraphExec_t exec = nullptr;
         PARETOKEN_CUDA(cudaGraphInstantiate(&exec, graph.get(), 0));
-        return OwnedGraphExec(exec);
+        return {OwnedGraphExec(exec), nodes};
     }
 
   private:
@@ -85,11 +92,22 @@ double median_of(std::vector<double> values) {
     return percentile(values, .5);
 }
 
+/// Enqueues one launch on a copy.
+using Launch = std::function<void(std::size_t copy, Stream stream)>;
+
+Launch launch_of(GpuKernel& kernel) {
+    return [&kernel](std::size_t copy, Stream stream) { kernel.launch(copy, stream); };
+}
+
 /// One replay: a graph of many launches, or the same launches one by one.
 class Replay {
   public:
-    Replay(GpuKernel& kernel, std::size_t copies, Launching launching, double replay_s, cudaStream_t stream)
-        : kernel_(kernel), copies_(copies), stream_(stream), begin_(new_event()), end_(new_event()) {
+    Replay(Launch launch, std::size_t copies, Launching launching, double replay_s, cudaStream_t stream)
+        : launch_(std::move(launch)),
+          copies_(copies),
+          stream_(stream),
+          begin_(new_event()),
+          end_(new_event()) {
         launches_ = std::min<std::size_t>(copies, 16);
         enqueue_launches();  // loads the code of every kernel, which a capture may not
         const double once =
@@ -98,7 +116,9 @@ class Replay {
         if (launching == Launching::stream) return;
         Capture capture(stream_);
         enqueue_launches();
-        graph_ = capture.finish();
+        Capture::Captured captured = capture.finish();
+        graph_ = std::move(captured.graph);
+        nodes_ = captured.nodes;
         PARETOKEN_CUDA(cudaGraphUpload(graph_.get(), stream_));
     }
 
@@ -135,18 +155,21 @@ class Replay {
         return seconds;
     }
     std::size_t launches() const { return launches_; }
+    /// Of the graph; 0: there is none.
+    std::size_t nodes() const { return nodes_; }
 
   private:
     void enqueue_launches() {
-        for (std::size_t i = 0; i < launches_; ++i) kernel_.launch(i % copies_, stream_);
+        for (std::size_t i = 0; i < launches_; ++i) launch_(i % copies_, stream_);
     }
 
-    GpuKernel& kernel_;
+    Launch launch_;
     std::size_t copies_;
     cudaStream_t stream_;
     OwnedEvent begin_;
     OwnedEvent end_;
     std::size_t launches_ = 0;
+    std::size_t nodes_ = 0;
     OwnedGraphExec graph_;
 };
 
@@ -196,7 +219,7 @@ struct GpuSession::State {
         const auto kernel = read_ceiling(bytes, access);
         const RingPlan ring = ring_for(*kernel, device);
         prepare(*kernel, ring.copies);
-        Replay replay(*kernel, ring.copies, Launching::graph, 2e-3, stream.get());
+        Replay replay(launch_of(*kernel), ring.copies, Launching::graph, 2e-3, stream.get());
         warm_up(replay);
         return median_of(replay.launch_seconds(9));
     }
@@ -214,7 +237,8 @@ struct GpuSession::State {
         probe = read_ceiling(kProbeBytes, Access::strided);
         const RingPlan ring = ring_for(*probe, device);
         prepare(*probe, ring.copies);
-        probe_replay = std::make_unique<Replay>(*probe, ring.copies, Launching::graph, 1e-3, stream.get());
+        probe_replay =
+            std::make_unique<Replay>(launch_of(*probe), ring.copies, Launching::graph, 1e-3, stream.get());
     }
 
     /// Bytes per second of a short read.
@@ -246,10 +270,31 @@ struct GpuSession::State {
         return measurement;
     }
 
+    /// Of a step of several operations: what each takes alone over the same ring, and what its own bytes
+    /// would take at the read ceiling of their size. What the whole takes beyond their sum is `gap_s`.
+    std::vector<std::pair<std::string, double>> counters_of_parts(const std::vector<Part>& parts,
+                                                                  std::size_t copies, double whole_s) {
+        constexpr int kReplays = 9;
+        std::vector<std::pair<std::string, double>> counters;
+        double sum_s = 0;
+        double ceilings_s = 0;
+        for (const Part& part : parts) {
+            Replay replay(part.launch, copies, Launching::graph, replay_seconds() / 2, stream.get());
+            const double seconds = median_of(replay.launch_seconds(kReplays));
+            counters.emplace_back(fmt::format("part_{}_s", part.name), seconds);
+            sum_s += seconds;
+            ceilings_s += ceiling_seconds(curve, part.work.read_bytes + part.work.written_bytes);
+        }
+        counters.emplace_back("parts_s", sum_s);
+        counters.emplace_back("parts_ceiling_s", ceilings_s);
+        counters.emplace_back("gap_s", whole_s - sum_s);
+        return counters;
+    }
+
     RowOutcome timed_row(GpuKernel& kernel, const RingPlan& ring, Launching launching) {
         const Work work = kernel.work();
         const bool streams = kernel.copy_bytes() > 0;
-        Replay replay(kernel, ring.copies, launching, replay_seconds(), stream.get());
+        Replay replay(launch_of(kernel), ring.copies, launching, replay_seconds(), stream.get());
         warm_up(replay);  // before the probe too: the check's arithmetic on the host left the GPU idle
         const double before = probed_speed();
         const GpuConditions at_first = nvml.conditions();
@@ -284,6 +329,15 @@ struct GpuSession::State {
         if (conditions.sm_clock_mhz) outcome.counters.emplace_back("sm_clock_mhz", *conditions.sm_clock_mhz);
         if (conditions.memory_clock_mhz)
             outcome.counters.emplace_back("memory_clock_mhz", *conditions.memory_clock_mhz);
+        const std::vector<Part> parts = kernel.parts();
+        if (!parts.empty()) {
+            outcome.counters.emplace_back(
+                "nodes", static_cast<double>(replay.nodes()) / static_cast<double>(replay.launches()));
+            outcome.counters.emplace_back("ceiling_s",
+                                          ceiling_seconds(curve, work.read_bytes + work.written_bytes));
+            for (auto& counter : counters_of_parts(parts, ring.copies, measurement.median_s))
+                outcome.counters.push_back(std::move(counter));
+        }
         outcome.judgement = judgement_of(facts);
         return outcome;
     }
