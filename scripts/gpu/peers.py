@@ -27,6 +27,9 @@ MATRICES = (("llama3-8b", "gate_up", 2 * 14336, 4096, ("bf16", "fp8", "int4")),
             ("llama3-8b", "qkv", 6144, 4096, ("bf16", "fp8", "int4")),
             ("llama3-70b", "down", 8192, 28672, ("fp8", "int4")))
 BATCHES = (1, 32)
+# Prompts: (preset, tokens) of attention; (preset, op, rows, k, tokens, formats) of a library's products.
+PROMPTS = (("llama3-8b", 8192),)
+PROMPT_MATRICES = (("llama3-8b", "gate_up", 2 * 14336, 4096, 2048, ("bf16", "fp8")),)
 
 
 def attention_name(preset, batch, context):
@@ -37,10 +40,21 @@ def matrix_name(preset, op, form, batch):
     return f"weights/preset:{preset}/op:{op}/w:{form}/batch:{batch}"
 
 
+def prompt_name(preset, tokens):
+    return f"prefill/attention/engine:mma_sync/preset:{preset}/kv:bf16/batch:1/tokens:{tokens}"
+
+
+def prompt_matrix_name(preset, op, form, tokens):
+    return f"prefill/gemm/engine:lib/preset:{preset}/op:{op}/w:{form}/tokens:{tokens}"
+
+
 def row_names():
     names = [attention_name(*shape) for shape in ATTENTION]
     for preset, op, _, _, forms in MATRICES:
         names += [matrix_name(preset, op, form, batch) for form in forms for batch in BATCHES]
+    names += [prompt_name(*shape) for shape in PROMPTS]
+    names += [prompt_matrix_name(preset, op, form, tokens)
+              for preset, op, _, _, tokens, forms in PROMPT_MATRICES for form in forms]
     return names
 
 
@@ -120,6 +134,27 @@ def sdpa(preset, batch, context, backend):
     if not error <= ATTENTION_BOUND:
         raise ValueError(f"its output is off by {error:.1e}")
     return timed(launch, copies)
+
+
+def sdpa_prompt(preset, tokens, backend):
+    """The same function over a whole prompt, each query seeing what is before it. One copy: arithmetic bounds it."""
+    import torch
+    from torch.nn.attention import sdpa_kernel
+    heads, kv_heads, dim = HEADS[preset]
+    q = torch.randn(1, heads, tokens, dim, device="cuda", dtype=torch.bfloat16)
+    k, v = (torch.randn(1, kv_heads, tokens, dim, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+
+    def launch(_):
+        with sdpa_kernel(backend):
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=heads != kv_heads)
+
+    out = launch(0)
+    for query in (0, tokens // 2, tokens - 1):
+        seen = query + 1
+        error = relative_error(out[0, :, query], reference_attention(q[0, :, query], k[0, :, :seen], v[0, :, :seen]))
+        if not error <= ATTENTION_BOUND:
+            raise ValueError(f"its output for query {query} is off by {error:.1e}")
+    return timed(launch, 1)
 
 
 def flashinfer_decode(preset, batch, context):
@@ -222,6 +257,15 @@ def measurements():
                 function, peer = MATRIX_PEERS[form]
                 yield (matrix_name(preset, op, form, batch), peer,
                        lambda f=function, r=rows, c=k, b=batch: f(r, c, b))
+    for shape in PROMPTS:
+        for peer, backend in (("torch SDPA flash", SDPBackend.FLASH_ATTENTION),
+                              ("torch SDPA cuDNN", SDPBackend.CUDNN_ATTENTION)):
+            yield prompt_name(*shape), peer, lambda s=shape, b=backend: sdpa_prompt(*s, b)
+    for preset, op, rows, k, tokens, forms in PROMPT_MATRICES:
+        for form in forms:
+            function, peer = MATRIX_PEERS[form]
+            yield (prompt_matrix_name(preset, op, form, tokens), peer,
+                   lambda f=function, r=rows, c=k, t=tokens: f(r, c, t))
 
 
 def main(argv):

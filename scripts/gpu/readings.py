@@ -53,6 +53,12 @@ def failed_rows(rows):
     return {name: row.get("error_message", "no reason given") for name, row in rows.items() if row.get("error_occurred")}
 
 
+def lacking_rows(rows):
+    """{row: why} of rows that this machine lacks something for: they are listed, say so, and were not measured."""
+    return {name: row.get("label", "no reason given") for name, row in rows.items()
+            if row.get("valid") == 0 and "median_s" not in row and not row.get("error_occurred")}
+
+
 def sanitizer_errors(output):
     """How many errors compute-sanitizer counted; None where it did not come to its end and had found none, or where
     it cannot work on this GPU (which it counts as an error)."""
@@ -131,6 +137,59 @@ def repeatability(first, second):
         if before and now:
             changes.append((name, now / before - 1))
     return sorted(changes, key=lambda change: -abs(change[1]))
+
+
+def repeatability_lines(first, second):
+    """What a person reads of two suites: how many rows agree, those that do not, and those that only one has."""
+    changes = repeatability(first, second)
+    if not changes:
+        return ["repeatability: no row was measured in both calls"]
+    beyond = [change for change in changes if abs(change[1]) > REPEATABLE]
+    sizes = sorted(abs(change) for _, change in changes)
+    lines = [f"repeatability: {len(changes) - len(beyond)} of {len(changes)} rows within {REPEATABLE * 100:.0f} %",
+             f"repeatability: half of the rows within {sizes[len(sizes) // 2] * 100:.2f} %, "
+             f"all within {sizes[-1] * 100:.1f} %"]
+    unsteady = {name for name, _ in beyond if 0 in (first[name].get("valid"), second[name].get("valid"))}
+    for name, change in beyond[:10]:
+        why = ", called invalid in one of the calls" if name in unsteady else ""
+        lines.append(f"repeatability: {name} {change * 100:+.1f} %{why}")
+    if len(beyond) > 10:
+        lines.append(f"repeatability: and {len(beyond) - 10} more")
+    measured = {name for name, row in first.items() if speed_of(row)} ^ {name for name, row in second.items() if speed_of(row)}
+    if measured:
+        lines.append(f"repeatability: {len(measured)} rows were measured in one call only, e.g. {min(measured)}")
+    return lines
+
+
+def library_row(name):
+    """The row of the library's product that a row of weights is held against."""
+    return name.replace("weights/", "gemm_lib/", 1)
+
+
+def axis(name, key):
+    """The value of "key:value" in a row's name, or ""."""
+    found = re.search(rf"/{key}:([^/]+)", name)
+    return found.group(1) if found else ""
+
+
+def of_library(name, rows):
+    """Operations per second of a product or a prompt's attention ÷ the most that the library reached with such
+    numbers in the same call; None for other rows."""
+    flops = rows[name].get("flops_per_second")
+    if not flops or not re.match("gemm_lib/|prefill/", name):
+        return None
+    kind = axis(name, "w") or axis(name, "kv")
+    best = [row["flops_per_second"] for other, row in rows.items()
+            if other.startswith("ceiling/flops/lib/") and axis(other, "w") == kind and row.get("flops_per_second")]
+    return flops / max(best) if best else None
+
+
+def of_link(name, row, device):
+    """Bytes per second of a copy ÷ what the link to the host carries, where that is known."""
+    link = device.get("gpu_pcie_bytes_per_second")
+    if not name.startswith("copy/") or not link or not row.get("bytes_per_second"):
+        return None
+    return row["bytes_per_second"] / float(link)
 
 
 def interval(rows):

@@ -15,10 +15,12 @@ SMI_KEYS = ("name", "driver_version", "pci.bus_id", "clocks.mem", "clocks.max.me
 CANARY_MIB = 512
 
 # Rows whose kernels are ours; the rest of what is verified is a library's.
-OWN_FAMILIES = ("weights", "attention", "mla", "prefill")
+OWN_FAMILIES = ("weights", "attention", "mla", "layer", "prefill/attention", "copy")
 OWN_ROWS = f"^({'|'.join(OWN_FAMILIES)})"
+LIBRARY_ROWS = "gemm_lib|prefill/gemm"
 # A kernel that faults takes its process with it, and no more than its family.
-FAMILIES = ("ceiling|launch", *OWN_FAMILIES, "gemm")
+FAMILIES = ("ceiling|launch", *OWN_FAMILIES, LIBRARY_ROWS)
+SUITE_SECONDS = 180
 
 # One row per kernel worth proving, in the order in which time runs out; the first name that matches is taken.
 PROVEN_ROWS = (r"^attention/.*llama3-70b/kv:bf16/.*layout:nhd/order:random", r"^attention/.*kv:fp8/",
@@ -51,7 +53,7 @@ class Check:
         argv = [self.binary, *flags, f"--benchmark_out={path}", "--benchmark_out_format=json"]
         if self.rehearse:
             argv = [self.binary, "--quick", "--threads=1", "--working-set=8M",
-                    *(flag for flag in flags if not flag.startswith("--gpu")), *argv[1 + len(flags):]]
+                    *(flag for flag in flags if not flag.startswith(("--gpu", "--full"))), *argv[1 + len(flags):]]
         if filter_:
             argv.append(f"--benchmark_filter={filter_}")
         result = self.commands.run(argv, limit_s)
@@ -177,22 +179,27 @@ def ncu(argv, kernels, skip, count=1):
 def verify(check, limit_s):
     """Every kernel against fp64 on small ragged shapes; then the same with a fault in each operand."""
     begin = time.monotonic()
-    rows, complaints, _ = check.families("verify.json", limit_s * 0.7, ["--gpu-verify"], (*OWN_FAMILIES, "gemm"))
+    rows, complaints, _ = check.families("verify.json", limit_s * 0.7, ["--gpu-verify"],
+                                       (*OWN_FAMILIES, LIBRARY_ROWS))
     (check.out / "verify.json").unlink(missing_ok=True)
     failed = readings.failed_rows(rows)
     if failed or complaints or not rows:
         reasons = [f"{name}: {why}" for name, why in failed.items()] + complaints
         return Outcome("failed", reasons or ["nothing was verified"], {"rows": len(rows), "failed": failed})
+    lacking = readings.lacking_rows(rows)
     left = max(5, limit_s - (time.monotonic() - begin))
-    spoilt, complaints, _ = check.families("planted.json", left, ["--gpu-verify", "--plant-fault"], OWN_FAMILIES)
+    spoilt, complaints, _ = check.families("planted.json", left, ["--gpu-verify", "--plant-fault"],
+                                         (*OWN_FAMILIES, LIBRARY_ROWS))
     (check.out / "planted.json").unlink(missing_ok=True)
+    spoilt = {name: row for name, row in spoilt.items() if name not in readings.lacking_rows(spoilt)}
     missed = sorted(set(spoilt) - set(readings.failed_rows(spoilt)))
     if not spoilt or complaints:
         return Outcome("failed", complaints or ["nothing was verified with a planted fault"], {"rows": len(rows)})
     if missed:
         return Outcome("failed", [f"a planted fault went unnoticed: {name}" for name in missed], {"rows": len(rows)})
-    return Outcome("passed", [f"{len(rows)} rows agree with fp64, and all {len(spoilt)} with a planted fault do not"],
-                   {"rows": len(rows), "planted": len(spoilt)})
+    return Outcome("passed", [f"{len(rows) - len(lacking)} rows agree with fp64, and all {len(spoilt)} with a planted "
+                              "fault do not", *(f"{name}: not here: {why}" for name, why in lacking.items())],
+                   {"rows": len(rows) - len(lacking), "planted": len(spoilt)})
 
 
 def sanitizer(check, limit_s):
@@ -221,9 +228,10 @@ def ceilings(check, limit_s):
     rows, result = check.rows("ceilings.json", limit_s, filter_=f"^ceiling/.*{check.backend}")
     if not rows:
         return Outcome("failed", [ended_badly(result, "the ceilings")])
-    failed = readings.failed_rows(rows)
-    lines = [f"{name}: {speed_text(row)}" for name, row in rows.items() if name not in failed]
+    failed, lacking = readings.failed_rows(rows), readings.lacking_rows(rows)
+    lines = [f"{name}: {speed_text(row)}" for name, row in rows.items() if name not in failed and name not in lacking]
     lines += [f"{name}: FAILED, {why}" for name, why in failed.items()]
+    lines += [f"{name}: not here: {why}" for name, why in lacking.items()]
     ring, changed = ring_doubling(check, max(5, limit_s - result.seconds))
     return Outcome("failed" if failed or changed else "passed", lines + ring, {"rows": brief(rows)})
 
@@ -256,22 +264,24 @@ def suite(check, limit_s):
             continue
     name = "suite.json" if not before or check.previous != check.out else "suite-2.json"
     rows, complaints, seconds = check.families(name, limit_s)
-    failed = readings.failed_rows(rows)
+    failed, lacking = readings.failed_rows(rows), readings.lacking_rows(rows)
     if not rows:
         return Outcome("failed", complaints or ["nothing was measured"])
-    invalid = {n: row.get("label", "") for n, row in rows.items() if n not in failed and row.get("valid") == 0}
-    lines = [f"{len(rows)} rows in {seconds:.0f} s, {len(failed)} failed, {len(invalid)} invalid", *complaints]
+    invalid = {n: row.get("label", "") for n, row in rows.items()
+               if n not in failed and n not in lacking and row.get("valid") == 0}
+    lines = [f"{len(rows)} rows in {seconds:.0f} s, {len(failed)} failed, {len(invalid)} invalid, "
+             f"{len(lacking)} not for this machine", *complaints]
+    if seconds > SUITE_SECONDS:
+        lines.append(f"LONGER than the {SUITE_SECONDS} s that the default suite may take (as {len(FAMILIES)} processes, "
+                     "each with its own read ceiling)")
     lines += [f"{n}: FAILED, {why}" for n, why in failed.items()]
-    data = {"rows": brief(rows), "seconds": seconds, "invalid": invalid}
+    lines += [f"{n}: not here: {why}" for n, why in lacking.items()]
+    data = {"rows": brief(rows), "seconds": seconds, "invalid": invalid, "lacking": lacking}
     if not before:
         lines.append("repeatability: skipped, no earlier call's suite.json in --previous or --out")
     else:
-        changes = readings.repeatability(before, rows)
-        beyond = [change for change in changes if abs(change[1]) > readings.REPEATABLE]
-        data["repeatability"] = dict(changes)
-        lines.append(f"repeatability: {len(changes) - len(beyond)} of {len(changes)} rows within "
-                     f"{readings.REPEATABLE * 100:.0f} %")
-        lines += [f"repeatability: {n} {change * 100:+.1f} %" for n, change in beyond[:10]]
+        data["repeatability"] = dict(readings.repeatability(before, rows))
+        lines += readings.repeatability_lines(before, rows)
     return Outcome("failed" if failed or complaints else "passed", lines, data)
 
 
@@ -346,27 +356,37 @@ def peers(check, limit_s):
     found = readings.first_json(probe.output)
     if not found or not found.get("rows"):
         return Outcome("skipped", [f"no peers: {(found or {}).get('because') or probe.tail(1)}"])
-    names = [name for name in found["rows"] if not check.rehearse] or ["weights/"]
-    filter_ = "^(" + "|".join(names) + ")"
+    # Full: it has the library's rows at a decode step's batches.
+    names = [f"{name}/" for name in found["rows"] if not check.rehearse] or ["weights/"]
+    libraries = [readings.library_row(name) for name in names if name.startswith("weights/")]
     ours, theirs, notes = {}, {}, []
+
+    def own(left, filter_):
+        rows, result = check.rows("ours.json", left, ["--full"], f"^({'|'.join(filter_)})")
+        (check.out / "ours.json").unlink(missing_ok=True)
+        if result.code != 0 and not nothing_matched(result):
+            notes.append(ended_badly(result, "ours"))
+        return [(name.split("/backend:")[0], row) for name, row in rows.items()
+                if row.get("median_s") and not row.get("error_occurred")]
+
     for turn in ("ours", "theirs", "theirs", "ours"):
         left = end - time.monotonic()
         if left < 10:
             notes.append(f"stopped before a turn of {turn}: the stage's time was up")
             break
         if turn == "ours":
-            rows, result = check.rows("ours.json", left, [], filter_)
-            (check.out / "ours.json").unlink(missing_ok=True)
-            for name, row in rows.items():
-                if row.get("median_s") and not row.get("error_occurred"):
-                    ours.setdefault(name.split("/backend:")[0], []).append(row)
-        else:
-            result = check.commands.run([sys.executable, PEERS], left, "peers.json")
-            for row in readings.json_lines(result.output):
-                if "median_s" in row:
-                    theirs.setdefault((row["name"], row["peer"]), []).append(row)
-                elif row.get("skipped") not in notes:
-                    notes.append(row.get("skipped", str(row)))
+            for name, row in own(left, names):
+                ours.setdefault(name, []).append(row)
+            continue
+        for name, row in own(left * 0.3, libraries):
+            if name.startswith("gemm_lib/"):
+                theirs.setdefault((name.replace("gemm_lib/", "weights/", 1), "cuBLASLt"), []).append(row)
+        result = check.commands.run([sys.executable, PEERS], max(5, end - time.monotonic()), "peers.json")
+        for row in readings.json_lines(result.output):
+            if "median_s" in row:
+                theirs.setdefault((row["name"], row["peer"]), []).append(row)
+            elif row.get("skipped") not in notes:
+                notes.append(row.get("skipped", str(row)))
         if result.code != 0:
             notes.append(ended_badly(result, turn))
     table = compared(ours, theirs)
@@ -389,8 +409,9 @@ def compared(ours, theirs):
     return table
 
 
-def speed_text(row):
-    if row.get("bytes_per_second"):
+def speed_text(row, name=""):
+    """Products of many tokens and prompts are bound by arithmetic, whatever they read."""
+    if row.get("bytes_per_second") and not (row.get("flops_per_second") and name.startswith(("prefill/", "gemm_lib/"))):
         return f"{row['bytes_per_second'] / 1e9:.1f} GB/s"
     if row.get("flops_per_second"):
         return f"{row['flops_per_second'] / 1e12:.2f} TFLOP/s"

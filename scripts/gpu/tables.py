@@ -1,22 +1,30 @@
 """The Markdown that scripts/gpu_check leaves. Pure."""
 
-from . import stages
+from . import readings, stages
 
 
 def percent(value):
     return "" if value is None else f"{float(value) * 100:.1f} %"
 
 
-def suite_table(rows, changes):
-    lines = ["| row | speed | of its ceiling | of the asymptote | cv | second call | valid |", "|---|---|---|---|---|---|---|"]
+def suite_table(rows, changes, device):
+    """`device`: what the identity stage found, for rows that are held against the link to the host."""
+    lines = ["| row | speed | of its ceiling | of the asymptote | of the library's flops | cv | second call | valid |",
+             "|---|---|---|---|---|---|---|---|"]
     for name, row in rows.items():
         if row.get("error_message"):
-            lines.append(f"| {name} | FAILED: {row['error_message']} | | | | | no |")
+            lines.append(f"| {name} | FAILED: {row['error_message']} | | | | | | no |")
             continue
         change = changes.get(name)
         valid = "yes" if row.get("valid") else f"no: {row.get('label', '')}"
-        lines.append(f"| {name} | {stages.speed_text(row)} | {percent(row.get('of_ceiling'))} | "
-                     f"{percent(row.get('of_asymptote'))} | {percent(row.get('cv'))} | "
+        if "median_s" not in row:
+            lines.append(f"| {name} | | | | | | | {valid} |")
+            continue
+        copied = name.startswith("copy/")  # the GPU's memory is not what bounds it
+        of_ceiling = readings.of_link(name, row, device) if copied else row.get("of_ceiling")
+        lines.append(f"| {name} | {stages.speed_text(row, name)} | {percent(of_ceiling)} | "
+                     f"{'' if copied else percent(row.get('of_asymptote'))} | "
+                     f"{percent(readings.of_library(name, rows))} | {percent(row.get('cv'))} | "
                      f"{'' if change is None else f'{change * 100:+.1f} %'} | {valid} |")
     return lines
 
@@ -44,11 +52,12 @@ def page(document):
         lines += ["**A rehearsal: CPU backend and recorded tools. No figure here is of a GPU.**", ""]
     lines += ["| stage | verdict | seconds |", "|---|---|---|"]
     lines += [f"| {stage['name']} | {stage['verdict']} | {stage['seconds']:.0f} |" for stage in document["stages"]]
+    device = next((stage["data"]["device"] for stage in document["stages"] if "device" in stage["data"]), {})
     for stage in document["stages"]:
         lines += ["", f"## {stage['name']}: {stage['verdict']}", ""]
         data = stage["data"]
         if stage["name"] == "suite" and data.get("rows"):
-            lines += suite_table(data["rows"], data.get("repeatability", {})) + [""]
+            lines += suite_table(data["rows"], data.get("repeatability", {}), device) + [""]
         if stage["name"] == "bytes" and data:
             lines += bytes_table(data) + [""]
         if stage["name"] == "peers" and data.get("table"):

@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 RECORDINGS = pathlib.Path(__file__).resolve().parent / "samples" / "gpu"
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from gpu import commands, readings, stages  # noqa: E402
+from gpu import commands, peers, readings, stages, tables  # noqa: E402
 
 LLAMA = "attention/preset:llama3-70b/kv:bf16/batch:16/ctx:8192/page:16/layout:nhd/order:random/backend:gpu/mode:ring"
 
@@ -37,10 +37,14 @@ def row(name, seconds, bytes_, **more):
             "p75_s": seconds / factor * 1.01, "bytes_per_second": bytes_ / seconds * factor, "read_bytes": bytes_,
             "cv": 0.004, "of_ceiling": 0.93, "valid": 1, **more}
 rows = [row("weights/one/backend:gpu/mode:ring", 1e-4, 3e8), row("weights/two/backend:gpu/mode:ring", 1e-4, 3e8),
-        row("LLAMA", 1.8e-4, 537e6), row("ceiling/read/backend:gpu", 1e-4, 3e8)]
+        row("LLAMA", 1.8e-4, 537e6), row("ceiling/read/backend:gpu", 1e-4, 3e8),
+        row("gemm_lib/one/backend:gpu/mode:ring", 1.5e-4, 3e8)]
+lack = {"name": "prefill/gemm/w:nvfp4/backend:gpu/mode:ring", "run_type": "iteration", "valid": 0,
+        "label": "w:nvfp4 needs sm_100, this GPU has sm_90"}
 if "--plant-fault" in flags and fail != "blind":
     rows = [{"name": row["name"], "run_type": "iteration", "error_occurred": True,
              "error_message": "verification failed"} for row in rows]
+rows.append(lack)
 with open(flags["--benchmark_out"], "w") as out:
     json.dump({"context": {}, "benchmarks": rows}, out)
 sys.exit(4 if "--plant-fault" in flags else 0)
@@ -98,13 +102,27 @@ class TheWholeCheck(unittest.TestCase):
             _, first = check("--only", "suite")
             self.assertIn("repeatability: skipped, no earlier call's suite.json", " ".join(stage(first, "suite")["lines"]))
             _, second = check("--only", "suite", FACTOR="1.05")
-            self.assertIn("repeatability: 0 of 4 rows within 2 %", stage(second, "suite")["lines"])
+            self.assertIn("repeatability: 0 of 5 rows within 2 %", stage(second, "suite")["lines"])
             check()
             self.assertLessEqual(len(list((folder / "out").iterdir())), 8, "also after a call more")
             self.assertAlmostEqual(stage(second, "suite")["data"]["repeatability"][LLAMA], 0.05)
             _, third = check("--only", "suite", "--previous", folder / "out", out="elsewhere", FACTOR="1.01")
-            self.assertIn("repeatability: 4 of 4 rows within 2 %", stage(third, "suite")["lines"])
+            self.assertIn("repeatability: 5 of 5 rows within 2 %", stage(third, "suite")["lines"])
             self.assertTrue((folder / "elsewhere" / "suite.json").exists())
+
+    def test_what_the_machine_lacks_is_told_and_fails_nothing(self):
+        with bench() as (folder, check):
+            code, document = check("--only", "verify,ceilings,suite")
+            self.assertEqual((code, {s["verdict"] for s in document["stages"]}), (0, {"passed"}))
+            lacking = "prefill/gemm/w:nvfp4/backend:gpu/mode:ring: not here: w:nvfp4 needs sm_100, this GPU has sm_90"
+            for name in ("verify", "ceilings", "suite"):
+                self.assertIn(lacking, stage(document, name)["lines"])
+            self.assertIn("6 rows in", stage(document, "suite")["lines"][0])
+            self.assertIn("0 invalid, 1 not for this machine", stage(document, "suite")["lines"][0])
+            self.assertIn("5 rows agree with fp64, and all 5 with a planted fault do not",
+                          stage(document, "verify")["lines"][0])
+            page = (folder / "out" / "gpu_check.md").read_text()
+            self.assertIn("| no: w:nvfp4 needs sm_100, this GPU has sm_90 |", page)
 
     def test_a_stage_that_fails_says_why_and_stops_nothing(self):
         with bench() as (_, check):
@@ -151,10 +169,13 @@ class TheWholeCheck(unittest.TestCase):
     def test_peers_are_compared_by_intervals_and_losses_are_told(self):
         with bench() as (_, check):
             _, document = check("--only", "peers")
-            table = {row["name"]: row for row in stage(document, "peers")["data"]["table"]}
+            table = {row["name"]: row for row in stage(document, "peers")["data"]["table"] if row["peer"] != "cuBLASLt"}
             self.assertEqual(table["weights/one"]["verdict"], "faster")
             self.assertAlmostEqual(table["weights/one"]["ratio"], 2)
             self.assertEqual(table["weights/two"]["verdict"], "ambiguous")
+            library = {row["name"]: row for row in stage(document, "peers")["data"]["table"] if row["peer"] == "cuBLASLt"}
+            self.assertEqual(set(library), {"weights/one"}, "from the same program, at the same sizes")
+            self.assertAlmostEqual(library["weights/one"]["ratio"], 1.5)
             self.assertIn("No module named 'flashinfer'", stage(document, "peers")["lines"][-1])
             _, document = check("--only", "peers", FACTOR="0.25")
             self.assertIn("2 lost", stage(document, "peers")["lines"][0])
@@ -217,6 +238,50 @@ class Readings(unittest.TestCase):
             lines = stages.slope_lines(check)
             self.assertIn("weights w:bf16: 3800 GB/s, 95.0 % of the read ceiling's", lines[0])
             self.assertIn("BEYOND it", lines[1])
+
+    def test_two_suites_are_compared_row_by_row_and_what_only_one_has_is_told(self):
+        def suite(**speeds):
+            return {name: {"bytes_per_second": speed, "valid": 1} for name, speed in speeds.items()}
+
+        first = suite(a=100, b=100, c=100, gone=100)
+        second = suite(a=101, b=95, c=100, new=100)
+        second["b"]["valid"] = 0
+        lines = readings.repeatability_lines(first, second)
+        self.assertEqual(lines[0], "repeatability: 2 of 3 rows within 2 %")
+        self.assertEqual(lines[1], "repeatability: half of the rows within 1.00 %, all within 5.0 %")
+        self.assertEqual(lines[2], "repeatability: b -5.0 %, called invalid in one of the calls")
+        self.assertEqual(lines[3], "repeatability: 2 rows were measured in one call only, e.g. gone")
+        self.assertEqual(readings.repeatability_lines(suite(a=1), suite(b=1)),
+                         ["repeatability: no row was measured in both calls"])
+
+    def test_a_row_that_was_not_measured_lacks_something_only_if_it_says_so(self):
+        rows = {"lacks": {"valid": 0, "label": "needs sm_100"}, "checked": {"valid": 1, "label": "verified, not timed"},
+                "unsteady": {"valid": 0, "median_s": 1, "label": "unsteady"}, "broken": {"error_occurred": True}}
+        self.assertEqual(readings.lacking_rows(rows), {"lacks": "needs sm_100"})
+
+    def test_products_are_held_against_what_the_library_reached_with_such_numbers(self):
+        rows = {"ceiling/flops/lib/w:bf16/backend:gpu": {"flops_per_second": 800},
+                "ceiling/flops/lib/w:fp8/backend:gpu": {"flops_per_second": 1500},
+                "ceiling/flops/mma_sync/w:bf16/backend:gpu": {"flops_per_second": 500},
+                "prefill/gemm/engine:lib/w:fp8/tokens:2048": {"flops_per_second": 1200},
+                "prefill/attention/engine:mma_sync/kv:bf16/tokens:8": {"flops_per_second": 400},
+                "prefill/gemm/engine:lib/w:int8/tokens:2048": {"flops_per_second": 1},
+                "weights/w:bf16/batch:1": {"flops_per_second": 1}}
+        self.assertEqual([readings.of_library(name, rows) for name in rows], [None, None, None, 0.8, 0.5, None, None])
+
+    def test_copies_are_held_against_the_link_and_only_they(self):
+        device = {"gpu_pcie_bytes_per_second": "50000000000"}
+        self.assertEqual(readings.of_link("copy/h2d/mib:256", {"bytes_per_second": 45e9}, device), 0.9)
+        self.assertIsNone(readings.of_link("copy/h2d/mib:256", {"bytes_per_second": 45e9}, {}))
+        self.assertIsNone(readings.of_link("ceiling/copy/mib:256", {"bytes_per_second": 45e9}, device))
+        page = "\n".join(tables.suite_table({"copy/h2d/mib:256": {"bytes_per_second": 45e9, "median_s": 1, "valid": 1,
+                                                                  "of_ceiling": 0.01, "of_asymptote": 0.01}}, {}, device))
+        self.assertIn("| copy/h2d/mib:256 | 45.0 GB/s | 90.0 % |  |", page)
+
+    def test_prompts_are_told_in_operations_and_decode_in_bytes(self):
+        both = {"bytes_per_second": 2e11, "flops_per_second": 7e14}
+        self.assertEqual(stages.speed_text(both, "prefill/gemm/engine:lib/x"), "700.00 TFLOP/s")
+        self.assertEqual(stages.speed_text(both, "weights/x"), "200.0 GB/s")
 
     def test_only_intervals_that_do_not_overlap_decide(self):
         self.assertEqual(readings.verdict((1, 2, 3), (4, 5, 6)), "faster")
@@ -305,6 +370,15 @@ class Running(unittest.TestCase):
 
 
 class Peers(unittest.TestCase):
+    def test_rows_are_named_once_and_cover_decode_and_prompts(self):
+        names = peers.row_names()
+        self.assertEqual(len(names), len(set(names)))
+        for kind in ("attention/", "weights/", "prefill/attention/", "prefill/gemm/"):
+            self.assertTrue(any(name.startswith(kind) for name in names), kind)
+        self.assertIn("prefill/gemm/engine:lib/preset:llama3-8b/op:gate_up/w:fp8/tokens:2048", names)
+        self.assertEqual(readings.library_row("weights/preset:llama3-8b/op:qkv/w:bf16/batch:1/"),
+                         "gemm_lib/preset:llama3-8b/op:qkv/w:bf16/batch:1/")
+
     def test_without_torch_they_say_so(self):
         ran = subprocess.run([sys.executable, "-S", ROOT / "scripts" / "gpu" / "peers.py", "--probe"], capture_output=True,
                              text=True, timeout=60)
