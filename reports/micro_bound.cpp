@@ -23,6 +23,19 @@ std::string_view kind_of(std::string_view type) {
     return found == kKinds.end() ? std::string_view() : found->second;
 }
 
+/// Which numbers a GPU multiplies for a row, as its ceilings name them (`w`): a library those that are
+/// stored, our own kernels 16 bits, whatever is stored.
+std::string product_type(const RowName& name) {
+    const bool library = name.family == "gemm_lib" || name.family == "prefill/gemm";
+    return library ? name.axis("w") : "bf16";
+}
+
+/// Whether a ceiling of the same backend is one of the row's own arithmetic.
+bool is_of_kind(const RowName& ceiling, const RowName& name, std::string_view type) {
+    if (name.axis("backend") == "gpu") return ceiling.axis("w") == product_type(name);
+    return !ceiling.axis("kind").empty() && ceiling.axis("kind") == kind_of(type);
+}
+
 /// The best ceiling of the row's backend and threads, of the kind its numbers want where that kind was
 /// measured.
 std::optional<double> arithmetic_ceiling(std::span<const MicroRow> rows, const RowName& name) {
@@ -36,7 +49,7 @@ std::optional<double> arithmetic_ceiling(std::span<const MicroRow> rows, const R
             ceiling.axis("threads") != name.axis("threads"))
             continue;
         best = std::max(best.value_or(0), *row.flops_per_s);
-        if (!ceiling.axis("kind").empty() && ceiling.axis("kind") == kind_of(type))
+        if (is_of_kind(ceiling, name, type))
             best_of_kind = std::max(best_of_kind.value_or(0), *row.flops_per_s);
     }
     return best_of_kind ? best_of_kind : kind_of(type).empty() ? best : std::nullopt;

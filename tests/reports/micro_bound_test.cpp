@@ -76,6 +76,24 @@ TEST(MicroBound, HoldsARowAgainstTheArithmeticOfItsOwnNumbersAndThreads) {
     EXPECT_EQ(bounds_of(rows)[5], std::nullopt);
 }
 
+TEST(MicroBound, HoldsALibrarysProductsAgainstTheirOwnNumbersAndOurKernelsAgainst16Bits) {
+    const std::vector<MicroRow> rows{
+        ceiling("ceiling/flops/mma_sync/w:bf16/backend:gpu/mode:ring", 500e12),
+        ceiling("ceiling/flops/lib/w:bf16/backend:gpu/mode:ring", 700e12),
+        ceiling("ceiling/flops/lib/w:fp8/backend:gpu/mode:ring", 1400e12),
+        kernel("prefill/gemm/engine:lib/preset:llama3-8b/op:qkv/w:bf16/tokens:2048/backend:gpu/mode:ring",
+               0.2, 600e12),
+        kernel("prefill/gemm/engine:lib/preset:llama3-8b/op:qkv/w:fp8/tokens:512/backend:gpu/mode:ring", 0.2,
+               600e12),
+        kernel("gemm_lib/preset:llama3-8b/op:qkv/w:fp8/batch:256/backend:gpu/mode:ring", 0.5, 1000e12),
+        kernel("weights/preset:llama3-8b/op:qkv/w:fp8/batch:32/backend:gpu/mode:ring", 0.5, 400e12)};
+    const auto bounds = bounds_of(rows);
+    EXPECT_EQ(bounds[3], Bound::compute);
+    EXPECT_EQ(bounds[4], Bound::neither);
+    EXPECT_EQ(bounds[5], Bound::compute);
+    EXPECT_EQ(bounds[6], Bound::compute);
+}
+
 TEST(MicroBound, OfTypesWithoutAKindIsTheBestCeilingOfTheBackend) {
     const std::vector<MicroRow> rows{ceiling("ceiling/flops/mma_sync/backend:gpu", 500e12),
                                      ceiling("ceiling/flops/kind:int8_dot/backend:cpu/threads:2", 900e12),
