@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <limits>
 #include <set>
+#include <type_traits>
 
 #include "core/random.h"
 #include "microbench/collect.h"
@@ -201,6 +203,9 @@ class EmulatedLayer {
                    });
     }
 
+    const std::vector<std::byte>& pool() const { return pool_; }
+    const std::vector<float>& scales() const { return scales_; }
+
     LayerInputs inputs;
     LayerSeen seen;
 
@@ -354,6 +359,22 @@ bool is_tiny(const LayerOptions& options) {
     return multiplications < 3e7;
 }
 
+LayerOptions tiny(WeightFormat weights, KvFormat kv, std::vector<std::int32_t> lengths) {
+    return {.preset = "tiny",
+            .hidden = 128,
+            .width = 192,
+            .heads = {4, 2, 64},
+            .weights = weights,
+            .kv = kv,
+            .lengths = std::move(lengths)};
+}
+
+double whole_error(const EmulatedLayer& layer) {
+    return relative_l2(
+        layer.seen.output(),
+        layer_reference(layer.inputs, layer.matrices(), layer.seen.residual_before, layer.seen.down_before));
+}
+
 TEST(GpuLayer, every_operation_and_the_whole_layer_agree_with_fp64_on_the_rows_of_the_verification) {
     std::size_t emulated = 0;
     for (const LayerOptions& options : layer_suite(RowSet::checks, {})) {
@@ -362,12 +383,337 @@ TEST(GpuLayer, every_operation_and_the_whole_layer_agree_with_fp64_on_the_rows_o
         EmulatedLayer layer(options, 1);
         layer.step();
         EXPECT_EQ(layer.fault(), std::nullopt) << name_of(options);
-        const auto wanted = layer_reference(layer.inputs, layer.matrices(), layer.seen.residual_before,
-                                            layer.seen.down_before);
-        const double error = relative_l2(layer.seen.output(), wanted);
-        EXPECT_LE(error, layer_bound(options)) << name_of(options);
+        EXPECT_LE(whole_error(layer), layer_bound(options)) << name_of(options);
     }
     EXPECT_GE(emulated, 6U);
+}
+
+TEST(GpuLayer, a_layer_begins_with_what_the_one_before_left) {
+    EmulatedLayer layer(tiny(WeightFormat::bf16, KvFormat::fp8, {1, 20, 33}), 1);
+    layer.step();
+    const std::vector<float> handed_on = layer.seen.output();
+    layer.step();
+    EXPECT_EQ(layer.fault(), std::nullopt);
+    EXPECT_LE(whole_error(layer), layer_bound(layer.inputs.options));
+    for (std::size_t i = 0; i < handed_on.size(); ++i)
+        ASSERT_EQ(layer.seen.residual[i], handed_on[i] + layer.seen.o[i]);
+}
+
+TEST(GpuLayer, the_order_of_lanes_and_blocks_changes_no_bit) {
+    EmulatedLayer first(tiny(WeightFormat::int8, KvFormat::int8, {17, 64, 1}), 1);
+    EmulatedLayer second(first.inputs.options, 99);
+    first.step();
+    second.step();
+    EXPECT_EQ(first.seen.output(), second.seen.output());
+    EXPECT_EQ(first.pool(), second.pool());
+    EXPECT_EQ(first.scales(), second.scales());
+}
+
+// ---- what a check must notice
+
+template <class Value>
+std::size_t largest(const std::vector<Value>& values, bool bf16 = true) {
+    std::size_t at = 0;
+    const auto size_of = [&](std::size_t i) {
+        if constexpr (std::is_same_v<Value, float>) return std::abs(values[i]);
+        return std::abs(floats_of({static_cast<std::uint16_t>(values[i])}, bf16).front());
+    };
+    for (std::size_t i = 1; i < values.size(); ++i) {
+        if (size_of(i) > size_of(at)) at = i;
+    }
+    return at;
+}
+void spoil(std::vector<float>& values) {
+    values[largest(values)] *= -1;
+}
+void spoil(std::vector<std::uint16_t>& codes) {
+    codes[largest(codes)] ^= 0x8000;
+}
+
+TEST(GpuLayer, one_wrong_number_of_any_operation_is_noticed_and_named) {
+    EmulatedLayer layer(tiny(WeightFormat::bf16, KvFormat::bf16, {40, 3}), 1);
+    layer.step();
+    ASSERT_EQ(layer.fault(), std::nullopt);
+    const LayerSeen right = layer.seen;
+    const auto expect_named = [&](std::string_view name, const auto& change) {
+        layer.seen = right;
+        change(layer.seen);
+        const auto fault = layer.fault();
+        ASSERT_TRUE(fault) << name;
+        EXPECT_TRUE(fault->starts_with(name)) << name << ": " << *fault;
+    };
+    expect_named("norm:", [](LayerSeen& s) { spoil(s.normed); });
+    expect_named("norm:", [](LayerSeen& s) { spoil(s.down_before); });
+    expect_named("qkv:", [](LayerSeen& s) { spoil(s.qkv); });
+    expect_named("rope:", [](LayerSeen& s) { spoil(s.q); });
+    expect_named("rope: key", [](LayerSeen& s) { s.appended.bytes[1] ^= std::byte{0x80}; });
+    expect_named("rope: value", [](LayerSeen& s) { s.appended.bytes[257] ^= std::byte{0x80}; });
+    expect_named("attention:", [](LayerSeen& s) { spoil(s.attended); });
+    expect_named("o:", [](LayerSeen& s) { spoil(s.o); });
+    expect_named("the residual", [](LayerSeen& s) { s.residual[5] *= 1.0001F; });
+    expect_named("ffn_norm:", [](LayerSeen& s) { spoil(s.ffn_normed); });
+    expect_named("gate_up:", [](LayerSeen& s) { spoil(s.gate_up); });
+    expect_named("silu:", [](LayerSeen& s) { spoil(s.gated); });
+    expect_named("down:", [](LayerSeen& s) { spoil(s.down); });
+    expect_named("down:", [](LayerSeen& s) { s.down.front() = kPoison; });
+}
+
+// ---- each kernel
+
+template <bool kBf16, int kWarpsOfBlock>
+void expect_normed(std::int32_t hidden, std::size_t rows) {
+    Random random(static_cast<std::uint64_t>(hidden));
+    const std::size_t size = rows * static_cast<std::size_t>(hidden);
+    std::vector<Floats4> residual(size / 4 + 1);  // and some that is nobody's
+    std::vector<Floats4> delta(size / 4);
+    std::vector<Pairs2> gain(static_cast<std::size_t>(hidden) / 4);
+    std::vector<Pairs2> out(size / 4 + 1, Pairs2{{~0U, ~0U}});
+    for (auto* numbers : {&residual, &delta}) {
+        for (Floats4& four : *numbers) {
+            for (float& x : four.v) x = static_cast<float>(random.normal());
+        }
+    }
+    for (Pairs2& four : gain) {
+        for (std::uint32_t& pair : four.w) {
+            pair = bf16_of(static_cast<float>(random.uniform() + .5)) |
+                   std::uint32_t{bf16_of(static_cast<float>(random.uniform() + .5))} << 16;
+        }
+    }
+    const std::vector<Floats4> before = residual;
+    NormCall call{.residual = residual.front().v,
+                  .delta = delta.front().v,
+                  .gain = reinterpret_cast<const std::uint16_t*>(gain.data()),
+                  .out = reinterpret_cast<std::uint16_t*>(out.data()),
+                  .hidden = hidden,
+                  .epsilon = .25F};
+    run_thread_blocks(static_cast<std::uint32_t>(rows), kWarpsOfBlock * 32, norm_shared_bytes(kWarpsOfBlock),
+                      1, [&](EmulatedBlock& block, int lane, int piece) {
+                          const Machine machine(block, lane, piece);
+                          norm_body<kBf16, kWarpsOfBlock>(machine, call);
+                      });
+    const auto number_of_gain = [&](std::size_t i) {
+        const auto code = static_cast<std::uint16_t>(gain[i / 4].w[i % 4 / 2] >> (16 * (i % 2)) & 0xffff);
+        return static_cast<double>(float_of_bf16(code));
+    };
+    for (std::size_t row = 0; row < rows; ++row) {
+        double squares = 0;
+        const auto sum_at = [&](std::size_t i) {
+            const std::size_t at = row * static_cast<std::size_t>(hidden) + i;
+            return before[at / 4].v[at % 4] + delta[at / 4].v[at % 4];
+        };
+        for (std::size_t i = 0; i < static_cast<std::size_t>(hidden); ++i) {
+            const auto x = static_cast<double>(sum_at(i));
+            squares += x * x;
+        }
+        for (std::size_t i = 0; i < static_cast<std::size_t>(hidden); ++i) {
+            const std::size_t at = row * static_cast<std::size_t>(hidden) + i;
+            ASSERT_EQ(residual[at / 4].v[at % 4], sum_at(i));
+            const double wanted =
+                static_cast<double>(sum_at(i)) / std::sqrt(squares / hidden + .25) * number_of_gain(i);
+            const auto code = static_cast<std::uint16_t>(out[at / 4].w[at % 4 / 2] >> (16 * (at % 2)));
+            const double got = static_cast<double>(kBf16 ? float_of_bf16(code) : float_of_f16(code));
+            ASSERT_NEAR(got, wanted, std::abs(wanted) * (kBf16 ? 0x1.01p-8 : 0x1.01p-11) + 1e-7)
+                << hidden << ' ' << i;
+        }
+    }
+    EXPECT_EQ(residual.back().v[0], before.back().v[0]);
+    EXPECT_EQ(out.back().w[0], ~0U);
+}
+
+TEST(GpuLayer, norms_add_to_the_residual_and_scale_rows_of_every_length) {
+    expect_normed<true, 4>(4, 3);
+    expect_normed<true, 4>(60, 2);
+    expect_normed<false, 4>(512, 2);
+    expect_normed<true, 4>(516, 1);
+    expect_normed<false, 4>(2048, 1);
+    expect_normed<true, 1>(512, 2);
+    expect_normed<true, kNormWarps>(4160, 1);
+}
+
+/// What a place in the cache holds, its scale applied.
+double cached_number(const EmulatedLayer& layer, std::size_t request, std::uint32_t which, std::uint32_t head,
+                     std::uint32_t d) {
+    const LayerOptions& options = layer.inputs.options;
+    const PageStrides strides = options.attention().pool().strides();
+    const std::int32_t token = options.lengths[request] - 1;
+    const auto page = static_cast<std::uint64_t>(
+        layer.inputs.table
+            .pages[static_cast<std::size_t>(layer.inputs.table.first[request] + token / options.page)]);
+    const auto slot = static_cast<std::uint32_t>(token % options.page);
+    const std::byte* const at = layer.pool().data() + page * strides.page + which * strides.value +
+                                head * strides.head + slot * strides.token + d * bytes_of(options.kv);
+    const std::uint16_t code = bytes_of(options.kv) == 2 ? load_u16(at) : std::to_integer<std::uint16_t>(*at);
+    double scale = 1;
+    if (!layer.scales().empty()) {
+        scale = static_cast<double>(
+            layer.scales()[scale_place(static_cast<std::uint32_t>(options.heads.kv_heads),
+                                       static_cast<std::uint32_t>(options.page), page, head, which, slot)]);
+    }
+    return number_of(options.kv, code) * scale;
+}
+
+void expect_turned_and_appended(KvFormat format, const HeadShape& heads) {
+    LayerOptions options = tiny(WeightFormat::bf16, format, {1, 16, 17, 31, 1000});
+    options.heads = heads;
+    EmulatedLayer layer(options, 1);
+    const std::vector<std::byte> pool_before = layer.pool();
+    const std::size_t all = heads.query_heads + 2 * heads.kv_heads;
+    Random random(5);
+    for (float& x : layer.seen.qkv) x = static_cast<float>(random.normal());
+    layer.rope(layer.seen.qkv.data(), layer.seen.q.data());
+    const std::vector<float> q = floats_of(layer.seen.q, format == KvFormat::bf16);
+    const std::size_t half = heads.head_dim / 2;
+    const double step = format == KvFormat::bf16   ? .004
+                        : format == KvFormat::fp16 ? .0005
+                        : format == KvFormat::fp8  ? .0625
+                                                   : .02;
+    for (std::size_t request = 0; request < options.batch(); ++request) {
+        for (std::size_t head = 0; head < all; ++head) {
+            for (std::size_t d = 0; d < half; ++d) {
+                const float* const from = layer.seen.qkv.data() + (request * all + head) * heads.head_dim;
+                std::complex<double> point(from[d], from[d + half]);
+                const bool is_value = head >= heads.query_heads + heads.kv_heads;
+                const double position = options.lengths[request] - 1;
+                const double speed = std::exp(-std::log(kRopeBase) * 2 * static_cast<double>(d) /
+                                              static_cast<double>(heads.head_dim));
+                if (!is_value) point *= std::polar(1.0, position * speed);
+                for (const std::size_t which : {std::size_t{0}, std::size_t{1}}) {
+                    const double wanted = which == 0 ? point.real() : point.imag();
+                    if (head < heads.query_heads) {
+                        const std::size_t at =
+                            (request * heads.query_heads + head) * heads.head_dim + d + which * half;
+                        ASSERT_NEAR(static_cast<double>(q[at]), wanted,
+                                    (format == KvFormat::bf16 ? .004 : .0005) * std::abs(wanted) + 1e-5);
+                        continue;
+                    }
+                    const auto kv_head =
+                        static_cast<std::uint32_t>((head - heads.query_heads) % heads.kv_heads);
+                    const double got = cached_number(layer, request, is_value ? 1 : 0, kv_head,
+                                                     static_cast<std::uint32_t>(d + which * half));
+                    const double size = format == KvFormat::int8 ? 1 : std::abs(wanted);
+                    ASSERT_NEAR(got, wanted, step * size + 1e-3) << name_of(format) << ' ' << d;
+                }
+            }
+        }
+    }
+    // Nothing else in the cache was touched.
+    const std::size_t token_bytes = 2 * heads.kv_heads * heads.head_dim * bytes_of(format);
+    std::size_t changed = 0;
+    for (std::size_t i = 0; i < pool_before.size(); ++i) changed += layer.pool()[i] != pool_before[i] ? 1 : 0;
+    EXPECT_LE(changed, options.batch() * token_bytes);
+}
+
+TEST(GpuLayer, queries_and_keys_are_turned_by_their_position_and_appended_in_every_format) {
+    for (const KvFormat format : {KvFormat::bf16, KvFormat::fp16, KvFormat::fp8, KvFormat::int8}) {
+        expect_turned_and_appended(format, {3, 1, 128});
+        expect_turned_and_appended(format, {4, 2, 64});
+    }
+}
+
+TEST(GpuLayer, a_key_of_zeros_and_one_beyond_the_format_are_appended_as_numbers) {
+    for (const KvFormat format : {KvFormat::fp8, KvFormat::int8}) {
+        EmulatedLayer layer(tiny(WeightFormat::bf16, format, {9}), 1);
+        std::fill(layer.seen.qkv.begin(), layer.seen.qkv.end(), 0.0F);
+        const std::size_t first_value = (4 + 2) * 64;
+        layer.seen.qkv[first_value] = -1000;
+        layer.rope(layer.seen.qkv.data(), layer.seen.q.data());
+        EXPECT_EQ(cached_number(layer, 0, 0, 0, 7), 0);
+        EXPECT_NEAR(cached_number(layer, 0, 1, 0, 0), format == KvFormat::fp8 ? -448 : -1000, 1e-3);
+        EXPECT_EQ(cached_number(layer, 0, 1, 0, 1), 0);
+    }
+}
+
+template <bool kBf16>
+void expect_gated(std::int32_t width, std::size_t rows) {
+    Random random(static_cast<std::uint64_t>(width));
+    std::vector<Floats4> gate_up(rows * static_cast<std::size_t>(width) / 2);
+    for (Floats4& four : gate_up) {
+        for (float& x : four.v) x = static_cast<float>(random.normal() * 4);
+    }
+    gate_up.front().v[0] = -200;  // e^200 is no float
+    gate_up.front().v[1] = 200;
+    std::vector<Pairs2> out(rows * static_cast<std::size_t>(width) / 4 + 1, Pairs2{{~0U, ~0U}});
+    const GateCall call{
+        .gate_up = gate_up.front().v, .out = reinterpret_cast<std::uint16_t*>(out.data()), .width = width};
+    run_thread_blocks(
+        static_cast<std::uint32_t>(rows) * static_cast<std::uint32_t>(gate_blocks_per_row(width)),
+        kGateThreads, 0, 1, [&](EmulatedBlock& block, int lane, int piece) {
+            const Machine machine(block, lane, piece);
+            gate_body<kBf16>(machine, call);
+        });
+    const auto input = [&](std::size_t at) { return static_cast<double>(gate_up[at / 4].v[at % 4]); };
+    for (std::size_t i = 0; i < rows * static_cast<std::size_t>(width); ++i) {
+        const std::size_t row = i / static_cast<std::size_t>(width);
+        const std::size_t gate_at =
+            row * 2 * static_cast<std::size_t>(width) + i % static_cast<std::size_t>(width);
+        const double gate = input(gate_at);
+        const double wanted = gate / (1 + std::exp(-gate)) * input(gate_at + static_cast<std::size_t>(width));
+        const auto code = static_cast<std::uint16_t>(out[i / 4].w[i % 4 / 2] >> (16 * (i % 2)));
+        const double got = static_cast<double>(kBf16 ? float_of_bf16(code) : float_of_f16(code));
+        ASSERT_NEAR(got, wanted, std::abs(wanted) * (kBf16 ? 0x1.01p-8 : 0x1.01p-11) + 1e-6) << i;
+    }
+    EXPECT_EQ(out.back().w[1], ~0U);
+}
+
+TEST(GpuLayer, gates_multiply_rows_of_every_width) {
+    expect_gated<true>(4, 3);
+    expect_gated<false>(512, 2);
+    expect_gated<true>(516, 2);
+    expect_gated<false>(1536, 1);
+}
+
+// ---- numbers
+
+TEST(GpuLayer, bytes_are_those_of_weights_and_of_keys_and_values_that_were_cached_before) {
+    const auto suite = layer_suite(RowSet::quick, {});
+    ASSERT_FALSE(suite.empty());
+    EXPECT_EQ(name_of(suite.front()), "layer/preset:llama3-8b/w:bf16/kv:bf16/batch:1/ctx:4096");
+    const Work work = layer_work(suite.front());
+    constexpr double kWeights = 6144.0 * 4096 + 4096.0 * 4096 + 28672.0 * 4096 + 4096.0 * 14336;
+    constexpr double kTokenBytes = 2 * 8 * 128 * 2;
+    EXPECT_EQ(work.read_bytes, kWeights * 2 + 2 * 4096 * 2 + 4095 * kTokenBytes + 256 * 4);
+    EXPECT_EQ(work.written_bytes, kTokenBytes);
+    EXPECT_EQ(work.flops, 2 * kWeights + 4.0 * 4096 * 32 * 128);
+}
+
+TEST(GpuLayer, its_operations_move_no_less_than_the_layer) {
+    for (const LayerOptions& options : layer_suite(RowSet::full, {})) {
+        Work parts;
+        for (const LayerOp op : kLayerOps) {
+            const Work one = op_work(options, op);
+            EXPECT_GT(one.read_bytes, 0) << name_of(op);
+            parts.read_bytes += one.read_bytes;
+            parts.written_bytes += one.written_bytes;
+            parts.flops += one.flops;
+        }
+        const Work whole = layer_work(options);
+        EXPECT_GT(parts.read_bytes + parts.written_bytes, whole.read_bytes + whole.written_bytes);
+        EXPECT_EQ(parts.flops, whole.flops) << name_of(options);
+    }
+}
+
+TEST(GpuLayer, suites_have_dense_models_names_of_their_own_and_a_gpus_share) {
+    std::set<std::string> names;
+    std::size_t shared = 0;
+    const auto full = layer_suite(RowSet::full, {});
+    for (const LayerOptions& options : full) {
+        names.insert(name_of(options));
+        if (options.tp != 8) continue;
+        ++shared;
+        EXPECT_EQ(options.heads, (HeadShape{8, 1, 128}));
+        EXPECT_EQ(options.width, 28672U / 8);
+        EXPECT_EQ(options.hidden, 8192U);
+        EXPECT_NE(name_of(options).find("/tp:8/w:"), std::string::npos);
+    }
+    EXPECT_EQ(names.size(), full.size());
+    EXPECT_GT(shared, 0U);
+    EXPECT_LT(layer_suite(RowSet::quick, {}).size(), layer_suite(RowSet::standard, {}).size());
+    const std::vector<ModelShape> none{model_shape("gpt-oss-120b"), model_shape("deepseek-v3")};
+    EXPECT_TRUE(layer_suite(RowSet::full, none).empty());
+    const std::vector<ModelShape> one{model_shape("qwen3-32b")};
+    const auto named = layer_suite(RowSet::quick, one);
+    ASSERT_EQ(named.size(), 2U);
+    EXPECT_EQ(named.front().preset, "qwen3-32b");
 }
 
 }  // namespace

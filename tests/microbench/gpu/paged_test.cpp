@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "microbench/cpu/formats.h"
@@ -116,6 +117,25 @@ TEST(Numbers, e4m3_codes_are_those_of_the_published_table) {
     EXPECT_EQ(number_of(KvFormat::fp8, 0xfe), -448);
     EXPECT_TRUE(std::isnan(number_of(KvFormat::fp8, 0x7f)));
     EXPECT_EQ(number_of(KvFormat::int8, 0x81), -127);
+}
+
+TEST(PageFormats, numbers_become_the_nearest_e4m3_code_and_the_even_one_between_two) {
+    for (std::uint32_t code = 0; code < 0x7f; ++code) {
+        const auto number = static_cast<float>(number_of(KvFormat::fp8, static_cast<std::uint16_t>(code)));
+        EXPECT_EQ(e4m3_of(number), code);
+        EXPECT_EQ(e4m3_of(-number), code | 0x80);
+        if (code == 0x7e) break;
+        const auto next = static_cast<float>(number_of(KvFormat::fp8, static_cast<std::uint16_t>(code + 1)));
+        const float between = (number + next) / 2;
+        EXPECT_EQ(e4m3_of(between), code % 2 == 0 ? code : code + 1) << code;
+        EXPECT_EQ(e4m3_of(std::nextafter(between, 0.0F)), code);
+        EXPECT_EQ(e4m3_of(std::nextafter(between, 1000.0F)), code + 1);
+    }
+    EXPECT_EQ(e4m3_of(449), 0x7eU);
+    EXPECT_EQ(e4m3_of(-1e30F), 0xfeU);
+    EXPECT_EQ(e4m3_of(std::numeric_limits<float>::infinity()), 0x7eU);
+    EXPECT_EQ(e4m3_of(std::numeric_limits<float>::quiet_NaN()) & 0x7f, 0x7fU);
+    EXPECT_EQ(e4m3_of(1e-30F), 0U);
 }
 
 }  // namespace
