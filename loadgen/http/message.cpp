@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
+#include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/fields.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <optional>
+#include <utility>
 
 namespace paretoken::http {
 namespace {
@@ -16,39 +17,6 @@ namespace http = boost::beast::http;
 
 constexpr std::size_t kPadding = 64;
 constexpr std::uint32_t kHeaderLimit = 64 * 1024;
-
-/// A Beast body that keeps nothing: every piece goes straight to the sink.
-struct PushBody {
-    using value_type = ResponseSink*;
-
-    class reader {
-      public:
-        template <bool is_request, class Fields>
-        reader(http::header<is_request, Fields>&, value_type& sink) : sink_(sink) {}
-
-        void init(const boost::optional<std::uint64_t>&, beast::error_code& ec) { ec = {}; }
-
-        template <class Buffers>
-        std::size_t put(const Buffers& buffers, beast::error_code& ec) {
-            ec = {};
-            std::size_t total = 0;
-            for (auto it = boost::asio::buffer_sequence_begin(buffers);
-                 it != boost::asio::buffer_sequence_end(buffers); ++it) {
-                const boost::asio::const_buffer piece = *it;
-                if (sink_ != nullptr && piece.size() > 0) {
-                    sink_->on_body({static_cast<const char*>(piece.data()), piece.size()});
-                }
-                total += piece.size();
-            }
-            return total;
-        }
-
-        void finish(beast::error_code& ec) { ec = {}; }
-
-      private:
-        value_type& sink_;  // set after this reader was made
-    };
-};
 
 bool same_name(std::string_view a, std::string_view b) {
     return beast::iequals(a, b);
@@ -97,80 +65,80 @@ std::string request_text(const RequestHead& head, const Headers& extra, std::str
     return out;
 }
 
-struct ResponseReader::Parser {
-    explicit Parser(ResponseSink& sink) {
-        parser.header_limit(kHeaderLimit);
-        parser.body_limit(boost::none);  // the default would end a long stream at 8 MB
-        parser.get().body() = &sink;
-    }
-
-    http::response_parser<PushBody> parser;
-    bool head_told = false;
-};
-
 ResponseReader::ResponseReader(ResponseSink& sink) : sink_(sink) {}
 ResponseReader::~ResponseReader() = default;
 
 void ResponseReader::begin() {
-    parser_ = std::make_unique<Parser>(sink_);
-    carried_.clear();
+    in_body_ = any_bytes_ = keep_alive_ = false;
+    head_.clear();
     failure_.clear();
-    any_bytes_ = false;
 }
 
 ResponseReader::State ResponseReader::feed(std::span<const char> bytes) {
     any_bytes_ = true;
-    if (carried_.empty()) return state_after(bytes);
-    // Rare: framing was cut by the read. Join, with room behind for those who read ahead.
+    if (in_body_) return read_body(bytes);
+    if (head_.empty()) return read_head(bytes);
+    // A read cut the head. Join, with room behind for those who read ahead.
     std::string joined;
-    joined.reserve(carried_.size() + bytes.size() + kPadding);
-    joined.append(carried_).append(bytes.data(), bytes.size());
-    carried_.clear();
-    return state_after(joined);
+    joined.reserve(head_.size() + bytes.size() + kPadding);
+    joined.append(std::exchange(head_, {})).append(bytes.data(), bytes.size());
+    return read_head(joined);
 }
 
-ResponseReader::State ResponseReader::state_after(std::span<const char> bytes) {
+ResponseReader::State ResponseReader::read_head(std::span<const char> bytes) {
     while (true) {
-        auto& parser = parser_->parser;
+        http::response_parser<http::empty_body> parser;
+        parser.header_limit(kHeaderLimit);
+        parser.body_limit(boost::none);
         beast::error_code ec;
         const std::size_t taken = parser.put(boost::asio::buffer(bytes.data(), bytes.size()), ec);
-        bytes = bytes.subspan(taken);
-        if (ec && ec != http::error::need_more) return broken_by(ec.message());
-
-        if (parser.is_header_done() && !parser_->head_told) {
-            if (parser.get().result_int() / 100 == 1 && parser.get().result_int() != 101) {
-                parser_ = std::make_unique<Parser>(
-                    sink_);  // 100 Continue and its like: the answer is still to come
-                if (bytes.empty()) return State::reading;
-                continue;
-            }
-            parser_->head_told = true;
-            parser.eager(true);
-            sink_.on_head(head_of(parser.get()));
+        if (ec == http::error::need_more) {
+            head_.assign(bytes.data(), bytes.size());
+            return State::reading;
         }
-        if (parser.is_done()) return State::complete;
-        if (ec == http::error::need_more || bytes.empty()) break;
+        if (ec) return broken_by(ec.message());
+        bytes = bytes.subspan(taken);
+        const unsigned status = parser.get().result_int();
+        if (status / 100 == 1 && status != 101) {  // 100 Continue and its like: the answer is still to come
+            if (bytes.empty()) return State::reading;
+            continue;
+        }
+        in_body_ = true;
+        keep_alive_ = parser.keep_alive();
+        framing_ = parser.is_done()          ? BodyFraming::of_length(0)
+                   : parser.chunked()        ? BodyFraming::chunked()
+                   : parser.content_length() ? BodyFraming::of_length(*parser.content_length())
+                                             : BodyFraming::until_close();
+        sink_.on_head(head_of(parser.get()));
+        return read_body(bytes);
     }
-    carried_.assign(bytes.data(), bytes.size());
-    return State::reading;
 }
 
-ResponseReader::State ResponseReader::broken_by(const std::string& why) {
-    failure_ = "not a valid HTTP response: " + why;
+ResponseReader::State ResponseReader::read_body(std::span<const char> bytes) {
+    while (!bytes.empty() && framing_.state() == BodyFraming::State::reading) {
+        if (const auto piece = framing_.take(bytes); !piece.empty()) sink_.on_body(piece);
+    }
+    switch (framing_.state()) {
+        case BodyFraming::State::reading:
+            return State::reading;
+        case BodyFraming::State::complete:
+            return State::complete;
+        case BodyFraming::State::broken:
+            break;
+    }
+    return broken_by(framing_.failure());
+}
+
+ResponseReader::State ResponseReader::broken_by(std::string_view why) {
+    failure_ = fmt::format("not a valid HTTP response: {}", why);
     return State::broken;
 }
 
 ResponseReader::State ResponseReader::feed_end() {
-    auto& parser = parser_->parser;
     if (!any_bytes_) return broken_by("no bytes came before the end");
-    if (parser.is_done()) return State::complete;
-    beast::error_code ec;
-    parser.put_eof(ec);
-    return ec ? broken_by("the connection ended inside the response") : State::complete;
-}
-
-bool ResponseReader::keep_alive() const {
-    return parser_ != nullptr && parser_->parser.keep_alive();
+    if (!in_body_) return broken_by("the connection ended inside the response");
+    framing_.end();
+    return read_body({});
 }
 
 }  // namespace paretoken::http

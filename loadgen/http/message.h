@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "loadgen/http/body_framing.h"
+
 namespace paretoken::http {
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
@@ -56,23 +58,26 @@ class ResponseReader {
         broken,    ///< not HTTP, or over a limit: see failure()
     };
 
-    void begin();                             ///< a new response is expected
-    State feed(std::span<const char> bytes);  ///< ≥ 64 readable bytes must follow
-    State feed_end();                         ///< the peer closed: completes a body that ends so
-    bool keep_alive() const;                  ///< after complete: may the connection be used again?
+    void begin();                                    ///< a new response is expected
+    State feed(std::span<const char> bytes);         ///< ≥ 64 readable bytes must follow
+    State feed_end();                                ///< the peer closed: completes a body that ends so
+    bool keep_alive() const { return keep_alive_; }  ///< after complete: may the connection be used again?
     bool any_bytes() const { return any_bytes_; }
     const std::string& failure() const { return failure_; }
 
   private:
-    struct Parser;
-    State state_after(std::span<const char> bytes);
-    State broken_by(const std::string& why);
+    struct HeadParser;
+    State read_head(std::span<const char> bytes);
+    State read_body(std::span<const char> bytes);
+    State broken_by(std::string_view why);
 
     ResponseSink& sink_;
-    std::unique_ptr<Parser> parser_;
-    std::string carried_;  ///< the unparsed tail of the last read: part of a header or of chunk framing
-    std::string failure_;
+    BodyFraming framing_ = BodyFraming::until_close();
+    bool in_body_ = false;
+    bool keep_alive_ = false;
     bool any_bytes_ = false;
+    std::string head_;  ///< what has come of a head that a read cut
+    std::string failure_;
 };
 
 }  // namespace paretoken::http

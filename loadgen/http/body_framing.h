@@ -1,0 +1,69 @@
+#pragma once
+// Where a message's body lies in its bytes: chunked, of known length, or up to the connection's end (RFC
+// 9112, 6.3 and 7.1). Holds nothing but where it is: what is body is handed out where it lies, however the
+// bytes are cut. No I/O, no allocation.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace paretoken::http {
+
+class BodyFraming {
+  public:
+    /// How much of the message is left to come.
+    enum class State : std::uint8_t {
+        reading,
+        complete,
+        broken,  ///< see failure()
+    };
+
+    static BodyFraming of_length(std::uint64_t bytes);  ///< zero: complete at once
+    static BodyFraming chunked();
+    static BodyFraming until_close();
+
+    /// Takes framing off the front of `bytes`, and the next run of body with it, which it returns; empty when
+    /// there is none in them. Call again while bytes are left and the state is reading.
+    std::span<const char> take(std::span<const char>& bytes);
+
+    /// The connection has ended: completes a body that ends so, breaks any other.
+    void end();
+
+    State state() const { return state_; }
+    std::string_view failure() const { return failure_; }
+
+    static constexpr std::uint64_t kLongestChunk = std::uint64_t{1} << 48;  ///< bytes
+    static constexpr std::uint32_t kMostExtra = 64 * 1024;  ///< bytes of extensions and trailers, all in all
+
+  private:
+    /// What the next byte belongs to.
+    enum class Place : std::uint8_t {
+        size,
+        extension,
+        size_line_feed,
+        body,
+        body_return,
+        body_line_feed,
+        trailer_start,
+        trailer,
+        trailer_line_feed,
+        last_line_feed,
+    };
+
+    void take_framing(char byte);
+    void take_size(char byte);
+    void expect(char byte, char wanted, Place next);
+    void count_extra();
+    void fail(const char* why);
+
+    std::uint64_t left_ = 0;  ///< bytes of this chunk or of the body; while a size is read, the size so far
+    const char* failure_ = "";
+    std::uint32_t extra_ = 0;
+    State state_ = State::reading;
+    Place place_ = Place::body;
+    bool chunked_ = false;
+    bool until_close_ = false;
+    bool any_digit_ = false;
+};
+
+}  // namespace paretoken::http
