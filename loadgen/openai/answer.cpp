@@ -46,7 +46,8 @@ void AnswerReader::begin(RequestRecord& record, const AnswerOptions& options) {
     record.longest_gap.reset();
     sse_.reset();
     whole_body_.clear();
-    evidence_.clear();
+    log_.clear();
+    log_.reserve(options.expected_chunks);
     counted_so_far_.clear();
     choices_seen_ = choices_finished_ = 0;
     stamp_ = {};
@@ -55,9 +56,10 @@ void AnswerReader::begin(RequestRecord& record, const AnswerOptions& options) {
     whole_ = !options.stream;
 }
 
-void AnswerReader::on_body(std::span<const char> bytes, TimePoint stamp, bool kernel_stamp, bool new_read) {
+std::uint32_t AnswerReader::on_body(std::span<const char> bytes, TimePoint stamp, bool kernel_stamp,
+                                    bool new_read) {
     if (new_read) output_in_this_read_ = false;
-    if (bytes.empty() || done_) return;
+    if (bytes.empty() || done_) return 0;
     stamp_ = stamp;
     kernel_stamp_ = kernel_stamp;
     if (!any_body_) {
@@ -73,10 +75,14 @@ void AnswerReader::on_body(std::span<const char> bytes, TimePoint stamp, bool ke
         } else {
             whole_body_.append({bytes.data(), bytes.size()});
         }
-        return;
+        return 0;
     }
+    const std::size_t before = log_.size();
+    const bool output_before = output_in_this_read_;
     sse_.feed(bytes, [this](const SseEvent& event) { on_delta(parser_->parse(event.data)); });
     if (sse_.malformed()) fail(Outcome::malformed, "an event of the stream is larger than 1 MiB");
+    const std::size_t news = log_.size() - before;
+    return static_cast<std::uint32_t>(news == 0 || output_before ? news : news - 1);
 }
 
 void AnswerReader::on_delta(const Delta& delta) {
@@ -99,35 +105,27 @@ void AnswerReader::on_delta(const Delta& delta) {
 }
 
 void AnswerReader::on_output(const Delta& delta) {
-    RequestRecord& record = *record_;
     const int choice = std::clamp(delta.choice, 0, kChoices - 1);
     choices_seen_ |= std::uint64_t{1} << choice;
 
-    Evidence evidence{.text_bytes = delta.text_bytes, .token_ids = delta.token_ids};
+    Chunk chunk{.time = stamp_,
+                .text_bytes = delta.text_bytes,
+                .token_ids = delta.token_ids,
+                .kind = delta.kind,
+                .same_read = output_in_this_read_,
+                .kernel_stamp = kernel_stamp_};
+    output_in_this_read_ = true;
     all_token_ids_ &= delta.token_ids != 0;
     if (delta.completion_tokens_so_far) {
         if (counted_so_far_.size() <= static_cast<std::size_t>(choice)) counted_so_far_.resize(choice + 1);
         std::int64_t& so_far = counted_so_far_[choice];
         const std::int64_t news = std::max<std::int64_t>(0, *delta.completion_tokens_so_far - so_far);
-        evidence.counted_along = static_cast<std::uint32_t>(news);
+        chunk.counted_along = static_cast<std::uint32_t>(news);
         so_far += news;
     } else {
         all_counted_along_ = false;
     }
-    evidence_.push_back(evidence);
-
-    const bool same_read = output_in_this_read_;
-    output_in_this_read_ = true;
-    if (record.last_event && !same_read) {
-        const Duration gap = std::max(Duration::zero(), stamp_ - *record.last_event);
-        record.longest_gap = std::max(record.longest_gap.value_or(Duration::zero()), gap);
-    }
-    if (!record.first_event) record.first_event = stamp_;
-    if (!record.first_answer && delta.kind != EventKind::reasoning) record.first_answer = stamp_;
-    record.last_event = stamp_;
-    ++record.chunks;
-    record.grouped_chunks += same_read;
-    record.events.push_back({stamp_, 1, delta.kind, same_read, kernel_stamp_});
+    log_.push_back(chunk);
 }
 
 void AnswerReader::fail(Outcome outcome, std::string error) {
@@ -175,9 +173,10 @@ void AnswerReader::finish_stream(bool http_complete) {
     if (http_complete && !done_) {
         if (const auto event = sse_.rest()) {
             // Half an event is what a truncated stream leaves: that is no malformed one.
-            if (const Delta delta = parser_->parse(event->data); !delta.malformed) on_delta(delta);
+            if (const Delta& delta = parser_->parse(event->data); !delta.malformed) on_delta(delta);
         }
     }
+    write_events();
     decide_tokens();
     if (!http_complete && !done_) {
         fail(Outcome::disconnected, "the connection broke before the answer's end");
@@ -190,6 +189,26 @@ void AnswerReader::finish_stream(bool http_complete) {
     } else if (record_->events.empty()) {
         fail(Outcome::empty, "the stream held not one token");
     }
+}
+
+void AnswerReader::write_events() {
+    RequestRecord& record = *record_;
+    record.chunks = static_cast<std::int64_t>(log_.size());
+    if (log_.empty()) return;
+    record.events.reserve(log_.size());
+    TimePoint before = log_.front().time;
+    for (const Chunk& chunk : log_) {
+        record.events.push_back({chunk.time, 1, chunk.kind, chunk.same_read, chunk.kernel_stamp});
+        record.grouped_chunks += chunk.same_read;
+        if (!record.first_answer && chunk.kind != EventKind::reasoning) record.first_answer = chunk.time;
+        if (&chunk != &log_.front() && !chunk.same_read) {
+            const Duration gap = std::max(Duration::zero(), chunk.time - before);
+            record.longest_gap = std::max(record.longest_gap.value_or(gap), gap);
+        }
+        before = chunk.time;
+    }
+    record.first_event = log_.front().time;
+    record.last_event = log_.back().time;
 }
 
 void AnswerReader::decide_tokens() {
@@ -209,17 +228,17 @@ void AnswerReader::decide_tokens() {
     }
     if (all_counted_along_) {
         record.token_source = TokenSource::chunk_usage;
-        for (std::size_t i = 0; i < events.size(); ++i) events[i].tokens = evidence_[i].counted_along;
+        for (std::size_t i = 0; i < events.size(); ++i) events[i].tokens = log_[i].counted_along;
     } else if (all_token_ids_) {
         record.token_source = TokenSource::token_ids;
-        for (std::size_t i = 0; i < events.size(); ++i) events[i].tokens = evidence_[i].token_ids;
+        for (std::size_t i = 0; i < events.size(); ++i) events[i].tokens = log_[i].token_ids;
     } else if (completion > 0 &&
                std::abs(count - completion) <= std::max<std::int64_t>(1, completion / 50)) {  // 2 %
         record.token_source = TokenSource::one_per_event;
     } else if (completion > 0) {
         record.token_source = TokenSource::usage_by_text;
         share_by_text(events, static_cast<std::uint64_t>(completion),
-                      [this](std::size_t i) { return evidence_[i].text_bytes; });
+                      [this](std::size_t i) { return log_[i].text_bytes; });
     }
 
     record.streamed_tokens = record.first_group_tokens = 0;

@@ -1,7 +1,8 @@
 #pragma once
 // One answer: body bytes with their arrival times in, a RequestRecord's events, tokens and outcome out. Knows
 // nothing of sockets or HTTP. Invariant: what it records depends on the bytes and on which read brought them,
-// not on how the layers between cut them.
+// not on how the layers between cut them. While it arrives, an answer is a log of its chunks, and nothing
+// else is touched per event; the record is written from it at the end.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -16,6 +17,7 @@ namespace paretoken::openai {
 struct AnswerOptions {
     bool stream = true;                ///< a stream was asked for
     bool ignore_eos_accepted = false;  ///< fewer tokens than wanted_output_tokens is then a failure
+    std::size_t expected_chunks = 0;   ///< room for so many is made beforehand
 };
 
 class AnswerReader {
@@ -23,14 +25,14 @@ class AnswerReader {
     /// `parser` may be shared by all readers of a thread and outlives them.
     explicit AnswerReader(DeltaParser& parser) : parser_(&parser) {}
 
-    /// Begins a new answer. Writes into `record` (events, first_event, first_answer, last_event, finished,
-    /// usage, finish_reason, chunks, grouped_chunks, longest_gap) until finish(); it must stay where it is
-    /// until then.
+    /// Begins a new answer to `record`, which must stay where it is until finish(): only then it has events,
+    /// chunks, grouped_chunks, longest_gap, tokens and the times of events.
     void begin(RequestRecord& record, const AnswerOptions& options = {});
 
     /// Body bytes that one read brought, kReadablePadding readable bytes after them. A read may bring several
     /// pieces: `new_read` on the first of them only. `stamp`: when the read's last byte reached this host.
-    void on_body(std::span<const char> bytes, TimePoint stamp, bool kernel_stamp, bool new_read);
+    /// Returns how many chunks were completed by a read that had completed one before.
+    std::uint32_t on_body(std::span<const char> bytes, TimePoint stamp, bool kernel_stamp, bool new_read);
 
     /// The answer is complete ([DONE]) or has failed for good; what else comes is ignored.
     bool done() const { return done_; }
@@ -43,32 +45,32 @@ class AnswerReader {
     void finish(bool http_complete);
 
   private:
+    /// One event with output, with what decides its tokens once the whole answer is known.
+    struct Chunk {
+        TimePoint time;
+        std::uint32_t text_bytes = 0;
+        std::uint32_t token_ids = 0;  ///< 0: none given
+        std::uint32_t counted_along =
+            0;  ///< tokens since the choice's chunk before, by the server's own count
+        EventKind kind = EventKind::content;
+        bool same_read = false;
+        bool kernel_stamp = true;
+    };
+
     void on_delta(const Delta& delta);
     void on_output(const Delta& delta);
     void fail(Outcome outcome, std::string error);
     void finish_whole(bool http_complete);
     void finish_stream(bool http_complete);
+    void write_events();
     void decide_tokens();
     bool all_choices_finished() const { return choices_seen_ == choices_finished_ && choices_seen_ != 0; }
 
-    /// What decides an event's tokens once the whole answer is known; parallel to record.events.
-    struct Evidence {
-        std::uint32_t text_bytes = 0;
-        std::uint32_t token_ids = 0;  ///< 0: none given
-        std::uint32_t counted_along =
-            0;  ///< tokens since the choice's event before, by the server's own count
-    };
-
+    // What every event touches stands together.
     DeltaParser* parser_;
-    RequestRecord* record_ = nullptr;
-    AnswerOptions options_;
-    SseParser sse_;
-    PaddedBuffer whole_body_;
-    std::vector<Evidence> evidence_;
-    std::vector<std::int64_t> counted_so_far_;  ///< per choice
-    std::uint64_t choices_seen_ = 0;            ///< bit per choice, the 64th for all above
-    std::uint64_t choices_finished_ = 0;
+    std::vector<Chunk> log_;
     TimePoint stamp_;
+    std::uint64_t choices_seen_ = 0;  ///< bit per choice, the 64th for all above
     bool kernel_stamp_ = true;
     bool output_in_this_read_ = false;
     bool all_counted_along_ = true;
@@ -76,6 +78,13 @@ class AnswerReader {
     bool any_body_ = false;
     bool whole_ = false;
     bool done_ = false;
+    SseParser sse_;
+
+    std::uint64_t choices_finished_ = 0;
+    RequestRecord* record_ = nullptr;
+    AnswerOptions options_;
+    PaddedBuffer whole_body_;
+    std::vector<std::int64_t> counted_so_far_;  ///< per choice
 };
 
 }  // namespace paretoken::openai

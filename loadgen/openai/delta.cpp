@@ -3,10 +3,12 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <utility>
 
+#include "loadgen/openai/delta_shape.h"
 #include "loadgen/openai/sse.h"
 
 namespace paretoken::openai {
@@ -24,10 +26,40 @@ using Value = ondemand::value;
 
 constexpr double kLargestCount = 1e15;
 
+/// Where the values lie that may differ from one event to the next of the same shape.
+struct Holes {
+    const char* event = nullptr;  ///< its first byte
+    std::array<ShapeHole, DeltaShape::kMostHoles> list;
+    std::size_t count = 0;
+    bool too_many = false;
+
+    /// Of a string or a number; what else it may be is no hole.
+    void add(ShapeHole::Kind kind, ondemand::value& value);
+};
+
 /// null for what is no value at all.
 inline ondemand::json_type type_of(ondemand::value& value) {
     ondemand::json_type type;
     return value.type().get(type) ? ondemand::json_type::null : type;
+}
+
+void Holes::add(ShapeHole::Kind kind, ondemand::value& value) {
+    const bool number = kind == ShapeHole::Kind::number;
+    if (type_of(value) != (number ? ondemand::json_type::number : ondemand::json_type::string)) return;
+    if (count == list.size()) {
+        too_many = true;
+        return;
+    }
+    std::string_view token = value.raw_json_token();
+    if (!number) token = token.substr(1);
+    std::size_t length = 0;
+    if (number) {
+        while (length < token.size() && token[length] >= '0' && token[length] <= '9') ++length;
+    } else {
+        while (length < token.size() && token[length] != '"') length += token[length] == '\\' ? 2 : 1;
+    }
+    list[count++] = {kind, static_cast<std::uint32_t>(token.data() - event),
+                     static_cast<std::uint32_t>(length)};
 }
 
 template <class OnField>
@@ -116,24 +148,31 @@ bool add_text(ondemand::value& value, std::size_t& bytes, std::size_t& thinking)
 }
 
 /// Bytes of the texts under tool calls: a function's name and arguments, a custom tool's input.
-bool add_tool_call(ondemand::value& value, std::size_t& bytes) {
+bool add_tool_call(ondemand::value& value, std::size_t& bytes, Holes& holes) {
     if (type_of(value) == ondemand::json_type::array) {
-        return for_each_element(value, [&](Value call) { return add_tool_call(call, bytes); });
+        return for_each_element(value, [&](Value call) { return add_tool_call(call, bytes, holes); });
     }
     return for_each_field(value, [&](Key key, Value inner) {
-        if (key == "function" || key == "custom") return add_tool_call(inner, bytes);
+        if (key == "function" || key == "custom") return add_tool_call(inner, bytes, holes);
         if (key == "name" || key == "arguments" || key == "input") {
+            if (key == "arguments") holes.add(ShapeHole::Kind::output, inner);
             if (const auto text = text_of(inner)) bytes += text->size();
         }
         return true;
     });
 }
 
-bool read_delta(ondemand::value& value, OutputBytes& output) {
+bool read_delta(ondemand::value& value, OutputBytes& output, Holes& holes) {
     return for_each_field(value, [&](Key key, Value inner) {
-        if (key == "content" || key == "refusal") return add_text(inner, output.content, output.reasoning);
-        if (key == "tool_calls" || key == "function_call") return add_tool_call(inner, output.tool_call);
+        if (key == "content" || key == "refusal") {
+            holes.add(ShapeHole::Kind::output, inner);
+            return add_text(inner, output.content, output.reasoning);
+        }
+        if (key == "tool_calls" || key == "function_call") {
+            return add_tool_call(inner, output.tool_call, holes);
+        }
         if (key == "reasoning_content" || key == "reasoning") {
+            holes.add(ShapeHole::Kind::output, inner);
             // Some servers send the same text under both names.
             std::size_t bytes = 0;
             if (!add_text(inner, bytes, bytes)) return false;
@@ -213,6 +252,7 @@ struct Reading {
     std::uint32_t token_ids = 0;
     std::uint32_t logprobs = 0;
     Timings timings;
+    Holes holes;
     bool known = false;  ///< it has choices, usage or timings
     bool error = false;  ///< it has an error somewhere; which one is looked up on the slow path
 };
@@ -226,8 +266,11 @@ bool read_error(ondemand::value& value, bool& error) {
 
 bool read_choice(ondemand::value& value, Delta& delta, Reading& reading) {
     return for_each_field(value, [&](Key key, Value inner) {
-        if (key == "delta") return read_delta(inner, reading.output);
-        if (key == "text") return add_text(inner, reading.output.content, reading.output.reasoning);
+        if (key == "delta") return read_delta(inner, reading.output, reading.holes);
+        if (key == "text") {
+            reading.holes.add(ShapeHole::Kind::output, inner);
+            return add_text(inner, reading.output.content, reading.output.reasoning);
+        }
         if (key == "token_ids") return count_elements(inner, reading.token_ids);
         if (key == "logprobs") return count_logprobs(inner, reading.logprobs);
         if (key == "usage") return read_usage(inner, delta.usage);  // Moonshot
@@ -256,6 +299,11 @@ bool read_event(ondemand::object& event, Delta& delta, Reading& reading) {
             return read_timings(value, reading.timings);
         }
         if (key == "error") return read_error(value, reading.error);
+        if (key == "id" || key == "obfuscation") {
+            reading.holes.add(ShapeHole::Kind::string, value);
+        } else if (key == "created") {
+            reading.holes.add(ShapeHole::Kind::number, value);
+        }
         if (key == "x_groq") {
             return for_each_field(value, [&](Key inner_key, Value inner) {
                 if (inner_key == "usage") return read_usage(inner, delta.usage);
@@ -384,8 +432,60 @@ std::uint64_t text_bytes_in(dom::element choice) {
 
 }  // namespace
 
+/// The shapes of events parsed lately. A stream whose events never repeat a shape soon costs no more than
+/// having looked: every shape learned takes credit, every event recognised gives some back.
+class DeltaParser::Shapes {
+  public:
+    const Delta* recognised(std::string_view event) {
+        for (std::size_t i = 0; i < known_.size(); ++i) {
+            Known& known = known_[(latest_ + i) % known_.size()];
+            if (!known.shape) continue;
+            const auto bytes = known.shape->output_bytes(event);
+            if (!bytes) continue;
+            latest_ = (latest_ + i) % known_.size();
+            credit_ = std::min(credit_ + 1, kMostCredit);
+            known.delta.text_bytes = *bytes;
+            return &known.delta;
+        }
+        return nullptr;
+    }
+
+    void learn(std::string_view event, const Reading& reading, const Delta& delta) {
+        if (credit_ == 0 || !only_text(reading, delta)) return;
+        const std::span<const ShapeHole> holes(reading.holes.list.data(), reading.holes.count);
+        auto shape = DeltaShape::of(event, holes);
+        if (!shape || shape->output_bytes(event) != delta.text_bytes) return;
+        --credit_;
+        latest_ = (latest_ + known_.size() - 1) % known_.size();
+        known_[latest_] = {std::move(shape), delta};
+    }
+
+  private:
+    struct Known {
+        std::optional<DeltaShape> shape;
+        Delta delta;
+    };
+
+    /// Whether another text of the output is all that can make the delta another one.
+    static bool only_text(const Reading& reading, const Delta& delta) {
+        Delta plain;
+        plain.has_output = true;
+        plain.kind = delta.kind;
+        plain.choice = delta.choice;
+        plain.text_bytes = delta.text_bytes;
+        return reading.known && !reading.holes.too_many && delta == plain;
+    }
+
+    static constexpr int kMostCredit = 16;
+    std::array<Known, 4> known_;
+    std::size_t latest_ = 0;
+    int credit_ = kMostCredit;
+};
+
 struct DeltaParser::State {
     ondemand::parser json;
+    Shapes shapes;
+    Delta delta;
 };
 
 DeltaParser::DeltaParser() : state_(std::make_unique<State>()) {}
@@ -393,26 +493,34 @@ DeltaParser::~DeltaParser() = default;
 DeltaParser::DeltaParser(DeltaParser&&) noexcept = default;
 DeltaParser& DeltaParser::operator=(DeltaParser&&) noexcept = default;
 
-Delta DeltaParser::parse(std::string_view data) {
-    Delta delta;
+const Delta& DeltaParser::parse(std::string_view data) {
     const auto is_blank = [](char byte) {
         return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
     };
     while (!data.empty() && is_blank(data.front())) data.remove_prefix(1);
     while (!data.empty() && is_blank(data.back())) data.remove_suffix(1);
-    if (data.empty()) return delta;
+    if (const Delta* const known = state_->shapes.recognised(data)) return *known;
+    state_->delta = {};
+    read(data);
+    return state_->delta;
+}
+
+void DeltaParser::read(std::string_view data) {
+    Delta& delta = state_->delta;
+    if (data.empty()) return;
     if (data == "[DONE]") {
         delta.done = true;
-        return delta;
+        return;
     }
     Reading reading;
+    reading.holes.event = data.data();
     ondemand::document document;
     ondemand::object object;
     if (state_->json.iterate(data, data.size() + kReadablePadding).get(document) ||
         document.get_object().get(object) || !read_event(object, delta, reading)) {
         delta = Delta{};
         delta.malformed = true;
-        return delta;
+        return;
     }
     put_together(reading, delta);
     if (reading.error || !reading.known) {
@@ -422,7 +530,7 @@ Delta DeltaParser::parse(std::string_view data) {
         if (reading.error && delta.error.empty()) delta.error = "an error without a text";
     }
     if (delta.finish_reason == "error" && delta.error.empty()) delta.error = "finish_reason is \"error\"";
-    return delta;
+    state_->shapes.learn(data, reading, delta);
 }
 
 void update(TokenUsage& usage, const TokenUsage& news) {

@@ -39,7 +39,7 @@ struct WholeAnswer {
     bool operator==(const WholeAnswer&) const = default;
 };
 
-/// Keeps the JSON parser's memory: one per thread.
+/// Keeps the JSON parser's memory and the shapes of events seen: one per thread.
 class DeltaParser {
   public:
     DeltaParser();
@@ -48,10 +48,15 @@ class DeltaParser {
     DeltaParser& operator=(DeltaParser&&) noexcept;
 
     /// `data` of one event, with kReadablePadding (sse.h) readable bytes after it.
-    Delta parse(std::string_view data);
+    /// An event of the same shape as one before (delta_shape.h) is not parsed again. Valid until the next
+    /// call.
+    const Delta& parse(std::string_view data);
 
   private:
+    class Shapes;
     struct State;
+    void read(std::string_view data);  ///< into the state's delta
+
     std::unique_ptr<State> state_;
 };
 

@@ -60,7 +60,6 @@ TEST(Allocations, AReusedReaderOfAnswersNeedsNoneButForItsRecord) {
     DeltaParser deltas;
     AnswerReader reader(deltas);
     RequestRecord record;
-    record.events.reserve(2000);
     const std::string chunk = padded(kChunk);
     const auto read_answer = [&] {
         reader.begin(record);
