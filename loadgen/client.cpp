@@ -5,13 +5,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "loadgen/http/prefetch.h"
 #include "loadgen/openai/answer.h"
 
 namespace paretoken::loadgen {
 namespace {
 
 constexpr std::size_t kMostErrorBytes = 4096;
-constexpr std::int64_t kMostReserved = 4096;  ///< events
+constexpr std::size_t kTouched = 256;         ///< bytes of an exchange, per event
+constexpr std::int64_t kMostExpected = 4096;  ///< chunks
 
 Outcome outcome_of(http::ExchangeFailure::Kind kind) {
     switch (kind) {
@@ -42,7 +44,7 @@ Duration longest_fair_delay(const std::vector<StreamEvent>& events) {
 /// One request on its way. Reused: after finish() it waits for the next one with its buffers.
 class Client::Exchange final : public http::ExchangeSink {
   public:
-    explicit Exchange(Client& client) : client_(client), answer_(client.parser_) {}
+    explicit Exchange(Client& client) : answer_(client.parser_), client_(client) {}
 
     void begin(PreparedRequest prepared, RequestRecord record) {
         record_ = std::move(record);
@@ -50,10 +52,6 @@ class Client::Exchange final : public http::ExchangeSink {
         record_.request_class = std::move(prepared.request.request_class);
         record_.wanted_input_tokens = prepared.request.wanted_input_tokens;
         record_.wanted_output_tokens = prepared.request.wanted_output_tokens;
-        if (client_.options_.ignore_eos_accepted && record_.wanted_output_tokens) {
-            record_.events.reserve(static_cast<std::size_t>(
-                std::clamp<std::int64_t>(*record_.wanted_output_tokens, 0, kMostReserved)));
-        }
         record_.started = Clock::now();
         record_.ready = record_.started;
         text_ = fmt::format("{}X-Request-Id: {}\r\nContent-Length: {}\r\n\r\n{}", client_.head_text_,
@@ -66,8 +64,11 @@ class Client::Exchange final : public http::ExchangeSink {
         grouped_reads_.clear();
         head_ = {};
         read_at_.reset();
+        bytes_received_ = 0;
+        refused_ = false;
         answer_.begin(record_, {.stream = client_.options_.body.stream,
-                                .ignore_eos_accepted = client_.options_.ignore_eos_accepted});
+                                .ignore_eos_accepted = client_.options_.ignore_eos_accepted,
+                                .expected_chunks = expected_chunks()});
         connection_ = &client_.pool_.lend(fresh_connection);
         // The text is kept until the first byte of an answer: a closing connection may swallow it.
         connection_->exchange(text_, *this);
@@ -114,6 +115,7 @@ class Client::Exchange final : public http::ExchangeSink {
     void on_head(const http::ResponseHead& head, const http::Read& read) override {
         head_ = head;
         record_.http_status = head.status;
+        refused_ = head.status != 200;
         record_.headers = read.at;
         text_ = {};  // it is as long as the prompt, and many may wait for their answers
         if (!head.content_encoding.empty() && head.content_encoding != "identity") {
@@ -125,19 +127,19 @@ class Client::Exchange final : public http::ExchangeSink {
     }
 
     void on_body(std::span<const char> bytes, const http::Read& read) override {
-        record_.bytes_received += bytes.size();
-        if (record_.http_status != 200) {
+        bytes_received_ += bytes.size();
+        if (refused_) {
             const std::size_t room = kMostErrorBytes - std::min(kMostErrorBytes, error_body_.size());
             error_body_.append(bytes.data(), std::min(room, bytes.size()));
             return;
         }
         const bool new_read = read_at_ != read.at;
         read_at_ = read.at;
-        const auto grouped_before = record_.grouped_chunks;
-        answer_.on_body(bytes, read.at, read.kernel_stamp, new_read);
-        const auto grouped = record_.grouped_chunks - grouped_before;
-        if (grouped > 0) grouped_reads_.push_back({read.lay, static_cast<std::uint32_t>(grouped)});
+        const auto grouped = answer_.on_body(bytes, read.at, read.kernel_stamp, new_read);
+        if (grouped > 0) grouped_reads_.push_back({read.lay, grouped});
     }
+
+    void expect_body() override { prefetch(this, kTouched); }
 
     void on_complete(TimePoint at) override {
         connection_ = nullptr;
@@ -180,19 +182,31 @@ class Client::Exchange final : public http::ExchangeSink {
 
     void conclude(bool http_complete, TimePoint at) {
         answer_.finish(http_complete);
+        record_.bytes_received = bytes_received_;
         record_.closed = at;
         client_.finish(*this, at);
     }
 
+    /// Nothing unless the server keeps to the length asked for.
+    std::size_t expected_chunks() const {
+        if (!client_.options_.ignore_eos_accepted) return 0;
+        return static_cast<std::size_t>(
+            std::clamp<std::int64_t>(record_.wanted_output_tokens.value_or(0), 0, kMostExpected));
+    }
+
+    // What every read of a body touches comes first.
+    std::optional<TimePoint> read_at_;  ///< of the read that brought the last body bytes
+    std::uint64_t bytes_received_ = 0;
+    bool refused_ = false;  ///< its status is not 200: the body tells why
+    openai::AnswerReader answer_;
+
     Client& client_;
     http::Connection* connection_ = nullptr;
+    std::vector<GroupedRead> grouped_reads_;
     RequestRecord record_;
     std::string text_;  ///< the whole request
     std::string error_body_;
     http::ResponseHead head_;
-    openai::AnswerReader answer_;
-    std::vector<GroupedRead> grouped_reads_;
-    std::optional<TimePoint> read_at_;  ///< of the read that brought the last body bytes
 };
 
 Client::Client(http::Pool& pool, const ClientOptions& options, ClientSink& sink)

@@ -29,6 +29,7 @@ class ExchangeSink {
     virtual void on_sent(TimePoint at) = 0;
     virtual void on_head(const ResponseHead& head, const Read& read) = 0;
     virtual void on_body(std::span<const char> bytes, const Read& read) = 0;
+    virtual void expect_body() {}  ///< see Listener::expect
     virtual void on_complete(TimePoint at) = 0;
     virtual void on_failure(const ExchangeFailure& failure) = 0;
 };
@@ -56,6 +57,9 @@ class Connection final : private TransportSink, private ResponseSink {
     void on_open(const ConnectTimes& times) override;
     void on_sent(TimePoint at) override;
     void on_read(const Read& read) override;
+    void expect_read() override {
+        if (sink_ != nullptr) sink_->expect_body();
+    }
     void on_end(TransportEnd end, const std::string& why) override;
     void on_head(const ResponseHead& head) override;
     void on_body(std::span<const char> bytes) override;

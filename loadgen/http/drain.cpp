@@ -11,12 +11,16 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "core/error.h"
+#include "loadgen/http/prefetch.h"
 
 namespace paretoken::http {
 namespace {
 
+constexpr std::size_t kListenerBytes = 320;                   ///< with what is around it: see Connection
+constexpr std::size_t kExpected = 2;                          ///< sockets before a socket's turn
 constexpr Duration kBlocked = std::chrono::microseconds(20);  ///< longer than a wait that finds something
 
 int opened(const char* what, int fd) {
@@ -53,6 +57,7 @@ Drain::Drain(bool kernel_stamps)
     : epoll_(opened("epoll_create1", epoll_create1(EPOLL_CLOEXEC))),
       wake_up_(opened("eventfd", eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))),
       scratch_(std::make_unique<char[]>(kMostPerRead + kReadPadding)),
+      ahead_(std::make_unique<char[]>(kMostAhead + kReadPadding)),
       looked_at_(Clock::now()),
       kernel_stamps_(kernel_stamps) {
     epoll_event event{};
@@ -77,6 +82,7 @@ void Drain::add(int fd, Listener& listener, std::uint32_t events) {
     if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0) {
         throw RuntimeError(fmt::format("epoll_ctl: {}", std::strerror(errno)));
     }
+    listener.socket_ = fd;
     std::erase(removed_, &listener);  // the same address may have been freed and used again in this batch
 }
 
@@ -102,25 +108,70 @@ Drain::Round Drain::serve(TimePoint until) {
     more_ = ready == kMostPerRound;
     if (ready <= 0) return {};
     clock_map_.refresh(after);
-    serving_ = true;
-    for (int i = 0; i < ready; ++i) {
-        auto* listener = static_cast<Listener*>(events[i].data.ptr);
-        if (listener == nullptr) {
-            std::uint64_t calls = 0;
-            [[maybe_unused]] const auto taken = read(wake_up_, &calls, sizeof calls);
-            continue;
-        }
-        const bool stale = std::find(removed_.begin(), removed_.end(), listener) != removed_.end();
-        if (!stale) listener->on_ready(events[i].events);
+    const std::span<Ready> round(ready_.data(), static_cast<std::size_t>(ready));
+    for (std::size_t i = 0; i < round.size(); ++i) {
+        round[i].listener = static_cast<Listener*>(events[i].data.ptr);
+        round[i].events = events[i].events;
+        round[i].read_ahead = false;
+        prefetch(round[i].listener, 1);
     }
+    read_ahead(round);
+    serving_ = true;
+    for (std::size_t i = 0; i < round.size(); ++i) {
+        if (i + kExpected < round.size()) expect(round[i + kExpected]);
+        tell(round[i]);
+    }
+    told_ = nullptr;
     serving_ = false;
     removed_.clear();
     return {.served = ready, .more = more_};
 }
 
+void Drain::expect(const Ready& one) {
+    if (one.read_ahead && !removed(*one.listener)) one.listener->expect();
+}
+
+void Drain::tell(Ready& one) {
+    if (one.listener == nullptr) {
+        std::uint64_t calls = 0;
+        [[maybe_unused]] const auto taken = read(wake_up_, &calls, sizeof calls);
+    } else if (!removed(*one.listener)) {
+        told_ = one.read_ahead ? &one : nullptr;
+        one.listener->on_ready(one.events);
+    }
+}
+
+bool Drain::removed(const Listener& listener) const {
+    return std::find(removed_.begin(), removed_.end(), &listener) != removed_.end();
+}
+
+/// Only of sockets that have nothing but bytes to tell; whoever connects, writes or ends does it itself.
+void Drain::read_ahead(std::span<Ready> ready) {
+    std::size_t used = 0;
+    for (Ready& one : ready) {
+        constexpr std::size_t kLeastRoom = 16 * 1024;
+        if (used + kLeastRoom > kMostAhead) return;
+        if (one.listener == nullptr || one.events != EPOLLIN) continue;
+        one.read_ahead = true;
+        one.taken = receive(one.listener->socket_, {ahead_.get() + used, kMostAhead - used}, one.read);
+        one.error = errno;
+        prefetch(one.listener, kListenerBytes);
+        if (one.taken > 0) used += (static_cast<std::size_t>(one.taken) + 63) / 64 * 64;
+    }
+}
+
 long Drain::receive(int fd, Read& read) {
+    if (told_ == nullptr || told_->listener->socket_ != fd)
+        return receive(fd, {scratch_.get(), kMostPerRead}, read);
+    const Ready& one = *std::exchange(told_, nullptr);
+    read = one.read;
+    errno = one.error;
+    return one.taken;
+}
+
+long Drain::receive(int fd, std::span<char> into, Read& read) {
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof(scm_timestamping)) + 64];
-    iovec piece{scratch_.get(), kMostPerRead};
+    iovec piece{into.data(), into.size()};
     msghdr message{};
     message.msg_iov = &piece;
     message.msg_iovlen = 1;
@@ -131,7 +182,8 @@ long Drain::receive(int fd, Read& read) {
 
     const TimePoint now = Clock::now();
     ++reads_;
-    read.bytes = {scratch_.get(), static_cast<std::size_t>(n)};
+    read.bytes = into.first(static_cast<std::size_t>(n));
+    read.filled = read.bytes.size() == into.size();
     timespec stamp{};
     read.kernel_stamp = receive_stamp(message, stamp);
     read.at = read.kernel_stamp ? std::min(clock_map_.monotonic(stamp), now) : now;

@@ -178,7 +178,7 @@ bool Transport::read_once(bool over) {
         }
         return false;
     }
-    const bool filled = static_cast<std::size_t>(n) == Drain::kMostPerRead;
+    const bool filled = read.filled;
     if (tls_ == nullptr) {
         sink_.on_read(read);
     } else {

@@ -25,6 +25,7 @@ class TransportSink {
     virtual void on_open(const ConnectTimes& times) = 0;
     virtual void on_sent(TimePoint at) = 0;  ///< clock just before the call that handed over the last byte
     virtual void on_read(const Read& read) = 0;
+    virtual void expect_read() {}  ///< see Listener::expect
     virtual void on_end(TransportEnd end, const std::string& why) = 0;
 };
 
@@ -51,6 +52,7 @@ class Transport final : private Listener {
     enum class State { connecting, shaking_hands, open, ended };
 
     void on_ready(std::uint32_t events) override;
+    void expect() override { sink_.expect_read(); }
     void finish_connecting();
     void go_on_with_handshake();
     void opened();
