@@ -174,9 +174,14 @@ std::string completed(const std::string& text, const reports::MicroFile& file,
     return json.dump(2) + "\n";
 }
 
+/// Prompts and large batches are bound by arithmetic, whatever they read.
+bool is_told_in_flops(const reports::MicroRow& row) {
+    return row.flops_per_s && (row.name.starts_with("prefill/") || row.name.starts_with("gemm_lib/"));
+}
+
 std::string speed_of(const reports::MicroRow& row) {
     constexpr double kTooManyGiga = 10'000;
-    if (row.bytes_per_s) return fmt::format("{:.1f} GB/s", *row.bytes_per_s / 1e9);
+    if (row.bytes_per_s && !is_told_in_flops(row)) return fmt::format("{:.1f} GB/s", *row.bytes_per_s / 1e9);
     if (!row.flops_per_s) return row.median_s ? fmt::format("{:.2f} us", *row.median_s * 1e6) : "";
     const double giga = *row.flops_per_s / 1e9;
     return giga < kTooManyGiga ? fmt::format("{:.0f} GFLOP/s", giga)

@@ -19,8 +19,10 @@ std::string figures_of(const benchmark::BenchmarkReporter::Run& run) {
     std::string text;
     if (run.counters.contains("bytes_per_second")) {
         text = fmt::format("{:8.1f} GB/s", counter("bytes_per_second") / 1e9);
-    } else {
+    } else if (run.counters.contains("flops_per_second")) {
         text = fmt::format("{:8.1f} GFLOP/s", counter("flops_per_second") / 1e9);
+    } else if (run.counters.contains("median_s")) {
+        text = fmt::format("{:8.2f} us", counter("median_s") * 1e6);
     }
     if (run.counters.contains("of_ceiling")) text += fmt::format("  {:5.1f} %", counter("of_ceiling") * 100);
     return text;
