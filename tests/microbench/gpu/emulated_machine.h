@@ -169,7 +169,7 @@ class EmulatedBlock {
 
     void start(int index) {
         Lane& lane = lane_of(index);
-        if (!lane.stack) lane.stack = std::make_unique<std::byte[]>(kStackBytes);
+        if (!lane.stack) lane.stack = std::make_unique_for_overwrite<std::byte[]>(kStackBytes);
         lane.index = index;
         lane.block = this;
         lane.done = false;
