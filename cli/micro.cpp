@@ -217,8 +217,8 @@ MicroLine line_of(const reports::MicroRow& row, const std::optional<reports::Bou
                    .of_ceiling = {},
                    .bound_by = bound ? std::string(name_of(*bound)) : "",
                    .remark = {}};
-    if (row.of_ceiling && !row.name.starts_with("ceiling"))
-        line.of_ceiling = fmt::format("{:.0f} %", *row.of_ceiling * 100);
+    const bool bound_by_memory = !row.name.starts_with("ceiling") && !row.name.starts_with("copy/");
+    if (row.of_ceiling && bound_by_memory) line.of_ceiling = fmt::format("{:.0f} %", *row.of_ceiling * 100);
     if (row.error) {
         line.remark = "failed: " + *row.error;
     } else if (!row.label.empty()) {

@@ -431,7 +431,7 @@ STAGES = (
     ("verify", 90, 10, verify),
     ("sanitizer", 120, 20, sanitizer),
     ("ceilings", 60, 10, ceilings),
-    ("suite", 200, 30, suite),
+    ("suite", 230, 30, suite),
     ("bytes", 90, 20, bytes_),
     ("peers", 240, 40, peers),
 )
