@@ -8,14 +8,16 @@
 #include <string_view>
 #include <vector>
 
+#include "microbench/cpu/fetch.h"
 #include "microbench/cpu/isa.h"
 #include "microbench/shapes.h"
 
 namespace paretoken::microbench {
 
-enum class KvType { bf16, f16 };
+/// int8: codes −127 … 127 with an fp32 scale per token and KV head, one for K and one for V.
+enum class KvType { bf16, f16, int8 };
+inline constexpr KvType kKvTypes[] = {KvType::bf16, KvType::f16, KvType::int8};
 std::string_view name_of(KvType type);
-float float_of(KvType type, std::uint16_t bits);
 
 inline constexpr std::size_t kMaxGroup = 8;
 inline constexpr std::size_t kMaxHeadDim = 256;
@@ -29,25 +31,48 @@ struct KvShape {
     std::size_t block = 0;  ///< tokens
 
     bool operator==(const KvShape&) const = default;
+    std::size_t value_bytes() const { return type == KvType::int8 ? 1 : 2; }
+    std::size_t scale_bytes() const { return type == KvType::int8 ? sizeof(float) : 0; }
+    /// K, or V, of a token with its scale.
+    std::size_t token_bytes() const { return head_dim * value_bytes() + scale_bytes(); }
     std::size_t blocks() const { return (tokens + block - 1) / block; }
-    std::size_t block_bytes() const { return 2 * block * head_dim * sizeof(std::uint16_t); }
+    std::size_t half_bytes() const { return block * token_bytes(); }  ///< K, or V, of a block
+    std::size_t block_bytes() const { return 2 * half_bytes(); }
     std::size_t stored_bytes() const { return blocks() * block_bytes(); }
-    std::size_t bytes() const { return 2 * tokens * head_dim * sizeof(std::uint16_t); }  ///< without padding
+    std::size_t bytes() const { return 2 * tokens * token_bytes(); }  ///< without padding
 };
 
-/// Keys and values [tokens, head_dim] → blocks, each of
-///   K: [block / 16][head_dim / 2][16 tokens][2] for bf16, [block / 16][head_dim][16 tokens] for f16
-///   V: [head_dim / 16][block / 2][16 dims][2] for bf16, [head_dim / 16][block][16 dims] for f16
-/// with zeros where the last block has no token.
-std::vector<std::byte> packed_kv(const KvShape& shape, std::span<const std::uint16_t> keys,
-                                 std::span<const std::uint16_t> values);
+/// K or V as a cache holds it: [tokens, head_dim].
+struct KvNumbers {
+    KvType type = KvType::bf16;
+    std::size_t head_dim = 0;
+    std::vector<std::uint16_t> bits;  ///< of a half, or of a code in its low byte
+    std::vector<float> scale;         ///< per token; empty where the type has none
 
-/// The queries of one group, in the forms that kernels read; rounded to bf16 against a bf16 cache.
+    float value(std::size_t token, std::size_t d) const;
+};
+
+/// Rounded to the type: halves to nearest, codes with the scale max |x| / 127 of their token.
+KvNumbers kv_numbers(KvType type, std::span<const float> values, std::size_t head_dim);
+
+/// Keys and values → blocks, each of K's half and V's half:
+///   bf16  K [block / 16][head_dim / 2][16 tokens][2]          V [head_dim / 16][block / 2][16 dims][2]
+///   f16   K [block / 16][head_dim][16 tokens]                 V [head_dim / 16][block][16 dims]
+///   int8  K [block / 16][head_dim / 4][16 tokens][4] codes with 128 added, then [block] scales;
+///         V [block] scales, then [head_dim / 16][block / 4][16 dims][4] codes
+/// with zeros where the last block has no token.
+std::vector<std::byte> packed_kv(const KvShape& shape, const KvNumbers& keys, const KvNumbers& values);
+
+/// The queries of one group, in the forms that kernels read: rounded to bf16 against a bf16 cache, to codes
+/// −127 … 127 with a scale per head against int8.
 struct Queries {
     std::size_t group = 0;
     std::size_t head_dim = 0;
-    std::vector<float> values;         ///< [group, kMaxHeadDim]
-    std::vector<std::uint32_t> pairs;  ///< [group, kMaxHeadDim / 2] of two bf16
+    std::vector<float> values;         ///< [group, kMaxHeadDim], exactly what the forms below stand for
+    std::vector<std::uint32_t> pairs;  ///< bf16: [group, kMaxHeadDim / 2] of two
+    std::vector<std::uint32_t> quads;  ///< int8: [group, kMaxHeadDim / 4] of four codes
+    std::vector<float> scale;          ///< int8: [group]
+    std::vector<std::int32_t> start;   ///< int8: [group] of −128 · Σ codes, as K's bytes have 128 added
 };
 
 /// `q` is [group, head_dim].
@@ -59,6 +84,7 @@ struct AttentionCall {
     KvShape shape;
     const Queries* q = nullptr;
     float* out = nullptr;  ///< [group, head_dim]
+    Fetch fetch = Fetch::none;
 };
 using Attention = void (*)(const AttentionCall&);
 
@@ -70,10 +96,11 @@ bool attention_takes(const HeadShape& heads);
 Attention attention_for(KvType type, Isa isa, std::size_t group);
 
 /// The same in fp64 from the same numbers: [group, head_dim].
-std::vector<double> attention_reference(const KvShape& shape, std::span<const std::uint16_t> keys,
-                                        std::span<const std::uint16_t> values, const Queries& q);
+std::vector<double> attention_reference(const KvShape& shape, const KvNumbers& keys, const KvNumbers& values,
+                                        const Queries& q);
 
-/// Largest relative L2 error a right kernel may show.
+/// Largest relative L2 error a right kernel may show: probabilities are rounded to bf16 against bf16, stay
+/// fp32 against f16, and become 14-bit integers against int8.
 constexpr double attention_bound(KvType type) {
     return type == KvType::bf16 ? 3e-3 : 6e-4;
 }

@@ -8,7 +8,6 @@
 
 #include "core/random.h"
 #include "microbench/collect.h"
-#include "microbench/cpu/formats.h"
 #include "microbench/cpu/pages.h"
 #include "microbench/cpu/ring.h"
 
@@ -22,15 +21,6 @@ struct Head {
     Queries q;
     std::vector<double> reference;  // [group, head_dim]
 };
-
-std::vector<std::uint16_t> random_halves(KvType type, std::size_t count, Random& random) {
-    std::vector<std::uint16_t> values(count);
-    for (auto& value : values) {
-        const auto number = static_cast<float>(random.normal());
-        value = type == KvType::bf16 ? bf16_of(number) : f16_of(number);
-    }
-    return values;
-}
 
 std::vector<float> random_floats(std::size_t count, Random& random) {
     std::vector<float> values(count);
@@ -50,6 +40,8 @@ class AttentionKernel final : public Kernel {
         const Window window = part.ring.window(index);
         return random_order_ ? part.order.permuted(window, part.ring.first_copy()) : window;
     }
+    std::size_t variant_count() const override { return std::size(kFetches); }
+    void choose(std::size_t variant) override { fetch_ = kFetches[variant]; }
     void run(std::size_t thread, std::size_t index) override;
 
   private:
@@ -70,6 +62,7 @@ class AttentionKernel final : public Kernel {
     bool random_order_;
     bool plant_fault_;
     Attention attention_;
+    Fetch fetch_ = Fetch::none;
     std::vector<Head> heads_;
     std::vector<Piece> pieces_;
     std::vector<std::byte> caches_;
@@ -92,8 +85,11 @@ AttentionKernel::AttentionKernel(const AttentionOptions& options, const StreamOp
 
 void AttentionKernel::add_head(Random& random) {
     const std::size_t count = shape_.tokens * shape_.head_dim;
-    const auto keys = random_halves(shape_.type, count, random);
-    const auto values = random_halves(shape_.type, count, random);
+    const auto random_numbers = [&] {
+        return kv_numbers(shape_.type, random_floats(count, random), shape_.head_dim);
+    };
+    const KvNumbers keys = random_numbers();
+    const KvNumbers values = random_numbers();
     Head head{.q = queries_for(shape_.type, random_floats(group_ * shape_.head_dim, random), group_),
               .reference = {}};
     head.reference = attention_reference(shape_, keys, values, head.q);
@@ -140,7 +136,8 @@ void AttentionKernel::compute(Part& part, std::size_t head, const std::byte* kv)
                 .pages = pages,
                 .shape = shape_,
                 .q = &heads_[head].q,
-                .out = out});
+                .out = out,
+                .fetch = fetch_});
 }
 
 void AttentionKernel::run(std::size_t thread, std::size_t index) {

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kAhead = 4096;
 constexpr std::size_t kGrain = 1024;  // four streams of 256 bytes
 
-std::uint64_t read_scalar(const std::byte* data, std::size_t size) {
+std::uint64_t read_scalar(const std::byte* data, std::size_t size, const std::byte*) {
     std::uint64_t seen[8]{};
     for (std::size_t at = 0; at < size; at += 64) {
         std::uint64_t words[8];
@@ -26,7 +26,7 @@ std::uint64_t read_scalar(const std::byte* data, std::size_t size) {
 
 #if defined(PARETOKEN_X86)
 
-enum class Order { one_stream, prefetched, four_streams };
+enum class Order { one_stream, prefetched, four_streams, foreseen };
 
 /// Distance between the four loads of a step, and where step `at` begins.
 template <Order order, std::size_t width>
@@ -35,7 +35,8 @@ constexpr std::size_t stride_of(std::size_t size) {
 }
 
 template <Order order>
-__attribute__((target(PARETOKEN_AVX2))) std::uint64_t read_avx2(const std::byte* data, std::size_t size) {
+__attribute__((target(PARETOKEN_AVX2))) std::uint64_t read_avx2(const std::byte* data, std::size_t size,
+                                                                [[maybe_unused]] const std::byte* coming) {
     const std::size_t stride = stride_of<order, 32>(size);
     const std::size_t step = order == Order::four_streams ? 32 : 128;
     const std::size_t end = order == Order::four_streams ? stride : size;
@@ -44,6 +45,10 @@ __attribute__((target(PARETOKEN_AVX2))) std::uint64_t read_avx2(const std::byte*
         if constexpr (order == Order::prefetched) {
             __builtin_prefetch(data + at + kAhead);
             __builtin_prefetch(data + at + kAhead + 64);
+        }
+        if constexpr (order == Order::foreseen) {
+            __builtin_prefetch(coming + at, 0, 2);
+            __builtin_prefetch(coming + at + 64, 0, 2);
         }
         for (std::size_t i = 0; i < 4; ++i) {
             const auto* from = reinterpret_cast<const __m256i*>(data + at + i * stride);
@@ -57,7 +62,8 @@ __attribute__((target(PARETOKEN_AVX2))) std::uint64_t read_avx2(const std::byte*
 }
 
 template <Order order>
-__attribute__((target(PARETOKEN_AVX512))) std::uint64_t read_avx512(const std::byte* data, std::size_t size) {
+__attribute__((target(PARETOKEN_AVX512))) std::uint64_t read_avx512(
+    const std::byte* data, std::size_t size, [[maybe_unused]] const std::byte* coming) {
     const std::size_t stride = stride_of<order, 64>(size);
     const std::size_t step = order == Order::four_streams ? 64 : 256;
     const std::size_t end = order == Order::four_streams ? stride : size;
@@ -65,6 +71,7 @@ __attribute__((target(PARETOKEN_AVX512))) std::uint64_t read_avx512(const std::b
     for (std::size_t at = 0; at < end; at += step) {
         for (std::size_t i = 0; i < 4; ++i) {
             if constexpr (order == Order::prefetched) __builtin_prefetch(data + at + kAhead + 64 * i);
+            if constexpr (order == Order::foreseen) __builtin_prefetch(coming + at + 64 * i, 0, 2);
             seen[i] = _mm512_or_si512(seen[i], _mm512_load_si512(data + at + i * stride));
         }
     }
@@ -73,7 +80,8 @@ __attribute__((target(PARETOKEN_AVX512))) std::uint64_t read_avx512(const std::b
 }
 
 /// 32 bytes and four times 64, unaligned.
-__attribute__((target(PARETOKEN_AVX512))) std::uint64_t read_uneven(const std::byte* data, std::size_t size) {
+__attribute__((target(PARETOKEN_AVX512))) std::uint64_t read_uneven(const std::byte* data, std::size_t size,
+                                                                    const std::byte*) {
     constexpr std::size_t kStep = 288;
     __m512i seen = _mm512_setzero_si512();
     __m256i heads = _mm256_setzero_si256();
@@ -86,16 +94,19 @@ __attribute__((target(PARETOKEN_AVX512))) std::uint64_t read_uneven(const std::b
     }
     seen = _mm512_or_si512(seen, _mm512_castsi256_si512(heads));
     const std::size_t rest = (size - at + 63) / 64 * 64;  // the last few bytes twice
-    return static_cast<std::uint64_t>(_mm512_reduce_or_epi64(seen)) | read_scalar(data + size - rest, rest);
+    return static_cast<std::uint64_t>(_mm512_reduce_or_epi64(seen)) |
+           read_scalar(data + size - rest, rest, data);
 }
 
 constexpr ReadVariant kAvx512[] = {{"plain", Isa::avx512, read_avx512<Order::one_stream>},
                                    {"prefetch 4 KiB", Isa::avx512, read_avx512<Order::prefetched>},
                                    {"four streams", Isa::avx512, read_avx512<Order::four_streams>},
-                                   {"uneven steps", Isa::avx512, read_uneven}};
+                                   {"uneven steps", Isa::avx512, read_uneven},
+                                   {"foreseen", Isa::avx512, read_avx512<Order::foreseen>}};
 constexpr ReadVariant kAvx2[] = {{"plain", Isa::avx2, read_avx2<Order::one_stream>},
                                  {"prefetch 4 KiB", Isa::avx2, read_avx2<Order::prefetched>},
-                                 {"four streams", Isa::avx2, read_avx2<Order::four_streams>}};
+                                 {"four streams", Isa::avx2, read_avx2<Order::four_streams>},
+                                 {"foreseen", Isa::avx2, read_avx2<Order::foreseen>}};
 #endif
 
 constexpr ReadVariant kScalar[] = {{"plain", Isa::scalar, read_scalar}};

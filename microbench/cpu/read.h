@@ -11,8 +11,9 @@
 
 namespace paretoken::microbench {
 
-/// Reads whole KiB of `data`; the result depends on all of them. `data` is aligned to 64.
-using Read = std::uint64_t (*)(const std::byte* data, std::size_t size);
+/// Reads whole KiB of `data`; the result depends on all of them. `data` is aligned to 64. `coming` is what
+/// will be read some KiB later, as far as it is known (`data` itself where it is not), and may be fetched.
+using Read = std::uint64_t (*)(const std::byte* data, std::size_t size, const std::byte* coming);
 
 struct ReadVariant {
     std::string_view name;
@@ -21,8 +22,9 @@ struct ReadVariant {
 };
 
 /// Those of one instruction set: one stream, one stream with a prefetch 4 KiB ahead, four streams side by
-/// side, and one stream in the uneven steps of packed blocks (on Zen 4 some 5 % faster than the first, for
-/// want of a full queue).
+/// side, one stream in the uneven steps of packed blocks (on Zen 4 some 5 % faster than the first, for want
+/// of a full queue), and one stream that fetches what is coming into L2 (pages in random order: no hardware
+/// foresees a jump, but a page table does).
 std::span<const ReadVariant> read_variants(Isa isa);
 
 /// The part of a stretch of memory that a Read may be given: aligned, whole KiB.

@@ -26,8 +26,9 @@ struct WeightRow {
 };
 constexpr WeightRow kWeightRows[] = {
     {Layout::packed, 1, Extent::quick},  {Layout::packed, 4, Extent::normal},
-    {Layout::packed, 8, Extent::normal}, {Layout::row, 1, Extent::normal},
-    {Layout::row, 4, Extent::full},      {Layout::row, 8, Extent::full},
+    {Layout::packed, 8, Extent::normal}, {Layout::packed, 16, Extent::normal},
+    {Layout::row, 1, Extent::normal},    {Layout::row, 4, Extent::full},
+    {Layout::row, 8, Extent::full},
 };
 constexpr WeightType kQuickAtFour[] = {WeightType::bf16, WeightType::q8_0, WeightType::q4_0};
 
@@ -43,7 +44,6 @@ constexpr AttentionRow kAttentionRows[] = {
     {512, 64, false, Extent::full},   {16384, 64, false, Extent::full},  {4096, 16, true, Extent::full},
     {4096, 32, true, Extent::full},   {4096, 128, true, Extent::full},
 };
-constexpr KvType kKvTypes[] = {KvType::bf16, KvType::f16};
 
 // What one operation reads, over all threads: what the fixed cost of an operation is told from.
 constexpr std::uint64_t kOperationKib[] = {128, 512, 2048, 8192, 32768};

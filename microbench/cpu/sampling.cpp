@@ -33,28 +33,42 @@ std::size_t opposite(std::size_t index, std::size_t count) {
     return (index + count / 2) % count;
 }
 
-/// Calls `visit` with each stretch of a window that a Read may be given, in the kernel's order.
+/// A stretch of a window that a Read may be given, and what is read 8 KiB later or a little more.
+struct Stretch {
+    std::span<const std::byte> part;
+    const std::byte* coming = nullptr;
+};
+
+/// Calls `visit` with each stretch of a window, in the kernel's order.
 template <class Visit>
-void for_each_readable(const Window& window, Visit visit) {
-    if (window.pages.empty()) return visit(readable_part(window.data, window.size));
-    for (const std::uint32_t page : window.pages)
-        visit(readable_part(window.data + page * window.page_size, window.page_size));
+void for_each_stretch(const Window& window, Visit visit) {
+    constexpr std::size_t kAhead = 8192;
+    if (window.pages.empty()) {
+        const auto part = readable_part(window.data, window.size);
+        return visit(Stretch{part, part.data()});
+    }
+    const std::size_t ahead = (kAhead + window.page_size - 1) / window.page_size;
+    for (std::size_t i = 0; i < window.pages.size(); ++i) {
+        const std::size_t coming = i + ahead < window.pages.size() ? i + ahead : i;
+        visit(Stretch{readable_part(window.data + window.pages[i] * window.page_size, window.page_size),
+                      window.data + window.pages[coming] * window.page_size});
+    }
 }
 
 /// Bytes of a window that the ceiling reads, over all threads.
 double readable_bytes(const Kernel& kernel, std::size_t threads, std::size_t index) {
     double bytes = 0;
     for (std::size_t thread = 0; thread < threads; ++thread) {
-        for_each_readable(kernel.window(thread, index), [&](std::span<const std::byte> part) {
-            bytes += static_cast<double>(part.size());
-        });
+        for_each_stretch(kernel.window(thread, index),
+                         [&](const Stretch& stretch) { bytes += static_cast<double>(stretch.part.size()); });
     }
     return bytes;
 }
 
 void read_window(const Kernel& kernel, Read read, std::size_t thread, std::size_t index) {
-    for_each_readable(kernel.window(thread, index),
-                      [&](std::span<const std::byte> part) { keep(read(part.data(), part.size())); });
+    for_each_stretch(kernel.window(thread, index), [&](const Stretch& stretch) {
+        keep(read(stretch.part.data(), stretch.part.size(), stretch.coming));
+    });
 }
 
 /// A read is its own ceiling.

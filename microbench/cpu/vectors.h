@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "microbench/cpu/fetch.h"
 #include "microbench/cpu/isa.h"
 
 #define PARETOKEN_INLINE_AVX2 __attribute__((target(PARETOKEN_AVX2), always_inline)) inline
@@ -38,6 +39,13 @@ PARETOKEN_INLINE_AVX2 float scalar_of_f16(const std::byte* half) {
 
 PARETOKEN_INLINE_AVX2 __m256 halves_as_floats(const std::byte* halves) {
     return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(halves)));
+}
+
+/// Per 32-bit lane: four products of signed bytes, `magnitude` being |w|. vpmaddubsw adds two of them in 16
+/// bits and saturates; |w| ≤ 128 times |x| ≤ 127, twice, is 32,512: just below.
+PARETOKEN_INLINE_AVX2 __m256i dot_signed(__m256i w, __m256i magnitude, __m256i x) {
+    const __m256i pairs = _mm256_maddubs_epi16(magnitude, _mm256_sign_epi8(x, w));
+    return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
 }
 
 /// The first `rows` (at most 16) of two registers.
@@ -88,18 +96,30 @@ PARETOKEN_INLINE_AVX512 __m512i four_lanes(const std::byte* at, std::size_t stri
     return _mm512_inserti32x4(all, lane[3], 3);
 }
 
+/// For products that are no asm.
+PARETOKEN_INLINE_AVX512 void fetch_ahead(const std::byte* line, Fetch fetch) {
+    if (fetch == Fetch::l1) __builtin_prefetch(line + kAheadInL1);
+    if (fetch != Fetch::l2) return;
+    __builtin_prefetch(line + kFarAhead, 0, 2);
+    __builtin_prefetch(line + kNearAhead);
+}
+
+#define PARETOKEN_FETCHING_L1 : "+v"(sum) : "v"(w), "v"(x), "m"(*(line + kAheadInL1))
+#define PARETOKEN_FETCHING_L2 : "+v"(sum) : "v"(w), "v"(x), "m"(*(line + kFarAhead)), "m"(*(line + kNearAhead))
+
 /// Per 32-bit lane: sum + Σ of four products of unsigned w and signed x.
 PARETOKEN_INLINE_AVX512 __m512i dot_bytes(__m512i sum, __m512i w, __m512i x) {
     asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(w), "v"(x));
     return sum;
 }
-/// The same with a prefetch of `next` just before it, where `fetch` says so: the compiler gathers free
-/// prefetches into bursts, which then wait for each other.
-PARETOKEN_INLINE_AVX512 __m512i dot_bytes(__m512i sum, __m512i w, __m512i x, const std::byte* next,
-                                          bool fetch) {
-    if (!fetch) return dot_bytes(sum, w, x);
-    asm("prefetcht0 %3\n\tvpdpbusd %2, %1, %0" : "+v"(sum) : "v"(w), "v"(x), "m"(*next));
-    return sum;
+/// The same, and something ahead of `line` fetched just before it: the compiler gathers free prefetches into
+/// bursts, which then wait for each other.
+PARETOKEN_INLINE_AVX512 __m512i dot_bytes(__m512i sum, __m512i w, __m512i x, const std::byte* line,
+                                          Fetch fetch) {
+    if (fetch == Fetch::l1) asm("prefetcht0 %3\n\tvpdpbusd %2, %1, %0" PARETOKEN_FETCHING_L1);
+    if (fetch == Fetch::l2)
+        asm("prefetcht1 %3\n\tprefetcht0 %4\n\tvpdpbusd %2, %1, %0" PARETOKEN_FETCHING_L2);
+    return fetch == Fetch::none ? dot_bytes(sum, w, x) : sum;
 }
 
 /// Per 32-bit lane: sum + two products of bf16.
@@ -107,12 +127,15 @@ PARETOKEN_INLINE_AVX512 __m512 dot_pairs(__m512 sum, __m512i w, __m512i x) {
     asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(w), "v"(x));
     return sum;
 }
-PARETOKEN_INLINE_AVX512 __m512 dot_pairs(__m512 sum, __m512i w, __m512i x, const std::byte* next,
-                                         bool fetch) {
-    if (!fetch) return dot_pairs(sum, w, x);
-    asm("prefetcht0 %3\n\tvdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(w), "v"(x), "m"(*next));
-    return sum;
+PARETOKEN_INLINE_AVX512 __m512 dot_pairs(__m512 sum, __m512i w, __m512i x, const std::byte* line,
+                                         Fetch fetch) {
+    if (fetch == Fetch::l1) asm("prefetcht0 %3\n\tvdpbf16ps %2, %1, %0" PARETOKEN_FETCHING_L1);
+    if (fetch == Fetch::l2)
+        asm("prefetcht1 %3\n\tprefetcht0 %4\n\tvdpbf16ps %2, %1, %0" PARETOKEN_FETCHING_L2);
+    return fetch == Fetch::none ? dot_pairs(sum, w, x) : sum;
 }
+#undef PARETOKEN_FETCHING_L1
+#undef PARETOKEN_FETCHING_L2
 PARETOKEN_INLINE_AVX512 __m512 dot_pairs_broadcast(__m512 sum, __m512i w, const std::uint32_t* x) {
     asm("vdpbf16ps %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(w), "m"(*x));
     return sum;

@@ -20,6 +20,9 @@ std::string_view name_of(Layout layout);
 /// Rows per panel of the packed layout: two registers of 16, so that one broadcast of x serves two products.
 inline constexpr std::size_t kPanel = 32;
 
+/// So many of a batch that packed AVX-512 kernels multiply at once: more sums would not stay in registers.
+inline constexpr int kMostAtOnce = 8;
+
 constexpr std::size_t panels_of(std::size_t rows) {
     return (rows + kPanel - 1) / kPanel;
 }
@@ -113,8 +116,8 @@ std::span<const GemvVariant> q4_gemvs(WeightType type);  ///< q4_0 or q4_1
 std::span<const GemvVariant> q4_k_gemvs();
 std::span<const GemvVariant> q6_k_gemvs();
 
-/// All that do the same with the same bits (with a prefetch and without: which is faster depends on the CPU),
-/// of the best instruction set up to `isa` that takes the batch; never empty.
+/// All that do the same with the same bits (they fetch ahead in different ways: which is the fastest depends
+/// on the CPU), of the best instruction set up to `isa` that takes the batch; never empty.
 std::vector<GemvVariant> gemvs_for(WeightType type, Layout layout, Isa isa, std::size_t batch);
 
 /// Row layout → packed layout; missing rows of the last panel are zeros.

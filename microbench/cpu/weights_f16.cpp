@@ -14,7 +14,7 @@ namespace paretoken::microbench {
 namespace {
 
 constexpr WeightType kType = WeightType::f16;
-[[maybe_unused]] constexpr std::size_t kAhead = 8192;
+[[maybe_unused]] constexpr std::size_t kAhead = 4096;
 
 void row_scalar(const GemvCall& call) {
     const Activations& x = *call.x;
@@ -59,7 +59,7 @@ __attribute__((target(PARETOKEN_AVX2))) void row_avx2(const GemvCall& call) {
     for (std::size_t row = 0; row < call.rows; ++row) {
         __m256 sum[kBatch][2] = {};
         for (std::size_t i = 0; i < x.k; i += 16, w += 32) {
-            __builtin_prefetch(w + kAhead / 2);
+            __builtin_prefetch(w + kAhead);
             const __m256 low = halves_as_floats(w);
             const __m256 high = halves_as_floats(w + 16);
             for (int b = 0; b < kBatch; ++b) {
@@ -75,12 +75,12 @@ __attribute__((target(PARETOKEN_AVX2))) void row_avx2(const GemvCall& call) {
 }
 
 // Stretches of 8 KiB, so many of the four registers of rows at once as leave the sums in registers: all of
-// them for one x (and then a stretch is the whole depth), two for a batch.
+// them for one x (and then a stretch is the whole depth), two or one for a batch.
 template <int kBatch>
 __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
     const Activations& x = *call.x;
     constexpr std::size_t kLine = 2 * kPanel;
-    constexpr int kTogether = kBatch == 1 ? 4 : 2;
+    constexpr int kTogether = kBatch == 1 ? 4 : kBatch <= 8 ? 2 : 1;
     constexpr int kChains = kBatch == 1 ? 2 : 1;
     const std::size_t stretch = kBatch == 1 ? x.k : 128;  // weights along k
     for (std::size_t first = 0; first < call.rows; first += kPanel) {
@@ -94,7 +94,7 @@ __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
                 const float* values = x.interleaved_values.data() + begin * kBatch;
                 for (std::size_t i = begin; i < end; i += kChains) {
                     for (int c = 0; c < kChains; ++c, w += kLine, values += kBatch) {
-                        __builtin_prefetch(w + kAhead / 2);
+                        __builtin_prefetch(w + kAhead);
                         for (int r = 0; r < kTogether; ++r) {
                             const __m256 line = halves_as_floats(w + 16 * r);
                             for (int b = 0; b < kBatch; ++b)
@@ -124,7 +124,7 @@ __attribute__((target(PARETOKEN_AVX512))) void row_avx512(const GemvCall& call) 
     for (std::size_t row = 0; row < call.rows; ++row) {
         __m512 sum[kBatch][2] = {};
         for (std::size_t i = 0; i < x.k; i += 32, w += 64) {
-            __builtin_prefetch(w + kAhead / 2);
+            __builtin_prefetch(w + kAhead);
             const __m512 low = sixteen_halves(w);
             const __m512 high = sixteen_halves(w + 32);
             for (int b = 0; b < kBatch; ++b) {
@@ -139,34 +139,57 @@ __attribute__((target(PARETOKEN_AVX512))) void row_avx512(const GemvCall& call) 
     }
 }
 
-template <int kBatch, bool kFetch>
+/// Adds a stretch of a panel, `steps` weights deep, to the sums of kAtOnce of a batch of kBatch, whose
+/// `values` are [steps, kBatch] and begin at the first of them.
+template <int kBatch, int kAtOnce, Fetch kFetch>
+PARETOKEN_INLINE_AVX512 void add_stretch(const std::byte* w, std::size_t steps, const float* values,
+                                         __m512* low_sum, __m512* high_sum) {
+    constexpr int kChains = kBatch == 1 ? 4 : kBatch <= 4 ? 2 : 1;  // a product takes 4 cycles
+    __m512 low[kAtOnce][kChains] = {};
+    __m512 high[kAtOnce][kChains] = {};
+    for (int b = 0; b < kAtOnce; ++b) low[b][0] = low_sum[b], high[b][0] = high_sum[b];
+    for (std::size_t i = 0; i < steps; i += kChains, w += 64 * kChains, values += kBatch * kChains) {
+        for (int c = 0; c < kChains; ++c) {
+            fetch_ahead(w + 64 * c, kFetch);
+            const __m512 first_rows = sixteen_halves(w + 64 * c);
+            const __m512 last_rows = sixteen_halves(w + 64 * c + 32);
+            for (int b = 0; b < kAtOnce; ++b) {
+                const __m512 value = _mm512_set1_ps(values[c * kBatch + b]);
+                low[b][c] = _mm512_fmadd_ps(first_rows, value, low[b][c]);
+                high[b][c] = _mm512_fmadd_ps(last_rows, value, high[b][c]);
+            }
+        }
+    }
+    for (int b = 0; b < kAtOnce; ++b) {
+        low_sum[b] = low[b][0], high_sum[b] = high[b][0];
+        for (int c = 1; c < kChains; ++c) {
+            low_sum[b] = _mm512_add_ps(low_sum[b], low[b][c]);
+            high_sum[b] = _mm512_add_ps(high_sum[b], high[b][c]);
+        }
+    }
+}
+
+// The whole depth at a time, or where the batch is too large stretches of 8 KiB that L1 keeps for its parts.
+template <int kBatch, Fetch kFetch>
 __attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& call) {
     const Activations& x = *call.x;
+    constexpr int kAtOnce = std::min(kBatch, kMostAtOnce);
+    const std::size_t stretch = kBatch <= kMostAtOnce ? x.k : 128;  // weights along k
     const std::byte* w = call.weights;
-    constexpr int kChains = kBatch == 1 ? 4 : kBatch <= 4 ? 2 : 1;  // a product takes 4 cycles
     for (std::size_t first = 0; first < call.rows; first += kPanel) {
-        __m512 low[kBatch][kChains] = {};
-        __m512 high[kBatch][kChains] = {};
+        __m512 low[kBatch] = {};
+        __m512 high[kBatch] = {};
         const float* values = x.interleaved_values.data();
-        for (std::size_t i = 0; i < x.k; i += kChains, w += 64 * kChains, values += kBatch * kChains) {
-            for (int c = 0; c < kChains; ++c) {
-                if constexpr (kFetch) __builtin_prefetch(w + kAhead + 64 * c);
-                const __m512 first_rows = sixteen_halves(w + 64 * c);
-                const __m512 last_rows = sixteen_halves(w + 64 * c + 32);
-                for (int b = 0; b < kBatch; ++b) {
-                    const __m512 value = _mm512_set1_ps(values[c * kBatch + b]);
-                    low[b][c] = _mm512_fmadd_ps(first_rows, value, low[b][c]);
-                    high[b][c] = _mm512_fmadd_ps(last_rows, value, high[b][c]);
-                }
-            }
+        for (std::size_t left = x.k; left != 0;) {
+            const std::size_t steps = std::min(stretch, left);
+            for (int from = 0; from < kBatch; from += kAtOnce)
+                add_stretch<kBatch, kAtOnce, kFetch>(w, steps, values + from, low + from, high + from);
+            left -= steps;
+            w += 64 * steps;
+            values += kBatch * steps;
         }
-        for (int b = 0; b < kBatch; ++b) {
-            for (int c = 1; c < kChains; ++c) {
-                low[b][0] = _mm512_add_ps(low[b][0], low[b][c]);
-                high[b][0] = _mm512_add_ps(high[b][0], high[b][c]);
-            }
-            store_rows(call.y + b * call.y_stride + first, call.rows - first, low[b][0], high[b][0]);
-        }
+        for (int b = 0; b < kBatch; ++b)
+            store_rows(call.y + b * call.y_stride + first, call.rows - first, low[b], high[b]);
     }
 }
 #endif
@@ -181,7 +204,7 @@ struct Kernels {
     static constexpr Gemv kPackedAvx2 = packed_avx2<kBatch>;
     template <int kBatch>
     static constexpr Gemv kRowAvx512 = row_avx512<kBatch>;
-    template <int kBatch, bool kFetch>
+    template <int kBatch, Fetch kFetch>
     static constexpr Gemv kPackedAvx512 = packed_avx512<kBatch, kFetch>;
 #endif
 };

@@ -7,10 +7,7 @@
 #include <cstring>
 
 #include "microbench/cpu/gemv_table.h"
-
-#if defined(PARETOKEN_X86)
-#include "microbench/cpu/vectors.h"
-#endif
+#include "microbench/cpu/nibbles.h"
 
 namespace paretoken::microbench {
 namespace {
@@ -24,17 +21,12 @@ struct Format {
     static constexpr std::size_t kPanelBlock = kPanel * kBytes;
 };
 
-[[maybe_unused]] constexpr std::size_t kLine = 4 * kPanel;
-[[maybe_unused]] constexpr std::size_t kAhead = 8192;
+[[maybe_unused]] constexpr std::size_t kAhead = 4096;
 
 /// What a block adds to y: d · scale · Σ q·x, and the offset's part.
 template <WeightType kType>
 float block_value(float d, float m, float scale, float offset, int dot) {
     return d * scale * static_cast<float>(dot) + (Format<kType>::kMinimum ? m * offset : -d * offset);
-}
-
-int nibble_of(std::byte both, bool high) {
-    return std::to_integer<int>(high ? both >> 4 : both & std::byte{0x0f});
 }
 
 template <WeightType kType>
@@ -72,11 +64,7 @@ void packed_scalar(const GemvCall& call) {
             float sum = 0;
             for (std::size_t i = 0; i < x.k / kBlock; ++i, block += F::kPanelBlock) {
                 const std::size_t at = b * x.blocks + i;
-                int dot = 0;
-                for (std::size_t j = 0; j < kBlock; ++j) {
-                    const std::byte both = block[F::kPanelHead + (j / 8 * kPanel + r) * 4 + j % 4];
-                    dot += nibble_of(both, j % 8 >= 4) * x.bytes[at * kBlock + j];
-                }
+                const int dot = dot_of_nibbles(block + F::kPanelHead, r, &x.bytes[at * kBlock]);
                 const float d = float_of_f16(load_u16(block + 2 * r));
                 const float m = F::kMinimum ? float_of_f16(load_u16(block + 2 * (kPanel + r))) : 0;
                 sum += block_value<kType>(d, m, x.scale[at], x.offset[at], dot);
@@ -92,17 +80,16 @@ template <WeightType kType, int kBatch>
 __attribute__((target(PARETOKEN_AVX2))) void row_avx2(const GemvCall& call) {
     using F = Format<kType>;
     const Activations& x = *call.x;
-    const __m256i low_half = _mm256_set1_epi8(0x0f);
     const std::byte* block = call.weights;
     for (std::size_t row = 0; row < call.rows; ++row) {
         __m256 sum[kBatch] = {};
         float offset[kBatch] = {};
         for (std::size_t i = 0; i < x.k / kBlock; ++i, block += F::kBytes) {
-            __builtin_prefetch(block + kAhead / 2);
+            __builtin_prefetch(block + kAhead);
             const __m128i both = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + F::kHead));
             const __m256i halves =
                 _mm256_inserti128_si256(_mm256_castsi128_si256(both), _mm_srli_epi16(both, 4), 1);
-            const __m256i nibbles = _mm256_and_si256(halves, low_half);
+            const __m256i nibbles = low_nibbles(halves);
             const float d = scalar_of_f16(block);
             const float m = F::kMinimum ? scalar_of_f16(block + 2) : -d;
             for (int b = 0; b < kBatch; ++b) {
@@ -118,12 +105,10 @@ __attribute__((target(PARETOKEN_AVX2))) void row_avx2(const GemvCall& call) {
     }
 }
 
-// Eight products of a nibble (≤ 15) and |x| ≤ 127, in pairs, stay below 32,767: one 16-bit sum per block.
 template <WeightType kType, int kBatch>
 __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
     using F = Format<kType>;
     const Activations& x = *call.x;
-    const __m256i low_half = _mm256_set1_epi8(0x0f);
     constexpr int kTogether =
         kBatch == 1 ? 4 : 1;  // registers of rows; memory is read in order where it can be
     const std::byte* w = call.weights;
@@ -132,23 +117,8 @@ __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
         for (std::size_t i = 0; i < x.k / kBlock; ++i, w += F::kPanelBlock) {
             const std::int32_t* const quads = &x.interleaved_quads[i * 8 * kBatch];
             for (int from = 0; from < 4; from += kTogether) {
-                __m256i pairs[kBatch][kTogether] = {};
-                for (int two = 0; two < 4; ++two) {
-                    if (from == 0) prefetch_two(w + kAhead / 2 + two * kLine);
-                    for (int r = 0; r < kTogether; ++r) {
-                        const std::byte* const line = w + F::kPanelHead + two * kLine + (from + r) * 32;
-                        const __m256i both = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(line));
-                        const __m256i low = _mm256_and_si256(both, low_half);
-                        const __m256i high = _mm256_and_si256(_mm256_srli_epi16(both, 4), low_half);
-                        for (int b = 0; b < kBatch; ++b) {
-                            const __m256i x_low = _mm256_set1_epi32(quads[2 * two * kBatch + b]);
-                            const __m256i x_high = _mm256_set1_epi32(quads[(2 * two + 1) * kBatch + b]);
-                            const __m256i more = _mm256_add_epi16(_mm256_maddubs_epi16(low, x_low),
-                                                                  _mm256_maddubs_epi16(high, x_high));
-                            pairs[b][r] = _mm256_add_epi16(pairs[b][r], more);
-                        }
-                    }
-                }
+                __m256i pairs[kBatch][kTogether];
+                pairs_of_nibbles(w + F::kPanelHead, from, quads, pairs);
                 for (int r = 0; r < kTogether; ++r) {
                     const __m256 d = halves_as_floats(w + (from + r) * 16);
                     const __m256 m = F::kMinimum ? halves_as_floats(w + 2 * kPanel + (from + r) * 16) : d;
@@ -198,18 +168,17 @@ template <WeightType kType, int kBatch>
 __attribute__((target(PARETOKEN_AVX512))) void row_avx512(const GemvCall& call) {
     using F = Format<kType>;
     const Activations& x = *call.x;
-    const __m512i low_half = _mm512_set1_epi8(0x0f);
     const __m512i by_block = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
     for (std::size_t row = 0; row < call.rows; ++row) {
         const std::byte* block = call.weights + row * row_bytes(kType, x.k);
         __m512 sum[kBatch] = {};
         __m128 offset[kBatch] = {};
         for (std::size_t i = 0; i < x.blocks; i += 4, block += 4 * F::kBytes) {
-            __builtin_prefetch(block + kAhead / 2);
-            __builtin_prefetch(block + kAhead / 2 + 64);
+            __builtin_prefetch(block + kAhead);
+            __builtin_prefetch(block + kAhead + 64);
             const __m512i both = four_lanes(block + F::kHead, F::kBytes);
-            const __m512i low = _mm512_and_si512(both, low_half);
-            const __m512i high = _mm512_and_si512(_mm512_srli_epi16(both, 4), low_half);
+            const __m512i low = low_nibbles(both);
+            const __m512i high = high_nibbles(both);
             __m128 d;
             __m128 m;
             load_heads<kType>(block, d, m);
@@ -247,11 +216,11 @@ PARETOKEN_INLINE_AVX512 __m512 with_block(__m512 sum, const std::byte* heads, __
     }
 }
 
-template <WeightType kType, int kBatch, bool kFetch>
+template <WeightType kType, int kBatch, Fetch kFetch>
 __attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& call) {
     using F = Format<kType>;
     const Activations& x = *call.x;
-    const __m512i low_half = _mm512_set1_epi8(0x0f);
+    constexpr int kAtOnce = std::min(kBatch, kMostAtOnce);
     const std::byte* w = call.weights;
     for (std::size_t first = 0; first < call.rows; first += kPanel) {
         __m512 low[kBatch] = {};
@@ -259,30 +228,17 @@ __attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& cal
         const std::int32_t* quads = x.interleaved_quads.data();
         const float* scale = x.interleaved_scale.data();
         const float* offset = x.interleaved_offset.data();
-        for (std::size_t i = 0; i < x.k / kBlock; ++i, w += F::kPanelBlock) {
-            __m512i low_dot[kBatch] = {};
-            __m512i high_dot[kBatch] = {};
-            for (int two = 0; two < 4; ++two, quads += 2 * kBatch) {
-                const std::byte* const line = w + F::kPanelHead + two * kLine;
-                const __m512i first_rows = _mm512_loadu_si512(line);
-                const __m512i last_rows = _mm512_loadu_si512(line + 64);
-                const __m512i first_even = _mm512_and_si512(first_rows, low_half);
-                const __m512i first_odd = _mm512_and_si512(_mm512_srli_epi16(first_rows, 4), low_half);
-                const __m512i last_even = _mm512_and_si512(last_rows, low_half);
-                const __m512i last_odd = _mm512_and_si512(_mm512_srli_epi16(last_rows, 4), low_half);
-                for (int b = 0; b < kBatch; ++b) {
-                    const __m512i even = _mm512_set1_epi32(quads[b]);
-                    const __m512i odd = _mm512_set1_epi32(quads[kBatch + b]);
-                    const bool fetch = kFetch && b == 0;
-                    low_dot[b] = dot_bytes(low_dot[b], first_even, even, line + kAhead, fetch);
-                    high_dot[b] = dot_bytes(high_dot[b], last_even, even, line + kAhead + 64, fetch);
-                    low_dot[b] = dot_bytes(low_dot[b], first_odd, odd);
-                    high_dot[b] = dot_bytes(high_dot[b], last_odd, odd);
+        for (std::size_t i = 0; i < x.k / kBlock; ++i, w += F::kPanelBlock, quads += 8 * kBatch) {
+            for (int from = 0; from < kBatch; from += kAtOnce, scale += kAtOnce, offset += kAtOnce) {
+                __m512i low_dot[kAtOnce];
+                __m512i high_dot[kAtOnce];
+                dots_of_nibbles<kBatch, kAtOnce, kFetch>(w + F::kPanelHead, quads + from, low_dot, high_dot);
+                for (int b = 0; b < kAtOnce; ++b) {
+                    __m512& low_sum = low[from + b];
+                    __m512& high_sum = high[from + b];
+                    low_sum = with_block<kType>(low_sum, w, low_dot[b], scale[b], offset[b]);
+                    high_sum = with_block<kType>(high_sum, w + 32, high_dot[b], scale[b], offset[b]);
                 }
-            }
-            for (int b = 0; b < kBatch; ++b, ++scale, ++offset) {
-                low[b] = with_block<kType>(low[b], w, low_dot[b], *scale, *offset);
-                high[b] = with_block<kType>(high[b], w + 32, high_dot[b], *scale, *offset);
             }
         }
         for (int b = 0; b < kBatch; ++b)
@@ -302,7 +258,7 @@ struct Kernels {
     static constexpr Gemv kPackedAvx2 = packed_avx2<kType, kBatch>;
     template <int kBatch>
     static constexpr Gemv kRowAvx512 = row_avx512<kType, kBatch>;
-    template <int kBatch, bool kFetch>
+    template <int kBatch, Fetch kFetch>
     static constexpr Gemv kPackedAvx512 = packed_avx512<kType, kBatch, kFetch>;
 #endif
 };
@@ -319,12 +275,9 @@ void pack_q4(WeightType type, const std::byte* block, std::byte* panel_block, st
     const std::size_t heads = type == WeightType::q4_1 ? 2 : 1;
     for (std::size_t i = 0; i < heads; ++i)
         std::memcpy(panel_block + 2 * (i * kPanel + row), block + 2 * i, 2);
-    for (std::size_t i = 0; i < kBlock; ++i) {
-        const std::byte both = block[2 * heads + i % 16];
-        const std::byte nibble = i < 16 ? both & std::byte{0x0f} : both >> 4;
-        std::byte& place = panel_block[2 * heads * kPanel + (i / 8 * kPanel + row) * 4 + i % 4];
-        place |= i % 8 < 4 ? nibble : nibble << 4;
-    }
+    for (std::size_t i = 0; i < kBlock; ++i)
+        place_nibble(panel_block + 2 * heads * kPanel, row, i,
+                     static_cast<unsigned>(nibble_of(block[2 * heads + i % 16], i >= 16)));
 }
 
 }  // namespace paretoken::microbench

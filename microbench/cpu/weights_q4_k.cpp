@@ -6,10 +6,7 @@
 #include <cstring>
 
 #include "microbench/cpu/gemv_table.h"
-
-#if defined(PARETOKEN_X86)
-#include "microbench/cpu/vectors.h"
-#endif
+#include "microbench/cpu/nibbles.h"
 
 namespace paretoken::microbench {
 namespace {
@@ -20,10 +17,9 @@ constexpr std::size_t kParts = kSuperBlock / kBlock;  // with a scale of their o
 constexpr std::size_t kNibbles = 16;                  // where a row's nibbles begin
 constexpr std::size_t kPanelScales = 4 * kPanel;      // after every row's d and m
 constexpr std::size_t kPanelNibbles = kPanel * kNibbles;
-constexpr std::size_t kPanelPart = kPanel * 16;  // bytes of 32 nibbles of each row
-constexpr std::size_t kLine = 4 * kPanel;
+constexpr std::size_t kScaleLine = 4 * kPanel;  // bytes of four of the scales' bytes of each row
 constexpr std::size_t kPanelBlock = kPanel * kBytes;
-[[maybe_unused]] constexpr std::size_t kAhead = 8192;
+[[maybe_unused]] constexpr std::size_t kAhead = 4096;
 
 void row_scalar(const GemvCall& call) {
     const Activations& x = *call.x;
@@ -72,12 +68,8 @@ void packed_scalar(const GemvCall& call) {
                 const SixBitScales scales = scales_of_row(block, r);
                 for (std::size_t part = 0; part < kParts; ++part) {
                     const std::size_t at = b * x.blocks + i * kParts + part;
-                    const std::byte* const nibbles = block + kPanelNibbles + part * kPanelPart;
-                    int dot = 0;
-                    for (std::size_t j = 0; j < kBlock; ++j) {
-                        const auto both = std::to_integer<int>(nibbles[(j / 8 * kPanel + r) * 4 + j % 4]);
-                        dot += (j % 8 < 4 ? both & 15 : both >> 4) * x.bytes[at * kBlock + j];
-                    }
+                    const std::byte* const nibbles = block + kPanelNibbles + part * kNibblePart;
+                    const int dot = dot_of_nibbles(nibbles, r, &x.bytes[at * kBlock]);
                     sum +=
                         d * static_cast<float>(scales.scale[part]) * x.scale[at] * static_cast<float>(dot) -
                         m * static_cast<float>(scales.minimum[part]) * x.offset[at];
@@ -99,14 +91,12 @@ PARETOKEN_INLINE_AVX2 __m256 eight_times(const std::uint8_t* eight, float factor
 template <int kBatch>
 __attribute__((target(PARETOKEN_AVX2))) void row_avx2(const GemvCall& call) {
     const Activations& x = *call.x;
-    const __m256i low_half = _mm256_set1_epi8(0x0f);
     const std::byte* block = call.weights;
     for (std::size_t row = 0; row < call.rows; ++row) {
         __m256 sum[kBatch] = {};
         __m256 offset[kBatch] = {};
         for (std::size_t i = 0; i < x.k / kSuperBlock; ++i, block += kBytes) {
-            for (std::size_t line = 0; line < kBytes; line += 64)
-                __builtin_prefetch(block + kAhead / 2 + line);
+            for (std::size_t line = 0; line < kBytes; line += 64) __builtin_prefetch(block + kAhead + line);
             const SixBitScales scales = unpack_scales(block + 4);
             const __m256 scale = eight_times(scales.scale, scalar_of_f16(block));
             const __m256 minimum = eight_times(scales.minimum, scalar_of_f16(block + 2));
@@ -118,12 +108,11 @@ __attribute__((target(PARETOKEN_AVX2))) void row_avx2(const GemvCall& call) {
                 for (std::size_t part = 0; part < kParts; ++part) {
                     const auto* const from =
                         reinterpret_cast<const __m256i*>(block + kNibbles + part / 2 * 32);
-                    __m256i nibbles = _mm256_loadu_si256(from);
-                    if (part % 2 != 0) nibbles = _mm256_srli_epi16(nibbles, 4);
+                    const __m256i both = _mm256_loadu_si256(from);
+                    const __m256i nibbles = part % 2 != 0 ? high_nibbles(both) : low_nibbles(both);
                     const auto* const bytes =
                         reinterpret_cast<const __m256i*>(&x.bytes[(at + part) * kBlock]);
-                    const __m256i pairs =
-                        _mm256_maddubs_epi16(_mm256_and_si256(nibbles, low_half), _mm256_loadu_si256(bytes));
+                    const __m256i pairs = _mm256_maddubs_epi16(nibbles, _mm256_loadu_si256(bytes));
                     const __m256i dot = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
                     sum[b] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot), _mm256_set1_ps(factor[part]), sum[b]);
                 }
@@ -145,13 +134,13 @@ PARETOKEN_INLINE_AVX2 void unpack_panel_avx2(const std::byte* scales, PanelScale
     const __m256i six = _mm256_set1_epi8(63);
     const __m256i four = _mm256_set1_epi8(15);
     const __m256i two = _mm256_set1_epi8(48);
-    for (std::size_t half = 0; half < kLine; half += 32) {
+    for (std::size_t half = 0; half < kScaleLine; half += 32) {
         const auto load = [&](std::size_t at) __attribute__((target(PARETOKEN_AVX2))) {
             return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(scales + at + half));
         };
         const __m256i a = load(0);
-        const __m256i b = load(kLine);
-        const __m256i c = load(2 * kLine);
+        const __m256i b = load(kScaleLine);
+        const __m256i c = load(2 * kScaleLine);
         const auto store = [&](std::uint8_t * at, __m256i value) __attribute__((target(PARETOKEN_AVX2))) {
             _mm256_store_si256(reinterpret_cast<__m256i*>(at + half), value);
         };
@@ -170,11 +159,9 @@ PARETOKEN_INLINE_AVX2 __m256 half_times(const std::uint8_t* bytes, __m256 factor
     return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(eight)), factor);
 }
 
-// Eight products of a nibble (≤ 15) and |x| ≤ 127, in pairs, stay below 32,767: one 16-bit sum per part.
 template <int kBatch>
 __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
     const Activations& x = *call.x;
-    const __m256i low_half = _mm256_set1_epi8(0x0f);
     constexpr int kTogether =
         kBatch == 1 ? 4 : 1;  // registers of rows; memory is read in order where it can be
     const std::byte* w = call.weights;
@@ -186,25 +173,10 @@ __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
             for (std::size_t part = 0; part < kParts; ++part) {
                 const std::size_t at = i * kParts + part;
                 const std::int32_t* const quads = &x.interleaved_quads[at * 8 * kBatch];
-                const std::byte* const nibbles = w + kPanelNibbles + part * kPanelPart;
+                const std::byte* const nibbles = w + kPanelNibbles + part * kNibblePart;
                 for (int from = 0; from < 4; from += kTogether) {
-                    __m256i pairs[kBatch][kTogether] = {};
-                    for (int two = 0; two < 4; ++two) {
-                        if (from == 0) prefetch_two(nibbles + kAhead / 2 + two * kLine);
-                        for (int r = 0; r < kTogether; ++r) {
-                            const std::byte* const line = nibbles + two * kLine + (from + r) * 32;
-                            const __m256i both = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(line));
-                            const __m256i low = _mm256_and_si256(both, low_half);
-                            const __m256i high = _mm256_and_si256(_mm256_srli_epi16(both, 4), low_half);
-                            for (int b = 0; b < kBatch; ++b) {
-                                const __m256i x_low = _mm256_set1_epi32(quads[2 * two * kBatch + b]);
-                                const __m256i x_high = _mm256_set1_epi32(quads[(2 * two + 1) * kBatch + b]);
-                                const __m256i more = _mm256_add_epi16(_mm256_maddubs_epi16(low, x_low),
-                                                                      _mm256_maddubs_epi16(high, x_high));
-                                pairs[b][r] = _mm256_add_epi16(pairs[b][r], more);
-                            }
-                        }
-                    }
+                    __m256i pairs[kBatch][kTogether];
+                    pairs_of_nibbles(nibbles, from, quads, pairs);
                     for (int r = 0; r < kTogether; ++r) {
                         const int row = 8 * (from + r);
                         const __m256 d = half_times(scales.scale[part] + row, halves_as_floats(w + 2 * row));
@@ -233,15 +205,13 @@ __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
 template <int kBatch>
 __attribute__((target(PARETOKEN_AVX512))) void row_avx512(const GemvCall& call) {
     const Activations& x = *call.x;
-    const __m512i low_half = _mm512_set1_epi8(0x0f);
     const __m512i even_parts = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2);
     for (std::size_t row = 0; row < call.rows; ++row) {
         const std::byte* block = call.weights + row * row_bytes(kType, x.k);
         __m512 sum[kBatch] = {};
         __m256 offset[kBatch] = {};
         for (std::size_t i = 0; i < x.k / kSuperBlock; ++i, block += kBytes) {
-            for (std::size_t line = 0; line < kBytes; line += 64)
-                __builtin_prefetch(block + kAhead / 2 + line);
+            for (std::size_t line = 0; line < kBytes; line += 64) __builtin_prefetch(block + kAhead + line);
             const SixBitScales scales = unpack_scales(block + 4);
             const __m256 scale = eight_times(scales.scale, scalar_of_f16(block));
             const __m256 minimum = eight_times(scales.minimum, scalar_of_f16(block + 2));
@@ -252,8 +222,8 @@ __attribute__((target(PARETOKEN_AVX512))) void row_avx512(const GemvCall& call) 
                     _mm512_castps256_ps512(_mm256_mul_ps(scale, _mm256_loadu_ps(&x.scale[at])));
                 for (int four = 0; four < 2; ++four) {
                     const __m512i both = _mm512_loadu_si512(block + kNibbles + 64 * four);
-                    const __m512i low = _mm512_and_si512(both, low_half);
-                    const __m512i high = _mm512_and_si512(_mm512_srli_epi16(both, 4), low_half);
+                    const __m512i low = low_nibbles(both);
+                    const __m512i high = high_nibbles(both);
                     const auto* const bytes =
                         reinterpret_cast<const std::byte*>(&x.bytes[(at + 4 * four) * kBlock]);
                     const __m512i even = dot_bytes(_mm512_setzero_si512(), low, two_lanes(bytes, bytes + 64));
@@ -281,16 +251,16 @@ PARETOKEN_INLINE_AVX512 void unpack_panel_avx512(const std::byte* scales, PanelS
     const __m512i two = _mm512_set1_epi8(48);
     std::uint8_t* const scale = &out.scale[0][0];
     std::uint8_t* const minimum = &out.minimum[0][0];
-    for (std::size_t half = 0; half < kLine; half += 64) {
+    for (std::size_t half = 0; half < kScaleLine; half += 64) {
         const __m512i a = _mm512_loadu_si512(scales + half);
-        const __m512i b = _mm512_loadu_si512(scales + kLine + half);
-        const __m512i c = _mm512_loadu_si512(scales + 2 * kLine + half);
+        const __m512i b = _mm512_loadu_si512(scales + kScaleLine + half);
+        const __m512i c = _mm512_loadu_si512(scales + 2 * kScaleLine + half);
         _mm512_store_si512(scale + half, _mm512_and_si512(a, six));
         _mm512_store_si512(minimum + half, _mm512_and_si512(b, six));
         _mm512_store_si512(
-            scale + kLine + half,
+            scale + kScaleLine + half,
             _mm512_or_si512(_mm512_and_si512(c, four), _mm512_and_si512(_mm512_srli_epi16(a, 2), two)));
-        _mm512_store_si512(minimum + kLine + half,
+        _mm512_store_si512(minimum + kScaleLine + half,
                            _mm512_or_si512(_mm512_and_si512(_mm512_srli_epi16(c, 4), four),
                                            _mm512_and_si512(_mm512_srli_epi16(b, 2), two)));
     }
@@ -308,10 +278,10 @@ PARETOKEN_INLINE_AVX512 __m512 with_part(__m512 sum, __m512 d, __m512 m, __m512i
     return _mm512_fnmadd_ps(m, _mm512_set1_ps(offset), _mm512_fmadd_ps(d, value, sum));
 }
 
-template <int kBatch, bool kFetch>
+template <int kBatch, Fetch kFetch>
 __attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& call) {
     const Activations& x = *call.x;
-    const __m512i low_half = _mm512_set1_epi8(0x0f);
+    constexpr int kAtOnce = std::min(kBatch, kMostAtOnce);
     const std::byte* w = call.weights;
     PanelScales scales;
     for (std::size_t first = 0; first < call.rows; first += kPanel) {
@@ -322,34 +292,22 @@ __attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& cal
         const float* offset = x.interleaved_offset.data();
         for (std::size_t i = 0; i < x.k / kSuperBlock; ++i, w += kPanelBlock) {
             unpack_panel_avx512(w + kPanelScales, scales);
-            const std::byte* line = w + kPanelNibbles;
-            for (std::size_t part = 0; part < kParts; ++part) {
-                __m512i low_dot[kBatch] = {};
-                __m512i high_dot[kBatch] = {};
-                for (int two = 0; two < 4; ++two, line += kLine, quads += 2 * kBatch) {
-                    const __m512i first_rows = _mm512_loadu_si512(line);
-                    const __m512i last_rows = _mm512_loadu_si512(line + 64);
-                    const __m512i first_even = _mm512_and_si512(first_rows, low_half);
-                    const __m512i first_odd = _mm512_and_si512(_mm512_srli_epi16(first_rows, 4), low_half);
-                    const __m512i last_even = _mm512_and_si512(last_rows, low_half);
-                    const __m512i last_odd = _mm512_and_si512(_mm512_srli_epi16(last_rows, 4), low_half);
-                    for (int b = 0; b < kBatch; ++b) {
-                        const __m512i even = _mm512_set1_epi32(quads[b]);
-                        const __m512i odd = _mm512_set1_epi32(quads[kBatch + b]);
-                        const bool fetch = kFetch && b == 0;
-                        low_dot[b] = dot_bytes(low_dot[b], first_even, even, line + kAhead, fetch);
-                        high_dot[b] = dot_bytes(high_dot[b], last_even, even, line + kAhead + 64, fetch);
-                        low_dot[b] = dot_bytes(low_dot[b], first_odd, odd);
-                        high_dot[b] = dot_bytes(high_dot[b], last_odd, odd);
-                    }
-                }
+            const std::byte* nibbles = w + kPanelNibbles;
+            for (std::size_t part = 0; part < kParts; ++part, nibbles += kNibblePart, quads += 8 * kBatch) {
                 const __m512 low_d = sixteen_times(scales.scale[part], sixteen_halves(w));
                 const __m512 low_m = sixteen_times(scales.minimum[part], sixteen_halves(w + 64));
                 const __m512 high_d = sixteen_times(scales.scale[part] + 16, sixteen_halves(w + 32));
                 const __m512 high_m = sixteen_times(scales.minimum[part] + 16, sixteen_halves(w + 96));
-                for (int b = 0; b < kBatch; ++b, ++scale, ++offset) {
-                    low[b] = with_part(low[b], low_d, low_m, low_dot[b], *scale, *offset);
-                    high[b] = with_part(high[b], high_d, high_m, high_dot[b], *scale, *offset);
+                for (int from = 0; from < kBatch; from += kAtOnce, scale += kAtOnce, offset += kAtOnce) {
+                    __m512i low_dot[kAtOnce];
+                    __m512i high_dot[kAtOnce];
+                    dots_of_nibbles<kBatch, kAtOnce, kFetch>(nibbles, quads + from, low_dot, high_dot);
+                    for (int b = 0; b < kAtOnce; ++b) {
+                        __m512& low_sum = low[from + b];
+                        __m512& high_sum = high[from + b];
+                        low_sum = with_part(low_sum, low_d, low_m, low_dot[b], scale[b], offset[b]);
+                        high_sum = with_part(high_sum, high_d, high_m, high_dot[b], scale[b], offset[b]);
+                    }
                 }
             }
         }
@@ -369,7 +327,7 @@ struct Kernels {
     static constexpr Gemv kPackedAvx2 = packed_avx2<kBatch>;
     template <int kBatch>
     static constexpr Gemv kRowAvx512 = row_avx512<kBatch>;
-    template <int kBatch, bool kFetch>
+    template <int kBatch, Fetch kFetch>
     static constexpr Gemv kPackedAvx512 = packed_avx512<kBatch, kFetch>;
 #endif
 };
@@ -385,13 +343,9 @@ void pack_q4_k(const std::byte* block, std::byte* panel_block, std::size_t row) 
     std::memcpy(panel_block + 2 * row, block, 2);
     std::memcpy(panel_block + 2 * (kPanel + row), block + 2, 2);
     for (std::size_t i = 0; i < 12; ++i) panel_block[kPanelScales + i * kPanel + row] = block[4 + i];
-    for (std::size_t i = 0; i < kSuperBlock; ++i) {
-        const unsigned nibble = q4_k_number(block, i);
-        const std::size_t j = i % kBlock;
-        std::byte& place =
-            panel_block[kPanelNibbles + i / kBlock * kPanelPart + (j / 8 * kPanel + row) * 4 + j % 4];
-        place |= static_cast<std::byte>(j % 8 < 4 ? nibble : nibble << 4);
-    }
+    for (std::size_t i = 0; i < kSuperBlock; ++i)
+        place_nibble(panel_block + kPanelNibbles + i / kBlock * kNibblePart, row, i % kBlock,
+                     q4_k_number(block, i));
 }
 
 }  // namespace paretoken::microbench

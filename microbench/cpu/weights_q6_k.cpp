@@ -25,7 +25,7 @@ constexpr std::size_t kPanelNumbers = kPanelScales + kParts * kPanel;
 constexpr std::size_t kPanelPart = kPanel * 12;  // bytes of 16 numbers of each row
 constexpr std::size_t kLine = 4 * kPanel;
 constexpr std::size_t kPanelBlock = kPanel * kBytes;
-[[maybe_unused]] constexpr std::size_t kAhead = 8192;
+[[maybe_unused]] constexpr std::size_t kAhead = 4096;
 
 /// Number `i` of the 16 of a part of a panel.
 int panel_number(const std::byte* part, std::size_t row, std::size_t i) {
@@ -115,8 +115,7 @@ __attribute__((target(PARETOKEN_AVX2))) void row_avx2(const GemvCall& call) {
     for (std::size_t row = 0; row < call.rows; ++row) {
         __m256 sum[kBatch] = {};
         for (std::size_t i = 0; i < x.k / kSuperBlock; ++i, block += kBytes) {
-            for (std::size_t line = 0; line < kBytes; line += 64)
-                __builtin_prefetch(block + kAhead / 2 + line);
+            for (std::size_t line = 0; line < kBytes; line += 64) __builtin_prefetch(block + kAhead + line);
             const __m256 d = _mm256_set1_ps(scalar_of_f16(block + kRowD));
             alignas(32) float scale[kParts];
             _mm256_store_ps(scale, eight_scales(block + kRowScales, d));
@@ -168,7 +167,7 @@ __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
                 const std::int32_t* const quads = &x.interleaved_quads[at * 4 * kBatch];
                 const std::byte* const numbers = w + kPanelNumbers + part * kPanelPart;
                 for (std::size_t line = 0; line < kPanelPart + 64; line += 64)
-                    __builtin_prefetch(numbers + kAhead / 2 + line);
+                    __builtin_prefetch(numbers + kAhead + line);
                 for (int half = 0; half < 4; ++half) {
                     __m256i dot[kBatch];
                     for (int b = 0; b < kBatch; ++b)
@@ -216,8 +215,7 @@ __attribute__((target(PARETOKEN_AVX512))) void row_avx512(const GemvCall& call) 
         const std::byte* block = call.weights + row * row_bytes(kType, x.k);
         __m512 sum[kBatch] = {};
         for (std::size_t i = 0; i < x.k / kSuperBlock; ++i, block += kBytes) {
-            for (std::size_t line = 0; line < kBytes; line += 64)
-                __builtin_prefetch(block + kAhead / 2 + line);
+            for (std::size_t line = 0; line < kBytes; line += 64) __builtin_prefetch(block + kAhead + line);
             const __m128i bytes_of_scales =
                 _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + kRowScales));
             const __m512 scales = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes_of_scales)),
@@ -275,9 +273,10 @@ PARETOKEN_INLINE_AVX512 __m512 sixteen_scales(const std::byte* scales, __m512 d)
     return _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes)), d);
 }
 
-template <int kBatch, bool kFetch>
+template <int kBatch, Fetch kFetch>
 __attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& call) {
     const Activations& x = *call.x;
+    constexpr int kAtOnce = std::min(kBatch, kMostAtOnce);
     const std::byte* w = call.weights;
     alignas(64) std::byte scales_of_block[kParts * kPanel];
     for (std::size_t first = 0; first < call.rows; first += kPanel) {
@@ -293,34 +292,38 @@ __attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& cal
             copy_lines(w + kPanelScales, scales_of_block, kParts * kPanel / 64);
             const std::byte* scales = scales_of_block;
             for (std::size_t p = 0; p < kParts; ++p, part += kPanelPart, scales += kPanel) {
-                __m512i low_dot[kBatch];
-                __m512i high_dot[kBatch];
-                for (int b = 0; b < kBatch; ++b, ++start)
-                    low_dot[b] = high_dot[b] = _mm512_set1_epi32(*start);
                 __m512i first_rows[4];
                 __m512i last_rows[4];
                 __m512i lines[6];
                 for (int line = 0; line < 6; ++line) lines[line] = _mm512_loadu_si512(part + 64 * line);
                 numbers_of(lines[0], lines[2], lines[4], first_rows);
                 numbers_of(lines[1], lines[3], lines[5], last_rows);
-                for (int quad = 0; quad < 4; ++quad) {
-                    for (int b = 0; b < kBatch; ++b, ++quads) {
-                        const __m512i four = _mm512_set1_epi32(*quads);
-                        const bool fetch = kFetch && b == 0 && quad < 3;  // six lines of 64 bytes
-                        const std::byte* const next = part + kAhead + quad * kLine;
-                        low_dot[b] = dot_bytes(low_dot[b], first_rows[quad], four, next, fetch);
-                        high_dot[b] = dot_bytes(high_dot[b], last_rows[quad], four, next + 64, fetch);
-                    }
-                }
                 const __m512 low_scale = sixteen_scales(scales, low_d);
                 const __m512 high_scale = sixteen_scales(scales + 16, high_d);
-                for (int b = 0; b < kBatch; ++b) {
-                    const __m512 factor = _mm512_set1_ps(scale[b]);
-                    low[b] = _mm512_fmadd_ps(low_scale, _mm512_mul_ps(_mm512_cvtepi32_ps(low_dot[b]), factor),
-                                             low[b]);
-                    high[b] = _mm512_fmadd_ps(
-                        high_scale, _mm512_mul_ps(_mm512_cvtepi32_ps(high_dot[b]), factor), high[b]);
+                for (int from = 0; from < kBatch; from += kAtOnce, start += kAtOnce) {
+                    __m512i low_dot[kAtOnce];
+                    __m512i high_dot[kAtOnce];
+                    for (int b = 0; b < kAtOnce; ++b) low_dot[b] = high_dot[b] = _mm512_set1_epi32(start[b]);
+                    for (int quad = 0; quad < 4; ++quad) {
+                        for (int b = 0; b < kAtOnce; ++b) {
+                            const __m512i four = _mm512_set1_epi32(quads[quad * kBatch + from + b]);
+                            const Fetch fetch = b == 0 && quad < 3 ? kFetch : Fetch::none;  // of six lines
+                            const std::byte* const line = part + quad * kLine;
+                            low_dot[b] = dot_bytes(low_dot[b], first_rows[quad], four, line, fetch);
+                            high_dot[b] = dot_bytes(high_dot[b], last_rows[quad], four, line + 64, fetch);
+                        }
+                    }
+                    for (int b = 0; b < kAtOnce; ++b) {
+                        const __m512 factor = _mm512_set1_ps(scale[from + b]);
+                        __m512& low_sum = low[from + b];
+                        __m512& high_sum = high[from + b];
+                        low_sum = _mm512_fmadd_ps(
+                            low_scale, _mm512_mul_ps(_mm512_cvtepi32_ps(low_dot[b]), factor), low_sum);
+                        high_sum = _mm512_fmadd_ps(
+                            high_scale, _mm512_mul_ps(_mm512_cvtepi32_ps(high_dot[b]), factor), high_sum);
+                    }
                 }
+                quads += 4 * kBatch;
                 if (p % 2 != 0) scale += kBatch;  // of x: one per 32
             }
         }
@@ -340,7 +343,7 @@ struct Kernels {
     static constexpr Gemv kPackedAvx2 = packed_avx2<kBatch>;
     template <int kBatch>
     static constexpr Gemv kRowAvx512 = row_avx512<kBatch>;
-    template <int kBatch, bool kFetch>
+    template <int kBatch, Fetch kFetch>
     static constexpr Gemv kPackedAvx512 = packed_avx512<kBatch, kFetch>;
 #endif
 };

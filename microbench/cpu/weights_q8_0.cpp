@@ -19,7 +19,7 @@ constexpr std::size_t kBytes = block_bytes(kType);
 constexpr std::size_t kPanelScales = kPanel * 2;
 constexpr std::size_t kPanelBlock = kPanel * kBytes;
 [[maybe_unused]] constexpr std::size_t kLine = 4 * kPanel;
-[[maybe_unused]] constexpr std::size_t kAhead = 8192;
+[[maybe_unused]] constexpr std::size_t kAhead = 4096;
 
 void row_scalar(const GemvCall& call) {
     const Activations& x = *call.x;
@@ -63,14 +63,6 @@ void packed_scalar(const GemvCall& call) {
 
 #if defined(PARETOKEN_X86)
 
-// vpmaddubsw adds two products in 16 bits and saturates; |w| ≤ 128 times |x| ≤ 127, twice, is 32,512: just
-// below.
-__attribute__((target(PARETOKEN_AVX2), always_inline)) inline __m256i dot_signed(__m256i w, __m256i magnitude,
-                                                                                 __m256i x) {
-    const __m256i pairs = _mm256_maddubs_epi16(magnitude, _mm256_sign_epi8(x, w));
-    return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
-}
-
 template <int kBatch>
 __attribute__((target(PARETOKEN_AVX2))) void row_avx2(const GemvCall& call) {
     const Activations& x = *call.x;
@@ -78,7 +70,7 @@ __attribute__((target(PARETOKEN_AVX2))) void row_avx2(const GemvCall& call) {
     for (std::size_t row = 0; row < call.rows; ++row) {
         __m256 sum[kBatch] = {};
         for (std::size_t i = 0; i < x.k / kBlock; ++i, block += kBytes) {
-            __builtin_prefetch(block + kAhead / 2);
+            __builtin_prefetch(block + kAhead);
             const __m256i w = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + 2));
             const __m256i magnitude = _mm256_abs_epi8(w);
             const float d = scalar_of_f16(block);
@@ -107,7 +99,7 @@ __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
             for (int from = 0; from < 4; from += kTogether) {
                 __m256i dot[kBatch][kTogether] = {};
                 for (int quad = 0; quad < 8; ++quad) {
-                    if (from == 0) prefetch_two(w + kAhead / 2 + quad * kLine);
+                    if (from == 0) prefetch_two(w + kAhead + quad * kLine);
                     for (int r = 0; r < kTogether; ++r) {
                         const std::byte* const line = w + kPanelScales + quad * kLine + (from + r) * 32;
                         const __m256i stored = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(line));
@@ -148,8 +140,8 @@ __attribute__((target(PARETOKEN_AVX512))) void row_avx512(const GemvCall& call) 
         __m512 sum[kBatch] = {};
         __m128 offset[kBatch] = {};
         for (std::size_t i = 0; i < x.blocks; i += 4, block += 4 * kBytes) {
-            __builtin_prefetch(block + kAhead / 2);
-            __builtin_prefetch(block + kAhead / 2 + 64);
+            __builtin_prefetch(block + kAhead);
+            __builtin_prefetch(block + kAhead + 64);
             const __m512i w01 = _mm512_xor_si512(two_lanes(block + 2, block + kBytes + 2), sign_bit);
             const __m512i w23 =
                 _mm512_xor_si512(two_lanes(block + 2 * kBytes + 2, block + 3 * kBytes + 2), sign_bit);
@@ -182,9 +174,10 @@ PARETOKEN_INLINE_AVX512 __m512 with_block(__m512 sum, __m512 d, __m512i dot, flo
     return _mm512_fmadd_ps(d, value, sum);
 }
 
-template <int kBatch, bool kFetch>
+template <int kBatch, Fetch kFetch>
 __attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& call) {
     const Activations& x = *call.x;
+    constexpr int kAtOnce = std::min(kBatch, kMostAtOnce);
     const std::byte* w = call.weights;
     for (std::size_t first = 0; first < call.rows; first += kPanel) {
         __m512 low[kBatch] = {};
@@ -192,25 +185,27 @@ __attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& cal
         const std::int32_t* quads = x.interleaved_quads.data();
         const float* scale = x.interleaved_scale.data();
         const float* offset = x.interleaved_offset.data();
-        for (std::size_t i = 0; i < x.k / kBlock; ++i, w += kPanelBlock) {
-            __m512i low_dot[kBatch] = {};
-            __m512i high_dot[kBatch] = {};
-            for (int quad = 0; quad < 8; ++quad) {
-                const std::byte* const line = w + kPanelScales + quad * kLine;
-                const __m512i first_rows = _mm512_loadu_si512(line);
-                const __m512i last_rows = _mm512_loadu_si512(line + 64);
-                for (int b = 0; b < kBatch; ++b, ++quads) {
-                    const __m512i four = _mm512_set1_epi32(*quads);
-                    const bool fetch = kFetch && b == 0;
-                    low_dot[b] = dot_bytes(low_dot[b], first_rows, four, line + kAhead, fetch);
-                    high_dot[b] = dot_bytes(high_dot[b], last_rows, four, line + kAhead + 64, fetch);
-                }
-            }
+        for (std::size_t i = 0; i < x.k / kBlock; ++i, w += kPanelBlock, quads += 8 * kBatch) {
             const __m512 low_d = sixteen_halves(w);
             const __m512 high_d = sixteen_halves(w + 32);
-            for (int b = 0; b < kBatch; ++b, ++scale, ++offset) {
-                low[b] = with_block(low[b], low_d, low_dot[b], *scale, *offset);
-                high[b] = with_block(high[b], high_d, high_dot[b], *scale, *offset);
+            for (int from = 0; from < kBatch; from += kAtOnce, scale += kAtOnce, offset += kAtOnce) {
+                __m512i low_dot[kAtOnce] = {};
+                __m512i high_dot[kAtOnce] = {};
+                for (int quad = 0; quad < 8; ++quad) {
+                    const std::byte* const line = w + kPanelScales + quad * kLine;
+                    const __m512i first_rows = _mm512_loadu_si512(line);
+                    const __m512i last_rows = _mm512_loadu_si512(line + 64);
+                    for (int b = 0; b < kAtOnce; ++b) {
+                        const __m512i four = _mm512_set1_epi32(quads[quad * kBatch + from + b]);
+                        const Fetch fetch = b == 0 ? kFetch : Fetch::none;
+                        low_dot[b] = dot_bytes(low_dot[b], first_rows, four, line, fetch);
+                        high_dot[b] = dot_bytes(high_dot[b], last_rows, four, line + 64, fetch);
+                    }
+                }
+                for (int b = 0; b < kAtOnce; ++b) {
+                    low[from + b] = with_block(low[from + b], low_d, low_dot[b], scale[b], offset[b]);
+                    high[from + b] = with_block(high[from + b], high_d, high_dot[b], scale[b], offset[b]);
+                }
             }
         }
         for (int b = 0; b < kBatch; ++b)
@@ -229,7 +224,7 @@ struct Kernels {
     static constexpr Gemv kPackedAvx2 = packed_avx2<kBatch>;
     template <int kBatch>
     static constexpr Gemv kRowAvx512 = row_avx512<kBatch>;
-    template <int kBatch, bool kFetch>
+    template <int kBatch, Fetch kFetch>
     static constexpr Gemv kPackedAvx512 = packed_avx512<kBatch, kFetch>;
 #endif
 };

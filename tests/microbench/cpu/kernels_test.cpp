@@ -65,7 +65,7 @@ TEST(Kernels, weights_count_the_bytes_of_the_format_and_not_the_padding) {
 }
 
 TEST(Kernels, attention_passes_its_check_and_catches_spoiled_values) {
-    for (const KvType type : {KvType::bf16, KvType::f16}) {
+    for (const KvType type : kKvTypes) {
         for (const Isa isa : available_isas()) {
             for (const bool random_order : {false, true}) {
                 const AttentionOptions options{.type = type,
@@ -139,6 +139,16 @@ TEST(Kernels, attention_counts_keys_and_values_of_real_tokens) {
     EXPECT_EQ(window.size % (2 * 96 * 32 * 2), 0u);
     EXPECT_EQ(window.flops / static_cast<double>(window.bytes),
               2.0);  // 4 · tokens · dim · 2 heads on 4 · tokens · dim bytes
+}
+
+TEST(Kernels, attention_counts_the_scales_of_int8) {
+    const AttentionOptions options{.type = KvType::int8, .heads = kTiny.heads, .context = 65, .block = 32};
+    const auto kernel = attention_kernel(options, stream(Isa::scalar, false));
+    kernel->prepare(0);
+    const Window window = kernel->window(0, 0);
+    EXPECT_EQ(window.bytes % (2 * 65 * (32 + 4)), 0u);
+    EXPECT_EQ(window.size / (2 * 96 * (32 + 4)), window.bytes / (2 * 65 * (32 + 4)));
+    EXPECT_DOUBLE_EQ(window.flops / static_cast<double>(window.bytes), 4.0 * 2 * 32 / (2 * (32 + 4)));
 }
 
 }  // namespace

@@ -14,14 +14,15 @@ TEST(Read, every_variant_reads_every_byte) {
     for (const Isa isa : available_isas()) {
         for (const ReadVariant& variant : read_variants(isa)) {
             for (const std::size_t size : {1024u, 3072u, 8192u}) {
-                ASSERT_EQ(variant.read(memory, size), 0u);
+                ASSERT_EQ(variant.read(memory, size, memory), 0u);
                 for (std::size_t i = 0; i < size; i += 7) {
                     memory[i] = std::byte{0x10};
-                    ASSERT_NE(variant.read(memory, size), 0u) << variant.name << ' ' << size << ' ' << i;
+                    ASSERT_NE(variant.read(memory, size, memory), 0u)
+                        << variant.name << ' ' << size << ' ' << i;
                     memory[i] = std::byte{0};
                 }
                 memory[size] = std::byte{1};
-                EXPECT_EQ(variant.read(memory, size), 0u) << variant.name << " reads past the end";
+                EXPECT_EQ(variant.read(memory, size, memory), 0u) << variant.name << " reads past the end";
                 memory[size] = std::byte{0};
             }
         }

@@ -92,7 +92,7 @@ TEST(Weights, every_kernel_agrees_with_fp64_on_ragged_shapes_and_every_batch) {
     for (const WeightType type : kWeightTypes) {
         for (const std::size_t rows : {1, 15, 16, 17, 31, 32, 33, 70}) {
             for (const std::size_t k : depths_of(type)) {
-                for (const std::size_t batch : {1, 4, 8})
+                for (const std::size_t batch : {1, 4, 8, 16})
                     expect_right(random_problem(type, rows, k, batch, ++seed));
             }
         }
