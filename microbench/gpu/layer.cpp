@@ -538,6 +538,27 @@ GateCall gate_call(const LayerOptions& options) {
     return {.width = static_cast<std::int32_t>(options.width)};
 }
 
+NewTokenPlaces new_token_places(const LayerOptions& options, const PageTable& table) {
+    const PoolShape pool = options.attention().pool();
+    const PageStrides strides = pool.strides();
+    assert(pool.layout == PageLayout::nhd);  // all heads of a token side by side
+    NewTokenPlaces places{.row_bytes = strides.token};
+    for (std::size_t request = 0; request < options.batch(); ++request) {
+        const std::int32_t token = options.lengths[request] - 1;
+        const auto page = static_cast<std::uint64_t>(
+            table.pages[static_cast<std::size_t>(table.first[request] + token / options.page)]);
+        const auto slot = static_cast<std::uint32_t>(token % options.page);
+        for (std::uint32_t which = 0; which < 2; ++which)
+            places.rows.push_back(page * strides.page + which * strides.value + slot * strides.token);
+        if (pool.page_scales() == 0) continue;
+        for (std::uint32_t head = 0; head < pool.kv_heads; ++head) {
+            for (std::uint32_t which = 0; which < 2; ++which)
+                places.scales.push_back(scale_place(pool.kv_heads, pool.page, page, head, which, slot));
+        }
+    }
+    return places;
+}
+
 std::vector<float> LayerSeen::output() const {
     return float_sum(residual, down);
 }

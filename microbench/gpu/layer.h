@@ -143,6 +143,14 @@ struct AppendedTokens {
     std::vector<float> scales;
 };
 
+/// Where in a pool and among its scales they lie, in the same order.
+struct NewTokenPlaces {
+    std::vector<std::uint64_t> rows = {};  ///< [batch][K, V]: byte offsets of `row_bytes` each
+    std::uint32_t row_bytes = 0;
+    std::vector<std::uint64_t> scales = {};  ///< [batch][KV heads][K, V]
+};
+NewTokenPlaces new_token_places(const LayerOptions& options, const PageTable& table);
+
 /// Every buffer after a step.
 struct LayerSeen {
     std::vector<float> residual_before, down_before;

@@ -266,43 +266,36 @@ class LayerKernel final : public GpuKernel {
                 .turns = turns_of(options_)};
     }
 
-    /// Calls visit(place, size) for the bytes of each request's new token in the pool, K and then V, and
-    /// visit_scale(place) for its scales among all.
-    template <class Visit, class VisitScale>
-    void for_new_tokens(std::size_t copy, const Visit& visit, const VisitScale& visit_scale) const {
-        const PageTable& table = memory_->attention.ring().table(copy);
-        const PoolShape pool = options_.attention().pool();
-        const PageStrides strides = pool.strides();
-        for (std::size_t request = 0; request < options_.batch(); ++request) {
-            const std::int32_t token = options_.lengths[request] - 1;
-            const auto page = static_cast<std::uint64_t>(
-                table.pages[static_cast<std::size_t>(table.first[request] + token / options_.page)]);
-            const auto slot = static_cast<std::uint32_t>(token % options_.page);
-            for (std::uint32_t which = 0; which < 2; ++which)
-                visit(page * strides.page + which * strides.value + slot * strides.token, strides.token);
-            if (pool.page_scales() == 0) continue;
-            for (std::uint32_t head = 0; head < pool.kv_heads; ++head) {
-                for (std::uint32_t which = 0; which < 2; ++which)
-                    visit_scale(scale_place(pool.kv_heads, pool.page, page, head, which, slot));
-            }
+    /// Caches' places of the new tokens, spoilt or read.
+    void poison_new_tokens(const NewTokenPlaces& places, Stream stream) {
+        for (const std::uint64_t at : places.rows) {
+            PARETOKEN_CUDA(
+                cudaMemsetAsync(memory_->attention.pool().data() + at, 0xff, places.row_bytes, stream));
         }
+        for (const std::uint64_t at : places.scales) {
+            PARETOKEN_CUDA(
+                cudaMemsetAsync(memory_->attention.scales().data() + at, 0xff, sizeof(float), stream));
+        }
+    }
+    AppendedTokens new_tokens(const NewTokenPlaces& places) const {
+        AppendedTokens tokens;
+        for (const std::uint64_t at : places.rows) {
+            const auto bytes = memory_->attention.pool().download(at, places.row_bytes);
+            tokens.bytes.insert(tokens.bytes.end(), bytes.begin(), bytes.end());
+        }
+        for (const std::uint64_t at : places.scales)
+            tokens.scales.push_back(memory_->attention.scales().download(at, 1).front());
+        return tokens;
     }
 
     /// One layer from the same beginning, over poisoned results.
     LayerSeen seen_of(std::size_t copy, Stream stream) {
         LayerResults& results = memory_->results;
+        const NewTokenPlaces places = new_token_places(options_, memory_->attention.ring().table(copy));
         begin_anew();
         results.poison(stream);
         memory_->attention.poison(stream);
-        for_new_tokens(
-            copy,
-            [&](std::uint64_t at, std::uint32_t size) {
-                PARETOKEN_CUDA(cudaMemsetAsync(memory_->attention.pool().data() + at, 0xff, size, stream));
-            },
-            [&](std::uint64_t at) {
-                PARETOKEN_CUDA(
-                    cudaMemsetAsync(memory_->attention.scales().data() + at, 0xff, sizeof(float), stream));
-            });
+        poison_new_tokens(places, stream);
         PARETOKEN_CUDA(cudaDeviceSynchronize());
         LayerSeen seen;
         seen.residual_before = results.residual.download();
@@ -319,15 +312,7 @@ class LayerKernel final : public GpuKernel {
         seen.gate_up = results.gate_up.download();
         seen.gated = results.gated.download();
         seen.down = results.down.download();
-        for_new_tokens(
-            copy,
-            [&](std::uint64_t at, std::uint32_t size) {
-                const auto bytes = memory_->attention.pool().download(at, size);
-                seen.appended.bytes.insert(seen.appended.bytes.end(), bytes.begin(), bytes.end());
-            },
-            [&](std::uint64_t at) {
-                seen.appended.scales.push_back(memory_->attention.scales().download(at, 1).front());
-            });
+        seen.appended = new_tokens(places);
         return seen;
     }
 
@@ -344,8 +329,11 @@ class LayerKernel final : public GpuKernel {
     /// The layer as a whole, where a host can compute it.
     std::optional<std::string> whole_fault(const LayerInputs& inputs, const LayerSeen& seen,
                                            std::size_t copy) const {
-        constexpr double kMostFlops = 2e9;
-        if (layer_work(options_).flops > kMostFlops) return std::nullopt;
+        constexpr std::size_t kMostWeights = 1 << 24;
+        std::size_t weights = 0;
+        for (const LayerMatrix matrix : kLayerMatrices)
+            weights += matrix_of(options_, matrix).rows * matrix_of(options_, matrix).k;
+        if (weights > kMostWeights) return std::nullopt;
         std::array<std::vector<double>, 4> matrices;
         for (const LayerMatrix matrix : kLayerMatrices)
             matrices[index_of(matrix)] = memory_->matrices[index_of(matrix)].dequantised_copy(copy);

@@ -1,7 +1,6 @@
 #pragma once
 // Matrices in device memory, as many copies of them as a ring has, and launches that multiply activations by
 // one copy. Checking and timing are others'.
-#include <array>
 #include <optional>
 #include <vector>
 
@@ -45,7 +44,6 @@ class WeightStream {
     /// Changes one weight of a copy, whatever it was.
     void spoil(std::size_t copy, Stream stream);
 
-    const StreamedMatrix& matrix() const { return matrix_; }
     /// Of one copy of a single matrix.
     std::vector<double> dequantised_copy(std::size_t copy) const;
 

@@ -319,29 +319,13 @@ class EmulatedLayer {
     }
 
     void gather_appended() {
-        const LayerOptions& options = inputs.options;
-        const PageStrides strides = options.attention().pool().strides();
-        const std::size_t row = options.heads.kv_heads * options.heads.head_dim * bytes_of(options.kv);
+        const NewTokenPlaces places = new_token_places(inputs.options, inputs.table);
         seen.appended = {};
-        for (std::size_t request = 0; request < batch(); ++request) {
-            const std::int32_t token = options.lengths[request] - 1;
-            const auto page = static_cast<std::uint64_t>(
-                inputs.table
-                    .pages[static_cast<std::size_t>(inputs.table.first[request] + token / options.page)]);
-            const auto slot = static_cast<std::uint32_t>(token % options.page);
-            for (std::uint32_t which = 0; which < 2; ++which) {
-                const std::byte* const from =
-                    pool_.data() + page * strides.page + which * strides.value + slot * strides.token;
-                seen.appended.bytes.insert(seen.appended.bytes.end(), from, from + row);
-            }
-            for (std::uint32_t head = 0; !scales_.empty() && head < options.heads.kv_heads; ++head) {
-                for (std::uint32_t which = 0; which < 2; ++which) {
-                    seen.appended.scales.push_back(scales_[scale_place(
-                        static_cast<std::uint32_t>(options.heads.kv_heads),
-                        static_cast<std::uint32_t>(options.page), page, head, which, slot)]);
-                }
-            }
+        for (const std::uint64_t at : places.rows) {
+            const std::byte* const from = pool_.data() + at;
+            seen.appended.bytes.insert(seen.appended.bytes.end(), from, from + places.row_bytes);
         }
+        for (const std::uint64_t at : places.scales) seen.appended.scales.push_back(scales_[at]);
     }
 
     std::uint64_t order_;
