@@ -13,8 +13,8 @@ constexpr double kShareOfRequest = 1.0 / 200;
 
 }  // namespace
 
-Duration nap_for(double reads_per_s, double finished_per_s, double streams) {
-    if (reads_per_s < kLazyReadsPerSecond) return {};
+Duration nap_for(double reads_per_s, double finished_per_s, double streams, double busy) {
+    if (reads_per_s < kLazyReadsPerSecond || busy > kBusy) return {};
     double nap = std::min(seconds(kLongestNap), kShareOfGap * streams / reads_per_s);
     if (finished_per_s > 0) nap = std::min(nap, kShareOfRequest * streams / finished_per_s);
     return nap < seconds(kShortestNap) ? Duration{} : from_seconds(nap);
@@ -28,8 +28,10 @@ Duration Laziness::nap(const Traffic& traffic) {
     };
     reads_per_s_ += kNews * (per_second(traffic.reads, before_.reads) - reads_per_s_);
     finished_per_s_ += kNews * (per_second(traffic.finished, before_.finished) - finished_per_s_);
+    const double busy = 1 - std::clamp(seconds(traffic.idle - before_.idle) / seconds(passed), 0.0, 1.0);
+    busy_ += kNews * (busy - busy_);
     before_ = traffic;
-    nap_ = nap_for(reads_per_s_, finished_per_s_, static_cast<double>(traffic.streams));
+    nap_ = nap_for(reads_per_s_, finished_per_s_, static_cast<double>(traffic.streams), busy_);
     return nap_;
 }
 

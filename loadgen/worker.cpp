@@ -122,9 +122,11 @@ TimePoint Worker::rest(TimePoint now) {
     const Duration nap = laziness_.nap({.now = now,
                                         .reads = drain_.reads(),
                                         .finished = report_.records.size(),
-                                        .streams = client_.in_flight()});
+                                        .streams = client_.in_flight(),
+                                        .idle = drain_.waited() + napped_});
     if (nap == Duration{}) return until;
     sleep_until(std::min(until, now + nap));
+    napped_ += Clock::now() - now;
     return now;
 }
 

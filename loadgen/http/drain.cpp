@@ -103,6 +103,7 @@ Drain::Round Drain::serve(TimePoint until) {
     const TimePoint now = Clock::now();
     const int ready = wait_for_events(epoll_, events, kMostPerRound, std::max(Duration{}, until - now));
     const TimePoint after = Clock::now();
+    if (after - now > kBlocked) waited_ += after - now;
     if (!more_) ready_since_ = after - now > kBlocked ? after : looked_at_;
     looked_at_ = after;
     more_ = ready == kMostPerRound;

@@ -76,6 +76,7 @@ class Drain {
     long receive(int fd, Read& read);
 
     std::uint64_t reads() const { return reads_; }  ///< that brought bytes
+    Duration waited() const { return waited_; }     ///< for a socket to be ready
     bool kernel_stamps() const { return kernel_stamps_; }
     const Histogram& read_delay() const { return read_delay_; }  ///< of reads with a kernel stamp
 
@@ -112,7 +113,8 @@ class Drain {
     Histogram unstamped_delay_;
     TimePoint looked_at_;    ///< when it last knew what was ready
     TimePoint ready_since_;  ///< at the earliest, of what is being served
-    bool more_ = false;      ///< the round before left some
+    Duration waited_{};
+    bool more_ = false;  ///< the round before left some
     bool kernel_stamps_;
     std::vector<Listener*> removed_;  ///< during a round: events of these are stale
     bool serving_ = false;

@@ -3,6 +3,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -11,29 +12,31 @@
 namespace paretoken::openai {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "plain_length counts bytes from the low end");
+static_assert(std::endian::native == std::endian::little, "run_length counts bytes from the low end");
 
-constexpr std::uint64_t repeated(unsigned char byte) {
-    return 0x0101010101010101u * byte;
-}
+using Bytes = signed char __attribute__((vector_size(16)));
+static_assert(sizeof(Bytes) <= kReadablePadding);
 
-/// The high bit of every byte of `word` that is zero; bits above the lowest one may be wrong.
-constexpr std::uint64_t zero_bytes(std::uint64_t word) {
-    return (word - repeated(1)) & ~word & repeated(0x80);
+/// Bytes before the first for which `ends`, a comparison of whole vectors, is true. Reads up to 15 past the
+/// end.
+template <class Ends>
+std::size_t run_length(const char* bytes, std::size_t most, Ends&& ends) {
+    for (std::size_t done = 0; done < most; done += sizeof(Bytes)) {
+        Bytes some;
+        std::memcpy(&some, bytes + done, sizeof some);
+        const auto words = std::bit_cast<std::array<std::uint64_t, 2>>(Bytes(ends(some)));
+        if ((words[0] | words[1]) == 0) continue;
+        const int bits = words[0] != 0 ? std::countr_zero(words[0]) : 64 + std::countr_zero(words[1]);
+        return std::min(most, done + static_cast<std::size_t>(bits) / 8);
+    }
+    return most;
 }
 
 /// Bytes before the first that is no plain character of a JSON string: a quote, a backslash, a control
-/// character, or one beyond ASCII. Reads up to 8 bytes past the end.
-std::size_t plain_length(const char* bytes, std::size_t most) {
-    for (std::size_t done = 0; done < most; done += sizeof(std::uint64_t)) {
-        std::uint64_t word;
-        std::memcpy(&word, bytes + done, sizeof word);
-        const std::uint64_t control = (word - repeated(0x20)) & ~word & repeated(0x80);
-        const std::uint64_t other = zero_bytes(word ^ repeated('"')) | zero_bytes(word ^ repeated('\\')) |
-                                    (word & repeated(0x80)) | control;
-        if (other != 0) return std::min(most, done + static_cast<std::size_t>(std::countr_zero(other)) / 8);
-    }
-    return most;
+/// character, or one beyond ASCII, which is negative.
+std::size_t plain_length(std::string_view bytes) {
+    return run_length(bytes.data(), bytes.size(),
+                      [](Bytes some) { return (some == '"') | (some == '\\') | (some < ' '); });
 }
 
 struct Found {
@@ -41,13 +44,13 @@ struct Found {
     std::size_t means = 0;   ///< bytes of the text that they stand for
 };
 
-/// The string that begins here, up to its quote; nothing when it has a Unicode escape, a control character or no end, or
-/// is not UTF-8.
+/// The string that begins here, up to its quote; nothing when it has a Unicode escape, a control character or
+/// no end, or is not UTF-8.
 std::optional<Found> string_at(std::string_view bytes) {
     Found found;
     bool ascii = true;
     while (true) {
-        const std::size_t plain = plain_length(bytes.data() + found.length, bytes.size() - found.length);
+        const std::size_t plain = plain_length(bytes.substr(found.length));
         found.length += plain;
         found.means += plain;
         if (found.length + 1 >= bytes.size()) return std::nullopt;
@@ -73,9 +76,8 @@ std::optional<Found> string_at(std::string_view bytes) {
 /// a number to any parser; nothing when it is something else.
 std::optional<Found> number_at(std::string_view bytes) {
     constexpr std::size_t kMostDigits = 15;
-    std::size_t length = 0;
-    const auto is_digit = [](char byte) { return byte >= '0' && byte <= '9'; };
-    while (length < bytes.size() && is_digit(bytes[length])) ++length;
+    const std::size_t length =
+        run_length(bytes.data(), bytes.size(), [](Bytes some) { return (some < '0') | (some > '9'); });
     const bool valid = length > 0 && length <= kMostDigits && (length == 1 || bytes.front() != '0');
     return valid ? std::optional(Found{length, length}) : std::nullopt;
 }

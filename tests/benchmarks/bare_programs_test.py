@@ -97,6 +97,19 @@ class BareServer(unittest.TestCase):
             self.assertEqual(server.truth(), {})
 
 
+class HighestRate(unittest.TestCase):
+    def test_a_freeze_at_one_rate_does_not_end_what_higher_rates_were_kept_up_with(self):
+        def steps(*shares):
+            return [{"rate": i + 1, "coalesced": {"ours": share}} for i, share in enumerate(shares)]
+        self.assertEqual(COST.highest(steps(0, 0.012, 0, 0.002, 0.03, 0.02), "ours"), 4)
+        self.assertEqual(COST.highest(steps(0, 0.002, 0.02, 0.03), "ours"), 2)
+        self.assertEqual(COST.highest(steps(0.02, 0.03), "ours"), 0)
+
+    def test_values_that_never_fall_keep_their_mean_where_they_are_pooled(self):
+        self.assertEqual(COST.never_falling([1, 3, 2, 4]), [1, 2.5, 2.5, 4])
+        self.assertEqual(COST.never_falling([3, 2, 1]), [2, 2, 2])
+
+
 class Clients(unittest.TestCase):
     def test_the_bare_client_counts_what_was_sent(self):
         for phase in ("spread", "lockstep", "arrival"):

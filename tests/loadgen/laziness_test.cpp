@@ -9,26 +9,51 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 TEST(NapFor, AWorkerWithFewReadsDoesNotNap) {
-    EXPECT_EQ(nap_for(kLazyReadsPerSecond - 1, 0, 10'000), Duration{});
-    EXPECT_EQ(nap_for(0, 0, 0), Duration{});
+    EXPECT_EQ(nap_for(kLazyReadsPerSecond - 1, 0, 10'000, 0.1), Duration{});
+    EXPECT_EQ(nap_for(0, 0, 0, 0), Duration{});
 }
 
 TEST(NapFor, AThousandStreamsOfTwentyMillisecondsAllowTheLongestNap) {
-    EXPECT_EQ(nap_for(50'000, 0, 1000), kLongestNap);
+    EXPECT_EQ(nap_for(50'000, 0, 1000, 0.4), kLongestNap);
 }
 
 TEST(NapFor, FastStreamsAreNotLeftAloneLongEnoughForTwoOfTheirEventsToMeet) {
-    EXPECT_EQ(nap_for(100'000, 0, 8), Duration{});  // 80 µs between the reads of a stream
+    EXPECT_EQ(nap_for(100'000, 0, 8, 0.6), Duration{});  // 80 µs between the reads of a stream
     for (const double streams : {100.0, 300.0, 1000.0, 10'000.0}) {
-        EXPECT_LE(seconds(nap_for(60'000, 0, streams)), streams / 60'000 / 50 + 1e-9);
+        EXPECT_LE(seconds(nap_for(60'000, 0, streams, 0.5)), streams / 60'000 / 50 + 1e-9);
     }
 }
 
 TEST(NapFor, AFreedSlotWaitsAtMostAHalfPercentOfTheTimeOfARequest) {
     for (const double finished : {100.0, 10'000.0, 60'000.0}) {
-        EXPECT_LE(seconds(nap_for(60'000, finished, 1000)), 1000 / finished / 200 + 1e-9);
+        EXPECT_LE(seconds(nap_for(60'000, finished, 1000, 0.5)), 1000 / finished / 200 + 1e-9);
     }
-    EXPECT_EQ(nap_for(60'000, 60'000, 64), Duration{});  // requests of 1 ms
+    EXPECT_EQ(nap_for(60'000, 60'000, 64, 0.5), Duration{});  // requests of 1 ms
+}
+
+TEST(NapFor, AWorkerWithoutTimeToSpareDoesNotNap) {
+    EXPECT_GT(nap_for(150'000, 0, 1000, kBusy - 0.01), Duration{});
+    EXPECT_EQ(nap_for(150'000, 0, 1000, kBusy + 0.01), Duration{});
+}
+
+TEST(Laziness, StopsNappingWhenThereIsNoTimeToWait) {
+    Laziness laziness;
+    Traffic traffic{.now = TimePoint(milliseconds(1)), .streams = 1000};
+    Duration nap{};
+    const auto pass = [&](Duration idle_per_step) {
+        for (int i = 0; i < 50; ++i) {
+            traffic.now += milliseconds(10);
+            traffic.reads += 1000;
+            traffic.idle += idle_per_step;
+            nap = laziness.nap(traffic);
+        }
+    };
+    pass(milliseconds(5));
+    EXPECT_GT(nap, Duration{});
+    pass(milliseconds(1));
+    EXPECT_EQ(nap, Duration{});
+    pass(milliseconds(4));
+    EXPECT_GT(nap, Duration{});
 }
 
 TEST(Laziness, NapsOnlyWhileTheRateIsHigh) {
@@ -39,6 +64,7 @@ TEST(Laziness, NapsOnlyWhileTheRateIsHigh) {
         for (int i = 0; i < steps; ++i) {
             traffic.now += milliseconds(10);
             traffic.reads += reads_per_step;
+            traffic.idle += milliseconds(5);
             nap = laziness.nap(traffic);
         }
     };
