@@ -154,9 +154,9 @@ double largest(std::span<const double> values) {
 }
 
 /// As far as a number may lie from what is stored for it: half a step of the format, and what fp32 lost
-/// before. `scale`: int8's.
-double half_step(KvFormat format, double number, double scale) {
-    const double lost = 1e-5 * std::abs(number) + 1e-7;
+/// before, where large numbers may have met. `most`: the head's largest number.
+double half_step(KvFormat format, double number, double most) {
+    const double lost = 1e-5 * std::abs(number) + 1e-6 * most;
     switch (format) {
         case KvFormat::bf16:
             return lost + std::abs(number) * 0x1p-8;
@@ -165,7 +165,7 @@ double half_step(KvFormat format, double number, double scale) {
         case KvFormat::fp8:
             return lost + std::max(std::abs(number) * 0x1p-4, 0x1p-10);
         default:
-            return lost + scale * (.5 + 1e-4);
+            return lost + most / 127 / 2;
     }
 }
 
@@ -173,9 +173,9 @@ std::optional<std::string> append_fault(const LayerOptions& options, const char*
                                         std::span<const double> stored, std::span<const double> wanted) {
     const std::size_t dim = options.heads.head_dim;
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-        const double scale = largest(wanted.subspan(i / dim * dim, dim)) / 127;
+        const double most = largest(wanted.subspan(i / dim * dim, dim));
         const double number = options.kv == KvFormat::fp8 ? std::clamp(wanted[i], -448.0, 448.0) : wanted[i];
-        if (!(std::abs(stored[i] - number) <= half_step(options.kv, number, scale))) {
+        if (!(std::abs(stored[i] - number) <= half_step(options.kv, number, most))) {
             return fmt::format("rope: {} {} of request {} is cached as {:.4g} instead of {:.4g}", what,
                                i % (options.heads.kv_heads * dim), i / (options.heads.kv_heads * dim),
                                stored[i], number);
