@@ -47,6 +47,7 @@ def empty_result(options, missing, versions):
                         "kernel": platform.release()},
             "versions": versions, "missing": missing, "profile": options.profile, "isl": options.isl,
             "osl": options.osl, "levels": options.levels, "cpu_streams": options.cpu_streams,
+            "cpu_rounds": options.cpu_rounds,
             "requests_per_stream": options.requests_per_stream, "least_requests": options.least_requests,
             "server_core": options.server_core, "client_core": options.client_core, "runs": [], "failures": []}
 
@@ -92,12 +93,11 @@ def rows_of(result, client, streams, output_tokens):
 
 
 def cpu_per_event(result, client):
-    """Seconds, None where one of the two runs is missing."""
-    pair = [rows_of(result, client, result["cpu_streams"], osl) for osl in result["osl"]]
-    if not all(pair):
-        return None
-    short, long = ((rows[-1]["events"], rows[-1]["cpu_s"]) for rows in pair)
-    return cpu_per_event_s(short, long)
+    """Seconds, the median over the pairs of runs; None where there is no pair that tells."""
+    shorter, longer = ([(row["events"], row["cpu_s"]) for row in rows_of(result, client, result["cpu_streams"], osl)]
+                       for osl in result["osl"])
+    slopes = [slope for slope in map(cpu_per_event_s, shorter, longer) if slope is not None]
+    return statistics.median(slopes) if slopes else None
 
 
 def costs(result, client):
@@ -208,7 +208,8 @@ def markdown(result):
         cost_table(result),
         "- CPU per event: CPU time (user and system, all processes) from the first request to the end, its slope over "
         f"events between answers of {short} and {long} tokens at {result['cpu_streams']} streams, so that start-up and "
-        "requests do not count. Cost per event falls with load.",
+        f"requests do not count; median of up to {result['cpu_rounds']} pairs, the clients taking turns. Cost per event "
+        "falls with load.",
         "- Start to first request: from the start of the process to the kernel's receipt of the first request of the "
         "job, median of the runs. Probes do not count but take time: paretoken first asks the server how it counts the "
         "tokens of a prompt.",

@@ -196,7 +196,7 @@ def row(client, streams, osl, ttft_p50, events=1000, cpu_s=1.0, **more):
 
 def result_of(rows, failures=(), missing=None):
     names = dict.fromkeys(row["client"] for row in rows)
-    options = types.SimpleNamespace(profile="ideal?ttft=20ms", isl=64, osl=[32, 128], levels=[8, 64], cpu_streams=64,
+    options = types.SimpleNamespace(profile="ideal?ttft=20ms", isl=64, osl=[32, 128], levels=[8, 64], cpu_streams=64, cpu_rounds=3,
                                     requests_per_stream=8, least_requests=200, server_core="0", client_core="1")
     return report.empty_result(options, missing or {}, dict.fromkeys(names, "1.2")) | {
         "runs": list(rows), "failures": list(failures)}
@@ -207,6 +207,13 @@ class TableAndChart(unittest.TestCase):
             row("paretoken", 64, 32, 0.020010, 16_384, 0.5), row("vllm", 64, 32, 0.045, 16_384, 8.0),
             row("paretoken", 64, 128, 0.020010, 65_536, 0.5 + 8e-6 * 49_152),
             row("vllm", 64, 128, 0.045, 65_536, 8.0 + 40e-6 * 49_152)]
+
+    def test_cost_per_event_is_the_median_of_the_pairs(self):
+        shorter = [row("vllm", 64, 32, 0.045, 16_384, 8.0) for _ in range(3)]
+        longer = [row("vllm", 64, 128, 0.045, 65_536, 8.0 + us * 1e-6 * 49_152) for us in (40, 90, 42)]
+        self.assertAlmostEqual(report.cpu_per_event(result_of(shorter + longer), "vllm"), 42e-6)
+        self.assertAlmostEqual(report.cpu_per_event(result_of(shorter + longer[:1]), "vllm"), 40e-6)
+        self.assertIsNone(report.cpu_per_event(result_of(shorter), "vllm"))
 
     def test_cells_show_truth_and_report_and_costs_are_slopes(self):
         text = report.markdown(result_of(self.ROWS))
