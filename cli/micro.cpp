@@ -161,11 +161,11 @@ nlohmann::ordered_json json_of(const reports::SizeFit& fit) {
 
 /// The text with what follows from its rows: "bound_by" in rows where it is known, and "fits".
 std::string completed(const std::string& text, const reports::MicroFile& file,
-                      const std::vector<std::optional<reports::Bound>>& bounds) {
+                      const std::vector<std::optional<reports::RowBound>>& bounds) {
     auto json = nlohmann::ordered_json::parse(text);
     std::map<std::string, std::string> bound_by;
     for (std::size_t i = 0; i < bounds.size(); ++i)
-        if (bounds[i]) bound_by.emplace(file.rows[i].name, name_of(*bounds[i]));
+        if (bounds[i]) bound_by.emplace(file.rows[i].name, name_of(bounds[i]->by));
     for (auto& row : json["benchmarks"])
         if (const auto found = bound_by.find(row.value("name", "")); found != bound_by.end())
             row["bound_by"] = found->second;
@@ -210,12 +210,12 @@ std::string short_name(const reports::MicroRow& row) {
     return text;
 }
 
-MicroLine line_of(const reports::MicroRow& row, const std::optional<reports::Bound>& bound) {
+MicroLine line_of(const reports::MicroRow& row, const std::optional<reports::RowBound>& bound) {
     MicroLine line{.name = short_name(row),
                    .threads = reports::parse_row_name(row.name).axis("threads"),
                    .speed = speed_of(row),
                    .of_ceiling = {},
-                   .bound_by = bound ? std::string(name_of(*bound)) : "",
+                   .bound_by = bound ? text_of(*bound) : "",
                    .remark = {}};
     const bool bound_by_memory = !row.name.starts_with("ceiling") && !row.name.starts_with("copy/");
     if (row.of_ceiling && bound_by_memory) line.of_ceiling = fmt::format("{:.0f} %", *row.of_ceiling * 100);

@@ -38,6 +38,10 @@ class Kernel {
     virtual std::size_t window_count() const = 0;
     virtual Window window(std::size_t thread, std::size_t index) const = 0;
     virtual void run(std::size_t thread, std::size_t index) = 0;
+
+    /// Does the chosen way's work on so little of its operand that caches hold it, where the kernel has a
+    /// part like that: what it can compute when memory does not limit it. Returns the flops, or 0.
+    virtual double run_cached(std::size_t /*thread*/) { return 0; }
 };
 
 }  // namespace paretoken::microbench

@@ -39,6 +39,7 @@ MicroRow row_of(const JsonCursor& row) {
     out.best_bytes_per_s = positive_at(row, "bytes_per_second_best");
     out.flops_per_s = positive_at(row, "flops_per_second");
     out.of_ceiling = positive_at(row, "of_ceiling");
+    out.cached_flops_per_s = positive_at(row, "cached_flops_per_second");
     return out;
 }
 

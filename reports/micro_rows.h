@@ -27,6 +27,7 @@ struct MicroRow {
     std::optional<double> best_bytes_per_s = {};  ///< the fastest decile
     std::optional<double> flops_per_s = {};
     std::optional<double> of_ceiling = {};
+    std::optional<double> cached_flops_per_s = {};  ///< of the same kernel while caches hold its operand
 
     bool operator==(const MicroRow&) const = default;
 };

@@ -43,6 +43,7 @@ class AttentionKernel final : public Kernel {
     std::size_t variant_count() const override { return std::size(kFetches); }
     void choose(std::size_t variant) override { fetch_ = kFetches[variant]; }
     void run(std::size_t thread, std::size_t index) override;
+    double run_cached(std::size_t thread) override;
 
   private:
     struct Part {
@@ -53,7 +54,10 @@ class AttentionKernel final : public Kernel {
 
     void add_head(Random& random);
     void scatter(Part& part);
-    void compute(Part& part, std::size_t head, const std::byte* kv);
+    double flops_of(std::size_t tokens) const {
+        return 4.0 * static_cast<double>(tokens * shape_.head_dim * group_);
+    }
+    void compute(Part& part, std::size_t head, const std::byte* kv, const KvShape& shape);
     void run_first_copy(Part& part);
 
     KvShape shape_;
@@ -96,9 +100,8 @@ void AttentionKernel::add_head(Random& random) {
     heads_.push_back(std::move(head));
     const auto kv = packed_kv(shape_, keys, values);
     caches_.insert(caches_.end(), kv.begin(), kv.end());
-    pieces_.push_back({.size = shape_.stored_bytes(),
-                       .bytes = shape_.bytes(),
-                       .flops = 4.0 * static_cast<double>(count * group_)});
+    pieces_.push_back(
+        {.size = shape_.stored_bytes(), .bytes = shape_.bytes(), .flops = flops_of(shape_.tokens)});
 }
 
 void AttentionKernel::prepare(std::size_t thread) {
@@ -126,15 +129,15 @@ void AttentionKernel::scatter(Part& part) {
 }
 
 /// `kv` is where the cache would lie were its blocks in order.
-void AttentionKernel::compute(Part& part, std::size_t head, const std::byte* kv) {
+void AttentionKernel::compute(Part& part, std::size_t head, const std::byte* kv, const KvShape& shape) {
     float* const out = part.out.data() + head * group_ * shape_.head_dim;
     const std::byte* const begin = part.ring.first_copy();
     const std::uint32_t* pages = nullptr;
     if (random_order_)
-        pages = part.order.of(static_cast<std::size_t>(kv - begin), shape_.stored_bytes()).data();
+        pages = part.order.of(static_cast<std::size_t>(kv - begin), shape.stored_bytes()).data();
     attention_({.kv = random_order_ ? begin : kv,
                 .pages = pages,
-                .shape = shape_,
+                .shape = shape,
                 .q = &heads_[head].q,
                 .out = out,
                 .fetch = fetch_});
@@ -142,14 +145,24 @@ void AttentionKernel::compute(Part& part, std::size_t head, const std::byte* kv)
 
 void AttentionKernel::run(std::size_t thread, std::size_t index) {
     Part& part = parts_[thread];
-    part.ring.for_each(index, [&](std::size_t head, const std::byte* at) { compute(part, head, at); });
+    part.ring.for_each(index,
+                       [&](std::size_t head, const std::byte* at) { compute(part, head, at, shape_); });
+}
+
+double AttentionKernel::run_cached(std::size_t thread) {
+    Part& part = parts_[thread];
+    KvShape shape = shape_;
+    const std::size_t blocks = std::max<std::size_t>(kCachedBytes / shape.block_bytes(), 1);
+    shape.tokens = std::min(shape.tokens, blocks * shape.block);
+    compute(part, 0, part.ring.first_copy(), shape);
+    return flops_of(shape.tokens);
 }
 
 void AttentionKernel::run_first_copy(Part& part) {
     std::fill(part.out.begin(), part.out.end(), std::numeric_limits<float>::quiet_NaN());
     const std::byte* at = part.ring.first_copy();
     for (std::size_t i = 0; i < part.ring.pieces_of_first_copy(); ++i, at += shape_.stored_bytes()) {
-        compute(part, i, at);
+        compute(part, i, at, shape_);
     }
 }
 

@@ -13,6 +13,8 @@
 namespace paretoken::microbench {
 
 inline constexpr std::size_t kWindowBytes = 4 << 20;
+inline constexpr std::size_t kCachedBytes = 256
+                                            << 10;  ///< fits beside activations in the L2 of a server's core
 
 /// A stretch of the operand; pieces follow each other without gaps.
 struct Piece {

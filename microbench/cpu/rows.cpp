@@ -6,8 +6,10 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <utility>
 
+#include "core/statistics.h"
 #include "microbench/cpu/attention_kernel.h"
 #include "microbench/cpu/ceilings.h"
 #include "microbench/cpu/machine.h"
@@ -62,6 +64,7 @@ constexpr FlopsKind kFlopsKinds[] = {FlopsKind::f32_fma, FlopsKind::bf16_dot, Fl
 
 constexpr std::uint64_t kMostBytes = std::numeric_limits<std::uint64_t>::max();
 
+constexpr double kCachedShare = 0.1;
 constexpr double kTrialShare = 0.2;  // of a row's time, for finding the fastest read of its memory
 
 /// Threads, and the size of pages in random order (0: in order).
@@ -144,6 +147,21 @@ void choose_fastest(PinnedThreads& threads, Kernel& kernel, Read ceiling, const 
     kernel.choose(best);
 }
 
+/// Flops per second while caches hold the operand; the fastest decile, as it is a limit. Nothing where the
+/// kernel does not tell.
+std::optional<double> cached_speed(PinnedThreads& threads, Kernel& kernel, double seconds) {
+    constexpr int kRepeats = 8;  // some 100 µs between barriers
+    std::vector<double> flops(threads.size());
+    const Action work = [&](std::size_t thread, std::size_t) {
+        for (int i = 0; i < kRepeats; ++i) flops[thread] = kernel.run_cached(thread);
+    };
+    std::vector<double> took = timed_rounds(threads, {&work, 1}, {.seconds = seconds}).seconds[0];
+    const double all = std::accumulate(flops.begin(), flops.end(), 0.0) * kRepeats;
+    if (all <= 0) return std::nullopt;
+    std::sort(took.begin(), took.end());
+    return all / percentile(took, .1);
+}
+
 RowOutcome streamed(Session& session, std::size_t thread_count, Kernel& kernel) {
     const CpuSettings& settings = session.settings;
     PinnedThreads threads(first_cpus(settings, thread_count));
@@ -156,7 +174,11 @@ RowOutcome streamed(Session& session, std::size_t thread_count, Kernel& kernel) 
     choose_fastest(threads, kernel, ceiling, trial_span);
     const Measurement measurement = steadiest(
         [&] { return sample_pairs(threads, kernel, ceiling, {.seconds = settings.seconds_per_row}); });
-    return {.measurement = measurement, .judgement = judgement_of(measurement, streaming(settings))};
+    RowOutcome outcome{.measurement = measurement,
+                       .judgement = judgement_of(measurement, streaming(settings))};
+    if (const auto cached = cached_speed(threads, kernel, settings.seconds_per_row * kCachedShare))
+        outcome.counters.emplace_back("cached_flops_per_second", *cached);
+    return outcome;
 }
 
 RowOutcome read_ceiling(Session& session, const ReadOptions& options, const Circumstances& circumstances) {

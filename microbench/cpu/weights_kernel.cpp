@@ -72,6 +72,7 @@ class WeightsKernel final : public Kernel {
         return parts_[thread].ring.window(index);
     }
     void run(std::size_t thread, std::size_t index) override;
+    double run_cached(std::size_t thread) override;
 
   private:
     struct Part {
@@ -166,6 +167,19 @@ void WeightsKernel::run(std::size_t thread, std::size_t index) {
     Part& part = parts_[thread];
     part.ring.for_each(index,
                        [&](std::size_t piece, const std::byte* at) { compute(chosen_, part, piece, at); });
+}
+
+double WeightsKernel::run_cached(std::size_t thread) {
+    Part& part = parts_[thread];
+    const Matrix& matrix = matrices_[slices_.front().matrix];
+    const std::size_t panels = kCachedBytes / row_bytes(options_.type, matrix.shape.k) / kPanel;
+    const std::size_t rows = std::min(slices_.front().rows, std::max<std::size_t>(panels, 1) * kPanel);
+    chosen_({.weights = part.ring.first_copy(),
+             .rows = rows,
+             .x = &matrix.x,
+             .y = part.y.data() + matrix.y_offset,
+             .y_stride = matrix.shape.rows});
+    return 2.0 * static_cast<double>(rows * matrix.shape.k * options_.batch);
 }
 
 void WeightsKernel::run_first_copy(Gemv gemv, Part& part) {

@@ -64,12 +64,12 @@ TEST(MicroBound, HoldsARowAgainstTheArithmeticOfItsOwnNumbersAndThreads) {
     const auto bounds = bounds_of(rows);
     ASSERT_EQ(bounds.size(), rows.size());
     for (int i = 0; i < 3; ++i) EXPECT_EQ(bounds[i], std::nullopt);
-    EXPECT_EQ(bounds[3], Bound::compute);
-    EXPECT_EQ(bounds[4], Bound::compute);
-    EXPECT_EQ(bounds[5], Bound::memory);
+    EXPECT_EQ(bounds.at(3).value().by, Bound::compute);
+    EXPECT_EQ(bounds.at(4).value().by, Bound::compute);
+    EXPECT_EQ(bounds.at(5).value().by, Bound::memory);
     EXPECT_EQ(bounds[6], std::nullopt);  // no ceiling of bf16 with one thread
-    EXPECT_EQ(bounds[7], Bound::neither);
-    EXPECT_EQ(bounds[8], Bound::compute);
+    EXPECT_EQ(bounds.at(7).value().by, Bound::neither);
+    EXPECT_EQ(bounds.at(8).value().by, Bound::compute);
     rows[1].valid = false;  // arithmetic that is no bound
     EXPECT_EQ(bounds_of(rows)[3], std::nullopt);
     rows[5].valid = false;
@@ -88,17 +88,39 @@ TEST(MicroBound, HoldsALibrarysProductsAgainstTheirOwnNumbersAndOurKernelsAgains
         kernel("gemm_lib/preset:llama3-8b/op:qkv/w:fp8/batch:256/backend:gpu/mode:ring", 0.5, 1000e12),
         kernel("weights/preset:llama3-8b/op:qkv/w:fp8/batch:32/backend:gpu/mode:ring", 0.5, 400e12)};
     const auto bounds = bounds_of(rows);
-    EXPECT_EQ(bounds[3], Bound::compute);
-    EXPECT_EQ(bounds[4], Bound::neither);
-    EXPECT_EQ(bounds[5], Bound::compute);
-    EXPECT_EQ(bounds[6], Bound::compute);
+    EXPECT_EQ(bounds.at(3).value().by, Bound::compute);
+    EXPECT_EQ(bounds.at(4).value().by, Bound::neither);
+    EXPECT_EQ(bounds.at(5).value().by, Bound::compute);
+    EXPECT_EQ(bounds.at(6).value().by, Bound::compute);
+}
+
+TEST(MicroBound, OfAKernelThatTellsItsSpeedInCacheIsHeldAgainstThat) {
+    const std::string threads = "/backend:cpu/threads:1";
+    std::vector<MicroRow> rows{ceiling("ceiling/flops/kind:int8_dot" + threads, 500e9),
+                               kernel("weights/w:q6_k/layout:packed/batch:8" + threads, 0.5, 240e9),
+                               kernel("attention/kv:int8/heads:32x8x128/ctx:4096" + threads, 0.7, 260e9)};
+    EXPECT_EQ(bounds_of(rows).at(1).value().by, Bound::neither);  // 48 % of bare dots
+    rows[1].cached_flops_per_s = 250e9;
+    rows[2].cached_flops_per_s = 400e9;
+    const auto bounds = bounds_of(rows);
+    EXPECT_EQ(bounds.at(1).value().by, Bound::compute);
+    EXPECT_EQ(text_of(*bounds[1]), "compute (96 % of its speed in cache, 48 % of int8_dot)");
+    EXPECT_EQ(bounds.at(2).value().by, Bound::neither);  // though above half of bare dots
+    EXPECT_EQ(text_of(*bounds[2]), "neither (65 % of its speed in cache, 52 % of int8_dot)");
+}
+
+TEST(MicroBound, OfMemoryIsSaidWithoutArithmetic) {
+    EXPECT_EQ(text_of({.by = Bound::memory, .of_cached = 0.4}), "memory");
+    EXPECT_EQ(text_of({.by = Bound::compute, .of_arithmetic = 0.87, .arithmetic = "bf16_dot"}),
+              "compute (87 % of bf16_dot)");
+    EXPECT_EQ(text_of({}), "neither");
 }
 
 TEST(MicroBound, OfTypesWithoutAKindIsTheBestCeilingOfTheBackend) {
     const std::vector<MicroRow> rows{ceiling("ceiling/flops/mma_sync/backend:gpu", 500e12),
                                      ceiling("ceiling/flops/kind:int8_dot/backend:cpu/threads:2", 900e12),
                                      kernel("weights/w:fp8/batch:128/backend:gpu/mode:ring", 0.5, 400e12)};
-    EXPECT_EQ(bounds_of(rows)[2], Bound::compute);
+    EXPECT_EQ(bounds_of(rows).at(2).value().by, Bound::compute);
 }
 
 }  // namespace

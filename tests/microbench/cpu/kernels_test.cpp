@@ -3,6 +3,7 @@
 #include <set>
 
 #include "microbench/cpu/attention_kernel.h"
+#include "microbench/cpu/ring.h"
 #include "microbench/cpu/weights_kernel.h"
 
 namespace paretoken::microbench {
@@ -139,6 +140,26 @@ TEST(Kernels, attention_counts_keys_and_values_of_real_tokens) {
     EXPECT_EQ(window.size % (2 * 96 * 32 * 2), 0u);
     EXPECT_EQ(window.flops / static_cast<double>(window.bytes),
               2.0);  // 4 · tokens · dim · 2 heads on 4 · tokens · dim bytes
+}
+
+TEST(Kernels, what_is_timed_in_cache_is_as_much_of_the_operand_as_fits) {
+    const ModelShape model{"small", {{"qkv", 6144, 1024}}, {}, {4, 2, 64}};
+    const auto weights =
+        weights_kernel({WeightType::q8_0, Layout::packed, 4, model}, stream(best_isa(), false));
+    weights->prepare(0);
+    const std::size_t rows = kCachedBytes / row_bytes(WeightType::q8_0, 1024) / kPanel * kPanel;
+    EXPECT_EQ(weights->run_cached(0), 2.0 * static_cast<double>(rows * 1024 * 4));
+    for (const bool random_order : {false, true}) {
+        const auto attention = attention_kernel({.type = KvType::f16,
+                                                 .heads = model.heads,
+                                                 .context = 2048,
+                                                 .block = 32,
+                                                 .random_order = random_order},
+                                                stream(best_isa(), false));
+        attention->prepare(0);
+        const std::size_t tokens = kCachedBytes / (2 * 64 * 2);
+        EXPECT_EQ(attention->run_cached(0), 4.0 * static_cast<double>(tokens * 64 * 2));
+    }
 }
 
 TEST(Kernels, attention_counts_the_scales_of_int8) {
