@@ -96,7 +96,7 @@ PARETOKEN_INLINE_AVX512 __m512i four_lanes(const std::byte* at, std::size_t stri
     return _mm512_inserti32x4(all, lane[3], 3);
 }
 
-/// For products that are no asm.
+/// Where there is no dot product to do it beside.
 PARETOKEN_INLINE_AVX512 void fetch_ahead(const std::byte* line, Fetch fetch) {
     if (fetch == Fetch::l1) __builtin_prefetch(line + kAheadInL1);
     if (fetch != Fetch::l2) return;

@@ -229,6 +229,7 @@ __attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& cal
         const float* scale = x.interleaved_scale.data();
         const float* offset = x.interleaved_offset.data();
         for (std::size_t i = 0; i < x.k / kBlock; ++i, w += F::kPanelBlock, quads += 8 * kBatch) {
+            for (std::size_t line = 0; line < F::kPanelHead; line += 64) fetch_ahead(w + line, kFetch);
             for (int from = 0; from < kBatch; from += kAtOnce, scale += kAtOnce, offset += kAtOnce) {
                 __m512i low_dot[kAtOnce];
                 __m512i high_dot[kAtOnce];

@@ -291,6 +291,7 @@ __attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& cal
         const float* scale = x.interleaved_scale.data();
         const float* offset = x.interleaved_offset.data();
         for (std::size_t i = 0; i < x.k / kSuperBlock; ++i, w += kPanelBlock) {
+            for (std::size_t line = 0; line < kPanelNibbles; line += 64) fetch_ahead(w + line, kFetch);
             unpack_panel_avx512(w + kPanelScales, scales);
             const std::byte* nibbles = w + kPanelNibbles;
             for (std::size_t part = 0; part < kParts; ++part, nibbles += kNibblePart, quads += 8 * kBatch) {

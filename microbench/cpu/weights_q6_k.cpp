@@ -286,6 +286,7 @@ __attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& cal
         const std::int32_t* start = x.interleaved_start.data();
         const float* scale = x.interleaved_scale.data();
         for (std::size_t i = 0; i < x.k / kSuperBlock; ++i, w += kPanelBlock) {
+            for (std::size_t line = 0; line < kPanelNumbers; line += 64) fetch_ahead(w + line, kFetch);
             const __m512 low_d = sixteen_halves(w);
             const __m512 high_d = sixteen_halves(w + 32);
             const std::byte* part = w + kPanelNumbers;

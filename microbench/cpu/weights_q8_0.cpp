@@ -186,6 +186,7 @@ __attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& cal
         const float* scale = x.interleaved_scale.data();
         const float* offset = x.interleaved_offset.data();
         for (std::size_t i = 0; i < x.k / kBlock; ++i, w += kPanelBlock, quads += 8 * kBatch) {
+            fetch_ahead(w, kFetch);
             const __m512 low_d = sixteen_halves(w);
             const __m512 high_d = sixteen_halves(w + 32);
             for (int from = 0; from < kBatch; from += kAtOnce, scale += kAtOnce, offset += kAtOnce) {
