@@ -470,8 +470,8 @@ Target::Measured Target::measure(const LoadLevel& level, const std::filesystem::
     result.provenance = provenance(argv);
     reports::write_running(directory, result.provenance, result.options, result.workload, result.concurrency,
                            result.request_rate);
-    reports::RecordWriter records(directory / reports::kRecordsFileName,
-                                  virtual_ ? loadgen::kVirtualBegin : Clock::now());
+    plan.load.began = virtual_ ? loadgen::kVirtualBegin : Clock::now();
+    reports::RecordWriter records(directory / reports::kRecordsFileName, *plan.load.began);
 
     loadgen::Progress progress;
     loadgen::LoadOutcome outcome;

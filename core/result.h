@@ -74,13 +74,15 @@ struct Validity {
     bool operator==(const Validity&) const = default;
 };
 
-/// The stretch that the headline figures are taken from, in seconds since the run's start.
+/// The stretch that the headline figures are taken from, in seconds since the run's start: when the first
+/// measured request was due.
 struct Window {
     double begin_s = 0;
     double end_s = 0;
     double run_s = 0;     ///< the whole run, first dispatch to last byte
     bool steady = false;  ///< false: no steady state was found and the window is the whole run
     std::string how;      ///< one sentence
+    double zero_s = 0;    ///< the run's start in the seconds of requests.jsonl: warm-up lies before it
 
     bool operator==(const Window&) const = default;
 };

@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "loadgen/http/prefetch.h"
+#include "core/prefetch.h"
 #include "loadgen/openai/answer.h"
 
 namespace paretoken::loadgen {
 namespace {
 
 constexpr std::size_t kMostErrorBytes = 4096;
-constexpr std::size_t kTouched = 256;         ///< bytes of an exchange, per event
 constexpr std::int64_t kMostExpected = 4096;  ///< chunks
 
 Outcome outcome_of(http::ExchangeFailure::Kind kind) {
@@ -139,7 +138,10 @@ class Client::Exchange final : public http::ExchangeSink {
         if (grouped > 0) grouped_reads_.push_back({read.lay, grouped});
     }
 
-    void expect_body() override { prefetch(this, kTouched); }
+    void expect_body() override {
+        const auto* const begin = reinterpret_cast<const char*>(this);
+        prefetch(begin, static_cast<std::size_t>(reinterpret_cast<const char*>(&answer_ + 1) - begin));
+    }
 
     void on_complete(TimePoint at) override {
         connection_ = nullptr;

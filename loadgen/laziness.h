@@ -17,7 +17,7 @@ struct Traffic {
     std::uint64_t reads = 0;     ///< since the start
     std::uint64_t finished = 0;  ///< requests, since the start
     std::size_t streams = 0;     ///< in flight now
-    Duration idle{};             ///< time spent waiting or napping, since the start
+    Duration idle{};             ///< time spent waiting, polling or napping, since the start
 };
 
 /// Nothing to gain below this many reads per second: a wake-up mostly finds one socket.

@@ -72,7 +72,7 @@ LoadOutcome make_load(const LoadOptions& options, const datasets::Dataset& datas
                       Progress& progress, const std::stop_token& stop) {
     LoadOutcome outcome;
     HostMeter meter;
-    outcome.began = Clock::now();
+    outcome.began = options.began.value_or(Clock::now());
     std::vector<std::unique_ptr<Worker>> workers;
     for (std::uint32_t i = 0; i < options.workers; ++i) {
         WorkerOptions own = options.worker;
@@ -105,6 +105,7 @@ void fold_into(RunResult& result, const LoadOutcome& outcome, const LoadOptions&
                                                      .seed = options.seed});
     result.partial = outcome.interrupted;
     result.window = std::move(summary.window_report);
+    result.window.zero_s = outcome.records.empty() ? 0 : seconds(summary.run.begin - outcome.began);
     result.counts = std::move(summary.counts);
     result.metrics = std::move(summary.metrics);
     result.throughput = summary.throughput;

@@ -20,7 +20,8 @@ struct LoadOptions {
     Limits limits;
     std::uint32_t workers = 1;
     std::uint64_t seed = 0;
-    WorkerOptions worker;  ///< what all workers have in common; `number` is set for each
+    std::optional<TimePoint> began;  ///< the zero of the schedule; now, when not given
+    WorkerOptions worker;            ///< what all workers have in common; `number` is set for each
 };
 
 /// What the workers brought back.

@@ -66,7 +66,11 @@ void Worker::run() {
         if (ended_) break;
         const bool polling = polls(now);
         round = drain_.serve(round.more || polling ? now : rest(now));
-        if (polling && round.served == 0) polled_ += Clock::now() - now;
+        if (polling && round.served == 0) {
+            const Duration polled = Clock::now() - now;
+            polled_ += polled;
+            idle_ += polled;
+        }
     }
     report_.connections = pool_.facts();
 }
@@ -123,10 +127,11 @@ TimePoint Worker::rest(TimePoint now) {
                                         .reads = drain_.reads(),
                                         .finished = report_.records.size(),
                                         .streams = client_.in_flight(),
-                                        .idle = drain_.waited() + napped_});
+                                        .idle = drain_.waited() + idle_});
     if (nap == Duration{}) return until;
+    const TimePoint began = Clock::now();
     sleep_until(std::min(until, now + nap));
-    napped_ += Clock::now() - now;
+    idle_ += Clock::now() - began;
     return now;
 }
 

@@ -84,7 +84,7 @@ class Worker final : private ClientSink {
     RecordSink& sink_;
     Progress& progress_;
     Laziness laziness_;
-    Duration napped_{};  ///< since the start
+    Duration idle_{};  ///< napping, or polling without finding anything, since the start
     WorkerReport report_;
     std::optional<Planned> planned_ahead_;  ///< what `prepared_ahead_` is for
     PreparedRequest prepared_ahead_;

@@ -140,6 +140,7 @@ void fields(Archive& a, Is<Validity> auto& v) {
 
 template <class Archive>
 void fields(Archive& a, Is<Window> auto& v) {
+    a("zero_s", v.zero_s);
     a("begin_s", v.begin_s);
     a("end_s", v.end_s);
     a("run_s", v.run_s);

@@ -65,6 +65,7 @@ void BodyFraming::take_framing(char byte) {
             return expect(byte, '\r', Place::body_line_feed);
         case Place::body_line_feed:
             any_digit_ = false;
+            extra_ = 0;
             return expect(byte, '\n', Place::size);
         case Place::trailer_start:
             place_ = byte == '\r' ? Place::last_line_feed : Place::trailer;
@@ -105,7 +106,7 @@ void BodyFraming::expect(char byte, char wanted, Place next) {
 }
 
 void BodyFraming::count_extra() {
-    if (++extra_ > kMostExtra) fail("more than 64 KiB of chunk extensions and trailers");
+    if (++extra_ > kMostExtra) fail("more than 64 KiB of chunk extensions or trailers");
 }
 
 void BodyFraming::fail(const char* why) {

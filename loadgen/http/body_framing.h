@@ -33,7 +33,8 @@ class BodyFraming {
     std::string_view failure() const { return failure_; }
 
     static constexpr std::uint64_t kLongestChunk = std::uint64_t{1} << 48;  ///< bytes
-    static constexpr std::uint32_t kMostExtra = 64 * 1024;  ///< bytes of extensions and trailers, all in all
+    static constexpr std::uint32_t kMostExtra =
+        64 * 1024;  ///< bytes of a chunk's extensions, or of all trailers
 
   private:
     /// What the next byte belongs to.

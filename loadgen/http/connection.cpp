@@ -10,6 +10,11 @@ Connection::Connection(Pool& pool, Drain& drain, const Address& address, const T
                        const std::string& host)
     : pool_(pool), transport_(drain, address, tls, host, *this), reader_(*this) {}
 
+// A read touches everything from the transport to `reading_`: that much is prefetched from the listener on.
+constexpr std::size_t kBefore = 3 * sizeof(void*);
+constexpr std::size_t kUntouched = sizeof(std::string) + 3 * sizeof(std::size_t);
+static_assert(sizeof(Connection) <= kBefore + Drain::kListenerBytes + kUntouched);
+
 Connection::~Connection() = default;
 
 void Connection::exchange(std::string bytes, ExchangeSink& sink) {
@@ -43,7 +48,10 @@ void Connection::on_sent(TimePoint at) {
 }
 
 void Connection::on_read(const Read& read) {
-    if (sink_ == nullptr) return;  // bytes after the end of an answer
+    if (sink_ == nullptr) {  // bytes after the end of an answer: nobody knows what comes next
+        pool_.drop(*this);
+        return;
+    }
     reading_ = &read;
     const auto state = reader_.feed(read.bytes);
     reading_ = nullptr;

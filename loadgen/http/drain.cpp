@@ -14,14 +14,14 @@
 #include <utility>
 
 #include "core/error.h"
-#include "loadgen/http/prefetch.h"
+#include "core/prefetch.h"
 
 namespace paretoken::http {
 namespace {
 
-constexpr std::size_t kListenerBytes = 320;                   ///< with what is around it: see Connection
 constexpr std::size_t kExpected = 2;                          ///< sockets before a socket's turn
 constexpr Duration kBlocked = std::chrono::microseconds(20);  ///< longer than a wait that finds something
+constexpr Duration kLooked = std::chrono::microseconds(2);  ///< what a wait that finds something takes, about
 
 int opened(const char* what, int fd) {
     if (fd < 0) throw RuntimeError(fmt::format("{}: {}", what, std::strerror(errno)));
@@ -83,7 +83,6 @@ void Drain::add(int fd, Listener& listener, std::uint32_t events) {
         throw RuntimeError(fmt::format("epoll_ctl: {}", std::strerror(errno)));
     }
     listener.socket_ = fd;
-    std::erase(removed_, &listener);  // the same address may have been freed and used again in this batch
 }
 
 void Drain::change(int fd, Listener& listener, std::uint32_t events) {
@@ -95,7 +94,12 @@ void Drain::change(int fd, Listener& listener, std::uint32_t events) {
 
 void Drain::remove(int fd, Listener& listener) {
     epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
-    if (serving_) removed_.push_back(&listener);
+    // What this round found of it is stale. Its address may be used again before the round is over.
+    for (Ready& one : round_) {
+        if (one.listener != &listener) continue;
+        one.listener = nullptr;
+        if (told_ == &one) told_ = nullptr;
+    }
 }
 
 Drain::Round Drain::serve(TimePoint until) {
@@ -103,58 +107,54 @@ Drain::Round Drain::serve(TimePoint until) {
     const TimePoint now = Clock::now();
     const int ready = wait_for_events(epoll_, events, kMostPerRound, std::max(Duration{}, until - now));
     const TimePoint after = Clock::now();
-    if (after - now > kBlocked) waited_ += after - now;
+    waited_ += std::max(Duration{}, after - now - kLooked);
     if (!more_) ready_since_ = after - now > kBlocked ? after : looked_at_;
     looked_at_ = after;
     more_ = ready == kMostPerRound;
     if (ready <= 0) return {};
     clock_map_.refresh(after);
-    const std::span<Ready> round(ready_.data(), static_cast<std::size_t>(ready));
-    for (std::size_t i = 0; i < round.size(); ++i) {
-        round[i].listener = static_cast<Listener*>(events[i].data.ptr);
-        round[i].events = events[i].events;
-        round[i].read_ahead = false;
-        prefetch(round[i].listener, 1);
+    round_ = {ready_.data(), static_cast<std::size_t>(ready)};
+    for (std::size_t i = 0; i < round_.size(); ++i) {
+        auto* const listener = static_cast<Listener*>(events[i].data.ptr);
+        round_[i].listener = listener;
+        round_[i].events = events[i].events;
+        round_[i].read_ahead = false;
+        if (listener == nullptr) {
+            std::uint64_t calls = 0;
+            [[maybe_unused]] const auto taken = read(wake_up_, &calls, sizeof calls);
+        }
+        prefetch(listener, 1);
     }
-    read_ahead(round);
-    serving_ = true;
-    for (std::size_t i = 0; i < round.size(); ++i) {
-        if (i + kExpected < round.size()) expect(round[i + kExpected]);
-        tell(round[i]);
+    read_ahead();
+    for (std::size_t i = 0; i < round_.size(); ++i) {
+        if (i + kExpected < round_.size()) expect(round_[i + kExpected]);
+        tell(round_[i]);
     }
     told_ = nullptr;
-    serving_ = false;
-    removed_.clear();
+    round_ = {};
     return {.served = ready, .more = more_};
 }
 
 void Drain::expect(const Ready& one) {
-    if (one.read_ahead && !removed(*one.listener)) one.listener->expect();
+    if (one.listener != nullptr && one.read_ahead) one.listener->expect();
 }
 
 void Drain::tell(Ready& one) {
-    if (one.listener == nullptr) {
-        std::uint64_t calls = 0;
-        [[maybe_unused]] const auto taken = read(wake_up_, &calls, sizeof calls);
-    } else if (!removed(*one.listener)) {
-        told_ = one.read_ahead ? &one : nullptr;
-        one.listener->on_ready(one.events);
-    }
-}
-
-bool Drain::removed(const Listener& listener) const {
-    return std::find(removed_.begin(), removed_.end(), &listener) != removed_.end();
+    if (one.listener == nullptr) return;
+    told_ = one.read_ahead ? &one : nullptr;
+    one.listener->on_ready(one.events);
 }
 
 /// Only of sockets that have nothing but bytes to tell; whoever connects, writes or ends does it itself.
-void Drain::read_ahead(std::span<Ready> ready) {
+void Drain::read_ahead() {
     std::size_t used = 0;
-    for (Ready& one : ready) {
+    for (Ready& one : round_) {
         constexpr std::size_t kLeastRoom = 16 * 1024;
         if (used + kLeastRoom > kMostAhead) return;
         if (one.listener == nullptr || one.events != EPOLLIN) continue;
         one.read_ahead = true;
-        one.taken = receive(one.listener->socket_, {ahead_.get() + used, kMostAhead - used}, one.read);
+        one.fd = one.listener->socket_;
+        one.taken = receive(one.fd, {ahead_.get() + used, kMostAhead - used}, one.read);
         one.error = errno;
         prefetch(one.listener, kListenerBytes);
         if (one.taken > 0) used += (static_cast<std::size_t>(one.taken) + 63) / 64 * 64;
@@ -162,8 +162,7 @@ void Drain::read_ahead(std::span<Ready> ready) {
 }
 
 long Drain::receive(int fd, Read& read) {
-    if (told_ == nullptr || told_->listener->socket_ != fd)
-        return receive(fd, {scratch_.get(), kMostPerRead}, read);
+    if (told_ == nullptr || told_->fd != fd) return receive(fd, {scratch_.get(), kMostPerRead}, read);
     const Ready& one = *std::exchange(told_, nullptr);
     read = one.read;
     errno = one.error;

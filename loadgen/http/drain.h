@@ -21,7 +21,7 @@ class Listener {
     virtual ~Listener() = default;
     virtual void on_ready(std::uint32_t epoll_events) = 0;
 
-    /// It will be told of bytes in a moment: the time to prefetch what it is going to touch.
+    /// It is told of what was read in a moment: the time to prefetch what it is going to touch.
     virtual void expect() {}
 
   private:
@@ -64,6 +64,7 @@ class Drain {
     /// only looks.
     Round serve(TimePoint until);
     static constexpr int kMostPerRound = 32;
+    static constexpr std::size_t kListenerBytes = 320;  ///< prefetched, from a listener on, when it was read
     static constexpr std::size_t kMostPerRead = 256 * 1024;  ///< bytes
     static constexpr std::size_t kMostAhead = 256 * 1024;    ///< bytes read before the first of them is told
 
@@ -76,7 +77,7 @@ class Drain {
     long receive(int fd, Read& read);
 
     std::uint64_t reads() const { return reads_; }  ///< that brought bytes
-    Duration waited() const { return waited_; }     ///< for a socket to be ready
+    Duration waited() const { return waited_; }     ///< for a socket to be ready, about
     bool kernel_stamps() const { return kernel_stamps_; }
     const Histogram& read_delay() const { return read_delay_; }  ///< of reads with a kernel stamp
 
@@ -87,18 +88,18 @@ class Drain {
   private:
     /// What a round knows of one socket.
     struct Ready {
-        Listener* listener = nullptr;
+        Listener* listener = nullptr;  ///< null once it was removed
         std::uint32_t events = 0;
+        int fd = -1;
         bool read_ahead = false;
         int error = 0;  ///< of the read
         long taken = 0;
         Read read;
     };
 
-    void read_ahead(std::span<Ready> ready);
+    void read_ahead();
     void expect(const Ready& one);
     void tell(Ready& one);
-    bool removed(const Listener& listener) const;
     long receive(int fd, std::span<char> into, Read& read);
 
     int epoll_ = -1;
@@ -116,8 +117,7 @@ class Drain {
     Duration waited_{};
     bool more_ = false;  ///< the round before left some
     bool kernel_stamps_;
-    std::vector<Listener*> removed_;  ///< during a round: events of these are stale
-    bool serving_ = false;
+    std::span<Ready> round_;  ///< being served
 };
 
 }  // namespace paretoken::http

@@ -66,7 +66,6 @@ std::string request_text(const RequestHead& head, const Headers& extra, std::str
 }
 
 ResponseReader::ResponseReader(ResponseSink& sink) : sink_(sink) {}
-ResponseReader::~ResponseReader() = default;
 
 void ResponseReader::begin() {
     in_body_ = any_bytes_ = keep_alive_ = false;
@@ -122,6 +121,7 @@ ResponseReader::State ResponseReader::read_body(std::span<const char> bytes) {
         case BodyFraming::State::reading:
             return State::reading;
         case BodyFraming::State::complete:
+            if (!bytes.empty()) keep_alive_ = false;  // the server and we disagree about where it ends
             return State::complete;
         case BodyFraming::State::broken:
             break;

@@ -1,7 +1,6 @@
 #pragma once
 // HTTP/1.1 as bytes, no I/O: request text out, responses in. Body bytes are pushed on as views into what was
-// fed, so that chunked framing, reads and events stay independent of each other. Parsing is Beast's.
-#include <memory>
+// fed, so that chunked framing, reads and events stay independent of each other. Heads are parsed by Beast.
 #include <span>
 #include <string>
 #include <string_view>
@@ -48,7 +47,6 @@ class ResponseSink {
 class ResponseReader {
   public:
     explicit ResponseReader(ResponseSink& sink);
-    ~ResponseReader();
     ResponseReader(const ResponseReader&) = delete;
     ResponseReader& operator=(const ResponseReader&) = delete;
 
@@ -66,7 +64,6 @@ class ResponseReader {
     const std::string& failure() const { return failure_; }
 
   private:
-    struct HeadParser;
     State read_head(std::span<const char> bytes);
     State read_body(std::span<const char> bytes);
     State broken_by(std::string_view why);

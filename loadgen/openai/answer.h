@@ -1,8 +1,8 @@
 #pragma once
 // One answer: body bytes with their arrival times in, a RequestRecord's events, tokens and outcome out. Knows
 // nothing of sockets or HTTP. Invariant: what it records depends on the bytes and on which read brought them,
-// not on how the layers between cut them. While it arrives, an answer is a log of its chunks, and nothing
-// else is touched per event; the record is written from it at the end.
+// not on how the layers between cut them. While it arrives, an answer is a log of its chunks;
+// what the record says of them is written from it at the end.
 #include <cstdint>
 #include <span>
 #include <string>

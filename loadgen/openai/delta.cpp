@@ -31,7 +31,7 @@ struct Holes {
     const char* event = nullptr;  ///< its first byte
     std::array<ShapeHole, DeltaShape::kMostHoles> list;
     std::size_t count = 0;
-    bool too_many = false;
+    bool unsafe = false;  ///< too many, or output in another form than one string
 
     /// Of a string or a number; what else it may be is no hole.
     void add(ShapeHole::Kind kind, ondemand::value& value);
@@ -45,9 +45,13 @@ inline ondemand::json_type type_of(ondemand::value& value) {
 
 void Holes::add(ShapeHole::Kind kind, ondemand::value& value) {
     const bool number = kind == ShapeHole::Kind::number;
-    if (type_of(value) != (number ? ondemand::json_type::number : ondemand::json_type::string)) return;
+    const ondemand::json_type type = type_of(value);
+    if (type != (number ? ondemand::json_type::number : ondemand::json_type::string)) {
+        unsafe |= kind == ShapeHole::Kind::output && type != ondemand::json_type::null;
+        return;
+    }
     if (count == list.size()) {
-        too_many = true;
+        unsafe = true;
         return;
     }
     std::string_view token = value.raw_json_token();
@@ -433,7 +437,8 @@ std::uint64_t text_bytes_in(dom::element choice) {
 }  // namespace
 
 /// The shapes of events parsed lately. A stream whose events never repeat a shape soon costs no more than
-/// having looked: every shape learned takes credit, every event recognised gives some back.
+/// having looked: every shape learned takes credit, every event recognised gives some back, and so do many
+/// that were not, since the next stream may be of another kind.
 class DeltaParser::Shapes {
   public:
     const Delta* recognised(std::string_view event) {
@@ -444,11 +449,15 @@ class DeltaParser::Shapes {
             if (!bytes) continue;
             latest_ = (latest_ + i) % known_.size();
             credit_ = std::min(credit_ + 1, kMostCredit);
+            ++recognised_;
             known.delta.text_bytes = *bytes;
             return &known.delta;
         }
+        if (++missed_ % kMissesPerCredit == 0) credit_ = std::min(credit_ + 1, kMostCredit);
         return nullptr;
     }
+
+    std::uint64_t count() const { return recognised_; }
 
     void learn(std::string_view event, const Reading& reading, const Delta& delta) {
         if (credit_ == 0 || !only_text(reading, delta)) return;
@@ -473,13 +482,16 @@ class DeltaParser::Shapes {
         plain.kind = delta.kind;
         plain.choice = delta.choice;
         plain.text_bytes = delta.text_bytes;
-        return reading.known && !reading.holes.too_many && delta == plain;
+        return reading.known && !reading.holes.unsafe && delta == plain;
     }
 
     static constexpr int kMostCredit = 16;
+    static constexpr int kMissesPerCredit = 64;
     std::array<Known, 4> known_;
     std::size_t latest_ = 0;
     int credit_ = kMostCredit;
+    std::uint64_t recognised_ = 0;
+    std::uint64_t missed_ = 0;
 };
 
 struct DeltaParser::State {
@@ -492,6 +504,10 @@ DeltaParser::DeltaParser() : state_(std::make_unique<State>()) {}
 DeltaParser::~DeltaParser() = default;
 DeltaParser::DeltaParser(DeltaParser&&) noexcept = default;
 DeltaParser& DeltaParser::operator=(DeltaParser&&) noexcept = default;
+
+std::uint64_t DeltaParser::recognised() const {
+    return state_->shapes.count();
+}
 
 const Delta& DeltaParser::parse(std::string_view data) {
     const auto is_blank = [](char byte) {

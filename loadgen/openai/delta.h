@@ -52,6 +52,8 @@ class DeltaParser {
     /// call.
     const Delta& parse(std::string_view data);
 
+    std::uint64_t recognised() const;  ///< events, so far, that needed no JSON parser
+
   private:
     class Shapes;
     struct State;

@@ -30,7 +30,8 @@ class DeltaShape {
     static constexpr std::size_t kLongest = 2048;  ///< bytes of an event
 
     /// Nothing when the shape cannot be recognised again safely: not exactly one output, too long, too many
-    /// holes, or a hole that holds something else than its kind. Holes in ascending order.
+    /// holes, or a hole that holds something else than its kind. Holes in ascending order;
+    /// kReadablePadding readable bytes after `event`.
     static std::optional<DeltaShape> of(std::string_view event, std::span<const ShapeHole> holes);
 
     /// Bytes of the output text, unescaped, of an event of this shape; nothing when it is none, when its

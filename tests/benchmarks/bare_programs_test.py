@@ -105,6 +105,16 @@ class HighestRate(unittest.TestCase):
         self.assertEqual(COST.highest(steps(0, 0.002, 0.02, 0.03), "ours"), 2)
         self.assertEqual(COST.highest(steps(0.02, 0.03), "ours"), 0)
 
+    def test_a_ladder_that_ends_too_early_or_was_disturbed_proves_nothing(self):
+        def steps(*clean):
+            return [{"rate": i + 1, "clean": one} for i, one in enumerate(clean)]
+        self.assertEqual(COST.verdict_on(steps(True, True, True), 2, 2), "ok")
+        self.assertEqual(COST.verdict_on(steps(True, True, True), 2, 1), "MISSED")
+        self.assertEqual(COST.verdict_on(steps(True, True, False), 2, 2), "ok")
+        self.assertEqual(COST.verdict_on(steps(True, False, True), 2, 2), "INCONCLUSIVE")
+        self.assertEqual(COST.verdict_on(steps(True, True, True), 3, 3), "INCONCLUSIVE")
+        self.assertEqual(COST.verdict_on(steps(True, True, True), 0, 0), "INCONCLUSIVE")
+
     def test_values_that_never_fall_keep_their_mean_where_they_are_pooled(self):
         self.assertEqual(COST.never_falling([1, 3, 2, 4]), [1, 2.5, 2.5, 4])
         self.assertEqual(COST.never_falling([3, 2, 1]), [2, 2, 2])

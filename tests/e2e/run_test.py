@@ -51,6 +51,9 @@ class Run(Case):
         measured = [line for line in lines if not line.get("warmup")]
         self.assertEqual(len(measured), 40)
         self.assertEqual({line["outcome"] for line in measured}, {"ok"})
+        first_due = min(line["scheduled_s"] for line in measured)
+        self.assertGreater(first_due, 0, "warm-up comes first")
+        self.assertAlmostEqual(run_json(out)["window"]["zero_s"], first_due, places=6)
         ttfts = sorted(line["ttft_s"] for line in measured) if "ttft_s" in measured[0] else None
         if ttfts:
             self.assertAlmostEqual(run_json(out)["metrics"]["ttft_s"]["min"], ttfts[0], places=6)

@@ -147,6 +147,16 @@ TEST(BodyFraming, TakesBlanksAfterAChunksSize) {
               (Taken{"a", BodyFraming::State::complete, 0}));
 }
 
+TEST(BodyFraming, TakesAStreamWhoseEveryChunkHasAnExtension) {
+    std::string text, body;
+    for (std::uint32_t extra = 0; extra < 2 * BodyFraming::kMostExtra; extra += 21) {
+        text += "1;sig=0123456789abcdef\r\na\r\n";
+        body += 'a';
+    }
+    EXPECT_EQ(taken_at_once(BodyFraming::chunked(), text + "0\r\n\r\n"),
+              (Taken{body, BodyFraming::State::complete, 0}));
+}
+
 TEST(BodyFraming, RefusesWhatIsNoChunk) {
     const std::string endless = "1;" + std::string(BodyFraming::kMostExtra + 1, 'x');
     for (const std::string& text :

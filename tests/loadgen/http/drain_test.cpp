@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -128,6 +129,38 @@ TEST(Drain, TellsNothingToWhoWasRemovedInTheSameRound) {
     EXPECT_EQ(drain.serve(Clock::now()).served, 2);
     EXPECT_EQ(a.told + b.told, 1);
     EXPECT_EQ(a.heard + b.heard, a.told == 1 ? "a" : "b");
+}
+
+TEST(Drain, ReadsAllSocketsOfARoundBeforeAnyIsTold) {
+    Drain drain;
+    Reader a(drain), b(drain);
+    a.on_heard = [&] { b.send("later"); };
+    b.on_heard = [&] { a.send("later"); };
+    a.send("a");
+    b.send("b");
+    EXPECT_EQ(drain.serve(Clock::now()).served, 2);
+    EXPECT_EQ(a.heard + b.heard, "ab");
+    a.on_heard = b.on_heard = nullptr;
+    serve_all(drain);
+    EXPECT_EQ(a.heard + b.heard, "alaterblater");
+}
+
+TEST(Drain, TellsNobodyWhatWasReadOfSomebodyAtTheSameAddressBefore) {
+    Drain drain;
+    Reader first(drain);
+    std::optional<Reader> reused(std::in_place, drain);
+    first.on_heard = [&] {
+        reused.reset();
+        reused.emplace(drain);
+    };
+    first.send("a");
+    reused->send("of the one before");
+    drain.serve(Clock::now());
+    first.on_heard = nullptr;
+    EXPECT_EQ(reused->heard, "");
+    reused->send("b");
+    serve_all(drain);
+    EXPECT_EQ(reused->heard, "b");
 }
 
 TEST(Drain, ServesFewAtATimeAndSaysThatThereAreMore) {

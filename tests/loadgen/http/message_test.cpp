@@ -104,6 +104,45 @@ TEST(ResponseReader, SkipsInterimResponses) {
     }
 }
 
+TEST(ResponseReader, KnowsWhereAnAnswerEndsAndWhetherTheConnectionGoesOn) {
+    struct Case {
+        std::string text;
+        std::string body;
+        ResponseReader::State state;
+        bool keep_alive;
+    };
+    using State = ResponseReader::State;
+    const std::vector<Case> cases = {
+        {"HTTP/1.1 204 No Content\r\n\r\n", "", State::complete, true},
+        {"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", "", State::complete, true},
+        {"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "", State::complete, true},
+        {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab", "ab", State::complete, true},
+        {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nabcd", "ab", State::complete, false},
+        {"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nab", "ab", State::complete, false},
+        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX: y\r\n\r\n", "a",
+         State::complete, true},
+        {"HTTP/1.1 200 OK\r\n\r\nab", "ab", State::reading, false},
+        {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n", "", State::broken,
+         false},
+        {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na", "a", State::complete,
+         true},
+    };
+    for (const Case& expected : cases) {
+        for (const std::size_t size : {std::size_t{1}, std::size_t{30}, expected.text.size()}) {
+            Heard heard;
+            ResponseReader reader(heard);
+            reader.begin();
+            EXPECT_EQ(feed_in_pieces(reader, expected.text, size), expected.state) << expected.text;
+            EXPECT_EQ(heard.body, expected.body) << expected.text;
+            // What comes after the end in a read of its own is not this reader's to see.
+            const bool seen = size == expected.text.size() || expected.text.find("abcd") == std::string::npos;
+            if (expected.state != State::broken && seen) {
+                EXPECT_EQ(reader.keep_alive(), expected.keep_alive) << expected.text;
+            }
+        }
+    }
+}
+
 TEST(ResponseReader, RefusesWhatIsNotHttp) {
     Heard heard;
     ResponseReader reader(heard);

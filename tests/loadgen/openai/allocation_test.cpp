@@ -18,15 +18,21 @@ const std::string kChunk =
     R"("usage":{"prompt_tokens":12,"total_tokens":16,"completion_tokens":4}})"
     "\n\n";
 
+/// One that is recognised, not parsed.
+const std::string kPlainChunk =
+    R"(data: {"id":"chatcmpl-ab72c5ef05c3604a","object":"chat.completion.chunk","created":1795248095,"model":"tiny",)"
+    R"("choices":[{"index":0,"delta":{"content":" embedded"},"logprobs":null,"finish_reason":null}]})"
+    "\n\n";
+
 std::string padded(std::string text) {
     text.reserve(text.size() + kReadablePadding);
     return text;
 }
 
-std::uint64_t allocations_of_parsing(std::size_t piece_length) {
+std::uint64_t allocations_of_parsing(std::size_t piece_length, const std::string& text = kChunk) {
     SseParser sse;
     DeltaParser deltas;
-    const std::string chunk = padded(kChunk);
+    const std::string chunk = padded(text);
     std::uint64_t outputs = 0;
     const auto parse_one = [&] {
         for (std::size_t at = 0; at < chunk.size(); at += piece_length) {
@@ -49,6 +55,7 @@ TEST(Allocations, AreSeenByTheCounter) {
 
 TEST(Allocations, AnEventInOnePieceNeedsNone) {
     EXPECT_EQ(allocations_of_parsing(kChunk.size()), 0u);
+    EXPECT_EQ(allocations_of_parsing(kPlainChunk.size(), kPlainChunk), 0u);
 }
 
 TEST(Allocations, AnEventCutIntoPiecesNeedsNone) {
