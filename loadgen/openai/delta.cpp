@@ -28,10 +28,10 @@ constexpr double kLargestCount = 1e15;
 
 /// Where the values lie that may differ from one event to the next of the same shape.
 struct Holes {
-    const char* event = nullptr;  ///< its first byte
+    std::string_view event;
     std::array<ShapeHole, DeltaShape::kMostHoles> list;
     std::size_t count = 0;
-    bool unsafe = false;  ///< too many, or output in another form than one string
+    bool unsafe = false;  ///< too many, of another kind than they seem, or output other than one string
 
     /// Of a string or a number; what else it may be is no hole.
     void add(ShapeHole::Kind kind, ondemand::value& value);
@@ -54,16 +54,12 @@ void Holes::add(ShapeHole::Kind kind, ondemand::value& value) {
         unsafe = true;
         return;
     }
-    std::string_view token = value.raw_json_token();
-    if (!number) token = token.substr(1);
-    std::size_t length = 0;
-    if (number) {
-        while (length < token.size() && token[length] >= '0' && token[length] <= '9') ++length;
+    const char* const begin = value.raw_json_token().data() + (number ? 0 : 1);
+    if (const auto hole = hole_at(kind, event, static_cast<std::size_t>(begin - event.data()))) {
+        list[count++] = *hole;
     } else {
-        while (length < token.size() && token[length] != '"') length += token[length] == '\\' ? 2 : 1;
+        unsafe = true;
     }
-    list[count++] = {kind, static_cast<std::uint32_t>(token.data() - event),
-                     static_cast<std::uint32_t>(length)};
 }
 
 template <class OnField>
@@ -529,7 +525,7 @@ void DeltaParser::read(std::string_view data) {
         return;
     }
     Reading reading;
-    reading.holes.event = data.data();
+    reading.holes.event = data;
     ondemand::document document;
     ondemand::object object;
     if (state_->json.iterate(data, data.size() + kReadablePadding).get(document) ||

@@ -88,6 +88,12 @@ std::optional<Found> value_at(ShapeHole::Kind kind, std::string_view bytes) {
 
 }  // namespace
 
+std::optional<ShapeHole> hole_at(ShapeHole::Kind kind, std::string_view event, std::size_t begin) {
+    const auto value = value_at(kind, event.substr(begin));
+    if (!value) return std::nullopt;
+    return ShapeHole{kind, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(value->length)};
+}
+
 std::optional<DeltaShape> DeltaShape::of(std::string_view event, std::span<const ShapeHole> holes) {
     if (event.size() > kLongest || holes.size() > kMostHoles) return std::nullopt;
     std::size_t outputs = 0;
@@ -96,8 +102,7 @@ std::optional<DeltaShape> DeltaShape::of(std::string_view event, std::span<const
         outputs += hole.kind == ShapeHole::Kind::output ? 1 : 0;
         const std::size_t end = std::size_t{hole.begin} + hole.length;
         if (hole.begin < free_from || end >= event.size()) return std::nullopt;
-        const auto value = value_at(hole.kind, event.substr(hole.begin));
-        if (!value || value->length != hole.length) return std::nullopt;
+        if (hole_at(hole.kind, event, hole.begin) != hole) return std::nullopt;
         free_from = end;
     }
     if (outputs != 1) return std::nullopt;

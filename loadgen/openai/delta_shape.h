@@ -23,6 +23,11 @@ struct ShapeHole {
     bool operator==(const ShapeHole&) const = default;
 };
 
+/// The value that begins at `begin` of `event`, a string after its quote; nothing when it is not of `kind`,
+/// or not one that can be recognised safely: with a sign or a Unicode escape, say. kReadablePadding readable
+/// bytes after `event`.
+std::optional<ShapeHole> hole_at(ShapeHole::Kind kind, std::string_view event, std::size_t begin);
+
 /// One shape: an event's bytes with holes in them.
 class DeltaShape {
   public:
