@@ -1,0 +1,61 @@
+#pragma once
+// Device memory of the virtual GPU: host memory at host addresses, so that copying to it is copying. What a
+// kernel touches is held against what was allocated and written, as compute-sanitizer's memcheck and
+// initcheck do.
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace paretoken::virtual_gpu {
+
+/// One allocation. Shadows exist from the first use on: a bit per byte that was written, a bit per sector of
+/// 32 bytes that the launch in progress read or wrote.
+class Allocation {
+  public:
+    explicit Allocation(std::size_t bytes);
+
+    std::byte* data() const { return data_; }
+    std::size_t bytes() const { return bytes_; }
+
+    void mark_written(std::size_t offset, std::size_t bytes);
+    bool is_written(std::size_t offset, std::size_t bytes) const;
+    /// True for sectors that this launch had not touched.
+    bool touch_sector(std::size_t sector, bool write);
+    void forget_touched();
+
+  private:
+    std::unique_ptr<std::byte[]> storage_;
+    std::byte* data_ = nullptr;  ///< aligned to 256 bytes, poisoned
+    std::size_t bytes_ = 0;
+    std::vector<std::uint64_t> written_;
+    std::vector<std::uint64_t> sectors_read_;
+    std::vector<std::uint64_t> sectors_written_;
+};
+
+class Memory {
+  public:
+    explicit Memory(std::size_t capacity) : capacity_(capacity) {}
+
+    /// Null when the capacity does not hold it. Not initialised: reading it before writing is a fault.
+    std::byte* allocate(std::size_t bytes);
+    /// False: nothing was allocated there.
+    bool free(const void* at);
+    /// The allocation in which [at, at + bytes) lies whole; null when there is none.
+    Allocation* find(std::uintptr_t at, std::size_t bytes);
+    /// For what the host copies or sets. False when it lies in no allocation.
+    bool mark_written(const void* at, std::size_t bytes);
+    void forget_touched();
+
+    std::size_t capacity() const { return capacity_; }
+    std::size_t used() const { return used_; }
+
+  private:
+    std::map<std::uintptr_t, Allocation> allocations_;  ///< by first address
+    Allocation* last_ = nullptr;
+    std::size_t capacity_;
+    std::size_t used_ = 0;
+};
+
+}  // namespace paretoken::virtual_gpu
