@@ -21,7 +21,7 @@ struct Kernel;
 
 /// Of one kernel, as far as its PTX says.
 struct KernelFacts {
-    std::string name;              ///< mangled
+    std::string name;               ///< mangled
     std::size_t static_shared = 0;  ///< bytes
     std::size_t parameter_bytes = 0;
     int max_threads = 0;  ///< of .maxntid; 0: not stated
@@ -59,7 +59,8 @@ enum class FaultKind {
     misaligned,     ///< memcheck
     uninitialised,  ///< initcheck
     race,           ///< racecheck: two threads, one address of shared memory, no barrier between
-    divergence,     ///< synccheck: lanes that a barrier or a warp's exchange waits for have left or wait elsewhere
+    divergence,     ///< synccheck: lanes that a barrier or a warp's exchange waits for have left or wait
+                    ///< elsewhere
     endless,        ///< more instructions than LaunchSettings allows
 };
 
@@ -79,13 +80,13 @@ struct LaunchSettings {
 struct LaunchReport {
     std::optional<Fault> fault = {};
     std::uint64_t warp_instructions = 0;
-    std::uint64_t loaded_bytes = 0;   ///< as asked for by lanes
-    std::uint64_t stored_bytes = 0;   ///< as asked for by lanes
-    std::uint64_t read_bytes = 0;     ///< of distinct sectors of 32 bytes: what an endless cache would read
-    std::uint64_t written_bytes = 0;  ///< of distinct sectors
-    std::uint64_t load_requests = 0;  ///< warp-wide loads of global memory
-    std::uint64_t load_sectors = 0;   ///< that these touched
-    std::uint64_t shared_requests = 0;    ///< warp-wide accesses to shared memory
+    std::uint64_t loaded_bytes = 0;     ///< as asked for by lanes
+    std::uint64_t stored_bytes = 0;     ///< as asked for by lanes
+    std::uint64_t read_bytes = 0;       ///< of distinct sectors of 32 bytes: what an endless cache would read
+    std::uint64_t written_bytes = 0;    ///< of distinct sectors
+    std::uint64_t load_requests = 0;    ///< warp-wide loads of global memory
+    std::uint64_t load_sectors = 0;     ///< that these touched
+    std::uint64_t shared_requests = 0;  ///< warp-wide accesses to shared memory
     std::uint64_t shared_wavefronts = 0;  ///< that these take: more where banks conflict
     std::uint64_t shared_least = 0;       ///< that these would take without conflicts
     std::uint64_t mma_flops = 0;

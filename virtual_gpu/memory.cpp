@@ -1,0 +1,109 @@
+#include "virtual_gpu/memory.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace paretoken::virtual_gpu {
+namespace {
+
+constexpr std::size_t kAlignment = 256;
+constexpr std::size_t kSector = 32;
+constexpr std::size_t kMostPoisoned = 64U
+                                      << 20;  // larger ones would only cost time: their shadows tell as much
+constexpr int kPoison = 0xa5;
+
+/// Bits [first, first + count) of a map.
+template <class Act>
+void for_words(std::size_t first, std::size_t count, Act act) {
+    while (count > 0) {
+        const std::size_t bit = first % 64;
+        const std::size_t here = std::min<std::size_t>(64 - bit, count);
+        const std::uint64_t mask = (here == 64 ? ~0ULL : (1ULL << here) - 1) << bit;
+        act(first / 64, mask);
+        first += here;
+        count -= here;
+    }
+}
+
+}  // namespace
+
+Allocation::Allocation(std::size_t bytes) : storage_(new std::byte[bytes + kAlignment]), bytes_(bytes) {
+    const auto at = reinterpret_cast<std::uintptr_t>(storage_.get());
+    data_ = storage_.get() + (kAlignment - at % kAlignment) % kAlignment;
+    if (bytes <= kMostPoisoned) std::memset(data_, kPoison, bytes);
+}
+
+void Allocation::mark_written(std::size_t offset, std::size_t bytes) {
+    if (written_.empty()) written_.resize(bytes_ / 64 + 1);
+    for_words(offset, bytes, [&](std::size_t word, std::uint64_t mask) { written_[word] |= mask; });
+}
+
+bool Allocation::is_written(std::size_t offset, std::size_t bytes) const {
+    if (written_.empty()) return bytes == 0;
+    bool all = true;
+    for_words(offset, bytes,
+              [&](std::size_t word, std::uint64_t mask) { all &= (written_[word] & mask) == mask; });
+    return all;
+}
+
+bool Allocation::touch_sector(std::size_t sector, bool write) {
+    std::vector<std::uint64_t>& touched = write ? sectors_written_ : sectors_read_;
+    if (touched.empty()) touched.resize(bytes_ / kSector / 64 + 1);
+    std::uint64_t& word = touched[sector / 64];
+    const std::uint64_t bit = 1ULL << (sector % 64);
+    if ((word & bit) != 0) return false;
+    word |= bit;
+    return true;
+}
+
+void Allocation::forget_touched() {
+    std::fill(sectors_read_.begin(), sectors_read_.end(), 0);
+    std::fill(sectors_written_.begin(), sectors_written_.end(), 0);
+}
+
+std::byte* Memory::allocate(std::size_t bytes) {
+    if (bytes > capacity_ - used_) return nullptr;
+    Allocation allocation(bytes);
+    std::byte* const at = allocation.data();
+    allocations_.emplace(reinterpret_cast<std::uintptr_t>(at), std::move(allocation));
+    used_ += bytes;
+    return at;
+}
+
+bool Memory::free(const void* at) {
+    const auto found = allocations_.find(reinterpret_cast<std::uintptr_t>(at));
+    if (found == allocations_.end()) return false;
+    used_ -= found->second.bytes();
+    last_ = nullptr;
+    allocations_.erase(found);
+    return true;
+}
+
+Allocation* Memory::find(std::uintptr_t at, std::size_t bytes) {
+    const auto holds = [&](const Allocation& allocation) {
+        const auto begin = reinterpret_cast<std::uintptr_t>(allocation.data());
+        return at >= begin && at - begin <= allocation.bytes() && bytes <= allocation.bytes() - (at - begin);
+    };
+    if (last_ != nullptr && holds(*last_)) return last_;
+    auto found = allocations_.upper_bound(at);
+    if (found == allocations_.begin()) return nullptr;
+    --found;
+    if (!holds(found->second)) return nullptr;
+    last_ = &found->second;
+    return last_;
+}
+
+bool Memory::mark_written(const void* at, std::size_t bytes) {
+    const auto address = reinterpret_cast<std::uintptr_t>(at);
+    Allocation* const allocation = find(address, bytes);
+    if (allocation == nullptr) return false;
+    allocation->mark_written(address - reinterpret_cast<std::uintptr_t>(allocation->data()), bytes);
+    return true;
+}
+
+void Memory::forget_touched() {
+    for (auto& [at, allocation] : allocations_) allocation.forget_touched();
+}
+
+}  // namespace paretoken::virtual_gpu
