@@ -49,6 +49,7 @@ KernelFacts facts_of(const Kernel& kernel) {
     return {.name = kernel.name,
             .static_shared = kernel.static_shared,
             .parameter_bytes = kernel.parameter_bytes,
+            .parameters = kernel.parameters,
             .max_threads = kernel.max_threads,
             .line = kernel.line};
 }

@@ -19,13 +19,20 @@ namespace paretoken::virtual_gpu {
 struct Module;  // virtual_gpu/ptx.h
 struct Kernel;
 
+/// Where a parameter lies among all of a kernel.
+struct Parameter {
+    std::size_t offset = 0;
+    std::size_t bytes = 0;
+};
+
 /// Of one kernel, as far as its PTX says.
 struct KernelFacts {
     std::string name;               ///< mangled
     std::size_t static_shared = 0;  ///< bytes
     std::size_t parameter_bytes = 0;
-    int max_threads = 0;  ///< of .maxntid; 0: not stated
-    int line = 0;         ///< in the PTX
+    std::vector<Parameter> parameters = {};  ///< in order
+    int max_threads = 0;                     ///< of .maxntid; 0: not stated
+    int line = 0;                            ///< in the PTX
 };
 
 /// The kernels of one PTX file. RuntimeError names the file, the line and the instruction that is not known.

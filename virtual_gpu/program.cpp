@@ -75,6 +75,7 @@ class Assembler {
         for (const Variable& parameter : text_.parameters) {
             const std::size_t at = rounded_up(kernel_.parameter_bytes, parameter.alignment);
             symbols_.emplace(parameter.name, at);
+            kernel_.parameters.push_back({at, parameter.bytes});
             kernel_.parameter_bytes = at + parameter.bytes;
         }
         std::vector<Variable> shared = used_shared();

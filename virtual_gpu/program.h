@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "virtual_gpu/lanes.h"
+#include "virtual_gpu/launch.h"
 #include "virtual_gpu/ptx.h"
 
 namespace paretoken::virtual_gpu {
@@ -81,6 +82,7 @@ struct Kernel {
     int line = 0;
     int capability = 0;
     int max_threads = 0;
+    std::vector<Parameter> parameters;
     std::size_t parameter_bytes = 0;
     std::size_t static_shared = 0;
     std::size_t cells = 0;  ///< of 4 bytes
