@@ -17,9 +17,6 @@
 namespace paretoken::microbench::gpu {
 namespace {
 
-std::size_t index_of(LayerMatrix matrix) {
-    return static_cast<std::size_t>(matrix);
-}
 std::size_t index_of(LayerNorm norm) {
     return static_cast<std::size_t>(norm);
 }
@@ -37,6 +34,13 @@ double tokens_of(const LayerOptions& options) {
 
 double query_numbers(const LayerOptions& options) {
     return static_cast<double>(options.batch() * options.heads.query_heads * options.heads.head_dim);
+}
+
+/// Who may choose which expert, and which matrices the touched ones are.
+double routing_bytes(const LayerOptions& options) {
+    const auto words =
+        static_cast<std::size_t>(mask_words(static_cast<std::int32_t>(options.experts->count)));
+    return static_cast<double>((options.batch() * words + 2 * options.load().entries) * 4);
 }
 
 /// About the root of the mean square of a random weight, as fill.cuh makes them.
@@ -243,6 +247,18 @@ std::vector<double> gated(std::span<const double> gate_up, std::size_t width) {
     return out;
 }
 
+/// Σ weight · result of the chosen expert, [batch, hidden]. `results` [places, hidden].
+std::vector<double> mixed(const LayerOptions& options, std::span<const double> weights,
+                          std::span<const std::int32_t> places, std::span<const double> results) {
+    std::vector<double> out(options.batch() * options.hidden);
+    for (std::size_t pair = 0; pair < places.size(); ++pair) {
+        double* const to = out.data() + pair / options.experts->active * options.hidden;
+        const auto from = results.subspan(static_cast<std::size_t>(places[pair]) * options.hidden);
+        for (std::size_t i = 0; i < options.hidden; ++i) to[i] += weights[pair] * from[i];
+    }
+    return out;
+}
+
 std::vector<double> sum_of(std::span<const double> a, std::span<const double> b) {
     std::vector<double> sum(a.begin(), a.end());
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += b[i];
@@ -261,6 +277,54 @@ std::optional<std::string> fault_of(std::string_view what, std::span<const float
     const double error = worst_relative_l2(seen, wanted);
     if (error <= bound) return std::nullopt;
     return fmt::format("{}: relative error {:.2g} > {:.1g}", what, error, bound);
+}
+
+template <class Value>
+std::optional<std::string> difference(LayerOp op, std::string_view what, const std::vector<Value>& seen,
+                                      const std::vector<Value>& wanted) {
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        if (seen[i] != wanted[i]) {
+            return fmt::format("{}: {} {} is {} instead of {}", name_of(op), what, i, seen[i], wanted[i]);
+        }
+    }
+    return std::nullopt;
+}
+
+/// Of a layer with experts: who goes where, and with which weight.
+std::optional<std::string> route_fault(const LayerInputs& inputs, const LayerSeen& seen) {
+    const LayerOptions& options = inputs.options;
+    if (std::any_of(seen.logits.begin(), seen.logits.end(), [](float x) { return std::isnan(x); }))
+        return "router: a logit is no number";
+    const Routing wanted = routing_of(*options.experts, options.load(), inputs.draw.masks,
+                                      doubles_of(seen.logits), double{route_call(options).scale});
+    const LayerOp op = LayerOp::route;
+    if (auto wrong = difference(op, "the place of pair", seen.route_places, wanted.places)) return wrong;
+    if (auto wrong = difference(op, "the token of place", seen.route_tokens, wanted.tokens)) return wrong;
+    std::vector<std::int32_t> entries;
+    for (std::size_t which = 0; which < 2; ++which) {
+        for (const std::int32_t expert : wanted.touched)
+            entries.push_back(
+                inputs.stored[which * options.experts->count + static_cast<std::size_t>(expert)]);
+    }
+    if (auto wrong = difference(op, "the matrix of entry", seen.route_entries, entries)) return wrong;
+    for (std::size_t i = 0; i < wanted.weights.size(); ++i) {
+        const auto weight = static_cast<double>(seen.route_weights[i]);
+        if (!(std::abs(weight - wanted.weights[i]) <= 1e-5 * wanted.weights[i] + 1e-7))
+            return fmt::format("{}: the weight of pair {} is {:.6g} instead of {:.6g}", name_of(op), i,
+                               weight, wanted.weights[i]);
+    }
+    return std::nullopt;
+}
+
+std::vector<std::uint16_t> gathered(const LayerSeen& seen, std::size_t hidden) {
+    std::vector<std::uint16_t> rows(seen.route_tokens.size() * hidden);
+    for (std::size_t place = 0; place < seen.route_tokens.size(); ++place) {
+        if (seen.route_tokens[place] == kNoToken) continue;
+        const auto token = static_cast<std::ptrdiff_t>(seen.route_tokens[place]);
+        std::copy_n(seen.ffn_normed.begin() + token * static_cast<std::ptrdiff_t>(hidden), hidden,
+                    rows.begin() + static_cast<std::ptrdiff_t>(place * hidden));
+    }
+    return rows;
 }
 
 std::optional<std::string> attention_fault(const LayerInputs& inputs, const LayerSeen& seen,
@@ -293,8 +357,9 @@ struct SuiteRow {
     std::size_t batch;
     std::int32_t context;
     std::size_t tp = 1;
+    std::optional<WeightFormat> attention_weights = {};
 };
-constexpr SuiteRow kSuite[] = {
+constexpr SuiteRow kDenseSuite[] = {
     {RowSet::quick, "llama3-8b", WeightFormat::bf16, KvFormat::bf16, 1, 4096},
     {RowSet::quick, "llama3-8b", WeightFormat::fp8, KvFormat::fp8, 32, 4096},
     {RowSet::standard, "llama3-8b", WeightFormat::bf16, KvFormat::bf16, 8, 4096},
@@ -312,9 +377,34 @@ constexpr SuiteRow kSuite[] = {
     {RowSet::full, "llama3-70b", WeightFormat::fp8, KvFormat::fp8, 32, 4096, 8},
 };
 
-/// One GPU's part of a dense layer; nothing for models that these kernels have no layer for.
+constexpr SuiteRow kRoutedSuite[] = {
+    {RowSet::quick, "qwen3-30b-a3b", WeightFormat::bf16, KvFormat::bf16, 8, 4096},
+    {RowSet::standard, "gpt-oss-120b", WeightFormat::mxfp4, KvFormat::bf16, 8, 4096, 1, WeightFormat::fp16},
+    {RowSet::full, "qwen3-30b-a3b", WeightFormat::bf16, KvFormat::bf16, 1, 4096},
+    {RowSet::full, "qwen3-30b-a3b", WeightFormat::bf16, KvFormat::bf16, 32, 4096},
+    {RowSet::full, "qwen3-30b-a3b", WeightFormat::fp8, KvFormat::fp8, 1, 4096},
+    {RowSet::full, "qwen3-30b-a3b", WeightFormat::fp8, KvFormat::fp8, 32, 4096},
+    {RowSet::full, "gpt-oss-120b", WeightFormat::mxfp4, KvFormat::bf16, 1, 4096, 1, WeightFormat::fp16},
+    {RowSet::full, "gpt-oss-120b", WeightFormat::mxfp4, KvFormat::bf16, 32, 4096, 1, WeightFormat::fp16},
+};
+
+/// Weight kernels by a list of experts have columns for so many tokens of one.
+constexpr std::size_t kMostColumns = 8;
+bool has_expert_kernel(WeightFormat format) {
+    return format != WeightFormat::fp16 && format != WeightFormat::int8;
+}
+
+/// Whether the experts' kernels hold what a step asks of them.
+bool fits(const LayerOptions& options) {
+    const LayerExperts& experts = *options.experts;
+    return experts.width != 0 && experts.active <= static_cast<std::size_t>(kMostActive) &&
+           experts.count <= static_cast<std::size_t>(kMostExperts) && experts.active <= experts.count &&
+           has_expert_kernel(options.weights) && options.load().columns <= kMostColumns;
+}
+
+/// One GPU's part of a layer; nothing for models that these kernels have no layer for.
 std::optional<LayerOptions> options_of(const ModelShape& model, const SuiteRow& row) {
-    if (model.moe || model.mla) return std::nullopt;
+    if (model.mla) return std::nullopt;
     if (model.heads.head_dim != 64 && model.heads.head_dim != 128) return std::nullopt;
     if (model.heads.query_heads % row.tp != 0) return std::nullopt;
     LayerOptions options{
@@ -323,16 +413,20 @@ std::optional<LayerOptions> options_of(const ModelShape& model, const SuiteRow& 
         .heads = {model.heads.query_heads / row.tp, std::max<std::size_t>(1, model.heads.kv_heads / row.tp),
                   model.heads.head_dim},
         .weights = row.weights,
+        .attention_weights = row.attention_weights,
         .kv = row.kv,
         .lengths = std::vector<std::int32_t>(row.batch, row.context)};
+    if (model.moe) options.experts = {model.moe->experts, model.moe->active, 0};
     for (const MatrixShape& matrix : shares_of(model, row.tp)) {
         if (matrix.op == "o") options.hidden = matrix.rows;
         if (matrix.op == "down") options.width = matrix.k;
-        if (matrix.op == "up") return std::nullopt;  // not gated
+        if (matrix.op == "moe_down") options.experts->width = matrix.k;
+        if (matrix.op == "up" || matrix.op == "moe_up") return std::nullopt;  // not gated
     }
-    if (options.hidden == 0 || options.width == 0 || options.hidden > kMostHidden) return std::nullopt;
-    for (const LayerMatrix matrix : kLayerMatrices) {
-        if (!fits(row.weights, matrix_of(options, matrix).k)) return std::nullopt;
+    if (options.hidden == 0 || options.hidden > kMostHidden) return std::nullopt;
+    if (options.experts ? !fits(options) : options.width == 0) return std::nullopt;
+    for (const LayerMatrix matrix : matrices_of(options)) {
+        if (!fits(format_of(options, matrix), matrix_of(options, matrix).k)) return std::nullopt;
     }
     return options;
 }
@@ -392,11 +486,43 @@ std::vector<LayerOptions> small_checks() {
          .weights = WeightFormat::bf16,
          .kv = KvFormat::fp8,
          .lengths = std::vector<std::int32_t>(32, 77)},
+        {.preset = "tiny_routed1",
+         .hidden = 128,
+         .experts = LayerExperts{16, 3, 64},
+         .heads = {4, 2, 64},
+         .weights = WeightFormat::bf16,
+         .kv = KvFormat::bf16,
+         .lengths = {40, 3, 17, 1, 9}},
+        {.preset = "tiny_routed2",
+         .hidden = 192,
+         .width = 128,  // shared experts
+         .experts = LayerExperts{40, 8, 128},
+         .heads = {4, 1, 64},
+         .weights = WeightFormat::fp8,
+         .kv = KvFormat::fp8,
+         .lengths = {33}},
+        {.preset = "tiny_routed3",
+         .hidden = 192,
+         .experts = LayerExperts{9, 2, 64},
+         .heads = {2, 2, 64},
+         .weights = WeightFormat::mxfp4,
+         .attention_weights = WeightFormat::fp16,
+         .kv = KvFormat::bf16,
+         .lengths = std::vector<std::int32_t>(31, 20)},
+        {.preset = "tiny_routed4",
+         .hidden = 128,
+         .width = 256,
+         .experts = LayerExperts{300, 6, 128},
+         .heads = {2, 1, 128},
+         .weights = WeightFormat::int4,
+         .kv = KvFormat::int8,
+         .lengths = {12, 70}},
     };
 }
 
-constexpr std::string_view kOpNames[] = {"norm",     "qkv",     "rope", "attention", "o",
-                                         "ffn_norm", "gate_up", "silu", "down"};
+constexpr std::string_view kOpNames[] = {
+    "norm", "qkv",    "rope",  "attention", "o",           "ffn_norm", "gate_up",  "silu",
+    "down", "router", "route", "gather",    "moe_gate_up", "moe_silu", "moe_down", "mix"};
 
 }  // namespace
 
@@ -404,8 +530,50 @@ AttentionOptions LayerOptions::attention() const {
     return {.preset = preset, .heads = heads, .format = kv, .page = page, .lengths = lengths};
 }
 
+ExpertLoad LayerOptions::load() const {
+    return expert_load(experts->count, experts->active, batch());
+}
+
 std::string_view name_of(LayerOp op) {
     return kOpNames[static_cast<std::size_t>(op)];
+}
+
+std::vector<LayerOp> ops_of(const LayerOptions& options) {
+    std::vector<LayerOp> ops{LayerOp::norm,      LayerOp::qkv, LayerOp::rope,
+                             LayerOp::attention, LayerOp::o,   LayerOp::ffn_norm};
+    if (options.width != 0) ops.insert(ops.end(), {LayerOp::gate_up, LayerOp::silu, LayerOp::down});
+    if (options.experts) {
+        ops.insert(ops.end(), {LayerOp::router, LayerOp::route, LayerOp::gather, LayerOp::expert_gate_up,
+                               LayerOp::expert_silu, LayerOp::expert_down, LayerOp::mix});
+    }
+    return ops;
+}
+
+std::vector<LayerMatrix> matrices_of(const LayerOptions& options) {
+    std::vector<LayerMatrix> matrices{LayerMatrix::qkv, LayerMatrix::o};
+    if (options.width != 0) matrices.insert(matrices.end(), {LayerMatrix::gate_up, LayerMatrix::down});
+    if (options.experts) {
+        matrices.insert(matrices.end(),
+                        {LayerMatrix::router, LayerMatrix::expert_gate_up, LayerMatrix::expert_down});
+    }
+    return matrices;
+}
+
+WeightFormat format_of(const LayerOptions& options, LayerMatrix matrix) {
+    switch (matrix) {
+        case LayerMatrix::qkv:
+        case LayerMatrix::o:
+            return options.attention_weights.value_or(options.weights);
+        case LayerMatrix::router:
+            return is_bf16(options.weights) ? WeightFormat::bf16 : WeightFormat::fp16;
+        default:
+            return options.weights;
+    }
+}
+
+ExpertLoad launched(const LayerOptions& options, LayerMatrix matrix) {
+    const bool routed = matrix == LayerMatrix::expert_gate_up || matrix == LayerMatrix::expert_down;
+    return routed ? options.load() : ExpertLoad{1, options.batch()};
 }
 
 MatrixShape matrix_of(const LayerOptions& options, LayerMatrix matrix) {
@@ -417,17 +585,27 @@ MatrixShape matrix_of(const LayerOptions& options, LayerMatrix matrix) {
             return {"o", options.hidden, q};
         case LayerMatrix::gate_up:
             return {"gate_up", 2 * options.width, options.hidden};
-        default:
+        case LayerMatrix::down:
             return {"down", options.hidden, options.width};
+        case LayerMatrix::router:
+            return {"router", options.experts->count, options.hidden};
+        case LayerMatrix::expert_gate_up:
+            return {"moe_gate_up", 2 * options.experts->width, options.hidden, options.experts->active};
+        default:
+            return {"moe_down", options.hidden, options.experts->width, options.experts->active};
     }
 }
 
 std::string name_of(const LayerOptions& options) {
     const auto [least, most] = std::minmax_element(options.lengths.begin(), options.lengths.end());
-    return fmt::format("layer/preset:{}{}/w:{}/kv:{}/batch:{}/ctx:{}", options.preset,
-                       options.tp == 1 ? "" : fmt::format("/tp:{}", options.tp), name_of(options.weights),
-                       name_of(options.kv), options.batch(),
-                       *least == *most ? fmt::format("{}", *least) : fmt::format("{}..{}", *least, *most));
+    const WeightFormat attention_weights = format_of(options, LayerMatrix::qkv);
+    return fmt::format(
+        "layer/preset:{}{}/w:{}{}/kv:{}/batch:{}/ctx:{}{}", options.preset,
+        options.tp == 1 ? "" : fmt::format("/tp:{}", options.tp), name_of(options.weights),
+        attention_weights == options.weights ? "" : fmt::format("/attn_w:{}", name_of(attention_weights)),
+        name_of(options.kv), options.batch(),
+        *least == *most ? fmt::format("{}", *least) : fmt::format("{}..{}", *least, *most),
+        options.experts ? fmt::format("/experts:{}", options.load().entries) : "");
 }
 
 Work layer_work(const LayerOptions& options) {
@@ -438,24 +616,38 @@ Work layer_work(const LayerOptions& options) {
                             static_cast<double>(pages * sizeof(std::int32_t)),
               .written_bytes = batch * token_bytes(options),
               .flops = attention_work(options.attention()).flops};
-    for (const LayerMatrix matrix : kLayerMatrices) {
+    for (const LayerMatrix matrix : matrices_of(options)) {
         const MatrixShape shape = matrix_of(options, matrix);
         const auto rows = static_cast<double>(shape.rows);
         const auto k = static_cast<double>(shape.k);
-        work.read_bytes += format_bytes(options.weights, rows, k);
-        work.flops += 2 * rows * k * batch;
+        work.read_bytes += static_cast<double>(launched(options, matrix).entries) *
+                           format_bytes(format_of(options, matrix), rows, k);
+        work.flops += 2 * rows * k * batch * static_cast<double>(shape.count);
     }
+    if (options.experts) work.read_bytes += routing_bytes(options);
     return work;
 }
 
 Work op_work(const LayerOptions& options, LayerOp op) {
     const auto batch = static_cast<double>(options.batch());
     const auto hidden = static_cast<double>(options.hidden);
-    const auto width = static_cast<double>(options.width);
     const auto product = [&](LayerMatrix matrix) {
         const MatrixShape shape = matrix_of(options, matrix);
-        return product_work(options.weights, static_cast<double>(shape.rows), static_cast<double>(shape.k),
-                            batch);
+        const ExpertLoad launch = launched(options, matrix);
+        const auto rows = static_cast<double>(shape.rows);
+        const auto k = static_cast<double>(shape.k);
+        const Work one =
+            product_work(format_of(options, matrix), rows, k, static_cast<double>(launch.columns));
+        const auto entries = static_cast<double>(launch.entries);
+        return Work{entries * one.read_bytes, entries * one.written_bytes,
+                    2 * rows * k * batch * static_cast<double>(shape.count)};
+    };
+    const auto experts = static_cast<double>(options.experts ? options.experts->count : 0);
+    const double pairs = batch * static_cast<double>(options.experts ? options.experts->active : 0);
+    const auto places = static_cast<double>(options.experts ? options.load().places() : 0);
+    const auto gate = [](double rows, std::size_t of_width) {
+        return Work{.read_bytes = rows * static_cast<double>(of_width) * 8,
+                    .written_bytes = rows * static_cast<double>(of_width) * 2};
     };
     switch (op) {
         case LayerOp::norm:
@@ -478,15 +670,34 @@ Work op_work(const LayerOptions& options, LayerOp op) {
         case LayerOp::gate_up:
             return product(LayerMatrix::gate_up);
         case LayerOp::silu:
-            return {.read_bytes = batch * width * 8, .written_bytes = batch * width * 2};
-        default:
+            return gate(batch, options.width);
+        case LayerOp::down:
             return product(LayerMatrix::down);
+        case LayerOp::router:
+            return product(LayerMatrix::router);
+        case LayerOp::route:
+            return {.read_bytes = batch * experts * 4 + routing_bytes(options),
+                    .written_bytes =
+                        pairs * 8 + places * 4 + static_cast<double>(options.load().entries) * 2 * 4};
+        case LayerOp::gather:
+            return {.read_bytes = batch * hidden * 2 + places * 4, .written_bytes = places * hidden * 2};
+        case LayerOp::expert_gate_up:
+            return product(LayerMatrix::expert_gate_up);
+        case LayerOp::expert_silu:
+            return gate(places, options.experts->width);
+        case LayerOp::expert_down:
+            return product(LayerMatrix::expert_down);
+        default:
+            return {.read_bytes = pairs * (hidden * 4 + 8) + (options.width != 0 ? batch * hidden * 4 : 0),
+                    .written_bytes = batch * hidden * 4};
     }
 }
 
 std::uint16_t gain_code(const LayerOptions& options, std::uint64_t seed, std::uint64_t place) {
+    const bool of_attention = place < options.hidden;
+    const WeightFormat multiplied = of_attention ? format_of(options, LayerMatrix::qkv) : options.weights;
     const double usual =
-        1.5 / (std::sqrt(static_cast<double>(options.hidden)) * weight_deviation(options.weights));
+        1.5 / (std::sqrt(static_cast<double>(options.hidden)) * weight_deviation(multiplied));
     const double share = .75 + static_cast<double>(scrambled(seed ^ scrambled(place)) >> 32) * 0x1p-33;
     return bf16_of(static_cast<float>(usual * share));
 }
@@ -534,8 +745,26 @@ RopeCall rope_call(const LayerOptions& options) {
             .page_shift = std::countr_zero(static_cast<std::uint32_t>(options.page))};
 }
 
-GateCall gate_call(const LayerOptions& options) {
-    return {.width = static_cast<std::int32_t>(options.width)};
+GateCall gate_call(const LayerOptions& options, LayerMatrix matrix) {
+    return {.width = static_cast<std::int32_t>(matrix_of(options, matrix).rows / 2)};
+}
+
+/// Logits of random weights are scaled to about 1, as gains have products of the others' format come out.
+RouteCall route_call(const LayerOptions& options) {
+    const LayerExperts& experts = *options.experts;
+    const ExpertLoad load = options.load();
+    return {.tokens = static_cast<std::int32_t>(options.batch()),
+            .experts = static_cast<std::int32_t>(experts.count),
+            .active = static_cast<std::int32_t>(experts.active),
+            .entries = static_cast<std::int32_t>(load.entries),
+            .columns = static_cast<std::int32_t>(load.columns),
+            .scale = static_cast<float>(weight_deviation(options.weights) /
+                                        weight_deviation(format_of(options, LayerMatrix::router)))};
+}
+
+MixCall mix_call(const LayerOptions& options) {
+    return {.hidden = static_cast<std::int32_t>(options.hidden),
+            .active = static_cast<std::int32_t>(options.experts->active)};
 }
 
 NewTokenPlaces new_token_places(const LayerOptions& options, const PageTable& table) {
@@ -571,7 +800,7 @@ std::optional<std::string> layer_fault(const LayerInputs& inputs, const LayerSee
     const auto product_fault = [&](LayerMatrix matrix, std::span<const float> y) {
         const MatrixShape shape = matrix_of(options, matrix);
         return fault_of(shape.op, y, product_of(matrix),
-                        product_bound({options.weights, shape.rows, shape.k}));
+                        product_bound({format_of(options, matrix), shape.rows, shape.k}));
     };
     const auto norm_fault = [&](LayerOp op, std::span<const float> residual,
                                 std::span<const std::uint16_t> out, LayerNorm norm) {
@@ -594,20 +823,38 @@ std::optional<std::string> layer_fault(const LayerInputs& inputs, const LayerSee
     if (after_ffn_norm != seen.residual) return "the residual is not the sum of what was added to it";
     if (auto wrong = norm_fault(LayerOp::ffn_norm, after_ffn_norm, seen.ffn_normed, LayerNorm::feed_forward))
         return wrong;
-    if (auto wrong = product_fault(LayerMatrix::gate_up, seen.gate_up)) return wrong;
-    if (auto wrong = fault_of(name_of(LayerOp::silu), floats_of(seen.gated, bf16),
-                              gated(doubles_of(seen.gate_up), options.width), rounding))
+    const auto gate_fault = [&](LayerOp op, std::span<const float> gate_up,
+                                std::span<const std::uint16_t> out, std::size_t width) {
+        return fault_of(name_of(op), floats_of(out, bf16), gated(doubles_of(gate_up), width), rounding);
+    };
+    if (options.width != 0) {
+        if (auto wrong = product_fault(LayerMatrix::gate_up, seen.gate_up)) return wrong;
+        if (auto wrong = gate_fault(LayerOp::silu, seen.gate_up, seen.gated, options.width)) return wrong;
+        if (auto wrong = product_fault(LayerMatrix::down, options.experts ? seen.shared_down : seen.down))
+            return wrong;
+    }
+    if (!options.experts) return std::nullopt;
+    if (auto wrong = product_fault(LayerMatrix::router, seen.logits)) return wrong;
+    if (auto wrong = route_fault(inputs, seen)) return wrong;
+    if (auto wrong = difference(LayerOp::gather, "element", seen.gathered, gathered(seen, options.hidden)))
         return wrong;
-    return product_fault(LayerMatrix::down, seen.down);
+    if (auto wrong = product_fault(LayerMatrix::expert_gate_up, seen.expert_gate_up)) return wrong;
+    if (auto wrong =
+            gate_fault(LayerOp::expert_silu, seen.expert_gate_up, seen.expert_gated, options.experts->width))
+        return wrong;
+    if (auto wrong = product_fault(LayerMatrix::expert_down, seen.expert_down)) return wrong;
+    auto sum =
+        mixed(options, doubles_of(seen.route_weights), seen.route_places, doubles_of(seen.expert_down));
+    if (options.width != 0) sum = sum_of(sum, doubles_of(seen.shared_down));
+    return fault_of(name_of(LayerOp::mix), seen.down, sum, 1e-5);
 }
 
-std::vector<double> layer_reference(const LayerInputs& inputs,
-                                    const std::array<std::vector<double>, 4>& matrices,
+std::vector<double> layer_reference(const LayerInputs& inputs, const LayerMatrices& matrices,
                                     std::span<const float> residual, std::span<const float> down) {
     const LayerOptions& options = inputs.options;
     const auto multiply = [&](LayerMatrix matrix, std::span<const double> x) {
         const MatrixShape shape = matrix_of(options, matrix);
-        return product({options.weights, shape.rows, shape.k}, matrices[index_of(matrix)], x);
+        return product({format_of(options, matrix), shape.rows, shape.k}, matrices[index_of(matrix)], x);
     };
     const auto begun = sum_of(doubles_of(residual), doubles_of(down));
     const Turned qkv = turned(
@@ -621,9 +868,68 @@ std::vector<double> layer_reference(const LayerInputs& inputs,
         }
     }
     const auto added = sum_of(begun, multiply(LayerMatrix::o, attention));
-    const auto gate_up =
-        multiply(LayerMatrix::gate_up, normed(added, inputs.gains[index_of(LayerNorm::feed_forward)]));
-    return sum_of(added, multiply(LayerMatrix::down, gated(gate_up, options.width)));
+    const auto ffn_normed = normed(added, inputs.gains[index_of(LayerNorm::feed_forward)]);
+    std::vector<double> result = added;
+    if (options.width != 0) {
+        const auto gate_up = multiply(LayerMatrix::gate_up, ffn_normed);
+        result = sum_of(result, multiply(LayerMatrix::down, gated(gate_up, options.width)));
+    }
+    if (!options.experts) return result;
+    const Routing routing =
+        routing_of(*options.experts, options.load(), inputs.draw.masks,
+                   multiply(LayerMatrix::router, ffn_normed), double{route_call(options).scale});
+    // Pair by pair: nothing of entries and columns.
+    const auto of_expert = [&](LayerMatrix matrix, std::int32_t expert, std::span<const double> x) {
+        const auto& drawn = inputs.draw.touched;
+        const auto index =
+            static_cast<std::size_t>(std::lower_bound(drawn.begin(), drawn.end(), expert) - drawn.begin());
+        const MatrixShape shape = matrix_of(options, matrix);
+        const std::size_t size = shape.rows * shape.k;
+        return product({format_of(options, matrix), shape.rows, shape.k},
+                       std::span(matrices[index_of(matrix)]).subspan(index * size, size), x);
+    };
+    for (std::size_t pair = 0; pair < routing.experts.size(); ++pair) {
+        const std::size_t row = pair / options.experts->active * options.hidden;
+        const std::int32_t expert = routing.experts[pair];
+        const auto gate_up = of_expert(LayerMatrix::expert_gate_up, expert,
+                                       std::span(ffn_normed).subspan(row, options.hidden));
+        const auto y = of_expert(LayerMatrix::expert_down, expert, gated(gate_up, options.experts->width));
+        for (std::size_t i = 0; i < options.hidden; ++i) result[row + i] += routing.weights[pair] * y[i];
+    }
+    return result;
+}
+
+std::vector<PlantedFault> planted_faults(const LayerInputs& inputs) {
+    const LayerOptions& options = inputs.options;
+    std::vector<PlantedFault> planted;
+    const auto plant = [&](std::string_view operand, const auto& change) {
+        planted.push_back({std::string(operand), inputs});
+        change(planted.back().inputs);
+    };
+    plant("gains of norm", [](LayerInputs& i) { i.gains[0].front() ^= 0x8000; });
+    plant("gains of ffn_norm", [](LayerInputs& i) { i.gains[1].back() ^= 0x8000; });
+    plant("turns", [](LayerInputs& i) { i.turns.front() -= 1; });
+    if (tokens_of(options) > static_cast<double>(options.batch()))
+        plant("cached keys and values", [](LayerInputs& i) { ++i.kv_seed; });
+    if (!options.experts) return planted;
+    // The first token may choose one expert instead of another.
+    const auto allows = [&](std::size_t expert) {
+        return (inputs.draw.masks[expert / 32] >> expert % 32 & 1) != 0;
+    };
+    std::size_t allowed = 0;
+    std::size_t other = 0;
+    while (!allows(allowed)) ++allowed;
+    while (other < options.experts->count && allows(other)) ++other;
+    if (other < options.experts->count) {
+        plant("masks of experts", [&](LayerInputs& i) {
+            i.draw.masks[allowed / 32] ^= 1U << allowed % 32;
+            i.draw.masks[other / 32] ^= 1U << other % 32;
+        });
+    }
+    const auto touched = static_cast<std::size_t>(inputs.draw.touched.back());
+    plant("places of gate_up's matrices", [&](LayerInputs& i) { ++i.stored[touched]; });
+    plant("places of down's matrices", [&](LayerInputs& i) { ++i.stored[options.experts->count + touched]; });
+    return planted;
 }
 
 double layer_bound(const LayerOptions& options) {
@@ -641,11 +947,17 @@ std::vector<LayerOptions> layer_suite(RowSet set, std::span<const ModelShape> mo
         if (!options) return;
         if (std::find(suite.begin(), suite.end(), *options) == suite.end()) suite.push_back(*options);
     };
-    for (const SuiteRow& row : kSuite) {
-        if (row.from > set) continue;
-        if (models.empty()) add(model_shape(row.preset), row);
-        for (const ModelShape& model : models) add(model, row);
-    }
+    const auto add_rows = [&](std::span<const SuiteRow> rows, bool routed) {
+        for (const SuiteRow& row : rows) {
+            if (row.from > set) continue;
+            if (models.empty()) add(model_shape(row.preset), row);
+            for (const ModelShape& model : models) {
+                if (model.moe.has_value() == routed) add(model, row);
+            }
+        }
+    };
+    add_rows(kDenseSuite, false);
+    add_rows(kRoutedSuite, true);
     return suite;
 }
 

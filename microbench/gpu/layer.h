@@ -1,7 +1,7 @@
 #pragma once
-// A dense decoder layer at decode, as numbers: its operations in their order and what each reads and writes
-// of the others' results, the bytes that a step must move, and what must come out in fp64. The GPU's launches
-// and the tests' emulation run the same `launch_op`. Compiles without CUDA.
+// A decoder layer at decode, dense or with routed experts, as numbers: its operations in their order and what
+// each reads and writes of the others' results, the bytes that a step must move, and what must come out in
+// fp64. The GPU's launches and the tests' emulation run the same `launch_op`. Compiles without CUDA.
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "microbench/gpu/attention.h"
+#include "microbench/gpu/experts.h"
 #include "microbench/gpu/kernel.h"
 #include "microbench/gpu/layer_body.h"
 #include "microbench/gpu/rows.h"
@@ -24,9 +25,12 @@ struct LayerOptions {
     std::string preset;
     std::size_t tp = 1;  ///< GPUs that share the layer; this is one's part, without what they exchange
     std::size_t hidden = 0;
-    std::size_t width = 0;  ///< of the feed-forward part
+    std::size_t width = 0;  ///< of the feed-forward part, beside routed experts of the shared ones; 0: none
+    std::optional<LayerExperts> experts = {};
     HeadShape heads;
     WeightFormat weights = WeightFormat::bf16;
+    /// Of qkv and o where not the others'. As bf16 or not as those.
+    std::optional<WeightFormat> attention_weights = {};
     KvFormat kv = KvFormat::bf16;
     std::int32_t page = 16;
     std::vector<std::int32_t> lengths;  ///< tokens per request that attention sees, the new one among them
@@ -34,26 +38,52 @@ struct LayerOptions {
     bool operator==(const LayerOptions&) const = default;
     std::size_t batch() const { return lengths.size(); }
     AttentionOptions attention() const;
+    /// Of a layer with experts.
+    ExpertLoad load() const;
 };
 
 inline constexpr float kLayerEpsilon = 1e-5F;
 inline constexpr double kRopeBase = 500000;
 
-enum class LayerMatrix { qkv, o, gate_up, down };
-inline constexpr LayerMatrix kLayerMatrices[] = {LayerMatrix::qkv, LayerMatrix::o, LayerMatrix::gate_up,
-                                                 LayerMatrix::down};
+enum class LayerMatrix { qkv, o, gate_up, down, router, expert_gate_up, expert_down };
+inline constexpr std::size_t kLayerMatrices = 7;
+constexpr std::size_t index_of(LayerMatrix matrix) {
+    return static_cast<std::size_t>(matrix);
+}
 enum class LayerNorm { attention, feed_forward };
 
-/// rows × k
+/// Those that a layer has.
+std::vector<LayerMatrix> matrices_of(const LayerOptions& options);
+/// rows × k, of one expert where it is the experts'
 MatrixShape matrix_of(const LayerOptions& options, LayerMatrix matrix);
+/// The router's is one of 16 bits.
+WeightFormat format_of(const LayerOptions& options, LayerMatrix matrix);
+/// How many of them a launch multiplies by, and the rows of x for each.
+ExpertLoad launched(const LayerOptions& options, LayerMatrix matrix);
 
-/// In the order of a forward pass. The residual's additions are the norms': the second norm adds what `o`
-/// gave, the first one what `down` gave in the layer before.
-enum class LayerOp { norm, qkv, rope, attention, o, ffn_norm, gate_up, silu, down };
-inline constexpr LayerOp kLayerOps[] = {LayerOp::norm,      LayerOp::qkv,  LayerOp::rope,
-                                        LayerOp::attention, LayerOp::o,    LayerOp::ffn_norm,
-                                        LayerOp::gate_up,   LayerOp::silu, LayerOp::down};
+/// In the order of a forward pass, shared experts before routed ones. The residual's additions are the
+/// norms': the second norm adds what `o` gave, the first one what the layer before gave last.
+enum class LayerOp {
+    norm,
+    qkv,
+    rope,
+    attention,
+    o,
+    ffn_norm,
+    gate_up,
+    silu,
+    down,
+    router,
+    route,
+    gather,
+    expert_gate_up,
+    expert_silu,
+    expert_down,
+    mix
+};
 std::string_view name_of(LayerOp op);
+/// Those that a layer has, in order.
+std::vector<LayerOp> ops_of(const LayerOptions& options);
 
 /// Where results lie: the machine's memory. 16-bit ones are bf16 beside bf16 weights (q: beside a bf16
 /// cache), else fp16. Between layers live `residual` and `down`.
@@ -67,12 +97,21 @@ struct LayerBuffers {
     std::uint16_t* ffn_normed = nullptr;  ///< [batch, hidden]
     float* gate_up = nullptr;             ///< [batch, 2 · width]
     std::uint16_t* gated = nullptr;       ///< [batch, width]
-    float* down = nullptr;                ///< [batch, hidden]
+    float* down = nullptr;                ///< [batch, hidden], the sum over experts where there are any
+    // With experts:
+    float* shared_down = nullptr;  ///< [batch, hidden]: what shared experts gave; none without them
+    float* logits = nullptr;       ///< [batch, experts]
+    RoutingTables routing = {};
+    std::uint16_t* gathered = nullptr;      ///< [places, hidden]
+    float* expert_gate_up = nullptr;        ///< [places, 2 · width of an expert]
+    std::uint16_t* expert_gated = nullptr;  ///< [places, width of an expert]
+    float* expert_down = nullptr;           ///< [places, hidden]
 };
 
 /// Starts one operation on `machine`, which has
 ///   norm(LayerNorm, residual, delta, out)   multiply(LayerMatrix, x, y)   rope(qkv, q)   attend(q, out)
-///   gate(gate_up, out)
+///   gate(LayerMatrix, gate_up, out)   route(logits, tables)   gather(rows, tables, out)
+///   multiply_experts(LayerMatrix, tables, x, y)   mix(results, tables, shared, out)
 template <class Launcher>
 void launch_op(LayerOp op, const LayerBuffers& b, Launcher&& machine) {
     switch (op) {
@@ -91,18 +130,37 @@ void launch_op(LayerOp op, const LayerBuffers& b, Launcher&& machine) {
         case LayerOp::gate_up:
             return machine.multiply(LayerMatrix::gate_up, b.ffn_normed, b.gate_up);
         case LayerOp::silu:
-            return machine.gate(b.gate_up, b.gated);
+            return machine.gate(LayerMatrix::gate_up, b.gate_up, b.gated);
         case LayerOp::down:
-            return machine.multiply(LayerMatrix::down, b.gated, b.down);
+            return machine.multiply(LayerMatrix::down, b.gated,
+                                    b.shared_down != nullptr ? b.shared_down : b.down);
+        case LayerOp::router:
+            return machine.multiply(LayerMatrix::router, b.ffn_normed, b.logits);
+        case LayerOp::route:
+            return machine.route(b.logits, b.routing);
+        case LayerOp::gather:
+            return machine.gather(b.ffn_normed, b.routing, b.gathered);
+        case LayerOp::expert_gate_up:
+            return machine.multiply_experts(LayerMatrix::expert_gate_up, b.routing, b.gathered,
+                                            b.expert_gate_up);
+        case LayerOp::expert_silu:
+            return machine.gate(LayerMatrix::expert_gate_up, b.expert_gate_up, b.expert_gated);
+        case LayerOp::expert_down:
+            return machine.multiply_experts(LayerMatrix::expert_down, b.routing, b.expert_gated,
+                                            b.expert_down);
+        case LayerOp::mix:
+            return machine.mix(b.expert_down, b.routing, b.shared_down, b.down);
     }
 }
 
-/// "layer/preset:llama3-8b/w:bf16/kv:bf16/batch:1/ctx:4096", "/tp:8" after the preset where there is one.
+/// "layer/preset:llama3-8b/w:bf16/kv:bf16/batch:1/ctx:4096", "/tp:8" after the preset where there is one,
+/// "/attn_w:fp16" after the weights, and "/experts:40" at the end: different ones that a step touches.
 std::string name_of(const LayerOptions& options);
 
-/// Of the step as a whole: weights and their scales, gains, keys and values that were cached before, the page
-/// table, and the new token's key and value. What operations hand one another stays in a cache at best, and
-/// is not counted.
+/// Of the step as a whole: weights and their scales (of experts each touched one once), gains, keys and
+/// values that were cached before, the page table, who may choose which expert and where that lies, and the
+/// new token's key and value. What operations hand one another stays in a cache at best, and is not counted.
+/// Products of experts: of the (token, expert) pairs, not of places that are nobody's.
 Work layer_work(const LayerOptions& options);
 /// Of one operation for itself, as the rows of its kind count it.
 Work op_work(const LayerOptions& options, LayerOp op);
@@ -122,7 +180,10 @@ std::vector<float> turns_of(const LayerOptions& options);
 
 NormCall norm_call(const LayerOptions& options);
 RopeCall rope_call(const LayerOptions& options);
-GateCall gate_call(const LayerOptions& options);
+/// `matrix`: whose results are gated.
+GateCall gate_call(const LayerOptions& options, LayerMatrix matrix);
+RouteCall route_call(const LayerOptions& options);
+MixCall mix_call(const LayerOptions& options);
 
 // ---- references
 
@@ -134,6 +195,8 @@ struct LayerInputs {
     std::uint64_t kv_seed = 0;
     std::array<std::vector<std::uint16_t>, 2> gains = {};  ///< by LayerNorm
     std::vector<float> turns = {};
+    ExpertDraw draw = {};
+    std::vector<std::int32_t> stored = {};  ///< RouteCall::stored
 };
 
 /// The new token's place in the caches of all requests: bytes [batch][K, V][KV heads · head_dim] in the
@@ -165,12 +228,23 @@ struct LayerSeen {
     std::vector<float> gate_up;
     std::vector<std::uint16_t> gated;
     std::vector<float> down;
+    std::vector<float> shared_down;
+    std::vector<float> logits;
+    std::vector<float> route_weights;
+    std::vector<std::int32_t> route_places;
+    std::vector<std::int32_t> route_tokens;
+    std::vector<std::int32_t> route_entries;  ///< RoutingTables::of_entries
+    std::vector<std::uint16_t> gathered;
+    std::vector<float> expert_gate_up;
+    std::vector<std::uint16_t> expert_gated;
+    std::vector<float> expert_down;
 
     /// residual + down: what the next layer begins with
     std::vector<float> output() const;
 };
 
-/// Gives W · x in fp64, x being what the layer multiplied by.
+/// Gives W · x in fp64, x being what the layer multiplied by; of experts those that were drawn, in ascending
+/// order, each with its rows.
 using ProductOf = std::function<std::vector<double>(LayerMatrix)>;
 
 /// Compares every operation with fp64, each from what those before it really gave: nothing when all are
@@ -178,10 +252,20 @@ using ProductOf = std::function<std::vector<double>(LayerMatrix)>;
 std::optional<std::string> layer_fault(const LayerInputs& inputs, const LayerSeen& seen,
                                        const ProductOf& product_of);
 
+/// The inputs with one operand that is not what the layer had: each must be found wrong. Matrices are the
+/// machine's to spoil.
+struct PlantedFault {
+    std::string operand;
+    LayerInputs inputs;
+};
+std::vector<PlantedFault> planted_faults(const LayerInputs& inputs);
+
+/// By LayerMatrix: [rows, k], of experts those that were drawn, in ascending order.
+using LayerMatrices = std::array<std::vector<double>, kLayerMatrices>;
+
 /// residual + down after one layer in fp64 throughout, but for the new token's key and value, which are
-/// rounded to the cache's format. `matrices` by LayerMatrix, [rows, k].
-std::vector<double> layer_reference(const LayerInputs& inputs,
-                                    const std::array<std::vector<double>, 4>& matrices,
+/// rounded to the cache's format.
+std::vector<double> layer_reference(const LayerInputs& inputs, const LayerMatrices& matrices,
                                     std::span<const float> residual, std::span<const float> down);
 
 /// Relative L2 error that a layer's output may have against layer_reference: roundings of 16-bit inputs of

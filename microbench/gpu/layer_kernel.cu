@@ -1,5 +1,5 @@
-// layer/preset:P/w:F/kv:K/batch:B/ctx:C: all operations of a dense decoder layer in one CUDA graph, a ring of
-// layers one after the other as in a model's step.
+// layer/preset:P/w:F/kv:K/batch:B/ctx:C, with routed experts /experts:N: all operations of a decoder layer in
+// one CUDA graph, a ring of layers one after the other as in a model's step.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include "core/random.h"
 #include "microbench/collect.h"
 #include "microbench/gpu/attention_machine.cuh"
+#include "microbench/gpu/experts.h"
 #include "microbench/gpu/layer.h"
 #include "microbench/gpu/paged_attention.cuh"
 #include "microbench/gpu/rows.h"
@@ -34,6 +35,21 @@ __global__ void __launch_bounds__(kGateThreads) silu_and_multiply(const GateCall
     gate_body<kBf16>(machine, call);
 }
 
+__global__ void __launch_bounds__(kRouteWarps * 32) route_tokens(const __grid_constant__ RouteCall call) {
+    const DeviceMachine machine;
+    route_body<kRouteWarps>(machine, call);
+}
+
+__global__ void __launch_bounds__(kGatherThreads) gather_rows(const GatherCall call) {
+    const DeviceMachine machine;
+    gather_body(machine, call);
+}
+
+__global__ void __launch_bounds__(kGateThreads) mix_experts(const MixCall call) {
+    const DeviceMachine machine;
+    mix_body(machine, call);
+}
+
 using Rope = void (*)(RopeCall);
 
 template <KvFormat kFormat>
@@ -53,31 +69,35 @@ Rope rope_of(const LayerOptions& options) {
     }
 }
 
-std::size_t index_of(LayerMatrix matrix) {
-    return static_cast<std::size_t>(matrix);
-}
-
 StreamedMatrix streamed(const LayerOptions& options, LayerMatrix matrix) {
     const MatrixShape shape = matrix_of(options, matrix);
-    const auto variant = variant_for(options.weights, Decode::usual, static_cast<int>(options.batch()));
+    const WeightFormat format = format_of(options, matrix);
+    const ExpertLoad launch = launched(options, matrix);
+    const bool by_list = matrix == LayerMatrix::expert_gate_up || matrix == LayerMatrix::expert_down;
+    const auto variant = variant_for(format, Decode::usual, static_cast<int>(launch.columns), by_list);
     if (!variant) {
-        throw RuntimeError(fmt::format("no weight kernel for {} at batch {}: use at most 32",
-                                       name_of(options.weights), options.batch()));
+        throw RuntimeError(fmt::format("no weight kernel for {} at batch {}: use at most 32{}",
+                                       name_of(format), options.batch(),
+                                       by_list ? ", and at most 8 tokens per expert" : ""));
     }
-    return {shape.rows, shape.k, static_cast<int>(options.batch()), *variant};
+    return {shape.rows, shape.k, static_cast<int>(launch.columns), *variant, launch.entries};
 }
 
-/// Results of a layer, shared by all layers of the ring.
+/// Results of a layer, shared by all layers of the ring. What a layer does not have is empty.
 struct LayerResults {
     DeviceBuffer<float> residual, qkv, o, gate_up, down;
     DeviceBuffer<std::uint16_t> normed, q, attended, ffn_normed, gated;
+    DeviceBuffer<float> shared_down, logits, expert_gate_up, expert_down, route_weights;
+    DeviceBuffer<std::uint16_t> gathered, expert_gated;
+    DeviceBuffer<std::int32_t> route_places, route_tokens, route_entries;
 
     explicit LayerResults(const LayerOptions& options) {
         const auto outputs = [&](LayerMatrix matrix) {
-            return DeviceBuffer<float>(options.batch() * matrix_of(options, matrix).rows);
+            return DeviceBuffer<float>(launched(options, matrix).places() * matrix_of(options, matrix).rows);
         };
         const auto inputs = [&](LayerMatrix matrix) {
-            return DeviceBuffer<std::uint16_t>(options.batch() * matrix_of(options, matrix).k);
+            return DeviceBuffer<std::uint16_t>(launched(options, matrix).places() *
+                                               matrix_of(options, matrix).k);
         };
         residual = outputs(LayerMatrix::o);
         normed = inputs(LayerMatrix::qkv);
@@ -85,38 +105,67 @@ struct LayerResults {
         q = inputs(LayerMatrix::o);
         attended = inputs(LayerMatrix::o);
         o = outputs(LayerMatrix::o);
-        ffn_normed = inputs(LayerMatrix::gate_up);
-        gate_up = outputs(LayerMatrix::gate_up);
-        gated = inputs(LayerMatrix::down);
-        down = outputs(LayerMatrix::down);
+        ffn_normed = inputs(LayerMatrix::qkv);
+        down = outputs(LayerMatrix::o);
+        if (options.width != 0) {
+            gate_up = outputs(LayerMatrix::gate_up);
+            gated = inputs(LayerMatrix::down);
+        }
+        if (!options.experts) return;
+        if (options.width != 0) shared_down = outputs(LayerMatrix::down);
+        logits = outputs(LayerMatrix::router);
+        const std::size_t pairs = options.batch() * options.experts->active;
+        route_weights = DeviceBuffer<float>(pairs);
+        route_places = DeviceBuffer<std::int32_t>(pairs);
+        route_tokens = DeviceBuffer<std::int32_t>(options.load().places());
+        route_entries = DeviceBuffer<std::int32_t>(2 * options.load().entries);
+        gathered = inputs(LayerMatrix::expert_gate_up);
+        expert_gate_up = outputs(LayerMatrix::expert_gate_up);
+        expert_gated = inputs(LayerMatrix::expert_down);
+        expert_down = outputs(LayerMatrix::expert_down);
     }
     LayerBuffers buffers() const {
-        return {.residual = residual.data(),
-                .normed = normed.data(),
-                .qkv = qkv.data(),
-                .q = q.data(),
-                .attended = attended.data(),
-                .o = o.data(),
-                .ffn_normed = ffn_normed.data(),
-                .gate_up = gate_up.data(),
-                .gated = gated.data(),
-                .down = down.data()};
+        return {
+            .residual = residual.data(),
+            .normed = normed.data(),
+            .qkv = qkv.data(),
+            .q = q.data(),
+            .attended = attended.data(),
+            .o = o.data(),
+            .ffn_normed = ffn_normed.data(),
+            .gate_up = gate_up.data(),
+            .gated = gated.data(),
+            .down = down.data(),
+            .shared_down = shared_down.data(),
+            .logits = logits.data(),
+            .routing = {route_weights.data(), route_places.data(), route_tokens.data(), route_entries.data()},
+            .gathered = gathered.data(),
+            .expert_gate_up = expert_gate_up.data(),
+            .expert_gated = expert_gated.data(),
+            .expert_down = expert_down.data()};
     }
-    /// All but what a layer begins with.
+    /// All but what a layer begins with. Places and entries: with what may be followed.
     void poison(Stream stream) {
-        for (DeviceBuffer<float>* buffer : {&qkv, &o, &gate_up}) buffer->fill(0xff, stream);
-        for (DeviceBuffer<std::uint16_t>* buffer : {&normed, &q, &attended, &ffn_normed, &gated})
+        for (DeviceBuffer<float>* buffer :
+             {&qkv, &o, &gate_up, &shared_down, &logits, &expert_gate_up, &expert_down, &route_weights})
             buffer->fill(0xff, stream);
+        for (DeviceBuffer<std::uint16_t>* buffer :
+             {&normed, &q, &attended, &ffn_normed, &gated, &gathered, &expert_gated})
+            buffer->fill(0xff, stream);
+        for (DeviceBuffer<std::int32_t>* buffer : {&route_places, &route_tokens, &route_entries})
+            buffer->fill(0, stream);
     }
 };
 
 /// What `prepare` builds.
 struct LayerMemory {
-    std::vector<WeightStream> matrices;  ///< by LayerMatrix
+    std::array<std::optional<WeightStream>, kLayerMatrices> matrices;  ///< those that the layer has
     PagedAttention attention;
     DeviceBuffer<std::uint16_t> gains;  ///< [copies, 2, hidden]
     DeviceBuffer<float> turns;
     DeviceBuffer<std::int32_t> lengths;
+    DeviceBuffer<std::uint32_t> masks;  ///< [copies] of ExpertDraw's
+    DeviceBuffer<std::int32_t> stored;  ///< [copies] of RouteCall's
     LayerResults results;
 };
 
@@ -137,7 +186,41 @@ class LayerLauncher {
         PARETOKEN_CUDA_LAUNCHED();
     }
     void multiply(LayerMatrix matrix, const std::uint16_t* x, float* y) const {
-        memory_.matrices[index_of(matrix)].launch(copy_, x, y, stream_);
+        memory_.matrices[index_of(matrix)]->launch(copy_, x, y, stream_);
+    }
+    void multiply_experts(LayerMatrix matrix, const RoutingTables& tables, const std::uint16_t* x,
+                          float* y) const {
+        const std::size_t first = matrix == LayerMatrix::expert_down ? options_.load().entries : 0;
+        memory_.matrices[index_of(matrix)]->launch_by(tables.of_entries + first, x, y, stream_);
+    }
+    void route(const float* logits, const RoutingTables& tables) const {
+        RouteCall call = route_call(options_);
+        call.logits = logits;
+        call.masks = memory_.masks.data() +
+                     copy_ * options_.batch() * static_cast<std::size_t>(mask_words(call.experts));
+        call.stored = memory_.stored.data() + copy_ * 2 * options_.experts->count;
+        call.out = tables;
+        route_tokens<<<1, kRouteWarps * 32, route_shared_bytes(call.tokens, call.active), stream_>>>(call);
+        PARETOKEN_CUDA_LAUNCHED();
+    }
+    void gather(const std::uint16_t* rows, const RoutingTables& tables, std::uint16_t* out) const {
+        const GatherCall call{.rows = rows,
+                              .tokens = tables.tokens,
+                              .out = out,
+                              .hidden = static_cast<std::int32_t>(options_.hidden)};
+        gather_rows<<<static_cast<unsigned>(options_.load().places()), kGatherThreads, 0, stream_>>>(call);
+        PARETOKEN_CUDA_LAUNCHED();
+    }
+    void mix(const float* results, const RoutingTables& tables, const float* shared, float* out) const {
+        MixCall call = mix_call(options_);
+        call.results = results;
+        call.weights = tables.weights;
+        call.places = tables.places;
+        call.shared = shared;
+        call.out = out;
+        const unsigned blocks = batch() * static_cast<unsigned>(gate_blocks_per_row(call.hidden));
+        mix_experts<<<blocks, kGateThreads, 0, stream_>>>(call);
+        PARETOKEN_CUDA_LAUNCHED();
     }
     void rope(const float* qkv, std::uint16_t* q) const {
         RopeCall call = rope_call(options_);
@@ -156,12 +239,13 @@ class LayerLauncher {
     void attend(const std::uint16_t* q, std::uint16_t* out) const {
         memory_.attention.launch(copy_, q, {.narrow = out, .bf16 = is_bf16(options_.weights)}, stream_);
     }
-    void gate(const float* gate_up, std::uint16_t* out) const {
-        GateCall call = gate_call(options_);
+    void gate(LayerMatrix matrix, const float* gate_up, std::uint16_t* out) const {
+        GateCall call = gate_call(options_, matrix);
         call.gate_up = gate_up;
         call.out = out;
         const auto kernel = is_bf16(options_.weights) ? silu_and_multiply<true> : silu_and_multiply<false>;
-        const unsigned blocks = batch() * static_cast<unsigned>(gate_blocks_per_row(call.width));
+        const auto rows = static_cast<unsigned>(launched(options_, matrix).places());
+        const unsigned blocks = rows * static_cast<unsigned>(gate_blocks_per_row(call.width));
         kernel<<<blocks, kGateThreads, 0, stream_>>>(call);
         PARETOKEN_CUDA_LAUNCHED();
     }
@@ -183,7 +267,8 @@ class LayerKernel final : public GpuKernel {
     std::uint64_t copy_bytes() const override {
         std::uint64_t bytes =
             PagedAttention::copy_bytes(options_.attention()) + 2 * options_.hidden * sizeof(std::uint16_t);
-        for (const LayerMatrix matrix : kLayerMatrices) bytes += streamed(options_, matrix).copy_bytes();
+        for (const LayerMatrix matrix : matrices_of(options_))
+            bytes += streamed(options_, matrix).copy_bytes();
         return bytes;
     }
     Work work() const override { return layer_work(options_); }
@@ -192,10 +277,18 @@ class LayerKernel final : public GpuKernel {
         copies_ = copies;
         seed_ = seed;
         memory_.reset();  // before more is asked for
-        std::vector<WeightStream> matrices;
-        for (const LayerMatrix matrix : kLayerMatrices) {
-            matrices.emplace_back(streamed(options_, matrix), copies,
-                                  derived_seed(seed, matrix_of(options_, matrix).op));
+        std::array<std::optional<WeightStream>, kLayerMatrices> matrices;
+        for (const LayerMatrix matrix : matrices_of(options_)) {
+            matrices[index_of(matrix)].emplace(streamed(options_, matrix), copies,
+                                               derived_seed(seed, matrix_of(options_, matrix).op));
+        }
+        std::vector<std::uint32_t> masks;
+        std::vector<std::int32_t> stored;
+        for (std::size_t copy = 0; copy < copies && options_.experts; ++copy) {
+            const ExpertDraw draw = draw_of(copy);
+            masks.insert(masks.end(), draw.masks.begin(), draw.masks.end());
+            const auto of_copy = stored_of(matrices, draw, copy);
+            stored.insert(stored.end(), of_copy.begin(), of_copy.end());
         }
         std::vector<std::uint16_t> gains;
         for (std::size_t copy = 0; copy < copies; ++copy) {
@@ -207,6 +300,8 @@ class LayerKernel final : public GpuKernel {
                                     .gains = DeviceBuffer<std::uint16_t>(gains),
                                     .turns = DeviceBuffer<float>(turns_of(options_)),
                                     .lengths = DeviceBuffer<std::int32_t>(options_.lengths),
+                                    .masks = DeviceBuffer<std::uint32_t>(masks),
+                                    .stored = DeviceBuffer<std::int32_t>(stored),
                                     .results = LayerResults(options_)});
         begin_anew();
     }
@@ -214,8 +309,8 @@ class LayerKernel final : public GpuKernel {
     std::optional<std::string> check(Stream stream) override {
         for (const std::size_t copy : {std::size_t{0}, copies_ - 1}) {
             const LayerSeen seen = seen_of(copy, stream);
-            if (plant_fault_) memory_->matrices[index_of(LayerMatrix::down)].spoil(copy, stream);
             const LayerInputs inputs = inputs_of(copy);
+            if (plant_fault_) return noticed_fault(inputs, seen, copy, stream);
             if (auto wrong = layer_fault(inputs, seen, products_of(copy, stream))) return wrong;
             const LayerSeen again = seen_of(copy, stream);
             if (again.residual != seen.residual || again.down != seen.down ||
@@ -227,12 +322,12 @@ class LayerKernel final : public GpuKernel {
     }
 
     void launch(std::size_t copy, Stream stream) override {
-        for (const LayerOp op : kLayerOps) launch_one(op, copy, stream);
+        for (const LayerOp op : ops_of(options_)) launch_one(op, copy, stream);
     }
 
     std::vector<Part> parts() override {
         std::vector<Part> parts;
-        for (const LayerOp op : kLayerOps) {
+        for (const LayerOp op : ops_of(options_)) {
             parts.push_back({std::string(name_of(op)), op_work(options_, op),
                              [this, op](std::size_t copy, Stream stream) { launch_one(op, copy, stream); }});
         }
@@ -240,6 +335,26 @@ class LayerKernel final : public GpuKernel {
     }
 
   private:
+    /// Every ring copy draws its own experts.
+    ExpertDraw draw_of(std::size_t copy) const {
+        return drawn_experts(*options_.experts, options_.batch(), derived_seed(seed_, "experts", copy));
+    }
+    /// RouteCall::stored: the drawn experts are the matrices of the copies' lists, in ascending order; only
+    /// they are there.
+    std::vector<std::int32_t> stored_of(
+        const std::array<std::optional<WeightStream>, kLayerMatrices>& matrices, const ExpertDraw& draw,
+        std::size_t copy) const {
+        const std::size_t count = options_.experts->count;
+        std::vector<std::int32_t> stored(2 * count);
+        const LayerMatrix of_lists[] = {LayerMatrix::expert_gate_up, LayerMatrix::expert_down};
+        for (std::size_t which = 0; which < 2; ++which) {
+            const auto list = matrices[index_of(of_lists[which])]->list(copy);
+            for (std::size_t i = 0; i < list.size(); ++i)
+                stored[which * count + static_cast<std::size_t>(draw.touched[i])] = list[i];
+        }
+        return stored;
+    }
+
     std::uint64_t gain_seed(std::size_t copy) const { return derived_seed(seed_, "gains") + copy; }
 
     void launch_one(LayerOp op, std::size_t copy, Stream stream) const {
@@ -259,11 +374,42 @@ class LayerKernel final : public GpuKernel {
     }
 
     LayerInputs inputs_of(std::size_t copy) const {
-        return {.options = options_,
-                .table = memory_->attention.ring().table(copy),
-                .kv_seed = seed_,
-                .gains = gains_of(options_, gain_seed(copy)),
-                .turns = turns_of(options_)};
+        LayerInputs inputs{.options = options_,
+                           .table = memory_->attention.ring().table(copy),
+                           .kv_seed = seed_,
+                           .gains = gains_of(options_, gain_seed(copy)),
+                           .turns = turns_of(options_)};
+        if (options_.experts) {
+            inputs.draw = draw_of(copy);
+            inputs.stored = stored_of(memory_->matrices, inputs.draw, copy);
+        }
+        return inputs;
+    }
+
+    /// Every operand in turn is made another one than the layer had. Nothing when one of them passed.
+    std::optional<std::string> noticed_fault(const LayerInputs& inputs, const LayerSeen& seen,
+                                             std::size_t copy, Stream stream) {
+        const ProductOf product_of = products_of(copy, stream);
+        std::array<std::vector<double>, kLayerMatrices> products;
+        for (const LayerMatrix matrix : matrices_of(options_))
+            products[index_of(matrix)] = product_of(matrix);
+        const ProductOf of_right = [&](LayerMatrix matrix) { return products[index_of(matrix)]; };
+        if (auto wrong = layer_fault(inputs, seen, of_right)) return wrong;
+        std::optional<std::string> fault;
+        for (const LayerMatrix matrix : matrices_of(options_)) {
+            memory_->matrices[index_of(matrix)]->spoil(copy, stream);
+            const std::vector<double> spoilt = product_of(matrix);
+            memory_->matrices[index_of(matrix)]->spoil(copy, stream);  // flips the bit back
+            fault = layer_fault(inputs, seen, [&](LayerMatrix asked) {
+                return asked == matrix ? spoilt : products[index_of(asked)];
+            });
+            if (!fault) return std::nullopt;
+        }
+        for (const PlantedFault& planted : planted_faults(inputs)) {
+            fault = layer_fault(planted.inputs, seen, of_right);
+            if (!fault) return std::nullopt;
+        }
+        return fault;
     }
 
     /// Caches' places of the new tokens, spoilt or read.
@@ -312,6 +458,16 @@ class LayerKernel final : public GpuKernel {
         seen.gate_up = results.gate_up.download();
         seen.gated = results.gated.download();
         seen.down = results.down.download();
+        seen.shared_down = results.shared_down.download();
+        seen.logits = results.logits.download();
+        seen.route_weights = results.route_weights.download();
+        seen.route_places = results.route_places.download();
+        seen.route_tokens = results.route_tokens.download();
+        seen.route_entries = results.route_entries.download();
+        seen.gathered = results.gathered.download();
+        seen.expert_gate_up = results.expert_gate_up.download();
+        seen.expert_gated = results.expert_gated.download();
+        seen.expert_down = results.expert_down.download();
         seen.appended = new_tokens(places);
         return seen;
     }
@@ -320,9 +476,10 @@ class LayerKernel final : public GpuKernel {
     ProductOf products_of(std::size_t copy, Stream stream) const {
         return [this, copy, stream](LayerMatrix matrix) {
             const LayerBuffers buffers = memory_->results.buffers();
-            const std::uint16_t* const inputs[] = {buffers.normed, buffers.attended, buffers.ffn_normed,
-                                                   buffers.gated};
-            return memory_->matrices[index_of(matrix)].reference(copy, inputs[index_of(matrix)], stream);
+            const std::uint16_t* const inputs[kLayerMatrices] = {
+                buffers.normed,     buffers.attended, buffers.ffn_normed,  buffers.gated,
+                buffers.ffn_normed, buffers.gathered, buffers.expert_gated};
+            return memory_->matrices[index_of(matrix)]->reference(copy, inputs[index_of(matrix)], stream);
         };
     }
 
@@ -331,12 +488,14 @@ class LayerKernel final : public GpuKernel {
                                            std::size_t copy) const {
         constexpr std::size_t kMostWeights = 1 << 24;
         std::size_t weights = 0;
-        for (const LayerMatrix matrix : kLayerMatrices)
-            weights += matrix_of(options_, matrix).rows * matrix_of(options_, matrix).k;
+        for (const LayerMatrix matrix : matrices_of(options_)) {
+            weights += launched(options_, matrix).entries * matrix_of(options_, matrix).rows *
+                       matrix_of(options_, matrix).k;
+        }
         if (weights > kMostWeights) return std::nullopt;
-        std::array<std::vector<double>, 4> matrices;
-        for (const LayerMatrix matrix : kLayerMatrices)
-            matrices[index_of(matrix)] = memory_->matrices[index_of(matrix)].dequantised_copy(copy);
+        LayerMatrices matrices;
+        for (const LayerMatrix matrix : matrices_of(options_))
+            matrices[index_of(matrix)] = memory_->matrices[index_of(matrix)]->dequantised_copy(copy);
         const auto wanted =
             layer_reference(inputs, matrices, span_of(seen.residual_before), span_of(seen.down_before));
         const std::vector<float> output = seen.output();

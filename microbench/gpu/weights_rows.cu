@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <functional>
 
 #include "cards/model.h"
 #include "microbench/gpu/device.h"
+#include "microbench/gpu/experts.h"
 #include "microbench/gpu/fill.cuh"
 #include "microbench/gpu/memory.cuh"
 #include "microbench/gpu/rows.h"
@@ -88,15 +88,11 @@ class WeightRows {
     /// of them.
     void add_experts(const std::string& where, const MatrixShape& matrix, const cards::MixtureOfExperts& moe,
                      WeightFormat format, int tokens) {
-        const auto experts = static_cast<double>(moe.experts);
-        const auto drawn = static_cast<double>(moe.active) * tokens;
-        const double distinct =
-            std::round(cards::distinct_experts(experts, static_cast<double>(moe.active), tokens));
-        const auto columns = static_cast<int>(std::ceil(drawn / distinct));
+        const ExpertLoad load = expert_load(moe.experts, moe.active, static_cast<std::size_t>(tokens));
+        const auto columns = static_cast<int>(load.columns);
         const auto variant = variant_for(format, Decode::usual, columns, true);
         if (!variant || !fits(format, matrix.k)) return;
-        const StreamedMatrix streamed{matrix.rows, matrix.k, columns, *variant,
-                                      static_cast<std::size_t>(distinct)};
+        const StreamedMatrix streamed{matrix.rows, matrix.k, columns, *variant, load.entries};
         rows.push_back({fmt::format("weights/{}/op:{}/w:{}/batch:{}/experts:{}", where, matrix.op,
                                     name_of(format), tokens, streamed.entries),
                         making(streamed)});

@@ -103,8 +103,11 @@ WeightStream::WeightStream(const StreamedMatrix& matrix, std::size_t copies, std
 }
 
 std::size_t WeightStream::first_matrix(std::size_t copy) const {
-    return matrix_.variant.experts ? static_cast<std::size_t>(lists_.download()[copy * matrix_.entries])
-                                   : copy;
+    return matrix_.variant.experts ? static_cast<std::size_t>(list(copy).front()) : copy;
+}
+
+std::vector<std::int32_t> WeightStream::list(std::size_t copy) const {
+    return lists_.download(copy * matrix_.entries, matrix_.entries);
 }
 
 /// As many thread blocks as run at once, but no more than there are units.
@@ -146,6 +149,21 @@ void WeightStream::launch(std::size_t copy, const std::uint16_t* x, float* y, St
     call.x = x;
     call.y = y;
     call.experts.of_entries = lists_.data() + copy * matrix_.entries;
+    start(call, stream);
+}
+
+void WeightStream::launch_by(const std::int32_t* of_entries, const std::uint16_t* x, float* y,
+                             Stream stream) const {
+    WeightsCall call = call_;
+    call.weights = reinterpret_cast<const Words*>(words_.data());
+    call.scales = scales_.data();
+    call.x = x;
+    call.y = y;
+    call.experts.of_entries = of_entries;
+    start(call, stream);
+}
+
+void WeightStream::start(const WeightsCall& call, Stream stream) const {
     matrix_.variant
         .kernel<<<blocks_, kWeightThreads, static_cast<std::size_t>(matrix_.variant.shared_bytes), stream>>>(
             call);
@@ -179,10 +197,18 @@ void WeightStream::spoil(std::size_t copy, Stream stream) {
 }
 
 std::vector<double> WeightStream::dequantised_copy(std::size_t copy) const {
-    const std::vector<std::uint32_t> words = words_.download(copy * shape_.words(), shape_.words());
-    const std::vector<std::uint32_t> scales =
-        scales_.download(copy * shape_.scale_words(), shape_.scale_words());
-    return dequantised(shape_, span_of(words), span_of(scales));
+    const std::vector<std::int32_t> matrices =
+        matrix_.variant.experts ? list(copy) : std::vector{static_cast<std::int32_t>(copy)};
+    std::vector<double> all;
+    for (const std::int32_t matrix : matrices) {
+        const auto at = static_cast<std::size_t>(matrix);
+        const std::vector<std::uint32_t> words = words_.download(at * shape_.words(), shape_.words());
+        const std::vector<std::uint32_t> scales =
+            scales_.download(at * shape_.scale_words(), shape_.scale_words());
+        const std::vector<double> one = dequantised(shape_, span_of(words), span_of(scales));
+        all.insert(all.end(), one.begin(), one.end());
+    }
+    return all;
 }
 
 }  // namespace paretoken::microbench::gpu

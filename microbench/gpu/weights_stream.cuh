@@ -39,17 +39,22 @@ class WeightStream {
     /// y [entries, batch, rows] = W · x [entries, batch, k], both in device memory; x is bf16 beside bf16
     /// weights, else fp16.
     void launch(std::size_t copy, const std::uint16_t* x, float* y, Stream stream) const;
+    /// By a list in device memory, of what `list` names.
+    void launch_by(const std::int32_t* of_entries, const std::uint16_t* x, float* y, Stream stream) const;
+    /// Which stored matrices a copy's entries are.
+    std::vector<std::int32_t> list(std::size_t copy) const;
     /// The same in fp64, element by element. Synchronises.
     std::vector<double> reference(std::size_t copy, const std::uint16_t* x, Stream stream) const;
     /// Changes one weight of a copy, whatever it was.
     void spoil(std::size_t copy, Stream stream);
 
-    /// Of one copy of a single matrix.
+    /// Of one copy, its entries one after the other.
     std::vector<double> dequantised_copy(std::size_t copy) const;
 
   private:
     std::size_t first_matrix(std::size_t copy) const;
     void configure();
+    void start(const WeightsCall& call, Stream stream) const;
 
     StreamedMatrix matrix_;
     WeightsShape shape_;
