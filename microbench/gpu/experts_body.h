@@ -56,7 +56,6 @@ PARETOKEN_HOST_DEVICE constexpr int route_shared_bytes(std::int32_t tokens, std:
 /// An expert in the running for a token: of larger keys wins the one with the lower number.
 struct ExpertCandidate {
     float key = 0;
-    float logit = 0;
     std::int32_t expert = 0;
 
     PARETOKEN_HOST_DEVICE bool before(const ExpertCandidate& other) const {
@@ -66,36 +65,34 @@ struct ExpertCandidate {
 
 /// A warp chooses for one token: lane i has the i-th choice.
 template <class Machine>
-PARETOKEN_HOST_DEVICE ExpertCandidate chosen_experts(const Machine& m, const RouteCall& call, int token) {
+PARETOKEN_HOST_DEVICE std::int32_t chosen_expert(const Machine& m, const RouteCall& call, int token) {
     constexpr float kNotThere = -INFINITY;
     constexpr float kLeast = -3.0e38F;  // of experts that are there: also of those not allowed, and of NaN
     float keys[kExpertsOfLane];
-    float logits[kExpertsOfLane];
     PARETOKEN_UNROLL
     for (int j = 0; j < kExpertsOfLane; ++j) {
         const int expert = j * 32 + m.lane();
         keys[j] = kNotThere;
-        logits[j] = 0;
         if (expert >= call.experts) continue;
-        logits[j] = call.logits[static_cast<std::int64_t>(token) * call.experts + expert];
+        const float logit = call.logits[token * call.experts + expert];
         const std::uint32_t mask = call.masks[token * mask_words(call.experts) + j];
-        keys[j] = (mask >> m.lane() & 1) != 0 && logits[j] > kLeast ? logits[j] : kLeast;
+        keys[j] = (mask >> m.lane() & 1) != 0 && logit > kLeast ? logit : kLeast;
     }
-    ExpertCandidate mine;
+    std::int32_t mine = 0;
     for (int choice = 0; choice < call.active; ++choice) {
-        ExpertCandidate best{keys[0], logits[0], m.lane()};
+        ExpertCandidate best{keys[0], m.lane()};
         PARETOKEN_UNROLL
         for (int j = 1; j < kExpertsOfLane; ++j) {
-            if (keys[j] > best.key) best = {keys[j], logits[j], j * 32 + m.lane()};
+            if (keys[j] > best.key) best = {keys[j], j * 32 + m.lane()};
         }
         PARETOKEN_UNROLL
         for (int distance = 16; distance > 0; distance /= 2) {
             const ExpertCandidate other{
-                m.shuffle_xor(best.key, distance), m.shuffle_xor(best.logit, distance),
+                m.shuffle_xor(best.key, distance),
                 static_cast<std::int32_t>(m.shuffle_xor(static_cast<float>(best.expert), distance))};
             if (other.before(best)) best = other;
         }
-        if (m.lane() == choice) mine = best;
+        if (m.lane() == choice) mine = best.expert;
         PARETOKEN_UNROLL
         for (int j = 0; j < kExpertsOfLane; ++j) {
             if (j * 32 + m.lane() == best.expert) keys[j] = kNotThere;
@@ -114,19 +111,20 @@ PARETOKEN_HOST_DEVICE void route_body(const Machine& m, const RouteCall& call) {
     for (int i = thread; i < call.entries * call.columns; i += kThreadsOfBlock) call.out.tokens[i] = kNoToken;
     for (int i = thread; i < 2 * call.entries; i += kThreadsOfBlock) call.out.of_entries[i] = 0;
     for (int token = m.warp(); token < call.tokens; token += kWarpsOfBlock) {
-        const ExpertCandidate mine = chosen_experts(m, call, token);
+        const std::int32_t expert = chosen_expert(m, call, token);
         const bool chosen = m.lane() < call.active;
-        float most = chosen ? mine.logit : -INFINITY;
+        const float logit = chosen ? call.logits[token * call.experts + expert] : -INFINITY;
+        float most = logit;
         PARETOKEN_UNROLL
         for (int distance = 16; distance > 0; distance /= 2)
             most = fmaxf(most, m.shuffle_xor(most, distance));
-        const float part = chosen ? m.exp2((mine.logit - most) * call.scale * kLog2E) : 0;
+        const float part = chosen ? m.exp2((logit - most) * call.scale * kLog2E) : 0;
         float sum = part;
         PARETOKEN_UNROLL
         for (int distance = 16; distance > 0; distance /= 2) sum += m.shuffle_xor(sum, distance);
         if (!chosen) continue;
         call.out.weights[token * call.active + m.lane()] = part / sum;
-        experts[token * call.active + m.lane()] = mine.expert;
+        experts[token * call.active + m.lane()] = expert;
     }
     m.sync_block();
     for (int pair = thread; pair < pairs; pair += kThreadsOfBlock) {

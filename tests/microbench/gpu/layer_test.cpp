@@ -481,6 +481,13 @@ LayerOptions tiny(WeightFormat weights, KvFormat kv, std::vector<std::int32_t> l
             .lengths = std::move(lengths)};
 }
 
+LayerOptions tiny_routed(WeightFormat weights, std::size_t tokens) {
+    LayerOptions options = tiny(weights, KvFormat::bf16, std::vector<std::int32_t>(tokens, 20));
+    options.width = 64;  // shared experts
+    options.experts = {12, 3, 128};
+    return options;
+}
+
 double whole_error(const EmulatedLayer& layer) {
     return relative_l2(
         layer.seen.output(),
@@ -512,13 +519,36 @@ TEST(GpuLayer, a_layer_begins_with_what_the_one_before_left) {
 }
 
 TEST(GpuLayer, the_order_of_lanes_and_blocks_changes_no_bit) {
-    EmulatedLayer first(tiny(WeightFormat::int8, KvFormat::int8, {17, 64, 1}), 1);
-    EmulatedLayer second(first.inputs.options, 99);
-    first.step();
-    second.step();
-    EXPECT_EQ(first.seen.output(), second.seen.output());
-    EXPECT_EQ(first.pool(), second.pool());
-    EXPECT_EQ(first.scales(), second.scales());
+    for (const LayerOptions& options :
+         {tiny(WeightFormat::int8, KvFormat::int8, {17, 64, 1}), tiny_routed(WeightFormat::bf16, 5)}) {
+        EmulatedLayer first(options, 1);
+        EmulatedLayer second(options, 99);
+        first.step();
+        second.step();
+        EXPECT_EQ(first.seen.output(), second.seen.output());
+        EXPECT_EQ(first.pool(), second.pool());
+        EXPECT_EQ(first.scales(), second.scales());
+    }
+}
+
+TEST(GpuLayer, the_experts_of_a_step_are_those_that_were_drawn_whatever_the_logits) {
+    EmulatedLayer layer(tiny_routed(WeightFormat::bf16, 7), 1);
+    layer.step();
+    const LayerOptions& options = layer.inputs.options;
+    ASSERT_GT(options.load().columns, 1U);  // experts that several tokens share
+    std::vector<std::int32_t> entries;
+    for (const std::size_t first : {std::size_t{0}, options.experts->count}) {
+        for (const std::int32_t expert : layer.inputs.draw.touched)
+            entries.push_back(layer.inputs.stored[first + static_cast<std::size_t>(expert)]);
+    }
+    EXPECT_EQ(layer.seen.route_entries, entries);
+    const LayerSeen before = layer.seen;
+    layer.step();  // from another residual: other logits
+    EXPECT_NE(layer.seen.logits, before.logits);
+    EXPECT_NE(layer.seen.route_weights, before.route_weights);
+    EXPECT_EQ(layer.seen.route_entries, entries);
+    EXPECT_EQ(layer.fault(), std::nullopt);
+    EXPECT_LE(whole_error(layer), layer_bound(options));
 }
 
 // ---- what a check must notice
@@ -568,6 +598,57 @@ TEST(GpuLayer, one_wrong_number_of_any_operation_is_noticed_and_named) {
     expect_named("silu:", [](LayerSeen& s) { spoil(s.gated); });
     expect_named("down:", [](LayerSeen& s) { spoil(s.down); });
     expect_named("down:", [](LayerSeen& s) { s.down.front() = kPoison; });
+}
+
+TEST(GpuLayer, one_wrong_number_of_routing_or_of_an_expert_is_noticed_and_named) {
+    EmulatedLayer layer(tiny_routed(WeightFormat::bf16, 3), 1);
+    layer.step();
+    ASSERT_EQ(layer.fault(), std::nullopt);
+    const LayerSeen right = layer.seen;
+    const auto expect_named = [&](std::string_view name, const auto& change) {
+        layer.seen = right;
+        change(layer.seen);
+        const auto fault = layer.fault();
+        ASSERT_TRUE(fault) << name;
+        EXPECT_TRUE(fault->starts_with(name)) << name << ": " << *fault;
+    };
+    expect_named("gate_up:", [](LayerSeen& s) { spoil(s.gate_up); });
+    expect_named("silu:", [](LayerSeen& s) { spoil(s.gated); });
+    expect_named("down:", [](LayerSeen& s) { spoil(s.shared_down); });
+    expect_named("router:", [](LayerSeen& s) { spoil(s.logits); });
+    expect_named("router:", [](LayerSeen& s) { s.logits[5] = kPoison; });
+    expect_named("route:", [](LayerSeen& s) { s.route_weights[2] *= 1.001F; });
+    expect_named("route:", [](LayerSeen& s) { std::swap(s.route_places[0], s.route_places[1]); });
+    expect_named("route:", [](LayerSeen& s) { s.route_tokens.back() = 0; });
+    expect_named("route:", [](LayerSeen& s) { std::swap(s.route_entries[0], s.route_entries[1]); });
+    expect_named("gather:", [](LayerSeen& s) { s.gathered.back() ^= 1; });
+    expect_named("moe_gate_up:", [](LayerSeen& s) { spoil(s.expert_gate_up); });
+    expect_named("moe_silu:", [](LayerSeen& s) { spoil(s.expert_gated); });
+    expect_named("moe_down:", [](LayerSeen& s) { spoil(s.expert_down); });
+    expect_named("mix:", [](LayerSeen& s) { spoil(s.down); });
+    expect_named("mix:", [](LayerSeen& s) { s.down.back() = kPoison; });
+}
+
+TEST(GpuLayer, every_operand_that_is_not_the_layers_is_noticed) {
+    for (const LayerOptions& options :
+         {tiny(WeightFormat::bf16, KvFormat::bf16, {40, 3}), tiny_routed(WeightFormat::fp8, 3)}) {
+        EmulatedLayer layer(options, 1);
+        layer.step();
+        const auto planted = planted_faults(layer.inputs);
+        EXPECT_EQ(planted.size(), options.experts ? 7U : 4U);
+        for (const PlantedFault& fault : planted)
+            EXPECT_TRUE(layer_fault(fault.inputs, layer.seen, layer.products())) << fault.operand;
+        for (const LayerMatrix spoilt : matrices_of(options)) {
+            const auto products = [&](LayerMatrix matrix) {
+                auto weights = layer.matrices()[index_of(matrix)];
+                if (matrix == spoilt) weights.front() = -2 * weights.front() - 1;
+                return layer.product_of(matrix, weights);
+            };
+            const auto fault = layer_fault(layer.inputs, layer.seen, products);
+            ASSERT_TRUE(fault) << matrix_of(options, spoilt).op;
+            EXPECT_TRUE(fault->starts_with(matrix_of(options, spoilt).op + ":")) << *fault;
+        }
+    }
 }
 
 // ---- each kernel
@@ -786,6 +867,51 @@ TEST(GpuLayer, bytes_are_those_of_weights_and_of_keys_and_values_that_were_cache
     EXPECT_EQ(work.read_bytes, kWeights * 2 + 2 * 4096 * 2 + 4095 * kTokenBytes + 256 * 4);
     EXPECT_EQ(work.written_bytes, kTokenBytes);
     EXPECT_EQ(work.flops, 2 * kWeights + 4.0 * 4096 * 32 * 128);
+}
+
+TEST(GpuLayer, bytes_of_experts_are_those_of_the_different_ones_that_a_step_touches) {
+    const auto full = layer_suite(RowSet::full, {});
+    const auto with_name = [&](std::string_view name) {
+        const auto found = std::find_if(
+            full.begin(), full.end(), [&](const LayerOptions& options) { return name_of(options) == name; });
+        EXPECT_NE(found, full.end()) << name;
+        return found != full.end() ? *found : full.front();
+    };
+    constexpr double kTokenBytes = 2 * 4 * 128 * 2;
+    constexpr double kAttention = 5120.0 * 2048 + 2048.0 * 4096;
+    constexpr double kExpert = 1536.0 * 2048 + 2048.0 * 768;
+    const LayerOptions one =
+        with_name("layer/preset:qwen3-30b-a3b/w:bf16/kv:bf16/batch:1/ctx:4096/experts:8");
+    Work work = layer_work(one);
+    EXPECT_EQ(work.read_bytes, (kAttention + 128 * 2048 + 8 * kExpert) * 2 + 2 * 2048 * 2 +
+                                   4095 * kTokenBytes + 256 * 4 + 4 * 4 + 2 * 8 * 4);
+    EXPECT_EQ(work.flops, 2 * (kAttention + 128 * 2048 + 8 * kExpert) + 4.0 * 4096 * 32 * 128);
+    // 128 · (1 - (1 - 8 / 128) ^ 8) = 51.6; each of 8 tokens goes through 8
+    work = layer_work(with_name("layer/preset:qwen3-30b-a3b/w:bf16/kv:bf16/batch:8/ctx:4096/experts:52"));
+    EXPECT_EQ(work.read_bytes, (kAttention + 128 * 2048 + 52 * kExpert) * 2 + 2 * 2048 * 2 +
+                                   8 * (4095 * kTokenBytes + 256 * 4 + 4 * 4) + 2 * 52 * 4);
+    EXPECT_EQ(work.flops, 8 * (2 * (kAttention + 128 * 2048 + 8 * kExpert) + 4.0 * 4096 * 32 * 128));
+    // Attention and router of 16 bits, experts of 4 and a byte of scale per 32.
+    work = layer_work(
+        with_name("layer/preset:gpt-oss-120b/w:mxfp4/attn_w:fp16/kv:bf16/batch:1/ctx:4096/experts:4"));
+    EXPECT_EQ(work.read_bytes, (5120.0 * 2880 + 2880.0 * 4096 + 128 * 2880) * 2 +
+                                   4 * (5760.0 * 2880 + 2880.0 * 2880) * 17 / 32 + 2 * 2880 * 2 +
+                                   4095 * 2.0 * 8 * 64 * 2 + 256 * 4 + 4 * 4 + 2 * 4 * 4);
+}
+
+TEST(GpuLayer, a_launch_of_experts_counts_what_a_row_of_their_matrix_counts) {
+    const LayerOptions options = tiny_routed(WeightFormat::bf16, 7);
+    const ExpertLoad load = options.load();
+    ASSERT_EQ(load, expert_load(12, 3, 7));
+    const Work down = op_work(options, LayerOp::expert_down);
+    const auto entries = static_cast<double>(load.entries);
+    const auto columns = static_cast<double>(load.columns);
+    EXPECT_EQ(down.read_bytes, entries * (128.0 * 128 * 2 + columns * 128 * 2));
+    EXPECT_EQ(down.written_bytes, entries * columns * 128 * 4);
+    EXPECT_EQ(down.flops, 2 * 128.0 * 128 * 7 * 3);  // of pairs, not of places
+    const Work mix = op_work(options, LayerOp::mix);
+    EXPECT_EQ(mix.read_bytes, 7 * 3 * (128 * 4 + 8) + 7 * 128 * 4);
+    EXPECT_EQ(mix.written_bytes, 7 * 128 * 4);
 }
 
 TEST(GpuLayer, its_operations_move_no_less_than_the_layer) {
