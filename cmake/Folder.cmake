@@ -27,7 +27,7 @@ endif()
 
 function(paretoken_folder name)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.cpp)
-    list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
+    list(FILTER sources EXCLUDE REGEX "/main\\.cpp$|/virtual_gpu/runtime/")  # VirtualGpu.cmake's
     add_library(${name} STATIC ${sources})
     set_target_properties(${name} PROPERTIES OUTPUT_NAME paretoken_${name})
     target_link_libraries(${name} PUBLIC paretoken_options ${ARGN})
@@ -37,6 +37,7 @@ function(paretoken_tests)
     include(GoogleTest)
     foreach(name IN LISTS ARGN)
         file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${name}/*_test.cpp)
+        list(FILTER sources EXCLUDE REGEX "/virtual_gpu/runtime/")
         add_executable(${name}_test ${sources})
         target_link_libraries(${name}_test PRIVATE ${name} GTest::gmock_main nlohmann_json::nlohmann_json)
         target_compile_definitions(${name}_test PRIVATE

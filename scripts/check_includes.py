@@ -20,6 +20,7 @@ FOLDERS = {
     "datasets": {"core"},
     "loadgen": {"core", "cards", "datasets"},
     "microbench": {"core", "cards"},
+    "virtual_gpu": {"core"},  # nothing but its own tests includes it: it stands in for a machine
     "reports": {"core", "cards"},
     "cli": {"core", "cards", "datasets", "loadgen", "microbench", "reports"},
     "benchmarks": {"core", "loadgen"},

@@ -14,7 +14,7 @@ __global__ void write_past_the_end(int* at, int size) {
 }
 
 __global__ void race(int* out) {
-    __shared__ int word;
+    __shared__ volatile int word;  // else the compiler leaves it out, and with it the race
     word = static_cast<int>(threadIdx.x);
     *out = word;
 }

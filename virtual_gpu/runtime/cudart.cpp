@@ -1,5 +1,5 @@
-// The functions of the CUDA runtime that the project's programs call, for the virtual GPU: linked in libcudart's
-// place. What they take apart and put together is C; what they mean is device.cpp's.
+// The functions of the CUDA runtime that the project's programs call, for the virtual GPU: linked in
+// libcudart's place. What they take apart and put together is C; what they mean is device.cpp's.
 //   PARETOKEN_VIRTUAL_GPU=sm:90,memory:2G     which GPU (runtime/model.h)
 //   PARETOKEN_VIRTUAL_GPU_REPORT=FILE         what it did, as JSON, when the program ends
 //   PARETOKEN_VIRTUAL_GPU_PTX=FOLDER          instead of the build's
@@ -33,8 +33,8 @@ struct Configuration {
     cudaStream_t stream = nullptr;
 };
 
-/// What a program has of the runtime. Lives until the process ends: its handles are given back by destructors that
-/// run in any order.
+/// What a program has of the runtime. Lives until the process ends: its handles are given back by destructors
+/// that run in any order.
 struct Runtime {
     std::mutex mutex;
     std::map<const void*, HostKernel> kernels;  ///< by the host's function
@@ -43,9 +43,9 @@ struct Runtime {
     Device& made() {
         if (device) return *device;
         try {
-            device = std::make_unique<Device>(
-                settings_of(environment("PARETOKEN_VIRTUAL_GPU", "")),
-                environment("PARETOKEN_VIRTUAL_GPU_PTX", PARETOKEN_PTX_DIRECTORY));
+            device =
+                std::make_unique<Device>(settings_of(environment("PARETOKEN_VIRTUAL_GPU", "")),
+                                         environment("PARETOKEN_VIRTUAL_GPU_PTX", PARETOKEN_PTX_DIRECTORY));
         } catch (const Error& error) {
             fmt::print(stderr, "virtual GPU: {}\n", error.what());
             std::_Exit(static_cast<int>(error.code()));
@@ -111,18 +111,23 @@ struct StatusText {
     const char* name;
     const char* text;
 };
-#define PARETOKEN_STATUS(status, text) StatusText{status, #status, text}
+#define PARETOKEN_STATUS(status, text) \
+    StatusText {                       \
+        status, #status, text          \
+    }
 constexpr StatusText kStatuses[] = {
     PARETOKEN_STATUS(cudaSuccess, "no error"),
     PARETOKEN_STATUS(cudaErrorInvalidValue, "invalid argument"),
     PARETOKEN_STATUS(cudaErrorMemoryAllocation, "out of memory"),
     PARETOKEN_STATUS(cudaErrorInvalidConfiguration, "invalid configuration argument"),
     PARETOKEN_STATUS(cudaErrorInvalidMemcpyDirection, "invalid copy direction for memcpy"),
-    PARETOKEN_STATUS(cudaErrorInsufficientDriver, "CUDA driver version is insufficient for CUDA runtime version"),
+    PARETOKEN_STATUS(cudaErrorInsufficientDriver,
+                     "CUDA driver version is insufficient for CUDA runtime version"),
     PARETOKEN_STATUS(cudaErrorInvalidDeviceFunction, "invalid device function"),
     PARETOKEN_STATUS(cudaErrorNoDevice, "no CUDA-capable device is detected"),
     PARETOKEN_STATUS(cudaErrorInvalidDevice, "invalid device ordinal"),
-    PARETOKEN_STATUS(cudaErrorNoKernelImageForDevice, "no kernel image is available for execution on the device"),
+    PARETOKEN_STATUS(cudaErrorNoKernelImageForDevice,
+                     "no kernel image is available for execution on the device"),
     PARETOKEN_STATUS(cudaErrorInvalidPtx, "a PTX JIT compilation failed"),
     PARETOKEN_STATUS(cudaErrorInvalidResourceHandle, "invalid resource handle"),
     PARETOKEN_STATUS(cudaErrorIllegalState, "the operation cannot be performed in the present state"),
@@ -137,7 +142,8 @@ constexpr StatusText kStatuses[] = {
                      "operation failed due to a previous error during capture"),
     PARETOKEN_STATUS(cudaErrorStreamCaptureImplicit,
                      "operation would make the legacy stream depend on a capturing blocking stream"),
-    PARETOKEN_STATUS(cudaErrorCapturedEvent, "operation not permitted on an event last recorded in a capturing stream"),
+    PARETOKEN_STATUS(cudaErrorCapturedEvent,
+                     "operation not permitted on an event last recorded in a capturing stream"),
 };
 #undef PARETOKEN_STATUS
 
@@ -202,8 +208,8 @@ cudaError_t launched(HostKernel* kernel, dim3 grid, dim3 block, void** arguments
                      cudaStream_t stream) {
     return called("a launch", [&](Device& device) {
         if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
-        return device.launch(*kernel, {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared}, arguments,
-                             stream_of(stream));
+        return device.launch(*kernel, {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared},
+                             arguments, stream_of(stream));
     });
 }
 
@@ -228,9 +234,12 @@ void** CUDARTAPI __cudaRegisterFatBinary(void*) {
 }
 void CUDARTAPI __cudaRegisterFatBinaryEnd(void**) {}
 void CUDARTAPI __cudaUnregisterFatBinary(void**) {}
+char CUDARTAPI __cudaInitModule(void**) {
+    return 1;
+}
 
-void CUDARTAPI __cudaRegisterFunction(void**, const char* host_function, char*, const char* device_name, int, uint3*,
-                                      uint3*, dim3*, dim3*, int*) {
+void CUDARTAPI __cudaRegisterFunction(void**, const char* host_function, char*, const char* device_name, int,
+                                      uint3*, uint3*, dim3*, dim3*, int*) {
     const std::lock_guard lock(runtime().mutex);
     runtime().kernels[host_function].name = device_name;
 }
@@ -257,8 +266,8 @@ cudaError_t CUDARTAPI __cudaGetKernel(cudaKernel_t* kernel, const void* host_fun
     return *kernel == nullptr ? cudaErrorInvalidDeviceFunction : cudaSuccess;
 }
 
-cudaError_t CUDARTAPI __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
-                                         cudaStream_t stream) {
+cudaError_t CUDARTAPI __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
+                                         size_t shared, cudaStream_t stream) {
     return launched(reinterpret_cast<HostKernel*>(kernel), grid, block, arguments, shared, stream);
 }
 
@@ -304,7 +313,8 @@ cudaError_t CUDARTAPI cudaGetDeviceProperties(cudaDeviceProp* properties, int nu
 
 cudaError_t CUDARTAPI cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int number) {
     return called("cudaDeviceGetAttribute", [&](Device& device) {
-        return for_device_0(number, attribute_of(device, attribute, *value) ? cudaSuccess : cudaErrorInvalidValue);
+        return for_device_0(number,
+                            attribute_of(device, attribute, *value) ? cudaSuccess : cudaErrorInvalidValue);
     });
 }
 
@@ -375,14 +385,16 @@ cudaError_t CUDARTAPI cudaMemcpy(void* to, const void* from, size_t bytes, cudaM
 }
 cudaError_t CUDARTAPI cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                                       cudaStream_t stream) {
-    return called("cudaMemcpyAsync",
-                  [&](Device& device) { return device.copy(to, from, bytes, kind, stream_of(stream), false); });
+    return called("cudaMemcpyAsync", [&](Device& device) {
+        return device.copy(to, from, bytes, kind, stream_of(stream), false);
+    });
 }
 cudaError_t CUDARTAPI cudaMemset(void* at, int value, size_t bytes) {
     return called("cudaMemset", [&](Device& device) { return device.set(at, value, bytes, kLegacyStream); });
 }
 cudaError_t CUDARTAPI cudaMemsetAsync(void* at, int value, size_t bytes, cudaStream_t stream) {
-    return called("cudaMemsetAsync", [&](Device& device) { return device.set(at, value, bytes, stream_of(stream)); });
+    return called("cudaMemsetAsync",
+                  [&](Device& device) { return device.set(at, value, bytes, stream_of(stream)); });
 }
 
 // ---- kernels
@@ -398,8 +410,10 @@ cudaError_t CUDARTAPI cudaFuncSetAttribute(const void* function, cudaFuncAttribu
     });
 }
 
-cudaError_t CUDARTAPI cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function,
-                                                                             int threads, size_t shared, unsigned) {
+cudaError_t CUDARTAPI cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks,
+                                                                             const void* function,
+                                                                             int threads, size_t shared,
+                                                                             unsigned) {
     return called("cudaOccupancyMaxActiveBlocksPerMultiprocessor", [&](Device& device) {
         HostKernel* const kernel = kernel_of(function);
         return kernel == nullptr ? cudaErrorInvalidDeviceFunction
@@ -407,8 +421,8 @@ cudaError_t CUDARTAPI cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int
     });
 }
 
-cudaError_t CUDARTAPI cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function, int threads,
-                                                                    size_t shared) {
+cudaError_t CUDARTAPI cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function,
+                                                                    int threads, size_t shared) {
     return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, shared, 0);
 }
 
@@ -424,10 +438,12 @@ cudaError_t CUDARTAPI cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned f
     });
 }
 cudaError_t CUDARTAPI cudaStreamDestroy(cudaStream_t stream) {
-    return called("cudaStreamDestroy", [&](Device& device) { return device.destroy_stream(stream_of(stream)); });
+    return called("cudaStreamDestroy",
+                  [&](Device& device) { return device.destroy_stream(stream_of(stream)); });
 }
 cudaError_t CUDARTAPI cudaStreamSynchronize(cudaStream_t stream) {
-    return called("cudaStreamSynchronize", [&](Device& device) { return device.wait_for_stream(stream_of(stream)); });
+    return called("cudaStreamSynchronize",
+                  [&](Device& device) { return device.wait_for_stream(stream_of(stream)); });
 }
 cudaError_t CUDARTAPI cudaEventCreate(cudaEvent_t* event) {
     return called("cudaEventCreate", [&](Device& device) {
@@ -444,7 +460,8 @@ cudaError_t CUDARTAPI cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
                   [&](Device& device) { return device.record(number_of(event), stream_of(stream)); });
 }
 cudaError_t CUDARTAPI cudaEventSynchronize(cudaEvent_t event) {
-    return called("cudaEventSynchronize", [&](Device& device) { return device.wait_for_event(number_of(event)); });
+    return called("cudaEventSynchronize",
+                  [&](Device& device) { return device.wait_for_event(number_of(event)); });
 }
 cudaError_t CUDARTAPI cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
     return called("cudaEventElapsedTime", [&](Device& device) {
@@ -456,8 +473,8 @@ cudaError_t CUDARTAPI cudaEventElapsedTime(float* milliseconds, cudaEvent_t begi
 
 cudaError_t CUDARTAPI cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
     return called("cudaStreamBeginCapture", [&](Device& device) {
-        return device.begin_capture(stream_of(stream), mode == cudaStreamCaptureModeRelaxed ? Capturing::relaxed
-                                                                                            : Capturing::strict);
+        return device.begin_capture(
+            stream_of(stream), mode == cudaStreamCaptureModeRelaxed ? Capturing::relaxed : Capturing::strict);
     });
 }
 cudaError_t CUDARTAPI cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
@@ -476,7 +493,8 @@ cudaError_t CUDARTAPI cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* node
 cudaError_t CUDARTAPI cudaGraphDestroy(cudaGraph_t graph) {
     return called("cudaGraphDestroy", [&](Device& device) { return device.destroy_graph(number_of(graph)); });
 }
-cudaError_t CUDARTAPI cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags) {
+cudaError_t CUDARTAPI cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
+                                           unsigned long long flags) {
     return called("cudaGraphInstantiate", [&](Device& device) {
         if (flags != 0) return cudaErrorNotSupported;
         Number number = 0;
@@ -490,8 +508,9 @@ cudaError_t CUDARTAPI cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t s
                   [&](Device& device) { return device.upload(number_of(executable), stream_of(stream)); });
 }
 cudaError_t CUDARTAPI cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
-    return called("cudaGraphLaunch",
-                  [&](Device& device) { return device.launch_graph(number_of(executable), stream_of(stream)); });
+    return called("cudaGraphLaunch", [&](Device& device) {
+        return device.launch_graph(number_of(executable), stream_of(stream));
+    });
 }
 cudaError_t CUDARTAPI cudaGraphExecDestroy(cudaGraphExec_t executable) {
     return called("cudaGraphExecDestroy",

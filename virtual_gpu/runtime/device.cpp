@@ -57,7 +57,8 @@ struct Device::Copy {
     std::byte* to = nullptr;
     const std::byte* from = nullptr;
     std::size_t bytes = 0;
-    std::shared_ptr<const std::vector<std::byte>> staged = {};  ///< what pageable memory held when it was called
+    std::shared_ptr<const std::vector<std::byte>> staged =
+        {};  ///< what pageable memory held when it was called
 };
 
 Device::Device(const Settings& settings, const std::filesystem::path& ptx)
@@ -91,7 +92,8 @@ cudaError_t Device::resolve(HostKernel& kernel) {
         return cudaErrorInvalidPtx;
     }
     if (kernel.found != nullptr) {
-        kernel.most_dynamic_shared = kSharedWithoutAsking - std::min(kSharedWithoutAsking, kernel.found->facts.static_shared);
+        kernel.most_dynamic_shared =
+            kSharedWithoutAsking - std::min(kSharedWithoutAsking, kernel.found->facts.static_shared);
         return cudaSuccess;
     }
     complain(fmt::format("{}: no PTX file has this kernel", readable_name(kernel.name)));
@@ -123,18 +125,22 @@ cudaError_t Device::checked_shape(const HostKernel& kernel, const LaunchShape& s
     constexpr std::array<std::uint64_t, 3> kMostAlong{1024, 1024, 64};
     std::uint64_t threads = 1;
     for (std::size_t axis = 0; axis < 3; ++axis) {
-        if (shape.grid[axis] == 0 || shape.grid[axis] > kMostBlocks[axis]) return cudaErrorInvalidConfiguration;
-        if (shape.block[axis] == 0 || shape.block[axis] > kMostAlong[axis]) return cudaErrorInvalidConfiguration;
+        if (shape.grid[axis] == 0 || shape.grid[axis] > kMostBlocks[axis])
+            return cudaErrorInvalidConfiguration;
+        if (shape.block[axis] == 0 || shape.block[axis] > kMostAlong[axis])
+            return cudaErrorInvalidConfiguration;
         threads *= shape.block[axis];
     }
     if (threads > kMostThreads) return cudaErrorInvalidConfiguration;
     const KernelFacts& facts = kernel.found->facts;
-    if (facts.max_threads > 0 && threads > static_cast<std::uint64_t>(facts.max_threads)) return cudaErrorInvalidValue;
+    if (facts.max_threads > 0 && threads > static_cast<std::uint64_t>(facts.max_threads))
+        return cudaErrorInvalidValue;
     if (shape.dynamic_shared > kernel.most_dynamic_shared) return cudaErrorInvalidValue;
     return cudaSuccess;
 }
 
-cudaError_t Device::launch(HostKernel& kernel, const LaunchShape& shape, void** arguments, StreamNumber stream) {
+cudaError_t Device::launch(HostKernel& kernel, const LaunchShape& shape, void** arguments,
+                           StreamNumber stream) {
     if (const cudaError_t status = ready_for_use(stream); status != cudaSuccess) return status;
     if (const cudaError_t status = resolve(kernel); status != cudaSuccess) return status;
     if (const cudaError_t status = checked_shape(kernel, shape); status != cudaSuccess) return status;
@@ -142,7 +148,8 @@ cudaError_t Device::launch(HostKernel& kernel, const LaunchShape& shape, void** 
     std::size_t argument = 0;
     for (const auto& parameter : kernel.found->facts.parameters)
         std::memcpy(launch.parameters.data() + parameter.offset, arguments[argument++], parameter.bytes);
-    return issue(stream, [this, launch = std::move(launch)](bool in_graph) { return run_launch(launch, in_graph); });
+    return issue(stream,
+                 [this, launch = std::move(launch)](bool in_graph) { return run_launch(launch, in_graph); });
 }
 
 double Device::run_launch(const Launch& launch, bool in_graph) {
@@ -150,7 +157,8 @@ double Device::run_launch(const Launch& launch, bool in_graph) {
     const FoundKernel& found = *launch.kernel->found;
     KernelTotals& totals = report_.kernels[readable_name(launch.kernel->name)];
     ++totals.launches;
-    totals.most_shared = std::max(totals.most_shared, found.facts.static_shared + launch.shape.dynamic_shared);
+    totals.most_shared =
+        std::max(totals.most_shared, found.facts.static_shared + launch.shape.dynamic_shared);
     Repeats& repeats = repeats_[{found.kernel, numbers_of(launch.shape)}];
     if (in_graph && settings_.graph_runs != 0 && repeats.runs >= settings_.graph_runs) {
         ++totals.timed_only;
@@ -228,8 +236,8 @@ bool Device::is_pinned(const void* at, std::size_t bytes) const {
     return address_of(at) + bytes <= next->first + next->second.size();
 }
 
-cudaError_t Device::copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, StreamNumber stream,
-                         bool waits) {
+cudaError_t Device::copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                         StreamNumber stream, bool waits) {
     if (waits) {
         if (const cudaError_t status = refuse_while_capturing(); status != cudaSuccess) return status;
     }
@@ -239,7 +247,8 @@ cudaError_t Device::copy(void* to, const void* from, std::size_t bytes, cudaMemc
     if (!to_device && !from_device) return cudaErrorInvalidMemcpyDirection;
     if (bytes == 0) return cudaSuccess;
     // Out of bounds, or a pointer of the other side.
-    if ((memory_.find(address_of(to), to_device ? bytes : 1) != nullptr) != to_device) return cudaErrorInvalidValue;
+    if ((memory_.find(address_of(to), to_device ? bytes : 1) != nullptr) != to_device)
+        return cudaErrorInvalidValue;
     if ((memory_.find(address_of(from), from_device ? bytes : 1) != nullptr) != from_device)
         return cudaErrorInvalidValue;
     Copy copy{kind, static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes};
@@ -247,8 +256,8 @@ cudaError_t Device::copy(void* to, const void* from, std::size_t bytes, cudaMemc
     const bool pageable = kind != cudaMemcpyDeviceToDevice && !is_pinned(host, bytes);
     const bool staged = pageable && to_device && !captures_.contains(stream);
     if (staged) {
-        // It is staged at once, after what is before it in the stream, and arrives when the stream comes to it: also
-        // for cudaMemcpy, whose return does not say that it has arrived.
+        // It is staged at once, after what is before it in the stream, and arrives when the stream comes to
+        // it: also for cudaMemcpy, whose return does not say that it has arrived.
         if (waits) streams_.wait_for(stream);
         copy.staged = std::make_shared<const std::vector<std::byte>>(copy.from, copy.from + bytes);
     }
@@ -265,15 +274,17 @@ double Device::run_copy(const Copy& copy) {
     Allocation* const to = to_device ? memory_.find(address_of(copy.to), copy.bytes) : nullptr;
     const Allocation* const from = from_device ? memory_.find(address_of(copy.from), copy.bytes) : nullptr;
     if ((to_device && to == nullptr) || (from_device && from == nullptr)) {
-        die(cudaErrorIllegalAddress, fmt::format("a copy of {} bytes used memory that had been freed", copy.bytes));
+        die(cudaErrorIllegalAddress,
+            fmt::format("a copy of {} bytes used memory that had been freed", copy.bytes));
         return 0;
     }
     const auto from_offset = from == nullptr ? 0 : static_cast<std::size_t>(copy.from - from->data());
     if (!to_device && !from->is_written(from_offset, copy.bytes)) {
         const std::size_t at = first_unwritten(*from, from_offset, copy.bytes);
-        complain(fmt::format("a copy of {} bytes to the host reads what nothing has written: byte {} of it, byte {} of "
-                             "its allocation of {}",
-                             copy.bytes, at, from_offset + at, from->bytes()));
+        complain(fmt::format(
+            "a copy of {} bytes to the host reads what nothing has written: byte {} of it, byte {} of "
+            "its allocation of {}",
+            copy.bytes, at, from_offset + at, from->bytes()));
     }
     std::memcpy(copy.to, copy.staged ? copy.staged->data() : copy.from, copy.bytes);
     if (to != nullptr) {
@@ -284,8 +295,8 @@ double Device::run_copy(const Copy& copy) {
             carry_written(*from, from_offset, *to, offset, copy.bytes);
         }
     }
-    const double speed =
-        from_device && to_device ? settings_.speeds.memory_bytes_per_s / 2 : settings_.speeds.copy_bytes_per_s;
+    const double speed = from_device && to_device ? settings_.speeds.memory_bytes_per_s / 2
+                                                  : settings_.speeds.copy_bytes_per_s;
     return settings_.speeds.copy_s + static_cast<double>(copy.bytes) / speed;
 }
 
@@ -293,18 +304,21 @@ cudaError_t Device::set(void* at, int value, std::size_t bytes, StreamNumber str
     if (const cudaError_t status = ready_for_use(stream); status != cudaSuccess) return status;
     if (bytes == 0) return cudaSuccess;
     if (memory_.find(address_of(at), bytes) == nullptr) return cudaErrorInvalidValue;
-    return issue(stream,
-                 [this, at, value, bytes](bool) { return run_set(static_cast<std::byte*>(at), value, bytes); });
+    return issue(stream, [this, at, value, bytes](bool) {
+        return run_set(static_cast<std::byte*>(at), value, bytes);
+    });
 }
 
 double Device::run_set(std::byte* at, int value, std::size_t bytes) {
     if (death_ != cudaSuccess) return 0;
     if (!memory_.mark_written(at, bytes)) {
-        die(cudaErrorIllegalAddress, fmt::format("a memset of {} bytes used memory that had been freed", bytes));
+        die(cudaErrorIllegalAddress,
+            fmt::format("a memset of {} bytes used memory that had been freed", bytes));
         return 0;
     }
     std::memset(at, value, bytes);
-    return std::max(settings_.speeds.node_s, static_cast<double>(bytes) / settings_.speeds.memory_bytes_per_s);
+    return std::max(settings_.speeds.node_s,
+                    static_cast<double>(bytes) / settings_.speeds.memory_bytes_per_s);
 }
 
 // ---- streams
@@ -315,10 +329,12 @@ cudaError_t Device::ready_for_use(StreamNumber stream) {
     const auto own = captures_.find(stream);
     if (own != captures_.end()) return own->second.invalid ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
     if (stream != kLegacyStream || captures_.empty()) return cudaSuccess;
-    // CUDA allows it beside the capture of a non-blocking stream; what is meant for the graph then runs once, at once.
+    // CUDA allows it beside the capture of a non-blocking stream; what is meant for the graph then runs once,
+    // at once.
     for (auto& [number, capture] : captures_) capture.invalid = true;
-    const bool waited_for = std::any_of(captures_.begin(), captures_.end(),
-                                        [&](const auto& capture) { return streams_.is_blocking(capture.first); });
+    const bool waited_for = std::any_of(captures_.begin(), captures_.end(), [&](const auto& capture) {
+        return streams_.is_blocking(capture.first);
+    });
     return waited_for ? cudaErrorStreamCaptureImplicit : cudaErrorStreamCaptureUnsupported;
 }
 

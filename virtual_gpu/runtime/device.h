@@ -1,6 +1,7 @@
 #pragma once
-// The virtual GPU as a CUDA runtime holds it: memory, streams, events, captures and graphs. Every call answers with
-// the status that CUDA documents, and refuses what CUDA forbids. Once a kernel has faulted, nothing works any more.
+// The virtual GPU as a CUDA runtime holds it: memory, streams, events, captures and graphs. Every call
+// answers with the status that CUDA documents, and refuses what CUDA forbids. Once a kernel has faulted,
+// nothing works any more.
 #include <driver_types.h>
 
 #include <array>
@@ -29,8 +30,8 @@ using Number = std::uint64_t;
 
 /// A kernel that the host has registered.
 struct HostKernel {
-    std::string name;  ///< mangled
-    const FoundKernel* found = nullptr;  ///< from its first use on
+    std::string name;                                        ///< mangled
+    const FoundKernel* found = nullptr;                      ///< from its first use on
     std::size_t most_dynamic_shared = kSharedWithoutAsking;  ///< without its static memory
 };
 
@@ -142,7 +143,8 @@ class Device {
         std::uint64_t runs = 0;
         double seconds = 0;
     };
-    std::map<std::pair<const Kernel*, std::array<std::size_t, 7>>, Repeats> repeats_;  ///< Settings::graph_runs
+    std::map<std::pair<const Kernel*, std::array<std::size_t, 7>>, Repeats>
+        repeats_;  ///< Settings::graph_runs
 };
 
 }  // namespace paretoken::virtual_gpu

@@ -60,7 +60,8 @@ std::string settled_name(std::string_view mangled) {
         std::size_t length = 0;
         std::from_chars(mangled.data() + digits, mangled.data() + at, length);
         std::string_view part = mangled.substr(at, length);
-        const auto file = part.size() > kUnnamed.size() + 10 ? part.substr(kUnnamed.size() + 10) : std::string_view{};
+        const auto file =
+            part.size() > kUnnamed.size() + 10 ? part.substr(kUnnamed.size() + 10) : std::string_view{};
         result.append(mangled.substr(0, digits)).append(kUnnamed).append(file.substr(0, file.rfind('_')));
         mangled.remove_prefix(std::min(mangled.size(), at + std::max(length, kUnnamed.size())));
     }
@@ -93,8 +94,9 @@ std::vector<std::string> entries_of(std::string_view ptx) {
 KernelFolder::KernelFolder(const std::filesystem::path& folder, int capability) {
     const auto chosen = best_below(folder, capability);
     if (chosen.empty()) {
-        throw RuntimeError(fmt::format("{} has no folder sm_80 … sm_{} with PTX: build the target virtual_gpu_ptx",
-                                       folder.string(), capability));
+        throw RuntimeError(
+            fmt::format("{} has no folder sm_80 … sm_{} with PTX: build the target virtual_gpu_ptx",
+                        folder.string(), capability));
     }
     for (const auto& entry : std::filesystem::directory_iterator(chosen)) {
         if (entry.path().extension() == ".ptx") files_.push_back({entry.path(), nullptr});
@@ -112,7 +114,8 @@ const FoundKernel* KernelFolder::find(std::string_view mangled) {
     FoundKernel& found = entry->second.found;
     if (found.kernel != nullptr) return &found;
     File& file = files_[entry->second.file];
-    if (!file.module) file.module = std::make_unique<LoadedModule>(text_of(file.path), file.path.filename().string());
+    if (!file.module)
+        file.module = std::make_unique<LoadedModule>(text_of(file.path), file.path.filename().string());
     found.kernel = file.module->find(entry->second.name);
     if (found.kernel == nullptr) return nullptr;
     found.facts = facts_of(*found.kernel);

@@ -1,6 +1,6 @@
 #pragma once
-// The kernels of a folder of PTX files, <folder>/sm_80/*.ptx, <folder>/sm_90/*.ptx: found by the name under which
-// nvcc's host code registers them, read from their file when one of it is first asked for.
+// The kernels of a folder of PTX files, <folder>/sm_80/*.ptx, <folder>/sm_90/*.ptx: found by the name under
+// which nvcc's host code registers them, read from their file when one of it is first asked for.
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -12,7 +12,8 @@
 
 namespace paretoken::virtual_gpu {
 
-/// Without the digits by which nvcc tells files' unnamed namespaces apart: they depend on where a source lies.
+/// Without the digits by which nvcc tells files' unnamed namespaces apart: they depend on where a source
+/// lies.
 std::string settled_name(std::string_view mangled);
 
 /// What a program reads: demangled, without the namespaces of the project.
@@ -28,8 +29,8 @@ struct FoundKernel {
 
 class KernelFolder {
   public:
-    /// Those of the highest architecture that is not above `capability`, as a driver would choose. RuntimeError
-    /// where there is none.
+    /// Those of the highest architecture that is not above `capability`, as a driver would choose.
+    /// RuntimeError where there is none.
     KernelFolder(const std::filesystem::path& folder, int capability);
 
     /// Null: no file has it. RuntimeError when its file holds what is not understood.

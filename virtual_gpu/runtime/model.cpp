@@ -36,7 +36,8 @@ void set(Settings& settings, std::string_view key, std::string_view text) {
     } else if (key == "l2") {
         settings.l2_bytes = parse_count(text);
     } else if (key == "order") {
-        if (text != "lazy" && text != "eager") throw UsageError(fmt::format("order:{}: it is lazy or eager", text));
+        if (text != "lazy" && text != "eager")
+            throw UsageError(fmt::format("order:{}: it is lazy or eager", text));
         settings.lazy = text == "lazy";
     } else if (key == "seed") {
         settings.seed = parse_count(text);
@@ -57,8 +58,9 @@ void set(Settings& settings, std::string_view key, std::string_view text) {
 }  // namespace
 
 const Limits& limits_of(int capability) {
-    const auto* const found = std::find_if(std::begin(kLimits), std::end(kLimits),
-                                           [&](const Limits& limits) { return limits.capability == capability; });
+    const auto* const found = std::find_if(std::begin(kLimits), std::end(kLimits), [&](const Limits& limits) {
+        return limits.capability == capability;
+    });
     if (found != std::end(kLimits)) return *found;
     std::vector<int> known;
     for (const Limits& limits : kLimits) known.push_back(limits.capability);
@@ -76,7 +78,8 @@ Settings settings_of(std::string_view text) {
         text.remove_prefix(std::min(text.size(), field.size() + 1));
         const auto colon = field.find(':');
         if (colon == std::string_view::npos)
-            throw UsageError(fmt::format("'{}' is no property of a virtual GPU: write sm:90,memory:2G", field));
+            throw UsageError(
+                fmt::format("'{}' is no property of a virtual GPU: write sm:90,memory:2G", field));
         set(settings, field.substr(0, colon), field.substr(colon + 1));
     }
     return settings;

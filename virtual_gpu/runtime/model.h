@@ -1,7 +1,8 @@
 #pragma once
-// Which GPU is imitated: its limits, how much it has of everything, how fast it is taken to be. Pure. Limits are
-// those of the CUDA C++ Programming Guide ("Technical Specifications per Compute Capability"); speeds are nobody's
-// promise, but of the size of a large GPU's, so that what is computed from modelled times comes out plausible.
+// Which GPU is imitated: its limits, how much it has of everything, how fast it is taken to be. Pure. Limits
+// are those of the CUDA C++ Programming Guide ("Technical Specifications per Compute Capability"); speeds are
+// nobody's promise, but of the size of a large GPU's, so that what is computed from modelled times comes out
+// plausible.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -47,8 +48,8 @@ struct Settings {
     std::size_t l2_bytes = 1 << 20;
     bool lazy = true;  ///< a stream's work waits until somebody waits for that stream
     std::uint64_t seed = 1;
-    /// Of one kernel in one shape of launch, so many are run in graphs; later ones only take the time that the
-    /// last one took. For measuring loops, whose results nobody reads. 0: all are run.
+    /// Of one kernel in one shape of launch, so many are run in graphs; later ones only take the time that
+    /// the last one took. For measuring loops, whose results nobody reads. 0: all are run.
     std::uint64_t graph_runs = 0;
     bool check_races = true;
     bool check_initialised = true;
@@ -58,12 +59,12 @@ struct Settings {
     std::string name() const;  ///< "virtual GPU (sm_90)"
 };
 
-/// "sm:90,multiprocessors:4,memory:2G,l2:1M,order:eager,seed:3,graph_runs:2,races:off,initialised:off", every field
-/// optional. UsageError says which is wrong and what there is.
+/// "sm:90,multiprocessors:4,memory:2G,l2:1M,order:eager,seed:3,graph_runs:2,races:off,initialised:off", every
+/// field optional. UsageError says which is wrong and what there is.
 Settings settings_of(std::string_view text);
 
-/// Blocks that run at once on a multiprocessor. Registers are not in PTX: 64 per thread are assumed, of which a
-/// multiprocessor has for 1024 threads.
+/// Blocks that run at once on a multiprocessor. Registers are not in PTX: 64 per thread are assumed, of which
+/// a multiprocessor has for 1024 threads.
 int resident_blocks(const Limits& limits, int threads, std::size_t shared_bytes);
 
 /// Seconds of a launch that takes at least `least_s`: bound by its distinct bytes or its matrix instructions.

@@ -28,7 +28,8 @@ Place Streams::enqueue(StreamNumber stream, Task task, Place after) {
     if (own.blocking) {
         for (const auto& [number, other] : streams_) {
             const bool waited_for = stream == kLegacyStream ? other.blocking : number == kLegacyStream;
-            if (waited_for && number != stream && other.last != 0) waiting.after.push_back({number, other.last});
+            if (waited_for && number != stream && other.last != 0)
+                waiting.after.push_back({number, other.last});
         }
     }
     own.last = waiting.ticket;

@@ -1,8 +1,8 @@
 #pragma once
-// Streams whose work is done as late as it may be: when somebody waits for it. What a program forgets to wait for
-// then has not happened, so that a missing synchronisation shows. Within a stream work is done in the order of
-// issue; the legacy stream and blocking streams wait for each other, non-blocking streams for nobody. Eager streams do
-// work when it is issued.
+// Streams whose work is done as late as it may be: when somebody waits for it. What a program forgets to wait
+// for then has not happened, so that a missing synchronisation shows. Within a stream work is done in the
+// order of issue; the legacy stream and blocking streams wait for each other, non-blocking streams for
+// nobody. Eager streams do work when it is issued.
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -35,7 +35,8 @@ class Streams {
     bool has(StreamNumber stream) const;
     bool is_blocking(StreamNumber stream) const { return streams_.at(stream).blocking; }
 
-    /// Begins after what is before it in its stream, after `after`, and after what its stream's kind waits for.
+    /// Begins after what is before it in its stream, after `after`, and after what its stream's kind waits
+    /// for.
     Place enqueue(StreamNumber stream, Task task, Place after = {});
 
     bool is_done(const Place& place) const;

@@ -1,0 +1,79 @@
+# The virtual GPU: what microbench/gpu/*.cu compile to, run without a GPU. paretoken_virtual_gpu() adds
+#   virtual_gpu_ptx               the PTX of the kernels, <build>/ptx/sm_80/*.ptx and <build>/ptx/sm_90/*.ptx
+#   virtual_gpu_runtime           the functions of libcudart that the programs call (virtual_gpu/runtime/)
+#   paretoken-microbench-virtual  paretoken-microbench, linked with these in libcudart's place
+# and with tests those of the runtime. It needs nvcc; without it only the library virtual_gpu is built.
+
+set(paretoken_ptx_architectures 80 90)
+set(paretoken_ptx_folder ${CMAKE_BINARY_DIR}/ptx)
+
+# paretoken_ptx(TARGET sources…): a target that keeps the PTX of .cu files.
+function(paretoken_ptx target)
+    set(outputs)
+    foreach(source IN LISTS ARGN)
+        cmake_path(GET source STEM stem)
+        foreach(architecture IN LISTS paretoken_ptx_architectures)
+            set(output ${paretoken_ptx_folder}/sm_${architecture}/${stem}.ptx)
+            add_custom_command(OUTPUT ${output} DEPENDS ${source} DEPFILE ${output}.d
+                COMMAND ${CMAKE_COMMAND} -E make_directory ${paretoken_ptx_folder}/sm_${architecture}
+                COMMAND ${CMAKE_CUDA_COMPILER} -std=c++20 --expt-relaxed-constexpr -lineinfo -I${CMAKE_SOURCE_DIR}
+                        -DPARETOKEN_HAS_CUDA -DFMT_SHARED -DFMT_USE_CONSTEXPR=1 -forward-unknown-to-host-compiler
+                        -MD -MT ${output} -MF ${output}.d -ptx -arch=compute_${architecture} ${source} -o ${output}
+                COMMENT "Compiling ${stem}.cu to PTX for sm_${architecture}" VERBATIM)
+            list(APPEND outputs ${output})
+        endforeach()
+    endforeach()
+    add_custom_target(${target} DEPENDS ${outputs})
+endfunction()
+
+# Only files that define kernels, or instantiate those of a header, give PTX with entries; the others cost little.
+function(paretoken_virtual_gpu)
+    if(NOT PARETOKEN_HAS_CUDA)
+        return()
+    endif()
+    file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/microbench/gpu/*.cu)
+    paretoken_ptx(virtual_gpu_ptx ${kernels})
+
+    file(GLOB runtime CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/virtual_gpu/runtime/*.cpp)
+    add_library(virtual_gpu_runtime STATIC ${runtime})
+    target_link_libraries(virtual_gpu_runtime PUBLIC virtual_gpu PRIVATE nlohmann_json::nlohmann_json)
+    target_include_directories(virtual_gpu_runtime SYSTEM PUBLIC ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
+    target_compile_definitions(virtual_gpu_runtime PRIVATE PARETOKEN_PTX_DIRECTORY="${paretoken_ptx_folder}")
+
+    add_executable(paretoken-microbench-virtual microbench/main.cpp)
+    target_link_libraries(paretoken-microbench-virtual PRIVATE microbench virtual_gpu_runtime)
+    set_target_properties(paretoken-microbench-virtual PROPERTIES CUDA_RUNTIME_LIBRARY None)
+    add_dependencies(paretoken-microbench-virtual virtual_gpu_ptx)
+endfunction()
+
+# Without nvcc only the test that says that it is skipped.
+function(paretoken_virtual_gpu_tests)
+    find_package(Python3 COMPONENTS Interpreter REQUIRED)
+    set(tests ${CMAKE_SOURCE_DIR}/tests/virtual_gpu/runtime)
+    foreach(architecture IN LISTS paretoken_ptx_architectures)
+        add_test(NAME microbench/virtual_gpu_sm_${architecture}
+                 COMMAND Python3::Interpreter ${tests}/verify_test.py --sm ${architecture}
+                         --bin ${CMAKE_BINARY_DIR}/paretoken-microbench-virtual)
+        set_tests_properties(microbench/virtual_gpu_sm_${architecture} PROPERTIES
+                             SKIP_RETURN_CODE 77 TIMEOUT 1500 LABELS unit)
+    endforeach()
+    add_test(NAME virtual_gpu/canary
+             COMMAND Python3::Interpreter ${tests}/canary_test.py --bin ${CMAKE_BINARY_DIR}/virtual_gpu_canary)
+    set_tests_properties(virtual_gpu/canary PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS unit)
+    if(NOT PARETOKEN_HAS_CUDA)
+        return()
+    endif()
+
+    paretoken_ptx(virtual_gpu_test_ptx ${tests}/kernels.cu ${CMAKE_SOURCE_DIR}/scripts/gpu/canary.cu)
+    add_executable(virtual_gpu_canary ${CMAKE_SOURCE_DIR}/scripts/gpu/canary.cu)
+    file(GLOB sources CONFIGURE_DEPENDS ${tests}/*_test.cpp)
+    add_executable(virtual_gpu_runtime_test ${sources} ${tests}/kernels.cu)
+    target_link_libraries(virtual_gpu_runtime_test PRIVATE GTest::gmock_main)
+    foreach(program virtual_gpu_canary virtual_gpu_runtime_test)
+        target_link_libraries(${program} PRIVATE virtual_gpu_runtime)
+        set_target_properties(${program} PROPERTIES CUDA_RUNTIME_LIBRARY None)
+        add_dependencies(${program} virtual_gpu_test_ptx)
+    endforeach()
+    gtest_discover_tests(virtual_gpu_runtime_test DISCOVERY_MODE PRE_TEST TEST_PREFIX virtual_gpu/runtime/
+                         PROPERTIES TIMEOUT 300 LABELS unit)
+endfunction()

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Every kernel of microbench on the virtual GPU: each row is right, and wrong once its operands are spoilt.
+
+    verify_test.py --bin paretoken-microbench-virtual [--sm 90] [--filter REGEX]
+
+Nothing may be found on the way: no access out of bounds, no race, no byte that is used before it was written, no call
+that the runtime refuses. Rows of libraries are left out, as they need a GPU. Exit codes: 0 all hold, 1 one does not,
+77 there is no such program (no nvcc). Standard library only.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+LIBRARY = ("gemm_lib/", "prefill/gemm/", "ceiling/flops/lib/")
+
+
+def rows_of(options, folder, flags):
+    """({row: object}, report of the virtual GPU, standard error)"""
+    result, report = folder / "rows.json", folder / "report.json"
+    for path in (result, report):
+        path.unlink(missing_ok=True)
+    argv = [options.bin, "--gpu-verify", *flags, f"--benchmark_out={result}", "--benchmark_out_format=json"]
+    if options.filter:
+        argv.append(f"--benchmark_filter={options.filter}")
+    settings = {"PARETOKEN_VIRTUAL_GPU": f"sm:{options.sm}", "PARETOKEN_VIRTUAL_GPU_REPORT": str(report)}
+    done = subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False,
+                          env={**os.environ, **settings})
+    if not result.exists() or not report.exists():
+        raise SystemExit(f"{' '.join(argv)} exited {done.returncode} and wrote nothing:\n{done.stderr}")
+    rows = {row["name"]: row for row in json.loads(result.read_text(encoding="utf-8"))["benchmarks"]}
+    ours = {name: row for name, row in rows.items() if not name.startswith(LIBRARY)}
+    return ours, json.loads(report.read_text(encoding="utf-8")), done.stderr
+
+
+def faults_of(report):
+    for kernel in report["kernels"]:
+        for fault in kernel["faults"]:
+            yield f"{kernel['name']}: {fault}"
+    yield from report["complaints"]
+    for refusal in report["refusals"]:
+        yield f"{refusal['call']} was refused {refusal['count']} times: {refusal['status']}"
+
+
+def complaints(options, folder):
+    """What does not hold, in sentences."""
+    rows, report, _ = rows_of(options, folder, [])
+    if not rows:
+        yield "no row was verified"
+    for name, row in rows.items():
+        if row.get("error_occurred"):
+            yield f"{name}: {row.get('error_message')}"
+    yield from faults_of(report)
+    rows, report, _ = rows_of(options, folder, ["--plant-fault"])
+    for name, row in rows.items():
+        if "verification failed" not in row.get("error_message", ""):
+            yield f"{name}: passes with a planted fault ({row.get('error_message', 'no error')})"
+    yield from faults_of(report)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--bin", required=True, type=os.path.abspath)
+    parser.add_argument("--sm", type=int, default=90)
+    parser.add_argument("--filter", help="only these rows")
+    options = parser.parse_args()
+    if not os.access(options.bin, os.X_OK):
+        print(f"skipped: there is no {options.bin} (is nvcc here?)")
+        return SKIPPED
+    with tempfile.TemporaryDirectory() as folder:
+        wrong = list(complaints(options, pathlib.Path(folder)))
+    print("\n".join(wrong) or f"verify: every row holds on sm_{options.sm}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
