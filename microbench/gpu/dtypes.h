@@ -172,9 +172,12 @@ PARETOKEN_HOST_DEVICE inline std::uint32_t raw_int8_pair(std::uint32_t word, int
 inline constexpr Correction kInt8Correction{kFp16One, 0xe480};  // − 1152
 
 /// fp16's 1024 + u for even pairs, 1024 + 16 u for odd ones.
+PARETOKEN_HOST_DEVICE constexpr std::uint32_t raw_int4_mask(int pair) {
+    return (pair & 1) == 0 ? 0x000f000fU : 0x00f000f0U;
+}
+inline constexpr std::uint32_t kRawInt4Exponent = 0x64006400U;
 PARETOKEN_HOST_DEVICE inline std::uint32_t raw_int4_pair(std::uint32_t word, int pair) {
-    const std::uint32_t mask = (pair & 1) == 0 ? 0x000f000fU : 0x00f000f0U;
-    return ((pair < 2 ? word : word >> 8) & mask) | 0x64006400U;
+    return ((pair < 2 ? word : word >> 8) & raw_int4_mask(pair)) | kRawInt4Exponent;
 }
 PARETOKEN_HOST_DEVICE constexpr Correction int4_correction(int pair) {
     return (pair & 1) == 0 ? Correction{kFp16One, 0xe408} : Correction{0x2c00, 0xd480};  // − 1032; ÷ 16 − 72

@@ -71,10 +71,26 @@ __device__ __forceinline__ void wait_for_copies() {
     asm volatile("cp.async.wait_group %0;" : : "n"(kPending) : "memory");
 }
 
+/// 4 bytes from device memory to shared memory by way of L1.
+__device__ __forceinline__ void copy_async_4(void* shared, const void* global) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"
+                 :
+                 : "r"(shared_address(shared)), "l"(global)
+                 : "memory");
+}
+/// As copy_async_16, for bytes that are read once.
+__device__ __forceinline__ void copy_async_16_streamed(void* shared, const void* global,
+                                                       std::uint64_t policy) {
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;"
+                 :
+                 : "r"(shared_address(shared)), "l"(global), "l"(policy)
+                 : "memory");
+}
+
 /// For bytes that are read once: they leave L2 first, so that tables and activations stay.
 __device__ __forceinline__ std::uint64_t evict_first_policy() {
     std::uint64_t policy;
-    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
     return policy;
 }
 
@@ -86,6 +102,14 @@ __device__ __forceinline__ uint4 load_streamed(const void* at, std::uint64_t pol
                  : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
                  : "l"(at), "l"(policy));
     return v;
+}
+
+/// (word & mask) | bits in one instruction.
+__device__ __forceinline__ std::uint32_t masked_or(std::uint32_t word, std::uint32_t mask,
+                                                   std::uint32_t bits) {
+    std::uint32_t result;
+    asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(result) : "r"(word), "r"(mask), "r"(bits));
+    return result;
 }
 
 /// Two floats as one register of two 16-bit values, `low` in the low half; round to nearest even.

@@ -10,10 +10,20 @@ namespace paretoken::microbench::gpu {
 
 class WeightsMachine : public DeviceMachine {
   public:
-    /// Read once.
-    __device__ __forceinline__ Words load_streamed(const Words* at) const {
-        const uint4 v = gpu::load_streamed(at, policy_);
-        return {v.x, v.y, v.z, v.w};
+    /// 16 bytes that are read once.
+    __device__ __forceinline__ void copy_streamed(std::byte* to, const Words* from) const {
+        copy_async_16_streamed(to, from, policy_);
+    }
+    __device__ __forceinline__ void copy_word(std::byte* to, const std::uint32_t* from) const {
+        copy_async_4(to, from);
+    }
+    template <int kPending>
+    __device__ __forceinline__ void wait_until_pending() const {
+        gpu::wait_for_copies<kPending>();
+    }
+    __device__ __forceinline__ std::uint32_t masked_or(std::uint32_t word, std::uint32_t mask,
+                                                       std::uint32_t bits) const {
+        return gpu::masked_or(word, mask, bits);
     }
     __device__ __forceinline__ Words load_cached(const Words* at) const {
         const uint4 v = __ldg(reinterpret_cast<const uint4*>(at));

@@ -1,8 +1,10 @@
 #pragma once
-// y[batch, rows] = W[rows, k] · x[batch, k] for batches up to 32: W streamed once as mma A fragments straight
-// into registers, x as the n8 operand from L1. Each warp takes an even share of the units as one linear
-// stream, however the matrix is shaped; what it leaves of a block of rows is summed in a fixed order (no
-// float atomics). The Machine is a lane's instructions: a GPU's, or emulated ones in tests.
+// y[batch, rows] = W[rows, k] · x[batch, k] for batches up to 32: W streamed once as mma A fragments, x as
+// the n8 operand from L1. Each warp takes an even share of the units as one linear stream, however the matrix
+// is shaped; what it leaves of a block of rows is summed in a fixed order (no float atomics). What is on the
+// way lies in shared memory: asynchronous copies are waited for by count, oldest first, while loads to
+// registers are waited for all together. A lane reads back only what it copied, so that no barrier is needed.
+// The Machine is a lane's instructions: a GPU's, or emulated ones in tests.
 #include <cstddef>
 #include <cstdint>
 
@@ -101,7 +103,7 @@ struct Int4Weights {
     template <class Machine>
     PARETOKEN_HOST_DEVICE static std::uint32_t pair(const Machine& m, std::uint32_t word, int p) {
         const Correction c = int4_correction(p);
-        const std::uint32_t raw = raw_int4_pair(word, p);
+        const std::uint32_t raw = m.masked_or(p < 2 ? word : word >> 8, raw_int4_mask(p), kRawInt4Exponent);
         if (c.multiplier_bits == kFp16One) return m.add_halves(raw, both_halves(c.addend_bits));
         return m.multiply_add_halves(raw, both_halves(c.multiplier_bits), both_halves(c.addend_bits));
     }
@@ -137,20 +139,28 @@ struct WeightsTile {
     static constexpr int kColumnStride =
         kRows + 4;  ///< in shared memory: the four columns of a store then lie in other banks
     static constexpr int kSlot = kColumns * 8 * kColumnStride;
-    static constexpr int kSharedBytes = kWeightWarps * 2 * kSlot * 4;
-    /// Units on the way: 12 loads of 16 bytes per lane, 8 of the smallest, fewer where accumulators take the
-    /// registers. Even, as x alternates between two sets of registers.
-    static constexpr int kStages = kColumns < 4  ? (kLoads == 4   ? 4
-                                                    : kLoads == 2 ? 6
-                                                                  : 8)
-                                   : kParts == 1 ? (kLoads == 4   ? 2
-                                                    : kLoads == 2 ? 4
-                                                                  : 6)
-                                                 : 3;
+
+    /// A unit on the way: a lane's 16 bytes of each load, then its scale's word of each part.
+    static constexpr int kUnitLoads = kParts * kLoads;
+    static constexpr int kScalesAt = kUnitLoads * kLanes * 16;
+    static constexpr int kStageBytes = kScalesAt + (kGrouped ? kParts * kLanes * 4 : 0);
+    /// 6 KiB of weights per warp are 96 KiB per multiprocessor by two thread blocks.
+    static constexpr int kStages = 12 / kUnitLoads;
+    static constexpr int kRingBytes = kStages * kStageBytes;
+
+    static constexpr int kXWords = kUnitK / 8;  ///< of 16 bytes, of a column of x along a unit
+
+    /// Shared memory: slot 0 of each warp, then their rings; slot 1 is where the ring was.
+    static constexpr int kRingsAt = static_cast<int>(kWeightWarps) * kSlot * 4;
+    static constexpr int kSharedBytes = kRingsAt + static_cast<int>(kWeightWarps) * kRingBytes;
+    static_assert(kSlot * 4 <= kRingBytes);
+    static_assert(kSharedBytes <= 99 * 1024, "what a thread block of sm_89 and sm_120 may have");
+
     static constexpr bool kBf16 = is_bf16(kFormat);
     /// x of the next unit is on the way while this one is multiplied, where registers allow it.
     static constexpr bool kXAhead = kColumns == 1;
-    static_assert(!kXAhead || kStages % 2 == 0);
+    /// Of a group of 128 both halves of a unit are summed before they are scaled, where registers allow it.
+    static constexpr int kHalvesPerScale = kFormat == WeightFormat::int4 && kParts == 1 ? 2 : 1;
 };
 
 /// One lane of multiply_weights. `kExperts`: by the call's list of experts, else one matrix.
@@ -161,33 +171,47 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
     using Tile::kColumnStride;
     using Tile::kFormat;
     using Tile::kGrouped;
+    using Tile::kHalvesPerScale;
     using Tile::kLoads;
+    using Tile::kRingBytes;
+    using Tile::kRingsAt;
     using Tile::kRows;
     using Tile::kRowScaled;
+    using Tile::kScalesAt;
     using Tile::kSlot;
+    using Tile::kStageBytes;
     using Tile::kStages;
+    using Tile::kUnitLoads;
     using Tile::kXAhead;
+    using Tile::kXWords;
 
   public:
     PARETOKEN_HOST_DEVICE WeightsLane(const Machine& machine, const WeightsCall& call)
-        : m_(machine), call_(call), lane_(machine.lane()) {}
+        : m_(machine),
+          call_(call),
+          lane_(machine.lane()),
+          words_(ring_of(static_cast<std::uint32_t>(machine.warp())) + lane_ * 16),
+          scales_(ring_of(static_cast<std::uint32_t>(machine.warp())) + kScalesAt + lane_ * 4) {}
 
     PARETOKEN_HOST_DEVICE void run() const {
-        auto* const shared = reinterpret_cast<float*>(m_.shared());
         const auto warp_here = static_cast<std::uint32_t>(m_.warp());
         const std::uint32_t warp = static_cast<std::uint32_t>(m_.piece()) * kWeightWarps + warp_here;
-        stream(call_.division.first(warp), call_.division.end(warp), shared + warp_here * 2 * kSlot);
+        stream(call_.division.first(warp), call_.division.end(warp), warp_here);
         m_.sync_block();
         const RowBlockDivision::Duties duties = call_.division.duties_of(warp);
-        if (duties.first) combine(duties.first_block, warp_here, shared);
-        if (duties.last) combine(duties.last_block, warp_here, shared);
+        if (duties.first) combine(duties.first_block, warp_here);
+        if (duties.last) combine(duties.last_block, warp_here);
     }
 
   private:
-    struct Stage {
-        Words words[kParts][kLoads];
-        std::uint32_t scales[kParts];
-    };
+    PARETOKEN_HOST_DEVICE std::byte* ring_of(std::uint32_t warp) const {
+        return m_.shared() + kRingsAt + warp * kRingBytes;
+    }
+    /// Where a warp leaves its part of a block of rows, see RowBlockDivision::slot.
+    PARETOKEN_HOST_DEVICE float* slot_of(std::uint32_t warp, std::uint32_t slot) const {
+        return slot == 0 ? reinterpret_cast<float*>(m_.shared()) + warp * kSlot
+                         : reinterpret_cast<float*>(ring_of(warp));
+    }
 
     /// A block of rows: which of its matrix, and whose that is.
     struct Where {
@@ -229,35 +253,117 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
         return call_.y + entry + static_cast<std::size_t>(at.block) * kRows;
     }
 
-    PARETOKEN_HOST_DEVICE void load(Stage& stage, const Words* at, const Where& where, int step) const {
+    /// Copies this lane's share of units one after the other, and nothing once all are under way.
+    class Copier {
+      public:
+        PARETOKEN_HOST_DEVICE Copier(const WeightsLane& lane, std::uint32_t first, std::uint32_t end)
+            : of_(lane), unit_(first), end_(end) {
+            const auto steps = static_cast<std::uint32_t>(of_.call_.steps);
+            where_ = of_.where(static_cast<int>(first / steps));
+            take_matrix(static_cast<int>(first % steps));
+        }
+        /// The next unit to a stage of the ring. Every call is a group of copies, also an empty one.
+        PARETOKEN_HOST_DEVICE void next(std::uint32_t stage) {
+            if (unit_ != end_) {
+                PARETOKEN_UNROLL
+                for (int i = 0; i < kUnitLoads; ++i)
+                    of_.m_.copy_streamed(of_.words_ + stage + i * (kLanes * 16), at_ + i * kLanes);
+                if constexpr (kGrouped) {
+                    PARETOKEN_UNROLL
+                    for (int part = 0; part < kParts; ++part)
+                        of_.m_.copy_word(of_.scales_ + stage + part * (kLanes * 4),
+                                         scale_ + part * groups() * 8);
+                }
+                advance();
+            }
+            of_.m_.commit_copies();
+        }
+
+      private:
+        PARETOKEN_HOST_DEVICE void advance() {
+            at_ += kUnitLoads * kLanes;
+            // Of int4 two units share a scale, and a row has an even number of them.
+            if constexpr (kGrouped) scale_ += kFormat == WeightFormat::int4 ? (unit_ & 1) * 8 : 8;
+            ++unit_;
+            if constexpr (kExperts || kParts > 1) {
+                if (--left_in_block_ != 0) return;
+                left_in_block_ = of_.call_.steps;
+                if constexpr (kGrouped) scale_ += (kParts - 1) * groups() * 8;
+                if (of_.advance(where_)) take_matrix(0);
+            }
+        }
+        PARETOKEN_HOST_DEVICE void take_matrix(int step) {
+            left_in_block_ = of_.call_.steps - step;
+            at_ = of_.unit_at(where_, step);
+            if constexpr (kGrouped) {
+                const int group = kFormat == WeightFormat::int4 ? step / 2 : step;
+                scale_ = of_.scales_of(where_) +
+                         (static_cast<std::size_t>(where_.block * kParts) * groups() + group) * 8 +
+                         of_.lane_ / 4;
+            }
+        }
+        /// Along k.
+        PARETOKEN_HOST_DEVICE int groups() const {
+            return kFormat == WeightFormat::int4 ? of_.call_.steps / 2 : of_.call_.steps;
+        }
+
+        const WeightsLane& of_;
+        std::uint32_t unit_;
+        std::uint32_t end_;
+        Where where_;
+        int left_in_block_ = 0;
+        const Words* at_ = nullptr;
+        const std::uint32_t* scale_ = nullptr;
+    };
+
+    /// x of half a unit: 16 bytes of each column make the registers of two mma tiles. Columns beyond the
+    /// batch repeat the last one: a column of B reaches only its own of C, and that one is not kept.
+    using X = Words[2][kColumns];  // of each half
+    struct XRows {
+        const Words* of[kColumns];  ///< where k begins
+    };
+    PARETOKEN_HOST_DEVICE XRows x_rows(const Where& where) const {
+        const unsigned row_words = static_cast<unsigned>(call_.steps) * kXWords;
+        const auto* const first =
+            reinterpret_cast<const Words*>(call_.x) +
+            (kExperts ? static_cast<unsigned>(where.entry * call_.batch) * row_words : 0);
+        XRows rows;
+        PARETOKEN_UNROLL
+        for (int c = 0; c < kColumns; ++c) {
+            const int column = c * 8 + lane_ / 4;
+            const int kept = column < call_.batch ? column : call_.batch - 1;
+            rows.of[c] = first + (static_cast<unsigned>(kept) * row_words + static_cast<unsigned>(lane_ % 4));
+        }
+        return rows;
+    }
+    PARETOKEN_HOST_DEVICE void load_x(X& x, const XRows& rows, int half) const {
+        PARETOKEN_UNROLL
+        for (int c = 0; c < kColumns; ++c) x[half][c] = m_.load_cached(rows.of[c] + half * (kXWords / 2));
+    }
+    PARETOKEN_HOST_DEVICE void load_x(X& x, const XRows& rows) const {
+        load_x(x, rows, 0);
+        load_x(x, rows, 1);
+    }
+    PARETOKEN_HOST_DEVICE static void go_on(XRows& rows, int units) {
+        PARETOKEN_UNROLL
+        for (int c = 0; c < kColumns; ++c) rows.of[c] += units * kXWords;
+    }
+
+    /// What this lane copied of a unit.
+    struct Unit {
+        Words words[kParts][kLoads];
+        std::uint32_t scales[kParts];
+    };
+    PARETOKEN_HOST_DEVICE void read(Unit& unit, std::uint32_t stage) const {
         PARETOKEN_UNROLL
         for (int part = 0; part < kParts; ++part) {
             PARETOKEN_UNROLL
-            for (int i = 0; i < kLoads; ++i) {
-                stage.words[part][i] = m_.load_streamed(at + (part * kLoads + i) * kLanes);
-            }
-            if constexpr (kGrouped) {
-                const int groups = kFormat == WeightFormat::int4 ? call_.steps / 2 : call_.steps;
-                const int group = kFormat == WeightFormat::int4 ? step / 2 : step;
-                const auto index =
-                    (static_cast<std::size_t>(where.block * kParts + part) * groups + group) * 8 + lane_ / 4;
-                stage.scales[part] = m_.load_cached(scales_of(where) + index);
-            }
-        }
-    }
-
-    /// x of half a unit: 16 bytes of each column make the registers of two mma tiles.
-    using X = Words[kColumns];
-    PARETOKEN_HOST_DEVICE void load_x(X& x, const Where& where, int step, int half) const {
-        const unsigned row_words = static_cast<unsigned>(call_.steps) * (kUnitK / 8);  // of 16 bytes
-        unsigned at = lane_ / 4 * row_words + step * (kUnitK / 8) + half * 4 + lane_ % 4;
-        if constexpr (kExperts) at += static_cast<unsigned>(where.entry * call_.batch) * row_words;
-        PARETOKEN_UNROLL
-        for (int c = 0; c < kColumns; ++c) {
-            x[c] = c * 8 + lane_ / 4 < call_.batch
-                       ? m_.load_cached(reinterpret_cast<const Words*>(call_.x) + at)
-                       : Words{};
-            at += 8 * row_words;
+            for (int i = 0; i < kLoads; ++i)
+                unit.words[part][i] =
+                    *reinterpret_cast<const Words*>(words_ + stage + (part * kLoads + i) * (kLanes * 16));
+            if constexpr (kGrouped)
+                unit.scales[part] =
+                    *reinterpret_cast<const std::uint32_t*>(scales_ + stage + part * (kLanes * 4));
         }
     }
 
@@ -270,59 +376,60 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
         }
     }
 
-    /// `ahead`: x of this unit, when it was loaded ahead.
-    PARETOKEN_HOST_DEVICE void multiply(float (&sums)[kParts][kColumns][4], const Stage& stage,
-                                        const Where& where, int step, const X (&ahead)[2]) const {
+    using Sums = float[kParts][kColumns][4];
+    /// Without x loaded ahead it is of these rows.
+    PARETOKEN_HOST_DEVICE void multiply(Sums& sums, const Unit& unit, X& x, const XRows& rows) const {
+        Sums block;
         PARETOKEN_UNROLL
         for (int half = 0; half < 2; ++half) {
-            X x;
-            if constexpr (kXAhead) {
-                PARETOKEN_UNROLL
-                for (int c = 0; c < kColumns; ++c) x[c] = ahead[half][c];
-            } else {
-                load_x(x, where, step, half);
-            }
+            if constexpr (!kXAhead) load_x(x, rows, half);
             PARETOKEN_UNROLL
             for (int part = 0; part < kParts; ++part) {
-                float block[kColumns][4];
                 if constexpr (kGrouped) {
-                    PARETOKEN_UNROLL
-                    for (int c = 0; c < kColumns; ++c)
-                        block[c][0] = block[c][1] = block[c][2] = block[c][3] = 0;
+                    if (half % kHalvesPerScale == 0) {
+                        PARETOKEN_UNROLL
+                        for (int c = 0; c < kColumns; ++c)
+                            block[part][c][0] = block[part][c][1] = block[part][c][2] = block[part][c][3] = 0;
+                    }
                 }
-                float(&into)[kColumns][4] = kGrouped ? block : sums[part];
+                float(&into)[kColumns][4] = kGrouped ? block[part] : sums[part];
                 PARETOKEN_UNROLL
                 for (int tile = 2 * half; tile < 2 * half + 2; ++tile) {
                     std::uint32_t a[4];
-                    operand(a, stage.words[part], tile);
+                    operand(a, unit.words[part], tile);
                     PARETOKEN_UNROLL
                     for (int c = 0; c < kColumns; ++c) {
                         if (tile % 2 == 0) {
-                            m_.template mma<kBf16>(into[c], a, x[c].w[0], x[c].w[1]);
+                            m_.template mma<kBf16>(into[c], a, x[half][c].w[0], x[half][c].w[1]);
                         } else {
-                            m_.template mma<kBf16>(into[c], a, x[c].w[2], x[c].w[3]);
+                            m_.template mma<kBf16>(into[c], a, x[half][c].w[2], x[half][c].w[3]);
                         }
                     }
                 }
                 if constexpr (kGrouped) {
-                    const float scale = Weights::block_scale(m_, stage.scales[part], half, 0);
-                    const float scale_8 = Weights::block_scale(m_, stage.scales[part], half, 1);
-                    PARETOKEN_UNROLL
-                    for (int c = 0; c < kColumns; ++c) {
-                        sums[part][c][0] += scale * block[c][0];
-                        sums[part][c][1] += scale * block[c][1];
-                        sums[part][c][2] += scale_8 * block[c][2];
-                        sums[part][c][3] += scale_8 * block[c][3];
-                    }
+                    if (half % kHalvesPerScale == kHalvesPerScale - 1)
+                        add_scaled(sums[part], block[part], unit.scales[part], half);
                 }
             }
+        }
+    }
+    PARETOKEN_HOST_DEVICE void add_scaled(float (&sums)[kColumns][4], const float (&block)[kColumns][4],
+                                          std::uint32_t scales, int half) const {
+        const float scale = Weights::block_scale(m_, scales, half, 0);
+        const float scale_8 = Weights::block_scale(m_, scales, half, 1);
+        PARETOKEN_UNROLL
+        for (int c = 0; c < kColumns; ++c) {
+            sums[c][0] += scale * block[c][0];
+            sums[c][1] += scale * block[c][1];
+            sums[c][2] += scale_8 * block[c][2];
+            sums[c][3] += scale_8 * block[c][3];
         }
     }
 
     /// Sums to `to`, which has its columns `stride` apart and begins with the block's first row; `rows` of it
     /// exist.
-    PARETOKEN_HOST_DEVICE void put(float (&sums)[kParts][kColumns][4], float* to, std::size_t stride,
-                                   int rows, const Where& where) const {
+    PARETOKEN_HOST_DEVICE void put(Sums& sums, float* to, std::size_t stride, int rows,
+                                   const Where& where) const {
         PARETOKEN_UNROLL
         for (int part = 0; part < kParts; ++part) {
             float scale[2] = {1, 1};
@@ -352,70 +459,99 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
         return left < kRows ? left : kRows;
     }
 
+    /// What goes on from unit to unit.
+    struct Progress {
+        Sums sums = {};
+        XRows rows;
+        std::uint32_t stage = 0;  ///< bytes into the ring
+    };
+    /// One unit. `x` is its own where that is loaded ahead, and `next` becomes that of the unit `ahead` units
+    /// further along k.
+    PARETOKEN_HOST_DEVICE void take_unit(Progress& progress, Copier& copier, X& x, X& next, int ahead) const {
+        if constexpr (kXAhead) {
+            go_on(progress.rows, ahead);
+            load_x(next, progress.rows);
+        }
+        m_.template wait_until_pending<kStages - 1>();
+        Unit unit;
+        read(unit, progress.stage);
+        multiply(progress.sums, unit, x, progress.rows);
+        if constexpr (!kXAhead) go_on(progress.rows, ahead);
+        copier.next(progress.stage);
+        progress.stage += kStageBytes;
+        if (progress.stage == kRingBytes) progress.stage = 0;
+    }
+
+    /// Units along one row of units; `to_end`: up to its last. `x` is then that of the next row's first, and
+    /// of no use at the end of the share.
+    PARETOKEN_HOST_DEVICE void take_units(Progress& progress, Copier& copier, X& x, int left,
+                                          bool to_end) const {
+        const int back = to_end ? 1 - call_.steps : 0;
+        if constexpr (!kXAhead) {
+            for (; left > 1; --left) take_unit(progress, copier, x, x, 1);
+            take_unit(progress, copier, x, x, back);
+        } else {
+            X other;  // in turns, as moving it would cost as much as loading it
+            for (; left > 2; left -= 2) {
+                take_unit(progress, copier, x, other, 1);
+                take_unit(progress, copier, other, x, 1);
+            }
+            if (left == 2) {
+                take_unit(progress, copier, x, other, 1);
+                take_unit(progress, copier, other, x, back);
+            } else {
+                take_unit(progress, copier, x, other, back);
+                copy_x(x, other);
+            }
+        }
+    }
+
     /// Streams this warp's share. Blocks of rows that it has for itself go to y, of others its part goes to
     /// shared memory: slot 0 for the first block of the share when it begins before the share, else slot 1.
-    PARETOKEN_HOST_DEVICE void stream(std::uint32_t first, std::uint32_t end, float* slots) const {
+    PARETOKEN_HOST_DEVICE void stream(std::uint32_t first, std::uint32_t end, std::uint32_t warp) const {
         if (first == end) return;
-        Stage stages[kStages];
-        X x[2][2];  // [parity of the unit][half]
-        float sums[kParts][kColumns][4] = {};
-        const auto first_block = static_cast<int>(first / static_cast<std::uint32_t>(call_.steps));
-        Where ahead = where(first_block);
-        Where now = ahead;
-        int ahead_step = static_cast<int>(first) - first_block * call_.steps;
-        int step = ahead_step;
-        const auto units = static_cast<int>(end - first);
-        int loaded = 0;
-        const Words* at = unit_at(ahead, ahead_step);
-        const auto load_next = [&](Stage& stage) {
-            if (loaded == units) return;
-            load(stage, at, ahead, ahead_step);
-            ++loaded;
-            at += kParts * kLoads * kLanes;
-            if (++ahead_step == call_.steps) {
-                ahead_step = 0;
-                if (advance(ahead)) at = unit_at(ahead, 0);
-            }
-        };
+        Copier copier(*this, first, end);
         PARETOKEN_UNROLL
-        for (int i = 0; i < kStages; ++i) load_next(stages[i]);
-        const auto load_x_ahead = [&](X(&to)[2], const Where& of, int of_step) {
-            if constexpr (kXAhead) {
-                load_x(to[0], of, of_step, 0);
-                load_x(to[1], of, of_step, 1);
+        for (int i = 0; i < kStages; ++i) copier.next(static_cast<std::uint32_t>(i * kStageBytes));
+
+        const auto first_block = static_cast<int>(first / static_cast<std::uint32_t>(call_.steps));
+        Where now = where(first_block);
+        int step = static_cast<int>(first) - first_block * call_.steps;
+        auto units = static_cast<int>(end - first);
+        Progress progress;
+        progress.rows = x_rows(now);
+        go_on(progress.rows, step);
+        X x;
+        if constexpr (kXAhead) load_x(x, progress.rows);
+        while (true) {
+            const int to_end = call_.steps - step;
+            const int count = to_end < units ? to_end : units;
+            take_units(progress, copier, x, count, count == to_end);
+            const bool whole = count == call_.steps;
+            m_.sync_warp();  // slot 1 lies where other lanes may still read
+            put(progress.sums, whole ? outputs_of(now) : slot_of(warp, step != 0 ? 0 : 1),
+                whole ? static_cast<std::size_t>(call_.rows) : kColumnStride,
+                whole ? existing_rows(now) : kRows, now);
+            units -= count;
+            if (units == 0) return;
+            step = 0;
+            if (advance(now)) {
+                progress.rows = x_rows(now);
+                if constexpr (kXAhead) load_x(x, progress.rows);
             }
-        };
-        load_x_ahead(x[0], now, step);
-        int began_at = step;
-        for (int unit = 0; unit < units; unit += kStages) {
+        }
+    }
+    PARETOKEN_HOST_DEVICE static void copy_x(X& to, const X& from) {
+        PARETOKEN_UNROLL
+        for (int half = 0; half < 2; ++half) {
             PARETOKEN_UNROLL
-            for (int i = 0; i < kStages; ++i) {
-                if (unit + i < units) {
-                    const bool last_of_block = step + 1 == call_.steps;
-                    const int next_step = last_of_block ? 0 : step + 1;
-                    Where next = now;
-                    if (last_of_block) advance(next);
-                    load_x_ahead(x[(i + 1) % 2], next, next_step);
-                    multiply(sums, stages[i], now, step, x[i % 2]);
-                    load_next(stages[i]);
-                    if (last_of_block || unit + i + 1 == units) {
-                        const bool whole = last_of_block && began_at == 0;
-                        put(sums, whole ? outputs_of(now) : slots + (began_at != 0 ? 0 : kSlot),
-                            whole ? static_cast<std::size_t>(call_.rows) : kColumnStride,
-                            whole ? existing_rows(now) : kRows, now);
-                        began_at = 0;
-                    }
-                    now = next;
-                    step = next_step;
-                }
-            }
+            for (int c = 0; c < kColumns; ++c) to[half][c] = from[half][c];
         }
     }
 
     /// Sums what the warps of this thread block, from `warp` on, have of a block of rows. Where other thread
     /// blocks have parts too the sum goes to `partials`, and the last one to arrive adds all of them up.
-    PARETOKEN_HOST_DEVICE void combine(std::uint32_t row_block, std::uint32_t warp,
-                                       const float* slots) const {
+    PARETOKEN_HOST_DEVICE void combine(std::uint32_t row_block, std::uint32_t warp) const {
         const RowBlockDivision& division = call_.division;
         const auto block_here = static_cast<std::uint32_t>(m_.piece());
         const std::uint32_t end = (row_block + 1) * division.steps;
@@ -436,7 +572,7 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
                 const std::uint32_t first = division.first(first_warp + w);
                 if (first >= end) break;
                 if (first == division.end(first_warp + w)) continue;
-                const float* const slot = slots + (w * 2 + division.slot(first_warp + w, row_block)) * kSlot;
+                const float* const slot = slot_of(w, division.slot(first_warp + w, row_block));
                 sum += slot[i / kRows * kColumnStride + i % kRows];
             }
             if (!all_here) {
@@ -465,6 +601,8 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
     const Machine& m_;
     const WeightsCall& call_;
     int lane_;
+    std::byte* words_;   ///< of this lane, in stage 0 of its warp's ring
+    std::byte* scales_;  ///< the same of its scales
 };
 
 }  // namespace paretoken::microbench::gpu

@@ -98,9 +98,10 @@ class EmulatedBlock {
     struct Copy {
         std::byte* to;
         const std::byte* from;  // nothing: zeros
+        std::size_t bytes = 16;
     };
     void begin_copy(int index, const Copy& copy) {
-        std::memset(copy.to, 0xff, 16);
+        std::memset(copy.to, 0xff, copy.bytes);
         lane_of(index).open.push_back(copy);
     }
     void commit(int index) {
@@ -113,9 +114,9 @@ class EmulatedBlock {
         for (; static_cast<int>(groups.size()) > pending; groups.pop_front()) {
             for (const Copy& copy : groups.front()) {
                 if (copy.from != nullptr) {
-                    std::memcpy(copy.to, copy.from, 16);
+                    std::memcpy(copy.to, copy.from, copy.bytes);
                 } else {
-                    std::memset(copy.to, 0, 16);
+                    std::memset(copy.to, 0, copy.bytes);
                 }
             }
         }
@@ -249,6 +250,9 @@ class EmulatedMachine {
 
     void copy_async(std::byte* to, const std::byte* from, bool valid) const {
         block_->begin_copy(index_, {to, valid ? from : nullptr});
+    }
+    void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) const {
+        block_->begin_copy(index_, {to, from, bytes});
     }
     void commit_copies() const { block_->commit(index_); }
     void wait_for_copies(int pending) const { block_->wait(index_, pending); }

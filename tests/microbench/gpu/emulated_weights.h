@@ -18,7 +18,19 @@ class EmulatedWeightsMachine : public EmulatedMachine<kByShift> {
   public:
     using EmulatedMachine<kByShift>::EmulatedMachine;
 
-    Words load_streamed(const Words* at) const { return *at; }
+    void copy_streamed(std::byte* to, const Words* from) const {
+        this->copy_async(to, reinterpret_cast<const std::byte*>(from), true);
+    }
+    void copy_word(std::byte* to, const std::uint32_t* from) const {
+        this->copy_bytes(to, reinterpret_cast<const std::byte*>(from), sizeof *from);
+    }
+    template <int kPending>
+    void wait_until_pending() const {
+        this->wait_for_copies(kPending);
+    }
+    std::uint32_t masked_or(std::uint32_t word, std::uint32_t mask, std::uint32_t bits) const {
+        return (word & mask) | bits;
+    }
     template <class Value>
     Value load_cached(const Value* at) const {
         return *at;
