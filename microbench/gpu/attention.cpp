@@ -19,15 +19,33 @@ constexpr std::size_t kSampledPairs = 6;
 std::uint64_t tokens_seen(const AttentionOptions& options) {
     std::uint64_t sum = 0;
     for (const std::int32_t length : options.lengths) {
-        sum += static_cast<std::uint64_t>(length - window_begin(length, options.window));
+        sum += static_cast<std::uint64_t>(length - window_begin(length, options.seen_window()));
     }
     return sum;
 }
 
-std::vector<double> queries_of(const AttentionOptions& options, std::size_t request, std::size_t head,
-                               std::uint64_t seed) {
+/// Pairs of a query token and a token that it sees.
+std::uint64_t pairs_seen(const AttentionOptions& options) {
+    std::uint64_t sum = 0;
+    for (const std::int32_t length : options.lengths) {
+        for (std::int32_t i = 0; i < options.q_len; ++i) {
+            const std::int32_t end = seen_end(length, options.q_len, i);
+            sum += static_cast<std::uint64_t>(end - window_begin(end, options.window));
+        }
+    }
+    return sum;
+}
+
+/// Where the results of a query token begin, and its queries.
+std::size_t place_of(const AttentionOptions& options, std::size_t request, std::int32_t token,
+                     std::size_t head) {
+    const std::size_t row =
+        request * static_cast<std::size_t>(options.q_len) + static_cast<std::size_t>(token);
+    return (row * options.heads.query_heads + head) * options.heads.head_dim;
+}
+
+std::vector<double> queries_of(const AttentionOptions& options, std::size_t at, std::uint64_t seed) {
     std::vector<double> q(options.heads.head_dim);
-    const std::size_t at = (request * options.heads.query_heads + head) * q.size();
     for (std::size_t d = 0; d < q.size(); ++d) {
         q[d] = static_cast<double>(query_number(options.format, seed, at + d));
     }
@@ -66,6 +84,7 @@ struct SuiteRow {
     std::int32_t page = 16;
     PageLayout layout = PageLayout::nhd;
     PageOrder order = PageOrder::random;
+    std::int32_t q_len = 1;
 };
 
 constexpr auto kQuick = RowSet::quick;
@@ -75,6 +94,9 @@ constexpr auto kBf16 = KvFormat::bf16;
 constexpr auto kFp16 = KvFormat::fp16;
 constexpr auto kFp8 = KvFormat::fp8;
 constexpr auto kInt8 = KvFormat::int8;
+constexpr auto kNhd = PageLayout::nhd;
+constexpr auto kHnd = PageLayout::hnd;
+constexpr auto kRandom = PageOrder::random;
 constexpr SuiteRow kSuite[] = {
     {kQuick, kLlama70b, kBf16, 16, 8192},
     {kQuick, kLlama70b, kFp8, 32, 8192},
@@ -95,6 +117,9 @@ constexpr SuiteRow kSuite[] = {
     {kStandard, kGptOss, kBf16, 32, 8192},
     {kStandard, kGptOssWindow, kBf16, 256, 8192},
     {kStandard, kLlama2, kBf16, 8, 4096},
+    {kStandard, kLlama8b, kBf16, 32, 4096, 16, kNhd, kRandom, 4},   // 16 rows per KV head
+    {kStandard, kLlama70b, kBf16, 16, 8192, 16, kNhd, kRandom, 4},  // 32
+    {kStandard, kLlama70b, kFp8, 32, 8192, 16, kNhd, kRandom, 4},
     {kFull, kStarcoder, kBf16, 64, 8192},  // three tiles of heads: two read it from L2, if it is still there
     {kFull, kLlama8b, kBf16, 1, 8192},
     {kFull, kLlama8b, kFp8, 1, 32768},
@@ -115,10 +140,24 @@ constexpr SuiteRow kSuite[] = {
     {kFull, kGptOss, kInt8, 64, 8192},
     {kFull, kLlama2, kFp8, 16, 4096},
     {kFull, kStarcoder, kFp8, 64, 16384},
+    {kFull, kLlama8b, kBf16, 1, 32768, 16, kNhd, kRandom, 4},
+    {kFull, kLlama8b, kFp8, 32, 8192, 16, kNhd, kRandom, 4},
+    {kFull, kLlama8b, kInt8, 32, 8192, 16, kNhd, kRandom, 4},
+    {kFull, kLlama70b, kBf16, 16, 8192, 16, kNhd, kRandom, 2},
+    {kFull, kLlama70b, kBf16, 16, 8192, 16, kNhd, kRandom, 8},
+    {kFull, kLlama70b, kBf16, 16, 8192, 64, kHnd, kRandom, 4},
+    {kFull, kLlama70b, kFp16, 16, 8192, 16, kNhd, kRandom, 4},
+    {kFull, kLlama70b, kFp8, 32, 8192, 16, kNhd, kRandom, 2},
+    {kFull, kLlama70b, kInt8, 32, 8192, 16, kNhd, kRandom, 4},
+    {kFull, kLlama70bTp8, kFp8, 64, 32768, 32, kNhd, kRandom, 4},
+    {kFull, kQwen235b, kBf16, 32, 8192, 16, kNhd, kRandom, 4},  // 64 rows
+    {kFull, kGptOss, kBf16, 32, 8192, 16, kNhd, kRandom, 4},
+    {kFull, kGptOssWindow, kBf16, 256, 8192, 16, kNhd, kRandom, 4},
+    {kFull, kLlama2, kBf16, 8, 4096, 16, kNhd, kRandom, 4},
 };
 
 AttentionOptions options_of(const Model& model, KvFormat format, std::int32_t page, PageLayout layout,
-                            PageOrder order, std::vector<std::int32_t> lengths) {
+                            PageOrder order, std::vector<std::int32_t> lengths, std::int32_t q_len = 1) {
     return {.preset = std::string(model.name),
             .heads = model.heads,
             .window = model.window,
@@ -127,13 +166,61 @@ AttentionOptions options_of(const Model& model, KvFormat format, std::int32_t pa
             .layout = layout,
             .order = order,
             .page = page,
-            .lengths = std::move(lengths)};
+            .lengths = std::move(lengths),
+            .q_len = q_len};
 }
 
 /// Lengths around every edge: of the 16 tokens of a warp, of a page, of a block's tile.
 std::vector<std::int32_t> edges(std::int32_t page) {
     return {1, 15, 16, 17, page - 1, page, page + 1, 63, 64, 65, 130, 300};
 }
+
+/// Likewise where the last query token, and where the first, ends at an edge.
+std::vector<std::int32_t> edges(std::int32_t page, std::int32_t q_len) {
+    std::vector<std::int32_t> lengths = {q_len};
+    for (const std::int32_t length : {16, page, 64}) {
+        for (const std::int32_t end : {length - 1, length, length + 1, length + q_len}) {
+            if (end > q_len) lengths.push_back(end);
+        }
+    }
+    lengths.push_back(300);
+    return lengths;
+}
+
+/// Rows of several query tokens that fill one, two, four and three times four tiles, and some that fill none;
+/// windows longer than the query tokens and shorter.
+struct SmallTokens {
+    Model model;
+    std::int32_t q_len;
+    KvFormat format;
+};
+constexpr Model kGroup4{"group4", {8, 2, 128}};
+constexpr Model kGroup8{"group8", {16, 2, 128}};
+constexpr Model kGroup16{"group16", {16, 1, 64}};
+constexpr Model kSmallSinks{"sinks", {16, 2, 64}, 0, true};
+constexpr Model kSmallWindow{"window", {16, 2, 64}, 100, true};
+constexpr Model kNarrowWindow{"narrow", {8, 2, 64}, 3};
+constexpr SmallTokens kSmallTokens[] = {
+    {kGroup4, 4, kBf16},
+    {kGroup4, 4, kFp16},
+    {kGroup4, 4, kFp8},
+    {kGroup4, 4, kInt8},
+    {kGroup8, 4, kBf16},
+    {kGroup8, 4, kFp16},
+    {kGroup8, 4, kFp8},
+    {kGroup8, 4, kInt8},
+    {kGroup16, 4, kBf16},
+    {kGroup16, 4, kInt8},
+    {kSmallSinks, 4, kFp16},
+    {kSmallSinks, 2, kFp8},
+    {kSmallWindow, 4, kBf16},
+    {kSmallWindow, 4, kFp8},
+    {kNarrowWindow, 5, kFp16},
+    {kNarrowWindow, 5, kInt8},
+    {{"group48", {48, 1, 64}}, 4, kFp16},
+    {{"group5", {10, 2, 64}}, 3, kFp8},
+    {{"group6", {12, 2, 128}}, 7, kBf16},
+};
 
 /// Every kind of head, format, layout and page once, small.
 std::vector<AttentionOptions> small_checks() {
@@ -150,6 +237,13 @@ std::vector<AttentionOptions> small_checks() {
             ++turn;
         }
     }
+    for (const SmallTokens& tokens : kSmallTokens) {
+        const std::int32_t page = 16 << turn % 3;
+        const PageLayout layout = turn % 2 == 0 ? PageLayout::nhd : PageLayout::hnd;
+        checks.push_back(options_of(tokens.model, tokens.format, page, layout, PageOrder::random,
+                                    edges(page, tokens.q_len), tokens.q_len));
+        ++turn;
+    }
     return checks;
 }
 
@@ -162,6 +256,7 @@ std::string name_of(const AttentionOptions& options) {
                     options.page, name_of(options.layout), name_of(options.order));
     if (options.window != 0) name += fmt::format("/window:{}", options.window);
     if (options.sinks) name += "/sinks:1";
+    if (options.q_len != 1) name += fmt::format("/q_len:{}", options.q_len);
     return name;
 }
 
@@ -172,14 +267,15 @@ Work attention_work(const AttentionOptions& options) {
     const double scale_bytes = options.pool().page_scales() != 0 ? sizeof(float) : 0;
     double table_entries = 0;
     for (const std::int32_t length : options.lengths) {
-        const std::int32_t first = window_begin(length, options.window) / options.page;
+        const std::int32_t first = window_begin(length, options.seen_window()) / options.page;
         table_entries += (length + options.page - 1) / options.page - first;
     }
     const auto outputs = static_cast<double>(options.outputs());
     return {.read_bytes = tokens * heads * 2 * (dim * bytes_of(options.format) + scale_bytes) +
                           table_entries * sizeof(std::int32_t) + outputs * sizeof(std::uint16_t),
             .written_bytes = outputs * sizeof(float),
-            .flops = 4 * tokens * static_cast<double>(options.heads.query_heads) * dim};
+            .flops = 4 * static_cast<double>(pairs_seen(options)) *
+                     static_cast<double>(options.heads.query_heads) * dim};
 }
 
 std::uint16_t query_code(KvFormat format, std::uint64_t seed, std::uint64_t place) {
@@ -223,7 +319,7 @@ CachedHead cached_head(const AttentionOptions& options, const PageTable& table, 
     const PoolNumbers numbers(options.pool(), seed);
     const std::int32_t last = options.lengths[request];
     CachedHead cached;
-    for (std::int32_t token = window_begin(last, options.window); token < last; ++token) {
+    for (std::int32_t token = window_begin(last, options.seen_window()); token < last; ++token) {
         const auto page = table.pages[static_cast<std::size_t>(table.first[request] + token / options.page)];
         const auto slot = static_cast<std::uint32_t>(token % options.page);
         for (std::uint32_t d = 0; d < options.heads.head_dim; ++d) {
@@ -237,17 +333,42 @@ CachedHead cached_head(const AttentionOptions& options, const PageTable& table, 
 std::vector<double> attention_reference(const AttentionOptions& options, const PageTable& table,
                                         std::size_t request, std::size_t kv_head, std::uint64_t seed) {
     const CachedHead cached = cached_head(options, table, request, kv_head, seed);
-    const double scale = 1 / std::sqrt(static_cast<double>(options.heads.head_dim));
+    const std::size_t dim = options.heads.head_dim;
+    const double scale = 1 / std::sqrt(static_cast<double>(dim));
+    const std::int32_t length = options.lengths[request];
+    const std::int32_t first = window_begin(length, options.seen_window());
     std::vector<double> out;
-    for (std::size_t i = 0; i < options.heads.group(); ++i) {
-        const std::size_t head = kv_head * options.heads.group() + i;
-        const auto sink =
-            options.sinks ? std::optional(static_cast<double>(sink_logit(seed, head))) : std::nullopt;
-        const auto one = attention_reference(queries_of(options, request, head, seed), cached.keys,
-                                             cached.values, scale, sink);
-        out.insert(out.end(), one.begin(), one.end());
+    for (std::int32_t token = 0; token < options.q_len; ++token) {
+        const std::int32_t end = seen_end(length, options.q_len, token);
+        const std::int32_t begin = window_begin(end, options.window);
+        const std::size_t at = static_cast<std::size_t>(begin - first) * dim;
+        const std::size_t count = static_cast<std::size_t>(end - begin) * dim;
+        for (std::size_t i = 0; i < options.heads.group(); ++i) {
+            const std::size_t head = kv_head * options.heads.group() + i;
+            const auto sink =
+                options.sinks ? std::optional(static_cast<double>(sink_logit(seed, head))) : std::nullopt;
+            const auto one =
+                attention_reference(queries_of(options, place_of(options, request, token, head), seed),
+                                    std::span(cached.keys).subspan(at, count),
+                                    std::span(cached.values).subspan(at, count), scale, sink);
+            out.insert(out.end(), one.begin(), one.end());
+        }
     }
     return out;
+}
+
+double attention_error(const AttentionOptions& options, std::span<const float> out, const PageTable& table,
+                       std::size_t request, std::size_t kv_head, std::uint64_t seed) {
+    const auto reference = attention_reference(options, table, request, kv_head, seed);
+    const std::size_t size = options.heads.group() * options.heads.head_dim;
+    double worst = 0;
+    for (std::int32_t token = 0; token < options.q_len; ++token) {
+        const std::size_t at = place_of(options, request, token, kv_head * options.heads.group());
+        const auto want = std::span(reference).subspan(static_cast<std::size_t>(token) * size, size);
+        const double error = relative_l2(out.subspan(at, size), want);
+        if (!(error <= worst)) worst = error;  // NaN stays
+    }
+    return worst;
 }
 
 std::vector<std::pair<std::size_t, std::size_t>> pairs_to_check(const AttentionOptions& options,
@@ -275,11 +396,14 @@ AttentionCall attention_call(const AttentionOptions& options, std::int32_t stage
     call.page_shift = std::countr_zero(static_cast<std::uint32_t>(options.page));
     call.stages = stages;
     call.score_scale = kLog2E / std::sqrt(static_cast<float>(options.heads.head_dim));
+    call.q_len = options.q_len;
+    call.row_tiles = options.row_tiles();
+    call.window = options.window;
     return call;
 }
 
 SplitOptions split_options(const AttentionOptions& options, std::int32_t blocks) {
-    return {.heads = options.head_tiles(), .window = options.window, .blocks = blocks};
+    return {.heads = options.head_tiles(), .window = options.seen_window(), .blocks = blocks};
 }
 
 RowSet row_set(const GpuSettings& settings) {
@@ -294,7 +418,7 @@ std::vector<AttentionOptions> attention_suite(RowSet set) {
     for (const SuiteRow& row : kSuite) {
         if (row.from > set) continue;
         suite.push_back(options_of(row.model, row.format, row.page, row.layout, row.order,
-                                   std::vector<std::int32_t>(row.batch, row.context)));
+                                   std::vector<std::int32_t>(row.batch, row.context), row.q_len));
     }
     return suite;
 }

@@ -25,28 +25,42 @@ struct AttentionOptions {
     PageLayout layout = PageLayout::nhd;
     PageOrder order = PageOrder::random;
     std::int32_t page = 16;             ///< tokens
-    std::vector<std::int32_t> lengths;  ///< tokens cached per request, each ≥ 1
+    std::vector<std::int32_t> lengths;  ///< tokens cached per request, each ≥ q_len
+    std::int32_t q_len = 1;             ///< query tokens per request and step, the last of its cached tokens
 
     bool operator==(const AttentionOptions&) const = default;
     PoolShape pool() const {
         return {format, layout, static_cast<std::uint32_t>(heads.kv_heads),
                 static_cast<std::uint32_t>(heads.head_dim), static_cast<std::uint32_t>(page)};
     }
+    /// Tiles of 16 query rows that one reading of a KV head serves.
+    std::int32_t row_tiles() const {
+        const std::int32_t tiles = (query_rows() + kWarpTokens - 1) / kWarpTokens;
+        return q_len == 1 || tiles == 1 ? 1 : tiles == 2 ? 2 : kWarps;
+    }
     std::int32_t tiles_per_kv_head() const {
-        return (static_cast<std::int32_t>(heads.group()) + kWarpTokens - 1) / kWarpTokens;
+        const std::int32_t rows = kWarpTokens * row_tiles();
+        return (query_rows() + rows - 1) / rows;
     }
     std::int32_t head_tiles() const {
         return static_cast<std::int32_t>(heads.kv_heads) * tiles_per_kv_head();
     }
-    std::uint64_t outputs() const { return lengths.size() * heads.query_heads * heads.head_dim; }
+    /// Rows of queries that share a KV head.
+    std::int32_t query_rows() const { return static_cast<std::int32_t>(heads.group()) * q_len; }
+    /// Tokens at the end of a context that some query token sees; 0: all.
+    std::int32_t seen_window() const { return joint_window(window, q_len); }
+    /// Numbers of the queries, and of the results: [requests, q_len, query heads, head_dim].
+    std::uint64_t outputs() const {
+        return lengths.size() * static_cast<std::size_t>(q_len) * heads.query_heads * heads.head_dim;
+    }
 };
 
-/// "attention/preset:llama3-8b/kv:bf16/batch:16/ctx:8192/page:16/layout:nhd/order:random", and "/window:128"
-/// and "/sinks:1" where there are.
+/// "attention/preset:llama3-8b/kv:bf16/batch:16/ctx:8192/page:16/layout:nhd/order:random", and "/window:128",
+/// "/sinks:1" and "/q_len:4" where there are.
 std::string name_of(const AttentionOptions& options);
 
-/// K and V of every token seen, with its scales, the page table of those tokens, queries, and fp32 outputs.
-/// Partial results are not counted: they are this kernel's choice.
+/// K and V of every token seen, once, with its scales, the page table of those tokens, queries, and fp32
+/// outputs. Partial results are not counted: they are this kernel's choice.
 Work attention_work(const AttentionOptions& options);
 
 /// What a query element is, by the formulas of paged.h.
@@ -60,7 +74,8 @@ std::vector<double> attention_reference(std::span<const double> q, std::span<con
                                         std::span<const double> values, double scale,
                                         std::optional<double> sink = std::nullopt);
 
-/// What a query of one KV head sees of a cache filled by the formulas of paged.h: each [tokens, head_dim].
+/// What the queries of one KV head see together of a cache filled by the formulas of paged.h: each [tokens,
+/// head_dim].
 struct CachedHead {
     std::vector<double> keys;
     std::vector<double> values;
@@ -68,9 +83,14 @@ struct CachedHead {
 CachedHead cached_head(const AttentionOptions& options, const PageTable& table, std::size_t request,
                        std::size_t kv_head, std::uint64_t seed);
 
-/// Results of all query heads of one KV head of one request: [group, head_dim].
+/// Results of all query heads of one KV head of one request: [q_len, group, head_dim].
 std::vector<double> attention_reference(const AttentionOptions& options, const PageTable& table,
                                         std::size_t request, std::size_t kv_head, std::uint64_t seed);
+
+/// The largest relative L2 error among the query tokens of one KV head of one request; `out` holds all
+/// results of the row.
+double attention_error(const AttentionOptions& options, std::span<const float> out, const PageTable& table,
+                       std::size_t request, std::size_t kv_head, std::uint64_t seed);
 
 /// Which (request, KV head) pairs a check compares: all while they are small, else a sample that holds the
 /// first and the last.

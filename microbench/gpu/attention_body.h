@@ -17,25 +17,76 @@ namespace paretoken::microbench::gpu {
 /// What one launch works on. Pointers are the machine's memory.
 struct AttentionCall {
     const std::byte* pool = nullptr;
-    const float* scales = nullptr;     ///< per token, as in paged.h; int8 only
-    const std::uint16_t* q = nullptr;  ///< [requests, query heads, head_dim], bf16 for bf16 caches, else fp16
-    const float* sinks = nullptr;      ///< [query heads] or nothing
+    const float* scales = nullptr;  ///< per token, as in paged.h; int8 only
+    /// [requests, q_len, query heads, head_dim], bf16 for bf16 caches, else fp16
+    const std::uint16_t* q = nullptr;
+    const float* sinks = nullptr;         ///< [query heads] or nothing
     const std::int32_t* pages = nullptr;  ///< PageTable
     const std::int32_t* first_page = nullptr;
     const Segment* segments = nullptr;  ///< SplitPlan
     const std::int32_t* first_segment = nullptr;
-    float* partial_out = nullptr;      ///< [partials, 16, head_dim]
-    float* partial_lse = nullptr;      ///< [partials, 16], log2 of the sum of 2^score
+    float* partial_out = nullptr;      ///< [partials, 16 row_tiles, head_dim]
+    float* partial_lse = nullptr;      ///< [partials, 16 row_tiles], log2 of the sum of 2^score
     std::int32_t* counters = nullptr;  ///< [sequences], zero before and after every launch
-    ResultPlace out;                   ///< [requests, query heads, head_dim]
+    ResultPlace out;                   ///< [requests, q_len, query heads, head_dim]
     PageStrides strides;
     std::int32_t kv_heads = 0;
     std::int32_t query_heads = 0;
-    std::int32_t tiles = 1;  ///< tiles of 16 query heads per KV head
+    std::int32_t tiles = 1;  ///< tiles of 16 row_tiles query rows per KV head
     std::int32_t page_shift = 0;
     std::int32_t stages = 2;
     float score_scale = 0;  ///< log2 e / √dim, times the scale of all keys
     float value_scale = 1;
+    // For kernels of several query tokens per request.
+    std::int32_t q_len = 1;      ///< query tokens, the last of their request's context
+    std::int32_t row_tiles = 1;  ///< 1, 2 or 4 tiles of 16 query rows that one reading of the keys serves
+    std::int32_t window = 0;     ///< tokens that a query token sees; 0: all up to itself
+    const std::int32_t* lengths = nullptr;  ///< [requests], tokens of the context
+};
+
+/// Where the rows of a segment lie among queries and results. With several query tokens, row r of a KV head
+/// is token r / group and head r % group of those that share it; with one, rows are heads.
+template <bool kSeveral>
+struct SegmentRows {
+    std::int64_t base;   ///< of place 0, among [requests, q_len, query heads]
+    std::int32_t heads;  ///< likewise, of head 0 among the query heads
+    std::int32_t count;
+    std::int32_t first = 0;  ///< among the rows of its KV head
+    std::int32_t group = 1;
+    std::int32_t step = 0;  ///< from a query token to the next
+    std::int32_t tiles = 1;
+
+    PARETOKEN_HOST_DEVICE SegmentRows(const AttentionCall& call, const Segment& segment) {
+        group = call.query_heads / call.kv_heads;
+        const std::int32_t own = segment.head / call.tiles * group;
+        if constexpr (kSeveral) {
+            tiles = call.row_tiles;
+            step = call.query_heads;
+            first = segment.head % call.tiles * kWarpTokens * tiles;
+            heads = own;
+            base = static_cast<std::int64_t>(segment.request) * call.q_len * call.query_heads + own;
+            count = call.q_len * group - first;
+        } else {
+            const std::int32_t skipped = segment.head % call.tiles * kWarpTokens;
+            heads = own + skipped;
+            base = static_cast<std::int64_t>(segment.request) * call.query_heads + heads;
+            count = group - skipped;
+        }
+        count = count < per_partial() ? count : per_partial();
+    }
+    PARETOKEN_HOST_DEVICE std::int32_t token(int row) const { return (first + row) / group; }
+    PARETOKEN_HOST_DEVICE int head(int row) const {
+        if constexpr (kSeveral) return (first + row) % group;
+        return row;
+    }
+    PARETOKEN_HOST_DEVICE int place(int row) const {
+        if constexpr (kSeveral) return token(row) * step + head(row);
+        return row;
+    }
+    PARETOKEN_HOST_DEVICE int per_partial() const {
+        if constexpr (kSeveral) return kWarpTokens * tiles;
+        return kWarpTokens;
+    }
 };
 
 /// Starts the copies of one warp's tiles.
@@ -109,8 +160,8 @@ struct TileLoader {
 };
 
 /// One warp's queries, running softmax and results. Register contents are those of mma.m16n8k16: rows are
-/// query heads, in this lane `g` and g + 8.
-template <class Machine, KvFormat kFormat, int kDim>
+/// query heads (of several query tokens, with kSeveral), in this lane `g` and g + 8.
+template <class Machine, KvFormat kFormat, int kDim, bool kSeveral = false>
 struct WarpAttention : RunningSoftmax<Machine, kDim / 8> {
     using Softmax = RunningSoftmax<Machine, kDim / 8>;
     using Softmax::out;
@@ -120,23 +171,37 @@ struct WarpAttention : RunningSoftmax<Machine, kDim / 8> {
     static constexpr int kTiles = kDim / 8;
 
     std::uint32_t q[kSteps][4];
+    std::int32_t first;  ///< [first, last): what every row sees of the segment
+    std::int32_t last;
+
+    /// This lane's first row among the segment's.
+    PARETOKEN_HOST_DEVICE static int first_row(const Machine& m, const AttentionCall& call) {
+        const int tile = kSeveral ? m.warp() % call.row_tiles : 0;
+        return tile * kWarpTokens + m.lane() / 4;
+    }
 
     PARETOKEN_HOST_DEVICE void begin(const Machine& m, const AttentionCall& call, const Segment& segment) {
-        const int g = m.lane() / 4;
+        const int g = first_row(m, call);
         const int t = m.lane() % 4;
-        const int group = call.query_heads / call.kv_heads;
-        const int first = segment.head % call.tiles * kWarpTokens;  // of this tile among the group
-        const std::int64_t head = static_cast<std::int64_t>(segment.request) * call.query_heads +
-                                  segment.head / call.tiles * group + first;
+        const SegmentRows<kSeveral> rows(call, segment);
         PARETOKEN_UNROLL
         for (int step = 0; step < kSteps; ++step) {
             PARETOKEN_UNROLL
             for (int r = 0; r < 4; ++r) {
                 const int row = g + r % 2 * 8;
                 const int dim = query_dim<kFormat, kDim>(step, r / 2, t);
-                const std::uint16_t* const at = call.q + (head + row) * kDim + dim;
-                q[step][r] = first + row < group ? at[0] | static_cast<std::uint32_t>(at[1]) << 16 : 0;
+                const std::uint16_t* const at = call.q + (rows.base + rows.place(row)) * kDim + dim;
+                q[step][r] = row < rows.count ? at[0] | static_cast<std::uint32_t>(at[1]) << 16 : 0;
             }
+        }
+        first = segment.first;
+        last = segment.last;
+        if constexpr (kSeveral) {
+            const std::int32_t length = call.lengths[segment.request];
+            const std::int32_t begin = window_begin(length, call.window);
+            const std::int32_t end = seen_end(length, call.q_len, 0);
+            first = begin > first ? begin : first;
+            last = end < last ? end : last;
         }
         Softmax::clear();
     }
@@ -247,9 +312,9 @@ struct WarpAttention : RunningSoftmax<Machine, kDim / 8> {
         }
     }
 
-    /// The 16 tokens from `token` on, of which those in [first, last) count.
-    PARETOKEN_HOST_DEVICE void add(const Machine& m, const AttentionCall& call, const std::byte* tile,
-                                   std::int32_t token, std::int32_t first, std::int32_t last) {
+    /// The segment's among the 16 tokens from `token` on.
+    PARETOKEN_HOST_DEVICE void add(const Machine& m, const AttentionCall& call, const Segment& segment,
+                                   const std::byte* tile, std::int32_t token) {
         float s[2][4];
         score<1>(m, tile, s);
         const int t = m.lane() % 4;
@@ -264,7 +329,7 @@ struct WarpAttention : RunningSoftmax<Machine, kDim / 8> {
                 s[j][c] *= scale;
             }
         }
-        if (token < first || token + kWarpTokens > last) Softmax::hide(m, s, first - token, last - token);
+        if (token < first || token + kWarpTokens > last) hide(m, call, segment, s, token);
         Softmax::soften(m, s);
         if constexpr (Tile::kHasScales) {
             PARETOKEN_UNROLL
@@ -278,6 +343,28 @@ struct WarpAttention : RunningSoftmax<Machine, kDim / 8> {
         accumulate<1>(m, tile + Tile::kValues, s);
     }
 
+    /// Scores of tokens outside the segment's, and of those that a row does not see.
+    PARETOKEN_HOST_DEVICE void hide(const Machine& m, const AttentionCall& call, const Segment& segment,
+                                    float (&s)[2][4], std::int32_t token) const {
+        if constexpr (kSeveral) {
+            const SegmentRows<true> rows(call, segment);
+            const std::int32_t length = call.lengths[segment.request];
+            std::int32_t from[2];
+            std::int32_t to[2];
+            PARETOKEN_UNROLL
+            for (int r = 0; r < 2; ++r) {
+                const int row = first_row(m, call) + 8 * r;
+                const std::int32_t end = seen_end(length, call.q_len, rows.token(row));
+                const std::int32_t begin = window_begin(end, call.window);
+                from[r] = (begin > segment.first ? begin : segment.first) - token;
+                to[r] = (end < segment.last ? end : segment.last) - token;
+            }
+            Softmax::hide(m, s, from, to);
+        } else {
+            Softmax::hide(m, s, first - token, last - token);
+        }
+    }
+
     /// Lifts weights that carry a value's scale out of fp16's subnormals.
     static constexpr float kWeightUnit = 64;
 
@@ -289,10 +376,11 @@ struct WarpAttention : RunningSoftmax<Machine, kDim / 8> {
 
 /// Results of a segment, from the four warps to device memory; the last block to finish a sequence of several
 /// segments combines them.
-template <class Machine, KvFormat kFormat, int kDim>
+template <class Machine, KvFormat kFormat, int kDim, bool kSeveral>
 struct BlockResult {
     using Memory = BlockMemory<kFormat, kDim>;
-    using Warp = WarpAttention<Machine, kFormat, kDim>;
+    using Warp = WarpAttention<Machine, kFormat, kDim, kSeveral>;
+    using Rows = SegmentRows<kSeveral>;
 
     float* result;  ///< [16][kResultStride], columns in the order of the accumulators
     float* states;  ///< [4 warps][maximum, sum][16]
@@ -307,31 +395,32 @@ struct BlockResult {
 
     PARETOKEN_HOST_DEVICE void write(Machine& m, const AttentionCall& call, const Segment& segment,
                                      Warp& warp) {
-        merge(m, warp);
-        const int group = call.query_heads / call.kv_heads;
-        const int first = segment.head % call.tiles * kWarpTokens;
-        const int rows = group - first < kWarpTokens ? group - first : kWarpTokens;
-        const int head = segment.head / call.tiles * group + first;
-        const ResultPlace out =
-            call.out.after((static_cast<std::int64_t>(segment.request) * call.query_heads + head) * kDim);
-        const float* const sinks = call.sinks == nullptr ? nullptr : call.sinks + head;
-        if (segment.partials == 1) {
-            write_whole(m, call, rows, out, sinks);
-        } else {
-            write_partial(m, call, rows, segment.partial);
-            if (is_last_partial(m, segment, call.counters, is_last)) {
-                combine<kDim>(m, segment, call.partial_out, call.partial_lse, rows, out, sinks);
+        const Rows rows(call, segment);
+        const ResultPlace out = call.out.after(rows.base * kDim);
+        const float* const sinks = call.sinks == nullptr ? nullptr : call.sinks + rows.heads;
+        warp.finish_sums(m);
+        // No barrier between tiles or segments: before a merge writes anything that is read here, it has met
+        // all warps.
+        for (int tile = 0; tile < rows.tiles; ++tile) {
+            const int first = tile * kWarpTokens;
+            if (first >= rows.count) break;
+            merge(m, warp, rows.tiles, tile);
+            if (segment.partials == 1) {
+                write_whole(m, call, rows, first, out, sinks);
+            } else {
+                write_partial(m, call, rows, first, segment.partial);
             }
         }
-        // No barrier: before the next segment's merge writes anything that is read here, it has met all
-        // warps.
+        if (segment.partials > 1 && is_last_partial(m, segment, call.counters, is_last)) {
+            combine<kDim>(m, segment, call.partial_out, call.partial_lse, rows.count, out, sinks, rows);
+        }
     }
 
-    PARETOKEN_HOST_DEVICE void merge(Machine& m, Warp& warp) {
+    /// Results of one tile of 16 rows, that of warps `tile`, tile + tiles, …
+    PARETOKEN_HOST_DEVICE void merge(Machine& m, const Warp& warp, int tiles, int tile) {
         const int g = m.lane() / 4;
         const int t = m.lane() % 4;
         float factor[2];
-        warp.finish_sums(m);
         PARETOKEN_UNROLL
         for (int row = 0; row < 2; ++row) {
             if (t == 0) {
@@ -343,22 +432,23 @@ struct BlockResult {
         PARETOKEN_UNROLL
         for (int row = 0; row < 2; ++row) {
             float most = kLowest;
-            for (int w = 0; w < kWarps; ++w) {
+            for (int w = tile; w < kWarps; w += tiles) {
                 const float one = states[(w * 2) * 16 + g + 8 * row];
                 most = most > one ? most : one;
             }
             float total = 0;
-            for (int w = 0; w < kWarps; ++w) {
+            for (int w = tile; w < kWarps; w += tiles) {
                 total += states[(w * 2 + 1) * 16 + g + 8 * row] *
                          m.exp2(states[(w * 2) * 16 + g + 8 * row] - most);
             }
             factor[row] = m.exp2(warp.maximum[row] - most);
-            if (m.warp() == 0 && t == 0) {
-                whole[g + 8 * row] = 1 / total;
+            if (m.warp() == tile && t == 0) {
+                // Of several query tokens an early one may see nothing of a segment.
+                whole[g + 8 * row] = kSeveral && total == 0 ? 0 : 1 / total;
                 whole[16 + g + 8 * row] = most + m.log2(total);
             }
         }
-        for (int w = 0; w < kWarps; ++w) {
+        for (int w = tile; w < kWarps; w += tiles) {
             if (m.warp() == w) {
                 PARETOKEN_UNROLL
                 for (int i = 0; i < Warp::kTiles; ++i) {
@@ -366,7 +456,7 @@ struct BlockResult {
                     for (int c = 0; c < 4; ++c) {
                         float& at = result[(g + c / 2 * 8) * Memory::kResultStride + i * 8 + 2 * t + c % 2];
                         const float value = warp.out[i][c] * factor[c / 2];
-                        at = w == 0 ? value : at + value;
+                        at = w == tile ? value : at + value;
                     }
                 }
             }
@@ -378,42 +468,53 @@ struct BlockResult {
         return result[row * Memory::kResultStride + column] * whole[row] * (Warp::unit() * call.value_scale);
     }
 
-    PARETOKEN_HOST_DEVICE void write_whole(const Machine& m, const AttentionCall& call, int rows,
-                                           const ResultPlace& out, const float* sinks) const {
-        for (int i = m.warp() * 32 + m.lane(); i < rows * kDim; i += kThreads) {
+    /// Rows of the tile that holds row `first` and those after it.
+    PARETOKEN_HOST_DEVICE static int rows_of_tile(const Rows& rows, int first) {
+        return rows.count - first < kWarpTokens ? rows.count - first : kWarpTokens;
+    }
+
+    PARETOKEN_HOST_DEVICE void write_whole(const Machine& m, const AttentionCall& call, const Rows& rows,
+                                           int first, const ResultPlace& out, const float* sinks) const {
+        const int count = rows_of_tile(rows, first);
+        for (int i = m.warp() * 32 + m.lane(); i < count * kDim; i += kThreads) {
             const int row = i / kDim;
             const int column = i % kDim;
             float share = 1;
-            if (sinks != nullptr) share = 1 / (1 + m.exp2(sinks[row] * kLog2E - whole[16 + row]));
-            out.put(m, row * kDim + dim_of<kFormat, kDim>(column / 8, column % 8),
+            if (sinks != nullptr) {
+                share = 1 / (1 + m.exp2(sinks[rows.head(first + row)] * kLog2E - whole[16 + row]));
+            }
+            out.put(m, rows.place(first + row) * kDim + dim_of<kFormat, kDim>(column / 8, column % 8),
                     value_at(call, row, column) * share);
         }
     }
 
-    PARETOKEN_HOST_DEVICE void write_partial(const Machine& m, const AttentionCall& call, int rows,
-                                             std::int32_t partial) const {
-        float* const to = call.partial_out + static_cast<std::int64_t>(partial) * kWarpTokens * kDim;
-        for (int i = m.warp() * 32 + m.lane(); i < rows * kDim; i += kThreads) {
+    PARETOKEN_HOST_DEVICE void write_partial(const Machine& m, const AttentionCall& call, const Rows& rows,
+                                             int first, std::int32_t partial) const {
+        const std::int64_t at = static_cast<std::int64_t>(partial) * rows.per_partial() + first;
+        float* const to = call.partial_out + at * kDim;
+        const int count = rows_of_tile(rows, first);
+        for (int i = m.warp() * 32 + m.lane(); i < count * kDim; i += kThreads) {
             const int row = i / kDim;
             const int column = i % kDim;
             to[row * kDim + dim_of<kFormat, kDim>(column / 8, column % 8)] = value_at(call, row, column);
         }
-        if (m.warp() == 0 && m.lane() < rows) {
-            call.partial_lse[static_cast<std::int64_t>(partial) * kWarpTokens + m.lane()] =
-                whole[16 + m.lane()];
-        }
+        if (m.warp() == 0 && m.lane() < count) call.partial_lse[at + m.lane()] = whole[16 + m.lane()];
     }
 };
 
-/// One thread of the block that works on piece `m.piece()` of the plan.
-template <KvFormat kFormat, int kDim, class Machine>
+/// One thread of the block that works on piece `m.piece()` of the plan. With kSeveral the warps share the
+/// rows too: each of `row_tiles` neighbours takes one tile of 16 rows through the tokens of them all.
+template <KvFormat kFormat, int kDim, bool kSeveral = false, class Machine>
 PARETOKEN_HOST_DEVICE void attention_body(Machine& m, const AttentionCall& call) {
     using Tile = WarpTile<kFormat, kDim>;
-    std::byte* const stages = m.shared() + m.warp() * call.stages * Tile::kBytes;
-    BlockResult<Machine, kFormat, kDim> result(m.shared() +
-                                               call.stages * BlockMemory<kFormat, kDim>::kStageBytes);
+    const int row_tiles = kSeveral ? call.row_tiles : 1;
+    const int row_tile = kSeveral ? m.warp() % row_tiles : 0;
+    const int warp_bytes = call.stages * Tile::kBytes;
+    std::byte* const stages = m.shared() + m.warp() * warp_bytes;
+    BlockResult<Machine, kFormat, kDim, kSeveral> result(
+        m.shared() + call.stages * BlockMemory<kFormat, kDim>::kStageBytes);
     TileLoader<Machine, kFormat, kDim> loader(m, call);
-    WarpAttention<Machine, kFormat, kDim> warp;
+    WarpAttention<Machine, kFormat, kDim, kSeveral> warp;
     for (int i = 0; i + 1 < call.stages; ++i) {
         loader.load(m, stages + i * Tile::kBytes);
         m.commit_copies();
@@ -424,15 +525,23 @@ PARETOKEN_HOST_DEVICE void attention_body(Machine& m, const AttentionCall& call)
     for (std::int32_t index = call.first_segment[m.piece()]; index < end; ++index) {
         const Segment& segment = call.segments[index];
         warp.begin(m, call, segment);
-        const std::int32_t first = segment.first;
         const std::int32_t last = segment.last;
-        std::int32_t token = first / kWarpTokens * kWarpTokens + m.warp() * kWarpTokens;
+        std::int32_t token = segment.first / kWarpTokens * kWarpTokens + m.warp() * kWarpTokens;
         for (; token - m.warp() * kWarpTokens < last; token += kBlockTokens) {
             m.wait_for_copies(call.stages - 2);
-            m.sync_warp();  // this tile is there for all lanes, and all are through with the one before
+            // This tile is there for all that read it, and all are through with the one before.
+            if (row_tiles == 1) {
+                m.sync_warp();
+            } else {
+                m.sync_block();
+            }
             loader.load(m, stages + free_stage * Tile::kBytes);
             m.commit_copies();
-            if (token < last) warp.add(m, call, stages + stage * Tile::kBytes, token, first, last);
+            for (int i = -row_tile; i < row_tiles - row_tile; ++i) {
+                const std::int32_t at = token + i * kWarpTokens;
+                if (at >= last) break;
+                warp.add(m, call, segment, stages + stage * Tile::kBytes + i * warp_bytes, at);
+            }
             free_stage = stage;
             stage = stage + 1 == call.stages ? 0 : stage + 1;
         }

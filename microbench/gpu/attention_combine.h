@@ -1,6 +1,7 @@
 #pragma once
 // From the partial results of a sequence that several blocks read to its result: the block that finishes last
-// adds them, in their order, so that the same inputs give the same bits.
+// adds them, in their order, so that the same inputs give the same bits. `Rows` says where a row's result
+// goes: place(row) among results, head(row) among sinks, per_partial() rows in a partial result.
 #include <cstdint>
 
 #include "microbench/gpu/attention_tile.h"
@@ -31,6 +32,13 @@ struct ResultPlace {
     }
 };
 
+/// Rows are query heads, their results lie one after the other.
+struct RowsInOrder {
+    PARETOKEN_HOST_DEVICE static constexpr int place(int row) { return row; }
+    PARETOKEN_HOST_DEVICE static constexpr int head(int row) { return row; }
+    PARETOKEN_HOST_DEVICE static constexpr int per_partial() { return kWarpTokens; }
+};
+
 /// True for every thread of the block that finished a sequence's last partial; all partials of it can be read
 /// then. `flag` lies in shared memory.
 template <class Machine>
@@ -56,19 +64,23 @@ struct CombinedRow {
 
     const float* lse;   ///< of the first partial
     const float* from;  ///< likewise, this lane's first value
+    int stride;         ///< rows from a partial to the next
     float most;
     float total;
     float value[kEach];
 
+    template <class Rows>
     PARETOKEN_HOST_DEVICE void begin(const Machine& m, const Segment& segment, const float* partial_out,
-                                     const float* partial_lse, int row, const float* sinks) {
-        const std::int64_t at = static_cast<std::int64_t>(segment.begin) * kWarpTokens + row;
+                                     const float* partial_lse, int row, const Rows& rows,
+                                     const float* sinks) {
+        stride = rows.per_partial();
+        const std::int64_t at = static_cast<std::int64_t>(segment.begin) * stride + row;
         lse = partial_lse + at;
         from = partial_out + at * kDim + m.lane();
-        const float sink = sinks == nullptr ? kLowest : sinks[row] * kLog2E;
+        const float sink = sinks == nullptr ? kLowest : sinks[rows.head(row)] * kLog2E;
         most = sink;
         for (std::int32_t i = m.lane(); i < segment.partials; i += 32) {
-            const float one = m.load_fresh(lse + i * kWarpTokens);
+            const float one = m.load_fresh(lse + i * stride);
             most = most > one ? most : one;
         }
         PARETOKEN_UNROLL
@@ -84,10 +96,10 @@ struct CombinedRow {
         for (int e = 0; e < kEach; ++e) value[e] = 0;
     }
     PARETOKEN_HOST_DEVICE float weight(const Machine& m, std::int32_t partial) const {
-        return m.exp2(m.load_fresh(lse + partial * kWarpTokens) - most);
+        return m.exp2(m.load_fresh(lse + partial * stride) - most);
     }
     PARETOKEN_HOST_DEVICE void add(const Machine& m, std::int32_t partial, float times) {
-        const float* const one = from + static_cast<std::int64_t>(partial) * kWarpTokens * kDim;
+        const float* const one = from + static_cast<std::int64_t>(partial) * stride * kDim;
         PARETOKEN_UNROLL
         for (int e = 0; e < kEach; ++e) value[e] += times * m.load_fresh(one + e * 32);
     }
@@ -98,14 +110,15 @@ struct CombinedRow {
 };
 
 /// Rows `row`, row + kWarps, … (kRows of them) at once, so that their loads overlap; partials in their order.
-template <int kRows, int kDim, class Machine>
+template <int kRows, int kDim, class Machine, class Rows>
 PARETOKEN_HOST_DEVICE inline void combine_rows(const Machine& m, const Segment& segment,
                                                const float* partial_out, const float* partial_lse, int row,
-                                               const ResultPlace& out, const float* sinks) {
+                                               const Rows& places, const ResultPlace& out,
+                                               const float* sinks) {
     CombinedRow<kDim, Machine> rows[kRows];
     PARETOKEN_UNROLL
     for (int k = 0; k < kRows; ++k) {
-        rows[k].begin(m, segment, partial_out, partial_lse, row + k * kWarps, sinks);
+        rows[k].begin(m, segment, partial_out, partial_lse, row + k * kWarps, places, sinks);
     }
     for (std::int32_t base = 0; base < segment.partials; base += 32) {
         const std::int32_t own = base + m.lane();
@@ -120,22 +133,24 @@ PARETOKEN_HOST_DEVICE inline void combine_rows(const Machine& m, const Segment& 
         }
     }
     PARETOKEN_UNROLL
-    for (int k = 0; k < kRows; ++k) rows[k].write(m, out.after((row + k * kWarps) * kDim));
+    for (int k = 0; k < kRows; ++k) {
+        rows[k].write(m, out.after(places.place(row + k * kWarps) * kDim));
+    }
 }
 
 /// All rows of a sequence, by the warps of one block.
-template <int kDim, class Machine>
+template <int kDim, class Machine, class Rows = RowsInOrder>
 PARETOKEN_HOST_DEVICE inline void combine(const Machine& m, const Segment& segment, const float* partial_out,
                                           const float* partial_lse, int rows, const ResultPlace& out,
-                                          const float* sinks) {
+                                          const float* sinks, const Rows& places = {}) {
     int row = m.warp();
     if constexpr (kDim <= 128) {
         for (; row + kWarps < rows; row += 2 * kWarps) {
-            combine_rows<2, kDim>(m, segment, partial_out, partial_lse, row, out, sinks);
+            combine_rows<2, kDim>(m, segment, partial_out, partial_lse, row, places, out, sinks);
         }
     }
     for (; row < rows; row += kWarps) {
-        combine_rows<1, kDim>(m, segment, partial_out, partial_lse, row, out, sinks);
+        combine_rows<1, kDim>(m, segment, partial_out, partial_lse, row, places, out, sinks);
     }
 }
 

@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "microbench/collect.h"
+#include <algorithm>
+
 #include "microbench/gpu/attention_machine.cuh"
 #include "microbench/gpu/paged_attention.cuh"
 #include "microbench/gpu/rows.h"
@@ -28,11 +29,20 @@ __global__ void __launch_bounds__(kThreads, blocks_wanted<kFormat>())
     attention_body<kFormat, kDim>(machine, call);
 }
 
+/// Several query tokens per request.
+template <KvFormat kFormat, int kDim>
+__global__ void __launch_bounds__(kThreads, blocks_wanted<kFormat>())
+    attention_decode_tokens(const __grid_constant__ AttentionCall call) {
+    DeviceMachine machine;
+    attention_body<kFormat, kDim, true>(machine, call);
+}
+
 }  // namespace
 
 struct AttentionVariant {
     KvFormat format;
     std::size_t head_dim;
+    bool several_tokens;
     void (*kernel)(AttentionCall);
     int stage_bytes;
     int fixed_bytes;
@@ -40,33 +50,53 @@ struct AttentionVariant {
 
 namespace {
 
-template <KvFormat kFormat, int kDim>
+template <KvFormat kFormat, int kDim, bool kSeveral>
 constexpr AttentionVariant variant() {
-    return {kFormat, kDim, attention_decode<kFormat, kDim>, BlockMemory<kFormat, kDim>::kStageBytes,
+    return {kFormat,
+            kDim,
+            kSeveral,
+            kSeveral ? attention_decode_tokens<kFormat, kDim> : attention_decode<kFormat, kDim>,
+            BlockMemory<kFormat, kDim>::kStageBytes,
             BlockMemory<kFormat, kDim>::kFixedBytes};
 }
 
 constexpr AttentionVariant kVariants[] = {
-    variant<KvFormat::bf16, 64>(),  variant<KvFormat::bf16, 128>(), variant<KvFormat::fp16, 64>(),
-    variant<KvFormat::fp16, 128>(), variant<KvFormat::fp8, 64>(),   variant<KvFormat::fp8, 128>(),
-    variant<KvFormat::int8, 64>(),  variant<KvFormat::int8, 128>(),
+    variant<KvFormat::bf16, 64, false>(), variant<KvFormat::bf16, 128, false>(),
+    variant<KvFormat::fp16, 64, false>(), variant<KvFormat::fp16, 128, false>(),
+    variant<KvFormat::fp8, 64, false>(),  variant<KvFormat::fp8, 128, false>(),
+    variant<KvFormat::int8, 64, false>(), variant<KvFormat::int8, 128, false>(),
+    variant<KvFormat::bf16, 64, true>(),  variant<KvFormat::bf16, 128, true>(),
+    variant<KvFormat::fp16, 64, true>(),  variant<KvFormat::fp16, 128, true>(),
+    variant<KvFormat::fp8, 64, true>(),   variant<KvFormat::fp8, 128, true>(),
+    variant<KvFormat::int8, 64, true>(),  variant<KvFormat::int8, 128, true>(),
 };
 
 const AttentionVariant& variant_of(const AttentionOptions& options) {
+    const std::int32_t shortest = *std::min_element(options.lengths.begin(), options.lengths.end());
+    if (shortest < options.q_len) {
+        throw UsageError(
+            fmt::format("attention: a context of {} tokens does not hold {} query tokens: make it longer",
+                        shortest, options.q_len));
+    }
     for (const AttentionVariant& v : kVariants) {
-        if (v.format == options.format && v.head_dim == options.heads.head_dim) return v;
+        if (v.format == options.format && v.head_dim == options.heads.head_dim &&
+            v.several_tokens == (options.q_len != 1))
+            return v;
     }
     throw UsageError(
         fmt::format("no attention kernel for head dimension {}: use 64 or 128", options.heads.head_dim));
 }
 
-DecodeKernelShape shape_of(const AttentionVariant& variant) {
-    return {reinterpret_cast<const void*>(variant.kernel), variant.stage_bytes, variant.fixed_bytes,
-            variant.head_dim};
+DecodeKernelShape shape_of(const AttentionVariant& variant, const AttentionOptions& options) {
+    return {.kernel = reinterpret_cast<const void*>(variant.kernel),
+            .stage_bytes = variant.stage_bytes,
+            .fixed_bytes = variant.fixed_bytes,
+            .result_dim = variant.head_dim,
+            .result_rows = static_cast<std::size_t>(kWarpTokens * options.row_tiles())};
 }
 
 std::uint64_t pages_of(const AttentionOptions& options) {
-    return pages_for(options.lengths, static_cast<std::uint32_t>(options.page), options.window);
+    return pages_for(options.lengths, static_cast<std::uint32_t>(options.page), options.seen_window());
 }
 
 }  // namespace
@@ -80,13 +110,14 @@ PagedAttention::PagedAttention(const AttentionOptions& options, std::size_t copi
     : options_(options),
       variant_(variant_of(options)),
       seed_(seed),
-      ring_(shape_of(variant_), options.lengths,
+      ring_(shape_of(variant_, options), options.lengths,
             page_tables(options.lengths, static_cast<std::uint32_t>(options.page), copies, options.order,
-                        seed, options.window),
+                        seed, options.seen_window()),
             [&](int blocks) { return split_options(options, blocks); }),
       pool_(pages_of(options) * copies * options.pool().page_bytes()),
       scales_(pages_of(options) * copies * options.pool().page_scales()),
-      sinks_(options.sinks ? options.heads.query_heads : 0) {
+      sinks_(options.sinks ? options.heads.query_heads : 0),
+      lengths_(std::span<const std::int32_t>(options.lengths)) {
     fill_codes(options.format, seed, pool_.data(), pool_.size() / bytes_of(options.format));
     fill_scales(seed, scales_);
     std::vector<float> sinks(sinks_.size());
@@ -97,6 +128,7 @@ PagedAttention::PagedAttention(const AttentionOptions& options, std::size_t copi
     call_.pool = pool_.data();
     call_.scales = scales_.data();
     call_.sinks = sinks_.data();
+    call_.lengths = lengths_.data();
 }
 
 void PagedAttention::launch(std::size_t copy, const std::uint16_t* q, const ResultPlace& out,
@@ -109,7 +141,7 @@ void PagedAttention::launch(std::size_t copy, const std::uint16_t* q, const Resu
 
 void PagedAttention::spoil() {
     const PoolShape pool = options_.pool();
-    const std::int32_t seen = window_begin(options_.lengths.front(), options_.window) / options_.page;
+    const std::int32_t seen = window_begin(options_.lengths.front(), options_.seen_window()) / options_.page;
     const std::int32_t page = ring_.table(0).pages[static_cast<std::size_t>(seen)];
     std::byte* const values =
         pool_.data() + static_cast<std::uint64_t>(page) * pool.page_bytes() + pool.strides().value;
@@ -153,11 +185,8 @@ class AttentionKernel final : public GpuKernel {
         };
         if (auto wrong = same_twice(memory_->out, launch_poisoned, stream, out)) return wrong;
         const PageTable& table = memory_->attention.ring().table(0);
-        const std::size_t size = options_.heads.group() * options_.heads.head_dim;
         for (const auto& [request, head] : pairs_to_check(options_, seed_)) {
-            const auto reference = attention_reference(options_, table, request, head, seed_);
-            const std::size_t at = (request * options_.heads.kv_heads + head) * size;
-            const double error = relative_l2(std::span(out).subspan(at, size), reference);
+            const double error = attention_error(options_, out, table, request, head, seed_);
             if (!(error <= attention_bound(options_.format))) {
                 return fmt::format("request {}, KV head {}: relative error {:.1e} > {:.0e}", request, head,
                                    error, attention_bound(options_.format));

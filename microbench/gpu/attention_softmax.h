@@ -36,6 +36,20 @@ struct RunningSoftmax {
         }
     }
 
+    /// Likewise where each of the lane's rows sees other tokens.
+    template <int kScoreTiles>
+    PARETOKEN_HOST_DEVICE static void hide(const Machine& m, float (&s)[kScoreTiles][4],
+                                           const std::int32_t (&first)[2], const std::int32_t (&last)[2]) {
+        PARETOKEN_UNROLL
+        for (int j = 0; j < kScoreTiles; ++j) {
+            PARETOKEN_UNROLL
+            for (int c = 0; c < 4; ++c) {
+                const int column = 8 * j + m.lane() % 4 * 2 + c % 2;
+                if (column < first[c / 2] || column >= last[c / 2]) s[j][c] = -HUGE_VALF;
+            }
+        }
+    }
+
     /// Scores become weights in place; earlier results are scaled down when a maximum moved.
     template <int kScoreTiles>
     PARETOKEN_HOST_DEVICE void soften(const Machine& m, float (&s)[kScoreTiles][4]) {

@@ -40,12 +40,13 @@ class DevicePageTables {
 /// A plan, and where its partial results meet.
 class DevicePlan {
   public:
-    DevicePlan(const SplitPlan& plan, std::size_t head_dim)
+    /// `rows` of `head_dim` numbers in a partial result.
+    DevicePlan(const SplitPlan& plan, std::size_t rows, std::size_t head_dim)
         : pieces_(plan.pieces()),
           segments_(std::span<const Segment>(plan.segments)),
           first_(std::span<const std::int32_t>(plan.first)),
-          out_(static_cast<std::size_t>(plan.partials) * kWarpTokens * head_dim),
-          lse_(static_cast<std::size_t>(plan.partials) * kWarpTokens),
+          out_(static_cast<std::size_t>(plan.partials) * rows * head_dim),
+          lse_(static_cast<std::size_t>(plan.partials) * rows),
           counters_(static_cast<std::size_t>(plan.sequences)) {
         counters_.fill(0);
     }
@@ -90,7 +91,8 @@ struct DecodeKernelShape {
     const void* kernel = nullptr;
     int stage_bytes = 0;
     int fixed_bytes = 0;
-    std::size_t result_dim = 0;  ///< numbers of a partial result's row
+    std::size_t result_dim = 0;             ///< numbers of a partial result's row
+    std::size_t result_rows = kWarpTokens;  ///< of a partial result
 };
 
 /// How `copies` caches of the same sequences are read, without their contents: page tables in one pool, and
@@ -104,7 +106,7 @@ class DecodeRing {
         : tables_(std::move(tables)),
           shape_(launch_shape(kernel.kernel, kernel.stage_bytes, kernel.fixed_bytes)),
           pages_(tables_),
-          plan_(split_plan(lengths, split_for(shape_.blocks)), kernel.result_dim) {}
+          plan_(split_plan(lengths, split_for(shape_.blocks)), kernel.result_rows, kernel.result_dim) {}
 
     const PageTable& table(std::size_t copy) const { return tables_[copy]; }
     const DevicePageTables& pages() const { return pages_; }

@@ -70,6 +70,17 @@ constexpr std::int32_t window_begin(std::int32_t length, std::int32_t window) {
     return window == 0 || length <= window ? 0 : length - window;
 }
 
+/// Where the tokens end that query token `token` of `q_len` sees: the new tokens are the last of the
+/// `length`, and each sees itself and what is before it.
+constexpr std::int32_t seen_end(std::int32_t length, std::int32_t q_len, std::int32_t token) {
+    return length - q_len + 1 + token;
+}
+
+/// The window of one query at the end that holds what `q_len` query tokens see together.
+constexpr std::int32_t joint_window(std::int32_t window, std::int32_t q_len) {
+    return window == 0 ? 0 : window + q_len - 1;
+}
+
 /// Pages that hold what queries at the ends of these lengths see.
 std::uint64_t pages_for(std::span<const std::int32_t> lengths, std::uint32_t page, std::int32_t window = 0);
 

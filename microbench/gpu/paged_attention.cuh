@@ -11,7 +11,8 @@ struct AttentionVariant;
 
 class PagedAttention {
   public:
-    /// The caches, enqueued on the default stream. Throws UsageError for heads that no kernel has.
+    /// The caches, enqueued on the default stream. Throws UsageError for heads that no kernel has, and for
+    /// contexts shorter than the query tokens.
     PagedAttention(const AttentionOptions& options, std::size_t copies, std::uint64_t seed);
 
     static std::uint64_t copy_bytes(const AttentionOptions& options);
@@ -35,6 +36,7 @@ class PagedAttention {
     DeviceBuffer<std::byte> pool_;
     DeviceBuffer<float> scales_;
     DeviceBuffer<float> sinks_;
+    DeviceBuffer<std::int32_t> lengths_;  ///< for several query tokens
     AttentionCall call_;
 };
 

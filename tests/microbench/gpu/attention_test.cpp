@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <set>
 
 #include "microbench/collect.h"
@@ -22,17 +23,27 @@ struct Emulation {
     std::int32_t stages = 3;
     std::uint64_t order = 1;  ///< of lanes and blocks
     std::int32_t least_tokens = 256;
+    bool tokens_kernel = false;                    ///< that of several query tokens, even for one
+    std::optional<AttentionOptions> part_of = {};  ///< caches and queries are those of this row,
+    std::int32_t token = 0;                        ///< the queries of this token of it
 
+    const AttentionOptions& whole() const { return part_of ? *part_of : options; }
     PageTable table() const {
-        return page_tables(options.lengths, static_cast<std::uint32_t>(options.page), 1, options.order, kSeed,
-                           options.window)
+        return page_tables(whole().lengths, static_cast<std::uint32_t>(options.page), 1, options.order, kSeed,
+                           whole().seen_window())
             .front();
     }
+    std::size_t query_place(std::size_t i) const {
+        if (!part_of) return i;
+        const std::size_t row = options.heads.query_heads * options.heads.head_dim;
+        const auto tokens = static_cast<std::size_t>(part_of->q_len);
+        return (i / row * tokens + static_cast<std::size_t>(token)) * row + i % row;
+    }
 
-    template <KvFormat kFormat, int kDim, bool kByShift>
+    template <KvFormat kFormat, int kDim, bool kByShift, bool kSeveral>
     std::vector<float> run_as() const {
         const PoolShape pool = options.pool();
-        const auto pages = pages_for(options.lengths, pool.page, options.window);
+        const auto pages = pages_for(whole().lengths, pool.page, whole().seen_window());
         const std::size_t width = bytes_of(kFormat);
         std::vector<std::byte> cache(pages * pool.page_bytes());
         for (std::size_t i = 0; i < cache.size() / width; ++i) {
@@ -42,7 +53,7 @@ struct Emulation {
         std::vector<float> scales(pages * pool.page_scales());
         for (std::size_t i = 0; i < scales.size(); ++i) scales[i] = random_scale(kSeed, i);
         std::vector<std::uint16_t> q(options.outputs());
-        for (std::size_t i = 0; i < q.size(); ++i) q[i] = query_code(kFormat, kSeed, i);
+        for (std::size_t i = 0; i < q.size(); ++i) q[i] = query_code(kFormat, kSeed, query_place(i));
         std::vector<float> sinks(options.heads.query_heads);
         for (std::size_t i = 0; i < sinks.size(); ++i) sinks[i] = sink_logit(kSeed, i);
 
@@ -50,7 +61,7 @@ struct Emulation {
         SplitOptions split = split_options(options, blocks);
         split.least_tokens = least_tokens;
         const SplitPlan plan = split_plan(options.lengths, split);
-        const auto partials = static_cast<std::size_t>(plan.partials) * kWarpTokens;
+        const auto partials = static_cast<std::size_t>(plan.partials * options.row_tiles()) * kWarpTokens;
         constexpr float kPoison = std::numeric_limits<float>::quiet_NaN();
         std::vector<float> partial_out(partials * kDim, kPoison);
         std::vector<float> partial_lse(partials, kPoison);
@@ -70,6 +81,7 @@ struct Emulation {
         call.partial_lse = partial_lse.data();
         call.counters = counters.data();
         call.out.wide = out.data();
+        call.lengths = options.lengths.data();
 
         std::vector<int> pieces(plan.pieces());
         for (std::size_t i = 0; i < pieces.size(); ++i) pieces[i] = static_cast<int>(i);
@@ -80,38 +92,44 @@ struct Emulation {
                 std::make_unique<EmulatedBlock>(bytes, order + static_cast<std::uint64_t>(piece));
             block->run([&](int lane) {
                 EmulatedMachine<kByShift> machine(*block, lane, piece);
-                attention_body<kFormat, kDim>(machine, call);
+                attention_body<kFormat, kDim, kSeveral>(machine, call);
             });
         }
         EXPECT_EQ(std::count(counters.begin(), counters.end(), 0), std::ssize(counters));
         return out;
     }
 
+    template <KvFormat kFormat, bool kByShift>
+    std::vector<float> run_on() const {
+        const bool several = tokens_kernel || options.q_len > 1;
+        if (options.heads.head_dim == 128) {
+            return several ? run_as<kFormat, 128, kByShift, true>() : run_as<kFormat, 128, kByShift, false>();
+        }
+        return several ? run_as<kFormat, 64, kByShift, true>() : run_as<kFormat, 64, kByShift, false>();
+    }
+
     template <bool kByShift = false>
     std::vector<float> run() const {
-        const bool wide = options.heads.head_dim == 128;
         switch (options.format) {
             case KvFormat::bf16:
-                return wide ? run_as<KvFormat::bf16, 128, false>() : run_as<KvFormat::bf16, 64, false>();
+                return run_on<KvFormat::bf16, false>();
             case KvFormat::fp16:
-                return wide ? run_as<KvFormat::fp16, 128, false>() : run_as<KvFormat::fp16, 64, false>();
+                return run_on<KvFormat::fp16, false>();
             case KvFormat::int8:
-                return wide ? run_as<KvFormat::int8, 128, false>() : run_as<KvFormat::int8, 64, false>();
+                return run_on<KvFormat::int8, false>();
             default:
-                return wide ? run_as<KvFormat::fp8, 128, kByShift>() : run_as<KvFormat::fp8, 64, kByShift>();
+                return run_on<KvFormat::fp8, kByShift>();
         }
     }
 
     /// The largest relative error among all (request, KV head) pairs.
     double error_of(const std::vector<float>& out) const {
-        const std::size_t size = options.heads.group() * options.heads.head_dim;
         const PageTable pages_of = table();
         double worst = 0;
         for (std::size_t request = 0; request < options.lengths.size(); ++request) {
             for (std::size_t head = 0; head < options.heads.kv_heads; ++head) {
-                const auto reference = attention_reference(options, pages_of, request, head, kSeed);
-                const std::size_t at = (request * options.heads.kv_heads + head) * size;
-                worst = std::max(worst, relative_l2(std::span(out).subspan(at, size), reference));
+                const double error = attention_error(options, out, pages_of, request, head, kSeed);
+                if (!(error <= worst)) worst = error;
             }
         }
         return worst;
@@ -314,6 +332,210 @@ TEST(GpuAttention, large_rows_are_checked_by_a_sample_with_both_ends) {
     EXPECT_EQ(pairs[0], std::pair(std::size_t{0}, std::size_t{0}));
     EXPECT_EQ(pairs[1], std::pair(suite.front().lengths.size() - 1, suite.front().heads.kv_heads - 1));
     EXPECT_EQ(pairs_to_check(small(KvFormat::bf16, 64, {5, 6}), 1).size(), 4U);
+}
+
+/// [requests, q_len, query heads, head_dim] in fp64, from the definition alone: query token i of a context of
+/// `length` sees the tokens t with t ≤ length − q_len + i and, with a window, t > length − q_len + i −
+/// window.
+std::vector<double> causal_attention(const AttentionOptions& options, const PageTable& table) {
+    const PoolNumbers numbers(options.pool(), kSeed);
+    const auto dim = static_cast<std::uint32_t>(options.heads.head_dim);
+    std::vector<double> out(options.outputs());
+    std::size_t at = 0;
+    for (std::size_t request = 0; request < options.lengths.size(); ++request) {
+        for (std::int32_t i = 0; i < options.q_len; ++i) {
+            const std::int32_t own = options.lengths[request] - options.q_len + i;
+            for (std::uint32_t head = 0; head < options.heads.query_heads; ++head, at += dim) {
+                const auto kv_head = static_cast<std::uint32_t>(head / options.heads.group());
+                std::vector<double> result(dim);
+                double total = options.sinks ? std::exp(static_cast<double>(sink_logit(kSeed, head))) : 0;
+                for (std::int32_t token = 0; token <= own; ++token) {
+                    if (options.window != 0 && token <= own - options.window) continue;
+                    const auto slot = static_cast<std::uint32_t>(token % options.page);
+                    const auto page =
+                        table.pages[static_cast<std::size_t>(table.first[request] + token / options.page)];
+                    double score = 0;
+                    for (std::uint32_t d = 0; d < dim; ++d) {
+                        score += static_cast<double>(query_number(options.format, kSeed, at + d)) *
+                                 numbers.key(page, kv_head, slot, d);
+                    }
+                    const double weight = std::exp(score / std::sqrt(static_cast<double>(dim)));
+                    total += weight;
+                    for (std::uint32_t d = 0; d < dim; ++d) {
+                        result[d] += weight * numbers.value(page, kv_head, slot, d);
+                    }
+                }
+                for (std::uint32_t d = 0; d < dim; ++d) out[at + d] = result[d] / total;
+            }
+        }
+    }
+    return out;
+}
+
+/// The largest relative error among the rows: [requests, q_len, query heads].
+double worst_row(const AttentionOptions& options, const std::vector<float>& out,
+                 const std::vector<double>& want) {
+    const std::size_t dim = options.heads.head_dim;
+    double worst = 0;
+    for (std::size_t at = 0; at < want.size(); at += dim) {
+        const double error = relative_l2(std::span(out).subspan(at, dim), std::span(want).subspan(at, dim));
+        if (!(error <= worst)) worst = error;
+    }
+    return worst;
+}
+
+AttentionOptions speculative(KvFormat format, HeadShape heads, std::int32_t q_len,
+                             std::vector<std::int32_t> lengths) {
+    return {.preset = "small",
+            .heads = heads,
+            .format = format,
+            .page = 16,
+            .lengths = std::move(lengths),
+            .q_len = q_len};
+}
+
+TEST(GpuAttentionOfSeveralTokens, the_reference_is_the_causal_mask_written_out) {
+    for (AttentionOptions options : attention_suite(RowSet::checks)) {
+        if (options.q_len == 1 && options.format != KvFormat::fp16) continue;
+        options.lengths.resize(6);
+        const Emulation emulation{.options = options};
+        const auto want = causal_attention(options, emulation.table());
+        const std::vector<float> rounded(want.begin(), want.end());
+        EXPECT_LE(emulation.error_of(rounded), 1e-7) << name_of(options);
+    }
+}
+
+TEST(GpuAttentionOfSeveralTokens, each_query_token_sees_itself_and_what_is_before_it_at_every_length) {
+    // Every residue of a length by a warp's 16 tokens, a page and a block's 64; one, two and four tiles of
+    // rows; segments cut in the middle of what only some rows see.
+    std::vector<std::int32_t> lengths;
+    for (std::int32_t length = 5; length <= 21; ++length) lengths.push_back(length);
+    for (std::int32_t length = 62; length <= 70; ++length) lengths.push_back(length);
+    for (const std::int32_t length : {128, 131, 133}) lengths.push_back(length);
+    for (const std::size_t group : {3, 5, 10}) {
+        for (const std::int32_t window : {0, 2, 40}) {
+            AttentionOptions options = speculative(KvFormat::fp16, {group, 1, 64}, 5, lengths);
+            options.window = window;
+            Emulation emulation{.options = options, .blocks = 2};
+            const auto want = causal_attention(options, emulation.table());
+            EXPECT_LE(worst_row(options, emulation.run(), want), 1e-3) << group << ' ' << window;
+            emulation.blocks = 1000;
+            emulation.least_tokens = 1;
+            EXPECT_LE(worst_row(options, emulation.run(), want), 1e-3) << group << ' ' << window;
+        }
+    }
+}
+
+TEST(GpuAttentionOfSeveralTokens, one_token_too_many_or_too_few_is_an_error_that_is_found) {
+    // What is compared is each query token by itself: on short contexts a token more or less is far outside
+    // the bound.
+    const AttentionOptions options = speculative(KvFormat::fp16, {4, 1, 64}, 4, {20});
+    const Emulation emulation{.options = options};
+    const auto out = emulation.run();
+    EXPECT_LE(emulation.error_of(out), attention_bound(options.format));
+    const std::size_t size = 4 * 64;
+    for (std::size_t i = 0; i + 1 < 4; ++i) {
+        auto wrong = out;
+        std::copy_n(out.begin() + static_cast<std::ptrdiff_t>((i + 1) * size), size,
+                    wrong.begin() + static_cast<std::ptrdiff_t>(i * size));
+        EXPECT_GT(emulation.error_of(wrong), 10 * attention_bound(options.format));
+    }
+}
+
+TEST(GpuAttentionOfSeveralTokens, one_token_gives_the_bits_of_the_kernel_of_one) {
+    for (AttentionOptions options : attention_suite(RowSet::checks)) {
+        if (options.q_len > 1 || options.heads.group() > kWarpTokens) continue;
+        options.lengths = {1, 17, 64, 65, 300};
+        Emulation emulation{.options = options};
+        const auto one = emulation.run();
+        emulation.tokens_kernel = true;
+        const auto several = emulation.run();
+        EXPECT_EQ(std::memcmp(one.data(), several.data(), one.size() * sizeof(float)), 0) << name_of(options);
+    }
+}
+
+TEST(GpuAttentionOfSeveralTokens, each_has_the_bits_of_a_query_alone_where_warps_read_the_same_tokens) {
+    // One tile of rows and uncut sequences: hidden tokens have weight 0 exactly.
+    for (const KvFormat format : kFormats) {
+        const AttentionOptions together = speculative(format, {8, 2, 64}, 4, {4, 18, 66, 131});
+        const auto out = Emulation{.options = together, .blocks = 1}.run();
+        const std::size_t row = 8 * 64;
+        for (std::int32_t i = 0; i < 4; ++i) {
+            AttentionOptions alone = together;
+            alone.q_len = 1;
+            for (std::int32_t& length : alone.lengths) length -= 3 - i;
+            const auto one = Emulation{.options = alone, .blocks = 1, .part_of = together, .token = i}.run();
+            for (std::size_t request = 0; request < 4; ++request) {
+                EXPECT_EQ(std::memcmp(one.data() + request * row,
+                                      out.data() + (request * 4 + static_cast<std::size_t>(i)) * row,
+                                      row * sizeof(float)),
+                          0)
+                    << name_of(format) << " token " << i << " of request " << request;
+            }
+        }
+    }
+}
+
+TEST(GpuAttentionOfSeveralTokens, rows_are_packed_into_as_few_readings_as_the_warps_allow) {
+    const auto tiles = [](std::size_t group, std::int32_t q_len) {
+        const AttentionOptions options = speculative(KvFormat::bf16, {2 * group, 2, 64}, q_len, {64});
+        return std::pair(options.row_tiles(), options.tiles_per_kv_head());
+    };
+    EXPECT_EQ(tiles(4, 4), std::pair(1, 1)) << "16 rows are one tile";
+    EXPECT_EQ(tiles(5, 3), std::pair(1, 1));
+    EXPECT_EQ(tiles(8, 4), std::pair(2, 1)) << "read once, by two warps";
+    EXPECT_EQ(tiles(9, 4), std::pair(4, 1)) << "three tiles take four warps";
+    EXPECT_EQ(tiles(16, 4), std::pair(4, 1));
+    EXPECT_EQ(tiles(48, 4), std::pair(4, 3)) << "read three times";
+    EXPECT_EQ(tiles(48, 1), std::pair(1, 3)) << "one query token: as ever";
+}
+
+TEST(GpuAttentionOfSeveralTokens, keys_are_read_once_and_each_token_computes_what_it_sees) {
+    AttentionOptions options = small(KvFormat::bf16, 64, {100, 300});
+    const Work one = attention_work(options);
+    options.q_len = 4;
+    const Work four = attention_work(options);
+    const double queries = 2 * 8 * 64;
+    EXPECT_EQ(four.read_bytes - one.read_bytes, 3 * queries * 2) << "more queries, the same keys and values";
+    EXPECT_EQ(four.written_bytes, 4 * one.written_bytes);
+    EXPECT_EQ(four.flops, 4.0 * 8 * 64 * (4 * 400 - 2 * (3 + 2 + 1)));
+
+    options.window = 100;
+    EXPECT_EQ(attention_work(options).read_bytes,
+              (100 + 103) * 2 * 64 * 2 * 2 + (7 + 7) * 4 + 4 * queries * 2);
+    EXPECT_EQ(attention_work(options).flops, 4.0 * 8 * 64 * (97 + 98 + 99 + 100 + 4 * 100));
+}
+
+TEST(GpuAttentionOfSeveralTokens, rows_of_one_keep_their_names_and_the_default_suite_has_few_of_several) {
+    for (const AttentionOptions& options : attention_suite(RowSet::full)) {
+        EXPECT_EQ(name_of(options).find("/q_len:") != std::string::npos, options.q_len != 1);
+    }
+    const auto several = [](RowSet set) {
+        const auto suite = attention_suite(set);
+        return std::count_if(suite.begin(), suite.end(),
+                             [](const AttentionOptions& options) { return options.q_len != 1; });
+    };
+    EXPECT_EQ(several(RowSet::quick), 0);
+    EXPECT_EQ(several(RowSet::standard), 3);
+    EXPECT_GE(several(RowSet::full), 10);
+    std::set<std::string> names;
+    for (const AttentionOptions& options : attention_suite(RowSet::standard)) names.insert(name_of(options));
+    EXPECT_TRUE(names.contains(
+        "attention/preset:llama3-70b/kv:fp8/batch:32/ctx:8192/page:16/layout:nhd/order:random/q_len:4"));
+}
+
+TEST(GpuAttentionOfSeveralTokens,
+     checks_hold_the_shortest_context_and_every_format_of_one_two_and_four_tiles) {
+    std::set<std::pair<KvFormat, std::int32_t>> seen;
+    for (const AttentionOptions& options : attention_suite(RowSet::checks)) {
+        const auto shortest = *std::min_element(options.lengths.begin(), options.lengths.end());
+        EXPECT_EQ(shortest, options.q_len) << name_of(options);
+        if (options.q_len > 1) seen.emplace(options.format, options.row_tiles());
+    }
+    for (const KvFormat format : kFormats) {
+        EXPECT_TRUE(seen.contains({format, 1}) && seen.contains({format, 2}));
+    }
+    EXPECT_TRUE(seen.contains({KvFormat::bf16, 4}) && seen.contains({KvFormat::int8, 4}));
 }
 
 }  // namespace

@@ -55,6 +55,24 @@ TEST(PageTables, pages_that_left_the_window_have_been_given_back) {
     EXPECT_EQ(table.pages[4], 0);
 }
 
+TEST(SeenTokens, the_joint_window_is_the_union_of_what_each_query_token_sees) {
+    for (std::int32_t q_len = 1; q_len <= 6; ++q_len) {
+        for (std::int32_t length = q_len; length <= 40; ++length) {
+            for (std::int32_t window = 0; window <= 42; ++window) {
+                std::set<std::int32_t> seen;
+                for (std::int32_t i = 0; i < q_len; ++i) {
+                    const std::int32_t end = seen_end(length, q_len, i);
+                    EXPECT_EQ(end, length - q_len + i + 1);
+                    for (std::int32_t t = window_begin(end, window); t < end; ++t) seen.insert(t);
+                }
+                EXPECT_EQ(*seen.begin(), window_begin(length, joint_window(window, q_len)));
+                EXPECT_EQ(*seen.rbegin() + 1, length);
+                EXPECT_EQ(std::ssize(seen), *seen.rbegin() + 1 - *seen.begin()) << "without gaps";
+            }
+        }
+    }
+}
+
 TEST(Pool, every_element_of_a_page_has_a_place_of_its_own_in_both_layouts) {
     for (const KvFormat format : kFormats) {
         for (const PageLayout layout : {PageLayout::nhd, PageLayout::hnd}) {
