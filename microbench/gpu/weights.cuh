@@ -54,7 +54,8 @@ class WeightsMachine : public DeviceMachine {
 };
 
 template <class Weights, int kColumns, int kParts, bool kExperts>
-__global__ void __launch_bounds__(kWeightThreads, 2) multiply_weights(const WeightsCall call) {
+__global__ void __launch_bounds__(kWeightThreads, (WeightsTile<Weights, kColumns, kParts>::kResident))
+    multiply_weights(const WeightsCall call) {
     const WeightsMachine machine;
     WeightsLane<WeightsMachine, Weights, kColumns, kParts, kExperts>(machine, call).run();
 }

@@ -20,11 +20,11 @@ struct alignas(16) Words {
 };
 
 /// Several matrices of one shape at once, each with activations of its own: the routed experts of a decode
-/// step. x is then [entries, batch, k], y [entries, batch, rows], and row blocks count on over the entries.
+/// step. x is then [entries, batch, k], y [entries, batch, rows], and stacks count on over the entries.
 struct ExpertList {
     const std::int32_t* of_entries = nullptr;  ///< [entries]: which of the stored matrices
     int entries = 0;
-    int row_blocks = 0;        ///< of one matrix
+    int stacks = 0;            ///< of one matrix
     std::uint32_t words = 0;   ///< of 16 bytes, from a matrix to the next
     std::uint32_t scales = 0;  ///< words, from the scales of a matrix to those of the next
 };
@@ -34,12 +34,12 @@ struct WeightsCall {
     const std::uint32_t* scales = nullptr;
     const std::uint16_t* x = nullptr;  ///< [batch, k], bf16 or fp16
     float* y = nullptr;                ///< [batch, rows]
-    float* partials = nullptr;         ///< [thread blocks, 2, batch, rows of a unit]
+    float* partials = nullptr;         ///< [thread blocks, 2, stacked, batch, rows of a unit]
     std::int32_t* arrivals = nullptr;  ///< [row blocks], zero between launches
     int rows = 0;
     int batch = 0;
     int steps = 0;  ///< k / 64
-    RowBlockDivision division;
+    StackDivision division;
     ExpertList experts = {};
 };
 
@@ -144,8 +144,10 @@ struct WeightsTile {
     static constexpr int kUnitLoads = kParts * kLoads;
     static constexpr int kScalesAt = kUnitLoads * kLanes * 16;
     static constexpr int kStageBytes = kScalesAt + (kGrouped ? kParts * kLanes * 4 : 0);
-    /// 6 KiB of weights per warp are 96 KiB per multiprocessor by two thread blocks.
-    static constexpr int kStages = 12 / kUnitLoads;
+    /// Thread blocks per multiprocessor that registers are kept low for.
+    static constexpr int kResident = kColumns < 4 ? 3 : 2;
+    /// 4 KiB of weights per warp are 64 to 96 KiB per multiprocessor, and leave L1 to x.
+    static constexpr int kStages = 8 / kUnitLoads;
     static constexpr int kRingBytes = kStages * kStageBytes;
 
     static constexpr int kXWords = kUnitK / 8;  ///< of 16 bytes, of a column of x along a unit
@@ -190,58 +192,69 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
         : m_(machine),
           call_(call),
           lane_(machine.lane()),
-          words_(ring_of(static_cast<std::uint32_t>(machine.warp())) + lane_ * 16),
-          scales_(ring_of(static_cast<std::uint32_t>(machine.warp())) + kScalesAt + lane_ * 4) {}
+          warp_(static_cast<std::uint32_t>(machine.warp())),
+          words_(ring_of(warp_) + lane_ * 16),
+          scales_(ring_of(warp_) + kScalesAt + lane_ * 4) {}
 
     PARETOKEN_HOST_DEVICE void run() const {
-        const auto warp_here = static_cast<std::uint32_t>(m_.warp());
-        const std::uint32_t warp = static_cast<std::uint32_t>(m_.piece()) * kWeightWarps + warp_here;
-        stream(call_.division.first(warp), call_.division.end(warp), warp_here);
+        const StackDivision& division = call_.division;
+        const std::uint32_t team =
+            static_cast<std::uint32_t>(m_.piece()) * division.teams() + warp_ / division.stacked();
+        stream(division.first(team), division.end(team));
         m_.sync_block();
-        const RowBlockDivision::Duties duties = call_.division.duties_of(warp);
-        if (duties.first) combine(duties.first_block, warp_here);
-        if (duties.last) combine(duties.last_block, warp_here);
+        const StackDivision::Duties duties = division.duties_of(team);
+        if (duties.first) combine(duties.first_stack, team);
+        if (duties.last) combine(duties.last_stack, team);
     }
 
   private:
     PARETOKEN_HOST_DEVICE std::byte* ring_of(std::uint32_t warp) const {
         return m_.shared() + kRingsAt + warp * kRingBytes;
     }
-    /// Where a warp leaves its part of a block of rows, see RowBlockDivision::slot.
+    /// Where a warp leaves its part of its block of rows, see StackDivision::slot.
     PARETOKEN_HOST_DEVICE float* slot_of(std::uint32_t warp, std::uint32_t slot) const {
         return slot == 0 ? reinterpret_cast<float*>(m_.shared()) + warp * kSlot
                          : reinterpret_cast<float*>(ring_of(warp));
     }
 
-    /// A block of rows: which of its matrix, and whose that is.
+    /// A stack: which of its matrix, and whose that is.
     struct Where {
-        int block = 0;
+        int stack = 0;
         int entry = 0;
         int expert = 0;
     };
-    PARETOKEN_HOST_DEVICE Where where(int row_block) const {
-        if constexpr (!kExperts) return {row_block};
-        const int entry = row_block / call_.experts.row_blocks;
-        return {row_block - entry * call_.experts.row_blocks, entry,
+    PARETOKEN_HOST_DEVICE Where where(int stack) const {
+        if constexpr (!kExperts) return {stack};
+        const int entry = stack / call_.experts.stacks;
+        return {stack - entry * call_.experts.stacks, entry,
                 m_.load_cached(call_.experts.of_entries + entry)};
     }
     /// True when it has come to another matrix.
     PARETOKEN_HOST_DEVICE bool advance(Where& at) const {
-        ++at.block;
+        ++at.stack;
         if constexpr (kExperts) {
-            if (at.block == call_.experts.row_blocks && at.entry + 1 < call_.experts.entries) {
+            if (at.stack == call_.experts.stacks && at.entry + 1 < call_.experts.entries) {
                 at = {0, at.entry + 1, m_.load_cached(call_.experts.of_entries + at.entry + 1)};
                 return true;
             }
         }
         return false;
     }
+    /// This warp's block of rows.
+    PARETOKEN_HOST_DEVICE int row_block(const Where& at) const {
+        return at.stack * stacked() + static_cast<int>(warp_ % call_.division.stacked());
+    }
+    PARETOKEN_HOST_DEVICE int stacked() const { return static_cast<int>(call_.division.stacked()); }
+    /// The index of this warp's unit of a step, in units of the matrix.
+    PARETOKEN_HOST_DEVICE std::size_t unit_index(const Where& at, int step) const {
+        return (static_cast<std::size_t>(at.stack) * call_.steps + step) * call_.division.stacked() +
+               warp_ % call_.division.stacked();
+    }
     PARETOKEN_HOST_DEVICE const Words* unit_at(const Where& at, int step) const {
-        const auto unit = static_cast<std::size_t>(at.block) * call_.steps + step;
         const Words* const matrix =
             kExperts ? call_.weights + static_cast<std::size_t>(at.expert) * call_.experts.words
                      : call_.weights;
-        return matrix + unit * (kParts * kLoads * kLanes) + lane_;
+        return matrix + unit_index(at, step) * (kUnitLoads * kLanes) + lane_;
     }
     PARETOKEN_HOST_DEVICE const std::uint32_t* scales_of(const Where& at) const {
         return kExperts ? call_.scales + static_cast<std::size_t>(at.expert) * call_.experts.scales
@@ -250,7 +263,7 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
     PARETOKEN_HOST_DEVICE float* outputs_of(const Where& at) const {
         const std::size_t entry =
             kExperts ? static_cast<std::size_t>(at.entry) * call_.batch * call_.rows : 0;
-        return call_.y + entry + static_cast<std::size_t>(at.block) * kRows;
+        return call_.y + entry + static_cast<std::size_t>(row_block(at)) * kRows;
     }
 
     /// Copies this lane's share of units one after the other, and nothing once all are under way.
@@ -271,8 +284,7 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
                 if constexpr (kGrouped) {
                     PARETOKEN_UNROLL
                     for (int part = 0; part < kParts; ++part)
-                        of_.m_.copy_word(of_.scales_ + stage + part * (kLanes * 4),
-                                         scale_ + part * groups() * 8);
+                        of_.m_.copy_word(of_.scales_ + stage + part * (kLanes * 4), scale_ + part * 8);
                 }
                 advance();
             }
@@ -281,37 +293,36 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
 
       private:
         PARETOKEN_HOST_DEVICE void advance() {
-            at_ += kUnitLoads * kLanes;
-            // Of int4 two units share a scale, and a row has an even number of them.
-            if constexpr (kGrouped) scale_ += kFormat == WeightFormat::int4 ? (unit_ & 1) * 8 : 8;
+            at_ += of_.stacked() * (kUnitLoads * kLanes);
+            // Of int4 two steps share a scale, and a row has an even number of them.
+            if constexpr (kGrouped) {
+                if (kFormat != WeightFormat::int4 || (unit_ & 1) != 0) scale_ += of_.stacked() * (kParts * 8);
+            }
             ++unit_;
-            if constexpr (kExperts || kParts > 1) {
-                if (--left_in_block_ != 0) return;
-                left_in_block_ = of_.call_.steps;
-                if constexpr (kGrouped) scale_ += (kParts - 1) * groups() * 8;
+            if constexpr (kExperts) {
+                if (--left_in_stack_ != 0) return;
+                left_in_stack_ = of_.call_.steps;
                 if (of_.advance(where_)) take_matrix(0);
             }
         }
         PARETOKEN_HOST_DEVICE void take_matrix(int step) {
-            left_in_block_ = of_.call_.steps - step;
+            left_in_stack_ = of_.call_.steps - step;
             at_ = of_.unit_at(where_, step);
             if constexpr (kGrouped) {
-                const int group = kFormat == WeightFormat::int4 ? step / 2 : step;
-                scale_ = of_.scales_of(where_) +
-                         (static_cast<std::size_t>(where_.block * kParts) * groups() + group) * 8 +
+                constexpr int kSteps = kFormat == WeightFormat::int4 ? 2 : 1;  // that share a scale
+                const std::size_t group =
+                    static_cast<std::size_t>(where_.stack) * (of_.call_.steps / kSteps) + step / kSteps;
+                const std::size_t stacked = of_.call_.division.stacked();
+                scale_ = of_.scales_of(where_) + (group * stacked + of_.warp_ % stacked) * (kParts * 8) +
                          of_.lane_ / 4;
             }
-        }
-        /// Along k.
-        PARETOKEN_HOST_DEVICE int groups() const {
-            return kFormat == WeightFormat::int4 ? of_.call_.steps / 2 : of_.call_.steps;
         }
 
         const WeightsLane& of_;
         std::uint32_t unit_;
         std::uint32_t end_;
         Where where_;
-        int left_in_block_ = 0;
+        int left_in_stack_ = 0;
         const Words* at_ = nullptr;
         const std::uint32_t* scale_ = nullptr;
     };
@@ -435,7 +446,7 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
             float scale[2] = {1, 1};
             if constexpr (kRowScaled) {
                 const auto* const of_rows = reinterpret_cast<const float*>(scales_of(where)) +
-                                            static_cast<std::size_t>(where.block) * kRows + part * 16;
+                                            static_cast<std::size_t>(row_block(where)) * kRows + part * 16;
                 scale[0] = Weights::row_scale(m_, m_.load_cached(of_rows + lane_ / 4));
                 scale[1] = Weights::row_scale(m_, m_.load_cached(of_rows + lane_ / 4 + 8));
             }
@@ -455,7 +466,7 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
     }
 
     PARETOKEN_HOST_DEVICE int existing_rows(const Where& where) const {
-        const int left = call_.rows - where.block * kRows;
+        const int left = call_.rows - row_block(where) * kRows;
         return left < kRows ? left : kRows;
     }
 
@@ -468,15 +479,13 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
     /// One unit. `x` is its own where that is loaded ahead, and `next` becomes that of the unit `ahead` units
     /// further along k.
     PARETOKEN_HOST_DEVICE void take_unit(Progress& progress, Copier& copier, X& x, X& next, int ahead) const {
-        if constexpr (kXAhead) {
-            go_on(progress.rows, ahead);
-            load_x(next, progress.rows);
-        }
         m_.template wait_until_pending<kStages - 1>();
         Unit unit;
         read(unit, progress.stage);
         multiply(progress.sums, unit, x, progress.rows);
-        if constexpr (!kXAhead) go_on(progress.rows, ahead);
+        go_on(progress.rows, ahead);
+        // Not before: loads are waited for all together, and this x would be waited for with the last one.
+        if constexpr (kXAhead) load_x(next, progress.rows);
         copier.next(progress.stage);
         progress.stage += kStageBytes;
         if (progress.stage == kRingBytes) progress.stage = 0;
@@ -506,17 +515,18 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
         }
     }
 
-    /// Streams this warp's share. Blocks of rows that it has for itself go to y, of others its part goes to
-    /// shared memory: slot 0 for the first block of the share when it begins before the share, else slot 1.
-    PARETOKEN_HOST_DEVICE void stream(std::uint32_t first, std::uint32_t end, std::uint32_t warp) const {
+    /// Streams this warp's part of its team's share. Blocks of rows that it has for itself go to y, of others
+    /// its part goes to shared memory: slot 0 for the first of the share when it begins before the share,
+    /// else slot 1.
+    PARETOKEN_HOST_DEVICE void stream(std::uint32_t first, std::uint32_t end) const {
         if (first == end) return;
         Copier copier(*this, first, end);
         PARETOKEN_UNROLL
         for (int i = 0; i < kStages; ++i) copier.next(static_cast<std::uint32_t>(i * kStageBytes));
 
-        const auto first_block = static_cast<int>(first / static_cast<std::uint32_t>(call_.steps));
-        Where now = where(first_block);
-        int step = static_cast<int>(first) - first_block * call_.steps;
+        const auto first_stack = static_cast<int>(first / static_cast<std::uint32_t>(call_.steps));
+        Where now = where(first_stack);
+        int step = static_cast<int>(first) - first_stack * call_.steps;
         auto units = static_cast<int>(end - first);
         Progress progress;
         progress.rows = x_rows(now);
@@ -529,7 +539,7 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
             take_units(progress, copier, x, count, count == to_end);
             const bool whole = count == call_.steps;
             m_.sync_warp();  // slot 1 lies where other lanes may still read
-            put(progress.sums, whole ? outputs_of(now) : slot_of(warp, step != 0 ? 0 : 1),
+            put(progress.sums, whole ? outputs_of(now) : slot_of(warp_, step != 0 ? 0 : 1),
                 whole ? static_cast<std::size_t>(call_.rows) : kColumnStride,
                 whole ? existing_rows(now) : kRows, now);
             units -= count;
@@ -549,30 +559,33 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
         }
     }
 
-    /// Sums what the warps of this thread block, from `warp` on, have of a block of rows. Where other thread
-    /// blocks have parts too the sum goes to `partials`, and the last one to arrive adds all of them up.
-    PARETOKEN_HOST_DEVICE void combine(std::uint32_t row_block, std::uint32_t warp) const {
-        const RowBlockDivision& division = call_.division;
+    /// Sums what the teams of this thread block, from `team` on, have of this warp's block of rows of a
+    /// stack. Where other thread blocks have parts too the sum goes to `partials`, and the last one to arrive
+    /// adds all of them up.
+    PARETOKEN_HOST_DEVICE void combine(std::uint32_t stack, std::uint32_t team) const {
+        const StackDivision& division = call_.division;
+        const std::uint32_t stacked = division.stacked();
+        const std::uint32_t member = warp_ % stacked;
         const auto block_here = static_cast<std::uint32_t>(m_.piece());
-        const std::uint32_t end = (row_block + 1) * division.steps;
-        const std::uint32_t first_warp = block_here * kWeightWarps;
-        const bool all_here = division.within(block_here, row_block);
+        const std::uint32_t end = (stack + 1) * division.steps;
+        const std::uint32_t first_team = block_here * division.teams();
+        const bool all_here = division.within(block_here, stack);
         const unsigned values = static_cast<unsigned>(call_.batch) * kRows;
         const auto partial_of = [&](std::uint32_t block) {
-            return call_.partials +
-                   static_cast<std::size_t>(block * 2 + division.thread_block_slot(block, row_block)) *
-                       values;
+            const std::size_t slot = block * 2 + division.thread_block_slot(block, stack);
+            return call_.partials + (slot * stacked + member) * values;
         };
-        const Where at = where(static_cast<int>(row_block));
+        const Where at = where(static_cast<int>(stack));
         const auto rows = static_cast<unsigned>(existing_rows(at));
         float* const y = outputs_of(at);
         for (unsigned i = lane_; i < values; i += kLanes) {
             float sum = 0;
-            for (std::uint32_t w = warp; w < kWeightWarps; ++w) {
-                const std::uint32_t first = division.first(first_warp + w);
+            for (std::uint32_t t = team; t < first_team + division.teams(); ++t) {
+                const std::uint32_t first = division.first(t);
                 if (first >= end) break;
-                if (first == division.end(first_warp + w)) continue;
-                const float* const slot = slot_of(w, division.slot(first_warp + w, row_block));
+                if (first == division.end(t)) continue;
+                const float* const slot =
+                    slot_of((t - first_team) * stacked + member, division.slot(t, stack));
                 sum += slot[i / kRows * kColumnStride + i % kRows];
             }
             if (!all_here) {
@@ -582,12 +595,13 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
             }
         }
         if (all_here) return;
-        const std::uint32_t first_block = division.first_thread_block(row_block);
-        const std::uint32_t last_block = division.last_thread_block(row_block);
+        const std::uint32_t first_block = division.first_thread_block(stack);
+        const std::uint32_t last_block = division.last_thread_block(stack);
+        std::int32_t* const arrivals = call_.arrivals + stack * stacked + member;
         m_.publish();
         m_.sync_warp();
         const auto others = static_cast<std::int32_t>(last_block - first_block);
-        if (!m_.any(lane_ == 0 && m_.raise(call_.arrivals + row_block) == others)) return;
+        if (!m_.any(lane_ == 0 && m_.raise(arrivals) == others)) return;
         m_.publish();
         for (unsigned i = lane_; i < values; i += kLanes) {
             float sum = 0;
@@ -595,12 +609,13 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
                 sum += m_.load_fresh(partial_of(block) + i);
             if (i % kRows < rows) y[static_cast<std::size_t>(i / kRows) * call_.rows + i % kRows] = sum;
         }
-        if (lane_ == 0) call_.arrivals[row_block] = 0;
+        if (lane_ == 0) *arrivals = 0;
     }
 
     const Machine& m_;
     const WeightsCall& call_;
     int lane_;
+    std::uint32_t warp_;
     std::byte* words_;   ///< of this lane, in stage 0 of its warp's ring
     std::byte* scales_;  ///< the same of its scales
 };

@@ -1,5 +1,6 @@
 #include "microbench/gpu/weights_layout.h"
 
+#include <bit>
 #include <cassert>
 
 namespace paretoken::microbench::gpu {
@@ -34,6 +35,22 @@ double format_bytes(WeightFormat format, double rows, double k) {
         default:
             return codes;
     }
+}
+
+int stacked_blocks(const WeightsShape& shape, std::size_t matrices) {
+    constexpr std::size_t kLeast = 1024;  // steps of stacks: a few for each of 132 × 3 thread blocks
+    const std::size_t units = matrices * shape.units();
+    std::size_t stacked = kWeightWarps;
+    while (stacked > 1 && (shape.row_blocks() % stacked != 0 || units / stacked < kLeast)) stacked /= 2;
+    return static_cast<int>(stacked);
+}
+
+StackDivision StackDivision::of(const WeightsShape& shape, std::size_t matrices,
+                                std::uint32_t thread_blocks) {
+    const auto stacked = static_cast<std::uint32_t>(shape.stacked);
+    return {EvenShares::of(static_cast<std::uint32_t>(matrices * shape.units()) / stacked, thread_blocks),
+            static_cast<std::uint32_t>(shape.steps()),
+            static_cast<std::uint32_t>(std::countr_zero(kWeightWarps / stacked))};
 }
 
 std::vector<std::uint32_t> packed(const WeightsShape& shape, std::span<const std::uint16_t> codes) {

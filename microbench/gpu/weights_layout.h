@@ -1,7 +1,9 @@
 #pragma once
 // Where weight (row, k) lies in the operand that the kernels stream, and how work on it is divided. The
-// matrix is cut into units of 16 · tiles rows × 64 of k, stored one after the other, k inside: any run of
-// units is one linear stream. Within a unit each lane's 16-byte load holds complete mma A registers (mma.h).
+// matrix is cut into units of 16 · tiles rows × 64 of k, stored one after the other, k inside. Up to eight
+// blocks of rows make a stack: their units of one step lie side by side, so that as many warps of a thread
+// block read one linear stream, and the same x. Within a unit each lane's 16-byte load holds complete mma A
+// registers (mma.h).
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -31,18 +33,25 @@ struct WeightsShape {
     std::size_t rows = 0;
     std::size_t k = 0;  ///< a multiple of 64 and of the scale's group
     int tiles = 1;      ///< 16 rows each, per unit
+    int stacked = 1;    ///< blocks of rows side by side, see stacked_blocks
 
     bool operator==(const WeightsShape&) const = default;
     PARETOKEN_HOST_DEVICE std::size_t unit_rows() const { return 16 * static_cast<std::size_t>(tiles); }
     PARETOKEN_HOST_DEVICE std::size_t row_blocks() const { return (rows + unit_rows() - 1) / unit_rows(); }
     PARETOKEN_HOST_DEVICE std::size_t steps() const { return k / kUnitK; }
     PARETOKEN_HOST_DEVICE std::size_t units() const { return row_blocks() * steps(); }
+    /// The index of a unit in the stream.
+    PARETOKEN_HOST_DEVICE std::size_t unit_at(std::size_t row_block, std::size_t step) const {
+        const auto of_stack = static_cast<std::size_t>(stacked);
+        return (row_block / of_stack * steps() + step) * of_stack + row_block % of_stack;
+    }
     PARETOKEN_HOST_DEVICE std::size_t unit_words() const {
         return static_cast<std::size_t>(tiles * loads_of(format)) * kLanes * 4;
     }
     PARETOKEN_HOST_DEVICE std::size_t words() const { return units() * unit_words(); }
     /// float per row; int4: two fp16 (rows g, g + 8) in a word per 16 rows, 128 of k and g; mxfp4: a word of
-    /// four e8m0 per 16 rows, 64 of k and g: row g and g + 8 of the first 32, then of the second.
+    /// four e8m0 per 16 rows, 64 of k and g: row g and g + 8 of the first 32, then of the second. In the
+    /// order of the units that they are for.
     PARETOKEN_HOST_DEVICE std::size_t scale_words() const;
 };
 
@@ -80,7 +89,7 @@ PARETOKEN_HOST_DEVICE constexpr Place place_in_part(int bits, int lane, int tile
 
 /// The place of weight (row, k).
 PARETOKEN_HOST_DEVICE inline Place place_of(const WeightsShape& shape, std::size_t row, std::size_t k) {
-    const std::size_t unit = row / shape.unit_rows() * shape.steps() + k / kUnitK;
+    const std::size_t unit = shape.unit_at(row / shape.unit_rows(), k / kUnitK);
     const int row_in_unit = static_cast<int>(row % shape.unit_rows());
     const int part = row_in_unit / 16;
     const int m = row_in_unit % 16;
@@ -105,10 +114,18 @@ struct ScalePlace {
 };
 PARETOKEN_HOST_DEVICE inline ScalePlace scale_place_of(const WeightsShape& shape, std::size_t row,
                                                        std::size_t k) {
-    const std::size_t g = row % 8;
+    const bool int4 = shape.format == WeightFormat::int4;
+    const std::size_t steps_of_scale = int4 ? 128 / kUnitK : 1;
+    const auto of_stack = static_cast<std::size_t>(shape.stacked);
+    const std::size_t row_block = row / shape.unit_rows();
+    const std::size_t group =
+        row_block / of_stack * (shape.steps() / steps_of_scale) + k / kUnitK / steps_of_scale;
+    const std::size_t part = row % shape.unit_rows() / 16;
+    const std::size_t word =
+        ((group * of_stack + row_block % of_stack) * static_cast<std::size_t>(shape.tiles) + part) * 8 +
+        row % 8;
     const int row_half = static_cast<int>(row / 8 % 2);
-    if (shape.format == WeightFormat::int4) return {(row / 16 * (shape.k / 128) + k / 128) * 8 + g, row_half};
-    return {(row / 16 * shape.steps() + k / kUnitK) * 8 + g, static_cast<int>(k / 32 % 2) * 2 + row_half};
+    return {word, int4 ? row_half : static_cast<int>(k / 32 % 2) * 2 + row_half};
 }
 
 PARETOKEN_HOST_DEVICE inline std::size_t WeightsShape::scale_words() const {
@@ -154,67 +171,77 @@ struct EvenShares {
 
 inline constexpr std::uint32_t kWeightWarps = 8;  ///< of a thread block
 
-/// Blocks of rows, `steps` units each, divided among thread blocks (no more of them than units) and then
-/// among their warps, all numbered through. A warp that has a block of rows for itself writes its outputs;
-/// the others are summed: first the parts that lie in one thread block, by the first of its warps that has
-/// one, then the sums of thread blocks, by whoever is last.
-struct RowBlockDivision {
+/// How many blocks of rows of such a matrix to stack: as many as a thread block has warps, unless they do not
+/// divide its blocks, or too little would be left to give every thread block of a large GPU its share.
+int stacked_blocks(const WeightsShape& shape, std::size_t matrices);
+
+/// Stacks, `steps` deep, divided among thread blocks (no more of them than steps of stacks) and then among
+/// their teams, all numbered through: a team has as many warps as a stack has blocks of rows, each its own. A
+/// team that has a stack for itself writes its outputs; the others are summed: first the parts that lie in
+/// one thread block, by the first of its teams that has one, then the sums of thread blocks, by whoever is
+/// last.
+struct StackDivision {
     EvenShares thread_blocks;
     std::uint32_t steps = 1;
+    std::uint32_t team_bits = 3;  ///< 2^team_bits teams are a thread block's warps
 
-    bool operator==(const RowBlockDivision&) const = default;
+    bool operator==(const StackDivision&) const = default;
+    static StackDivision of(const WeightsShape& shape, std::size_t matrices, std::uint32_t thread_blocks);
 
-    /// Where a warp's share begins.
-    PARETOKEN_HOST_DEVICE constexpr std::uint32_t first(std::uint32_t warp) const {
-        const std::uint32_t block = warp / kWeightWarps;
+    PARETOKEN_HOST_DEVICE constexpr std::uint32_t teams() const { return 1U << team_bits; }
+    PARETOKEN_HOST_DEVICE constexpr std::uint32_t stacked() const { return kWeightWarps >> team_bits; }
+
+    /// Where a team's share begins.
+    PARETOKEN_HOST_DEVICE constexpr std::uint32_t first(std::uint32_t team) const {
+        const std::uint32_t block = team >> team_bits;
         const std::uint32_t begin = thread_blocks.first(block);
-        return begin + EvenShares::of(thread_blocks.first(block + 1) - begin, kWeightWarps)
-                           .first(warp % kWeightWarps);
+        const std::uint32_t here = thread_blocks.first(block + 1) - begin;
+        return begin + EvenShares{here >> team_bits, here & (teams() - 1)}.first(team & (teams() - 1));
     }
-    PARETOKEN_HOST_DEVICE constexpr std::uint32_t end(std::uint32_t warp) const { return first(warp + 1); }
+    PARETOKEN_HOST_DEVICE constexpr std::uint32_t end(std::uint32_t team) const { return first(team + 1); }
 
-    /// Where a warp keeps its part of a block of rows: 0 when the block begins before its share, else 1.
-    PARETOKEN_HOST_DEVICE constexpr std::uint32_t slot(std::uint32_t warp, std::uint32_t row_block) const {
-        return first(warp) > row_block * steps ? 0 : 1;
+    /// Where a team keeps its part of a stack: 0 when the stack begins before its share, else 1.
+    PARETOKEN_HOST_DEVICE constexpr std::uint32_t slot(std::uint32_t team, std::uint32_t stack) const {
+        return first(team) > stack * steps ? 0 : 1;
     }
     /// The same for a thread block's sum.
     PARETOKEN_HOST_DEVICE constexpr std::uint32_t thread_block_slot(std::uint32_t block,
-                                                                    std::uint32_t row_block) const {
-        return thread_blocks.first(block) > row_block * steps ? 0 : 1;
+                                                                    std::uint32_t stack) const {
+        return thread_blocks.first(block) > stack * steps ? 0 : 1;
     }
-    PARETOKEN_HOST_DEVICE constexpr bool within(std::uint32_t block, std::uint32_t row_block) const {
-        return thread_blocks.first(block) <= row_block * steps &&
-               thread_blocks.first(block + 1) >= (row_block + 1) * steps;
+    PARETOKEN_HOST_DEVICE constexpr bool within(std::uint32_t block, std::uint32_t stack) const {
+        return thread_blocks.first(block) <= stack * steps &&
+               thread_blocks.first(block + 1) >= (stack + 1) * steps;
     }
-    /// Thread blocks that have units of a block of rows: first … last.
-    PARETOKEN_HOST_DEVICE constexpr std::uint32_t first_thread_block(std::uint32_t row_block) const {
-        return thread_blocks.owner(row_block * steps);
+    /// Thread blocks that have units of a stack: first … last.
+    PARETOKEN_HOST_DEVICE constexpr std::uint32_t first_thread_block(std::uint32_t stack) const {
+        return thread_blocks.owner(stack * steps);
     }
-    PARETOKEN_HOST_DEVICE constexpr std::uint32_t last_thread_block(std::uint32_t row_block) const {
-        return thread_blocks.owner((row_block + 1) * steps - 1);
+    PARETOKEN_HOST_DEVICE constexpr std::uint32_t last_thread_block(std::uint32_t stack) const {
+        return thread_blocks.owner((stack + 1) * steps - 1);
     }
 
-    /// Which blocks of rows this warp sums up for its thread block: the one its share begins within, and the
+    /// Which stacks this team sums up for its thread block: the one its share begins within, and the
     /// one it ends within.
     struct Duties {
         bool first = false;
         bool last = false;
-        std::uint32_t first_block = 0;
-        std::uint32_t last_block = 0;
+        std::uint32_t first_stack = 0;
+        std::uint32_t last_stack = 0;
 
         bool operator==(const Duties&) const = default;
     };
-    PARETOKEN_HOST_DEVICE constexpr Duties duties_of(std::uint32_t warp) const {
-        const std::uint32_t begin = first(warp);
-        const std::uint32_t stop = end(warp);
+    PARETOKEN_HOST_DEVICE constexpr Duties duties_of(std::uint32_t team) const {
+        const std::uint32_t begin = first(team);
+        const std::uint32_t stop = end(team);
         if (begin == stop) return {};
-        const std::uint32_t first_block = begin / steps;
-        const std::uint32_t last_block = (stop - 1) / steps;
-        const bool begins_within = begin != first_block * steps;
-        const bool ends_within = stop != (last_block + 1) * steps;
-        const bool only_one = begins_within && first_block == last_block;
-        return {begins_within && begin == thread_blocks.first(warp / kWeightWarps), ends_within && !only_one,
-                first_block, last_block};
+        const std::uint32_t first_stack = begin / steps;
+        const std::uint32_t last_stack = (stop - 1) / steps;
+        const bool begins_within = begin != first_stack * steps;
+        const bool ends_within = stop != (last_stack + 1) * steps;
+        const bool only_one = begins_within && first_stack == last_stack;
+        return {begins_within && begin == thread_blocks.first(team >> team_bits), ends_within && !only_one,
+                first_stack, last_stack};
     }
 };
 

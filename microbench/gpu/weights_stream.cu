@@ -60,6 +60,16 @@ std::uint32_t weighty_bit(WeightFormat format) {
     }
 }
 
+/// Shared memory for so many thread blocks of a kernel, and the rest of it for L1, where x lives.
+void leave_l1(const void* kernel, int blocks, int shared_bytes) {
+    constexpr int kReserved = 1024;  // of every thread block, by the system
+    int available = 0;
+    PARETOKEN_CUDA(cudaDeviceGetAttribute(&available, cudaDevAttrMaxSharedMemoryPerMultiprocessor, 0));
+    const int wanted = blocks * (shared_bytes + kReserved);
+    const int percent = std::min(100, (100 * wanted + available - 1) / available);
+    PARETOKEN_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, percent));
+}
+
 /// Matrices of a list lie anywhere among those of all copies, so that no launch finds its own in a cache.
 std::vector<std::int32_t> random_order(std::size_t count, std::uint64_t seed) {
     std::vector<std::int32_t> order(count);
@@ -118,13 +128,15 @@ void WeightStream::configure() {
     int per_multiprocessor = 0;
     PARETOKEN_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
         &per_multiprocessor, kernel, kWeightThreads, static_cast<std::size_t>(matrix_.variant.shared_bytes)));
+    leave_l1(kernel, std::max(1, per_multiprocessor), matrix_.variant.shared_bytes);
     int multiprocessors = 0;
     PARETOKEN_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
     const std::size_t resident =
         static_cast<std::size_t>(std::max(1, per_multiprocessor)) * static_cast<std::size_t>(multiprocessors);
-    blocks_ = static_cast<unsigned>(std::min(resident, matrix_.entries * shape_.units()));
-    partials_ =
-        DeviceBuffer<float>(2 * blocks_ * static_cast<std::size_t>(matrix_.batch) * shape_.unit_rows());
+    const auto stacked = static_cast<std::size_t>(shape_.stacked);
+    blocks_ = static_cast<unsigned>(std::min(resident, matrix_.entries * shape_.units() / stacked));
+    partials_ = DeviceBuffer<float>(2 * blocks_ * stacked * static_cast<std::size_t>(matrix_.batch) *
+                                    shape_.unit_rows());
     arrivals_ = DeviceBuffer<std::int32_t>(matrix_.entries * shape_.row_blocks());
     arrivals_.fill(0);
     call_ = {.partials = partials_.data(),
@@ -132,11 +144,9 @@ void WeightStream::configure() {
              .rows = static_cast<int>(matrix_.rows),
              .batch = matrix_.batch,
              .steps = static_cast<int>(shape_.steps()),
-             .division = {.thread_blocks = EvenShares::of(
-                              static_cast<std::uint32_t>(matrix_.entries * shape_.units()), blocks_),
-                          .steps = static_cast<std::uint32_t>(shape_.steps())},
+             .division = StackDivision::of(shape_, matrix_.entries, blocks_),
              .experts = {.entries = static_cast<int>(matrix_.entries),
-                         .row_blocks = static_cast<int>(shape_.row_blocks()),
+                         .stacks = static_cast<int>(shape_.row_blocks() / stacked),
                          .words = static_cast<std::uint32_t>(shape_.words() / 4),
                          .scales = static_cast<std::uint32_t>(shape_.scale_words())}};
 }

@@ -22,7 +22,11 @@ struct StreamedMatrix {
     WeightsVariant variant;
     std::size_t entries = 1;  ///< matrices of a launch; more than one only by a list of experts
 
-    WeightsShape shape() const { return {variant.format, rows, k, variant.parts}; }
+    WeightsShape shape() const {
+        WeightsShape shape{variant.format, rows, k, variant.parts};
+        shape.stacked = stacked_blocks(shape, entries);
+        return shape;
+    }
     std::size_t columns() const { return entries * static_cast<std::size_t>(batch); }
     std::uint64_t copy_bytes() const {
         return entries * (shape().words() + shape().scale_words()) * sizeof(std::uint32_t);

@@ -435,10 +435,10 @@ class EmulatedLayer {
             .rows = static_cast<int>(shape.rows),
             .batch = static_cast<int>(launch.columns),
             .steps = static_cast<int>(shape.steps()),
-            .division = {EvenShares::of(units, blocks), static_cast<std::uint32_t>(shape.steps())},
+            .division = StackDivision::of(shape, launch.entries, blocks),
             .experts = {.of_entries = of_entries,
                         .entries = static_cast<int>(launch.entries),
-                        .row_blocks = static_cast<int>(shape.row_blocks()),
+                        .stacks = static_cast<int>(shape.row_blocks()) / shape.stacked,
                         .words = static_cast<std::uint32_t>(shape.words() / 4),
                         .scales = static_cast<std::uint32_t>(shape.scale_words())}};
         run_blocks(blocks, kWeightThreads, Tile::kSharedBytes, [&](const Machine& machine) {

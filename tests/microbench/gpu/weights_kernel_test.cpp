@@ -109,27 +109,27 @@ std::vector<float> output_of(const std::vector<Problem>& problems, const std::ve
     const auto x_words = words_of(x);
     constexpr float kPoison = std::numeric_limits<float>::quiet_NaN();
     std::vector<float> y(list.size() * static_cast<std::size_t>(batch) * shape.rows, kPoison);
-    std::vector<float> partials(2 * thread_blocks * static_cast<std::size_t>(batch) * shape.unit_rows(),
-                                kPoison);
+    std::vector<float> partials(
+        2 * thread_blocks * static_cast<std::size_t>(batch * shape.stacked) * shape.unit_rows(), kPoison);
     std::vector<std::int32_t> arrivals(list.size() * shape.row_blocks());
-    const auto units = static_cast<std::uint32_t>(list.size() * shape.units());
+    const auto units =
+        static_cast<std::uint32_t>(list.size() * shape.units()) / static_cast<std::uint32_t>(shape.stacked);
     EXPECT_LE(thread_blocks, units);
-    const WeightsCall call{
-        .weights = weight_words.data(),
-        .scales = scales.data(),
-        .x = reinterpret_cast<const std::uint16_t*>(x_words.data()),
-        .y = y.data(),
-        .partials = partials.data(),
-        .arrivals = arrivals.data(),
-        .rows = static_cast<int>(shape.rows),
-        .batch = batch,
-        .steps = static_cast<int>(shape.steps()),
-        .division = {EvenShares::of(units, thread_blocks), static_cast<std::uint32_t>(shape.steps())},
-        .experts = {.of_entries = list.data(),
-                    .entries = static_cast<int>(list.size()),
-                    .row_blocks = static_cast<int>(shape.row_blocks()),
-                    .words = static_cast<std::uint32_t>(shape.words() / 4),
-                    .scales = static_cast<std::uint32_t>(shape.scale_words())}};
+    const WeightsCall call{.weights = weight_words.data(),
+                           .scales = scales.data(),
+                           .x = reinterpret_cast<const std::uint16_t*>(x_words.data()),
+                           .y = y.data(),
+                           .partials = partials.data(),
+                           .arrivals = arrivals.data(),
+                           .rows = static_cast<int>(shape.rows),
+                           .batch = batch,
+                           .steps = static_cast<int>(shape.steps()),
+                           .division = StackDivision::of(shape, list.size(), thread_blocks),
+                           .experts = {.of_entries = list.data(),
+                                       .entries = static_cast<int>(list.size()),
+                                       .stacks = static_cast<int>(shape.row_blocks()) / shape.stacked,
+                                       .words = static_cast<std::uint32_t>(shape.words() / 4),
+                                       .scales = static_cast<std::uint32_t>(shape.scale_words())}};
     run_thread_blocks(thread_blocks, kWeightThreads, Tile::kSharedBytes, seed,
                       [&](EmulatedBlock& block, int lane, int piece) {
                           const Machine machine(block, lane, piece);
@@ -145,9 +145,9 @@ std::vector<float> output_of(const Problem& p, std::uint32_t thread_blocks, std:
 }
 
 template <class Weights, int kColumns, int kParts, bool kByShift = false>
-void expect_right(std::size_t rows, std::size_t k, int batch, std::uint32_t thread_blocks) {
-    const Problem p = random_problem({Weights::kFormat, rows, k, kParts}, batch, rows + k);
-    ASSERT_LE(thread_blocks, p.shape.units());
+void expect_right(std::size_t rows, std::size_t k, int batch, std::uint32_t thread_blocks, int stacked = 1) {
+    const Problem p = random_problem({Weights::kFormat, rows, k, kParts, stacked}, batch, rows + k);
+    ASSERT_LE(thread_blocks, p.shape.units() / static_cast<std::size_t>(p.shape.stacked));
     const auto y = output_of<Weights, kColumns, kParts, kByShift>(p, thread_blocks, 1);
     EXPECT_LE(relative_l2(y, reference_of(p)), 2e-6) << name_of(Weights::kFormat) << ' ' << rows << 'x' << k
                                                      << " batch " << batch << " on " << thread_blocks;
@@ -182,11 +182,24 @@ TEST(WeightsKernel, rows_and_shares_of_every_kind_reach_the_output) {
     expect_right<Bf16Weights, 1, 1>(700, 64, 2, 1);   // many blocks of rows in one warp
 }
 
+TEST(WeightsKernel, stacked_blocks_of_rows_are_shared_by_a_team_of_warps) {
+    expect_right<Bf16Weights, 1, 1>(128, 256, 3, 1, 8);  // one stack
+    expect_right<Int4Weights, 1, 1>(250, 256, 3, 3,
+                                    8);  // two, the last rows ragged, thread blocks within both
+    expect_right<Int4Weights, 1, 1>(128, 128, 1, 2, 8);   // a step each
+    expect_right<Mxfp4Weights, 1, 1>(128, 192, 2, 2, 4);  // two teams
+    expect_right<Mxfp4Weights, 4, 2>(120, 128, 17, 2, 4);
+    expect_right<Int4Weights, 4, 2>(64, 256, 20, 1, 2);
+    expect_right<Int8Weights, 2, 1>(60, 320, 16, 3, 2);  // four teams
+    expect_right<Fp8Weights, 1, 1>(512, 64, 1, 1, 8);    // stacks of one step
+}
+
 template <class Weights>
-void expect_right_by_list(std::size_t rows, std::size_t k, int batch, std::uint32_t thread_blocks) {
+void expect_right_by_list(std::size_t rows, std::size_t k, int batch, std::uint32_t thread_blocks,
+                          int stacked = 1) {
     std::vector<Problem> experts;
     for (std::uint64_t seed = 0; seed < 4; ++seed)
-        experts.push_back(random_problem({Weights::kFormat, rows, k, 1}, batch, seed));
+        experts.push_back(random_problem({Weights::kFormat, rows, k, 1, stacked}, batch, seed));
     const std::vector<std::int32_t> list{2, 0, 3};
     const auto y = output_of<Weights, 1, 1, false, true>(experts, list, thread_blocks, 1);
     std::vector<double> expected;
@@ -203,6 +216,8 @@ TEST(WeightsKernel, a_list_of_experts_multiplies_each_with_its_own_activations) 
         expect_right_by_list<Fp8Weights>(24, 128, 3, thread_blocks);
         expect_right_by_list<Int4Weights>(24, 256, 1, thread_blocks);
         expect_right_by_list<Mxfp4Weights>(40, 192, 2, thread_blocks);
+        expect_right_by_list<Int4Weights>(60, 256, 1, thread_blocks, 4);
+        expect_right_by_list<Fp8Weights>(128, 128, 2, thread_blocks, 8);
     }
 }
 

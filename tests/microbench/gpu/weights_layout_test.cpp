@@ -53,10 +53,14 @@ TEST(WeightsLayout, a_lane_finds_its_x_for_two_tiles_in_16_consecutive_bytes_in_
 TEST(WeightsLayout, the_place_of_a_weight_is_where_the_mma_that_multiplies_it_looks) {
     for (const WeightFormat format : kWeightFormats) {
         for (const int tiles : {1, 2}) {
-            const WeightsShape shape{format, 64, 256, tiles};
+            const WeightsShape shape{format, 64, 256, tiles, tiles};
             for (std::size_t unit = 0; unit < shape.units(); ++unit) {
-                const std::size_t first_row = unit / shape.steps() * shape.unit_rows();
-                const std::size_t first_k = unit % shape.steps() * kUnitK;
+                // Units of a stack lie side by side.
+                const auto stacked = static_cast<std::size_t>(shape.stacked);
+                const std::size_t step_of_stack = unit / stacked;
+                const std::size_t row_block = step_of_stack / shape.steps() * stacked + unit % stacked;
+                const std::size_t first_row = row_block * shape.unit_rows();
+                const std::size_t first_k = step_of_stack % shape.steps() * kUnitK;
                 for (int part = 0; part < tiles; ++part) {
                     for (int lane = 0; lane < kLanes; ++lane) {
                         for (int tile = 0; tile < kTilesPerUnit; ++tile) {
@@ -121,7 +125,7 @@ TEST(WeightsLayout, packing_loses_no_code_of_any_format_also_with_ragged_rows) {
 TEST(WeightsLayout, every_group_has_one_place_for_its_scale) {
     for (const WeightFormat format : {WeightFormat::int4, WeightFormat::mxfp4}) {
         for (const int tiles : {1, 2}) {
-            const WeightsShape shape{format, 64, 384, tiles};
+            const WeightsShape shape{format, 64, 384, tiles, 2};
             const auto group = static_cast<std::size_t>(group_of(format));
             std::map<std::pair<std::size_t, int>, std::pair<std::size_t, std::size_t>> owners;
             for (std::size_t row = 0; row < shape.rows; ++row) {
@@ -137,6 +141,19 @@ TEST(WeightsLayout, every_group_has_one_place_for_its_scale) {
             EXPECT_EQ(shape.scale_words() * (format == WeightFormat::int4 ? 2 : 4), owners.size());
         }
     }
+}
+
+TEST(WeightsLayout, blocks_of_rows_are_stacked_as_far_as_they_go_and_leave_work_for_every_thread_block) {
+    const auto stacked = [](std::size_t rows, std::size_t k, std::size_t matrices = 1) {
+        return stacked_blocks({WeightFormat::bf16, rows, k, 1}, matrices);
+    };
+    EXPECT_EQ(stacked(28672, 4096), 8);
+    EXPECT_EQ(stacked(4096, 4096), 8);
+    EXPECT_EQ(stacked(4096, 512), 2);   // 2048 units in all
+    EXPECT_EQ(stacked(2880, 2880), 4);  // 180 blocks of rows
+    EXPECT_EQ(stacked(16, 64), 1);
+    EXPECT_EQ(stacked(1536, 2048, 8), 8);  // eight experts have work enough
+    EXPECT_EQ(stacked(1536, 2048), 2);
 }
 
 TEST(WeightsLayout, bytes_of_formats_are_those_of_the_codes_and_their_scales) {
@@ -182,7 +199,7 @@ std::vector<double> warp_product(const WeightsShape& shape, const std::vector<st
                                  const std::vector<double>& x, std::size_t row_block) {
     std::vector<double> y(shape.unit_rows());
     for (std::size_t step = 0; step < shape.steps(); ++step) {
-        const std::size_t unit = row_block * shape.steps() + step;
+        const std::size_t unit = shape.unit_at(row_block, step);
         for (int part = 0; part < shape.tiles; ++part) {
             for (int tile = 0; tile < kTilesPerUnit; ++tile) {
                 for (int lane = 0; lane < kLanes; ++lane) {
@@ -205,8 +222,10 @@ std::vector<double> warp_product(const WeightsShape& shape, const std::vector<st
 
 TEST(WeightsLayout, warps_over_packed_words_give_the_product_of_the_codes) {
     for (const WeightFormat format : kWeightFormats) {
-        for (const int tiles : {1, 2}) {
-            const WeightsShape shape{format, 40, 256, tiles};
+        for (const int stacked : {1, 2, 4}) {
+            const int tiles = stacked == 2 ? 2 : 1;
+            const WeightsShape shape{format, 60, 256, tiles, stacked};
+            ASSERT_EQ(shape.row_blocks() % static_cast<std::size_t>(stacked), 0u);
             const auto codes = random_codes(format, shape.rows * shape.k, 7);
             const auto words = packed(shape, codes);
             Random random(8);
@@ -231,27 +250,29 @@ TEST(WeightsLayout, warps_over_packed_words_give_the_product_of_the_codes) {
 // ---- dividing the work
 
 struct Case {
-    std::uint32_t row_blocks;
+    std::uint32_t stacks;
     std::uint32_t steps;
     std::uint32_t thread_blocks;
+    std::uint32_t team_bits = 3;
 };
 
 std::vector<Case> random_cases() {
     std::vector<Case> cases{{1, 1, 1},       {1, 2, 2},     {1, 64, 3}, {256, 64, 264},
-                            {2004, 64, 264}, {7, 832, 264}, {3, 2, 6}};
+                            {2004, 64, 264}, {7, 832, 264}, {3, 2, 6},  {32, 64, 264, 0}};
     Random random(9);
     for (int i = 0; i < 400; ++i) {
         Case c{1 + static_cast<std::uint32_t>(random.below(40)),
-               1 + static_cast<std::uint32_t>(random.below(70)), 0};
+               1 + static_cast<std::uint32_t>(random.below(70)), 0,
+               static_cast<std::uint32_t>(random.below(4))};
         c.thread_blocks =
-            1 + static_cast<std::uint32_t>(random.below(std::min<std::uint64_t>(c.row_blocks * c.steps, 40)));
+            1 + static_cast<std::uint32_t>(random.below(std::min<std::uint64_t>(c.stacks * c.steps, 40)));
         cases.push_back(c);
     }
     return cases;
 }
 
-RowBlockDivision division_of(const Case& c) {
-    return {EvenShares::of(c.row_blocks * c.steps, c.thread_blocks), c.steps};
+StackDivision division_of(const Case& c) {
+    return {EvenShares::of(c.stacks * c.steps, c.thread_blocks), c.steps, c.team_bits};
 }
 
 TEST(EvenShares, are_contiguous_and_even_and_know_their_owner) {
@@ -271,17 +292,17 @@ TEST(EvenShares, are_contiguous_and_even_and_know_their_owner) {
     }
 }
 
-TEST(RowBlockDivision, warps_of_all_thread_blocks_follow_each_other_and_differ_by_two_units_at_most) {
+TEST(StackDivision, teams_of_all_thread_blocks_follow_each_other_and_differ_by_two_steps_at_most) {
     for (const Case& c : random_cases()) {
-        const RowBlockDivision division = division_of(c);
-        const std::uint32_t units = c.row_blocks * c.steps;
-        const std::uint32_t warps = c.thread_blocks * kWeightWarps;
+        const StackDivision division = division_of(c);
+        const std::uint32_t units = c.stacks * c.steps;
+        const std::uint32_t teams = c.thread_blocks * division.teams();
         EXPECT_EQ(division.first(0), 0u);
-        EXPECT_EQ(division.end(warps - 1), units);
-        for (std::uint32_t warp = 0; warp < warps; ++warp) {
-            const std::uint32_t size = division.end(warp) - division.first(warp);
-            EXPECT_LE(size, units / warps + 2);
-            EXPECT_GE(size + 1, units / warps);
+        EXPECT_EQ(division.end(teams - 1), units);
+        for (std::uint32_t team = 0; team < teams; ++team) {
+            const std::uint32_t size = division.end(team) - division.first(team);
+            EXPECT_LE(size, units / teams + 2);
+            EXPECT_GE(size + 1, units / teams);
         }
         for (std::uint32_t block = 0; block < c.thread_blocks; ++block) {
             EXPECT_GT(division.thread_blocks.first(block + 1), division.thread_blocks.first(block))
@@ -290,19 +311,20 @@ TEST(RowBlockDivision, warps_of_all_thread_blocks_follow_each_other_and_differ_b
     }
 }
 
-/// Runs the kernel's bookkeeping: a block of rows is worth the number of units that reached its output.
+/// Runs the kernel's bookkeeping: a stack is worth the number of units that reached its output.
 class Bookkeeping {
   public:
     explicit Bookkeeping(const Case& c)
-        : case_(c), division_(division_of(c)), output(c.row_blocks), arrivals_(c.row_blocks) {}
+        : case_(c), division_(division_of(c)), output(c.stacks), arrivals_(c.stacks) {}
 
     void run_thread_block(std::uint32_t block) {
         slots_.clear();
-        for (std::uint32_t w = 0; w < kWeightWarps; ++w) stream(block * kWeightWarps + w);
-        for (std::uint32_t w = 0; w < kWeightWarps; ++w) {
-            const auto duties = division_.duties_of(block * kWeightWarps + w);
-            if (duties.first) combine(block, duties.first_block, w);
-            if (duties.last) combine(block, duties.last_block, w);
+        for (std::uint32_t team = 0; team < division_.teams(); ++team)
+            stream(block * division_.teams() + team);
+        for (std::uint32_t team = 0; team < division_.teams(); ++team) {
+            const auto duties = division_.duties_of(block * division_.teams() + team);
+            if (duties.first) combine(block, duties.first_stack, team);
+            if (duties.last) combine(block, duties.last_stack, team);
         }
         EXPECT_TRUE(slots_.empty()) << "a part was left over";
     }
@@ -310,47 +332,47 @@ class Bookkeeping {
   private:
     using Slot = std::pair<std::uint32_t, std::uint32_t>;
     Case case_;
-    RowBlockDivision division_;
+    StackDivision division_;
 
   public:
     std::vector<std::uint32_t> output;
 
   private:
-    void stream(std::uint32_t warp) {
-        std::uint32_t unit = division_.first(warp);
-        while (unit < division_.end(warp)) {
-            const std::uint32_t row_block = unit / case_.steps;
-            const std::uint32_t stop = std::min(division_.end(warp), (row_block + 1) * case_.steps);
+    void stream(std::uint32_t team) {
+        std::uint32_t unit = division_.first(team);
+        while (unit < division_.end(team)) {
+            const std::uint32_t stack = unit / case_.steps;
+            const std::uint32_t stop = std::min(division_.end(team), (stack + 1) * case_.steps);
             if (stop - unit == case_.steps) {
-                output[row_block] += case_.steps;
+                output[stack] += case_.steps;
             } else {
-                EXPECT_TRUE(slots_.emplace(Slot{warp, division_.slot(warp, row_block)}, stop - unit).second)
+                EXPECT_TRUE(slots_.emplace(Slot{team, division_.slot(team, stack)}, stop - unit).second)
                     << "two parts in one slot";
             }
             unit = stop;
         }
     }
-    void combine(std::uint32_t block, std::uint32_t row_block, std::uint32_t from) {
+    void combine(std::uint32_t block, std::uint32_t stack, std::uint32_t from) {
         std::uint32_t sum = 0;
-        for (std::uint32_t warp = block * kWeightWarps + from; warp < (block + 1) * kWeightWarps; ++warp) {
-            if (division_.first(warp) >= (row_block + 1) * case_.steps) break;
-            if (division_.first(warp) == division_.end(warp)) continue;
-            const auto part = slots_.extract({warp, division_.slot(warp, row_block)});
+        for (std::uint32_t team = block * division_.teams() + from; team < (block + 1) * division_.teams();
+             ++team) {
+            if (division_.first(team) >= (stack + 1) * case_.steps) break;
+            if (division_.first(team) == division_.end(team)) continue;
+            const auto part = slots_.extract({team, division_.slot(team, stack)});
             ASSERT_FALSE(part.empty()) << "nobody has put that part";
             sum += part.mapped();
         }
-        if (division_.within(block, row_block)) {
-            output[row_block] += sum;
+        if (division_.within(block, stack)) {
+            output[stack] += sum;
             return;
         }
-        const std::uint32_t first = division_.first_thread_block(row_block);
-        const std::uint32_t last = division_.last_thread_block(row_block);
+        const std::uint32_t first = division_.first_thread_block(stack);
+        const std::uint32_t last = division_.last_thread_block(stack);
         ASSERT_TRUE(first <= block && block <= last);
-        ASSERT_TRUE(
-            partials_.emplace(Slot{block, division_.thread_block_slot(block, row_block)}, sum).second);
-        if (++arrivals_[row_block] != last - first + 1) return;
+        ASSERT_TRUE(partials_.emplace(Slot{block, division_.thread_block_slot(block, stack)}, sum).second);
+        if (++arrivals_[stack] != last - first + 1) return;
         for (std::uint32_t b = first; b <= last; ++b) {
-            output[row_block] += partials_.at({b, division_.thread_block_slot(b, row_block)});
+            output[stack] += partials_.at({b, division_.thread_block_slot(b, stack)});
         }
     }
 
@@ -359,12 +381,12 @@ class Bookkeeping {
     std::map<Slot, std::uint32_t> partials_;
 };
 
-TEST(RowBlockDivision, every_unit_reaches_the_output_of_its_rows_exactly_once) {
+TEST(StackDivision, every_unit_reaches_the_output_of_its_rows_exactly_once) {
     for (const Case& c : random_cases()) {
         Bookkeeping bookkeeping(c);
         for (std::uint32_t block = 0; block < c.thread_blocks; ++block) bookkeeping.run_thread_block(block);
         for (const std::uint32_t units : bookkeeping.output) {
-            ASSERT_EQ(units, c.steps) << c.row_blocks << ' ' << c.steps << ' ' << c.thread_blocks;
+            ASSERT_EQ(units, c.steps) << c.stacks << ' ' << c.steps << ' ' << c.thread_blocks;
         }
     }
 }
