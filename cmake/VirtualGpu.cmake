@@ -4,6 +4,7 @@
 #   paretoken-microbench-virtual  paretoken-microbench, linked with these in libcudart's place
 # and with tests those of the runtime. It needs nvcc; without it only the library virtual_gpu is built.
 
+option(PARETOKEN_VIRTUAL_GPU "Build paretoken-microbench-virtual, where there is nvcc" ${PARETOKEN_TESTS})
 set(paretoken_ptx_architectures 80 90)
 set(paretoken_ptx_folder ${CMAKE_BINARY_DIR}/ptx)
 
@@ -28,7 +29,9 @@ endfunction()
 
 # Only files that define kernels, or instantiate those of a header, give PTX with entries; the others cost little.
 function(paretoken_virtual_gpu)
-    if(NOT PARETOKEN_HAS_CUDA)
+    # An interpreter without optimisation takes minutes for what takes seconds.
+    target_compile_options(virtual_gpu PRIVATE $<$<AND:$<CONFIG:Debug>,$<BOOL:${PARETOKEN_HAS_CUDA}>>:-O2>)
+    if(NOT PARETOKEN_HAS_CUDA OR NOT PARETOKEN_VIRTUAL_GPU)
         return()
     endif()
     file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/microbench/gpu/*.cu)
@@ -60,7 +63,7 @@ function(paretoken_virtual_gpu_tests)
     add_test(NAME virtual_gpu/canary
              COMMAND Python3::Interpreter ${tests}/canary_test.py --bin ${CMAKE_BINARY_DIR}/virtual_gpu_canary)
     set_tests_properties(virtual_gpu/canary PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS unit)
-    if(NOT PARETOKEN_HAS_CUDA)
+    if(NOT PARETOKEN_HAS_CUDA OR NOT PARETOKEN_VIRTUAL_GPU)
         return()
     endif()
 

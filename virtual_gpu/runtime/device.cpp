@@ -24,11 +24,6 @@ cudaError_t status_of(FaultKind kind) {
     }
 }
 
-std::array<std::size_t, 7> numbers_of(const LaunchShape& shape) {
-    return {shape.grid[0],  shape.grid[1],  shape.grid[2],       shape.block[0],
-            shape.block[1], shape.block[2], shape.dynamic_shared};
-}
-
 std::uintptr_t address_of(const void* at) {
     return reinterpret_cast<std::uintptr_t>(at);
 }
@@ -152,6 +147,20 @@ cudaError_t Device::launch(HostKernel& kernel, const LaunchShape& shape, void** 
                  [this, launch = std::move(launch)](bool in_graph) { return run_launch(launch, in_graph); });
 }
 
+std::vector<std::uint64_t> Device::likeness(const Launch& launch) {
+    const LaunchShape& shape = launch.shape;
+    std::vector<std::uint64_t> words{address_of(launch.kernel->found->kernel), shape.dynamic_shared};
+    words.insert(words.end(), shape.grid.begin(), shape.grid.end());
+    words.insert(words.end(), shape.block.begin(), shape.block.end());
+    for (std::size_t at = 0; at < launch.parameters.size(); at += sizeof(std::uint64_t)) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, launch.parameters.data() + at,
+                    std::min(sizeof word, launch.parameters.size() - at));
+        words.push_back(memory_.find(word, 1) == nullptr ? word : 0);
+    }
+    return words;
+}
+
 double Device::run_launch(const Launch& launch, bool in_graph) {
     if (death_ != cudaSuccess) return 0;
     const FoundKernel& found = *launch.kernel->found;
@@ -159,11 +168,11 @@ double Device::run_launch(const Launch& launch, bool in_graph) {
     ++totals.launches;
     totals.most_shared =
         std::max(totals.most_shared, found.facts.static_shared + launch.shape.dynamic_shared);
-    Repeats& repeats = repeats_[{found.kernel, numbers_of(launch.shape)}];
-    if (in_graph && settings_.graph_runs != 0 && repeats.runs >= settings_.graph_runs) {
+    Repeats* const repeats = in_graph && settings_.graph_runs != 0 ? &repeats_[likeness(launch)] : nullptr;
+    if (repeats != nullptr && repeats->runs >= settings_.graph_runs) {
         ++totals.timed_only;
-        totals.seconds += repeats.seconds;
-        return repeats.seconds;
+        totals.seconds += repeats->seconds;
+        return repeats->seconds;
     }
     LaunchReport report;
     try {
@@ -183,10 +192,7 @@ double Device::run_launch(const Launch& launch, bool in_graph) {
     }
     const double seconds = launch_seconds(settings_.speeds, report,
                                           in_graph ? settings_.speeds.node_s : settings_.speeds.launch_s);
-    if (in_graph) {
-        ++repeats.runs;
-        repeats.seconds = seconds;
-    }
+    if (repeats != nullptr) *repeats = {repeats->runs + 1, seconds};
     totals.seconds += seconds;
     return seconds;
 }

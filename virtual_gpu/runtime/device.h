@@ -4,7 +4,6 @@
 // nothing works any more.
 #include <driver_types.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -120,6 +119,8 @@ class Device {
     bool is_pinned(const void* at, std::size_t bytes) const;
 
     double run_launch(const Launch& launch, bool in_graph);
+    /// What launches of equal work have in common: all but where it lies.
+    std::vector<std::uint64_t> likeness(const Launch& launch);
     double run_copy(const Copy& copy);
     double run_set(std::byte* at, int value, std::size_t bytes);
     void complain(std::string text);
@@ -143,8 +144,7 @@ class Device {
         std::uint64_t runs = 0;
         double seconds = 0;
     };
-    std::map<std::pair<const Kernel*, std::array<std::size_t, 7>>, Repeats>
-        repeats_;  ///< Settings::graph_runs
+    std::map<std::vector<std::uint64_t>, Repeats> repeats_;  ///< Settings::graph_runs
 };
 
 }  // namespace paretoken::virtual_gpu
