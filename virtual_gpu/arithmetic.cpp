@@ -47,20 +47,51 @@ Value read(const Lanes& lanes, Slot slot, int lane) {
     }
 }
 
+/// A register's values in all lanes.
+template <class Value>
+struct Column {
+    Value values[kLanes];
+    Column(const Lanes& lanes, Slot slot) { lanes.get_all(slot, values); }
+    Value operator[](int lane) const { return values[lane]; }
+};
+template <>
+struct Column<bool> {
+    std::uint32_t bits;
+    Column(const Lanes& lanes, Slot slot) : bits(lanes.predicate(slot)) {}
+    bool operator[](int lane) const { return (bits >> lane & 1U) != 0; }
+};
+
+constexpr int kFewLanes = 4;
+
+/// Computed for all lanes, since that is a loop over vectors, and kept of the active ones; one by one where
+/// these are few.
 template <auto kFunction, class To, class... From, std::size_t... kIndex>
 void run_each(const Instruction& i, Lanes& lanes, std::index_sequence<kIndex...>) {
-    if constexpr (std::is_same_v<To, bool>) {
-        std::uint32_t bits = lanes.predicate(i.to[0]) & ~lanes.active;
+    if (std::popcount(lanes.active) <= kFewLanes) {
         for_lanes(lanes.active, [&](int lane) {
-            if (kFunction(read<From>(lanes, i.from[kIndex], lane)...)) bits |= 1U << lane;
+            const auto value = static_cast<To>(kFunction(read<From>(lanes, i.from[kIndex], lane)...));
+            if constexpr (std::is_same_v<To, bool>) {
+                std::uint32_t& bits = lanes.predicate(i.to[0]);
+                bits = (bits & ~(1U << lane)) | static_cast<std::uint32_t>(value) << lane;
+            } else {
+                lanes.set<To>(i.to[0], lane, value);
+            }
         });
-        lanes.predicate(i.to[0]) = bits;
-    } else {
-        for_lanes(lanes.active, [&](int lane) {
-            lanes.set<To>(i.to[0], lane,
-                          static_cast<To>(kFunction(read<From>(lanes, i.from[kIndex], lane)...)));
-        });
+        return;
     }
+    const auto compute = [&](const Column<From>&... from) {
+        To results[kLanes];
+        for (int lane = 0; lane < kLanes; ++lane) results[lane] = static_cast<To>(kFunction(from[lane]...));
+        if constexpr (std::is_same_v<To, bool>) {
+            std::uint32_t bits = 0;
+            for (int lane = 0; lane < kLanes; ++lane)
+                bits |= static_cast<std::uint32_t>(results[lane]) << lane;
+            lanes.predicate(i.to[0]) = (lanes.predicate(i.to[0]) & ~lanes.active) | (bits & lanes.active);
+        } else {
+            lanes.set_all(i.to[0], results);
+        }
+    };
+    compute(Column<From>(lanes, i.from[kIndex])...);
 }
 
 template <auto kFunction, class To, class... From>
@@ -99,7 +130,6 @@ using Unsigned = std::make_unsigned_t<Value>;
 template <class... Value>
 struct Types {};
 using Integers = Types<std::uint16_t, std::int16_t, std::uint32_t, std::int32_t, std::uint64_t, std::int64_t>;
-using WideIntegers = Types<std::uint32_t, std::int32_t, std::uint64_t, std::int64_t>;
 using Floats = Types<float, double>;
 
 template <class... Value, class Act>
@@ -241,9 +271,17 @@ void add_float_arithmetic(Table& table) {
     add_binary<[](V a, V b) { return a - b; }, V>(table, "sub");
     add_binary<[](V a, V b) { return a * b; }, V>(table, "mul");
     add_binary<[](V a, V b) { return a / b; }, V>(table, "div");
-    add_binary<[](V a, V b) { return std::fmin(a, b); }, V>(table,
-                                                            "min");  // of a NaN and a number: the number
-    add_binary<[](V a, V b) { return std::fmax(a, b); }, V>(table, "max");
+    // Of a NaN and a number: the number. -0 is less than +0.
+    add_binary<[](V a, V b) {
+        if (a == b) return std::signbit(a) ? a : b;
+        return a < b || b != b ? a : b;
+    },
+               V>(table, "min");
+    add_binary<[](V a, V b) {
+        if (a == b) return std::signbit(a) ? b : a;
+        return (a > b) || b != b ? a : b;
+    },
+               V>(table, "max");
     const std::string type = name_of<V>();
     table["fma." + type] = of<[](V a, V b, V c) { return std::fma(a, b, c); }, V, V, V, V>();
     table["mad." + type] = table["fma." + type];
@@ -262,8 +300,9 @@ void add_float_arithmetic(Table& table) {
 Half half_of(std::uint16_t bits) {
     return std::bit_cast<Half>(bits);
 }
+/// Of what was computed: every NaN is the canonical one.
 std::uint16_t bits_of(Half value) {
-    return std::bit_cast<std::uint16_t>(value);
+    return value != value ? 0x7fff : std::bit_cast<std::uint16_t>(value);
 }
 
 /// To nearest, ties to even; NaN stays one.
@@ -295,9 +334,25 @@ HalfPair fused_halves(HalfPair a, HalfPair b, HalfPair c) {
     };
     return {one(a.low, b.low, c.low), one(a.high, b.high, c.high)};
 }
+/// a·b + c as if rounded to bf16 once: the double is rounded to odd, which later roundings cannot take for a
+/// tie.
+float sum_rounded_to_odd(double product, double c) {
+    const double sum = product + c;
+    if (!std::isfinite(sum)) return static_cast<float>(sum);
+    // What the sum lost (Knuth).
+    const double of_c = sum - product;
+    const double lost = (product - (sum - of_c)) + (c - of_c);
+    const auto nearest = static_cast<float>(sum);
+    if (!std::isfinite(nearest)) return nearest;
+    const double missing = (sum - static_cast<double>(nearest)) + lost;
+    if (missing == 0 || (std::bit_cast<std::uint32_t>(nearest) & 1) != 0) return nearest;
+    return std::nextafter(nearest, missing > 0 ? std::numeric_limits<float>::infinity()
+                                               : -std::numeric_limits<float>::infinity());
+}
 Bf16Pair fused_bf16(Bf16Pair a, Bf16Pair b, Bf16Pair c) {
     const auto one = [](std::uint16_t x, std::uint16_t y, std::uint16_t z) {
-        return bf16_of(std::fma(float_of_bf16(x), float_of_bf16(y), float_of_bf16(z)));
+        return bf16_of(sum_rounded_to_odd(double(float_of_bf16(x)) * double(float_of_bf16(y)),
+                                          double(float_of_bf16(z))));
     };
     return {one(a.low, b.low, c.low), one(a.high, b.high, c.high)};
 }
@@ -318,7 +373,11 @@ void add_16_bit_floats(Table& table) {
 template <class To, class From>
 To converted(From value) {
     if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-        if (std::isnan(value)) return 0;
+        // PTX: zero, but of 64 bits on either side the highest bit alone.
+        if (std::isnan(value)) {
+            if constexpr (sizeof(From) < 8 && sizeof(To) < 8) return 0;
+            return static_cast<To>(std::uint64_t{1} << (sizeof(To) * 8 - 1));
+        }
         constexpr auto kLowest = static_cast<double>(std::numeric_limits<To>::min());
         constexpr auto kHighest = static_cast<double>(std::numeric_limits<To>::max());
         if (static_cast<double>(value) <= kLowest) return std::numeric_limits<To>::min();
@@ -327,15 +386,25 @@ To converted(From value) {
     return static_cast<To>(value);
 }
 
+/// What a conversion leaves in a register, which may be wider: signs go on to its end.
+template <class To>
+using InRegister =
+    std::conditional_t<std::is_same_v<To, std::int8_t> || std::is_same_v<To, std::int16_t>, std::int32_t, To>;
+
 template <class To, class From>
 void add_conversion(Table& table) {
+    using Kept = InRegister<To>;
     const std::string types = std::string(name_of<To>()) + "." + name_of<From>();
-    table["cvt." + types] = of<[](From a) { return converted<To>(a); }, To, From>();
+    table["cvt." + types] = of<[](From a) { return Kept{converted<To>(a)}; }, Kept, From>();
     if constexpr (std::is_floating_point_v<From>) {
-        table["cvt.rzi." + types] = of<[](From a) { return converted<To>(std::trunc(a)); }, To, From>();
-        table["cvt.rni." + types] = of<[](From a) { return converted<To>(std::nearbyint(a)); }, To, From>();
-        table["cvt.rmi." + types] = of<[](From a) { return converted<To>(std::floor(a)); }, To, From>();
-        table["cvt.rpi." + types] = of<[](From a) { return converted<To>(std::ceil(a)); }, To, From>();
+        table["cvt.rzi." + types] =
+            of<[](From a) { return Kept{converted<To>(std::trunc(a))}; }, Kept, From>();
+        table["cvt.rni." + types] =
+            of<[](From a) { return Kept{converted<To>(std::nearbyint(a))}; }, Kept, From>();
+        table["cvt.rmi." + types] =
+            of<[](From a) { return Kept{converted<To>(std::floor(a))}; }, Kept, From>();
+        table["cvt.rpi." + types] =
+            of<[](From a) { return Kept{converted<To>(std::ceil(a))}; }, Kept, From>();
     }
 }
 
@@ -419,8 +488,8 @@ Value extracted(Value from, std::uint32_t at, std::uint32_t count) {
 std::uint32_t looked_up(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t table) {
     std::uint32_t result = 0;
     for (std::uint32_t i = 0; i < 8; ++i) {
-        if ((table >> i & 1) == 0) continue;
-        result |= ((i & 4) != 0 ? a : ~a) & ((i & 2) != 0 ? b : ~b) & ((i & 1) != 0 ? c : ~c);
+        const std::uint32_t wanted = 0U - (table >> i & 1);
+        result |= wanted & ((i & 4) != 0 ? a : ~a) & ((i & 2) != 0 ? b : ~b) & ((i & 1) != 0 ? c : ~c);
     }
     return result;
 }
@@ -436,6 +505,10 @@ void add_other_bits(Table& table) {
     table["bfe.s32"] =
         of<[](std::int32_t a, U at, U n) { return extracted(a, at, n); }, std::int32_t, std::int32_t, U, U>();
     table["lop3.b32"] = of<[](U a, U b, U c, U t) { return looked_up(a, b, c, t); }, U, U, U, U, U>();
+    table["bfe.u64"] = of<[](std::uint64_t a, U at, U n) { return extracted(a, at, n); }, std::uint64_t,
+                          std::uint64_t, U, U>();
+    table["bfe.s64"] =
+        of<[](std::int64_t a, U at, U n) { return extracted(a, at, n); }, std::int64_t, std::int64_t, U, U>();
     table["popc.b32"] = of<[](U a) { return std::popcount(a); }, U, U>();
     table["popc.b64"] = of<[](std::uint64_t a) { return std::popcount(a); }, U, std::uint64_t>();
     table["clz.b32"] = of<[](U a) { return std::countl_zero(a); }, U, U>();
@@ -471,7 +544,7 @@ Table all_arithmetic() {
         add_compares<Value>(table, name_of<Value>());
         add_selects<Value>(table, name_of<Value>());
     });
-    for_types(WideIntegers{}, [&]<class Value>(Value) { add_high_products<Value>(table); });
+    for_types(Integers{}, [&]<class Value>(Value) { add_high_products<Value>(table); });
     add_widening<std::uint16_t, std::uint32_t>(table);
     add_widening<std::int16_t, std::int32_t>(table);
     add_widening<std::uint32_t, std::uint64_t>(table);
@@ -541,6 +614,7 @@ void shuffled(const Instruction& i, Lanes& lanes) {
                 break;
         }
         if (!valid) source = lane;
+        if ((lanes.active >> source & 1) == 0) lanes.bereft |= 1U << lane;
         if (valid) in_range |= 1U << lane;
         lanes.set<std::uint32_t>(i.to[0], lane, values[source]);
     });

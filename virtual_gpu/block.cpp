@@ -17,18 +17,58 @@ constexpr std::size_t kBanks = 32;
 constexpr std::size_t kBankBytes = 4;
 constexpr std::size_t kMatrixRowBytes = 16;  // of ldmatrix: eight 16-bit elements
 constexpr int kMatrixRows = 8;
-constexpr int kPoison = 0xa5;
 
 std::uint32_t lanes_below(unsigned count) {
     return count >= kLanes ? kAllLanes : (1U << count) - 1;
 }
 
-/// Two of the same thread, or with a barrier between, are ordered.
-bool ordered(const SharedByte::Access& earlier, std::int16_t thread, std::int16_t warp,
-             std::uint32_t block_epoch, std::uint32_t warp_epoch) {
-    if (earlier.warp == SharedByte::kNobody || earlier.block_epoch != block_epoch) return true;
-    if (earlier.warp != warp) return false;
-    return earlier.thread == thread || earlier.warp_epoch != warp_epoch;
+/// Of an address outside: " (4 bytes after one of 1024)".
+std::string described(const Allocation* nearest, std::uint64_t address) {
+    if (nearest == nullptr) return {};
+    const auto begin = reinterpret_cast<std::uintptr_t>(nearest->data());
+    if (address < begin)
+        return fmt::format(" ({} bytes before one of {})", begin - address, nearest->bytes());
+    const std::uint64_t offset = address - begin;
+    if (offset < nearest->bytes()) return fmt::format(" (at {} in one of {})", offset, nearest->bytes());
+    return fmt::format(" ({} bytes after the end of one of {})", offset - nearest->bytes(), nearest->bytes());
+}
+
+/// What memory holds of a register's value, moved for all active lanes.
+template <class Stored>
+void load_part(Lanes& lanes, Slot to, bool wide, const std::array<std::byte*, kLanes>& at,
+               std::size_t offset) {
+    for_lanes(lanes.active, [&](int lane) {
+        Stored value;
+        std::memcpy(&value, at[static_cast<std::size_t>(lane)] + offset, sizeof value);
+        if (wide) {
+            lanes.set(to, lane, static_cast<std::uint64_t>(static_cast<std::int64_t>(value)));
+        } else {
+            lanes.set(to, lane, static_cast<std::uint32_t>(value));
+        }
+    });
+}
+using LoadPart = void (*)(Lanes&, Slot, bool, const std::array<std::byte*, kLanes>&, std::size_t);
+LoadPart load_part_of(std::size_t bytes, bool is_signed) {
+    switch (bytes) {
+        case 1:
+            return is_signed ? load_part<std::int8_t> : load_part<std::uint8_t>;
+        case 2:
+            return is_signed ? load_part<std::int16_t> : load_part<std::uint16_t>;
+        case 4:
+            return is_signed ? load_part<std::int32_t> : load_part<std::uint32_t>;
+        default:
+            return load_part<std::uint64_t>;
+    }
+}
+
+template <std::size_t kBytes>
+void store_part(const Lanes& lanes, Slot from, bool wide, const std::array<std::byte*, kLanes>& at,
+                std::size_t offset) {
+    for_lanes(lanes.active, [&](int lane) {
+        const std::uint64_t value =
+            wide ? lanes.get<std::uint64_t>(from, lane) : lanes.get<std::uint32_t>(from, lane);
+        std::memcpy(at[static_cast<std::size_t>(lane)] + offset, &value, kBytes);
+    });
 }
 
 template <class Value>
@@ -86,31 +126,34 @@ Block::Block(const Kernel& kernel, const LaunchShape& shape, std::span<const std
       memory_(memory),
       settings_(settings),
       report_(report),
-      shared_(kernel.static_shared + shape.dynamic_shared),
-      shadow_(shared_.size()) {
+      shared_(kernel.static_shared + shape.dynamic_shared, settings.check_races, settings.check_initialised) {
     const unsigned threads = shape.block[0] * shape.block[1] * shape.block[2];
     const unsigned count = (threads + kLanes - 1) / kLanes;
     for (unsigned i = 0; i < count; ++i) {
         Warp& warp = warps_.emplace_back(kernel);
         warp.index = static_cast<int>(i);
         warp.first_thread = static_cast<int>(i) * kLanes;
+        for (unsigned lane = 0; lane < kLanes; ++lane) {
+            const unsigned thread = i * kLanes + lane;
+            warp.places[0][lane] = thread % shape.block[0];
+            warp.places[1][lane] = thread / shape.block[0] % shape.block[1];
+            warp.places[2][lane] = thread / shape.block[0] / shape.block[1];
+        }
     }
 }
 
 void Block::start(Warp& warp) {
     const unsigned threads = shape_.block[0] * shape_.block[1] * shape_.block[2];
     warp.live = lanes_below(threads - static_cast<unsigned>(warp.first_thread));
-    warp.groups.assign(1, {0, warp.live, false});
-    warp.epoch = 0;
+    warp.groups.assign(1, {0, warp.live, 0});
+    ++warp.epoch;
     warp.at_barrier = false;
-    for (Copies& copies : warp.copies) copies = {};
+    for (Copies& copies : warp.copies) copies.clear();
 }
 
 void Block::run(std::array<unsigned, 3> at) {
     at_ = at;
-    epoch_ = 0;
-    std::fill(shared_.begin(), shared_.end(), static_cast<std::byte>(kPoison));
-    std::fill(shadow_.begin(), shadow_.end(), SharedByte{});
+    shared_.begin_block();
     for (Warp& warp : warps_) start(warp);
     std::vector<std::size_t> order(warps_.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -125,7 +168,7 @@ void Block::run(std::array<unsigned, 3> at) {
             run(warps_[i]);
             waiting |= warps_[i].at_barrier;
         }
-        ++epoch_;
+        shared_.pass_barrier();
     }
 }
 
@@ -136,26 +179,25 @@ std::uint32_t Block::guarded(const Warp& warp, const Instruction& instruction) c
     return lanes & (instruction.guard_inverted ? ~set : set);
 }
 
-/// Puts a group that can go on in front: of several the one that is behind. False: none can.
-bool Block::choose(Warp& warp) {
+/// Puts in front the group that is behind of those that can go on, and with it all that stand where it does.
+void Block::choose(Warp& warp) {
     auto& groups = warp.groups;
-    std::size_t best = groups.size();
-    for (std::size_t i = 0; i < groups.size(); ++i) {
-        if (groups[i].waits) continue;
-        if (best == groups.size() || groups[i].at < groups[best].at) best = i;
+    const auto behind = [](const Group& a, const Group& b) { return a.at < b.at; };
+    auto best = groups.end();
+    for (auto group = groups.begin(); group != groups.end(); ++group) {
+        if (group->awaits == 0 && (best == groups.end() || behind(*group, *best))) best = group;
     }
-    if (best == groups.size()) return false;
-    std::swap(groups.front(), groups[best]);
-    return true;
-}
-
-/// The first group takes in those that stand where it does.
-void Block::merge(Warp& warp) {
-    auto& groups = warp.groups;
+    if (best == groups.end()) {
+        const Group& stuck = *std::min_element(groups.begin(), groups.end(), behind);
+        current_ = &kernel_.instructions[static_cast<std::size_t>(stuck.at)];
+        fail(FaultKind::divergence, warp, __builtin_ctz(stuck.lanes),
+             fmt::format("lanes {:08x} wait here for lanes {:08x}, which wait elsewhere", stuck.lanes,
+                         stuck.awaits));
+    }
+    std::swap(groups.front(), *best);
     for (std::size_t i = groups.size(); i-- > 1;) {
         if (groups[i].at != groups.front().at) continue;
         groups.front().lanes |= groups[i].lanes;
-        groups.front().waits = false;
         groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(i));
     }
 }
@@ -163,26 +205,17 @@ void Block::merge(Warp& warp) {
 /// To the next barrier of the block, or to the end.
 void Block::run(Warp& warp) {
     while (!warp.groups.empty()) {
-        if (!choose(warp)) {
-            // Whoever waited did so for lanes that have left since, or for ever.
-            for (Group& group : warp.groups) group.waits = false;
-            std::swap(warp.groups.front(),
-                      *std::min_element(warp.groups.begin(), warp.groups.end(),
-                                        [](const Group& a, const Group& b) { return a.at < b.at; }));
-            merge(warp);
-            const Group before = warp.groups.front();
-            if (step(warp)) return;
-            if (!warp.groups.empty() && warp.groups.front().waits && warp.groups.front().at == before.at) {
-                current_ = &kernel_.instructions[static_cast<std::size_t>(before.at)];
-                fail(FaultKind::divergence, warp, __builtin_ctz(before.lanes),
-                     fmt::format("lanes {:08x} wait here for lanes {:08x}, which are elsewhere", before.lanes,
-                                 warp.live & ~before.lanes));
-            }
-            continue;
-        }
-        merge(warp);
+        if (warp.groups.size() > 1) choose(warp);
         if (step(warp)) return;
     }
+}
+
+/// Lanes of the first group end. Nobody waits for them any more.
+void Block::leave(Warp& warp, std::uint32_t lanes) {
+    warp.live &= ~lanes;
+    warp.groups.front().lanes &= ~lanes;
+    if (warp.groups.front().lanes == 0) warp.groups.erase(warp.groups.begin());
+    for (Group& group : warp.groups) group.awaits &= warp.live;
 }
 
 /// One instruction of the first group. True: the whole warp stands at a barrier of the block.
@@ -190,8 +223,7 @@ bool Block::step(Warp& warp) {
     Group& group = warp.groups.front();
     const auto at = static_cast<std::size_t>(group.at);
     if (at >= kernel_.instructions.size()) {
-        warp.live &= ~group.lanes;
-        warp.groups.erase(warp.groups.begin());
+        leave(warp, group.lanes);
         return false;
     }
     const Instruction& instruction = kernel_.instructions[at];
@@ -229,58 +261,33 @@ bool Block::step(Warp& warp) {
             copy_async(warp, instruction);
             break;
         case Kind::commit_copies:
-            for_lanes(active, [&](int lane) {
-                Copies& copies = warp.copies[static_cast<std::size_t>(lane)];
-                copies.groups.push_back(std::exchange(copies.open, {}));
-            });
+            for_lanes(active, [&](int lane) { warp.copies[static_cast<std::size_t>(lane)].commit(); });
             break;
         case Kind::wait_for_copies:
             for_lanes(active, [&](int lane) {
+                if (instruction.open_copies) warp.copies[static_cast<std::size_t>(lane)].commit();
                 finish_copies(warp, lane, static_cast<std::size_t>(instruction.displacement));
             });
             break;
         case Kind::leave:
-            warp.live &= ~active;
-            group.lanes &= ~active;
             ++group.at;
-            if (group.lanes == 0) warp.groups.erase(warp.groups.begin());
+            leave(warp, active);
             return false;
         case Kind::block_barrier:
-            if (group.lanes != warp.live) {
-                group.waits = true;
-                return false;
-            }
+            group.awaits = warp.live & ~group.lanes;
+            if (group.awaits != 0) return false;
+            if (active != group.lanes)
+                fail(FaultKind::divergence, warp, __builtin_ctz(active),
+                     fmt::format("lanes {:08x} of the warp skip the barrier", group.lanes & ~active));
             ++warp.epoch;
             warp.at_barrier = true;
             ++group.at;
             return true;
         case Kind::warp_barrier:
         case Kind::exchange:
-        case Kind::load_matrices: {
-            const std::uint32_t members =
-                instruction.members == kNoSlot
-                    ? kAllLanes
-                    : warp.lanes.get<std::uint32_t>(instruction.members, __builtin_ctz(active));
-            if (instruction.members == kNoSlot && active != kAllLanes && group.lanes == warp.live)
-                fail(FaultKind::divergence, warp, __builtin_ctz(active),
-                     fmt::format("needs all lanes of the warp, {:08x} are here", active));
-            if ((group.lanes & members & warp.live) != (members & warp.live)) {
-                group.waits = true;
-                return false;
-            }
-            if ((active & members) != active)
-                fail(FaultKind::divergence, warp, __builtin_ctz(active),
-                     fmt::format("lanes {:08x} are here, the mask names {:08x}", active, members));
-            if (instruction.kind == Kind::warp_barrier) {
-                ++warp.epoch;
-            } else if (instruction.kind == Kind::load_matrices) {
-                load_matrices(warp, instruction);
-            } else {
-                instruction.execute(instruction, warp.lanes);
-                if (instruction.multiplies) report_.mma_flops += 2ULL * 16 * 8 * 16;
-            }
+        case Kind::load_matrices:
+            if (!exchange(warp, instruction, active)) return false;
             break;
-        }
         default:
             break;
     }
@@ -298,20 +305,71 @@ void Block::branch(Warp& warp, const Instruction& instruction, std::uint32_t tak
     ++group.at;
     if (taken == 0) return;
     group.lanes = passed;
-    warp.groups.push_back({instruction.target, taken, false});
+    warp.groups.push_back({instruction.target, taken, 0});
+}
+
+/// Lets lanes take part in an exchange, those of one mask at a time. False: some that are named are not here
+/// yet.
+bool Block::exchange(Warp& warp, const Instruction& instruction, std::uint32_t active) {
+    const auto named_by = [&](int lane) {
+        return instruction.members == kNoSlot ? instruction.named
+                                              : warp.lanes.get<std::uint32_t>(instruction.members, lane);
+    };
+    std::uint32_t named = instruction.named;
+    if (instruction.members != kNoSlot) {
+        named = 0;
+        for_lanes(active, [&](int lane) { named |= named_by(lane); });
+    }
+    Group& group = warp.groups.front();
+    group.awaits = named & warp.live & ~group.lanes;
+    if (group.awaits != 0) return false;
+    if (instruction.whole_warp && active != kAllLanes)
+        fail(FaultKind::divergence, warp, __builtin_ctz(active),
+             fmt::format("needs all lanes of the warp, {:08x} are here", active));
+    for (std::uint32_t left = active; left != 0;) {
+        const int first = __builtin_ctz(left);
+        const std::uint32_t mask = named_by(first);
+        std::uint32_t lanes = left;
+        if (instruction.members != kNoSlot) {
+            lanes = 0;
+            for_lanes(left, [&](int lane) { lanes |= named_by(lane) == mask ? 1U << lane : 0; });
+        }
+        left &= ~lanes;
+        if ((lanes & ~mask) != 0)
+            fail(FaultKind::divergence, warp, __builtin_ctz(lanes & ~mask),
+                 fmt::format("lanes {:08x} are here, the mask {:08x} does not name them", lanes & ~mask,
+                             mask));
+        if (const std::uint32_t absent = mask & warp.live & ~lanes; absent != 0)
+            fail(FaultKind::divergence, warp, first,
+                 fmt::format("lanes {:08x} of the mask {:08x} do not take part", absent, mask));
+        exchange_among(warp, instruction, lanes);
+    }
+    return true;
+}
+
+void Block::exchange_among(Warp& warp, const Instruction& instruction, std::uint32_t lanes) {
+    warp.lanes.active = lanes;
+    if (instruction.kind == Kind::warp_barrier) {
+        ++warp.epoch;
+        return;
+    }
+    if (instruction.kind == Kind::load_matrices) return load_matrices(warp, instruction);
+    warp.lanes.bereft = 0;
+    instruction.execute(instruction, warp.lanes);
+    if (warp.lanes.bereft != 0)
+        fail(FaultKind::divergence, warp, __builtin_ctz(warp.lanes.bereft),
+             fmt::format("lanes {:08x} ask for values of lanes that do not take part; {:08x} do",
+                         warp.lanes.bereft, lanes));
+    if (instruction.multiplies) report_.mma_flops += 2ULL * 16 * 8 * 16;
 }
 
 void Block::set_special(Warp& warp, const Instruction& instruction) const {
     const auto axis = static_cast<std::size_t>(instruction.axis);
     for_lanes(warp.lanes.active, [&](int lane) {
-        const auto thread = static_cast<unsigned>(warp.first_thread + lane);
-        const std::array<unsigned, 3> place{thread % shape_.block[0],
-                                            thread / shape_.block[0] % shape_.block[1],
-                                            thread / shape_.block[0] / shape_.block[1]};
         std::uint32_t value = static_cast<std::uint32_t>(lane);
         switch (instruction.special) {
             case Special::tid:
-                value = place[axis];
+                value = warp.places[axis][static_cast<std::size_t>(lane)];
                 break;
             case Special::ntid:
                 value = shape_.block[axis];
@@ -346,7 +404,8 @@ std::byte* Block::global_at(const Warp& warp, int lane, std::uint64_t address, s
     Allocation* const allocation = memory_.find(address, bytes);
     if (allocation == nullptr) {
         fail(FaultKind::out_of_bounds, warp, lane,
-             fmt::format("{} bytes at {:#x} of device memory lie in no allocation", bytes, address));
+             fmt::format("{} bytes at {:#x} of device memory lie in no allocation{}", bytes, address,
+                         described(memory_.nearest(address), address)));
     }
     const std::size_t offset = address - reinterpret_cast<std::uintptr_t>(allocation->data());
     if (write) {
@@ -359,54 +418,67 @@ std::byte* Block::global_at(const Warp& warp, int lane, std::uint64_t address, s
     return allocation->data() + offset;
 }
 
-std::byte* Block::shared_at(Warp& warp, int lane, std::uint64_t address, std::size_t bytes, bool write) {
-    if (address > shared_.size() || bytes > shared_.size() - address) {
+std::byte* Block::shared_at(const Warp& warp, int lane, std::uint64_t address, std::size_t bytes, Touch how) {
+    if (!shared_.holds(address, bytes)) {
         fail(FaultKind::out_of_bounds, warp, lane,
-             fmt::format("{} bytes at {} of {} bytes of shared memory", bytes, address, shared_.size()));
+             fmt::format("{} bytes at {} of {} bytes of shared memory", bytes,
+                         static_cast<std::int64_t>(address), shared_.size()));
     }
-    const auto thread = static_cast<std::int16_t>(warp.first_thread + lane);
-    const auto index = static_cast<std::int16_t>(warp.index);
-    for (std::size_t i = address; i < address + bytes; ++i) {
-        SharedByte& byte = shadow_[i];
-        if (settings_.check_races && !ordered(byte.write, thread, index, epoch_, warp.epoch))
-            fail(FaultKind::race, warp, lane,
-                 fmt::format("byte {} of shared memory: thread {} wrote it without a barrier since", i,
-                             byte.write.thread));
-        if (write) {
-            if (settings_.check_races && !ordered(byte.read, thread, index, epoch_, warp.epoch))
-                fail(FaultKind::race, warp, lane,
-                     fmt::format("byte {} of shared memory: {} read it without a barrier since", i,
-                                 byte.read.thread >= 0 ? fmt::format("thread {}", byte.read.thread)
-                                                       : std::string("other threads")));
-            byte.write = {thread, index, epoch_, warp.epoch};
-            continue;
-        }
-        if (settings_.check_initialised && byte.write.warp == SharedByte::kNobody)
-            fail(FaultKind::uninitialised, warp, lane,
-                 fmt::format("byte {} of shared memory was never written", i));
-        SharedByte::Access& read = byte.read;
-        if (read.block_epoch != epoch_ || read.warp == SharedByte::kNobody) {
-            read = {thread, index, epoch_, warp.epoch};
-        } else if (read.warp != index) {
-            read.warp = SharedByte::kSeveral;
-            read.thread = SharedByte::kSeveral;
-        } else if (read.warp_epoch != warp.epoch) {
-            read = {thread, index, epoch_, warp.epoch};
-        } else if (read.thread != thread) {
-            read.thread = SharedByte::kSeveral;
-        }
+    const Accessor who{static_cast<std::int16_t>(warp.first_thread + lane),
+                       static_cast<std::int16_t>(warp.index), warp.epoch};
+    if (!shared_.touch(address, bytes, how, who)) {
+        fail(shared_.trouble().uninitialised ? FaultKind::uninitialised : FaultKind::race, warp, lane,
+             shared_.trouble().what);
     }
-    return shared_.data() + address;
+    return shared_.at(address);
+}
+
+const std::byte* Block::parameter_at(const Warp& warp, int lane, std::uint64_t address,
+                                     std::size_t bytes) const {
+    if (address > parameters_.size() || bytes > parameters_.size() - address)
+        fail(FaultKind::out_of_bounds, warp, lane,
+             fmt::format("{} bytes at {} of {} bytes of parameters", bytes, address, parameters_.size()));
+    return parameters_.data() + address;
+}
+
+/// Of all active lanes; checks and counts.
+void Block::find_places(Warp& warp, const Instruction& instruction, std::size_t bytes, Touch how) {
+    places_.globals = places_.shareds = 0;
+    for_lanes(warp.lanes.active, [&](int lane) {
+        std::uint64_t at = address(warp, instruction, lane);
+        require_aligned(warp, lane, at, bytes);
+        std::byte*& place = places_.at[static_cast<std::size_t>(lane)];
+        const bool window = instruction.space == Space::generic && at >= kSharedWindow;
+        if (window || instruction.space == Space::shared) {
+            if (window) at -= kSharedWindow;
+            place = shared_at(warp, lane, at, bytes, how);
+            places_.shared[places_.shareds++] = at;
+        } else {
+            place = global_at(warp, lane, at, bytes, how == Touch::write);
+            if (how == Touch::atomic) place = global_at(warp, lane, at, bytes, true);
+            places_.global[places_.globals++] = at;
+        }
+    });
+    if (how == Touch::atomic) return;
+    if (places_.shareds != 0) count_shared({places_.shared.data(), places_.shareds}, bytes);
+    if (places_.globals != 0)
+        count_global({places_.global.data(), places_.globals}, bytes, how == Touch::write);
 }
 
 void Block::count_global(std::span<const std::uint64_t> addresses, std::size_t bytes, bool write) {
     sectors_.clear();
+    bool sorted = true;
     for (const std::uint64_t address : addresses) {
-        for (std::uint64_t sector = address / kSector; sector <= (address + bytes - 1) / kSector; ++sector)
-            if (sectors_.empty() || sectors_.back() != sector) sectors_.push_back(sector);
+        for (std::uint64_t sector = address / kSector; sector <= (address + bytes - 1) / kSector; ++sector) {
+            if (!sectors_.empty() && sectors_.back() == sector) continue;
+            sorted = sorted && (sectors_.empty() || sectors_.back() < sector);
+            sectors_.push_back(sector);
+        }
     }
-    std::sort(sectors_.begin(), sectors_.end());
-    sectors_.erase(std::unique(sectors_.begin(), sectors_.end()), sectors_.end());
+    if (!sorted) {
+        std::sort(sectors_.begin(), sectors_.end());
+        sectors_.erase(std::unique(sectors_.begin(), sectors_.end()), sectors_.end());
+    }
     for (const std::uint64_t sector : sectors_) {
         // Allocations begin at multiples of a sector; the last one may be cut by the end.
         Allocation* const allocation = memory_.find(sector * kSector, 1);
@@ -428,142 +500,83 @@ void Block::count_shared(std::span<const std::uint64_t> addresses, std::size_t b
     const std::size_t together = kBanks / words;
     ++report_.shared_requests;
     for (std::size_t first = 0; first < addresses.size(); first += together) {
-        std::array<std::array<std::uint64_t, kBanks>, kBanks> wanted;  // of each bank, distinct words
-        std::array<std::uint8_t, kBanks> count{};
-        std::uint8_t most = 0;
+        // Of each bank, the distinct words that are wanted; the list is only for banks with more than one.
+        std::array<std::uint64_t, kBanks> wanted;
+        std::uint32_t used = 0;
+        std::vector<std::uint64_t> more;
         for (std::size_t i = first; i < std::min(addresses.size(), first + together); ++i) {
-            for (std::size_t part = 0; part < words; ++part) {
-                const std::uint64_t word = addresses[i] / kBankBytes + part;
-                auto& bank = wanted[word % kBanks];
-                auto& distinct = count[word % kBanks];
-                if (std::find(bank.begin(), bank.begin() + distinct, word) != bank.begin() + distinct)
-                    continue;
-                bank[distinct++] = word;
-                most = std::max(most, distinct);
+            for (std::uint64_t word = addresses[i] / kBankBytes; word < addresses[i] / kBankBytes + words;
+                 ++word) {
+                const std::uint64_t bank = word % kBanks;
+                if ((used >> bank & 1) == 0) {
+                    used |= 1U << bank;
+                    wanted[bank] = word;
+                } else if (wanted[bank] != word && std::find(more.begin(), more.end(), word) == more.end()) {
+                    more.push_back(word);
+                }
             }
         }
-        report_.shared_wavefronts += most;
+        std::array<std::uint8_t, kBanks> count{};
+        std::uint8_t most = 0;
+        for (const std::uint64_t word : more) most = std::max(most, ++count[word % kBanks]);
+        report_.shared_wavefronts += 1U + most;
         ++report_.shared_least;
     }
 }
 
 void Block::load(Warp& warp, const Instruction& instruction) {
     const std::size_t bytes = static_cast<std::size_t>(instruction.bytes) * instruction.parts;
-    addresses_.clear();
-    bool shared = false;
-    for_lanes(warp.lanes.active, [&](int lane) {
-        std::uint64_t at = address(warp, instruction, lane);
-        const std::byte* from = nullptr;
-        if (instruction.space == Space::parameter) {
-            if (at > parameters_.size() || bytes > parameters_.size() - at)
-                fail(FaultKind::out_of_bounds, warp, lane,
-                     fmt::format("{} bytes at {} of {} bytes of parameters", bytes, at, parameters_.size()));
-            from = parameters_.data() + at;
-        } else {
-            require_aligned(warp, lane, at, bytes);
-            const bool here_shared = instruction.space == Space::shared ||
-                                     (instruction.space == Space::generic && at >= kSharedWindow);
-            if (here_shared) {
-                if (at >= kSharedWindow) at -= kSharedWindow;
-                from = shared_at(warp, lane, at, bytes, false);
-            } else {
-                from = global_at(warp, lane, at, bytes, false);
-            }
-            shared = here_shared;
-            addresses_.push_back(at);
-        }
-        for (std::size_t i = 0; i < instruction.parts; ++i) {
-            const std::byte* const part = from + i * instruction.bytes;
-            std::uint64_t value = 0;
-            std::memcpy(&value, part, instruction.bytes);
-            if (instruction.is_signed && instruction.bytes < 8) {
-                const int spare = 64 - 8 * instruction.bytes;
-                value = static_cast<std::uint64_t>(static_cast<std::int64_t>(value << spare) >> spare);
-            }
-            if (instruction.wide_values) {
-                warp.lanes.set(instruction.to[i], lane, value);
-            } else {
-                warp.lanes.set(instruction.to[i], lane, static_cast<std::uint32_t>(value));
-            }
-        }
-    });
-    if (addresses_.empty()) return;
-    if (shared) {
-        count_shared(addresses_, bytes);
+    const LoadPart part = load_part_of(instruction.bytes, instruction.is_signed);
+    if (instruction.space == Space::parameter) {
+        for_lanes(warp.lanes.active, [&](int lane) {
+            // Only ever read.
+            places_.at[static_cast<std::size_t>(lane)] =
+                const_cast<std::byte*>(parameter_at(warp, lane, address(warp, instruction, lane), bytes));
+        });
     } else {
-        count_global(addresses_, bytes, false);
+        find_places(warp, instruction, bytes, Touch::read);
     }
+    for (std::size_t i = 0; i < instruction.parts; ++i)
+        part(warp.lanes, instruction.to[i], instruction.wide_values, places_.at, i * instruction.bytes);
 }
 
 void Block::store(Warp& warp, const Instruction& instruction) {
-    const std::size_t bytes = static_cast<std::size_t>(instruction.bytes) * instruction.parts;
-    addresses_.clear();
-    bool shared = false;
-    for_lanes(warp.lanes.active, [&](int lane) {
-        std::uint64_t at = address(warp, instruction, lane);
-        require_aligned(warp, lane, at, bytes);
-        shared = instruction.space == Space::shared ||
-                 (instruction.space == Space::generic && at >= kSharedWindow);
-        if (shared && at >= kSharedWindow) at -= kSharedWindow;
-        std::byte* const to =
-            shared ? shared_at(warp, lane, at, bytes, true) : global_at(warp, lane, at, bytes, true);
-        addresses_.push_back(at);
-        for (std::size_t i = 0; i < instruction.parts; ++i) {
-            std::byte* const part = to + i * instruction.bytes;
-            if (instruction.wide_values) {
-                const auto value = warp.lanes.get<std::uint64_t>(instruction.from[1 + i], lane);
-                std::memcpy(part, &value, instruction.bytes);
-            } else {
-                const auto value = warp.lanes.get<std::uint32_t>(instruction.from[1 + i], lane);
-                std::memcpy(part, &value, instruction.bytes);
-            }
-        }
-    });
-    if (shared) {
-        count_shared(addresses_, bytes);
-    } else {
-        count_global(addresses_, bytes, true);
+    find_places(warp, instruction, static_cast<std::size_t>(instruction.bytes) * instruction.parts,
+                Touch::write);
+    for (std::size_t i = 0; i < instruction.parts; ++i) {
+        const auto part = instruction.bytes == 1   ? store_part<1>
+                          : instruction.bytes == 2 ? store_part<2>
+                          : instruction.bytes == 4 ? store_part<4>
+                                                   : store_part<8>;
+        part(warp.lanes, instruction.from[1 + i], instruction.wide_values, places_.at, i * instruction.bytes);
     }
 }
 
 void Block::atomic(Warp& warp, const Instruction& instruction) {
+    find_places(warp, instruction, instruction.bytes, Touch::atomic);
     for_lanes(warp.lanes.active, [&](int lane) {
-        std::uint64_t at = address(warp, instruction, lane);
-        require_aligned(warp, lane, at, instruction.bytes);
-        const bool shared = instruction.space == Space::shared ||
-                            (instruction.space == Space::generic && at >= kSharedWindow);
-        if (shared && at >= kSharedWindow) at -= kSharedWindow;
-        std::byte* to = nullptr;
-        if (shared) {
-            // Atomics do not race with each other; plain accesses to the same place are not looked for.
-            if (at > shared_.size() || instruction.bytes > shared_.size() - at)
-                fail(FaultKind::out_of_bounds, warp, lane, fmt::format("byte {} of shared memory", at));
-            to = shared_.data() + at;
-        } else {
-            to = global_at(warp, lane, at, instruction.bytes, false);
-            static_cast<void>(global_at(warp, lane, at, instruction.bytes, true));
-        }
+        std::byte* const at = places_.at[static_cast<std::size_t>(lane)];
         if (instruction.bytes == 8) {
             std::uint64_t old = 0;
-            std::memcpy(&old, to, 8);
-            if (instruction.to[0] != kNoSlot) warp.lanes.set(instruction.to[0], lane, old);
+            std::memcpy(&old, at, 8);
             const auto operand = warp.lanes.get<std::uint64_t>(instruction.from[1], lane);
             if (instruction.is_signed) {
-                write_back(instruction.atomic, to, static_cast<std::int64_t>(operand));
+                write_back(instruction.atomic, at, static_cast<std::int64_t>(operand));
             } else {
-                write_back(instruction.atomic, to, operand);
+                write_back(instruction.atomic, at, operand);
             }
+            if (instruction.to[0] != kNoSlot) warp.lanes.set(instruction.to[0], lane, old);
             return;
         }
         std::uint32_t old = 0;
-        std::memcpy(&old, to, 4);
+        std::memcpy(&old, at, 4);
         const auto operand = warp.lanes.get<std::uint32_t>(instruction.from[1], lane);
         if (instruction.atomic == Atomic::add_float) {
-            write_back(instruction.atomic, to, warp.lanes.get<float>(instruction.from[1], lane));
+            write_back(instruction.atomic, at, warp.lanes.get<float>(instruction.from[1], lane));
         } else if (instruction.is_signed) {
-            write_back(instruction.atomic, to, static_cast<std::int32_t>(operand));
+            write_back(instruction.atomic, at, static_cast<std::int32_t>(operand));
         } else {
-            write_back(instruction.atomic, to, operand);
+            write_back(instruction.atomic, at, operand);
         }
         if (instruction.to[0] != kNoSlot) warp.lanes.set(instruction.to[0], lane, old);
     });
@@ -572,19 +585,19 @@ void Block::atomic(Warp& warp, const Instruction& instruction) {
 /// Lane i % 8 + 8 · m gives row i % 8 of matrix m; each lane then holds two elements of row lane / 4.
 void Block::load_matrices(Warp& warp, const Instruction& instruction) {
     std::array<std::array<const std::byte*, kMatrixRows>, 4> rows{};
-    addresses_.clear();
+    places_.shareds = 0;
     for (int matrix = 0; matrix < instruction.parts; ++matrix) {
         for (int row = 0; row < kMatrixRows; ++row) {
             const int lane = matrix * kMatrixRows + row;
             std::uint64_t at = address(warp, instruction, lane);
-            if (at >= kSharedWindow) at -= kSharedWindow;
+            if (instruction.space == Space::generic) at -= kSharedWindow;
             require_aligned(warp, lane, at, kMatrixRowBytes);
             rows[static_cast<std::size_t>(matrix)][static_cast<std::size_t>(row)] =
-                shared_at(warp, lane, at, kMatrixRowBytes, false);
-            addresses_.push_back(at);
+                shared_at(warp, lane, at, kMatrixRowBytes, Touch::read);
+            places_.shared[places_.shareds++] = at;
         }
     }
-    count_shared(addresses_, kMatrixRowBytes);
+    count_shared({places_.shared.data(), places_.shareds}, kMatrixRowBytes);
     for (int lane = 0; lane < kLanes; ++lane) {
         for (std::size_t matrix = 0; matrix < instruction.parts; ++matrix) {
             std::uint16_t pair[2];
@@ -600,45 +613,50 @@ void Block::load_matrices(Warp& warp, const Instruction& instruction) {
 
 /// What is copied arrives only when it is waited for; who reads it before sees what was there.
 void Block::copy_async(Warp& warp, const Instruction& instruction) {
-    std::vector<std::uint64_t> shared;
-    addresses_.clear();
+    places_.globals = places_.shareds = 0;
     for_lanes(warp.lanes.active, [&](int lane) {
         const std::uint64_t from = address(warp, instruction, lane);
         const auto to = warp.lanes.get<std::uint32_t>(instruction.from[1], lane);
         const auto wanted = warp.lanes.get<std::uint32_t>(instruction.from[2], lane);
         const auto read = static_cast<std::uint8_t>(std::min<std::uint32_t>(wanted, instruction.bytes));
         require_aligned(warp, lane, to, instruction.bytes);
-        static_cast<void>(shared_at(warp, lane, to, instruction.bytes, true));
-        shared.push_back(to);
+        static_cast<void>(shared_at(warp, lane, to, instruction.bytes, Touch::copy));
+        places_.shared[places_.shareds++] = to;
         if (read > 0) {
             require_aligned(warp, lane, from, instruction.bytes);
             static_cast<void>(global_at(warp, lane, from, read, false));
-            addresses_.push_back(from);
+            places_.global[places_.globals++] = from;
         }
-        warp.copies[static_cast<std::size_t>(lane)].open.push_back({to, from, instruction.bytes, read});
+        warp.copies[static_cast<std::size_t>(lane)].issued.push_back({to, from, instruction.bytes, read});
     });
-    count_shared(shared, instruction.bytes);
-    if (!addresses_.empty()) count_global(addresses_, instruction.bytes, false);
+    count_shared({places_.shared.data(), places_.shareds}, instruction.bytes);
+    if (places_.globals != 0)
+        count_global({places_.global.data(), places_.globals}, instruction.bytes, false);
 }
 
+/// All but the youngest `pending` groups of a thread arrive.
 void Block::finish_copies(Warp& warp, int lane, std::size_t pending) {
     Copies& copies = warp.copies[static_cast<std::size_t>(lane)];
-    while (copies.groups.size() > pending) {
-        for (const Copy& copy : copies.groups.front()) {
-            std::byte* const to = shared_at(warp, lane, copy.shared, copy.bytes, true);
+    while (copies.ends.size() - copies.ended > pending) {
+        for (; copies.arrived < copies.ends[copies.ended]; ++copies.arrived) {
+            const Copy& copy = copies.issued[copies.arrived];
+            std::byte* const to = shared_at(warp, lane, copy.shared, copy.bytes, Touch::arrival);
             std::memset(to, 0, copy.bytes);
             if (copy.read > 0)
                 std::memcpy(to, global_at(warp, lane, copy.global, copy.read, false), copy.read);
         }
-        copies.groups.erase(copies.groups.begin());
+        ++copies.ended;
     }
+    if (copies.arrived == copies.issued.size() && copies.ended == copies.ends.size()) copies.clear();
 }
 
 void Block::fail(FaultKind kind, const Warp& warp, int lane, const std::string& what) const {
     const auto index = static_cast<std::size_t>(current_ - kernel_.instructions.data());
-    throw FaultFound{{kind, fmt::format("{}: block ({}, {}, {}), thread {}, {}:{}: {}: {}", kernel_.name,
-                                        at_[0], at_[1], at_[2], warp.first_thread + lane, kernel_.file,
-                                        current_->line, kernel_.texts[index], what)}};
+    const std::string& source = kernel_.sources[index];
+    throw FaultFound{
+        {kind, fmt::format("{}: block ({}, {}, {}), thread {}, {}:{}{}: {}: {}", kernel_.name, at_[0], at_[1],
+                           at_[2], warp.first_thread + lane, kernel_.file, current_->line,
+                           source.empty() ? "" : fmt::format(" ({})", source), kernel_.texts[index], what)}};
 }
 
 }  // namespace paretoken::virtual_gpu

@@ -11,27 +11,13 @@
 
 #include "virtual_gpu/launch.h"
 #include "virtual_gpu/program.h"
+#include "virtual_gpu/shared_memory.h"
 
 namespace paretoken::virtual_gpu {
 
 /// Ends a launch.
 struct FaultFound {
     Fault fault;
-};
-
-/// Who touched a byte of shared memory last. Two accesses are ordered when a barrier of the block lies
-/// between them, or one of the warp for lanes of the same.
-struct SharedByte {
-    static constexpr std::int16_t kNobody = -1;
-    static constexpr std::int16_t kSeveral = -2;
-    struct Access {
-        std::int16_t thread = kNobody;
-        std::int16_t warp = kNobody;
-        std::uint32_t block_epoch = 0;
-        std::uint32_t warp_epoch = 0;
-    };
-    Access write;
-    Access read;
 };
 
 class Block {
@@ -47,7 +33,7 @@ class Block {
     struct Group {
         std::int32_t at = 0;
         std::uint32_t lanes = 0;
-        bool waits = false;  ///< for lanes that are elsewhere
+        std::uint32_t awaits = 0;  ///< lanes that must come here before it may go on
     };
     struct Copy {
         std::uint32_t shared = 0;
@@ -55,10 +41,20 @@ class Block {
         std::uint8_t bytes = 0;
         std::uint8_t read = 0;
     };
-    /// Of one thread: copies not yet waited for, oldest first; `open` have not been committed.
+    /// Of one thread: copies not yet waited for, oldest first.
     struct Copies {
-        std::vector<std::vector<Copy>> groups = {};
-        std::vector<Copy> open = {};
+        std::vector<Copy> issued = {};
+        std::size_t arrived = 0;  ///< of those issued
+        std::vector<std::size_t> ends =
+            {};                 ///< of groups among those issued; what comes after is not committed
+        std::size_t ended = 0;  ///< groups that have arrived
+
+        void commit() { ends.push_back(issued.size()); }
+        void clear() {
+            issued.clear();
+            ends.clear();
+            arrived = ended = 0;
+        }
     };
     struct Warp {
         explicit Warp(const Kernel& kernel);
@@ -67,17 +63,28 @@ class Block {
         std::uint32_t live = 0;
         int first_thread = 0;
         int index = 0;
-        std::uint32_t epoch = 0;  ///< barriers of the warp passed
+        std::uint32_t epoch = 0;  ///< barriers passed, of the warp and of the block, in all blocks
         bool at_barrier = false;
         std::array<Copies, kLanes> copies = {};
+        std::array<std::array<std::uint32_t, kLanes>, 3> places = {};  ///< %tid
+    };
+    /// A warp-wide access: what its active lanes touch.
+    struct Places {
+        std::array<std::byte*, kLanes> at;
+        std::array<std::uint64_t, kLanes> global;  ///< addresses, of the first `globals`
+        std::array<std::uint64_t, kLanes> shared;
+        std::size_t globals = 0;
+        std::size_t shareds = 0;
     };
 
     void start(Warp& warp);
     void run(Warp& warp);
-    bool choose(Warp& warp);
-    void merge(Warp& warp);
+    void choose(Warp& warp);
     bool step(Warp& warp);
     void branch(Warp& warp, const Instruction& instruction, std::uint32_t taken);
+    void leave(Warp& warp, std::uint32_t lanes);
+    bool exchange(Warp& warp, const Instruction& instruction, std::uint32_t active);
+    void exchange_among(Warp& warp, const Instruction& instruction, std::uint32_t lanes);
     std::uint32_t guarded(const Warp& warp, const Instruction& instruction) const;
 
     void set_special(Warp& warp, const Instruction& instruction) const;
@@ -89,8 +96,10 @@ class Block {
     void finish_copies(Warp& warp, int lane, std::size_t pending);
 
     std::uint64_t address(const Warp& warp, const Instruction& instruction, int lane) const;
+    void find_places(Warp& warp, const Instruction& instruction, std::size_t bytes, Touch how);
     std::byte* global_at(const Warp& warp, int lane, std::uint64_t address, std::size_t bytes, bool write);
-    std::byte* shared_at(Warp& warp, int lane, std::uint64_t address, std::size_t bytes, bool write);
+    std::byte* shared_at(const Warp& warp, int lane, std::uint64_t address, std::size_t bytes, Touch how);
+    const std::byte* parameter_at(const Warp& warp, int lane, std::uint64_t address, std::size_t bytes) const;
     void require_aligned(const Warp& warp, int lane, std::uint64_t address, std::size_t bytes) const;
     void count_global(std::span<const std::uint64_t> addresses, std::size_t bytes, bool write);
     void count_shared(std::span<const std::uint64_t> addresses, std::size_t bytes);
@@ -105,11 +114,9 @@ class Block {
     LaunchReport& report_;
     std::array<unsigned, 3> at_{};
     std::vector<Warp> warps_;
-    std::vector<std::byte> shared_;
-    std::vector<SharedByte> shadow_;
-    std::uint32_t epoch_ = 0;  ///< barriers of the block passed
+    SharedMemory shared_;
     const Instruction* current_ = nullptr;
-    std::vector<std::uint64_t> addresses_;  ///< of the warp-wide access in progress
+    Places places_;
     std::vector<std::uint64_t> sectors_;
 };
 

@@ -39,7 +39,31 @@ class Lanes {
     std::uint32_t& predicate(Slot slot) { return predicates_[static_cast<std::size_t>(slot)]; }
     std::uint32_t predicate(Slot slot) const { return predicates_[static_cast<std::size_t>(slot)]; }
 
+    /// All lanes' values at once, so that loops over them can be of vectors.
+    template <class Value>
+    void get_all(Slot slot, Value (&values)[kLanes]) const {
+        if constexpr (sizeof(Value) < 4) {
+            const std::uint32_t* const cells = cells_.data() + slot;
+            for (int lane = 0; lane < kLanes; ++lane)
+                std::memcpy(static_cast<void*>(&values[lane]), cells + lane, sizeof(Value));
+        } else {
+            std::memcpy(static_cast<void*>(values), cells_.data() + slot, sizeof values);
+        }
+    }
+    /// Those of the active lanes.
+    template <class Value>
+    void set_all(Slot slot, const Value (&values)[kLanes]) {
+        if (active != kAllLanes || sizeof(Value) < 4) {
+            for (int lane = 0; lane < kLanes; ++lane) {
+                if ((active >> lane & 1) != 0) set(slot, lane, values[lane]);
+            }
+        } else {
+            std::memcpy(cells_.data() + slot, values, sizeof values);
+        }
+    }
+
     std::uint32_t active = kAllLanes;  ///< lanes that the current instruction is for
+    std::uint32_t bereft = 0;          ///< of an exchange: lanes that asked one which does not take part
 
   private:
     template <std::size_t kBytes>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 namespace paretoken::virtual_gpu {
@@ -35,11 +36,14 @@ Allocation::Allocation(std::size_t bytes) : storage_(new std::byte[bytes + kAlig
 }
 
 void Allocation::mark_written(std::size_t offset, std::size_t bytes) {
+    if (wholly_written_) return;
+    wholly_written_ = offset == 0 && bytes == bytes_;
+    if (wholly_written_) return;
     if (written_.empty()) written_.resize(bytes_ / 64 + 1);
     for_words(offset, bytes, [&](std::size_t word, std::uint64_t mask) { written_[word] |= mask; });
 }
 
-bool Allocation::is_written(std::size_t offset, std::size_t bytes) const {
+bool Allocation::bits_are_written(std::size_t offset, std::size_t bytes) const {
     if (written_.empty()) return bytes == 0;
     bool all = true;
     for_words(offset, bytes,
@@ -80,18 +84,22 @@ bool Memory::free(const void* at) {
     return true;
 }
 
-Allocation* Memory::find(std::uintptr_t at, std::size_t bytes) {
-    const auto holds = [&](const Allocation& allocation) {
-        const auto begin = reinterpret_cast<std::uintptr_t>(allocation.data());
-        return at >= begin && at - begin <= allocation.bytes() && bytes <= allocation.bytes() - (at - begin);
-    };
-    if (last_ != nullptr && holds(*last_)) return last_;
+Allocation* Memory::searched(std::uintptr_t at, std::size_t bytes) {
     auto found = allocations_.upper_bound(at);
     if (found == allocations_.begin()) return nullptr;
     --found;
-    if (!holds(found->second)) return nullptr;
+    if (!found->second.holds(at, bytes)) return nullptr;
     last_ = &found->second;
     return last_;
+}
+
+const Allocation* Memory::nearest(std::uintptr_t at) const {
+    const auto after = allocations_.upper_bound(at);
+    if (after == allocations_.begin()) return after == allocations_.end() ? nullptr : &after->second;
+    const Allocation& before = std::prev(after)->second;
+    if (after == allocations_.end()) return &before;
+    const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(before.data()) + before.bytes();
+    return at < end || at - end <= after->first - at ? &before : &after->second;
 }
 
 bool Memory::mark_written(const void* at, std::size_t bytes) {

@@ -19,16 +19,26 @@ class Allocation {
     std::byte* data() const { return data_; }
     std::size_t bytes() const { return bytes_; }
 
+    bool holds(std::uintptr_t at, std::size_t bytes) const {
+        const auto begin = reinterpret_cast<std::uintptr_t>(data_);
+        return at >= begin && at - begin <= bytes_ && bytes <= bytes_ - (at - begin);
+    }
+
     void mark_written(std::size_t offset, std::size_t bytes);
-    bool is_written(std::size_t offset, std::size_t bytes) const;
+    bool is_written(std::size_t offset, std::size_t bytes) const {
+        return wholly_written_ || bits_are_written(offset, bytes);
+    }
     /// True for sectors that this launch had not touched.
     bool touch_sector(std::size_t sector, bool write);
     void forget_touched();
 
   private:
+    bool bits_are_written(std::size_t offset, std::size_t bytes) const;
+
     std::unique_ptr<std::byte[]> storage_;
     std::byte* data_ = nullptr;  ///< aligned to 256 bytes, poisoned
     std::size_t bytes_ = 0;
+    bool wholly_written_ = false;  ///< at once
     std::vector<std::uint64_t> written_;
     std::vector<std::uint64_t> sectors_read_;
     std::vector<std::uint64_t> sectors_written_;
@@ -43,7 +53,11 @@ class Memory {
     /// False: nothing was allocated there.
     bool free(const void* at);
     /// The allocation in which [at, at + bytes) lies whole; null when there is none.
-    Allocation* find(std::uintptr_t at, std::size_t bytes);
+    Allocation* find(std::uintptr_t at, std::size_t bytes) {
+        return last_ != nullptr && last_->holds(at, bytes) ? last_ : searched(at, bytes);
+    }
+    /// The allocation to which an address is closest, for messages; null when there is none.
+    const Allocation* nearest(std::uintptr_t at) const;
     /// For what the host copies or sets. False when it lies in no allocation.
     bool mark_written(const void* at, std::size_t bytes);
     void forget_touched();
@@ -52,6 +66,8 @@ class Memory {
     std::size_t used() const { return used_; }
 
   private:
+    Allocation* searched(std::uintptr_t at, std::size_t bytes);
+
     std::map<std::uintptr_t, Allocation> allocations_;  ///< by first address
     Allocation* last_ = nullptr;
     std::size_t capacity_;

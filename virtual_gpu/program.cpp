@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <map>
 #include <optional>
@@ -38,11 +39,32 @@ std::optional<std::uint64_t> number(std::string_view text) {
         base = 16;
         text.remove_prefix(2);
     }
-    if (text.ends_with('U')) text.remove_suffix(1);
+    if (base == 10 && text.ends_with('U')) text.remove_suffix(1);
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
     if (error != std::errc{} || end != text.data() + text.size() || text.empty()) return std::nullopt;
     return negative ? 0 - value : value;
+}
+
+bool is_name_character(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%';
+}
+
+/// True when the name stands in the text as a whole word.
+bool is_named(std::string_view text, std::string_view name) {
+    for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
+        const std::size_t end = at + name.size();
+        if ((at == 0 || !is_name_character(text[at - 1])) &&
+            (end == text.size() || !is_name_character(text[end])))
+            return true;
+    }
+    return false;
+}
+
+std::string_view trimmed(std::string_view text) {
+    const std::size_t first = text.find_first_not_of(" \t\n\r");
+    if (first == std::string_view::npos) return {};
+    return text.substr(first, text.find_last_not_of(" \t\n\r") - first + 1);
 }
 
 class Assembler {
@@ -61,6 +83,10 @@ class Assembler {
             statement_ = &statement;
             kernel_.instructions.push_back(instruction());
             kernel_.texts.push_back(statement.text);
+            const auto source = module_.sources.find(statement.source_file);
+            kernel_.sources.push_back(source == module_.sources.end()
+                                          ? std::string()
+                                          : fmt::format("{}:{}", source->second, statement.source_line));
         }
         return std::move(kernel_);
     }
@@ -78,22 +104,32 @@ class Assembler {
             kernel_.parameters.push_back({at, parameter.bytes});
             kernel_.parameter_bytes = at + parameter.bytes;
         }
-        std::vector<Variable> shared = used_shared();
-        // What the launch sizes comes last.
-        std::stable_partition(shared.begin(), shared.end(), [](const Variable& v) { return v.bytes != 0; });
+        const std::vector<Variable> shared = used_shared();
         for (const Variable& variable : shared) {
+            if (variable.bytes == 0) continue;
             const std::size_t at = rounded_up(kernel_.static_shared, variable.alignment);
             symbols_.emplace(variable.name, at);
             kernel_.static_shared = at + variable.bytes;
+        }
+        // What the launch sizes comes last; all names of it mean the same place.
+        std::size_t alignment = 1;
+        for (const Variable& variable : shared) {
+            if (variable.bytes == 0) alignment = std::max(alignment, variable.alignment);
+        }
+        kernel_.static_shared = rounded_up(kernel_.static_shared, alignment);
+        for (const Variable& variable : shared) {
+            if (variable.bytes == 0) symbols_.emplace(variable.name, kernel_.static_shared);
         }
     }
     std::vector<Variable> used_shared() const {
         std::vector<Variable> shared = text_.shared;
         for (const Variable& variable : module_.shared) {
-            const bool used = std::any_of(text_.statements.begin(), text_.statements.end(),
-                                          [&](const Statement& statement) {
-                                              return statement.text.find(variable.name) != std::string::npos;
-                                          });
+            const bool used = std::any_of(
+                text_.statements.begin(), text_.statements.end(), [&](const Statement& statement) {
+                    return std::any_of(
+                        statement.operands.begin(), statement.operands.end(),
+                        [&](const std::string& operand) { return is_named(operand, variable.name); });
+                });
             if (used) shared.push_back(variable);
         }
         return shared;
@@ -161,9 +197,9 @@ class Assembler {
         if (!text.starts_with('[') || !text.ends_with(']')) complain("an address was expected");
         text = text.substr(1, text.size() - 2);
         const std::size_t plus = text.find('+');
-        std::string_view base = text.substr(0, plus);
+        const std::string_view base = trimmed(text.substr(0, plus));
         if (plus != std::string_view::npos) {
-            const auto value = number(text.substr(plus + 1));
+            const auto value = number(trimmed(text.substr(plus + 1)));
             if (!value) complain("a displacement was expected");
             instruction.displacement = static_cast<std::int64_t>(*value);
         }
@@ -176,6 +212,8 @@ class Assembler {
         }
     }
     Space space() const {
+        if (has("local") || has("const") || has("shared::cluster"))
+            complain("memory of this kind is not supported");
         if (has("global")) return Space::global;
         if (has("shared") || has("shared::cta")) return Space::shared;
         if (has("param")) return Space::parameter;
@@ -336,6 +374,15 @@ class Assembler {
         return made;
     }
 
+    /// The lanes that an exchange is for, which most kernels know beforehand.
+    void take_members(Instruction& instruction, std::string_view text) {
+        if (const auto value = number(text)) {
+            instruction.named = static_cast<std::uint32_t>(*value);
+        } else {
+            instruction.members = source(text, Cell::narrow);
+        }
+    }
+
     Instruction branch() {
         Instruction made;
         made.kind = Kind::branch;
@@ -348,7 +395,7 @@ class Assembler {
         Instruction made;
         if (has("warp")) {
             made.kind = Kind::warp_barrier;
-            made.members = source(operand(0), Cell::narrow);
+            take_members(made, operand(0));
             return made;
         }
         if (statement_->operands.size() != 1 || operand(0) != "0")
@@ -372,7 +419,7 @@ class Assembler {
         made.to[0] = register_slot(to.substr(0, bar));
         if (bar != std::string::npos) made.to[1] = target_slot(to.substr(bar + 1));
         for (std::size_t i = 0; i < 3; ++i) made.from[i] = source(operand(i + 1), Cell::narrow);
-        made.members = source(operand(4), Cell::narrow);
+        take_members(made, operand(4));
         return made;
     }
     Instruction voted() {
@@ -382,7 +429,7 @@ class Assembler {
         if (part(1) != "sync" || made.execute == nullptr) complain("an instruction that is not known");
         made.to[0] = register_slot(operand(0));
         made.from[0] = source(operand(1), Cell::predicate);
-        made.members = source(operand(2), Cell::narrow);
+        take_members(made, operand(2));
         return made;
     }
     Instruction multiplied() {
@@ -392,9 +439,10 @@ class Assembler {
         Instruction made;
         made.kind = Kind::exchange;
         made.execute = matrix_multiply(bf16, module_.capability);
+        const std::vector<std::string> results = parts_of(operand(0));
+        if (results.size() != 4) complain("four results were expected");
+        for (std::size_t r = 0; r < 4; ++r) made.to[r] = register_slot(results[r]);
         std::size_t next = 0;
-        for (const std::string& name : parts_of(operand(0))) made.to[next++] = register_slot(name);
-        next = 0;
         for (std::size_t i = 1; i <= 3; ++i) {
             for (const std::string& name : parts_of(operand(i))) {
                 if (next == 10) complain("too many registers");
@@ -403,13 +451,15 @@ class Assembler {
         }
         if (next != 10) complain("too few registers");
         made.multiplies = true;
+        made.whole_warp = true;
         return made;
     }
     Instruction loaded_matrices() {
         if (!has("m8n8") || !has("b16")) complain("an instruction that is not known");
         Instruction made;
         made.kind = Kind::load_matrices;
-        made.space = Space::shared;
+        made.whole_warp = true;
+        made.space = space();
         made.parts = has("x4") ? 4 : has("x2") ? 2 : 1;
         made.transposed = has("trans");
         const std::vector<std::string> registers = parts_of(operand(0));
@@ -427,6 +477,7 @@ class Assembler {
         }
         if (has("wait_group") || has("wait_all")) {
             made.kind = Kind::wait_for_copies;
+            made.open_copies = has("wait_all");
             if (has("wait_group"))
                 made.displacement = static_cast<std::int64_t>(number(operand(0)).value_or(0));
             return made;
@@ -442,8 +493,12 @@ class Assembler {
         if (!made.wide || wide_shared) complain("addresses of another width");
         made.from[1] = shared;
         made.bytes = static_cast<std::uint8_t>(number(operand(2)).value_or(0));
-        made.from[2] = statement_->operands.size() > 3 ? source(operand(3), Cell::narrow)
-                                                       : constant(made.bytes, Cell::narrow);
+        if (made.bytes != 4 && made.bytes != 8 && made.bytes != 16)
+            complain("4, 8 or 16 bytes were expected");
+        // "[to], [from], bytes{, bytes that are read}{, cache policy}"
+        const std::size_t read_at_most = statement_->operands.size() - (has("L2::cache_hint") ? 1 : 0);
+        made.from[2] =
+            read_at_most > 3 ? source(operand(3), Cell::narrow) : constant(made.bytes, Cell::narrow);
         return made;
     }
     Instruction atomic(bool reduction) {

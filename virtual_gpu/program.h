@@ -13,8 +13,9 @@
 
 namespace paretoken::virtual_gpu {
 
-/// Where shared memory stands among generic addresses.
-inline constexpr std::uint64_t kSharedWindow = 1ULL << 56;
+/// Where shared memory stands among generic addresses. Its low half is not zero, so that an address that was
+/// cut to 32 bits instead of being converted lies nowhere.
+inline constexpr std::uint64_t kSharedWindow = 0x01'00'00'00'7e'00'00'00;
 
 /// What a register occupies.
 enum class Cell : std::uint8_t { predicate, narrow, wide };
@@ -50,7 +51,8 @@ struct Instruction {
     Slot guard = kNoSlot;
     bool guard_inverted = false;
     Slot to[4] = {kNoSlot, kNoSlot, kNoSlot, kNoSlot};
-    Slot members = kNoSlot;  ///< lanes that an exchange or a warp's barrier is for; none: all
+    Slot members = kNoSlot;  ///< lanes that an exchange or a warp's barrier is for; none: `named`
+    std::uint32_t named = kAllLanes;
     Slot from[10] = {kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot,
                      kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot};
     Space space = Space::generic;
@@ -60,7 +62,9 @@ struct Instruction {
     bool wide = false;         ///< an address of 8 bytes
     bool wide_values = false;  ///< registers of 8 bytes, whatever is moved
     bool transposed = false;
-    bool multiplies = false;  ///< an mma.m16n8k16
+    bool multiplies = false;   ///< an mma.m16n8k16
+    bool whole_warp = false;   ///< no lane may be missing, not even one that has left
+    bool open_copies = false;  ///< a wait that commits before
     Special special = Special::tid;
     std::uint8_t axis = 0;
     Atomic atomic = Atomic::add;
@@ -89,7 +93,8 @@ struct Kernel {
     std::size_t predicates = 0;
     std::vector<Constant> constants;
     std::vector<Instruction> instructions;
-    std::vector<std::string> texts;  ///< of the instructions, for messages
+    std::vector<std::string> texts;    ///< of the instructions, for messages
+    std::vector<std::string> sources;  ///< "weights.cuh:12"; empty where the PTX does not tell
 };
 
 /// RuntimeError names the file, the line and the instruction that is not known.

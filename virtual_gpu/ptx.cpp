@@ -61,6 +61,29 @@ std::vector<std::string_view> words_of(std::string_view text) {
     return words;
 }
 
+bool is_name_character(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%';
+}
+
+/// Comments turned into blanks: places and lines stay.
+std::string without_comments(std::string_view text) {
+    std::string result(text);
+    bool quoted = false;
+    for (std::size_t i = 0; i < result.size(); ++i) {
+        if (result[i] == '"') quoted = !quoted;
+        if (quoted || result[i] != '/' || i + 1 == result.size()) continue;
+        const bool block = result[i + 1] == '*';
+        if (!block && result[i + 1] != '/') continue;
+        const std::size_t end = block ? std::min(result.find("*/", i + 2), result.size() - 2) + 2
+                                      : std::min(result.find('\n', i), result.size());
+        std::replace_if(
+            result.begin() + static_cast<std::ptrdiff_t>(i),
+            result.begin() + static_cast<std::ptrdiff_t>(end), [](char c) { return c != '\n'; }, ' ');
+        i = end - 1;
+    }
+    return result;
+}
+
 /// ".param .align 8 .b8 name[40]", ".extern .shared .align 128 .b8 name[]", ".param .u64 name"
 Variable variable_of(std::string_view text) {
     const std::vector<std::string_view> words = words_of(text);
@@ -88,7 +111,11 @@ Variable variable_of(std::string_view text) {
 
 class Parser {
   public:
-    Parser(std::string_view text, std::string file) : text_(text) { module_.file = std::move(file); }
+    Parser(std::string_view text, std::string file) : plain_(without_comments(text)), text_(plain_) {
+        module_.file = std::move(file);
+    }
+    Parser(const Parser&) = delete;
+    Parser& operator=(const Parser&) = delete;
 
     ModuleText parsed() {
         while (const auto item = next()) take(*item);
@@ -149,25 +176,22 @@ class Parser {
     }
     void skip_blank() {
         while (at_ < text_.size()) {
-            if (text_.substr(at_, 2) == "//") {
-                at_ = std::min(text_.find('\n', at_), text_.size());
-            } else if (std::isspace(static_cast<unsigned char>(text_[at_])) != 0) {
-                if (text_[at_] == '\n') ++line_;
-                ++at_;
-            } else {
-                return;
-            }
+            if (std::isspace(static_cast<unsigned char>(text_[at_])) == 0) return;
+            if (text_[at_] == '\n') ++line_;
+            ++at_;
         }
     }
 
     void take(const Item& item) {
         if (item.end == ':') {
             if (!kernel_) complain("a label outside of kernels", item.line);
-            kernel_->labels.emplace(item.text, kernel_->statements.size());
+            if (!kernel_->labels.emplace(item.text, kernel_->statements.size()).second)
+                complain(fmt::format("the label '{}' stands twice in a kernel", item.text), item.line);
         } else if (item.text.starts_with('.')) {
             take_directive(item);
         } else if (item.end == '{') {
-            ++depth_;
+            if (!kernel_) complain("a block outside of kernels", item.line);
+            scopes_.emplace_back();
         } else if (item.end == '}') {
             close(item);
         } else if (!item.text.empty()) {
@@ -177,7 +201,11 @@ class Parser {
     }
     void close(const Item& item) {
         if (!item.text.empty()) complain("a statement without its semicolon", item.line);
-        if (--depth_ > 0 || !kernel_) return;
+        if (!kernel_) complain("a brace that closes nothing", item.line);
+        if (!scopes_.empty()) {
+            scopes_.pop_back();
+            return;
+        }
         module_.kernels.push_back(std::move(*kernel_));
         kernel_.reset();
     }
@@ -194,10 +222,21 @@ class Parser {
         if (has(".func")) complain("functions that are called are not supported", item.line);
         if (words.front() == ".target") {
             // "sm_90", "sm_90a," …
-            module_.capability = static_cast<int>(number_in(words.at(1).substr(3)));
+            if (words.size() < 2 || !words[1].starts_with("sm_"))
+                complain("an architecture like sm_90 was expected", item.line);
+            module_.capability = static_cast<int>(number_in(words[1].substr(3)));
+        } else if (words.front() == ".file") {
+            if (words.size() > 2)
+                module_.sources[static_cast<int>(number_in(words[1]))] = file_name_of(words[2]);
+        } else if (words.front() == ".loc") {
+            if (words.size() > 2) {
+                source_file_ = static_cast<int>(number_in(words[1]));
+                source_line_ = static_cast<int>(number_in(words[2]));
+            }
         } else if (words.front() == ".section") {  // debug information
             const std::size_t end = std::min(text_.find('}', at_), text_.size() - 1) + 1;
-            line_ += static_cast<int>(std::count(text_.begin() + at_, text_.begin() + end, '\n'));
+            const std::string_view skipped = text_.substr(at_, end - at_);
+            line_ += static_cast<int>(std::count(skipped.begin(), skipped.end(), '\n'));
             at_ = end;
         } else if (has(".shared")) {
             (kernel_ ? kernel_->shared : module_.shared).push_back(variable_of(item.text));
@@ -211,18 +250,59 @@ class Parser {
         if (!kernel_) complain("registers outside of kernels", item.line);
         const std::vector<std::string_view> words = words_of(item.text);
         if (words.size() < 3) complain("a declaration of registers was expected", item.line);
+        // ".reg .b32 %r<8>, %tmp;", ".reg .pred p;"
         const std::string type(words[1].substr(1));
-        const std::size_t names_at = item.text.find('%');
+        const auto names_at = static_cast<std::size_t>(words[2].data() - item.text.data());
         for (const std::string& name : split_operands(item.text.substr(names_at))) {
-            kernel_->registers[name.substr(0, name.find('<'))] = type;
+            std::string own = name.substr(0, name.find('<'));
+            if (!scopes_.empty()) {
+                // Another block may use the name again, for another type.
+                std::string& alias = scopes_.back()[own];
+                alias = fmt::format("{}@{}@", own, ++aliases_);
+                own = alias;
+            }
+            kernel_->registers[own] = type;
         }
+    }
+    /// With the names that registers of inner blocks go by.
+    std::string resolved(std::string_view text) const {
+        if (scopes_.empty()) return std::string(text);
+        std::string result;
+        while (!text.empty()) {
+            std::size_t end = 0;
+            while (end < text.size() && is_name_character(text[end])) ++end;
+            std::string word(text.substr(0, std::max<std::size_t>(end, 1)));
+            text.remove_prefix(word.size());
+            for (auto scope = scopes_.rbegin(); end > 0 && scope != scopes_.rend(); ++scope) {
+                // "%t12" is of "%t<20>".
+                const std::size_t digits = word.find_last_not_of("0123456789") + 1;
+                auto found = scope->find(word);
+                if (found != scope->end()) {
+                    word = found->second;
+                    break;
+                }
+                found = scope->find(word.substr(0, digits));
+                if (found == scope->end() || digits == word.size()) continue;
+                word = found->second + word.substr(digits);
+                break;
+            }
+            result += word;
+        }
+        return result;
+    }
+    static std::string file_name_of(std::string_view quoted) {
+        if (quoted.ends_with(',')) quoted.remove_suffix(1);
+        if (quoted.size() < 2) return std::string(quoted);
+        quoted = quoted.substr(1, quoted.size() - 2);
+        return std::string(quoted.substr(quoted.rfind('/') + 1));
     }
     void open_kernel(const Item& item) {
         if (kernel_) complain("a kernel inside a kernel", item.line);
         std::string_view text = item.text.substr(item.text.find(".entry") + 6);
         const std::size_t open = text.find('(');
         kernel_ = KernelText{.name = std::string(trimmed(text.substr(0, open))), .line = item.line};
-        depth_ = 1;
+        scopes_.clear();
+        source_file_ = source_line_ = 0;
         // What stands between the parameters and the brace: .maxntid and its kind.
         const std::size_t close = text.rfind(')');
         if (open != std::string_view::npos && close != std::string_view::npos) {
@@ -240,34 +320,39 @@ class Parser {
     }
 
     void take_instruction(const Item& item) {
-        Statement statement{.line = item.line};
+        Statement statement{.line = item.line, .source_file = source_file_, .source_line = source_line_};
         std::string_view text = item.text;
         if (text.front() == '@') {
-            const std::size_t end = text.find_first_of(" \t");
+            const std::size_t end = text.find_first_of(" \t\n\r");
+            if (end == std::string_view::npos) complain("an instruction was expected", item.line);
             std::string_view guard = text.substr(1, end - 1);
             if (guard.starts_with('!')) {
                 statement.guard_inverted = true;
                 guard.remove_prefix(1);
             }
-            statement.guard = guard;
+            statement.guard = resolved(guard);
             text = trimmed(text.substr(end));
         }
         statement.text = text;
-        const std::size_t end = std::min(text.find_first_of(" \t"), text.size());
+        const std::size_t end = std::min(text.find_first_of(" \t\n\r"), text.size());
         std::string_view mnemonic = text.substr(0, end);
         while (!mnemonic.empty()) {
             const std::size_t dot = std::min(mnemonic.find('.'), mnemonic.size());
             statement.mnemonic.emplace_back(mnemonic.substr(0, dot));
             mnemonic.remove_prefix(std::min(dot + 1, mnemonic.size()));
         }
-        statement.operands = split_operands(text.substr(end));
+        statement.operands = split_operands(resolved(text.substr(end)));
         kernel_->statements.push_back(std::move(statement));
     }
 
+    std::string plain_;  ///< without comments
     std::string_view text_;
     std::size_t at_ = 0;
     int line_ = 1;
-    int depth_ = 0;
+    int source_file_ = 0;
+    int source_line_ = 0;
+    std::vector<std::map<std::string, std::string>> scopes_;  ///< inner blocks of the kernel: names' aliases
+    int aliases_ = 0;
     ModuleText module_;
     std::optional<KernelText> kernel_;
 };

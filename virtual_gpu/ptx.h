@@ -17,6 +17,8 @@ struct Statement {
     std::vector<std::string> mnemonic = {};  ///< "ld", "global", "v2", "u32"
     std::vector<std::string> operands = {};  ///< "{%r1, %r2}", "[%rd1+8]"
     std::string text = {};                   ///< without the guard, for messages
+    int source_file = 0;                     ///< of .loc: ModuleText::sources; 0: not told
+    int source_line = 0;
 };
 
 /// Memory of a name: a parameter, or an array in shared memory.
@@ -40,8 +42,9 @@ struct KernelText {
 
 struct ModuleText {
     std::string file = {};
-    int capability = 0;                 ///< of .target, × 10
-    std::vector<Variable> shared = {};  ///< outside kernels
+    int capability = 0;                       ///< of .target, × 10
+    std::vector<Variable> shared = {};        ///< outside kernels
+    std::map<int, std::string> sources = {};  ///< of .file: what .loc counts
     std::vector<KernelText> kernels = {};
 };
 

@@ -1,0 +1,99 @@
+#pragma once
+// Kernels of a few lines of PTX, run on memory that a test fills. Registers: %p, %rs (16 bits), %r, %f, %rd,
+// %fd; on entry %rd1 and %rd2 are the kernel's two pointers, %r1 is %tid.x and %r2 is %ctaid.x.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "virtual_gpu/launch.h"
+
+namespace paretoken::virtual_gpu {
+
+inline std::string small_kernel(std::string_view body, std::string_view shared = "", int capability = 90) {
+    return fmt::format(R"(
+.version 8.0
+.target sm_{}
+.address_size 64
+{}
+.visible .entry small(
+	.param .u64 small_param_0,
+	.param .u64 small_param_1
+)
+{{
+	.reg .pred %p<32>;
+	.reg .b16 %rs<64>;
+	.reg .b32 %r<128>;
+	.reg .f32 %f<64>;
+	.reg .b64 %rd<64>;
+	.reg .f64 %fd<16>;
+	ld.param.u64 %rd1, [small_param_0];
+	ld.param.u64 %rd2, [small_param_1];
+	mov.u32 %r1, %tid.x;
+	mov.u32 %r2, %ctaid.x;
+{}
+	ret;
+}}
+)",
+                       capability, shared, body);
+}
+
+/// The PTX line of the n-th line of a body (from 1), for messages.
+inline int line_of_body(int line) {
+    return 22 + line;
+}
+
+/// Device memory of tests.
+struct Device {
+    Memory memory{std::size_t{256} << 20};
+
+    template <class Value>
+    Value* holding(const std::vector<Value>& values) {
+        auto* const at = reinterpret_cast<Value*>(memory.allocate(values.size() * sizeof(Value)));
+        std::memcpy(static_cast<void*>(at), values.data(), values.size() * sizeof(Value));
+        memory.mark_written(at, values.size() * sizeof(Value));
+        return at;
+    }
+    /// Not initialised.
+    template <class Value>
+    Value* room(std::size_t count) {
+        return reinterpret_cast<Value*>(memory.allocate(count * sizeof(Value)));
+    }
+    LaunchReport run(std::string_view ptx, const void* first, const void* second,
+                     const LaunchShape& shape = {}, const LaunchSettings& settings = {}) {
+        const LoadedModule module(ptx, "small.ptx");
+        std::array<std::byte, 16> parameters;
+        std::memcpy(parameters.data(), &first, 8);
+        std::memcpy(parameters.data() + 8, &second, 8);
+        return virtual_gpu::run(*module.find("small"), shape, parameters, memory, settings);
+    }
+};
+
+/// What the threads of one block store at %rd2 + 4 · %tid.x; a fault fails the test.
+inline std::vector<std::uint32_t> words_of_block(std::string_view body, unsigned threads = 32,
+                                                 std::string_view shared = "",
+                                                 std::vector<std::uint32_t> in = {0}) {
+    Device device;
+    auto* const out = device.holding(std::vector<std::uint32_t>(threads, 0xdeadbeef));
+    const LaunchReport report =
+        device.run(small_kernel(body, shared), device.holding(in), out, {.block = {threads, 1, 1}});
+    EXPECT_EQ(report.fault ? report.fault->message : "", "");
+    return {out, out + threads};
+}
+
+/// The fault of one block, if it has one.
+inline std::optional<Fault> fault_of_block(std::string_view body, unsigned threads = 32,
+                                           std::string_view shared = "", LaunchShape shape = {}) {
+    Device device;
+    shape.block = {threads, 1, 1};
+    auto* const in = device.holding(std::vector<std::uint32_t>(threads));
+    auto* const out = device.holding(std::vector<std::uint32_t>(threads));
+    return device.run(small_kernel(body, shared), in, out, shape).fault;
+}
+
+}  // namespace paretoken::virtual_gpu
