@@ -85,8 +85,11 @@ struct SuiteRow {
     PageLayout layout = PageLayout::nhd;
     PageOrder order = PageOrder::random;
     std::int32_t q_len = 1;
+    std::uint64_t least_pool_bytes = 0;
 };
 
+constexpr std::uint64_t kMega = 1'000'000;
+constexpr std::uint64_t kGiga = 1000 * kMega;
 constexpr auto kQuick = RowSet::quick;
 constexpr auto kStandard = RowSet::standard;
 constexpr auto kFull = RowSet::full;
@@ -154,6 +157,8 @@ constexpr SuiteRow kSuite[] = {
     {kFull, kGptOss, kBf16, 32, 8192, 16, kNhd, kRandom, 4},
     {kFull, kGptOssWindow, kBf16, 256, 8192, 16, kNhd, kRandom, 4},
     {kFull, kLlama2, kBf16, 8, 4096, 16, kNhd, kRandom, 4},
+    {kFull, kLlama70b, kBf16, 16, 8192, 16, kNhd, kRandom, 1, 40 * kGiga},  // more than a GPU's TLBs reach
+    {kFull, kLlama70b, kFp8, 32, 8192, 16, kNhd, kRandom, 1, 40 * kGiga},
 };
 
 AttentionOptions options_of(const Model& model, KvFormat format, std::int32_t page, PageLayout layout,
@@ -244,10 +249,27 @@ std::vector<AttentionOptions> small_checks() {
                                     edges(page, tokens.q_len), tokens.q_len));
         ++turn;
     }
+    checks.push_back(options_of(kGroup4, kBf16, 16, kNhd, kRandom, {1, 40, 300}));
+    checks.back().least_pool_bytes = 4 * kMega;
     return checks;
 }
 
+/// "40G", "4M"
+std::string size_name(std::uint64_t bytes) {
+    return bytes % kGiga == 0 ? fmt::format("{}G", bytes / kGiga) : fmt::format("{}M", bytes / kMega);
+}
+
 }  // namespace
+
+std::uint64_t AttentionOptions::pool_pages(std::size_t copies) const {
+    return std::max(pages_for(lengths, static_cast<std::uint32_t>(page), seen_window()) * copies,
+                    least_pool_bytes / pool().page_bytes());
+}
+
+std::vector<PageTable> page_tables(const AttentionOptions& options, std::size_t copies, std::uint64_t seed) {
+    return page_tables(options.lengths, static_cast<std::uint32_t>(options.page), copies, options.order, seed,
+                       options.seen_window(), options.pool_pages(copies));
+}
 
 std::string name_of(const AttentionOptions& options) {
     std::string name =
@@ -257,6 +279,7 @@ std::string name_of(const AttentionOptions& options) {
     if (options.window != 0) name += fmt::format("/window:{}", options.window);
     if (options.sinks) name += "/sinks:1";
     if (options.q_len != 1) name += fmt::format("/q_len:{}", options.q_len);
+    if (options.least_pool_bytes != 0) name += fmt::format("/pool:{}", size_name(options.least_pool_bytes));
     return name;
 }
 
@@ -419,6 +442,7 @@ std::vector<AttentionOptions> attention_suite(RowSet set) {
         if (row.from > set) continue;
         suite.push_back(options_of(row.model, row.format, row.page, row.layout, row.order,
                                    std::vector<std::int32_t>(row.batch, row.context), row.q_len));
+        suite.back().least_pool_bytes = row.least_pool_bytes;
     }
     return suite;
 }

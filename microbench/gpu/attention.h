@@ -24,9 +24,10 @@ struct AttentionOptions {
     KvFormat format = KvFormat::bf16;
     PageLayout layout = PageLayout::nhd;
     PageOrder order = PageOrder::random;
-    std::int32_t page = 16;             ///< tokens
-    std::vector<std::int32_t> lengths;  ///< tokens cached per request, each ≥ q_len
-    std::int32_t q_len = 1;             ///< query tokens per request and step, the last of its cached tokens
+    std::int32_t page = 16;              ///< tokens
+    std::vector<std::int32_t> lengths;   ///< tokens cached per request, each ≥ q_len
+    std::int32_t q_len = 1;              ///< query tokens per request and step, the last of its cached tokens
+    std::uint64_t least_pool_bytes = 0;  ///< the pages are spread over so much memory, though few are read
 
     bool operator==(const AttentionOptions&) const = default;
     PoolShape pool() const {
@@ -49,6 +50,8 @@ struct AttentionOptions {
     std::int32_t query_rows() const { return static_cast<std::int32_t>(heads.group()) * q_len; }
     /// Tokens at the end of a context that some query token sees; 0: all.
     std::int32_t seen_window() const { return joint_window(window, q_len); }
+    /// Pages of the pool that holds `copies` caches.
+    std::uint64_t pool_pages(std::size_t copies) const;
     /// Numbers of the queries, and of the results: [requests, q_len, query heads, head_dim].
     std::uint64_t outputs() const {
         return lengths.size() * static_cast<std::size_t>(q_len) * heads.query_heads * heads.head_dim;
@@ -56,8 +59,11 @@ struct AttentionOptions {
 };
 
 /// "attention/preset:llama3-8b/kv:bf16/batch:16/ctx:8192/page:16/layout:nhd/order:random", and "/window:128",
-/// "/sinks:1" and "/q_len:4" where there are.
+/// "/sinks:1", "/q_len:4" and "/pool:40G" where there are.
 std::string name_of(const AttentionOptions& options);
+
+/// Where the caches of `copies` of the row lie in their pool.
+std::vector<PageTable> page_tables(const AttentionOptions& options, std::size_t copies, std::uint64_t seed);
 
 /// K and V of every token seen, once, with its scales, the page table of those tokens, queries, and fp32
 /// outputs. Partial results are not counted: they are this kernel's choice.

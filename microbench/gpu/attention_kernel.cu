@@ -7,6 +7,7 @@
 #include "microbench/gpu/attention_machine.cuh"
 #include "microbench/gpu/paged_attention.cuh"
 #include "microbench/gpu/rows.h"
+#include "microbench/rows.h"
 
 namespace paretoken::microbench::gpu {
 namespace {
@@ -95,27 +96,23 @@ DecodeKernelShape shape_of(const AttentionVariant& variant, const AttentionOptio
             .result_rows = static_cast<std::size_t>(kWarpTokens * options.row_tiles())};
 }
 
-std::uint64_t pages_of(const AttentionOptions& options) {
-    return pages_for(options.lengths, static_cast<std::uint32_t>(options.page), options.seen_window());
-}
-
 }  // namespace
 
 std::uint64_t PagedAttention::copy_bytes(const AttentionOptions& options) {
     const PoolShape pool = options.pool();
-    return pages_of(options) * (pool.page_bytes() + pool.page_scales() * sizeof(float));
+    const std::uint64_t pages =
+        pages_for(options.lengths, static_cast<std::uint32_t>(options.page), options.seen_window());
+    return pages * (pool.page_bytes() + pool.page_scales() * sizeof(float));
 }
 
 PagedAttention::PagedAttention(const AttentionOptions& options, std::size_t copies, std::uint64_t seed)
     : options_(options),
       variant_(variant_of(options)),
       seed_(seed),
-      ring_(shape_of(variant_, options), options.lengths,
-            page_tables(options.lengths, static_cast<std::uint32_t>(options.page), copies, options.order,
-                        seed, options.seen_window()),
+      ring_(shape_of(variant_, options), options.lengths, page_tables(options, copies, seed),
             [&](int blocks) { return split_options(options, blocks); }),
-      pool_(pages_of(options) * copies * options.pool().page_bytes()),
-      scales_(pages_of(options) * copies * options.pool().page_scales()),
+      pool_(options.pool_pages(copies) * options.pool().page_bytes()),
+      scales_(options.pool_pages(copies) * options.pool().page_scales()),
       sinks_(options.sinks ? options.heads.query_heads : 0),
       lengths_(std::span<const std::int32_t>(options.lengths)) {
     fill_codes(options.format, seed, pool_.data(), pool_.size() / bytes_of(options.format));
@@ -150,6 +147,18 @@ void PagedAttention::spoil() {
 
 namespace {
 
+/// A large pool is not a row's shape: a GPU without room for it lacks the row.
+void demand_room_for(std::uint64_t pool_bytes) {
+    if (pool_bytes == 0) return;
+    std::size_t free = 0;
+    std::size_t total = 0;
+    PARETOKEN_CUDA(cudaMemGetInfo(&free, &total));
+    if (pool_bytes <= free / 10 * 9) return;
+    throw NotAvailable(
+        fmt::format("a KV pool of {:.0f} GB needs more than the {:.1f} GB that the GPU has free",
+                    static_cast<double>(pool_bytes) / 1e9, static_cast<double>(free) / 1e9));
+}
+
 /// What `prepare` builds.
 struct AttentionMemory {
     PagedAttention attention;
@@ -168,6 +177,7 @@ class AttentionKernel final : public GpuKernel {
     void prepare(std::size_t copies, std::uint64_t seed) override {
         seed_ = seed;
         memory_.reset();  // before more is asked for
+        demand_room_for(options_.least_pool_bytes);
         memory_.emplace(AttentionMemory{.attention = PagedAttention(options_, copies, seed),
                                         .q = DeviceBuffer<std::uint16_t>(options_.outputs()),
                                         .out = DeviceBuffer<float>(options_.outputs())});

@@ -1,5 +1,6 @@
 #include "microbench/gpu/paged.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -49,8 +50,9 @@ std::uint64_t pages_for(std::span<const std::int32_t> lengths, std::uint32_t pag
 
 std::vector<PageTable> page_tables(std::span<const std::int32_t> lengths, std::uint32_t page,
                                    std::size_t copies, PageOrder order, std::uint64_t seed,
-                                   std::int32_t window) {
-    std::vector<std::int32_t> pool(pages_for(lengths, page, window) * copies);
+                                   std::int32_t window, std::uint64_t least_pages) {
+    std::vector<std::int32_t> pool(
+        std::max<std::uint64_t>(pages_for(lengths, page, window) * copies, least_pages));
     std::iota(pool.begin(), pool.end(), 0);
     if (order == PageOrder::random) {
         Random random(derived_seed(seed, "pages"));

@@ -84,11 +84,11 @@ constexpr std::int32_t joint_window(std::int32_t window, std::int32_t q_len) {
 /// Pages that hold what queries at the ends of these lengths see.
 std::uint64_t pages_for(std::span<const std::int32_t> lengths, std::uint32_t page, std::int32_t window = 0);
 
-/// Tables for `copies` caches in one pool with as many pages as all copies need: random order permutes them
-/// over the whole pool. Every copy has the same `first`.
+/// Tables for `copies` caches in one pool with as many pages as all copies need, and `least_pages` at least:
+/// random order permutes them over the whole pool. Every copy has the same `first`.
 std::vector<PageTable> page_tables(std::span<const std::int32_t> lengths, std::uint32_t page,
                                    std::size_t copies, PageOrder order, std::uint64_t seed,
-                                   std::int32_t window = 0);
+                                   std::int32_t window = 0, std::uint64_t least_pages = 0);
 
 /// The finalizer of splitmix64 (Steele, Lea, Flood 2014).
 PARETOKEN_HOST_DEVICE inline std::uint64_t scrambled(std::uint64_t x) {

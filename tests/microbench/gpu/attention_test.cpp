@@ -28,11 +28,7 @@ struct Emulation {
     std::int32_t token = 0;                        ///< the queries of this token of it
 
     const AttentionOptions& whole() const { return part_of ? *part_of : options; }
-    PageTable table() const {
-        return page_tables(whole().lengths, static_cast<std::uint32_t>(options.page), 1, options.order, kSeed,
-                           whole().seen_window())
-            .front();
-    }
+    PageTable table() const { return page_tables(whole(), 1, kSeed).front(); }
     std::size_t query_place(std::size_t i) const {
         if (!part_of) return i;
         const std::size_t row = options.heads.query_heads * options.heads.head_dim;
@@ -43,7 +39,7 @@ struct Emulation {
     template <KvFormat kFormat, int kDim, bool kByShift, bool kSeveral>
     std::vector<float> run_as() const {
         const PoolShape pool = options.pool();
-        const auto pages = pages_for(whole().lengths, pool.page, whole().seen_window());
+        const auto pages = whole().pool_pages(1);
         const std::size_t width = bytes_of(kFormat);
         std::vector<std::byte> cache(pages * pool.page_bytes());
         for (std::size_t i = 0; i < cache.size() / width; ++i) {
@@ -323,6 +319,26 @@ TEST(GpuAttention, names_hold_every_axis_and_no_two_rows_share_one) {
     EXPECT_TRUE(names.contains(
         "attention/preset:llama3-70b/kv:fp8/batch:32/ctx:8192/page:16/layout:nhd/order:random"));
     EXPECT_LT(attention_suite(RowSet::quick).size(), attention_suite(RowSet::standard).size());
+}
+
+TEST(GpuAttention, a_pool_larger_than_the_caches_is_used_from_end_to_end) {
+    AttentionOptions options = small(KvFormat::bf16, 64, {300, 300});
+    const std::uint64_t page = options.pool().page_bytes();
+    EXPECT_EQ(options.pool_pages(3), 3 * 38U);
+    options.least_pool_bytes = 1000 * page;
+    EXPECT_EQ(options.pool_pages(3), 1000U);
+    EXPECT_EQ(options.pool_pages(40), 40 * 38U);
+    const Work work = attention_work(options);
+    const auto tables = page_tables(options, 3, kSeed);
+    std::set<std::int32_t> pages;
+    for (const PageTable& table : tables) pages.insert(table.pages.begin(), table.pages.end());
+    EXPECT_EQ(pages.size(), 3 * 38U) << "no page has two owners";
+    EXPECT_LT(*pages.begin(), 50);
+    EXPECT_GT(*pages.rbegin(), 950);
+    EXPECT_LT(*pages.rbegin(), 1000);
+    options.least_pool_bytes = 40'000'000'000;
+    EXPECT_EQ(attention_work(options), work) << "what is read is the same";
+    EXPECT_TRUE(name_of(options).ends_with("/pool:40G"));
 }
 
 TEST(GpuAttention, large_rows_are_checked_by_a_sample_with_both_ends) {
