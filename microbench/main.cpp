@@ -44,6 +44,8 @@ constexpr const char* kUsage =
     "  --plant-fault          change a byte of each operand: every check must fail\n"
     "  --gpu-identity         the GPU as a JSON object on standard output, nothing is run\n"
     "  --gpu-verify           only check the GPU kernels, on small ragged shapes; nothing is timed\n"
+    "  --gpu-profile          launch each row twice between cudaProfilerStart and Stop; nothing is checked "
+    "or timed\n"
     "  --ring-scale=N         N times as many copies of what a GPU kernel streams (default: 1)\n"
     "  --benchmark_filter=REGEX --benchmark_format=json --benchmark_out=FILE and other --benchmark_* flags\n";
 
@@ -55,6 +57,7 @@ struct Options {
     bool probe = false;
     bool gpu_identity = false;
     bool gpu_verify = false;
+    bool gpu_profile = false;
     std::uint64_t ring_scale = 1;
     bool json_on_stdout = false;
     bool writes_file = false;
@@ -87,6 +90,7 @@ Options take_options(std::vector<char*>& arguments) {
         if (argument == "--probe-read-ceiling") return options.probe = true;
         if (argument == "--gpu-identity") return options.gpu_identity = true;
         if (argument == "--gpu-verify") return options.gpu_verify = true;
+        if (argument == "--gpu-profile") return options.gpu_profile = true;
         if (const auto scale = value_of(argument, "--ring-scale")) {
             options.ring_scale = parse_count(*scale);
             if (options.ring_scale == 0) throw UsageError("--ring-scale=0: at least 1 is needed");
@@ -168,6 +172,7 @@ gpu::GpuSettings gpu_settings_of(const Options& options, const CpuSettings& cpu)
     gpu::GpuSettings settings{.quick = cpu.extent == Extent::quick,
                               .full = cpu.extent == Extent::full,
                               .verify_only = options.gpu_verify,
+                              .profile = options.gpu_profile,
                               .plant_fault = options.plant_fault,
                               .ring_scale = options.ring_scale,
                               .seed = cpu.seed};
@@ -180,14 +185,17 @@ void append(std::vector<Row>& rows, std::vector<Row> more) {
 }
 
 std::vector<Row> rows_of(const Options& options, const CpuSettings& settings, const gpu::GpuBackend& gpu) {
-    if (!options.gpu_verify) {
+    if (options.gpu_verify && options.gpu_profile)
+        throw UsageError("--gpu-verify and --gpu-profile: choose one");
+    if (!options.gpu_verify && !options.gpu_profile) {
         std::vector<Row> rows = cpu_rows(settings);
         append(rows, gpu.rows);
         return rows;
     }
     if (gpu.absent_because) {
-        throw RuntimeError(
-            fmt::format("--gpu-verify: {}, so there is nothing to verify", *gpu.absent_because));
+        throw RuntimeError(fmt::format("{}: {}, so there is nothing to {}",
+                                       options.gpu_verify ? "--gpu-verify" : "--gpu-profile",
+                                       *gpu.absent_because, options.gpu_verify ? "verify" : "profile"));
     }
     return gpu.rows;
 }

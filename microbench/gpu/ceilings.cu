@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <numeric>
 
 #include "core/random.h"
@@ -12,6 +13,7 @@
 #include "microbench/gpu/fill.cuh"
 #include "microbench/gpu/memory.cuh"
 #include "microbench/gpu/mma.cuh"
+#include "microbench/gpu/protocol.h"
 #include "microbench/gpu/rows.h"
 #include "microbench/gpu/weights_layout.h"
 
@@ -22,7 +24,14 @@ constexpr int kThreads = kWalkThreads;
 constexpr int kResident = 3;  // thread blocks per multiprocessor that registers must suffice for
 
 std::string_view name_of(Access access) {
-    return access == Access::strided ? "strided" : "shares";
+    switch (access) {
+        case Access::strided:
+            return "strided";
+        case Access::shares:
+            return "shares";
+        default:
+            return "staged";
+    }
 }
 
 /// Thread blocks of `kernel` that run at once: one more and the last ones would run alone.
@@ -71,24 +80,88 @@ __global__ void __launch_bounds__(kThreads, kResident)
     put_folded(value, out);
 }
 
-/// Pieces in the order of a table; a warp reads one at a time.
+constexpr int kStages = 4;  // of 16 bytes per thread: 32 KiB of shared memory per thread block
+
+/// Each thread fetches its words a few ahead to its own places of shared memory, and reads only those. Groups
+/// of copies end in order, so that it waits for the oldest alone; loads to registers were waited for
+/// together.
 __global__ void __launch_bounds__(kThreads, kResident)
-    random_read_kernel(const uint4* from, const std::uint32_t* order, std::uint32_t pieces, int piece_words,
-                       std::uint32_t* out) {
+    staged_read_kernel(const uint4* from, std::size_t words, std::uint32_t* out) {
+    __shared__ uint4 stages[kStages][kThreads];
     const std::uint64_t policy = evict_first_policy();
-    const std::uint32_t warps = gridDim.x * (kThreads / kLanes);
-    const auto lane = static_cast<int>(threadIdx.x % kLanes);
+    const EvenShares shares = EvenShares::of(static_cast<std::uint32_t>(words), gridDim.x);
+    const std::uint32_t end = shares.first(blockIdx.x + 1);
+    std::uint32_t at = shares.first(blockIdx.x) + threadIdx.x;
     std::uint32_t value = 0;
-    std::uint32_t piece = blockIdx.x * (kThreads / kLanes) + threadIdx.x / kLanes;
-    std::uint32_t next = piece < pieces ? __ldg(order + piece) : 0;
-    for (; piece < pieces; piece += warps) {
-        const uint4* const at = from + static_cast<std::size_t>(next) * static_cast<std::size_t>(piece_words);
-        if (piece + warps < pieces) next = __ldg(order + piece + warps);
-        for (int i = lane; i < piece_words; i += kLanes * kInFlight) {
+    const auto fetch = [&](uint4* to, std::uint32_t word) {
+        if (word < end) copy_async_16_streamed(to, from + word, policy);
+        commit_copies();
+    };
+#pragma unroll
+    for (int stage = 0; stage < kStages; ++stage) fetch(&stages[stage][threadIdx.x], at + stage * kThreads);
+    while (at < end) {
+#pragma unroll
+        for (auto& stage : stages) {
+            wait_for_copies<kStages - 1>();
+            uint4* const mine = &stage[threadIdx.x];
+            if (at < end) value ^= folded(*mine);
+            fetch(mine, at + kStages * kThreads);
+            at += kThreads;
+        }
+    }
+    wait_for_copies<0>();
+    put_folded(value, out);
+}
+
+/// Pieces in the order of a table. A warp has kInFlight loads under way, of several pieces where one piece
+/// has fewer; the table's entries are read a round ahead.
+template <int kPieceWords>
+__global__ void __launch_bounds__(kThreads, kResident)
+    random_read_kernel(const uint4* from, const std::uint32_t* order, std::uint32_t pieces,
+                       std::uint32_t* out) {
+    constexpr int kLanesOfPiece = kPieceWords < kLanes ? kPieceWords : kLanes;
+    constexpr int kLoads = kPieceWords / kLanesOfPiece;                   // of a lane for a piece
+    constexpr int kPieces = kLoads < kInFlight ? kInFlight / kLoads : 1;  // of a lane in a round
+    constexpr int kBeside = kLanes / kLanesOfPiece;                       // pieces that a warp's load spans
+    static_assert(kPieces * kLoads % kInFlight == 0);
+    const std::uint64_t policy = evict_first_policy();
+    const std::uint32_t beside = threadIdx.x % kLanes / kLanesOfPiece;
+    const uint4* const mine = from + threadIdx.x % kLanesOfPiece;
+    constexpr std::uint32_t kOfWarp = kPieces * kBeside;
+    const std::uint32_t step = gridDim.x * (kThreads / kLanes) * kOfWarp;
+    std::uint32_t first = (blockIdx.x * (kThreads / kLanes) + threadIdx.x / kLanes) * kOfWarp + beside;
+    std::uint32_t next[kPieces];
+    const auto read_entries = [&] {
+#pragma unroll
+        for (int i = 0; i < kPieces; ++i) {
+            const std::uint32_t place = first + i * kBeside;
+            next[i] = __ldg(order + (place < pieces ? place : 0));
+        }
+    };
+    read_entries();
+    std::uint32_t value = 0;
+    // A warp goes on while its first lane's first piece exists: all of its lanes do the same rounds.
+    for (std::uint32_t ahead = first - beside; ahead < pieces; ahead += step) {
+        const uint4* pieces_at[kPieces];
+        bool exists[kPieces];
+#pragma unroll
+        for (int i = 0; i < kPieces; ++i) {
+            pieces_at[i] = mine + static_cast<std::size_t>(next[i]) * kPieceWords;
+            exists[i] = kOfWarp == 1 || first + i * kBeside < pieces;
+        }
+        first += step;
+        read_entries();
+#pragma unroll 1
+        for (int round = 0; round < kPieces * kLoads / kInFlight; ++round) {
+            uint4 loaded[kInFlight];
 #pragma unroll
             for (int j = 0; j < kInFlight; ++j) {
-                if (i + j * kLanes < piece_words) value ^= folded(load_streamed(at + i + j * kLanes, policy));
+                const int load = kPieces > 1 ? j % kLoads : round * kInFlight + j;
+                loaded[j] = load_streamed(pieces_at[kPieces > 1 ? j / kLoads : 0] + load * kLanes, policy);
             }
+#pragma unroll
+            for (int j = 0; j < kInFlight; ++j)
+                value ^= exists[kPieces > 1 ? j / kLoads : 0] ? folded(loaded[j]) : 0;
         }
     }
     put_folded(value, out);
@@ -254,7 +327,14 @@ class SequentialRead : public ReadKernel {
   private:
     using Read = void (*)(const uint4*, std::size_t, std::uint32_t*);
     static Read kernel_for(Access access) {
-        return access == Access::strided ? read_kernel<Access::strided> : read_kernel<Access::shares>;
+        switch (access) {
+            case Access::strided:
+                return read_kernel<Access::strided>;
+            case Access::shares:
+                return read_kernel<Access::shares>;
+            default:
+                return staged_read_kernel;
+        }
     }
     Read kernel_;
 };
@@ -262,8 +342,8 @@ class SequentialRead : public ReadKernel {
 class RandomRead : public ReadKernel {
   public:
     RandomRead(std::uint64_t bytes, std::uint32_t piece, bool plant_fault)
-        : ReadKernel(bytes / piece * piece, resident_blocks(random_read_kernel), plant_fault),
-          piece_(piece),
+        : ReadKernel(bytes / piece * piece, resident_blocks(kernel_for(piece)), plant_fault),
+          kernel_(kernel_for(piece)),
           pieces_(static_cast<std::uint32_t>(bytes / piece)) {}
     void prepare(std::size_t copies, std::uint64_t seed) override {
         ReadKernel::prepare(copies, seed);
@@ -274,13 +354,27 @@ class RandomRead : public ReadKernel {
         order_ = DeviceBuffer<std::uint32_t>(order);
     }
     void launch(std::size_t index, Stream stream) override {
-        random_read_kernel<<<blocks(), kThreads, 0, stream>>>(copy(index), order_.data(), pieces_,
-                                                              static_cast<int>(piece_ / 16), out());
+        kernel_<<<blocks(), kThreads, 0, stream>>>(copy(index), order_.data(), pieces_, out());
         PARETOKEN_CUDA_LAUNCHED();
     }
 
   private:
-    std::uint32_t piece_;
+    using Read = void (*)(const uint4*, const std::uint32_t*, std::uint32_t, std::uint32_t*);
+    static Read kernel_for(std::uint32_t piece) {
+        switch (piece) {
+            case 256:
+                return random_read_kernel<256 / 16>;
+            case 1024:
+                return random_read_kernel<1024 / 16>;
+            case 4096:
+                return random_read_kernel<4096 / 16>;
+            default:
+                assert(piece == 32768);
+                return random_read_kernel<32768 / 16>;
+        }
+    }
+
+    Read kernel_;
     std::uint32_t pieces_;
     DeviceBuffer<std::uint32_t> order_;
 };
@@ -464,7 +558,8 @@ std::vector<GpuRow> ceiling_rows(const GpuSettings& settings, const DeviceFacts&
         if (settings.quick) sizes = {16ULL << 20, 256ULL << 20};
     }
     for (const std::uint64_t bytes : sizes) {
-        for (const Access access : {Access::strided, Access::shares}) {
+        for (const Access access : {Access::strided, Access::shares, Access::staged}) {
+            if (access == Access::staged && bytes < kWaysDifferFrom && !settings.verify_only) continue;
             rows.push_back({fmt::format("ceiling/read/mib:{}/access:{}", bytes >> 20, name_of(access)),
                             [=] { return std::make_unique<SequentialRead>(bytes, access, fault); }});
         }

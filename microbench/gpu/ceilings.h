@@ -7,8 +7,9 @@
 
 namespace paretoken::microbench::gpu {
 
-/// shares: each thread block walks one contiguous part; strided: all walk the same front.
-enum class Access { strided, shares };
+/// shares: each thread block walks one contiguous part; strided: all walk the same front; staged: parts as
+/// with shares, but through shared memory, so that loads are under way all the time.
+enum class Access { strided, shares, staged };
 
 /// Reads `bytes` (a multiple of 16) per launch.
 std::unique_ptr<GpuKernel> read_ceiling(std::uint64_t bytes, Access access);

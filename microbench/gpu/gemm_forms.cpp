@@ -59,7 +59,7 @@ bool fits(GemmForm form, const GemmShape& shape) {
 }
 
 std::optional<std::string> fault_of(GemmForm form, std::span<const std::uint32_t> words,
-                                    std::span<const double> wanted) {
+                                    std::span<const double> wanted, double bound) {
     if (form == GemmForm::int8) {
         for (std::size_t row = 0; row < words.size(); ++row) {
             const auto result = static_cast<std::int32_t>(words[row]);
@@ -74,8 +74,8 @@ std::optional<std::string> fault_of(GemmForm form, std::span<const std::uint32_t
         results.push_back(std::bit_cast<float>(word & 0xffff0000U));
     }
     const double error = worst_relative_l2(results, wanted);
-    if (error <= result_bound(form)) return std::nullopt;
-    return fmt::format("relative error {:.2g} > {:.0g}", error, result_bound(form));
+    if (error <= bound) return std::nullopt;
+    return fmt::format("relative error {:.2g} > {:.2g}", error, bound);
 }
 
 double weight_bytes(GemmForm form, const GemmShape& shape) {

@@ -46,6 +46,13 @@ Offer offer_of(GemmForm form, int capability);
 /// For Offer::none: "w:nvfp4 needs sm_100, this GPU has sm_90".
 std::string lack_of(GemmForm form, int capability);
 
+/// Whether the library has another way to add such products up: on Ada and Hopper sums of fp8 products stay
+/// in the tensor cores instead of going to fp32 every 128 of k. Faster, less exact, and what libraries leave
+/// off.
+constexpr bool has_fast_accumulation(GemmForm form, int capability) {
+    return form == GemmForm::fp8 && (capability == 89 || capability == 90);
+}
+
 /// Whether dimensions and addresses are the multiples that the form's kernels want (16 bytes).
 bool fits(GemmForm form, const GemmShape& shape);
 
@@ -84,10 +91,20 @@ constexpr double result_bound(GemmForm form) {
     return form == GemmForm::int8 ? 0 : 4e-3;
 }
 
-/// What is wrong with results, rows that follow one another, as words hold them; nothing when they keep the
-/// bound.
+/// The same where sums stay in the tensor cores: each step, of 32 of k, cuts the sum off 13 bits below its
+/// largest part.
+constexpr double fast_result_bound(GemmForm form, std::size_t k) {
+    return result_bound(form) + static_cast<double>(k) / 32 / 8192;
+}
+
+/// What is wrong with results, rows that follow one another, as words hold them; nothing when they keep
+/// `bound`.
 std::optional<std::string> fault_of(GemmForm form, std::span<const std::uint32_t> words,
-                                    std::span<const double> wanted);
+                                    std::span<const double> wanted, double bound);
+inline std::optional<std::string> fault_of(GemmForm form, std::span<const std::uint32_t> words,
+                                           std::span<const double> wanted) {
+    return fault_of(form, words, wanted, result_bound(form));
+}
 
 // ---- elements
 

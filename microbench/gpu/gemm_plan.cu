@@ -14,6 +14,7 @@ namespace paretoken::microbench::gpu {
 namespace {
 
 constexpr std::size_t kWorkspace = 64ULL << 20;
+constexpr std::size_t kLeastVersion = 120900;  // whose numbers for types and scale modes are 13's
 constexpr int kSuggestions = 8;
 constexpr std::size_t kTimedLaunches = 8;
 
@@ -32,10 +33,16 @@ struct CublasLt {
     decltype(&cublasLtMatmulPreferenceDestroy) preference_destroy = nullptr;
 };
 
+/// That of this program's CUDA, or another that has all that is asked of it.
 void* opened_library() {
-    for (const std::string& name :
-         {fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR), std::string("libcublasLt.so")}) {
-        if (void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+    for (const std::string& name : {fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR),
+                                    std::string("libcublasLt.so.12"), std::string("libcublasLt.so")}) {
+        void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+        if (library == nullptr) continue;
+        const auto version =
+            reinterpret_cast<decltype(&cublasLtGetVersion)>(dlsym(library, "cublasLtGetVersion"));
+        if (version != nullptr && version() >= kLeastVersion) return library;
+        dlclose(library);
     }
     return nullptr;
 }
@@ -121,7 +128,7 @@ void set(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t attribute, co
     require_lt(cublaslt()->desc_set(desc, attribute, &value, sizeof value), what);
 }
 
-OwnedMatmulDesc new_desc(GemmForm form) {
+OwnedMatmulDesc new_desc(GemmForm form, bool fast_accumulation) {
     const bool whole = form == GemmForm::int8;
     cublasLtMatmulDesc_t created = nullptr;
     require_lt(cublaslt()->desc_create(&created, whole ? CUBLAS_COMPUTE_32I : CUBLAS_COMPUTE_32F,
@@ -129,6 +136,8 @@ OwnedMatmulDesc new_desc(GemmForm form) {
                "cublasLtMatmulDescCreate");
     OwnedMatmulDesc desc(created);
     set(created, CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T, "setting TRANSA");
+    const std::int8_t fast = fast_accumulation ? 1 : 0;
+    if (fast_accumulation) set(created, CUBLASLT_MATMUL_DESC_FAST_ACCUM, fast, "setting FAST_ACCUM");
     if (weight_scaling(form) != Scaling::none) {
         set(created, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, mode_of(weight_scaling(form)), "setting W's scaling");
         set(created, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, mode_of(token_scaling(form)), "setting x's scaling");
@@ -159,11 +168,11 @@ void DestroyMatrixLayout::operator()(cublasLtMatrixLayout_t layout) const {
 }
 
 MatmulPlan::MatmulPlan(GemmForm form, const GemmShape& shape, const std::vector<MatmulOperands>& copies,
-                       bool expected)
+                       const Wanted& wanted)
     : form_(form),
       shape_(shape),
-      expected_(expected),
-      desc_(new_desc(form)),
+      wanted_(wanted),
+      desc_(new_desc(form, wanted.fast_accumulation)),
       w_layout_(new_layout(element_type(form), shape.k, shape.rows, "the layout of W")),
       x_layout_(new_layout(element_type(form), shape.k, shape.tokens, "the layout of x")),
       y_layout_(new_layout(form == GemmForm::int8 ? CUDA_R_32I : CUDA_R_16BF, shape.rows, shape.tokens,
@@ -245,7 +254,7 @@ void MatmulPlan::refuse(cublasStatus_t status) const {
         fmt::format("cuBLASLt {}.{}.{} has no kernel for w:{}, {} x {} by {} tokens, on this GPU (status {})",
                     version / 10000, version / 100 % 100, version % 100, name_of(form_), shape_.rows,
                     shape_.k, shape_.tokens, static_cast<int>(status));
-    if (expected_) throw RuntimeError(sentence);
+    if (wanted_.expected) throw RuntimeError(sentence);
     throw NotAvailable(sentence);
 }
 

@@ -14,7 +14,7 @@
 
 namespace paretoken::microbench::gpu {
 
-/// Whether this machine has a cublasLt of the version that this was compiled for.
+/// Whether this machine has a cublasLt that knows all forms: 12.9 or later.
 bool has_cublaslt();
 
 struct DestroyMatmulDesc {
@@ -37,10 +37,14 @@ struct MatmulOperands {
 
 class MatmulPlan {
   public:
+    struct Wanted {
+        bool expected = true;  ///< no kernel for this is a RuntimeError, else it is NotAvailable
+        bool fast_accumulation = false;
+    };
     /// Needs has_cublaslt(). Keeps the fastest of the library's first eight heuristics, each timed over
-    /// `copies`. `expected`: no kernel for this is a RuntimeError, else it is NotAvailable.
+    /// `copies`.
     MatmulPlan(GemmForm form, const GemmShape& shape, const std::vector<MatmulOperands>& copies,
-               bool expected);
+               const Wanted& wanted);
 
     void enqueue(const MatmulOperands& operands, Stream stream);
 
@@ -56,7 +60,7 @@ class MatmulPlan {
 
     GemmForm form_;
     GemmShape shape_;
-    bool expected_;
+    Wanted wanted_;
     OwnedMatmulDesc desc_;
     OwnedMatrixLayout w_layout_;
     OwnedMatrixLayout x_layout_;

@@ -1,6 +1,6 @@
 // gemm_lib/preset:P/op:O/w:F/batch:B, prefill/gemm/engine:lib/preset:P/op:O/w:F/tokens:T and
-// ceiling/flops/lib/w:F: products of a library, for sizes that are bound by arithmetic, where hand-written
-// kernels end.
+// ceiling/flops/lib/w:F[/accum:fast]: products of a library, for sizes that are bound by arithmetic, where
+// hand-written kernels end.
 #include <fmt/format.h>
 
 #include <span>
@@ -165,7 +165,8 @@ class LibraryGemm : public GpuKernel {
             operands_.push_back({w_.codes(copy), w_.scales(copy), x_.codes(0), x_.scales(0), y_.data()});
         }
         PARETOKEN_CUDA(cudaDeviceSynchronize());  // candidates are timed: not beside a fill
-        plan_ = std::make_unique<MatmulPlan>(row_.form, shape, operands_, row_.expected);
+        plan_ = std::make_unique<MatmulPlan>(row_.form, shape, operands_,
+                                             MatmulPlan::Wanted{row_.expected, row_.fast_accumulation});
     }
     std::optional<std::string> check(Stream stream) override {
         const std::size_t step = row_.shape.tokens / kCheckedTokens | 1;  // odd: at every place of a tile
@@ -184,7 +185,8 @@ class LibraryGemm : public GpuKernel {
         const std::size_t words = result_words() / row_.shape.tokens;
         for (std::size_t i = 0; i < checked; ++i) {
             const std::span<const double> wanted(reference.data() + i * row_.shape.rows, row_.shape.rows);
-            if (auto wrong = fault_of(row_.form, span_of(y_.download(i * step * words, words)), wanted))
+            if (auto wrong =
+                    fault_of(row_.form, span_of(y_.download(i * step * words, words)), wanted, bound()))
                 return fmt::format("token {}: {}", i * step, *wrong);
         }
         return difference_of_a_second_launch(copy, stream);
@@ -197,6 +199,10 @@ class LibraryGemm : public GpuKernel {
     }
     std::size_t result_words() const {
         return row_.shape.tokens * row_.shape.rows * result_bytes(row_.form) / 4;
+    }
+
+    double bound() const {
+        return row_.fast_accumulation ? fast_result_bound(row_.form, row_.shape.k) : result_bound(row_.form);
     }
 
     /// Over another poison: what no launch writes differs too.
@@ -233,7 +239,7 @@ std::vector<GpuRow> gemm_rows(const GpuSettings& settings, const DeviceFacts& de
     if (!has_cublaslt()) {
         suite.resize(1);
         suite.front().lack =
-            "libcublasLt.so of this program's CUDA was not found: put it where the loader looks";
+            "no libcublasLt.so of version 12.9 or later was found: put it where the loader looks";
     }
     std::vector<GpuRow> rows;
     for (const GemmRow& row : suite) {

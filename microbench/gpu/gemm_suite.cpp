@@ -26,6 +26,11 @@ class Suite {
             add(fmt::format("ceiling/flops/lib/w:{}", name_of(form)), form,
                 {kCeilingSize, kCeilingSize, kCeilingSize});
             rows.back().streams = false;
+            if (!has_fast_accumulation(form, capability_)) continue;
+            GemmRow fast = rows.back();
+            fast.name += "/accum:fast";
+            fast.fast_accumulation = true;
+            rows.push_back(std::move(fast));
         }
     }
     /// The second shape divides by no tile: what fills up is reached.
@@ -37,6 +42,11 @@ class Suite {
                     form, shape);
                 rows.back().expected = rows.back().expected && shape.rows == 512;
                 if (rows.back().lack) break;
+                if (!has_fast_accumulation(form, capability_)) continue;
+                GemmRow fast = rows.back();
+                fast.name += "/accum:fast";
+                fast.fast_accumulation = true;
+                rows.push_back(std::move(fast));
             }
         }
     }

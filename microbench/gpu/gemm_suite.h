@@ -14,7 +14,8 @@ struct GemmRow {
     std::string name;
     GemmShape shape;
     GemmForm form = GemmForm::bf16;
-    bool streams = true;  ///< false: one copy of W, for the arithmetic alone
+    bool streams = true;             ///< false: one copy of W, for the arithmetic alone
+    bool fast_accumulation = false;  ///< fp8: sums stay in the tensor cores, see has_fast_accumulation
     /// Documented and of an ordinary shape: a library without a kernel for it is then a failure.
     bool expected = true;
     std::optional<std::string> lack = {};  ///< why this GPU has no such row: it is listed and says so

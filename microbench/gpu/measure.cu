@@ -1,9 +1,11 @@
+#include <cuda_profiler_api.h>
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <thread>
@@ -16,18 +18,15 @@
 #include "microbench/gpu/measure.h"
 #include "microbench/gpu/memory.cuh"
 #include "microbench/gpu/nvml.h"
+#include "microbench/gpu/protocol.h"
 #include "microbench/gpu/validity.h"
 
 namespace paretoken::microbench::gpu {
 namespace {
 
-constexpr double kFirstWarmUp = 0.3;  // seconds; an idle GPU takes that long to raise its clocks
-constexpr double kWarmUp = 0.1;
 constexpr Duration kSoonIdle = std::chrono::milliseconds(100);  ///< of checking on the host, and clocks sink
-constexpr int kWarmReplays = 3;
+constexpr double kSettled = 5e-3;  // change of a replay's time from one step to the next
 constexpr std::uint64_t kProbeBytes = 256ULL << 20;
-constexpr std::uint64_t kCurveSizes[] = {1ULL << 20,  4ULL << 20,   16ULL << 20,
-                                         64ULL << 20, 256ULL << 20, 1024ULL << 20};
 
 std::uint64_t free_device_bytes() {
     std::size_t free = 0;
@@ -102,24 +101,33 @@ Launch launch_of(GpuKernel& kernel) {
 /// One replay: a graph of many launches, or the same launches one by one.
 class Replay {
   public:
-    Replay(Launch launch, std::size_t copies, Launching launching, double replay_s, cudaStream_t stream)
+    /// `waking_s`: launched for that long before one is timed to find how many a replay needs. At an idle
+    /// GPU's clocks it would seem several times too long.
+    Replay(Launch launch, std::size_t copies, Launching launching, double replay_s, double waking_s,
+           cudaStream_t stream)
         : launch_(std::move(launch)),
           copies_(copies),
           stream_(stream),
           begin_(new_event()),
           end_(new_event()) {
         launches_ = std::min<std::size_t>(copies, 16);
-        enqueue_launches();  // loads the code of every kernel, which a capture may not
+        const TimePoint awake = Clock::now() + from_seconds(waking_s);
+        do {
+            enqueue_launches();  // the first loads the code of every kernel, which a capture may not
+            PARETOKEN_CUDA(cudaStreamSynchronize(stream_));
+        } while (Clock::now() < awake);
+        const ReplayTimes times{.replay_s = replay_s};
         const double once =
             timed(stream_, begin_, end_, [&] { enqueue_launches(); }) / static_cast<double>(launches_);
-        launches_ = launches_per_graph(once, copies, {.replay_s = replay_s});
+        launches_ = launches_per_graph(once, copies, times);
         if (launching == Launching::stream) return;
-        Capture capture(stream_);
-        enqueue_launches();
-        Capture::Captured captured = capture.finish();
-        graph_ = std::move(captured.graph);
-        nodes_ = captured.nodes;
-        PARETOKEN_CUDA(cudaGraphUpload(graph_.get(), stream_));
+        capture();
+        double took_s = timed(stream_, begin_, end_, [&] { enqueue(); });
+        took_s = std::min(took_s, timed(stream_, begin_, end_, [&] { enqueue(); }));
+        const std::size_t corrected = corrected_launches(launches_, took_s, copies, times);
+        if (corrected == launches_) return;
+        launches_ = corrected;
+        capture();
     }
 
     void enqueue() {
@@ -129,16 +137,20 @@ class Replay {
             enqueue_launches();
         }
     }
-    void warm_up(double seconds) {
-        const TimePoint end = Clock::now() + from_seconds(seconds);
+    /// Replays for that long; what one took, in seconds, as the host saw it.
+    double run_for(double seconds) {
+        const TimePoint begin = Clock::now();
+        int count = 0;
         do {
             enqueue();
             PARETOKEN_CUDA(cudaStreamSynchronize(stream_));
-        } while (Clock::now() < end);
+            ++count;
+        } while (Clock::now() < begin + from_seconds(seconds));
+        return paretoken::seconds(Clock::now() - begin) / count;
     }
-    /// Seconds per launch of each of `count` replays, after a few that are not counted.
-    std::vector<double> launch_seconds(int count) {
-        for (int i = 0; i < kWarmReplays; ++i) enqueue();
+    /// Seconds per launch of each of `count` replays, after `uncounted` others.
+    std::vector<double> launch_seconds(int count, int uncounted) {
+        for (int i = 0; i < uncounted; ++i) enqueue();
         // Back to back: on a GPU that waits for the host, an event counts the host's launch too.
         std::vector<OwnedEvent> between;
         for (int i = 0; i <= count; ++i) between.push_back(new_event());
@@ -159,6 +171,14 @@ class Replay {
     std::size_t nodes() const { return nodes_; }
 
   private:
+    void capture() {
+        Capture capture(stream_);
+        enqueue_launches();
+        Capture::Captured captured = capture.finish();
+        graph_ = std::move(captured.graph);
+        nodes_ = captured.nodes;
+        PARETOKEN_CUDA(cudaGraphUpload(graph_.get(), stream_));
+    }
     void enqueue_launches() {
         for (std::size_t i = 0; i < launches_; ++i) launch_(i % copies_, stream_);
     }
@@ -175,9 +195,10 @@ class Replay {
 
 RingPlan ring_for(const GpuKernel& kernel, const DeviceFacts& device, std::uint64_t scale = 1) {
     if (kernel.copy_bytes() == 0) return {.copies = 1, .bytes = 0};
-    const auto plan =
-        ring_plan(kernel.copy_bytes(),
-                  {.l2_bytes = device.l2_bytes, .free_bytes = free_device_bytes(), .scale = scale});
+    const auto plan = ring_plan(kernel.copy_bytes(), {.l2_bytes = device.l2_bytes,
+                                                      .free_bytes = free_device_bytes(),
+                                                      .least_bytes = least_ring_bytes(device.memory_bytes),
+                                                      .scale = scale});
     if (plan) return *plan;
     throw RuntimeError(fmt::format("one copy of the operand takes {} MiB, more than the GPU has free",
                                    kernel.copy_bytes() >> 20));
@@ -195,60 +216,80 @@ std::optional<std::string> fault_of(GpuKernel& kernel, cudaStream_t stream) {
 struct GpuSession::State {
     DeviceFacts device;
     GpuSettings settings;
+    Protocol protocol = protocol_of(settings);
     OwnedStream stream = new_stream();
     Nvml nvml{device.pci_bus_id};
     bool warm = false;
-    std::vector<CeilingPoint> curve;  // of the faster access at each size
+    std::vector<CeilingPoint> curve;  // of the fastest access at each size
     std::unique_ptr<GpuKernel> probe;
     std::unique_ptr<Replay> probe_replay;
-
-    double replay_seconds() const { return settings.quick ? 2e-3 : 5e-3; }
-    int replays() const { return settings.quick ? 15 : 31; }
+    double first_probe = 0;  // when the curve was measured
 
     void prepare(GpuKernel& kernel, std::size_t copies) const {
         kernel.prepare(copies, settings.seed);
         PARETOKEN_CUDA(cudaDeviceSynchronize());  // what was uploaded and filled: streams do not wait for it
     }
 
-    void warm_up(Replay& replay) {
-        replay.warm_up(!warm ? kFirstWarmUp : settings.quick ? kWarmUp / 4 : kWarmUp);
-        warm = true;
+    /// Of a row's first replay: how long to launch before one is timed.
+    double waking_seconds() {
+        return std::exchange(warm, true) ? protocol.waking_s : protocol.first_warm_up_s;
+    }
+
+    void warm_up(Replay& replay, const Work& work) const {
+        replay.run_for(protocol.warm_up_s);
+        if (!is_bound_by_arithmetic(work)) return;
+        // At its power limit a GPU lowers its clocks step by step, for a second or so.
+        const TimePoint latest = Clock::now() + from_seconds(protocol.settling_s);
+        double before = replay.run_for(protocol.settling_step_s);
+        while (Clock::now() < latest) {
+            const double now = replay.run_for(protocol.settling_step_s);
+            if (std::abs(now / before - 1) < kSettled) return;
+            before = now;
+        }
     }
 
     double read_seconds(std::uint64_t bytes, Access access) {
         const auto kernel = read_ceiling(bytes, access);
         const RingPlan ring = ring_for(*kernel, device);
         prepare(*kernel, ring.copies);
-        Replay replay(launch_of(*kernel), ring.copies, Launching::graph, 2e-3, stream.get());
-        warm_up(replay);
-        return median_of(replay.launch_seconds(9));
+        Replay replay(launch_of(*kernel), ring.copies, Launching::graph, protocol.replay_s, waking_seconds(),
+                      stream.get());
+        return median_of(replay.launch_seconds(protocol.ceiling_replays, protocol.uncounted_replays));
+    }
+
+    double fastest_read_seconds(std::uint64_t bytes) {
+        double seconds = read_seconds(bytes, Access::strided);
+        if (bytes < kWaysDifferFrom) return seconds;
+        for (const Access access : {Access::shares, Access::staged})
+            seconds = std::min(seconds, read_seconds(bytes, access));
+        return seconds;
     }
 
     void measure_ceiling() {
         if (!curve.empty()) return;
         for (const std::uint64_t bytes : kCurveSizes) {
             if (2 * bytes > free_device_bytes()) break;
-            const double seconds =
-                std::min(read_seconds(bytes, Access::strided), read_seconds(bytes, Access::shares));
-            curve.push_back({static_cast<double>(bytes), seconds});
+            curve.push_back({static_cast<double>(bytes), fastest_read_seconds(bytes)});
         }
         if (curve.size() < 2)
             throw RuntimeError("the GPU has less than 8 MiB of free memory: end other programs on it");
         probe = read_ceiling(kProbeBytes, Access::strided);
         const RingPlan ring = ring_for(*probe, device);
         prepare(*probe, ring.copies);
-        probe_replay =
-            std::make_unique<Replay>(launch_of(*probe), ring.copies, Launching::graph, 1e-3, stream.get());
+        probe_replay = std::make_unique<Replay>(launch_of(*probe), ring.copies, Launching::graph,
+                                                protocol.probe_s, protocol.waking_s, stream.get());
+        first_probe = probed_speed();
     }
 
     /// Bytes per second of a short read.
     double probed_speed() {
-        return static_cast<double>(kProbeBytes) / median_of(probe_replay->launch_seconds(5));
+        return static_cast<double>(kProbeBytes) /
+               median_of(probe_replay->launch_seconds(protocol.probe_replays, protocol.uncounted_replays));
     }
 
     /// Asked while the GPU is busy: idle clocks say nothing.
     GpuConditions conditions_under(Replay& replay) {
-        for (int i = 0; i < 8; ++i) replay.enqueue();
+        for (int i = 0; i < protocol.watched_replays; ++i) replay.enqueue();
         const GpuConditions conditions = nvml.conditions();
         PARETOKEN_CUDA(cudaStreamSynchronize(stream.get()));
         return conditions;
@@ -274,13 +315,13 @@ struct GpuSession::State {
     /// would take at the read ceiling of their size. What the whole takes beyond their sum is `gap_s`.
     std::vector<std::pair<std::string, double>> counters_of_parts(const std::vector<Part>& parts,
                                                                   std::size_t copies, double whole_s) {
-        constexpr int kReplays = 9;
         std::vector<std::pair<std::string, double>> counters;
         double sum_s = 0;
         double ceilings_s = 0;
         for (const Part& part : parts) {
-            Replay replay(part.launch, copies, Launching::graph, replay_seconds() / 2, stream.get());
-            const double seconds = median_of(replay.launch_seconds(kReplays));
+            Replay replay(part.launch, copies, Launching::graph, protocol.replay_s / 2, 0, stream.get());
+            const double seconds =
+                median_of(replay.launch_seconds(protocol.part_replays, protocol.uncounted_replays));
             counters.emplace_back(fmt::format("part_{}_s", part.name), seconds);
             sum_s += seconds;
             ceilings_s += ceiling_seconds(curve, part.work.read_bytes + part.work.written_bytes);
@@ -291,22 +332,45 @@ struct GpuSession::State {
         return counters;
     }
 
-    RowOutcome timed_row(GpuKernel& kernel, const RingPlan& ring, Launching launching) {
+    /// Two launches of different copies, for a profiler that waits for cudaProfilerStart, after a whole round
+    /// of the ring: they find what a timed launch finds in the caches. Says on standard output whose they
+    /// are.
+    RowOutcome profiled_row(GpuKernel& kernel, const std::string& name, const RingPlan& ring) {
+        const auto launch = [&](std::size_t copy) {
+            kernel.launch(copy, stream.get());
+            PARETOKEN_CUDA(cudaStreamSynchronize(stream.get()));
+        };
+        for (std::size_t copy = 0; copy < ring.copies; ++copy) launch(copy);
+        PARETOKEN_CUDA(cudaProfilerStart());
+        for (const std::size_t copy : {std::size_t{0}, ring.copies / 2}) launch(copy);
+        PARETOKEN_CUDA(cudaProfilerStop());
+        fmt::print("{{\"profiled\": \"{}\", \"read_bytes\": {:.0f}, \"launches\": 2}}\n", name,
+                   kernel.work().read_bytes);
+        std::fflush(stdout);
+        return {.judgement = {.notes = {"profiled, not timed"}}};
+    }
+
+    RowOutcome timed_row(GpuKernel& kernel, const GpuRow& row, const RingPlan& ring) {
         const Work work = kernel.work();
-        const bool streams = kernel.copy_bytes() > 0;
-        Replay replay(launch_of(kernel), ring.copies, launching, replay_seconds(), stream.get());
-        warm_up(replay);  // before the probe too: the check's arithmetic on the host left the GPU idle
-        const double before = probed_speed();
-        const GpuConditions at_first = nvml.conditions();
-        Measurement measurement = measurement_from(replay.launch_seconds(replays()), work);
+        const GpuConditions at_first =
+            nvml.conditions();  // before warming up: the GPU idles while it answers
+        Replay replay(launch_of(kernel), ring.copies, row.launching, protocol.replay_s, waking_seconds(),
+                      stream.get());
+        warm_up(replay, work);
+        const auto measured = [&] {
+            return measurement_from(replay.launch_seconds(protocol.replays, protocol.uncounted_replays),
+                                    work);
+        };
+        Measurement measurement = measured();
         if (measurement.cv > kMaxGpuVariation) {
-            const Measurement again = measurement_from(replay.launch_seconds(replays()), work);
+            const Measurement again = measured();
             if (again.cv < measurement.cv) measurement = again;
         }
         const GpuConditions conditions = during(at_first, conditions_under(replay));
-        measurement.ceiling_drift = std::abs(probed_speed() / before - 1);
+        measurement.ceiling_drift = std::abs(probed_speed() / first_probe - 1);
         GpuRowFacts facts{.verified = true,
-                          .streams = streams,
+                          .streams = kernel.copy_bytes() > 0,
+                          .is_ceiling = row.name.starts_with("ceiling/"),
                           .ring_bytes = ring.bytes,
                           .l2_bytes = device.l2_bytes,
                           .cv = measurement.cv,
@@ -351,16 +415,17 @@ GpuSession::~GpuSession() = default;
 RowOutcome GpuSession::measured(const GpuRow& row) {
     if (!state_) state_.reset(new State{.device = device_, .settings = settings_});
     State& s = *state_;
-    if (!s.settings.verify_only) s.measure_ceiling();
+    if (!s.settings.verify_only && !s.settings.profile) s.measure_ceiling();
     const auto kernel = row.make();
     const RingPlan ring = s.settings.verify_only
                               ? RingPlan{.copies = kernel->copy_bytes() > 0 ? std::size_t{2} : 1}
                               : ring_for(*kernel, s.device, s.settings.ring_scale);
     s.prepare(*kernel, ring.copies);
+    if (s.settings.profile) return s.profiled_row(*kernel, row.name, ring);
     const TimePoint begin = Clock::now();
     if (auto fault = fault_of(*kernel, s.stream.get())) return {.error = std::move(fault)};
     if (Clock::now() - begin > kSoonIdle) s.warm = false;
-    if (!s.settings.verify_only) return s.timed_row(*kernel, ring, row.launching);
+    if (!s.settings.verify_only) return s.timed_row(*kernel, row, ring);
     return {.judgement = {.notes = {"verified, not timed"}}};
 }
 

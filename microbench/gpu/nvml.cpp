@@ -64,7 +64,9 @@ struct Nvml::Library {
         find(device_by_bus_id, "nvmlDeviceGetHandleByPciBusId_v2");
         find(clock, "nvmlDeviceGetClockInfo");
         find(max_clock, "nvmlDeviceGetMaxClockInfo");
-        find(slowdown_reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");
+        find(slowdown_reasons, "nvmlDeviceGetCurrentClocksEventReasons");
+        if (slowdown_reasons == nullptr)  // its name before
+            find(slowdown_reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");
         find(violation, "nvmlDeviceGetViolationStatus");
         find(mig_mode, "nvmlDeviceGetMigMode");
         find(processes, "nvmlDeviceGetComputeRunningProcesses_v3");

@@ -15,12 +15,15 @@ double along(const CeilingPoint& a, const CeilingPoint& b, double bytes) {
 
 std::optional<RingPlan> ring_plan(std::uint64_t copy_bytes, const RingLimits& limits) {
     assert(copy_bytes > 0);
-    const std::uint64_t wanted = limits.scale * std::max(5 * limits.l2_bytes, limits.least_bytes);
     const std::uint64_t affordable = limits.free_bytes / 10 * 9 / copy_bytes;
     if (affordable == 0) return std::nullopt;
-    const std::uint64_t needed = (wanted + copy_bytes - 1) / copy_bytes;
-    const auto copies = static_cast<std::size_t>(
-        std::min({std::max<std::uint64_t>(needed, 1), affordable, std::uint64_t{limits.most_copies}}));
+    const auto copies_of = [&](std::uint64_t bytes) { return (bytes + copy_bytes - 1) / copy_bytes; };
+    const std::uint64_t least =
+        std::min(copies_of(limits.least_bytes), std::uint64_t{limits.most_copies_for_least});
+    const std::uint64_t wanted =
+        limits.scale * std::max({copies_of(5 * limits.l2_bytes), least, std::uint64_t{1}});
+    const auto copies =
+        static_cast<std::size_t>(std::min({wanted, affordable, std::uint64_t{limits.most_copies}}));
     return RingPlan{copies, copies * copy_bytes};
 }
 
@@ -30,6 +33,12 @@ std::size_t launches_per_graph(double launch_s, std::size_t copies, const Replay
         static_cast<std::size_t>(std::clamp(needed, 1.0, static_cast<double>(times.most_launches)));
     const std::size_t rounds = (least + copies - 1) / copies;
     return std::min(rounds * copies, times.most_launches);
+}
+
+std::size_t corrected_launches(std::size_t launches, double took_s, std::size_t copies,
+                               const ReplayTimes& times) {
+    if (took_s >= .7 * times.replay_s) return launches;
+    return std::max(launches, launches_per_graph(took_s / static_cast<double>(launches), copies, times));
 }
 
 double ceiling_seconds(std::span<const CeilingPoint> points, double bytes) {

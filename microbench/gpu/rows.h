@@ -14,11 +14,12 @@
 namespace paretoken::microbench::gpu {
 
 struct GpuSettings {
-    bool quick = false;                   ///< fewer rows, less time for each
-    bool full = false;                    ///< more of every axis
-    bool verify_only = false;             ///< small shapes, checked and not timed
-    bool plant_fault = false;             ///< change a bit of each operand: every check must fail
-    std::uint64_t ring_scale = 1;         ///< times as many copies as a ring needs: the times must not change
+    bool quick = false;            ///< fewer rows, less time for each
+    bool full = false;             ///< more of every axis
+    bool verify_only = false;      ///< small shapes, checked and not timed
+    bool profile = false;          ///< two launches of each row for a profiler, nothing checked or timed
+    bool plant_fault = false;      ///< change a bit of each operand: every check must fail
+    std::uint64_t ring_scale = 1;  ///< times as many copies as a ring needs: the times must not change
     std::vector<ModelShape> models = {};  ///< empty: the default ones
     std::uint64_t seed = 1;
 

@@ -45,7 +45,7 @@ Reason small_ring(const GpuRowFacts& f) {
     return fmt::format("ring of {} MiB < 4 x L2 of {} MiB", f.ring_bytes >> 20, f.l2_bytes >> 20);
 }
 Reason too_fast(const GpuRowFacts& f) {
-    if (f.of_asymptote.value_or(0) <= kMaxOfCeiling) return std::nullopt;
+    if (f.is_ceiling || f.of_asymptote.value_or(0) <= kMaxOfCeiling) return std::nullopt;
     return fmt::format("{:.0f} % of the read ceiling: bytes are counted wrong, or a cache serves them",
                        *f.of_asymptote * 100);
 }

@@ -28,13 +28,14 @@ struct GpuConditions {
 
 struct GpuRowFacts {
     bool verified = false;
-    bool streams = true;  ///< reads a ring; false for launches and flops
+    bool streams = true;      ///< reads a ring; false for launches and flops
+    bool is_ceiling = false;  ///< what others are held against: writes may be faster than reads
     std::uint64_t ring_bytes = 0;
     std::uint64_t l2_bytes = 0;
     double cv = 0;
     std::optional<double> of_ceiling = {};     ///< size-matched
     std::optional<double> of_asymptote = {};   ///< bytes/s ÷ the read ceiling's limit for large launches
-    std::optional<double> ceiling_drift = {};  ///< |after ÷ before − 1| of a read probe
+    std::optional<double> ceiling_drift = {};  ///< |now ÷ when it was measured − 1|
     GpuConditions conditions = {};
 
     bool operator==(const GpuRowFacts&) const = default;

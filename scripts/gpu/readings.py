@@ -85,6 +85,23 @@ def ncu_values(output, metric="dram__bytes_read.sum"):
     return values
 
 
+def proven_bytes(output, names):
+    """{row: {"claimed", "read"}} of rows that paretoken-microbench --gpu-profile launched under ncu. It tells each
+    row and how often it launched it, in order; nothing where the kernels that ncu saw are not as many."""
+    told = [first_json(line[line.index("{"):]) for line in output.splitlines() if '{"profiled"' in line]
+    told = [row for row in told if row]
+    values = [value for _, value in ncu_values(output)]
+    if not told or len(values) != sum(row["launches"] for row in told):
+        return {}
+    proven = {}
+    for row in told:
+        mine, values = values[:row["launches"]], values[row["launches"]:]
+        name = next((name for name in names if name.startswith(row["profiled"] + "/backend:")), None)
+        if name:
+            proven[name] = {"claimed": row["read_bytes"], "read": sum(mine) / len(mine)}
+    return proven
+
+
 def ncu_refusal(output):
     """Why ncu read nothing, or None."""
     if "ERR_NVGPUCTRPERM" in output:
@@ -174,13 +191,14 @@ def axis(name, key):
 
 def of_library(name, rows):
     """Operations per second of a product or a prompt's attention ÷ the most that the library reached with such
-    numbers in the same call; None for other rows."""
+    numbers, added up in the same way, in the same call; None for other rows."""
     flops = rows[name].get("flops_per_second")
     if not flops or not re.match("gemm_lib/|prefill/", name):
         return None
     kind = axis(name, "w") or axis(name, "kv")
     best = [row["flops_per_second"] for other, row in rows.items()
-            if other.startswith("ceiling/flops/lib/") and axis(other, "w") == kind and row.get("flops_per_second")]
+            if other.startswith("ceiling/flops/lib/") and axis(other, "w") == kind
+            and axis(other, "accum") == axis(name, "accum") and row.get("flops_per_second")]
     return flops / max(best) if best else None
 
 

@@ -57,7 +57,9 @@ def page(document):
         lines += ["", f"## {stage['name']}: {stage['verdict']}", ""]
         data = stage["data"]
         if stage["name"] == "suite" and data.get("rows"):
-            lines += suite_table(data["rows"], data.get("repeatability", {}), device) + [""]
+            lines += suite_table(data["rows"], data.get("repeatability", {}), device)
+            lines += ["", "Of the library's flops: ÷ ceiling/flops/lib of the same numbers, added up in the same way; "
+                          "fp8 rows without accum:fast are held against the ceiling without it.", ""]
         if stage["name"] == "bytes" and data:
             lines += bytes_table(data) + [""]
         if stage["name"] == "peers" and data.get("table"):

@@ -157,6 +157,11 @@ class TheWholeCheck(unittest.TestCase):
             proven = stage(document, "bytes")
             self.assertEqual(proven["verdict"], "passed")
             self.assertEqual(proven["data"][LLAMA], {"claimed": 537e6, "read": 539e6})
+            self.assertEqual(len(proven["data"]), 2)
+            self.assertIn("kv:fp8/batch:32/ctx:8192/page:16/layout:nhd/order:random/backend:gpu/mode:ring: bytes: unproven",
+                          proven["lines"][-1])
+            self.assertEqual(stage(check("--only", "bytes", out="alone")[1], "bytes")["verdict"], "passed",
+                             "it needs no suite")
             much = (folder / "recordings" / "ncu.csv").read_text().replace("538,000,000", "638,000,000")
             (folder / "recordings" / "ncu.csv").write_text(much)
             self.assertEqual(stage(check("--only", "suite,bytes")[1], "bytes")["verdict"], "failed")
@@ -202,11 +207,34 @@ class TheWholeCheck(unittest.TestCase):
 
 class Readings(unittest.TestCase):
     def test_values_of_ncu_are_bytes_whatever_the_unit_and_whatever_stands_around_them(self):
-        self.assertEqual(readings.ncu_values((RECORDINGS / "ncu.csv").read_text()),
+        self.assertEqual(readings.ncu_values((RECORDINGS / "ncu.csv").read_text())[2:],
                          [("attention_decode", 538e6), ("attention_decode", 540e6)])
         mega = (RECORDINGS / "ncu.csv").read_text().replace('"byte","538,000,000"', '"Mbyte","538.5"')
-        self.assertEqual(readings.ncu_values(mega)[0][1], 538.5e6)
+        self.assertEqual(readings.ncu_values(mega)[2][1], 538.5e6)
         self.assertEqual(readings.ncu_values("==ERROR== nothing"), [])
+
+    def test_bytes_are_shared_out_by_what_the_program_says_it_launched_and_only_if_all_were_seen(self):
+        output = (RECORDINGS / "ncu.csv").read_text()
+        weights = "weights/preset:llama3-8b/op:gate_up/w:bf16/batch:1/backend:gpu/mode:ring"
+        self.assertEqual(readings.proven_bytes(output, [LLAMA, weights]),
+                         {LLAMA: {"claimed": 537e6, "read": 539e6}, weights: {"claimed": 235e6, "read": 236.2e6}})
+        self.assertEqual(set(readings.proven_bytes(output, [LLAMA])), {LLAMA})
+        one_less = "\n".join(line for line in output.splitlines() if not line.startswith('"3"'))
+        self.assertEqual(readings.proven_bytes(one_less, [LLAMA, weights]), {})
+        self.assertEqual(readings.proven_bytes("==ERROR== nothing", [LLAMA]), {})
+
+    def test_all_rows_to_be_proven_are_profiled_by_one_process(self):
+        argv = stages.profiled("bin", ["a/one", "b/two"])
+        self.assertEqual(argv[-3:], ["bin", "--gpu-profile", "--benchmark_filter=^(a/one|b/two)$"])
+        self.assertEqual(argv[argv.index("--profile-from-start") + 1], "off")
+        self.assertNotIn("--launch-skip", argv)
+
+    def test_the_largest_change_of_a_larger_ring_is_told_of_each_family(self):
+        lines, changed = stages.doubling_lines([("attention/a", -0.009), ("weights/b", 0.004), ("attention/c", 0.001)])
+        self.assertEqual(lines, ["ring doubling: -0.90 % on attention/a", "ring doubling: +0.40 % on weights/b"])
+        self.assertFalse(changed)
+        self.assertTrue(stages.doubling_lines([("ceiling/read/mib:256", 0.002), ("weights/b", -0.012)])[1])
+        self.assertIn("skipped", stages.doubling_lines([])[0][0])
 
     def test_a_sanitizer_that_did_not_end_counts_as_nothing_rather_than_as_clean(self):
         self.assertEqual(readings.sanitizer_errors((RECORDINGS / "canary-memcheck.txt").read_text()), 33)
@@ -268,6 +296,10 @@ class Readings(unittest.TestCase):
                 "prefill/gemm/engine:lib/w:int8/tokens:2048": {"flops_per_second": 1},
                 "weights/w:bf16/batch:1": {"flops_per_second": 1}}
         self.assertEqual([readings.of_library(name, rows) for name in rows], [None, None, None, 0.8, 0.5, None, None])
+        rows["ceiling/flops/lib/w:fp8/accum:fast/backend:gpu"] = {"flops_per_second": 1800}
+        rows["prefill/gemm/engine:lib/w:fp8/accum:fast/tokens:2048"] = {"flops_per_second": 900}
+        self.assertEqual(readings.of_library("prefill/gemm/engine:lib/w:fp8/tokens:2048", rows), 0.8)
+        self.assertEqual(readings.of_library("prefill/gemm/engine:lib/w:fp8/accum:fast/tokens:2048", rows), 0.5)
 
     def test_copies_are_held_against_the_link_and_only_they(self):
         device = {"gpu_pcie_bytes_per_second": "50000000000"}
@@ -370,6 +402,19 @@ class Running(unittest.TestCase):
 
 
 class Peers(unittest.TestCase):
+    def test_graphs_hold_whole_rounds_of_the_ring(self):
+        for copies in (1, 7, 73, 1000, 3000):
+            for wanted in (1, 8, 500.5, 10000):
+                launches = peers.whole_rounds(wanted, copies)
+                self.assertEqual(launches % copies, 0)
+                self.assertLessEqual(launches, max(copies, peers.MOST_LAUNCHES))
+                self.assertGreaterEqual(launches, min(wanted, peers.MOST_LAUNCHES - copies))
+
+    def test_a_setting_that_was_tried_out_is_told(self):
+        self.assertEqual(peers.row("a", "b", (2, 1, 3, "fast")),
+                         {"name": "a", "peer": "b", "median_s": 2, "p25_s": 1, "p75_s": 3, "setting": "fast"})
+        self.assertNotIn("setting", peers.row("a", "b", (2, 1, 3)))
+
     def test_rows_are_named_once_and_cover_decode_and_prompts(self):
         names = peers.row_names()
         self.assertEqual(len(names), len(set(names)))

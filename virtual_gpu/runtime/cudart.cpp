@@ -3,6 +3,7 @@
 //   PARETOKEN_VIRTUAL_GPU=sm:90,memory:2G     which GPU (runtime/model.h)
 //   PARETOKEN_VIRTUAL_GPU_REPORT=FILE         what it did, as JSON, when the program ends
 //   PARETOKEN_VIRTUAL_GPU_PTX=FOLDER          instead of the build's
+#include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
@@ -337,6 +338,14 @@ cudaError_t CUDARTAPI cudaRuntimeGetVersion(int* version) {
 
 cudaError_t CUDARTAPI cudaDeviceSynchronize() {
     return called("cudaDeviceSynchronize", [](Device& device) { return device.wait_for_all(); });
+}
+
+// Nothing profiles this GPU: they only are there to be called.
+cudaError_t CUDARTAPI cudaProfilerStart() {
+    return called("cudaProfilerStart", [](Device&) { return cudaSuccess; });
+}
+cudaError_t CUDARTAPI cudaProfilerStop() {
+    return called("cudaProfilerStop", [](Device&) { return cudaSuccess; });
 }
 
 // ---- errors

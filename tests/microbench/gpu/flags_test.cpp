@@ -47,6 +47,8 @@ TEST(GpuFlags, without_a_gpu_there_is_nothing_to_verify_and_no_gpu_row_is_listed
     const Ended verified = run("--gpu-verify");
     EXPECT_EQ(verified.code, 3);
     EXPECT_NE(verified.output.find("nothing to verify"), std::string::npos) << verified.output;
+    EXPECT_EQ(run("--gpu-profile").code, 3);
+    EXPECT_EQ(run("--gpu-profile --gpu-verify").code, 2);
     EXPECT_EQ(run("--list").output.find("backend:gpu"), std::string::npos);
 }
 

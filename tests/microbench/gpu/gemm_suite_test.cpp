@@ -101,6 +101,23 @@ TEST(GemmSuite, the_ceiling_of_a_form_is_there_wherever_its_rows_are) {
     }
 }
 
+TEST(GemmSuite, fp8_has_a_ceiling_with_fast_accumulation_where_there_is_such_a_thing) {
+    const std::string name = "ceiling/flops/lib/w:fp8/accum:fast";
+    for (const int capability : {89, 90}) {
+        const auto rows = gemm_suite({}, capability);
+        const GemmRow* const fast = row_named(rows, name);
+        ASSERT_NE(fast, nullptr);
+        EXPECT_TRUE(fast->fast_accumulation);
+        EXPECT_EQ(fast->shape, row_named(rows, "ceiling/flops/lib/w:fp8")->shape);
+        EXPECT_EQ(
+            std::count_if(rows.begin(), rows.end(), [](const GemmRow& r) { return r.fast_accumulation; }), 1);
+    }
+    for (const int capability : {80, 100, 120})
+        EXPECT_EQ(row_named(gemm_suite({}, capability), name), nullptr) << capability;
+    EXPECT_GT(fast_result_bound(GemmForm::fp8, 8192), result_bound(GemmForm::fp8));
+    EXPECT_LT(fast_result_bound(GemmForm::fp8, 8192), .05);
+}
+
 TEST(GemmSuite, the_default_is_small_and_full_has_all_of_it) {
     const auto usual = gemm_suite({}, kBlackwell);
     const auto full = names_of(gemm_suite({.full = true}, kBlackwell));
@@ -127,7 +144,8 @@ TEST(GemmSuite, every_form_is_verified_at_a_shape_that_fills_no_tile) {
         EXPECT_NE(ragged.k % 128, 0u);
         EXPECT_FALSE(of_form.back().expected);
     }
-    EXPECT_EQ(gemm_suite({.verify_only = true}, kHopper).size(), 2 * std::size(kGemmForms) - 2);
+    // mxfp8 and nvfp4 once each, as missing; fp8 also with fast accumulation
+    EXPECT_EQ(gemm_suite({.verify_only = true}, kHopper).size(), 2 * std::size(kGemmForms) - 2 + 2);
 }
 
 TEST(GemmSuite, experts_have_no_row_since_each_sees_a_part_of_a_prompt) {

@@ -24,6 +24,23 @@ TEST(Ring, holds_five_times_the_l2_and_a_gibibyte) {
     EXPECT_GE(large_l2->bytes, 5 * 512 * kMiB);
 }
 
+TEST(Ring, is_larger_where_there_is_memory_but_not_by_copies_without_end) {
+    EXPECT_EQ(least_ring_bytes(kH200.free_bytes), 4096 * kMiB);
+    EXPECT_EQ(least_ring_bytes(24'000'000'000), 1024 * kMiB);
+    RingLimits limits = kH200;
+    limits.least_bytes = 4096 * kMiB;
+    for (const std::uint64_t copy : {5 * kMiB, 33 * kMiB, 537 * kMiB, 5000 * kMiB}) {
+        EXPECT_GE(ring_plan(copy, limits)->bytes, 4096 * kMiB);
+        EXPECT_LT(ring_plan(copy, limits)->bytes, 4096 * kMiB + copy);
+    }
+    EXPECT_EQ(ring_plan(kMiB, limits)->copies, limits.most_copies_for_least);
+    const auto small = ring_plan(kMiB / 10, limits);
+    EXPECT_GE(small->bytes, 5 * limits.l2_bytes) << "five times the L2 whatever that takes";
+    limits.scale = 2;
+    EXPECT_EQ(ring_plan(kMiB, limits)->copies, 2 * limits.most_copies_for_least);
+    EXPECT_EQ(ring_plan(kMiB / 10, limits)->copies, std::min(2 * small->copies, limits.most_copies));
+}
+
 TEST(Ring, takes_no_more_than_the_device_has_and_nothing_when_not_one_copy_fits) {
     EXPECT_EQ(ring_plan(100 * kMiB, {.l2_bytes = 50 * kMiB, .free_bytes = 500 * kMiB})->copies, 4u);
     EXPECT_FALSE(ring_plan(100 * kMiB, {.l2_bytes = 50 * kMiB, .free_bytes = 100 * kMiB}));
@@ -42,6 +59,22 @@ TEST(Ring, a_graph_is_long_enough_and_made_of_whole_rounds) {
         }
     }
     EXPECT_EQ(launches_per_graph(0, 3), ReplayTimes{}.most_launches);
+}
+
+TEST(Ring, a_graph_that_was_planned_at_low_clocks_is_made_as_long_as_it_should_be) {
+    constexpr double kReal = 4e-6;
+    for (const double slower : {1.0, 1.3, 3.0, 5.0}) {
+        for (const std::size_t copies : {1U, 9U, 100U}) {
+            const std::size_t planned = launches_per_graph(slower * kReal, copies);
+            const std::size_t launches =
+                corrected_launches(planned, static_cast<double>(planned) * kReal, copies);
+            EXPECT_GE(static_cast<double>(launches) * kReal, .7 * ReplayTimes{}.replay_s);
+            EXPECT_GE(launches, planned);
+            EXPECT_EQ(launches % copies, 0u);
+            if (slower < 1.4) EXPECT_EQ(launches, planned) << "good enough: not captured again";
+        }
+    }
+    EXPECT_EQ(corrected_launches(100, 1, 10), 100u) << "never fewer";
 }
 
 /// T = a + V / speed, as copies on an H200 were seen to take.

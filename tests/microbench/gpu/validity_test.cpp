@@ -32,6 +32,13 @@ TEST(GpuValidity, a_good_row_is_valid_and_says_nothing) {
     EXPECT_EQ(judgement_of(good_row()), Judgement{});
 }
 
+TEST(GpuValidity, a_ceiling_is_no_ceiling_to_other_ceilings) {
+    GpuRowFacts facts = good_row();
+    facts.is_ceiling = true;
+    facts.of_asymptote = 1.05;  // of a kernel that only writes, say
+    EXPECT_TRUE(judgement_of(facts).valid());
+}
+
 struct Spoiled {
     const char* word;
     std::function<void(GpuRowFacts&)> spoil;
