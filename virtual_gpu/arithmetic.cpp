@@ -622,18 +622,30 @@ void shuffled(const Instruction& i, Lanes& lanes) {
     lanes.predicate(i.to[1]) = (lanes.predicate(i.to[1]) & ~lanes.active) | in_range;
 }
 
+/// Every half's float: conversions one by one cost more than the products.
+const std::vector<float>& floats_of_halves() {
+    static const std::vector<float> table = [] {
+        std::vector<float> floats(1U << 16);
+        for (std::uint32_t code = 0; code < floats.size(); ++code)
+            floats[code] = float_of_half(static_cast<std::uint16_t>(code));
+        return floats;
+    }();
+    return table;
+}
+
 template <bool kBf16>
 float widened(std::uint32_t pair, int half) {
     const auto bits = static_cast<std::uint16_t>(half == 0 ? pair : pair >> 16);
-    return kBf16 ? float_of_bf16(bits) : float_of_half(bits);
+    static const float* const halves = floats_of_halves().data();
+    return kBf16 ? float_of_bf16(bits) : halves[bits];
 }
 
 /// Where registers' numbers stand, from the PTX manual's figures for m16n8k16: lane = 4 · group + thread.
 template <bool kBf16, int kCapability>
 void multiplied(const Instruction& i, Lanes& lanes) {
-    float a[16][16];  // [m][k]
-    float b[8][16];   // [n][k]
-    float c[16][8];
+    float a[kMatrixRows][kMatrixDepth];     // [m][k]
+    float b[kMatrixDepth][kMatrixColumns];  // [k][n]
+    float c[kMatrixRows][kMatrixColumns];
     for (int lane = 0; lane < kLanes; ++lane) {
         const int group = lane / 4;
         const int thread = lane % 4;
@@ -646,16 +658,13 @@ void multiplied(const Instruction& i, Lanes& lanes) {
         }
         for (int r = 0; r < 2; ++r) {
             const auto pair = lanes.get<std::uint32_t>(i.from[4 + r], lane);
-            b[group][thread * 2 + 8 * r] = widened<kBf16>(pair, 0);
-            b[group][thread * 2 + 8 * r + 1] = widened<kBf16>(pair, 1);
+            b[thread * 2 + 8 * r][group] = widened<kBf16>(pair, 0);
+            b[thread * 2 + 8 * r + 1][group] = widened<kBf16>(pair, 1);
         }
         for (int r = 0; r < 4; ++r)
             c[group + (r >= 2 ? 8 : 0)][thread * 2 + r % 2] = lanes.get<float>(i.from[6 + r], lane);
     }
-    const TensorCore core = tensor_core_of(kCapability);
-    for (int m = 0; m < 16; ++m) {
-        for (int n = 0; n < 8; ++n) c[m][n] = dot_accumulated(core, c[m][n], a[m], b[n]);
-    }
+    multiply_accumulated(tensor_core_of(kCapability), c, a, b);
     for (int lane = 0; lane < kLanes; ++lane) {
         for (int r = 0; r < 4; ++r)
             lanes.set<float>(i.to[r], lane, c[lane / 4 + (r >= 2 ? 8 : 0)][lane % 4 * 2 + r % 2]);

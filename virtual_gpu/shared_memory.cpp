@@ -74,6 +74,8 @@ inline bool SharedMemory::touch_place(Place& place, std::uint64_t at, Touch how,
         add(place.read, who);
     } else if (how == Touch::atomic && place.atomic) {
         add(place.write, who);
+    } else if (how == Touch::atomic && place.write.epoch == epoch_) {
+        // The thread's own plain write stays what others may race with.
     } else {
         place.write = {epoch_, who.warp_epoch, who.thread, who.warp};
         place.atomic = how == Touch::atomic;

@@ -15,6 +15,16 @@ struct TensorCore {
 
 TensorCore tensor_core_of(int capability);
 
+/// The shape of the products that an instruction adds up.
+inline constexpr int kMatrixRows = 16;
+inline constexpr int kMatrixColumns = 8;
+inline constexpr int kMatrixDepth = 16;
+
+/// c + a·b, each element as dot_accumulated adds it: c [rows][columns], a [rows][depth], b [depth][columns].
+void multiply_accumulated(const TensorCore& core, float (&c)[kMatrixRows][kMatrixColumns],
+                          const float (&a)[kMatrixRows][kMatrixDepth],
+                          const float (&b)[kMatrixDepth][kMatrixColumns]);
+
 /// c + Σ a[i]·b[i], with what the hardware loses. The factors are exact in fp32 (bf16 or fp16).
 float dot_accumulated(const TensorCore& core, float c, std::span<const float> a, std::span<const float> b);
 

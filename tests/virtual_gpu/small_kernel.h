@@ -45,7 +45,7 @@ inline std::string small_kernel(std::string_view body, std::string_view shared =
 
 /// The PTX line of the n-th line of a body (from 1), for messages.
 inline int line_of_body(int line) {
-    return 22 + line;
+    return 20 + line;
 }
 
 /// Device memory of tests.
@@ -86,13 +86,13 @@ inline std::vector<std::uint32_t> words_of_block(std::string_view body, unsigned
     return {out, out + threads};
 }
 
-/// The fault of one block, if it has one.
+/// The fault of one block, if it has one. Both pointers are to 64 words.
 inline std::optional<Fault> fault_of_block(std::string_view body, unsigned threads = 32,
                                            std::string_view shared = "", LaunchShape shape = {}) {
     Device device;
     shape.block = {threads, 1, 1};
-    auto* const in = device.holding(std::vector<std::uint32_t>(threads));
-    auto* const out = device.holding(std::vector<std::uint32_t>(threads));
+    auto* const in = device.holding(std::vector<std::uint32_t>(64));
+    auto* const out = device.holding(std::vector<std::uint32_t>(64));
     return device.run(small_kernel(body, shared), in, out, shape).fault;
 }
 
