@@ -17,12 +17,9 @@
 namespace paretoken::microbench::gpu {
 namespace {
 
-std::size_t index_of(LayerNorm norm) {
-    return static_cast<std::size_t>(norm);
-}
-
 /// Bytes of one token's keys and values, with their scales.
 double token_bytes(const LayerOptions& options) {
+    if (options.latent) return kMlaRow * 2;
     const double scale_bytes = options.attention().pool().page_scales() != 0 ? sizeof(float) : 0;
     return static_cast<double>(options.heads.kv_heads) * 2 *
            (static_cast<double>(options.heads.head_dim) * bytes_of(options.kv) + scale_bytes);
@@ -33,6 +30,7 @@ double tokens_of(const LayerOptions& options) {
 }
 
 double query_numbers(const LayerOptions& options) {
+    if (options.latent) return static_cast<double>(options.mla().queries());
     return static_cast<double>(options.batch() * options.heads.query_heads * options.heads.head_dim);
 }
 
@@ -347,6 +345,115 @@ std::optional<std::string> attention_fault(const LayerInputs& inputs, const Laye
     return std::nullopt;
 }
 
+using ProductFault = std::function<std::optional<std::string>(LayerMatrix, std::span<const float>)>;
+
+/// Of attention with keys and values of their own: everything between the first norm and what `o` multiplies.
+std::optional<std::string> headed_fault(const LayerInputs& inputs, const LayerSeen& seen,
+                                        const ProductFault& product_fault) {
+    const LayerOptions& options = inputs.options;
+    if (auto wrong = product_fault(LayerMatrix::qkv, seen.qkv)) return wrong;
+    const Turned wanted = turned(inputs, doubles_of(seen.qkv));
+    if (auto wrong = fault_of(name_of(LayerOp::rope), floats_of(seen.q, is_bf16(options.kv)), wanted.q,
+                              rounding_of(is_bf16(options.kv)) + 1e-5))
+        return wrong;
+    const Appended appended = appended_numbers(options, seen.appended);
+    if (auto wrong = append_fault(options, "key", appended.keys, wanted.keys)) return wrong;
+    if (auto wrong = append_fault(options, "value", appended.values, wanted.values)) return wrong;
+    return attention_fault(inputs, seen, appended);
+}
+
+/// Numbers `first` … `end` of each row of `stride`.
+template <class Value>
+std::vector<Value> columns_of(std::span<const Value> rows, std::size_t stride, std::size_t first,
+                              std::size_t end) {
+    std::vector<Value> result;
+    for (std::size_t at = 0; at < rows.size(); at += stride) {
+        const auto row = rows.subspan(at + first, end - first);
+        result.insert(result.end(), row.begin(), row.end());
+    }
+    return result;
+}
+
+/// A request's cached rows with the new token's as the last.
+std::vector<double> latent_rows(const LayerInputs& inputs, std::span<const double> appended,
+                                std::size_t request) {
+    constexpr auto kRow = static_cast<std::size_t>(kMlaRow);
+    std::vector<double> rows = cached_rows(inputs.options.mla(), inputs.table, request, inputs.kv_seed);
+    const auto from = appended.subspan(request * kRow, kRow);
+    std::copy(from.begin(), from.end(), rows.end() - static_cast<std::ptrdiff_t>(kRow));
+    return rows;
+}
+
+std::vector<double> appended_rows(const AppendedTokens& tokens) {
+    std::vector<double> rows;
+    for (std::size_t at = 0; at < tokens.bytes.size(); at += 2)
+        rows.push_back(static_cast<double>(float_of_bf16(load_u16(tokens.bytes.data() + at))));
+    return rows;
+}
+
+/// (request, head) pairs of a latent cache that a check compares: all while they are few.
+std::vector<std::pair<std::size_t, std::size_t>> latent_pairs(const LayerInputs& inputs) {
+    constexpr double kFew = 1 << 16;
+    const std::size_t heads = inputs.options.heads.query_heads;
+    std::vector<std::pair<std::size_t, std::size_t>> pairs;
+    const bool few = tokens_of(inputs.options) * static_cast<double>(heads) <= kFew;
+    for (const std::size_t request : requests_to_check(inputs.options.mla(), inputs.kv_seed)) {
+        for (std::size_t head = 0; head < heads; head += few || heads == 1 ? 1 : heads - 1)
+            pairs.emplace_back(request, head);
+    }
+    return pairs;
+}
+
+/// Of latent attention: everything between the first norm and what `o` multiplies.
+std::optional<std::string> latent_fault(const LayerInputs& inputs, const LayerSeen& seen,
+                                        const ProductFault& product_fault, double rounding) {
+    constexpr auto kRow = static_cast<std::size_t>(kMlaRow);
+    constexpr auto kValue = static_cast<std::size_t>(kMlaValue);
+    const LayerOptions& options = inputs.options;
+    const bool bf16 = is_bf16(options.weights);
+    const double of_bf16 = rounding_of(true) + 1e-5;
+    const std::size_t heads = options.heads.query_heads;
+    if (auto wrong = product_fault(LayerMatrix::q_a, seen.q_a)) return wrong;
+    if (auto wrong =
+            fault_of(name_of(LayerOp::q_norm), floats_of(seen.q_normed, bf16),
+                     normed(doubles_of(seen.q_a), inputs.gains[index_of(LayerNorm::query)]), rounding))
+        return wrong;
+    if (auto wrong = product_fault(LayerMatrix::q_b, seen.q_b)) return wrong;
+    if (auto wrong = product_fault(LayerMatrix::kv_a, seen.kv_a)) return wrong;
+    const LatentTurned wanted =
+        latent_turned(doubles_of(seen.q_b), doubles_of(seen.kv_a), inputs.turns,
+                      inputs.gains[index_of(LayerNorm::latent)], double{kLayerEpsilon});
+    const auto rope = name_of(LayerOp::latent_rope);
+    if (auto wrong = fault_of(rope, floats_of(seen.nope, bf16), wanted.nope, rounding)) return wrong;
+    const std::vector<float> q = floats_of(seen.q, true);
+    if (auto wrong = fault_of(rope, columns_of(std::span(q), kRow, kValue, kRow), wanted.turned, of_bf16))
+        return wrong;
+    const std::vector<double> appended = appended_rows(seen.appended);
+    const std::vector<float> appended_floats(appended.begin(), appended.end());
+    if (auto wrong = fault_of("rope: latent rows", appended_floats, wanted.rows, of_bf16)) return wrong;
+    if (auto wrong = product_fault(LayerMatrix::absorb, seen.absorbed)) return wrong;
+    if (auto wrong = fault_of(name_of(LayerOp::narrow_q), columns_of(std::span(q), kRow, 0, kValue),
+                              transposed(doubles_of(seen.absorbed), heads, options.batch()), of_bf16))
+        return wrong;
+    const std::vector<double> queries = doubles_of(q);
+    for (const auto& [request, head] : latent_pairs(inputs)) {
+        const std::size_t at = request * heads + head;
+        const auto attended = latent_attended(std::span(queries).subspan(at * kRow, kRow),
+                                              latent_rows(inputs, appended, request));
+        const double error = relative_l2(std::span(seen.latent).subspan(at * kValue, kValue), attended);
+        if (!(error <= attention_bound(KvFormat::bf16))) {
+            return fmt::format("attention: request {}, head {}: relative error {:.1e} > {:.0e}", request,
+                               head, error, attention_bound(KvFormat::bf16));
+        }
+    }
+    if (auto wrong = fault_of(name_of(LayerOp::narrow_latent), floats_of(seen.of_heads, bf16),
+                              transposed(doubles_of(seen.latent), options.batch(), heads), rounding))
+        return wrong;
+    if (auto wrong = product_fault(LayerMatrix::expand, seen.expanded)) return wrong;
+    return fault_of(name_of(LayerOp::narrow_values), floats_of(seen.attended, bf16),
+                    transposed(doubles_of(seen.expanded), heads, options.batch()), rounding);
+}
+
 // ---- suite
 
 struct SuiteRow {
@@ -386,6 +493,9 @@ constexpr SuiteRow kRoutedSuite[] = {
     {RowSet::full, "qwen3-30b-a3b", WeightFormat::fp8, KvFormat::fp8, 32, 4096},
     {RowSet::full, "gpt-oss-120b", WeightFormat::mxfp4, KvFormat::bf16, 1, 4096, 1, WeightFormat::fp16},
     {RowSet::full, "gpt-oss-120b", WeightFormat::mxfp4, KvFormat::bf16, 32, 4096, 1, WeightFormat::fp16},
+    {RowSet::full, "deepseek-v3", WeightFormat::fp8, KvFormat::bf16, 1, 4096},
+    {RowSet::full, "deepseek-v3", WeightFormat::fp8, KvFormat::bf16, 8, 4096},
+    {RowSet::full, "deepseek-v3", WeightFormat::fp8, KvFormat::bf16, 8, 32768, 8},
 };
 
 /// Weight kernels by a list of experts have columns for so many tokens of one.
@@ -402,10 +512,19 @@ bool fits(const LayerOptions& options) {
            has_expert_kernel(options.weights) && options.load().columns <= kMostColumns;
 }
 
+/// Whether a latent cache is as the kernels have it, and its heads' lists hold the batch.
+bool fits(const cards::LatentAttention& mla, const SuiteRow& row) {
+    return mla.kv_rank == static_cast<std::size_t>(kMlaValue) &&
+           mla.rope_dim == static_cast<std::size_t>(kMlaRope) &&
+           mla.qk_head_dim == static_cast<std::size_t>(kMlaQuery) &&
+           mla.v_head_dim == static_cast<std::size_t>(kMlaHeadOut) && mla.q_rank != 0 &&
+           row.kv == KvFormat::bf16 && row.batch <= kMostColumns && has_expert_kernel(row.weights);
+}
+
 /// One GPU's part of a layer; nothing for models that these kernels have no layer for.
 std::optional<LayerOptions> options_of(const ModelShape& model, const SuiteRow& row) {
-    if (model.mla) return std::nullopt;
-    if (model.heads.head_dim != 64 && model.heads.head_dim != 128) return std::nullopt;
+    if (model.mla ? !fits(*model.mla, row) : model.heads.head_dim != 64 && model.heads.head_dim != 128)
+        return std::nullopt;
     if (model.heads.query_heads % row.tp != 0) return std::nullopt;
     LayerOptions options{
         .preset = model.name,
@@ -416,6 +535,10 @@ std::optional<LayerOptions> options_of(const ModelShape& model, const SuiteRow& 
         .attention_weights = row.attention_weights,
         .kv = row.kv,
         .lengths = std::vector<std::int32_t>(row.batch, row.context)};
+    if (model.mla) {
+        options.latent = LayerLatent{model.mla->q_rank};
+        options.page = 64;
+    }
     if (model.moe) options.experts = {model.moe->experts, model.moe->active, 0};
     for (const MatrixShape& matrix : shares_of(model, row.tp)) {
         if (matrix.op == "o") options.hidden = matrix.rows;
@@ -517,17 +640,46 @@ std::vector<LayerOptions> small_checks() {
          .weights = WeightFormat::int4,
          .kv = KvFormat::int8,
          .lengths = {12, 70}},
+        {.preset = "tiny_latent1",
+         .hidden = 128,
+         .width = 128,
+         .experts = LayerExperts{8, 2, 64},
+         .heads = {2, 1, 192},
+         .latent = LayerLatent{64},
+         .weights = WeightFormat::fp8,
+         .kv = KvFormat::bf16,
+         .lengths = {33, 1, 16}},
+        {.preset = "tiny_latent2",
+         .hidden = 192,
+         .width = 64,
+         .heads = {3, 1, 192},
+         .latent = LayerLatent{128},
+         .weights = WeightFormat::bf16,
+         .kv = KvFormat::bf16,
+         .page = 64,
+         .lengths = {129}},
     };
 }
 
 constexpr std::string_view kOpNames[] = {
-    "norm", "qkv",    "rope",  "attention", "o",           "ffn_norm", "gate_up",  "silu",
-    "down", "router", "route", "gather",    "moe_gate_up", "moe_silu", "moe_down", "mix"};
+    "norm",      "qkv",       "rope",          "q_a",         "q_norm",
+    "q_b",       "kv_a",      "rope",          "absorb",      "narrow_q",
+    "attention", "attention", "narrow_latent", "expand",      "narrow_values",
+    "o",         "ffn_norm",  "gate_up",       "silu",        "down",
+    "router",    "route",     "gather",        "moe_gate_up", "moe_silu",
+    "moe_down",  "mix"};
 
 }  // namespace
 
 AttentionOptions LayerOptions::attention() const {
     return {.preset = preset, .heads = heads, .format = kv, .page = page, .lengths = lengths};
+}
+
+MlaOptions LayerOptions::mla() const {
+    return {.preset = preset,
+            .heads = static_cast<std::int32_t>(heads.query_heads),
+            .page = page,
+            .lengths = lengths};
 }
 
 ExpertLoad LayerOptions::load() const {
@@ -539,8 +691,16 @@ std::string_view name_of(LayerOp op) {
 }
 
 std::vector<LayerOp> ops_of(const LayerOptions& options) {
-    std::vector<LayerOp> ops{LayerOp::norm,      LayerOp::qkv, LayerOp::rope,
-                             LayerOp::attention, LayerOp::o,   LayerOp::ffn_norm};
+    std::vector<LayerOp> ops{LayerOp::norm};
+    if (options.latent) {
+        ops.insert(ops.end(),
+                   {LayerOp::q_a, LayerOp::q_norm, LayerOp::q_b, LayerOp::kv_a, LayerOp::latent_rope,
+                    LayerOp::absorb, LayerOp::narrow_q, LayerOp::latent_attention, LayerOp::narrow_latent,
+                    LayerOp::expand, LayerOp::narrow_values});
+    } else {
+        ops.insert(ops.end(), {LayerOp::qkv, LayerOp::rope, LayerOp::attention});
+    }
+    ops.insert(ops.end(), {LayerOp::o, LayerOp::ffn_norm});
     if (options.width != 0) ops.insert(ops.end(), {LayerOp::gate_up, LayerOp::silu, LayerOp::down});
     if (options.experts) {
         ops.insert(ops.end(), {LayerOp::router, LayerOp::route, LayerOp::gather, LayerOp::expert_gate_up,
@@ -550,7 +710,13 @@ std::vector<LayerOp> ops_of(const LayerOptions& options) {
 }
 
 std::vector<LayerMatrix> matrices_of(const LayerOptions& options) {
-    std::vector<LayerMatrix> matrices{LayerMatrix::qkv, LayerMatrix::o};
+    std::vector<LayerMatrix> matrices{LayerMatrix::o};
+    if (options.latent) {
+        matrices.insert(matrices.end(), {LayerMatrix::q_a, LayerMatrix::q_b, LayerMatrix::kv_a,
+                                         LayerMatrix::absorb, LayerMatrix::expand});
+    } else {
+        matrices.push_back(LayerMatrix::qkv);
+    }
     if (options.width != 0) matrices.insert(matrices.end(), {LayerMatrix::gate_up, LayerMatrix::down});
     if (options.experts) {
         matrices.insert(matrices.end(),
@@ -563,6 +729,11 @@ WeightFormat format_of(const LayerOptions& options, LayerMatrix matrix) {
     switch (matrix) {
         case LayerMatrix::qkv:
         case LayerMatrix::o:
+        case LayerMatrix::q_a:
+        case LayerMatrix::q_b:
+        case LayerMatrix::kv_a:
+        case LayerMatrix::absorb:
+        case LayerMatrix::expand:
             return options.attention_weights.value_or(options.weights);
         case LayerMatrix::router:
             return is_bf16(options.weights) ? WeightFormat::bf16 : WeightFormat::fp16;
@@ -571,18 +742,48 @@ WeightFormat format_of(const LayerOptions& options, LayerMatrix matrix) {
     }
 }
 
+bool is_listed(LayerMatrix matrix) {
+    return matrix == LayerMatrix::expert_gate_up || matrix == LayerMatrix::expert_down ||
+           matrix == LayerMatrix::absorb || matrix == LayerMatrix::expand;
+}
+
 ExpertLoad launched(const LayerOptions& options, LayerMatrix matrix) {
-    const bool routed = matrix == LayerMatrix::expert_gate_up || matrix == LayerMatrix::expert_down;
-    return routed ? options.load() : ExpertLoad{1, options.batch()};
+    if (!is_listed(matrix)) return {1, options.batch()};
+    const bool of_heads = matrix == LayerMatrix::absorb || matrix == LayerMatrix::expand;
+    return of_heads ? ExpertLoad{options.heads.query_heads, options.batch()} : options.load();
+}
+
+std::size_t width_of(const LayerOptions& options, LayerNorm norm) {
+    switch (norm) {
+        case LayerNorm::query:
+            return options.latent ? options.latent->q_rank : 0;
+        case LayerNorm::latent:
+            return options.latent ? static_cast<std::size_t>(kMlaValue) : 0;
+        default:
+            return options.hidden;
+    }
 }
 
 MatrixShape matrix_of(const LayerOptions& options, LayerMatrix matrix) {
-    const std::size_t q = options.heads.query_heads * options.heads.head_dim;
+    const std::size_t heads = options.heads.query_heads;
+    const std::size_t q = heads * options.heads.head_dim;
+    constexpr auto kValue = static_cast<std::size_t>(kMlaValue);
+    constexpr auto kOut = static_cast<std::size_t>(kMlaHeadOut);
     switch (matrix) {
         case LayerMatrix::qkv:
             return {"qkv", q + 2 * options.heads.kv_heads * options.heads.head_dim, options.hidden};
         case LayerMatrix::o:
-            return {"o", options.hidden, q};
+            return {"o", options.hidden, options.latent ? heads * kOut : q};
+        case LayerMatrix::q_a:
+            return {"q_a", options.latent->q_rank, options.hidden};
+        case LayerMatrix::q_b:
+            return {"q_b", heads * static_cast<std::size_t>(kMlaQuery), options.latent->q_rank};
+        case LayerMatrix::kv_a:
+            return {"kv_a", static_cast<std::size_t>(kMlaRow), options.hidden};
+        case LayerMatrix::absorb:
+            return {"absorb", kValue, static_cast<std::size_t>(kMlaNope), heads};
+        case LayerMatrix::expand:
+            return {"expand", kOut, kValue, heads};
         case LayerMatrix::gate_up:
             return {"gate_up", 2 * options.width, options.hidden};
         case LayerMatrix::down:
@@ -598,7 +799,7 @@ MatrixShape matrix_of(const LayerOptions& options, LayerMatrix matrix) {
 
 std::string name_of(const LayerOptions& options) {
     const auto [least, most] = std::minmax_element(options.lengths.begin(), options.lengths.end());
-    const WeightFormat attention_weights = format_of(options, LayerMatrix::qkv);
+    const WeightFormat attention_weights = format_of(options, LayerMatrix::o);
     return fmt::format(
         "layer/preset:{}{}/w:{}{}/kv:{}/batch:{}/ctx:{}{}", options.preset,
         options.tp == 1 ? "" : fmt::format("/tp:{}", options.tp), name_of(options.weights),
@@ -611,11 +812,14 @@ std::string name_of(const LayerOptions& options) {
 Work layer_work(const LayerOptions& options) {
     const auto batch = static_cast<double>(options.batch());
     const auto pages = pages_for(options.lengths, static_cast<std::uint32_t>(options.page));
-    Work work{.read_bytes = 2 * static_cast<double>(options.hidden) * 2 +
-                            (tokens_of(options) - batch) * token_bytes(options) +
-                            static_cast<double>(pages * sizeof(std::int32_t)),
-              .written_bytes = batch * token_bytes(options),
-              .flops = attention_work(options.attention()).flops};
+    double gains = 0;
+    for (std::size_t norm = 0; norm < kLayerNorms; ++norm)
+        gains += static_cast<double>(width_of(options, static_cast<LayerNorm>(norm)));
+    Work work{
+        .read_bytes = gains * 2 + (tokens_of(options) - batch) * token_bytes(options) +
+                      static_cast<double>(pages * sizeof(std::int32_t)),
+        .written_bytes = batch * token_bytes(options),
+        .flops = options.latent ? mla_work(options.mla()).flops : attention_work(options.attention()).flops};
     for (const LayerMatrix matrix : matrices_of(options)) {
         const MatrixShape shape = matrix_of(options, matrix);
         const auto rows = static_cast<double>(shape.rows);
@@ -642,6 +846,7 @@ Work op_work(const LayerOptions& options, LayerOp op) {
         return Work{entries * one.read_bytes, entries * one.written_bytes,
                     2 * rows * k * batch * static_cast<double>(shape.count)};
     };
+    const auto heads = static_cast<double>(options.heads.query_heads);
     const auto experts = static_cast<double>(options.experts ? options.experts->count : 0);
     const double pairs = batch * static_cast<double>(options.experts ? options.experts->active : 0);
     const auto places = static_cast<double>(options.experts ? options.load().places() : 0);
@@ -653,6 +858,32 @@ Work op_work(const LayerOptions& options, LayerOp op) {
         case LayerOp::norm:
         case LayerOp::ffn_norm:
             return {.read_bytes = 2 * batch * hidden * 4 + hidden * 2, .written_bytes = batch * hidden * 6};
+        case LayerOp::q_norm: {
+            const auto rank = static_cast<double>(options.latent->q_rank);
+            return {.read_bytes = batch * rank * 4 + rank * 2, .written_bytes = batch * rank * 2};
+        }
+        case LayerOp::q_a:
+            return product(LayerMatrix::q_a);
+        case LayerOp::q_b:
+            return product(LayerMatrix::q_b);
+        case LayerOp::kv_a:
+            return product(LayerMatrix::kv_a);
+        case LayerOp::latent_rope:
+            return {.read_bytes = batch * (heads * kMlaQuery + kMlaRow + kMlaRope) * 4 + kMlaValue * 2,
+                    .written_bytes = batch * (heads * kMlaQuery + kMlaRow) * 2};
+        case LayerOp::absorb:
+            return product(LayerMatrix::absorb);
+        case LayerOp::latent_attention:
+            return mla_work(options.mla());
+        case LayerOp::expand:
+            return product(LayerMatrix::expand);
+        case LayerOp::narrow_q:
+        case LayerOp::narrow_latent:
+        case LayerOp::narrow_values: {
+            const NarrowCall call = narrow_call(options, op);
+            const double numbers = static_cast<double>(call.outer) * call.inner * call.size;
+            return {.read_bytes = numbers * 4, .written_bytes = numbers * 2};
+        }
         case LayerOp::qkv:
             return product(LayerMatrix::qkv);
         case LayerOp::rope: {
@@ -693,20 +924,30 @@ Work op_work(const LayerOptions& options, LayerOp op) {
     }
 }
 
-std::uint16_t gain_code(const LayerOptions& options, std::uint64_t seed, std::uint64_t place) {
-    const bool of_attention = place < options.hidden;
-    const WeightFormat multiplied = of_attention ? format_of(options, LayerMatrix::qkv) : options.weights;
-    const double usual =
-        1.5 / (std::sqrt(static_cast<double>(options.hidden)) * weight_deviation(multiplied));
+std::uint16_t gain_code(const LayerOptions& options, LayerNorm norm, std::uint64_t seed,
+                        std::uint64_t place) {
     const double share = .75 + static_cast<double>(scrambled(seed ^ scrambled(place)) >> 32) * 0x1p-33;
-    return bf16_of(static_cast<float>(usual * share));
+    const WeightFormat multiplied =
+        norm == LayerNorm::feed_forward ? options.weights : format_of(options, LayerMatrix::o);
+    const double usual =
+        1.5 / (std::sqrt(static_cast<double>(width_of(options, norm))) * weight_deviation(multiplied));
+    switch (norm) {
+        case LayerNorm::latent:  // as large as what is cached
+            return bf16_of(static_cast<float>(.3 * share));
+        case LayerNorm::query:  // absorption makes them larger
+            return bf16_of(static_cast<float>(.05 * usual * share));
+        default:
+            return bf16_of(static_cast<float>(usual * share));
+    }
 }
 
-std::array<std::vector<std::uint16_t>, 2> gains_of(const LayerOptions& options, std::uint64_t seed) {
-    std::array<std::vector<std::uint16_t>, 2> gains;
-    for (const LayerNorm norm : {LayerNorm::attention, LayerNorm::feed_forward}) {
-        for (std::size_t i = 0; i < options.hidden; ++i)
-            gains[index_of(norm)].push_back(gain_code(options, seed, index_of(norm) * options.hidden + i));
+LayerGains gains_of(const LayerOptions& options, std::uint64_t seed) {
+    LayerGains gains;
+    std::uint64_t place = 0;
+    for (std::size_t norm = 0; norm < kLayerNorms; ++norm) {
+        const auto which = static_cast<LayerNorm>(norm);
+        for (std::size_t i = 0; i < width_of(options, which); ++i)
+            gains[norm].push_back(gain_code(options, which, seed, place++));
     }
     return gains;
 }
@@ -720,7 +961,8 @@ float down_number(std::uint64_t seed, std::uint64_t place) {
 }
 
 std::vector<float> turns_of(const LayerOptions& options) {
-    const std::size_t pairs = options.heads.head_dim / 2;
+    const std::size_t pairs =
+        (options.latent ? static_cast<std::size_t>(kMlaRope) : options.heads.head_dim) / 2;
     std::vector<float> turns;
     for (const std::int32_t length : options.lengths) {
         for (std::size_t pair = 0; pair < pairs; ++pair) {
@@ -733,8 +975,8 @@ std::vector<float> turns_of(const LayerOptions& options) {
     return turns;
 }
 
-NormCall norm_call(const LayerOptions& options) {
-    return {.hidden = static_cast<std::int32_t>(options.hidden), .epsilon = kLayerEpsilon};
+NormCall norm_call(const LayerOptions& options, LayerNorm norm) {
+    return {.hidden = static_cast<std::int32_t>(width_of(options, norm)), .epsilon = kLayerEpsilon};
 }
 
 RopeCall rope_call(const LayerOptions& options) {
@@ -767,7 +1009,55 @@ MixCall mix_call(const LayerOptions& options) {
             .active = static_cast<std::int32_t>(options.experts->active)};
 }
 
+LatentCall latent_call(const LayerOptions& options) {
+    return {.batch = static_cast<std::int32_t>(options.batch()),
+            .heads = static_cast<std::int32_t>(options.heads.query_heads),
+            .page_shift = std::countr_zero(static_cast<std::uint32_t>(options.page)),
+            .epsilon = kLayerEpsilon};
+}
+
+NarrowCall narrow_call(const LayerOptions& options, LayerOp op) {
+    const auto batch = static_cast<std::int32_t>(options.batch());
+    const auto heads = static_cast<std::int32_t>(options.heads.query_heads);
+    switch (op) {
+        case LayerOp::narrow_q:
+            return {.outer = heads,
+                    .inner = batch,
+                    .size = kMlaValue,
+                    .to_outer = kMlaRow,
+                    .to_inner = heads * kMlaRow};
+        case LayerOp::narrow_latent:
+            return {.outer = batch,
+                    .inner = heads,
+                    .size = kMlaValue,
+                    .to_outer = kMlaValue,
+                    .to_inner = batch * kMlaValue};
+        default:
+            return {.outer = heads,
+                    .inner = batch,
+                    .size = kMlaHeadOut,
+                    .to_outer = kMlaHeadOut,
+                    .to_inner = heads * kMlaHeadOut};
+    }
+}
+
+bool narrows_to_bf16(const LayerOptions& options, LayerOp op) {
+    return op == LayerOp::narrow_q || is_bf16(options.weights);
+}
+
 NewTokenPlaces new_token_places(const LayerOptions& options, const PageTable& table) {
+    if (options.latent) {
+        NewTokenPlaces places{.row_bytes = kMlaRow * 2};
+        for (std::size_t request = 0; request < options.batch(); ++request) {
+            const std::int32_t token = options.lengths[request] - 1;
+            const std::int32_t page =
+                table.pages[static_cast<std::size_t>(table.first[request] + token / options.page)];
+            const auto row = static_cast<std::uint64_t>(page) * static_cast<std::uint64_t>(options.page) +
+                             static_cast<std::uint64_t>(token % options.page);
+            places.rows.push_back(row * places.row_bytes);
+        }
+        return places;
+    }
     const PoolShape pool = options.attention().pool();
     const PageStrides strides = pool.strides();
     assert(pool.layout == PageLayout::nhd);  // all heads of a token side by side
@@ -809,15 +1099,9 @@ std::optional<std::string> layer_fault(const LayerInputs& inputs, const LayerSee
     };
     const std::vector<float> after_norm = float_sum(seen.residual_before, seen.down_before);
     if (auto wrong = norm_fault(LayerOp::norm, after_norm, seen.normed, LayerNorm::attention)) return wrong;
-    if (auto wrong = product_fault(LayerMatrix::qkv, seen.qkv)) return wrong;
-    const Turned wanted = turned(inputs, doubles_of(seen.qkv));
-    if (auto wrong = fault_of(name_of(LayerOp::rope), floats_of(seen.q, is_bf16(options.kv)), wanted.q,
-                              rounding_of(is_bf16(options.kv)) + 1e-5))
+    if (auto wrong = options.latent ? latent_fault(inputs, seen, product_fault, rounding)
+                                    : headed_fault(inputs, seen, product_fault))
         return wrong;
-    const Appended appended = appended_numbers(options, seen.appended);
-    if (auto wrong = append_fault(options, "key", appended.keys, wanted.keys)) return wrong;
-    if (auto wrong = append_fault(options, "value", appended.values, wanted.values)) return wrong;
-    if (auto wrong = attention_fault(inputs, seen, appended)) return wrong;
     if (auto wrong = product_fault(LayerMatrix::o, seen.o)) return wrong;
     const std::vector<float> after_ffn_norm = float_sum(after_norm, seen.o);
     if (after_ffn_norm != seen.residual) return "the residual is not the sum of what was added to it";
@@ -849,16 +1133,12 @@ std::optional<std::string> layer_fault(const LayerInputs& inputs, const LayerSee
     return fault_of(name_of(LayerOp::mix), seen.down, sum, 1e-5);
 }
 
-std::vector<double> layer_reference(const LayerInputs& inputs, const LayerMatrices& matrices,
-                                    std::span<const float> residual, std::span<const float> down) {
+namespace {
+
+/// [batch, query heads, head_dim] from what qkv gave.
+std::vector<double> headed_reference(const LayerInputs& inputs, std::span<const double> product_of_qkv) {
     const LayerOptions& options = inputs.options;
-    const auto multiply = [&](LayerMatrix matrix, std::span<const double> x) {
-        const MatrixShape shape = matrix_of(options, matrix);
-        return product({format_of(options, matrix), shape.rows, shape.k}, matrices[index_of(matrix)], x);
-    };
-    const auto begun = sum_of(doubles_of(residual), doubles_of(down));
-    const Turned qkv = turned(
-        inputs, multiply(LayerMatrix::qkv, normed(begun, inputs.gains[index_of(LayerNorm::attention)])));
+    const Turned qkv = turned(inputs, product_of_qkv);
     const Appended appended{rounded_to(options, qkv.keys), rounded_to(options, qkv.values)};
     std::vector<double> attention;
     for (std::size_t request = 0; request < options.batch(); ++request) {
@@ -867,6 +1147,57 @@ std::vector<double> layer_reference(const LayerInputs& inputs, const LayerMatric
             attention.insert(attention.end(), of_head.begin(), of_head.end());
         }
     }
+    return attention;
+}
+
+/// [batch, heads, 128] from what the first norm gave, without absorption.
+std::vector<double> latent_reference(const LayerInputs& inputs, const LayerMatrices& matrices,
+                                     std::span<const double> x) {
+    constexpr auto kRope = static_cast<std::size_t>(kMlaRope);
+    constexpr auto kNope = static_cast<std::size_t>(kMlaNope);
+    const LayerOptions& options = inputs.options;
+    const std::size_t heads = options.heads.query_heads;
+    const auto multiply = [&](LayerMatrix matrix, std::span<const double> by) {
+        const MatrixShape shape = matrix_of(options, matrix);
+        return product({format_of(options, matrix), shape.rows, shape.k}, matrices[index_of(matrix)], by);
+    };
+    const auto of_head = [&](LayerMatrix matrix, std::size_t head) {
+        const std::size_t size = matrix_of(options, matrix).rows * matrix_of(options, matrix).k;
+        return std::span(matrices[index_of(matrix)]).subspan(head * size, size);
+    };
+    const auto q = multiply(LayerMatrix::q_b,
+                            normed(multiply(LayerMatrix::q_a, x), inputs.gains[index_of(LayerNorm::query)]));
+    LatentTurned turned = latent_turned(q, multiply(LayerMatrix::kv_a, x), inputs.turns,
+                                        inputs.gains[index_of(LayerNorm::latent)], double{kLayerEpsilon});
+    for (double& number : turned.rows)
+        number = static_cast<double>(float_of_bf16(bf16_of(static_cast<float>(number))));
+    std::vector<double> out;
+    for (std::size_t request = 0; request < options.batch(); ++request) {
+        const auto rows = latent_rows(inputs, turned.rows, request);
+        for (std::size_t head = 0; head < heads; ++head) {
+            const auto one = expanded_attended(
+                std::span(turned.nope).subspan((head * options.batch() + request) * kNope, kNope),
+                std::span(turned.turned).subspan((request * heads + head) * kRope, kRope), rows,
+                of_head(LayerMatrix::absorb, head), of_head(LayerMatrix::expand, head));
+            out.insert(out.end(), one.begin(), one.end());
+        }
+    }
+    return out;
+}
+
+}  // namespace
+
+std::vector<double> layer_reference(const LayerInputs& inputs, const LayerMatrices& matrices,
+                                    std::span<const float> residual, std::span<const float> down) {
+    const LayerOptions& options = inputs.options;
+    const auto multiply = [&](LayerMatrix matrix, std::span<const double> x) {
+        const MatrixShape shape = matrix_of(options, matrix);
+        return product({format_of(options, matrix), shape.rows, shape.k}, matrices[index_of(matrix)], x);
+    };
+    const auto begun = sum_of(doubles_of(residual), doubles_of(down));
+    const auto attention_x = normed(begun, inputs.gains[index_of(LayerNorm::attention)]);
+    const auto attention = options.latent ? latent_reference(inputs, matrices, attention_x)
+                                          : headed_reference(inputs, multiply(LayerMatrix::qkv, attention_x));
     const auto added = sum_of(begun, multiply(LayerMatrix::o, attention));
     const auto ffn_normed = normed(added, inputs.gains[index_of(LayerNorm::feed_forward)]);
     std::vector<double> result = added;
@@ -908,6 +1239,12 @@ std::vector<PlantedFault> planted_faults(const LayerInputs& inputs) {
     };
     plant("gains of norm", [](LayerInputs& i) { i.gains[0].front() ^= 0x8000; });
     plant("gains of ffn_norm", [](LayerInputs& i) { i.gains[1].back() ^= 0x8000; });
+    if (options.latent) {
+        plant("gains of q_norm",
+              [](LayerInputs& i) { i.gains[index_of(LayerNorm::query)].front() ^= 0x8000; });
+        plant("gains of the latent rows",
+              [](LayerInputs& i) { i.gains[index_of(LayerNorm::latent)].back() ^= 0x8000; });
+    }
     plant("turns", [](LayerInputs& i) { i.turns.front() -= 1; });
     if (tokens_of(options) > static_cast<double>(options.batch()))
         plant("cached keys and values", [](LayerInputs& i) { ++i.kv_seed; });

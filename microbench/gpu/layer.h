@@ -14,6 +14,7 @@
 #include "microbench/gpu/attention.h"
 #include "microbench/gpu/experts.h"
 #include "microbench/gpu/kernel.h"
+#include "microbench/gpu/latent.h"
 #include "microbench/gpu/layer_body.h"
 #include "microbench/gpu/rows.h"
 #include "microbench/gpu/weights_layout.h"
@@ -28,8 +29,9 @@ struct LayerOptions {
     std::size_t width = 0;  ///< of the feed-forward part, beside routed experts of the shared ones; 0: none
     std::optional<LayerExperts> experts = {};
     HeadShape heads;
+    std::optional<LayerLatent> latent = {};  ///< then of `heads` only the query heads count, and kv is bf16
     WeightFormat weights = WeightFormat::bf16;
-    /// Of qkv and o where not the others'. As bf16 or not as those.
+    /// Of attention's matrices where not the others'. As bf16 or not as those.
     std::optional<WeightFormat> attention_weights = {};
     KvFormat kv = KvFormat::bf16;
     std::int32_t page = 16;
@@ -38,6 +40,7 @@ struct LayerOptions {
     bool operator==(const LayerOptions&) const = default;
     std::size_t batch() const { return lengths.size(); }
     AttentionOptions attention() const;
+    MlaOptions mla() const;
     /// Of a layer with experts.
     ExpertLoad load() const;
 };
@@ -45,20 +48,42 @@ struct LayerOptions {
 inline constexpr float kLayerEpsilon = 1e-5F;
 inline constexpr double kRopeBase = 500000;
 
-enum class LayerMatrix { qkv, o, gate_up, down, router, expert_gate_up, expert_down };
-inline constexpr std::size_t kLayerMatrices = 7;
+enum class LayerMatrix {
+    qkv,
+    o,
+    gate_up,
+    down,
+    router,
+    expert_gate_up,
+    expert_down,
+    q_a,
+    q_b,
+    kv_a,
+    absorb,
+    expand
+};
+inline constexpr std::size_t kLayerMatrices = 12;
 constexpr std::size_t index_of(LayerMatrix matrix) {
     return static_cast<std::size_t>(matrix);
 }
-enum class LayerNorm { attention, feed_forward };
+enum class LayerNorm { attention, feed_forward, query, latent };
+inline constexpr std::size_t kLayerNorms = 4;
+constexpr std::size_t index_of(LayerNorm norm) {
+    return static_cast<std::size_t>(norm);
+}
+/// Numbers of a row that it norms; 0 where a layer does not have it.
+std::size_t width_of(const LayerOptions& options, LayerNorm norm);
 
 /// Those that a layer has.
 std::vector<LayerMatrix> matrices_of(const LayerOptions& options);
-/// rows × k, of one expert where it is the experts'
+/// rows × k, of one expert or head where it is theirs
 MatrixShape matrix_of(const LayerOptions& options, LayerMatrix matrix);
 /// The router's is one of 16 bits.
 WeightFormat format_of(const LayerOptions& options, LayerMatrix matrix);
-/// How many of them a launch multiplies by, and the rows of x for each.
+/// Whether a launch multiplies by a list of matrices: experts, or heads (absorb: keys' part of the latent
+/// expansion, into queries; expand: values' part).
+bool is_listed(LayerMatrix matrix);
+/// How many of them, and the rows of x for each.
 ExpertLoad launched(const LayerOptions& options, LayerMatrix matrix);
 
 /// In the order of a forward pass, shared experts before routed ones. The residual's additions are the
@@ -67,7 +92,18 @@ enum class LayerOp {
     norm,
     qkv,
     rope,
+    q_a,
+    q_norm,
+    q_b,
+    kv_a,
+    latent_rope,
+    absorb,
+    narrow_q,
     attention,
+    latent_attention,
+    narrow_latent,
+    expand,
+    narrow_values,
     o,
     ffn_norm,
     gate_up,
@@ -106,12 +142,23 @@ struct LayerBuffers {
     float* expert_gate_up = nullptr;        ///< [places, 2 · width of an expert]
     std::uint16_t* expert_gated = nullptr;  ///< [places, width of an expert]
     float* expert_down = nullptr;           ///< [places, hidden]
+    // With latent attention: `q` is [batch, heads, 576], `attended` [batch, heads · 128], and
+    float* q_a = nullptr;               ///< [batch, q_rank]
+    std::uint16_t* q_normed = nullptr;  ///< likewise
+    float* q_b = nullptr;               ///< [batch, heads, 192]
+    float* kv_a = nullptr;              ///< [batch, 576]
+    std::uint16_t* nope = nullptr;      ///< [heads, batch, 128]
+    float* absorbed = nullptr;          ///< [heads, batch, 512]
+    float* latent = nullptr;            ///< [batch, heads, 512]
+    std::uint16_t* of_heads = nullptr;  ///< [heads, batch, 512]
+    float* expanded = nullptr;          ///< [heads, batch, 128]
 };
 
 /// Starts one operation on `machine`, which has
 ///   norm(LayerNorm, residual, delta, out)   multiply(LayerMatrix, x, y)   rope(qkv, q)   attend(q, out)
 ///   gate(LayerMatrix, gate_up, out)   route(logits, tables)   gather(rows, tables, out)
 ///   multiply_experts(LayerMatrix, tables, x, y)   mix(results, tables, shared, out)
+///   turn_latent(q, kv, nope, q)   attend_latent(q, out)   narrow(LayerOp, from, to)
 template <class Launcher>
 void launch_op(LayerOp op, const LayerBuffers& b, Launcher&& machine) {
     switch (op) {
@@ -121,8 +168,30 @@ void launch_op(LayerOp op, const LayerBuffers& b, Launcher&& machine) {
             return machine.multiply(LayerMatrix::qkv, b.normed, b.qkv);
         case LayerOp::rope:
             return machine.rope(b.qkv, b.q);
+        case LayerOp::q_a:
+            return machine.multiply(LayerMatrix::q_a, b.normed, b.q_a);
+        case LayerOp::q_norm:
+            return machine.norm(LayerNorm::query, b.q_a, nullptr, b.q_normed);
+        case LayerOp::q_b:
+            return machine.multiply(LayerMatrix::q_b, b.q_normed, b.q_b);
+        case LayerOp::kv_a:
+            return machine.multiply(LayerMatrix::kv_a, b.normed, b.kv_a);
+        case LayerOp::latent_rope:
+            return machine.turn_latent(b.q_b, b.kv_a, b.nope, b.q);
+        case LayerOp::absorb:
+            return machine.multiply(LayerMatrix::absorb, b.nope, b.absorbed);
+        case LayerOp::narrow_q:
+            return machine.narrow(op, b.absorbed, b.q);
         case LayerOp::attention:
             return machine.attend(b.q, b.attended);
+        case LayerOp::latent_attention:
+            return machine.attend_latent(b.q, b.latent);
+        case LayerOp::narrow_latent:
+            return machine.narrow(op, b.latent, b.of_heads);
+        case LayerOp::expand:
+            return machine.multiply(LayerMatrix::expand, b.of_heads, b.expanded);
+        case LayerOp::narrow_values:
+            return machine.narrow(op, b.expanded, b.attended);
         case LayerOp::o:
             return machine.multiply(LayerMatrix::o, b.attended, b.o);
         case LayerOp::ffn_norm:
@@ -167,23 +236,28 @@ Work op_work(const LayerOptions& options, LayerOp op);
 
 // ---- inputs, by formula
 
-/// bf16. About what makes products of random weights of the format (fill.cuh's) come out near 1: softmax then
-/// tells tokens apart, and nothing leaves fp16.
-std::uint16_t gain_code(const LayerOptions& options, std::uint64_t seed, std::uint64_t place);
-/// Both norms', by LayerNorm.
-std::array<std::vector<std::uint16_t>, 2> gains_of(const LayerOptions& options, std::uint64_t seed);
+/// bf16, `place` counted on over the norms. About what makes products of random weights of the format
+/// (fill.cuh's) come out near 1: softmax then tells tokens apart, and nothing leaves fp16.
+std::uint16_t gain_code(const LayerOptions& options, LayerNorm norm, std::uint64_t seed, std::uint64_t place);
+/// By LayerNorm.
+using LayerGains = std::array<std::vector<std::uint16_t>, kLayerNorms>;
+LayerGains gains_of(const LayerOptions& options, std::uint64_t seed);
 /// What `residual` and `down` begin with.
 float residual_number(std::uint64_t seed, std::uint64_t place);
 float down_number(std::uint64_t seed, std::uint64_t place);
 /// RopeCall::turns
 std::vector<float> turns_of(const LayerOptions& options);
 
-NormCall norm_call(const LayerOptions& options);
+NormCall norm_call(const LayerOptions& options, LayerNorm norm);
 RopeCall rope_call(const LayerOptions& options);
 /// `matrix`: whose results are gated.
 GateCall gate_call(const LayerOptions& options, LayerMatrix matrix);
 RouteCall route_call(const LayerOptions& options);
 MixCall mix_call(const LayerOptions& options);
+LatentCall latent_call(const LayerOptions& options);
+NarrowCall narrow_call(const LayerOptions& options, LayerOp op);
+/// Queries are bf16, what a product takes as the layer's other 16-bit results are.
+bool narrows_to_bf16(const LayerOptions& options, LayerOp op);
 
 // ---- references
 
@@ -193,14 +267,14 @@ struct LayerInputs {
     LayerOptions options;
     PageTable table;
     std::uint64_t kv_seed = 0;
-    std::array<std::vector<std::uint16_t>, 2> gains = {};  ///< by LayerNorm
+    LayerGains gains = {};
     std::vector<float> turns = {};
     ExpertDraw draw = {};
     std::vector<std::int32_t> stored = {};  ///< RouteCall::stored
 };
 
 /// The new token's place in the caches of all requests: bytes [batch][K, V][KV heads · head_dim] in the
-/// cache's format, and for int8 scales [batch][KV heads][K, V].
+/// cache's format, and for int8 scales [batch][KV heads][K, V]; of latent caches [batch][576] in bf16.
 struct AppendedTokens {
     std::vector<std::byte> bytes;
     std::vector<float> scales;
@@ -238,13 +312,22 @@ struct LayerSeen {
     std::vector<float> expert_gate_up;
     std::vector<std::uint16_t> expert_gated;
     std::vector<float> expert_down;
+    std::vector<float> q_a;
+    std::vector<std::uint16_t> q_normed;
+    std::vector<float> q_b;
+    std::vector<float> kv_a;
+    std::vector<std::uint16_t> nope;
+    std::vector<float> absorbed;
+    std::vector<float> latent;
+    std::vector<std::uint16_t> of_heads;
+    std::vector<float> expanded;
 
     /// residual + down: what the next layer begins with
     std::vector<float> output() const;
 };
 
 /// Gives W · x in fp64, x being what the layer multiplied by; of experts those that were drawn, in ascending
-/// order, each with its rows.
+/// order, each with its rows; so of heads.
 using ProductOf = std::function<std::vector<double>(LayerMatrix)>;
 
 /// Compares every operation with fp64, each from what those before it really gave: nothing when all are
@@ -260,7 +343,7 @@ struct PlantedFault {
 };
 std::vector<PlantedFault> planted_faults(const LayerInputs& inputs);
 
-/// By LayerMatrix: [rows, k], of experts those that were drawn, in ascending order.
+/// By LayerMatrix: [rows, k], of experts those that were drawn, in ascending order, of heads all.
 using LayerMatrices = std::array<std::vector<double>, kLayerMatrices>;
 
 /// residual + down after one layer in fp64 throughout, but for the new token's key and value, which are

@@ -22,10 +22,11 @@ struct alignas(8) Pairs2 {
 
 // ---- norm
 
-/// residual += delta; out = residual ÷ √(mean of its squares + epsilon) · gain. A block per row.
+/// residual += delta, where there is one; out = residual ÷ √(mean of its squares + epsilon) · gain. A block
+/// per row.
 struct NormCall {
     float* residual = nullptr;            ///< [batch, hidden]
-    const float* delta = nullptr;         ///< [batch, hidden]
+    const float* delta = nullptr;         ///< [batch, hidden], or none
     const std::uint16_t* gain = nullptr;  ///< [hidden], bf16
     std::uint16_t* out = nullptr;         ///< [batch, hidden], bf16 or fp16
     std::int32_t hidden = 0;              ///< a multiple of 4, at most kWarps · kNormOfWarp
@@ -53,13 +54,14 @@ PARETOKEN_HOST_DEVICE void norm_body(const Machine& m, const NormCall& call) {
         const int at = first + i * kLanesOfBlock * 4;
         if (at >= call.hidden) continue;
         x[i] = *reinterpret_cast<const Floats4*>(call.residual + row + at);
-        const Floats4 more = *reinterpret_cast<const Floats4*>(call.delta + row + at);
-        PARETOKEN_UNROLL
-        for (int e = 0; e < 4; ++e) {
-            x[i].v[e] += more.v[e];
-            squares += x[i].v[e] * x[i].v[e];
+        if (call.delta != nullptr) {
+            const Floats4 more = *reinterpret_cast<const Floats4*>(call.delta + row + at);
+            PARETOKEN_UNROLL
+            for (int e = 0; e < 4; ++e) x[i].v[e] += more.v[e];
+            *reinterpret_cast<Floats4*>(call.residual + row + at) = x[i];
         }
-        *reinterpret_cast<Floats4*>(call.residual + row + at) = x[i];
+        PARETOKEN_UNROLL
+        for (int e = 0; e < 4; ++e) squares += x[i].v[e] * x[i].v[e];
     }
     auto* const of_warps = reinterpret_cast<float*>(m.shared());
     PARETOKEN_UNROLL

@@ -10,6 +10,7 @@
 #include "microbench/gpu/attention_machine.cuh"
 #include "microbench/gpu/experts.h"
 #include "microbench/gpu/layer.h"
+#include "microbench/gpu/mla_attention.cuh"
 #include "microbench/gpu/paged_attention.cuh"
 #include "microbench/gpu/rows.h"
 #include "microbench/gpu/weights_stream.cuh"
@@ -50,6 +51,18 @@ __global__ void __launch_bounds__(kGateThreads) mix_experts(const MixCall call) 
     mix_body(machine, call);
 }
 
+template <bool kBf16>
+__global__ void __launch_bounds__(kRopeWarps * 32) rope_latent(const __grid_constant__ LatentCall call) {
+    const DeviceMachine machine;
+    latent_body<kBf16>(machine, call);
+}
+
+template <bool kBf16>
+__global__ void __launch_bounds__(kRopeWarps * 32) narrow_rows(const NarrowCall call) {
+    const DeviceMachine machine;
+    narrow_body<kBf16>(machine, call);
+}
+
 using Rope = void (*)(RopeCall);
 
 template <KvFormat kFormat>
@@ -73,12 +86,12 @@ StreamedMatrix streamed(const LayerOptions& options, LayerMatrix matrix) {
     const MatrixShape shape = matrix_of(options, matrix);
     const WeightFormat format = format_of(options, matrix);
     const ExpertLoad launch = launched(options, matrix);
-    const bool by_list = matrix == LayerMatrix::expert_gate_up || matrix == LayerMatrix::expert_down;
+    const bool by_list = is_listed(matrix);
     const auto variant = variant_for(format, Decode::usual, static_cast<int>(launch.columns), by_list);
     if (!variant) {
         throw RuntimeError(fmt::format("no weight kernel for {} at batch {}: use at most 32{}",
                                        name_of(format), options.batch(),
-                                       by_list ? ", and at most 8 tokens per expert" : ""));
+                                       by_list ? ", and at most 8 tokens per expert or head" : ""));
     }
     return {shape.rows, shape.k, static_cast<int>(launch.columns), *variant, launch.entries};
 }
@@ -90,6 +103,8 @@ struct LayerResults {
     DeviceBuffer<float> shared_down, logits, expert_gate_up, expert_down, route_weights;
     DeviceBuffer<std::uint16_t> gathered, expert_gated;
     DeviceBuffer<std::int32_t> route_places, route_tokens, route_entries;
+    DeviceBuffer<float> q_a, q_b, kv_a, absorbed, latent, expanded;
+    DeviceBuffer<std::uint16_t> q_normed, nope, of_heads;
 
     explicit LayerResults(const LayerOptions& options) {
         const auto outputs = [&](LayerMatrix matrix) {
@@ -100,13 +115,26 @@ struct LayerResults {
                                                matrix_of(options, matrix).k);
         };
         residual = outputs(LayerMatrix::o);
-        normed = inputs(LayerMatrix::qkv);
-        qkv = outputs(LayerMatrix::qkv);
-        q = inputs(LayerMatrix::o);
+        normed = DeviceBuffer<std::uint16_t>(options.batch() * options.hidden);
         attended = inputs(LayerMatrix::o);
         o = outputs(LayerMatrix::o);
-        ffn_normed = inputs(LayerMatrix::qkv);
+        ffn_normed = DeviceBuffer<std::uint16_t>(options.batch() * options.hidden);
         down = outputs(LayerMatrix::o);
+        if (options.latent) {
+            q_a = outputs(LayerMatrix::q_a);
+            q_normed = inputs(LayerMatrix::q_b);
+            q_b = outputs(LayerMatrix::q_b);
+            kv_a = outputs(LayerMatrix::kv_a);
+            nope = inputs(LayerMatrix::absorb);
+            absorbed = outputs(LayerMatrix::absorb);
+            q = DeviceBuffer<std::uint16_t>(options.mla().queries());
+            latent = DeviceBuffer<float>(options.mla().outputs());
+            of_heads = inputs(LayerMatrix::expand);
+            expanded = outputs(LayerMatrix::expand);
+        } else {
+            qkv = outputs(LayerMatrix::qkv);
+            q = inputs(LayerMatrix::o);
+        }
         if (options.width != 0) {
             gate_up = outputs(LayerMatrix::gate_up);
             gated = inputs(LayerMatrix::down);
@@ -142,15 +170,25 @@ struct LayerResults {
             .gathered = gathered.data(),
             .expert_gate_up = expert_gate_up.data(),
             .expert_gated = expert_gated.data(),
-            .expert_down = expert_down.data()};
+            .expert_down = expert_down.data(),
+            .q_a = q_a.data(),
+            .q_normed = q_normed.data(),
+            .q_b = q_b.data(),
+            .kv_a = kv_a.data(),
+            .nope = nope.data(),
+            .absorbed = absorbed.data(),
+            .latent = latent.data(),
+            .of_heads = of_heads.data(),
+            .expanded = expanded.data()};
     }
     /// All but what a layer begins with. Places and entries: with what may be followed.
     void poison(Stream stream) {
         for (DeviceBuffer<float>* buffer :
-             {&qkv, &o, &gate_up, &shared_down, &logits, &expert_gate_up, &expert_down, &route_weights})
+             {&qkv, &o, &gate_up, &shared_down, &logits, &expert_gate_up, &expert_down, &route_weights, &q_a,
+              &q_b, &kv_a, &absorbed, &latent, &expanded})
             buffer->fill(0xff, stream);
-        for (DeviceBuffer<std::uint16_t>* buffer :
-             {&normed, &q, &attended, &ffn_normed, &gated, &gathered, &expert_gated})
+        for (DeviceBuffer<std::uint16_t>* buffer : {&normed, &q, &attended, &ffn_normed, &gated, &gathered,
+                                                    &expert_gated, &q_normed, &nope, &of_heads})
             buffer->fill(0xff, stream);
         for (DeviceBuffer<std::int32_t>* buffer : {&route_places, &route_tokens, &route_entries})
             buffer->fill(0, stream);
@@ -160,13 +198,17 @@ struct LayerResults {
 /// What `prepare` builds.
 struct LayerMemory {
     std::array<std::optional<WeightStream>, kLayerMatrices> matrices;  ///< those that the layer has
-    PagedAttention attention;
-    DeviceBuffer<std::uint16_t> gains;  ///< [copies, 2, hidden]
+    std::optional<PagedAttention> attention;                           ///< or
+    std::optional<MlaAttention> latent;
+    DeviceBuffer<std::uint16_t> gains;  ///< [copies] of LayerGains
+    std::size_t gains_of_copy = 0;
     DeviceBuffer<float> turns;
     DeviceBuffer<std::int32_t> lengths;
     DeviceBuffer<std::uint32_t> masks;  ///< [copies] of ExpertDraw's
     DeviceBuffer<std::int32_t> stored;  ///< [copies] of RouteCall's
     LayerResults results;
+
+    const DecodeRing& ring() const { return latent ? latent->ring() : attention->ring(); }
 };
 
 /// Enqueues operations of one copy, as launch_op asks for them.
@@ -176,10 +218,10 @@ class LayerLauncher {
         : options_(options), memory_(memory), copy_(copy), stream_(stream) {}
 
     void norm(LayerNorm which, float* residual, const float* delta, std::uint16_t* out) const {
-        NormCall call = norm_call(options_);
+        NormCall call = norm_call(options_, which);
         call.residual = residual;
         call.delta = delta;
-        call.gain = memory_.gains.data() + (copy_ * 2 + static_cast<std::size_t>(which)) * options_.hidden;
+        call.gain = gain(which);
         call.out = out;
         const auto kernel = is_bf16(options_.weights) ? add_and_norm<true> : add_and_norm<false>;
         kernel<<<batch(), kNormWarps * 32, norm_shared_bytes(kNormWarps), stream_>>>(call);
@@ -227,17 +269,46 @@ class LayerLauncher {
         call.qkv = qkv;
         call.turns = memory_.turns.data();
         call.q = q;
-        call.pool = memory_.attention.pool().data();
-        call.scales = memory_.attention.scales().data();
-        call.pages = memory_.attention.ring().pages().pages(copy_);
-        call.first_page = memory_.attention.ring().pages().first();
+        call.pool = memory_.attention->pool().data();
+        call.scales = memory_.attention->scales().data();
+        call.pages = memory_.ring().pages().pages(copy_);
+        call.first_page = memory_.ring().pages().first();
         call.lengths = memory_.lengths.data();
         const unsigned warps = batch() * static_cast<unsigned>(call.heads());
         rope_of(options_)<<<(warps + kRopeWarps - 1) / kRopeWarps, kRopeWarps * 32, 0, stream_>>>(call);
         PARETOKEN_CUDA_LAUNCHED();
     }
     void attend(const std::uint16_t* q, std::uint16_t* out) const {
-        memory_.attention.launch(copy_, q, {.narrow = out, .bf16 = is_bf16(options_.weights)}, stream_);
+        memory_.attention->launch(copy_, q, {.narrow = out, .bf16 = is_bf16(options_.weights)}, stream_);
+    }
+    void turn_latent(const float* q, const float* kv, std::uint16_t* nope, std::uint16_t* turned) const {
+        LatentCall call = latent_call(options_);
+        call.q = q;
+        call.kv = kv;
+        call.turns = memory_.turns.data();
+        call.gain = gain(LayerNorm::latent);
+        call.nope = nope;
+        call.absorbed = turned;
+        call.pool = memory_.latent->pool().data();
+        call.pages = memory_.ring().pages().pages(copy_);
+        call.first_page = memory_.ring().pages().first();
+        call.lengths = memory_.lengths.data();
+        const unsigned warps = batch() * static_cast<unsigned>(call.heads + 1);
+        const auto kernel = is_bf16(options_.weights) ? rope_latent<true> : rope_latent<false>;
+        kernel<<<(warps + kRopeWarps - 1) / kRopeWarps, kRopeWarps * 32, 0, stream_>>>(call);
+        PARETOKEN_CUDA_LAUNCHED();
+    }
+    void attend_latent(const std::uint16_t* q, float* out) const {
+        memory_.latent->launch(copy_, q, out, stream_);
+    }
+    void narrow(LayerOp op, const float* from, std::uint16_t* to) const {
+        NarrowCall call = narrow_call(options_, op);
+        call.from = from;
+        call.to = to;
+        const auto warps = static_cast<unsigned>(call.outer * call.inner);
+        const auto kernel = narrows_to_bf16(options_, op) ? narrow_rows<true> : narrow_rows<false>;
+        kernel<<<(warps + kRopeWarps - 1) / kRopeWarps, kRopeWarps * 32, 0, stream_>>>(call);
+        PARETOKEN_CUDA_LAUNCHED();
     }
     void gate(LayerMatrix matrix, const float* gate_up, std::uint16_t* out) const {
         GateCall call = gate_call(options_, matrix);
@@ -252,6 +323,12 @@ class LayerLauncher {
 
   private:
     unsigned batch() const { return static_cast<unsigned>(options_.batch()); }
+    const std::uint16_t* gain(LayerNorm which) const {
+        std::size_t first = copy_ * memory_.gains_of_copy;
+        for (std::size_t i = 0; i < index_of(which); ++i)
+            first += width_of(options_, static_cast<LayerNorm>(i));
+        return memory_.gains.data() + first;
+    }
 
     const LayerOptions& options_;
     const LayerMemory& memory_;
@@ -265,8 +342,10 @@ class LayerKernel final : public GpuKernel {
         : options_(std::move(options)), plant_fault_(plant_fault) {}
 
     std::uint64_t copy_bytes() const override {
-        std::uint64_t bytes =
-            PagedAttention::copy_bytes(options_.attention()) + 2 * options_.hidden * sizeof(std::uint16_t);
+        std::uint64_t bytes = options_.latent ? MlaAttention::copy_bytes(options_.mla())
+                                              : PagedAttention::copy_bytes(options_.attention());
+        for (std::size_t norm = 0; norm < kLayerNorms; ++norm)
+            bytes += width_of(options_, static_cast<LayerNorm>(norm)) * sizeof(std::uint16_t);
         for (const LayerMatrix matrix : matrices_of(options_))
             bytes += streamed(options_, matrix).copy_bytes();
         return bytes;
@@ -296,13 +375,18 @@ class LayerKernel final : public GpuKernel {
                 gains.insert(gains.end(), gain.begin(), gain.end());
         }
         memory_.emplace(LayerMemory{.matrices = std::move(matrices),
-                                    .attention = PagedAttention(options_.attention(), copies, seed),
                                     .gains = DeviceBuffer<std::uint16_t>(gains),
+                                    .gains_of_copy = gains.size() / copies,
                                     .turns = DeviceBuffer<float>(turns_of(options_)),
                                     .lengths = DeviceBuffer<std::int32_t>(options_.lengths),
                                     .masks = DeviceBuffer<std::uint32_t>(masks),
                                     .stored = DeviceBuffer<std::int32_t>(stored),
                                     .results = LayerResults(options_)});
+        if (options_.latent) {
+            memory_->latent.emplace(options_.mla(), copies, seed);
+        } else {
+            memory_->attention.emplace(options_.attention(), copies, seed);
+        }
         begin_anew();
     }
 
@@ -375,7 +459,7 @@ class LayerKernel final : public GpuKernel {
 
     LayerInputs inputs_of(std::size_t copy) const {
         LayerInputs inputs{.options = options_,
-                           .table = memory_->attention.ring().table(copy),
+                           .table = memory_->ring().table(copy),
                            .kv_seed = seed_,
                            .gains = gains_of(options_, gain_seed(copy)),
                            .turns = turns_of(options_)};
@@ -412,35 +496,40 @@ class LayerKernel final : public GpuKernel {
         return fault;
     }
 
+    std::byte* cache() const {
+        return options_.latent ? reinterpret_cast<std::byte*>(memory_->latent->pool().data())
+                               : memory_->attention->pool().data();
+    }
+
     /// Caches' places of the new tokens, spoilt or read.
     void poison_new_tokens(const NewTokenPlaces& places, Stream stream) {
-        for (const std::uint64_t at : places.rows) {
-            PARETOKEN_CUDA(
-                cudaMemsetAsync(memory_->attention.pool().data() + at, 0xff, places.row_bytes, stream));
-        }
+        for (const std::uint64_t at : places.rows)
+            PARETOKEN_CUDA(cudaMemsetAsync(cache() + at, 0xff, places.row_bytes, stream));
         for (const std::uint64_t at : places.scales) {
             PARETOKEN_CUDA(
-                cudaMemsetAsync(memory_->attention.scales().data() + at, 0xff, sizeof(float), stream));
+                cudaMemsetAsync(memory_->attention->scales().data() + at, 0xff, sizeof(float), stream));
         }
     }
     AppendedTokens new_tokens(const NewTokenPlaces& places) const {
         AppendedTokens tokens;
         for (const std::uint64_t at : places.rows) {
-            const auto bytes = memory_->attention.pool().download(at, places.row_bytes);
+            std::vector<std::byte> bytes(places.row_bytes);
+            PARETOKEN_CUDA(cudaMemcpy(bytes.data(), cache() + at, bytes.size(), cudaMemcpyDeviceToHost));
             tokens.bytes.insert(tokens.bytes.end(), bytes.begin(), bytes.end());
         }
         for (const std::uint64_t at : places.scales)
-            tokens.scales.push_back(memory_->attention.scales().download(at, 1).front());
+            tokens.scales.push_back(memory_->attention->scales().download(at, 1).front());
         return tokens;
     }
 
     /// One layer from the same beginning, over poisoned results.
     LayerSeen seen_of(std::size_t copy, Stream stream) {
         LayerResults& results = memory_->results;
-        const NewTokenPlaces places = new_token_places(options_, memory_->attention.ring().table(copy));
+        const NewTokenPlaces places = new_token_places(options_, memory_->ring().table(copy));
         begin_anew();
         results.poison(stream);
-        memory_->attention.poison(stream);
+        if (memory_->attention) memory_->attention->poison(stream);
+        if (memory_->latent) memory_->latent->poison(stream);
         poison_new_tokens(places, stream);
         PARETOKEN_CUDA(cudaDeviceSynchronize());
         LayerSeen seen;
@@ -468,6 +557,15 @@ class LayerKernel final : public GpuKernel {
         seen.expert_gate_up = results.expert_gate_up.download();
         seen.expert_gated = results.expert_gated.download();
         seen.expert_down = results.expert_down.download();
+        seen.q_a = results.q_a.download();
+        seen.q_normed = results.q_normed.download();
+        seen.q_b = results.q_b.download();
+        seen.kv_a = results.kv_a.download();
+        seen.nope = results.nope.download();
+        seen.absorbed = results.absorbed.download();
+        seen.latent = results.latent.download();
+        seen.of_heads = results.of_heads.download();
+        seen.expanded = results.expanded.download();
         seen.appended = new_tokens(places);
         return seen;
     }
@@ -477,8 +575,9 @@ class LayerKernel final : public GpuKernel {
         return [this, copy, stream](LayerMatrix matrix) {
             const LayerBuffers buffers = memory_->results.buffers();
             const std::uint16_t* const inputs[kLayerMatrices] = {
-                buffers.normed,     buffers.attended, buffers.ffn_normed,  buffers.gated,
-                buffers.ffn_normed, buffers.gathered, buffers.expert_gated};
+                buffers.normed,     buffers.attended, buffers.ffn_normed,   buffers.gated,
+                buffers.ffn_normed, buffers.gathered, buffers.expert_gated, buffers.normed,
+                buffers.q_normed,   buffers.normed,   buffers.nope,         buffers.of_heads};
             return memory_->matrices[index_of(matrix)]->reference(copy, inputs[index_of(matrix)], stream);
         };
     }

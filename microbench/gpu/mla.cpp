@@ -74,23 +74,30 @@ SplitOptions split_options(const MlaOptions& options, std::int32_t blocks) {
     return {.heads = options.head_tiles(), .tile = kMlaTokens, .blocks = blocks};
 }
 
-std::vector<double> mla_reference(const MlaOptions& options, const PageTable& table, std::size_t request,
-                                  std::uint64_t seed) {
+std::vector<double> cached_rows(const MlaOptions& options, const PageTable& table, std::size_t request,
+                                std::uint64_t seed) {
     constexpr auto kRow = static_cast<std::size_t>(kMlaRow);
-    constexpr auto kValue = static_cast<std::size_t>(kMlaValue);
-    std::vector<double> keys;
-    std::vector<double> values;
+    std::vector<double> rows;
     for (std::int32_t token = 0; token < options.lengths[request]; ++token) {
         const auto page = table.pages[static_cast<std::size_t>(table.first[request] + token / options.page)];
         const std::uint64_t row =
             static_cast<std::uint64_t>(page) * static_cast<std::uint64_t>(options.page) +
             static_cast<std::uint64_t>(token % options.page);
-        for (std::size_t d = 0; d < kRow; ++d) {
-            const double number =
-                number_of(KvFormat::bf16, random_code(KvFormat::bf16, seed, row * kRow + d));
-            keys.push_back(number);
-            if (d < kValue) values.push_back(number);
-        }
+        for (std::size_t d = 0; d < kRow; ++d)
+            rows.push_back(number_of(KvFormat::bf16, random_code(KvFormat::bf16, seed, row * kRow + d)));
+    }
+    return rows;
+}
+
+std::vector<double> mla_reference(const MlaOptions& options, const PageTable& table, std::size_t request,
+                                  std::uint64_t seed) {
+    constexpr auto kRow = static_cast<std::size_t>(kMlaRow);
+    constexpr auto kValue = static_cast<std::size_t>(kMlaValue);
+    const std::vector<double> keys = cached_rows(options, table, request, seed);
+    std::vector<double> values;
+    for (std::size_t at = 0; at < keys.size(); at += kRow) {
+        const auto row = keys.begin() + static_cast<std::ptrdiff_t>(at);
+        values.insert(values.end(), row, row + static_cast<std::ptrdiff_t>(kValue));
     }
     std::vector<double> out;
     for (std::size_t head = 0; head < static_cast<std::size_t>(options.heads); ++head) {

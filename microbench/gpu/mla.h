@@ -39,6 +39,10 @@ Work mla_work(const MlaOptions& options);
 MlaCall mla_call(const MlaOptions& options, std::int32_t stages);
 SplitOptions split_options(const MlaOptions& options, std::int32_t blocks);
 
+/// What a request's cache holds, by the formulas of paged.h: [tokens, 576].
+std::vector<double> cached_rows(const MlaOptions& options, const PageTable& table, std::size_t request,
+                                std::uint64_t seed);
+
 /// [heads, 512] of one request.
 std::vector<double> mla_reference(const MlaOptions& options, const PageTable& table, std::size_t request,
                                   std::uint64_t seed);

@@ -48,20 +48,15 @@ class EmulatedLayer {
                  .gains = gains_of(options, kSeed),
                  .turns = turns_of(options)},
           order_(order) {
+        if (options.latent) {
+            begin_latent();
+        } else {
+            begin_headed();
+        }
         if (options.experts) {
             inputs.draw = drawn_experts(*options.experts, batch(), kSeed);
             store_experts();
         }
-        const PoolShape pool = options.attention().pool();
-        const auto pages = pages_for(options.lengths, pool.page);
-        const std::size_t width = bytes_of(options.kv);
-        pool_.resize(pages * pool.page_bytes());
-        for (std::size_t i = 0; i < pool_.size() / width; ++i) {
-            const std::uint16_t code = random_code(options.kv, kSeed, i);
-            std::memcpy(pool_.data() + i * width, &code, width);
-        }
-        scales_.resize(pages * pool.page_scales());
-        for (std::size_t i = 0; i < scales_.size(); ++i) scales_[i] = random_scale(kSeed, i);
         const std::size_t columns = batch() * options.hidden;
         seen.residual.resize(columns);
         seen.down.resize(columns);
@@ -72,11 +67,23 @@ class EmulatedLayer {
         const auto rows_of = [&](LayerMatrix matrix) {
             return launched(options, matrix).places() * matrix_of(options, matrix).rows;
         };
-        const std::size_t queries = batch() * options.heads.query_heads * options.heads.head_dim;
         seen.normed.assign(columns, kPoison16);
-        seen.qkv.assign(rows_of(LayerMatrix::qkv), kPoison);
-        seen.q.assign(queries, kPoison16);
-        seen.attended.assign(queries, kPoison16);
+        seen.attended.assign(batch() * matrix_of(options, LayerMatrix::o).k, kPoison16);
+        if (options.latent) {
+            seen.q_a.assign(rows_of(LayerMatrix::q_a), kPoison);
+            seen.q_normed.assign(rows_of(LayerMatrix::q_a), kPoison16);
+            seen.q_b.assign(rows_of(LayerMatrix::q_b), kPoison);
+            seen.kv_a.assign(rows_of(LayerMatrix::kv_a), kPoison);
+            seen.nope.assign(batch() * options.heads.query_heads * kMlaNope, kPoison16);
+            seen.absorbed.assign(rows_of(LayerMatrix::absorb), kPoison);
+            seen.q.assign(options.mla().queries(), kPoison16);
+            seen.latent.assign(options.mla().outputs(), kPoison);
+            seen.of_heads.assign(options.mla().outputs(), kPoison16);
+            seen.expanded.assign(rows_of(LayerMatrix::expand), kPoison);
+        } else {
+            seen.qkv.assign(rows_of(LayerMatrix::qkv), kPoison);
+            seen.q.assign(seen.attended.size(), kPoison16);
+        }
         seen.o.assign(columns, kPoison);
         seen.ffn_normed.assign(columns, kPoison16);
         seen.gate_up.assign(rows_of(LayerMatrix::gate_up), kPoison);
@@ -116,7 +123,16 @@ class EmulatedLayer {
                 .gathered = seen.gathered.data(),
                 .expert_gate_up = seen.expert_gate_up.data(),
                 .expert_gated = seen.expert_gated.data(),
-                .expert_down = seen.expert_down.data()};
+                .expert_down = seen.expert_down.data(),
+                .q_a = seen.q_a.data(),
+                .q_normed = seen.q_normed.data(),
+                .q_b = seen.q_b.data(),
+                .kv_a = seen.kv_a.data(),
+                .nope = seen.nope.data(),
+                .absorbed = seen.absorbed.data(),
+                .latent = seen.latent.data(),
+                .of_heads = seen.of_heads.data(),
+                .expanded = seen.expanded.data()};
     }
 
     /// One layer; afterwards `seen` holds what every operation gave.
@@ -159,7 +175,7 @@ class EmulatedLayer {
     // ---- what launch_op calls
 
     void norm(LayerNorm which, float* residual, const float* delta, std::uint16_t* out) {
-        NormCall call = norm_call(inputs.options);
+        NormCall call = norm_call(inputs.options, which);
         call.residual = residual;
         call.delta = delta;
         call.gain = inputs.gains[static_cast<std::size_t>(which)].data();
@@ -173,6 +189,10 @@ class EmulatedLayer {
         });
     }
     void multiply(LayerMatrix matrix, const std::uint16_t* x, float* y) {
+        if (is_listed(matrix)) {
+            const auto heads = all_heads();
+            return multiply_listed(matrix, heads.data(), x, y);
+        }
         switch (format_of(inputs.options, matrix)) {
             case WeightFormat::bf16:
                 return multiply_by_batch<Bf16Weights, 1>(matrix, x, y);
@@ -190,7 +210,9 @@ class EmulatedLayer {
     }
     void multiply_experts(LayerMatrix matrix, const RoutingTables& tables, const std::uint16_t* x, float* y) {
         const std::size_t first = matrix == LayerMatrix::expert_down ? inputs.options.load().entries : 0;
-        const std::int32_t* const list = tables.of_entries + first;
+        multiply_listed(matrix, tables.of_entries + first, x, y);
+    }
+    void multiply_listed(LayerMatrix matrix, const std::int32_t* list, const std::uint16_t* x, float* y) {
         switch (inputs.options.weights) {
             case WeightFormat::bf16:
                 return multiply_as<Bf16Weights, 1, 1, true>(matrix, x, y, list);
@@ -270,6 +292,62 @@ class EmulatedLayer {
                        [&](Machine& machine) { attention_body<kFormat, kDim>(machine, call); });
         });
     }
+    void turn_latent(const float* q, const float* kv, std::uint16_t* nope, std::uint16_t* turned) {
+        LatentCall call = latent_call(inputs.options);
+        call.q = q;
+        call.kv = kv;
+        call.turns = inputs.turns.data();
+        call.gain = inputs.gains[index_of(LayerNorm::latent)].data();
+        call.nope = nope;
+        call.absorbed = turned;
+        call.pool = reinterpret_cast<std::uint16_t*>(pool_.data());
+        call.pages = inputs.table.pages.data();
+        call.first_page = inputs.table.first.data();
+        call.lengths = inputs.options.lengths.data();
+        const std::size_t warps = batch() * (inputs.options.heads.query_heads + 1);
+        run_blocks((warps + kRopeWarps - 1) / kRopeWarps, kRopeWarps * 32, 0, [&](const Machine& machine) {
+            if (is_bf16(inputs.options.weights)) {
+                latent_body<true>(machine, call);
+            } else {
+                latent_body<false>(machine, call);
+            }
+        });
+    }
+    void attend_latent(const std::uint16_t* q, float* out) {
+        constexpr std::int32_t kStages = 3;
+        const MlaOptions options = inputs.options.mla();
+        const SplitPlan plan = split_plan(options.lengths, split_options(options, 3));
+        const auto partials = static_cast<std::size_t>(plan.partials) * kWarpTokens;
+        std::vector<float> partial_out(partials * kMlaValue, kPoison);
+        std::vector<float> partial_lse(partials, kPoison);
+        std::vector<std::int32_t> counters(static_cast<std::size_t>(plan.sequences));
+        MlaCall call = mla_call(options, kStages);
+        call.pool = reinterpret_cast<const std::uint16_t*>(pool_.data());
+        call.q = q;
+        call.pages = inputs.table.pages.data();
+        call.first_page = inputs.table.first.data();
+        call.segments = plan.segments.data();
+        call.first_segment = plan.first.data();
+        call.partial_out = partial_out.data();
+        call.partial_lse = partial_lse.data();
+        call.counters = counters.data();
+        call.out = out;
+        run_blocks(plan.pieces(), kThreads, kStages * kMlaStageBytes + kMlaFixedBytes,
+                   [&](Machine& machine) { mla_body(machine, call); });
+    }
+    void narrow(LayerOp op, const float* from, std::uint16_t* to) {
+        NarrowCall call = narrow_call(inputs.options, op);
+        call.from = from;
+        call.to = to;
+        const auto warps = static_cast<std::size_t>(call.outer * call.inner);
+        run_blocks((warps + kRopeWarps - 1) / kRopeWarps, kRopeWarps * 32, 0, [&](const Machine& machine) {
+            if (narrows_to_bf16(inputs.options, op)) {
+                narrow_body<true>(machine, call);
+            } else {
+                narrow_body<false>(machine, call);
+            }
+        });
+    }
     void gate(LayerMatrix matrix, const float* gate_up, std::uint16_t* out) {
         GateCall call = gate_call(inputs.options, matrix);
         call.gate_up = gate_up;
@@ -292,6 +370,29 @@ class EmulatedLayer {
     LayerSeen seen;
 
   private:
+    void begin_headed() {
+        const LayerOptions& options = inputs.options;
+        const PoolShape pool = options.attention().pool();
+        const auto pages = pages_for(options.lengths, pool.page);
+        const std::size_t width = bytes_of(options.kv);
+        pool_.resize(pages * pool.page_bytes());
+        for (std::size_t i = 0; i < pool_.size() / width; ++i) {
+            const std::uint16_t code = random_code(options.kv, kSeed, i);
+            std::memcpy(pool_.data() + i * width, &code, width);
+        }
+        scales_.resize(pages * pool.page_scales());
+        for (std::size_t i = 0; i < scales_.size(); ++i) scales_[i] = random_scale(kSeed, i);
+    }
+    void begin_latent() {
+        const MlaOptions options = inputs.options.mla();
+        const auto pages = pages_for(options.lengths, static_cast<std::uint32_t>(options.page));
+        pool_.resize(pages * static_cast<std::size_t>(options.page * kMlaRow) * 2);
+        for (std::size_t i = 0; i < pool_.size() / 2; ++i) {
+            const std::uint16_t code = random_code(KvFormat::bf16, kSeed, i);
+            std::memcpy(pool_.data() + i * 2, &code, 2);
+        }
+    }
+
     template <class Body>
     void run_blocks(std::size_t blocks, int lanes, int shared_bytes, const Body& body) {
         run_thread_blocks(static_cast<std::uint32_t>(blocks), lanes, static_cast<std::size_t>(shared_bytes),
@@ -338,6 +439,18 @@ class EmulatedLayer {
     /// Experts lie in memory in an order of their own: a list's i-th is matrix (i · 3 + 1) % 2 ^ n of as many
     /// as hold them all.
     std::size_t stored_matrices() const { return std::bit_ceil(inputs.options.load().entries); }
+    std::size_t stored_matrices(LayerMatrix matrix) const {
+        if (!is_listed(matrix)) return 1;
+        return is_of_heads(matrix) ? launched(inputs.options, matrix).entries : stored_matrices();
+    }
+    static bool is_of_heads(LayerMatrix matrix) {
+        return matrix == LayerMatrix::absorb || matrix == LayerMatrix::expand;
+    }
+    std::vector<std::int32_t> all_heads() const {
+        std::vector<std::int32_t> heads(inputs.options.heads.query_heads);
+        for (std::size_t i = 0; i < heads.size(); ++i) heads[i] = static_cast<std::int32_t>(i);
+        return heads;
+    }
     void store_experts() {
         const std::size_t count = inputs.options.experts->count;
         inputs.stored.assign(2 * count, 0);
@@ -348,10 +461,6 @@ class EmulatedLayer {
             }
         }
     }
-    bool is_listed(LayerMatrix matrix) const {
-        return matrix == LayerMatrix::expert_gate_up || matrix == LayerMatrix::expert_down;
-    }
-
     int parts(LayerMatrix matrix) const {
         const bool tall = bits_of(format_of(inputs.options, matrix)) == 4 && batch() > 16;
         return tall && !is_listed(matrix) ? 2 : 1;
@@ -363,14 +472,14 @@ class EmulatedLayer {
     /// Of all matrices that are stored.
     std::vector<std::uint32_t> words(LayerMatrix matrix) const {
         const WeightsShape shape = shape_of(matrix);
-        std::vector<std::uint32_t> result(shape.words() * (is_listed(matrix) ? stored_matrices() : 1));
+        std::vector<std::uint32_t> result(shape.words() * stored_matrices(matrix));
         for (std::size_t i = 0; i < result.size(); ++i)
             result[i] = random_code_word(shape.format, random_bits_at(static_cast<std::uint64_t>(matrix), i));
         return result;
     }
     std::vector<std::uint32_t> scale_words(LayerMatrix matrix) const {
         const WeightsShape shape = shape_of(matrix);
-        std::vector<std::uint32_t> result(shape.scale_words() * (is_listed(matrix) ? stored_matrices() : 1));
+        std::vector<std::uint32_t> result(shape.scale_words() * stored_matrices(matrix));
         for (std::size_t i = 0; i < result.size(); ++i) {
             result[i] =
                 random_scale_word(shape.format, random_bits_at(10 + static_cast<std::uint64_t>(matrix), i));
@@ -384,8 +493,9 @@ class EmulatedLayer {
         if (!is_listed(matrix)) return dequantised(shape, all, scales);
         std::vector<double> drawn;
         const std::size_t first = matrix == LayerMatrix::expert_down ? inputs.options.experts->count : 0;
-        for (const std::int32_t expert : inputs.draw.touched) {
-            const auto at = static_cast<std::size_t>(inputs.stored[first + static_cast<std::size_t>(expert)]);
+        for (const std::int32_t entry : is_of_heads(matrix) ? all_heads() : inputs.draw.touched) {
+            const auto at = static_cast<std::size_t>(
+                is_of_heads(matrix) ? entry : inputs.stored[first + static_cast<std::size_t>(entry)]);
             const auto one =
                 dequantised(shape, std::span(all).subspan(at * shape.words(), shape.words()),
                             std::span(scales).subspan(at * shape.scale_words(), shape.scale_words()));
@@ -396,7 +506,15 @@ class EmulatedLayer {
     const std::vector<std::uint16_t>& input_of(LayerMatrix matrix) const {
         switch (matrix) {
             case LayerMatrix::qkv:
+            case LayerMatrix::q_a:
+            case LayerMatrix::kv_a:
                 return seen.normed;
+            case LayerMatrix::q_b:
+                return seen.q_normed;
+            case LayerMatrix::absorb:
+                return seen.nope;
+            case LayerMatrix::expand:
+                return seen.of_heads;
             case LayerMatrix::o:
                 return seen.attended;
             case LayerMatrix::gate_up:
@@ -425,22 +543,21 @@ class EmulatedLayer {
         const std::uint32_t blocks = std::min(3U, units);
         std::vector<float> partials(2 * blocks * launch.columns * shape.unit_rows(), kPoison);
         std::vector<std::int32_t> arrivals(launch.entries * shape.row_blocks());
-        const WeightsCall call{
-            .weights = weights.data(),
-            .scales = scales.data(),
-            .x = reinterpret_cast<const std::uint16_t*>(x_words.data()),
-            .y = y,
-            .partials = partials.data(),
-            .arrivals = arrivals.data(),
-            .rows = static_cast<int>(shape.rows),
-            .batch = static_cast<int>(launch.columns),
-            .steps = static_cast<int>(shape.steps()),
-            .division = StackDivision::of(shape, launch.entries, blocks),
-            .experts = {.of_entries = of_entries,
-                        .entries = static_cast<int>(launch.entries),
-                        .stacks = static_cast<int>(shape.row_blocks()) / shape.stacked,
-                        .words = static_cast<std::uint32_t>(shape.words() / 4),
-                        .scales = static_cast<std::uint32_t>(shape.scale_words())}};
+        const WeightsCall call{.weights = weights.data(),
+                               .scales = scales.data(),
+                               .x = reinterpret_cast<const std::uint16_t*>(x_words.data()),
+                               .y = y,
+                               .partials = partials.data(),
+                               .arrivals = arrivals.data(),
+                               .rows = static_cast<int>(shape.rows),
+                               .batch = static_cast<int>(launch.columns),
+                               .steps = static_cast<int>(shape.steps()),
+                               .division = StackDivision::of(shape, launch.entries, blocks),
+                               .experts = {.of_entries = of_entries,
+                                           .entries = static_cast<int>(launch.entries),
+                                           .stacks = static_cast<int>(shape.row_blocks()) / shape.stacked,
+                                           .words = static_cast<std::uint32_t>(shape.words() / 4),
+                                           .scales = static_cast<std::uint32_t>(shape.scale_words())}};
         run_blocks(blocks, kWeightThreads, Tile::kSharedBytes, [&](const Machine& machine) {
             WeightsLane<Machine, Weights, kColumns, kParts, kExperts>(machine, call).run();
         });
@@ -488,6 +605,13 @@ LayerOptions tiny_routed(WeightFormat weights, std::size_t tokens) {
     return options;
 }
 
+LayerOptions tiny_latent(WeightFormat weights, std::vector<std::int32_t> lengths) {
+    LayerOptions options = tiny(weights, KvFormat::bf16, std::move(lengths));
+    options.heads = {2, 1, 192};
+    options.latent = LayerLatent{64};
+    return options;
+}
+
 double whole_error(const EmulatedLayer& layer) {
     return relative_l2(
         layer.seen.output(),
@@ -504,7 +628,7 @@ TEST(GpuLayer, every_operation_and_the_whole_layer_agree_with_fp64_on_the_rows_o
         EXPECT_EQ(layer.fault(), std::nullopt) << name_of(options);
         EXPECT_LE(whole_error(layer), layer_bound(options)) << name_of(options);
     }
-    EXPECT_GE(emulated, 10U);
+    EXPECT_GE(emulated, 12U);
 }
 
 TEST(GpuLayer, a_layer_begins_with_what_the_one_before_left) {
@@ -629,13 +753,92 @@ TEST(GpuLayer, one_wrong_number_of_routing_or_of_an_expert_is_noticed_and_named)
     expect_named("mix:", [](LayerSeen& s) { s.down.back() = kPoison; });
 }
 
+TEST(GpuLayer, one_wrong_number_of_latent_attention_is_noticed_and_named) {
+    EmulatedLayer layer(tiny_latent(WeightFormat::fp8, {40, 3}), 1);
+    layer.step();
+    ASSERT_EQ(layer.fault(), std::nullopt);
+    EXPECT_LE(whole_error(layer), layer_bound(layer.inputs.options));
+    const LayerSeen right = layer.seen;
+    const auto expect_named = [&](std::string_view name, const auto& change) {
+        layer.seen = right;
+        change(layer.seen);
+        const auto fault = layer.fault();
+        ASSERT_TRUE(fault) << name;
+        EXPECT_TRUE(fault->starts_with(name)) << name << ": " << *fault;
+    };
+    expect_named("q_a:", [](LayerSeen& s) { spoil(s.q_a); });
+    expect_named("q_norm:", [](LayerSeen& s) { spoil(s.q_normed); });
+    expect_named("q_b:", [](LayerSeen& s) { spoil(s.q_b); });
+    expect_named("kv_a:", [](LayerSeen& s) { spoil(s.kv_a); });
+    expect_named("rope:", [](LayerSeen& s) { s.nope[7] ^= 0x8000; });
+    expect_named("rope:", [](LayerSeen& s) { s.q[kMlaRow - 1] ^= 0x8000; });
+    expect_named("rope: latent rows:", [](LayerSeen& s) { s.appended.bytes[1] ^= std::byte{0x80}; });
+    expect_named("rope: latent rows:", [](LayerSeen& s) { s.appended.bytes.back() ^= std::byte{0x80}; });
+    expect_named("absorb:", [](LayerSeen& s) { spoil(s.absorbed); });
+    expect_named("narrow_q:", [](LayerSeen& s) { s.q[kMlaRow + 3] ^= 0x8000; });
+    expect_named("attention:", [](LayerSeen& s) { spoil(s.latent); });
+    expect_named("narrow_latent:", [](LayerSeen& s) { s.of_heads[600] ^= 0x4000; });
+    expect_named("expand:", [](LayerSeen& s) { spoil(s.expanded); });
+    expect_named("narrow_values:", [](LayerSeen& s) { s.attended.back() ^= 0x4000; });
+    expect_named("o:", [](LayerSeen& s) { spoil(s.o); });
+}
+
+TEST(GpuLayer, a_new_latent_row_is_appended_in_its_page_and_nothing_else_is_touched) {
+    EmulatedLayer layer(tiny_latent(WeightFormat::bf16, {1, 16, 17, 33}), 1);
+    const std::vector<std::byte> before = layer.pool();
+    Random random(3);
+    for (auto* numbers : {&layer.seen.q_b, &layer.seen.kv_a}) {
+        for (float& x : *numbers) x = static_cast<float>(random.normal());
+    }
+    layer.turn_latent(layer.seen.q_b.data(), layer.seen.kv_a.data(), layer.seen.nope.data(),
+                      layer.seen.q.data());
+    const NewTokenPlaces places = new_token_places(layer.inputs.options, layer.inputs.table);
+    std::vector<std::byte> elsewhere = layer.pool();
+    for (std::size_t request = 0; request < 4; ++request) {
+        const std::uint64_t at = places.rows[request];
+        std::copy_n(before.begin() + static_cast<std::ptrdiff_t>(at), places.row_bytes,
+                    elsewhere.begin() + static_cast<std::ptrdiff_t>(at));
+        const auto cached = [&](std::size_t d) {
+            return static_cast<double>(float_of_bf16(load_u16(layer.pool().data() + at + 2 * d)));
+        };
+        const float* const kv = layer.seen.kv_a.data() + request * kMlaRow;
+        double squares = 0;
+        for (std::size_t d = 0; d < kMlaValue; ++d) squares += static_cast<double>(kv[d] * kv[d]);
+        for (const std::size_t d : {0, 1, 127, 128, 511}) {
+            const auto gain =
+                static_cast<double>(float_of_bf16(layer.inputs.gains[index_of(LayerNorm::latent)][d]));
+            const double wanted = static_cast<double>(kv[d]) / std::sqrt(squares / kMlaValue + 1e-5) * gain;
+            EXPECT_NEAR(cached(d), wanted, std::abs(wanted) * 0x1.01p-8);
+        }
+        const double position = layer.inputs.options.lengths[request] - 1;
+        for (const std::size_t d : {0, 1, 31}) {
+            const double speed = std::exp(-std::log(kRopeBase) * 2 * static_cast<double>(d) / kMlaRope);
+            const auto turned = [&](const float* from) {
+                return std::complex<double>(from[d], from[d + 32]) * std::polar(1.0, position * speed);
+            };
+            const auto key = turned(kv + kMlaValue);
+            EXPECT_NEAR(cached(kMlaValue + d), key.real(), .004 * std::abs(key));
+            EXPECT_NEAR(cached(kMlaValue + 32 + d), key.imag(), .004 * std::abs(key));
+            const std::size_t head = request * 2 + 1;  // the second of two
+            const auto query = turned(layer.seen.q_b.data() + head * kMlaQuery + kMlaNope);
+            const auto number = [&](std::size_t i) {
+                return static_cast<double>(float_of_bf16(layer.seen.q[head * kMlaRow + kMlaValue + i]));
+            };
+            EXPECT_NEAR(number(d), query.real(), .004 * std::abs(query));
+            EXPECT_NEAR(number(32 + d), query.imag(), .004 * std::abs(query));
+        }
+    }
+    EXPECT_EQ(elsewhere, before);
+}
+
 TEST(GpuLayer, every_operand_that_is_not_the_layers_is_noticed) {
     for (const LayerOptions& options :
-         {tiny(WeightFormat::bf16, KvFormat::bf16, {40, 3}), tiny_routed(WeightFormat::fp8, 3)}) {
+         {tiny(WeightFormat::bf16, KvFormat::bf16, {40, 3}), tiny_routed(WeightFormat::fp8, 3),
+          tiny_latent(WeightFormat::bf16, {5, 20})}) {
         EmulatedLayer layer(options, 1);
         layer.step();
         const auto planted = planted_faults(layer.inputs);
-        EXPECT_EQ(planted.size(), options.experts ? 7U : 4U);
+        EXPECT_EQ(planted.size(), options.experts ? 7U : options.latent ? 6U : 4U);
         for (const PlantedFault& fault : planted)
             EXPECT_TRUE(layer_fault(fault.inputs, layer.seen, layer.products())) << fault.operand;
         for (const LayerMatrix spoilt : matrices_of(options)) {
@@ -899,6 +1102,23 @@ TEST(GpuLayer, bytes_of_experts_are_those_of_the_different_ones_that_a_step_touc
                                    4095 * 2.0 * 8 * 64 * 2 + 256 * 4 + 4 * 4 + 2 * 4 * 4);
 }
 
+TEST(GpuLayer, bytes_of_latent_attention_are_its_matrices_and_one_row_per_cached_token) {
+    const auto full = layer_suite(RowSet::full, {});
+    const auto found = std::find_if(full.begin(), full.end(), [](const LayerOptions& options) {
+        return name_of(options) == "layer/preset:deepseek-v3/w:fp8/kv:bf16/batch:1/ctx:4096/experts:8";
+    });
+    ASSERT_NE(found, full.end());
+    const auto fp8 = [](double rows, double k) { return rows * k + rows * 4; };
+    const double heads = 128;
+    const double attention = fp8(1536, 7168) + fp8(heads * 192, 1536) + fp8(576, 7168) +
+                             heads * (fp8(512, 128) + fp8(128, 512)) + fp8(7168, heads * 128);
+    const double feed_forward = 9 * (fp8(4096, 7168) + fp8(7168, 2048)) + 256.0 * 7168 * 2;  // one is shared
+    const Work work = layer_work(*found);
+    EXPECT_EQ(work.read_bytes, attention + feed_forward + (2 * 7168 + 1536 + 512) * 2 + 4095.0 * 576 * 2 +
+                                   64 * 4 + 8 * 4 + 2 * 8 * 4);
+    EXPECT_EQ(work.written_bytes, 576 * 2);
+}
+
 TEST(GpuLayer, a_launch_of_experts_counts_what_a_row_of_their_matrix_counts) {
     const LayerOptions options = tiny_routed(WeightFormat::bf16, 7);
     const ExpertLoad load = options.load();
@@ -938,6 +1158,11 @@ TEST(GpuLayer, suites_have_dense_models_names_of_their_own_and_a_gpus_share) {
         names.insert(name_of(options));
         if (options.tp != 8) continue;
         ++shared;
+        if (options.latent) {
+            EXPECT_EQ(options.heads.query_heads, 128U / 8);
+            EXPECT_EQ(options.experts->width, 2048U / 8);
+            continue;
+        }
         EXPECT_EQ(options.heads, (HeadShape{8, 1, 128}));
         EXPECT_EQ(options.width, 28672U / 8);
         EXPECT_EQ(options.hidden, 8192U);
@@ -946,8 +1171,9 @@ TEST(GpuLayer, suites_have_dense_models_names_of_their_own_and_a_gpus_share) {
     EXPECT_EQ(names.size(), full.size());
     EXPECT_GT(shared, 0U);
     EXPECT_LT(layer_suite(RowSet::quick, {}).size(), layer_suite(RowSet::standard, {}).size());
-    const std::vector<ModelShape> none{model_shape("deepseek-v3")};
-    EXPECT_TRUE(layer_suite(RowSet::full, none).empty());
+    ModelShape other = model_shape("deepseek-v3");
+    other.mla->kv_rank = 256;  // no kernel has such rows
+    EXPECT_TRUE(layer_suite(RowSet::full, std::vector{other}).empty());
     const std::vector<ModelShape> one{model_shape("qwen3-32b")};
     const auto named = layer_suite(RowSet::quick, one);
     ASSERT_EQ(named.size(), 2U);
