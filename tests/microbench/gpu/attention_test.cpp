@@ -422,11 +422,11 @@ TEST(GpuAttentionOfSeveralTokens, the_reference_is_the_causal_mask_written_out) 
 }
 
 TEST(GpuAttentionOfSeveralTokens, each_query_token_sees_itself_and_what_is_before_it_at_every_length) {
-    // Every residue of a length by a warp's 16 tokens, a page and a block's 64; one, two and four tiles of
-    // rows; segments cut in the middle of what only some rows see.
+    // Every residue of a length by a warp's 16 tokens, around a page and around a block's 64; one, two and
+    // four tiles of rows; segments cut in the middle of what only some rows see.
     std::vector<std::int32_t> lengths;
     for (std::int32_t length = 5; length <= 21; ++length) lengths.push_back(length);
-    for (std::int32_t length = 62; length <= 70; ++length) lengths.push_back(length);
+    for (std::int32_t length = 61; length <= 76; ++length) lengths.push_back(length);
     for (const std::int32_t length : {128, 131, 133}) lengths.push_back(length);
     for (const std::size_t group : {3, 5, 10}) {
         for (const std::int32_t window : {0, 2, 40}) {
