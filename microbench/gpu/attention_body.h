@@ -99,6 +99,7 @@ struct TileLoader {
     TokenWalk<kBlockTokens> walk;
     std::int32_t kv_head = 0;
     const std::byte* head = nullptr;  ///< its first page's first row
+    std::uint64_t hint;               ///< keys and values that pass by leave tables and plans in L2
 
     PARETOKEN_HOST_DEVICE TileLoader(const Machine& m, const AttentionCall& c)
         : call(c),
@@ -108,7 +109,8 @@ struct TileLoader {
                m.warp() * kWarpTokens,
                c.segments,
                c.first_segment[m.piece()],
-               c.first_segment[m.piece() + 1]} {
+               c.first_segment[m.piece() + 1]},
+          hint(m.cache_hint(c.tiles == 1)) {
         walk.enter();
         enter();
     }
@@ -140,7 +142,7 @@ struct TileLoader {
                 m.copy_async(to + value * Tile::kValues + Tile::place(value != 0, row + further, chunk),
                              from + (value == 0 ? 0 : call.strides.value) +
                                  static_cast<std::uint32_t>(further) * call.strides.token,
-                             walk.holds(row + further));
+                             walk.holds(row + further), hint);
             }
         }
         if constexpr (Tile::kHasScales) copy_scales(m, to);

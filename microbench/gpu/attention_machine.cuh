@@ -44,6 +44,14 @@ class DeviceMachine {
     __device__ __forceinline__ void copy_async(std::byte* to, const std::byte* from, bool valid) const {
         copy_async_16(to, from, valid);
     }
+    /// For copies of bytes that are read once, or of others.
+    __device__ __forceinline__ std::uint64_t cache_hint(bool read_once) const {
+        return read_once ? evict_first_policy() : evict_normal_policy();
+    }
+    __device__ __forceinline__ void copy_async(std::byte* to, const std::byte* from, bool valid,
+                                               std::uint64_t hint) const {
+        copy_async_16(to, from, valid, hint);
+    }
     __device__ __forceinline__ void commit_copies() const {
         gpu::commit_copies();
     }

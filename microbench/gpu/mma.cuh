@@ -78,6 +78,14 @@ __device__ __forceinline__ void copy_async_4(void* shared, const void* global) {
                  : "r"(shared_address(shared)), "l"(global)
                  : "memory");
 }
+__device__ __forceinline__ void copy_async_16(void* shared, const void* global, bool valid,
+                                              std::uint64_t policy) {
+    const int bytes = valid ? 16 : 0;
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;"
+                 :
+                 : "r"(shared_address(shared)), "l"(global), "r"(bytes), "l"(policy)
+                 : "memory");
+}
 /// As copy_async_16, for bytes that are read once.
 __device__ __forceinline__ void copy_async_16_streamed(void* shared, const void* global,
                                                        std::uint64_t policy) {
@@ -91,6 +99,12 @@ __device__ __forceinline__ void copy_async_16_streamed(void* shared, const void*
 __device__ __forceinline__ std::uint64_t evict_first_policy() {
     std::uint64_t policy;
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+
+__device__ __forceinline__ std::uint64_t evict_normal_policy() {
+    std::uint64_t policy;
+    asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
     return policy;
 }
 
