@@ -26,7 +26,7 @@ namespace {
 
 constexpr Duration kSoonIdle = std::chrono::milliseconds(100);  ///< of checking on the host, and clocks sink
 constexpr double kSettled = 5e-3;  // change of a replay's time from one step to the next
-constexpr std::uint64_t kProbeBytes = 256ULL << 20;
+constexpr std::uint64_t kMostProbeBytes = 256ULL << 20;
 
 std::uint64_t free_device_bytes() {
     std::size_t free = 0;
@@ -221,6 +221,7 @@ struct GpuSession::State {
     Nvml nvml{device.pci_bus_id};
     bool warm = false;
     std::vector<CeilingPoint> curve;  // of the fastest access at each size
+    std::uint64_t probe_bytes = 0;
     std::unique_ptr<GpuKernel> probe;
     std::unique_ptr<Replay> probe_replay;
     double first_probe = 0;  // when the curve was measured
@@ -273,7 +274,8 @@ struct GpuSession::State {
         }
         if (curve.size() < 2)
             throw RuntimeError("the GPU has less than 8 MiB of free memory: end other programs on it");
-        probe = read_ceiling(kProbeBytes, Access::strided);
+        probe_bytes = std::min(kMostProbeBytes, static_cast<std::uint64_t>(curve.back().bytes));
+        probe = read_ceiling(probe_bytes, Access::strided);
         const RingPlan ring = ring_for(*probe, device);
         prepare(*probe, ring.copies);
         probe_replay = std::make_unique<Replay>(launch_of(*probe), ring.copies, Launching::graph,
@@ -283,7 +285,7 @@ struct GpuSession::State {
 
     /// Bytes per second of a short read.
     double probed_speed() {
-        return static_cast<double>(kProbeBytes) /
+        return static_cast<double>(probe_bytes) /
                median_of(probe_replay->launch_seconds(protocol.probe_replays, protocol.uncounted_replays));
     }
 

@@ -16,8 +16,8 @@ struct Protocol {
     double settling_step_s = .1;
     double replay_s = 5e-3;  ///< one graph takes at least this, the read ceiling's too: each costs a start
     int uncounted_replays = 3;
-    int replays = 31;
-    int watched_replays = 8;  ///< while the driver is asked for clocks
+    int replays = 25;
+    int watched_replays = 4;  ///< while the driver is asked for clocks, which it tells first
     int part_replays = 9;     ///< of half as long, for each operation of a step
     int ceiling_replays = 9;  ///< for each size and way of reading
     double probe_s = 1e-3;
@@ -28,7 +28,7 @@ struct Protocol {
 
 constexpr Protocol protocol_of(const GpuSettings& settings) {
     if (!settings.quick) return {};
-    return {.warm_up_s = .0125, .settling_s = .2, .settling_step_s = .05, .replay_s = 2e-3, .replays = 15};
+    return {.warm_up_s = .0125, .settling_s = .1, .settling_step_s = .025, .replay_s = 2e-3, .replays = 15};
 }
 
 /// Sizes of the read ceiling's curve.

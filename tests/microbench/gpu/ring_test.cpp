@@ -71,7 +71,9 @@ TEST(Ring, a_graph_that_was_planned_at_low_clocks_is_made_as_long_as_it_should_b
             EXPECT_GE(static_cast<double>(launches) * kReal, .7 * ReplayTimes{}.replay_s);
             EXPECT_GE(launches, planned);
             EXPECT_EQ(launches % copies, 0u);
-            if (slower < 1.4) EXPECT_EQ(launches, planned) << "good enough: not captured again";
+            if (slower < 1.4) {
+                EXPECT_EQ(launches, planned) << "good enough: not captured again";
+            }
         }
     }
     EXPECT_EQ(corrected_launches(100, 1, 10), 100u) << "never fewer";
