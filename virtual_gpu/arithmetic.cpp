@@ -61,13 +61,17 @@ struct Column<bool> {
     bool operator[](int lane) const { return (bits >> lane & 1U) != 0; }
 };
 
-constexpr int kFewLanes = 4;
+/// At most two.
+bool are_few(std::uint32_t lanes) {
+    const std::uint32_t without_first = lanes & (lanes - 1);
+    return (without_first & (without_first - 1)) == 0;
+}
 
 /// Computed for all lanes, since that is a loop over vectors, and kept of the active ones; one by one where
 /// these are few.
 template <auto kFunction, class To, class... From, std::size_t... kIndex>
 void run_each(const Instruction& i, Lanes& lanes, std::index_sequence<kIndex...>) {
-    if (std::popcount(lanes.active) <= kFewLanes) {
+    if (are_few(lanes.active)) {
         for_lanes(lanes.active, [&](int lane) {
             const auto value = static_cast<To>(kFunction(read<From>(lanes, i.from[kIndex], lane)...));
             if constexpr (std::is_same_v<To, bool>) {
@@ -302,7 +306,23 @@ Half half_of(std::uint16_t bits) {
 }
 /// Of what was computed: every NaN is the canonical one.
 std::uint16_t bits_of(Half value) {
-    return value != value ? 0x7fff : std::bit_cast<std::uint16_t>(value);
+    const auto bits = std::bit_cast<std::uint16_t>(value);
+    return (bits & 0x7fff) > 0x7c00 ? 0x7fff : bits;
+}
+
+/// Every half's float: conversions one by one cost more than what is computed with them.
+const std::vector<float>& floats_of_halves() {
+    static const std::vector<float> table = [] {
+        std::vector<float> floats(1U << 16);
+        for (std::uint32_t code = 0; code < floats.size(); ++code)
+            floats[code] = static_cast<float>(std::bit_cast<Half>(static_cast<std::uint16_t>(code)));
+        return floats;
+    }();
+    return table;
+}
+float looked_up_half(std::uint16_t bits) {
+    static const float* const floats = floats_of_halves().data();
+    return floats[bits];
 }
 
 /// To nearest, ties to even; NaN stays one.
@@ -325,12 +345,13 @@ float float_of_e4m3(std::uint8_t code) {
 /// it needs more than 53 bits.
 template <class Act>
 HalfPair halves(HalfPair a, HalfPair b, Act act) {
-    return {bits_of(static_cast<Half>(act(double(half_of(a.low)), double(half_of(b.low))))),
-            bits_of(static_cast<Half>(act(double(half_of(a.high)), double(half_of(b.high)))))};
+    return {bits_of(static_cast<Half>(act(double(looked_up_half(a.low)), double(looked_up_half(b.low))))),
+            bits_of(static_cast<Half>(act(double(looked_up_half(a.high)), double(looked_up_half(b.high)))))};
 }
 HalfPair fused_halves(HalfPair a, HalfPair b, HalfPair c) {
     const auto one = [](std::uint16_t x, std::uint16_t y, std::uint16_t z) {
-        return bits_of(static_cast<Half>(double(half_of(x)) * double(half_of(y)) + double(half_of(z))));
+        return bits_of(static_cast<Half>(double(looked_up_half(x)) * double(looked_up_half(y)) +
+                                         double(looked_up_half(z))));
     };
     return {one(a.low, b.low, c.low), one(a.high, b.high, c.high)};
 }
@@ -622,22 +643,10 @@ void shuffled(const Instruction& i, Lanes& lanes) {
     lanes.predicate(i.to[1]) = (lanes.predicate(i.to[1]) & ~lanes.active) | in_range;
 }
 
-/// Every half's float: conversions one by one cost more than the products.
-const std::vector<float>& floats_of_halves() {
-    static const std::vector<float> table = [] {
-        std::vector<float> floats(1U << 16);
-        for (std::uint32_t code = 0; code < floats.size(); ++code)
-            floats[code] = float_of_half(static_cast<std::uint16_t>(code));
-        return floats;
-    }();
-    return table;
-}
-
 template <bool kBf16>
 float widened(std::uint32_t pair, int half) {
     const auto bits = static_cast<std::uint16_t>(half == 0 ? pair : pair >> 16);
-    static const float* const halves = floats_of_halves().data();
-    return kBf16 ? float_of_bf16(bits) : halves[bits];
+    return kBf16 ? float_of_bf16(bits) : looked_up_half(bits);
 }
 
 /// Where registers' numbers stand, from the PTX manual's figures for m16n8k16: lane = 4 · group + thread.

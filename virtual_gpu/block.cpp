@@ -12,7 +12,6 @@
 namespace paretoken::virtual_gpu {
 namespace {
 
-constexpr std::size_t kSector = 32;
 constexpr std::size_t kBanks = 32;
 constexpr std::size_t kBankBytes = 4;
 constexpr std::size_t kMatrixRowBytes = 16;  // of ldmatrix: eight 16-bit elements
@@ -172,7 +171,7 @@ void Block::run(std::array<unsigned, 3> at) {
     }
 }
 
-std::uint32_t Block::guarded(const Warp& warp, const Instruction& instruction) const {
+inline std::uint32_t Block::guarded(const Warp& warp, const Instruction& instruction) const {
     const std::uint32_t lanes = warp.groups.front().lanes;
     if (instruction.guard == kNoSlot) return lanes;
     const std::uint32_t set = warp.lanes.predicate(instruction.guard);
@@ -365,26 +364,27 @@ void Block::exchange_among(Warp& warp, const Instruction& instruction, std::uint
 
 void Block::set_special(Warp& warp, const Instruction& instruction) const {
     const auto axis = static_cast<std::size_t>(instruction.axis);
-    for_lanes(warp.lanes.active, [&](int lane) {
-        std::uint32_t value = static_cast<std::uint32_t>(lane);
+    std::uint32_t values[kLanes];
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
         switch (instruction.special) {
             case Special::tid:
-                value = warp.places[axis][static_cast<std::size_t>(lane)];
+                values[lane] = warp.places[axis][lane];
                 break;
             case Special::ntid:
-                value = shape_.block[axis];
+                values[lane] = shape_.block[axis];
                 break;
             case Special::ctaid:
-                value = at_[axis];
+                values[lane] = at_[axis];
                 break;
             case Special::nctaid:
-                value = shape_.grid[axis];
+                values[lane] = shape_.grid[axis];
                 break;
             case Special::laneid:
+                values[lane] = static_cast<std::uint32_t>(lane);
                 break;
         }
-        warp.lanes.set(instruction.to[0], lane, value);
-    });
+    }
+    warp.lanes.set_all(instruction.to[0], values);
 }
 
 std::uint64_t Block::address(const Warp& warp, const Instruction& instruction, int lane) const {
@@ -394,7 +394,7 @@ std::uint64_t Block::address(const Warp& warp, const Instruction& instruction, i
 }
 
 void Block::require_aligned(const Warp& warp, int lane, std::uint64_t address, std::size_t bytes) const {
-    if (address % bytes != 0)
+    if ((address & (bytes - 1)) != 0)
         fail(FaultKind::misaligned, warp, lane, fmt::format("{:#x} is no multiple of {}", address, bytes));
 }
 
@@ -444,8 +444,10 @@ const std::byte* Block::parameter_at(const Warp& warp, int lane, std::uint64_t a
 /// Of all active lanes; checks and counts.
 void Block::find_places(Warp& warp, const Instruction& instruction, std::size_t bytes, Touch how) {
     places_.globals = places_.shareds = 0;
+    take_addresses(warp, instruction);
+    if (find_in_one_allocation(warp, instruction, bytes, how)) return;
     for_lanes(warp.lanes.active, [&](int lane) {
-        std::uint64_t at = address(warp, instruction, lane);
+        std::uint64_t at = places_.address[static_cast<std::size_t>(lane)];
         require_aligned(warp, lane, at, bytes);
         std::byte*& place = places_.at[static_cast<std::size_t>(lane)];
         const bool window = instruction.space == Space::generic && at >= kSharedWindow;
@@ -465,6 +467,61 @@ void Block::find_places(Warp& warp, const Instruction& instruction, std::size_t 
         count_global({places_.global.data(), places_.globals}, bytes, how == Touch::write);
 }
 
+/// The addresses of all lanes, those of inactive ones too.
+void Block::take_addresses(const Warp& warp, const Instruction& instruction) {
+    const auto displacement = static_cast<std::uint64_t>(instruction.displacement);
+    std::uint64_t base[kLanes];
+    if (instruction.wide) {
+        warp.lanes.get_all(instruction.from[0], base);
+    } else {
+        std::uint32_t narrow[kLanes];
+        warp.lanes.get_all(instruction.from[0], narrow);
+        for (int lane = 0; lane < kLanes; ++lane) base[lane] = narrow[lane];
+    }
+    for (std::size_t lane = 0; lane < kLanes; ++lane) places_.address[lane] = base[lane] + displacement;
+}
+
+/// What almost every access to device memory is: all of it allowed, in one allocation. False: lane by lane,
+/// then, which finds what is wrong.
+bool Block::find_in_one_allocation(const Warp& warp, const Instruction& instruction, std::size_t bytes,
+                                   Touch how) {
+    if (instruction.space == Space::shared || how == Touch::atomic) return false;
+    std::uint64_t lowest = ~std::uint64_t{0};
+    std::uint64_t highest = 0;
+    std::uint64_t any = 0;
+    for_lanes(warp.lanes.active, [&](int lane) {
+        const std::uint64_t at = places_.address[static_cast<std::size_t>(lane)];
+        lowest = std::min(lowest, at);
+        highest = std::max(highest, at);
+        any |= at;
+        places_.global[places_.globals++] = at;
+    });
+    const bool shared = highest >= kSharedWindow;
+    Allocation* const allocation =
+        shared || (any & (bytes - 1)) != 0 ? nullptr : memory_.find(lowest, highest - lowest + bytes);
+    const bool write = how == Touch::write;
+    bool allowed = allocation != nullptr;
+    if (allowed && !allocation->is_wholly_written() && (write || settings_.check_initialised)) {
+        const auto begin = reinterpret_cast<std::uintptr_t>(allocation->data());
+        for (std::size_t i = 0; i < places_.globals; ++i) {
+            const std::size_t offset = places_.global[i] - begin;
+            if (write) {
+                allocation->mark_written(offset, bytes);
+            } else {
+                allowed = allowed && allocation->is_written(offset, bytes);
+            }
+        }
+    }
+    if (!allowed) {
+        places_.globals = 0;
+        return false;
+    }
+    for (std::size_t lane = 0; lane < kLanes; ++lane)
+        places_.at[lane] = reinterpret_cast<std::byte*>(places_.address[lane]);
+    count_global({places_.global.data(), places_.globals}, bytes, write);
+    return true;
+}
+
 void Block::count_global(std::span<const std::uint64_t> addresses, std::size_t bytes, bool write) {
     sectors_.clear();
     bool sorted = true;
@@ -479,14 +536,15 @@ void Block::count_global(std::span<const std::uint64_t> addresses, std::size_t b
         std::sort(sectors_.begin(), sectors_.end());
         sectors_.erase(std::unique(sectors_.begin(), sectors_.end()), sectors_.end());
     }
+    std::uint64_t touched = 0;
     for (const std::uint64_t sector : sectors_) {
         // Allocations begin at multiples of a sector; the last one may be cut by the end.
         Allocation* const allocation = memory_.find(sector * kSector, 1);
         if (allocation == nullptr) continue;
         const std::uint64_t first = reinterpret_cast<std::uintptr_t>(allocation->data()) / kSector;
-        if (!allocation->touch_sector(sector - first, write)) continue;
-        (write ? report_.written_bytes : report_.read_bytes) += kSector;
+        if (allocation->touch_sector(sector - first, write)) ++touched;
     }
+    (write ? report_.written_bytes : report_.read_bytes) += touched * kSector;
     (write ? report_.stored_bytes : report_.loaded_bytes) += addresses.size() * bytes;
     if (write) return;
     ++report_.load_requests;
@@ -528,10 +586,11 @@ void Block::load(Warp& warp, const Instruction& instruction) {
     const std::size_t bytes = static_cast<std::size_t>(instruction.bytes) * instruction.parts;
     const LoadPart part = load_part_of(instruction.bytes, instruction.is_signed);
     if (instruction.space == Space::parameter) {
+        take_addresses(warp, instruction);
         for_lanes(warp.lanes.active, [&](int lane) {
             // Only ever read.
-            places_.at[static_cast<std::size_t>(lane)] =
-                const_cast<std::byte*>(parameter_at(warp, lane, address(warp, instruction, lane), bytes));
+            places_.at[static_cast<std::size_t>(lane)] = const_cast<std::byte*>(
+                parameter_at(warp, lane, places_.address[static_cast<std::size_t>(lane)], bytes));
         });
     } else {
         find_places(warp, instruction, bytes, Touch::read);

@@ -71,6 +71,7 @@ class Block {
     /// A warp-wide access: what its active lanes touch.
     struct Places {
         std::array<std::byte*, kLanes> at;
+        std::array<std::uint64_t, kLanes> address;
         std::array<std::uint64_t, kLanes> global;  ///< addresses, of the first `globals`
         std::array<std::uint64_t, kLanes> shared;
         std::size_t globals = 0;
@@ -97,6 +98,9 @@ class Block {
 
     std::uint64_t address(const Warp& warp, const Instruction& instruction, int lane) const;
     void find_places(Warp& warp, const Instruction& instruction, std::size_t bytes, Touch how);
+    void take_addresses(const Warp& warp, const Instruction& instruction);
+    bool find_in_one_allocation(const Warp& warp, const Instruction& instruction, std::size_t bytes,
+                                Touch how);
     std::byte* global_at(const Warp& warp, int lane, std::uint64_t address, std::size_t bytes, bool write);
     std::byte* shared_at(const Warp& warp, int lane, std::uint64_t address, std::size_t bytes, Touch how);
     const std::byte* parameter_at(const Warp& warp, int lane, std::uint64_t address, std::size_t bytes) const;

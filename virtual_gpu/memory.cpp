@@ -9,7 +9,6 @@ namespace paretoken::virtual_gpu {
 namespace {
 
 constexpr std::size_t kAlignment = 256;
-constexpr std::size_t kSector = 32;
 constexpr std::size_t kMostPoisoned = 64U
                                       << 20;  // larger ones would only cost time: their shadows tell as much
 constexpr int kPoison = 0xa5;
@@ -49,16 +48,6 @@ bool Allocation::bits_are_written(std::size_t offset, std::size_t bytes) const {
     for_words(offset, bytes,
               [&](std::size_t word, std::uint64_t mask) { all &= (written_[word] & mask) == mask; });
     return all;
-}
-
-bool Allocation::touch_sector(std::size_t sector, bool write) {
-    std::vector<std::uint64_t>& touched = write ? sectors_written_ : sectors_read_;
-    if (touched.empty()) touched.resize(bytes_ / kSector / 64 + 1);
-    std::uint64_t& word = touched[sector / 64];
-    const std::uint64_t bit = 1ULL << (sector % 64);
-    if ((word & bit) != 0) return false;
-    word |= bit;
-    return true;
 }
 
 void Allocation::forget_touched() {

@@ -10,6 +10,8 @@
 
 namespace paretoken::virtual_gpu {
 
+inline constexpr std::size_t kSector = 32;  ///< bytes: the least that is read of device memory
+
 /// One allocation. Shadows exist from the first use on: a bit per byte that was written, a bit per sector of
 /// 32 bytes that the launch in progress read or wrote.
 class Allocation {
@@ -26,10 +28,23 @@ class Allocation {
 
     void mark_written(std::size_t offset, std::size_t bytes);
     bool is_written(std::size_t offset, std::size_t bytes) const {
-        return wholly_written_ || bits_are_written(offset, bytes);
+        if (wholly_written_) return true;
+        if (written_.empty() || offset % 64 + bytes > 64 || bytes >= 64)
+            return bits_are_written(offset, bytes);
+        const std::uint64_t mask = ((1ULL << bytes) - 1) << (offset % 64);
+        return (written_[offset / 64] & mask) == mask;
     }
+    bool is_wholly_written() const { return wholly_written_; }
     /// True for sectors that this launch had not touched.
-    bool touch_sector(std::size_t sector, bool write);
+    bool touch_sector(std::size_t sector, bool write) {
+        std::vector<std::uint64_t>& touched = write ? sectors_written_ : sectors_read_;
+        if (touched.empty()) touched.resize(bytes_ / kSector / 64 + 1);
+        std::uint64_t& word = touched[sector / 64];
+        const std::uint64_t bit = 1ULL << (sector % 64);
+        if ((word & bit) != 0) return false;
+        word |= bit;
+        return true;
+    }
     void forget_touched();
 
   private:
