@@ -300,7 +300,7 @@ def bytes_(check, limit_s):
     if not check.commands.has("ncu"):
         return Outcome("skipped", ["no ncu here: all rows are bytes: unproven", *slope_lines(check)])
     listed = check.commands.run([check.binary, "--list"], 20, "list.txt" if check.rehearse else None)
-    chosen = readings.chosen_rows([line for line in listed.output.splitlines() if "backend:" in line], PROVEN_ROWS)
+    chosen = readings.chosen_rows([line for line in listed.output.splitlines() if "backend:gpu" in line], PROVEN_ROWS)
     if not chosen:
         return Outcome("skipped", ["no row to prove: the program lists none of those chosen"])
     end = time.monotonic() + limit_s

@@ -160,6 +160,7 @@ class TheWholeCheck(unittest.TestCase):
             self.assertEqual(len(proven["data"]), 2)
             self.assertIn("kv:fp8/batch:32/ctx:8192/page:16/layout:nhd/order:random/backend:gpu/mode:ring: bytes: unproven",
                           proven["lines"][-1])
+            self.assertNotIn("backend:cpu", " ".join(proven["lines"]))
             self.assertEqual(stage(check("--only", "bytes", out="alone")[1], "bytes")["verdict"], "passed",
                              "it needs no suite")
             much = (folder / "recordings" / "ncu.csv").read_text().replace("538,000,000", "638,000,000")
