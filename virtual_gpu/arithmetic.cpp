@@ -301,6 +301,11 @@ void add_float_arithmetic(Table& table) {
     table["copysign." + type] = of<[](V a, V b) { return std::copysign(b, a); }, V, V, V>();
 }
 
+/// Subnormal numbers become zeros.
+float flushed(float value) {
+    return std::fabs(value) < std::numeric_limits<float>::min() ? std::copysign(0.0F, value) : value;
+}
+
 Half half_of(std::uint16_t bits) {
     return std::bit_cast<Half>(bits);
 }
@@ -570,6 +575,7 @@ Table all_arithmetic() {
     add_widening<std::int16_t, std::int32_t>(table);
     add_widening<std::uint32_t, std::uint64_t>(table);
     add_widening<std::int32_t, std::int64_t>(table);
+    table["ex2.ftz.f32"] = of<[](float a) { return flushed(std::exp2(flushed(a))); }, float, float>();
     for_types(Floats{}, [&]<class Value>(Value) {
         add_float_arithmetic<Value>(table);
         add_compares<Value>(table, name_of<Value>());
@@ -593,10 +599,10 @@ Table all_arithmetic() {
     return table;
 }
 
-/// What does not change the result here: how a number is rounded (always to nearest), whether tiny ones
-/// become zero, whether an approximation would do.
+/// What does not change the result here: how a number is rounded (always to nearest), whether an
+/// approximation would do.
 bool is_detail(std::string_view part) {
-    for (const std::string_view detail : {"rn", "approx", "ftz", "full"}) {
+    for (const std::string_view detail : {"rn", "approx", "full"}) {
         if (part == detail) return true;
     }
     return false;
@@ -692,13 +698,18 @@ float float_of_bf16(std::uint16_t bits) {
 
 std::optional<Arithmetic> arithmetic_of(std::span<const std::string> mnemonic) {
     static const Table table = all_arithmetic();
-    std::string name;
-    for (const std::string& part : mnemonic) {
-        if (is_detail(part)) continue;
-        if (!name.empty()) name += '.';
-        name += part;
-    }
-    const auto found = table.find(name);
+    const auto named = [&](bool flushes) {
+        std::string name;
+        for (const std::string& part : mnemonic) {
+            if (is_detail(part) || (!flushes && part == "ftz")) continue;
+            if (!name.empty()) name += '.';
+            name += part;
+        }
+        return table.find(name);
+    };
+    // Where tiny numbers would become zeros and nothing is known of that, they stay.
+    auto found = named(true);
+    if (found == table.end()) found = named(false);
     if (found == table.end()) return std::nullopt;
     return found->second;
 }

@@ -468,6 +468,12 @@ TEST(Arithmetic, ApproximateFunctionsAreWithinTheManualsBounds) {
     }
 }
 
+TEST(Arithmetic, SubnormalPowersAreFlushedWhereTheInstructionSaysSo) {
+    const std::vector<Operands> rows{{std::bit_cast<std::uint32_t>(-130.0F), 0, 0, 0}};
+    EXPECT_EQ(float_of(computed("ex2.approx.ftz.f32", "ff", rows)[0]), 0.0F);
+    EXPECT_EQ(float_of(computed("ex2.approx.f32", "ff", rows)[0]), 0x1p-130F);
+}
+
 TEST(Arithmetic, OfANumberAndNanTheNumberIsTheLeastAndTheGreatest) {
     const auto least = [](float a, float b, float) {
         if (std::isnan(a)) return b;
