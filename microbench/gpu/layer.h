@@ -39,6 +39,7 @@ struct LayerOptions {
 
     bool operator==(const LayerOptions&) const = default;
     std::size_t batch() const { return lengths.size(); }
+    double tokens() const;
     AttentionOptions attention() const;
     MlaOptions mla() const;
     /// Of a layer with experts.
