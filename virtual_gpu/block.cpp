@@ -586,12 +586,16 @@ void Block::load(Warp& warp, const Instruction& instruction) {
     const std::size_t bytes = static_cast<std::size_t>(instruction.bytes) * instruction.parts;
     const LoadPart part = load_part_of(instruction.bytes, instruction.is_signed);
     if (instruction.space == Space::parameter) {
-        take_addresses(warp, instruction);
-        for_lanes(warp.lanes.active, [&](int lane) {
-            // Only ever read.
-            places_.at[static_cast<std::size_t>(lane)] = const_cast<std::byte*>(
-                parameter_at(warp, lane, places_.address[static_cast<std::size_t>(lane)], bytes));
-        });
+        // Only ever read.
+        const auto place = [&](int lane) {
+            return const_cast<std::byte*>(parameter_at(warp, lane, address(warp, instruction, lane), bytes));
+        };
+        if (instruction.same_place) {
+            places_.at.fill(place(__builtin_ctz(warp.lanes.active)));
+        } else {
+            for_lanes(warp.lanes.active,
+                      [&](int lane) { places_.at[static_cast<std::size_t>(lane)] = place(lane); });
+        }
     } else {
         find_places(warp, instruction, bytes, Touch::read);
     }

@@ -209,6 +209,7 @@ class Assembler {
             instruction.wide = *declared(base) == Cell::wide;
         } else {
             instruction.from[0] = source(base, Cell::wide);
+            instruction.same_place = true;
         }
     }
     Space space() const {

@@ -60,6 +60,7 @@ struct Instruction {
     std::uint8_t bytes = 0;  ///< of a part in memory
     bool is_signed = false;
     bool wide = false;         ///< an address of 8 bytes
+    bool same_place = false;   ///< the address is one of the program's numbers
     bool wide_values = false;  ///< registers of 8 bytes, whatever is moved
     bool transposed = false;
     bool multiplies = false;   ///< an mma.m16n8k16
