@@ -418,6 +418,11 @@ struct BlockResult {
         }
     }
 
+    struct alignas(8) Pair {
+        float low;
+        float high;
+    };
+    static_assert(Memory::kResultStride % 2 == 0);
     /// Results of one tile of 16 rows, that of warps `tile`, tile + tiles, …
     PARETOKEN_HOST_DEVICE void merge(Machine& m, const Warp& warp, int tiles, int tile) {
         const int g = m.lane() / 4;
@@ -455,10 +460,13 @@ struct BlockResult {
                 PARETOKEN_UNROLL
                 for (int i = 0; i < Warp::kTiles; ++i) {
                     PARETOKEN_UNROLL
-                    for (int c = 0; c < 4; ++c) {
-                        float& at = result[(g + c / 2 * 8) * Memory::kResultStride + i * 8 + 2 * t + c % 2];
-                        const float value = warp.out[i][c] * factor[c / 2];
-                        at = w == tile ? value : at + value;
+                    for (int row = 0; row < 2; ++row) {
+                        // By pairs: rows then share no bank that is asked for at once.
+                        auto& at = *reinterpret_cast<Pair*>(
+                            &result[(g + 8 * row) * Memory::kResultStride + i * 8 + 2 * t]);
+                        const Pair value{warp.out[i][2 * row] * factor[row],
+                                         warp.out[i][2 * row + 1] * factor[row]};
+                        at = w == tile ? value : Pair{at.low + value.low, at.high + value.high};
                     }
                 }
             }
