@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
 #include "microbench/collect.h"
 
@@ -48,7 +49,9 @@ double worst_relative_l2(std::span<const float> output, std::span<const double> 
     double worst = 0;
     for (std::size_t at = 0; at < output.size(); at += kSlice) {
         const std::size_t size = std::min(kSlice, output.size() - at);
-        worst = std::max(worst, relative_l2(output.subspan(at, size), reference.subspan(at, size)));
+        const double error = relative_l2(output.subspan(at, size), reference.subspan(at, size));
+        if (std::isnan(error)) return error;
+        worst = std::max(worst, error);
     }
     return worst;
 }

@@ -54,7 +54,7 @@ Work product_work(WeightFormat format, double rows, double k, double batch);
 double product_bound(const WeightsShape& shape);
 
 /// The largest relative L2 error of any 64 outputs that follow one another: a fault in one row must not
-/// drown.
+/// drown. NaN where the reference is no number.
 double worst_relative_l2(std::span<const float> output, std::span<const double> reference);
 
 }  // namespace paretoken::microbench::gpu

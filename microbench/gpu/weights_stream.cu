@@ -41,8 +41,9 @@ __global__ void reference_kernel(const ReferenceCall call) {
     if (threadIdx.x % kLanes == 0) call.y[warp] = sum;
 }
 
-__global__ void flip_bit(std::uint32_t* word, std::uint32_t bit) {
-    *word ^= bit;
+/// In as many words as there are threads: what one weight is multiplied by may be next to nothing.
+__global__ void flip_bit(std::uint32_t* words, std::uint32_t bit) {
+    words[threadIdx.x] ^= bit;
 }
 
 /// A bit of the first weight of the first row that changes its value whatever it is.
@@ -201,8 +202,8 @@ std::vector<double> WeightStream::reference(std::size_t copy, const std::uint16_
 }
 
 void WeightStream::spoil(std::size_t copy, Stream stream) {
-    flip_bit<<<1, 1, 0, stream>>>(words_.data() + first_matrix(copy) * shape_.words(),
-                                  weighty_bit(shape_.format));
+    flip_bit<<<1, kLanes, 0, stream>>>(words_.data() + first_matrix(copy) * shape_.words(),
+                                       weighty_bit(shape_.format));
     PARETOKEN_CUDA_LAUNCHED();
 }
 

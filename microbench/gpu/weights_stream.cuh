@@ -49,7 +49,7 @@ class WeightStream {
     std::vector<std::int32_t> list(std::size_t copy) const;
     /// The same in fp64, element by element. Synchronises.
     std::vector<double> reference(std::size_t copy, const std::uint16_t* x, Stream stream) const;
-    /// Changes one weight of a copy, whatever it was.
+    /// Changes some weights of a copy, whatever they were; twice: back again.
     void spoil(std::size_t copy, Stream stream);
 
     /// Of one copy, its entries one after the other.
