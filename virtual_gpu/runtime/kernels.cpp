@@ -7,7 +7,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 
 #include "core/error.h"
 
@@ -19,7 +18,9 @@ constexpr std::string_view kUnnamed = "_GLOBAL__N_";
 std::string text_of(const std::filesystem::path& path) {
     std::ifstream file(path, std::ios::binary);
     if (!file) throw RuntimeError(fmt::format("{}: cannot be read", path.string()));
-    return {std::istreambuf_iterator<char>(file), {}};
+    std::string text(std::filesystem::file_size(path), '\0');
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    return text;
 }
 
 bool is_name_character(char c) {
