@@ -119,8 +119,8 @@ struct SmallShape {
 constexpr SmallShape kSmallShapes[] = {{1, 128, {3}},
                                        {17, 128, {1, 8, 13, 32}},
                                        {200, 384, {1, 7, 16, 32}},
-                                       {1000, 2048, {1, 8, 15, 31}},
-                                       {40000, 128, {2}}};
+                                       {1016, 2048, {1, 8, 15, 31}},
+                                       {65528, 128, {1}}};  // stacks of eight blocks of rows
 
 void add_small_shapes(WeightRows& rows) {
     for (const SmallShape& shape : kSmallShapes) {
