@@ -49,8 +49,10 @@ function(paretoken_virtual_gpu)
     add_dependencies(paretoken-microbench-virtual virtual_gpu_ptx)
 endfunction()
 
-# Without nvcc only the test that says that it is skipped.
 function(paretoken_virtual_gpu_tests)
+    if(NOT PARETOKEN_HAS_CUDA OR NOT PARETOKEN_VIRTUAL_GPU)
+        return()
+    endif()
     find_package(Python3 COMPONENTS Interpreter REQUIRED)
     set(tests ${CMAKE_SOURCE_DIR}/tests/virtual_gpu/runtime)
     # Without a few rows whose fp64 references take minutes: verify_test.py without --filter runs all.
@@ -70,10 +72,6 @@ function(paretoken_virtual_gpu_tests)
     add_test(NAME virtual_gpu/canary
              COMMAND Python3::Interpreter ${tests}/canary_test.py --bin ${CMAKE_BINARY_DIR}/virtual_gpu_canary)
     set_tests_properties(virtual_gpu/canary PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS unit)
-    if(NOT PARETOKEN_HAS_CUDA OR NOT PARETOKEN_VIRTUAL_GPU)
-        return()
-    endif()
-
     paretoken_ptx(virtual_gpu_test_ptx ${tests}/kernels.cu ${CMAKE_SOURCE_DIR}/scripts/gpu/canary.cu)
     add_executable(virtual_gpu_canary ${CMAKE_SOURCE_DIR}/scripts/gpu/canary.cu)
     file(GLOB sources CONFIGURE_DEPENDS ${tests}/*_test.cpp)
