@@ -152,6 +152,7 @@ void Block::start(Warp& warp) {
 
 void Block::run(std::array<unsigned, 3> at) {
     at_ = at;
+    rounds_ = 0;
     shared_.begin_block();
     for (Warp& warp : warps_) start(warp);
     std::vector<std::size_t> order(warps_.size());
@@ -168,7 +169,9 @@ void Block::run(std::array<unsigned, 3> at) {
             waiting |= warps_[i].at_barrier;
         }
         shared_.pass_barrier();
+        ++rounds_;
     }
+    order_.end_block();
 }
 
 inline std::uint32_t Block::guarded(const Warp& warp, const Instruction& instruction) const {
@@ -286,6 +289,9 @@ bool Block::step(Warp& warp) {
         case Kind::exchange:
         case Kind::load_matrices:
             if (!exchange(warp, instruction, active)) return false;
+            break;
+        case Kind::fence:
+            order_.fenced(warp.index, rounds_);
             break;
         default:
             break;
@@ -445,7 +451,8 @@ const std::byte* Block::parameter_at(const Warp& warp, int lane, std::uint64_t a
 void Block::find_places(Warp& warp, const Instruction& instruction, std::size_t bytes, Touch how) {
     places_.globals = places_.shareds = 0;
     take_addresses(warp, instruction);
-    if (find_in_one_allocation(warp, instruction, bytes, how)) return;
+    if (find_in_one_allocation(warp, instruction, bytes, how))
+        return require_order(warp, bytes, how, instruction.past_l1);
     for_lanes(warp.lanes.active, [&](int lane) {
         std::uint64_t at = places_.address[static_cast<std::size_t>(lane)];
         require_aligned(warp, lane, at, bytes);
@@ -463,8 +470,25 @@ void Block::find_places(Warp& warp, const Instruction& instruction, std::size_t 
     });
     if (how == Touch::atomic) return;
     if (places_.shareds != 0) count_shared({places_.shared.data(), places_.shareds}, bytes);
-    if (places_.globals != 0)
-        count_global({places_.global.data(), places_.globals}, bytes, how == Touch::write);
+    if (places_.globals == 0) return;
+    count_global({places_.global.data(), places_.globals}, bytes, how == Touch::write);
+    require_order(warp, bytes, how, instruction.past_l1);
+}
+
+/// What other thread blocks wrote must be fit to be seen; what this one writes is kept for those to come.
+void Block::require_order(const Warp& warp, std::size_t bytes, Touch how, bool past_l1) {
+    if (!settings_.check_races) return;
+    const std::span<const std::uint64_t> places{places_.global.data(), places_.globals};
+    if (how == Touch::write) {
+        for (const std::uint64_t at : places) order_.stored(warp.index, rounds_, at, bytes);
+        return;
+    }
+    const auto [lowest, highest] = std::minmax_element(places.begin(), places.end());
+    if (!order_.concerns(*lowest, *highest - *lowest + bytes)) return;
+    for (const std::uint64_t at : places) {
+        if (const char* const why = order_.trouble(at, bytes, past_l1))
+            fail(FaultKind::race, warp, __builtin_ctz(warp.lanes.active), fmt::format("{:#x}: {}", at, why));
+    }
 }
 
 /// The addresses of all lanes, those of inactive ones too.
@@ -693,8 +717,9 @@ void Block::copy_async(Warp& warp, const Instruction& instruction) {
         warp.copies[static_cast<std::size_t>(lane)].issued.push_back({to, from, instruction.bytes, read});
     });
     count_shared({places_.shared.data(), places_.shareds}, instruction.bytes);
-    if (places_.globals != 0)
-        count_global({places_.global.data(), places_.globals}, instruction.bytes, false);
+    if (places_.globals == 0) return;
+    count_global({places_.global.data(), places_.globals}, instruction.bytes, false);
+    require_order(warp, instruction.bytes, Touch::read, instruction.past_l1);
 }
 
 /// All but the youngest `pending` groups of a thread arrive.

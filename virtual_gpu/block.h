@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "virtual_gpu/block_order.h"
 #include "virtual_gpu/launch.h"
 #include "virtual_gpu/program.h"
 #include "virtual_gpu/shared_memory.h"
@@ -105,6 +106,7 @@ class Block {
     std::byte* shared_at(const Warp& warp, int lane, std::uint64_t address, std::size_t bytes, Touch how);
     const std::byte* parameter_at(const Warp& warp, int lane, std::uint64_t address, std::size_t bytes) const;
     void require_aligned(const Warp& warp, int lane, std::uint64_t address, std::size_t bytes) const;
+    void require_order(const Warp& warp, std::size_t bytes, Touch how, bool past_l1);
     void count_global(std::span<const std::uint64_t> addresses, std::size_t bytes, bool write);
     void count_shared(std::span<const std::uint64_t> addresses, std::size_t bytes);
 
@@ -119,6 +121,8 @@ class Block {
     std::array<unsigned, 3> at_{};
     std::vector<Warp> warps_;
     SharedMemory shared_;
+    BlockOrder order_;
+    std::uint32_t rounds_ = 0;  ///< barriers of the block passed
     const Instruction* current_ = nullptr;
     Places places_;
     std::vector<std::uint64_t> sectors_;

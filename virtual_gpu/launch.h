@@ -65,7 +65,8 @@ enum class FaultKind {
     out_of_bounds,  ///< memcheck
     misaligned,     ///< memcheck
     uninitialised,  ///< initcheck
-    race,           ///< racecheck: two threads, one address of shared memory, no barrier between
+    race,           ///< racecheck: two threads, one address of shared memory, no barrier between; or two
+                    ///< blocks, one address of device memory, no fence between or a load that L1 may answer
     divergence,     ///< synccheck: lanes that a barrier or a warp's exchange waits for have left or wait
                     ///< elsewhere
     endless,        ///< more instructions than LaunchSettings allows

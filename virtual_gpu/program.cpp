@@ -236,6 +236,8 @@ class Assembler {
             made.kind = Kind::leave;
         } else if (base == "bar" || base == "barrier") {
             made = barrier();
+        } else if ((base == "membar" && !has("cta")) || (base == "fence" && (has("gpu") || has("sys")))) {
+            made.kind = Kind::fence;
         } else if (base == "membar" || base == "fence" || base == "prefetch" || base == "prefetchu" ||
                    base == "griddepcontrol" || base == "discard") {
             made.kind = Kind::nothing;
@@ -289,6 +291,7 @@ class Assembler {
         if (!bytes) complain("a type of memory was expected");
         made.bytes = *bytes;
         made.is_signed = type.starts_with('s');
+        made.past_l1 = has("cg") || has("cv") || has("volatile") || has("relaxed") || has("acquire");
         if (has("v2")) made.parts = 2;
         if (has("v4")) made.parts = 4;
         take_address(made, operand(load ? 1 : 0));
@@ -479,11 +482,15 @@ class Assembler {
         if (has("wait_group") || has("wait_all")) {
             made.kind = Kind::wait_for_copies;
             made.open_copies = has("wait_all");
-            if (has("wait_group"))
-                made.displacement = static_cast<std::int64_t>(number(operand(0)).value_or(0));
+            if (has("wait_group")) {
+                const auto pending = number(operand(0));
+                if (!pending) complain("a number of groups was expected");
+                made.displacement = static_cast<std::int64_t>(*pending);
+            }
             return made;
         }
         made.kind = Kind::copy_async;
+        made.past_l1 = has("cg");
         take_address(made, operand(0));
         const bool wide_shared = made.wide;
         const std::int64_t displacement = made.displacement;

@@ -38,7 +38,8 @@ enum class Kind : std::uint8_t {
     copy_async,
     commit_copies,
     wait_for_copies,
-    nothing,  ///< fences and hints: memory is seen in the order of the program
+    fence,    ///< of the device: what was written before may be seen by other blocks
+    nothing,  ///< hints, and fences of a block: its memory is seen in the order of the program
 };
 
 enum class Space : std::uint8_t { generic, global, shared, parameter };
@@ -59,6 +60,7 @@ struct Instruction {
     std::uint8_t parts = 1;  ///< of a vector access; matrices of ldmatrix
     std::uint8_t bytes = 0;  ///< of a part in memory
     bool is_signed = false;
+    bool past_l1 = false;      ///< a load that L1 cannot answer
     bool wide = false;         ///< an address of 8 bytes
     bool same_place = false;   ///< the address is one of the program's numbers
     bool wide_values = false;  ///< registers of 8 bytes, whatever is moved
