@@ -355,7 +355,7 @@ bool Block::exchange(Warp& warp, const Instruction& instruction, std::uint32_t a
 void Block::exchange_among(Warp& warp, const Instruction& instruction, std::uint32_t lanes) {
     warp.lanes.active = lanes;
     if (instruction.kind == Kind::warp_barrier) {
-        ++warp.epoch;
+        if (lanes == warp.live) ++warp.epoch;  // one of some lanes orders nothing for the others
         return;
     }
     if (instruction.kind == Kind::load_matrices) return load_matrices(warp, instruction);

@@ -1,6 +1,6 @@
 #pragma once
-// The GPU under attention_body.h and mla_body.h: each function is an instruction or two of the thread that
-// calls it. Blocks have kThreads threads in one dimension and dynamic shared memory.
+// The GPU under the kernels' bodies: each function is an instruction or two of the thread that calls it.
+// Blocks have one dimension and dynamic shared memory.
 #include <cuda_fp16.h>
 
 #include <cstddef>

@@ -353,7 +353,7 @@ std::vector<double> layer_reference(const LayerInputs& inputs, const LayerMatric
                                     std::span<const float> residual, std::span<const float> down);
 
 /// Relative L2 error that a layer's output may have against layer_reference: roundings of 16-bit inputs of
-/// four products, and of the cache's format.
+/// its products, and of the cache's format.
 double layer_bound(const LayerOptions& options);
 
 /// The rows of a suite; `models` as in GpuSettings.

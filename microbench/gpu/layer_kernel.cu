@@ -530,6 +530,9 @@ class LayerKernel final : public GpuKernel {
         results.poison(stream);
         if (memory_->attention) memory_->attention->poison(stream);
         if (memory_->latent) memory_->latent->poison(stream);
+        for (auto& matrix : memory_->matrices) {
+            if (matrix) matrix->poison(stream);
+        }
         poison_new_tokens(places, stream);
         PARETOKEN_CUDA(cudaDeviceSynchronize());
         LayerSeen seen;

@@ -69,7 +69,8 @@ bool fits(const cards::LatentAttention& mla, const SuiteRow& row) {
            mla.rope_dim == static_cast<std::size_t>(kMlaRope) &&
            mla.qk_head_dim == static_cast<std::size_t>(kMlaQuery) &&
            mla.v_head_dim == static_cast<std::size_t>(kMlaHeadOut) && mla.q_rank != 0 &&
-           row.kv == KvFormat::bf16 && row.batch <= kMostColumns && has_expert_kernel(row.weights);
+           row.kv == KvFormat::bf16 && row.batch <= kMostColumns &&
+           has_expert_kernel(row.attention_weights.value_or(row.weights));
 }
 
 /// One GPU's part of a layer; nothing for models that these kernels have no layer for.

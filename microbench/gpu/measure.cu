@@ -220,6 +220,7 @@ struct GpuSession::State {
     OwnedStream stream = new_stream();
     Nvml nvml{device.pci_bus_id};
     bool warm = false;
+    TimePoint last_busy = {};
     std::vector<CeilingPoint> curve;  // of the fastest access at each size
     std::uint64_t probe_bytes = 0;
     std::unique_ptr<GpuKernel> probe;
@@ -255,7 +256,9 @@ struct GpuSession::State {
         prepare(*kernel, ring.copies);
         Replay replay(launch_of(*kernel), ring.copies, Launching::graph, protocol.replay_s, waking_seconds(),
                       stream.get());
-        return median_of(replay.launch_seconds(protocol.ceiling_replays, protocol.uncounted_replays));
+        const auto seconds = replay.launch_seconds(protocol.ceiling_replays, protocol.uncounted_replays);
+        last_busy = Clock::now();
+        return median_of(seconds);
     }
 
     double fastest_read_seconds(std::uint64_t bytes) {
@@ -334,9 +337,9 @@ struct GpuSession::State {
         return counters;
     }
 
-    /// Two launches of different copies, for a profiler that waits for cudaProfilerStart, after a whole round
-    /// of the ring: they find what a timed launch finds in the caches. Says on standard output whose they
-    /// are.
+    /// Two launches, of different copies where there are several, for a profiler that waits for
+    /// cudaProfilerStart, after a whole round of the ring: they find what a timed launch finds in the caches.
+    /// Says on standard output whose they are.
     RowOutcome profiled_row(GpuKernel& kernel, const std::string& name, const RingPlan& ring) {
         const auto launch = [&](std::size_t copy) {
             kernel.launch(copy, stream.get());
@@ -424,11 +427,12 @@ RowOutcome GpuSession::measured(const GpuRow& row) {
                               : ring_for(*kernel, s.device, s.settings.ring_scale);
     s.prepare(*kernel, ring.copies);
     if (s.settings.profile) return s.profiled_row(*kernel, row.name, ring);
-    const TimePoint begin = Clock::now();
     if (auto fault = fault_of(*kernel, s.stream.get())) return {.error = std::move(fault)};
-    if (Clock::now() - begin > kSoonIdle) s.warm = false;
-    if (!s.settings.verify_only) return s.timed_row(*kernel, row, ring);
-    return {.judgement = {.notes = {"verified, not timed"}}};
+    if (s.settings.verify_only) return {.judgement = {.notes = {"verified, not timed"}}};
+    if (Clock::now() - s.last_busy > kSoonIdle) s.warm = false;
+    RowOutcome outcome = s.timed_row(*kernel, row, ring);
+    s.last_busy = Clock::now();
+    return outcome;
 }
 
 DeviceQuery queried_device() {

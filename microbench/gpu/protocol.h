@@ -14,7 +14,7 @@ struct Protocol {
     double warm_up_s = .05;       ///< of replays
     double settling_s = 1;        ///< at most, for rows whose arithmetic lowers the clocks
     double settling_step_s = .1;
-    double replay_s = 5e-3;  ///< one graph takes at least this, the read ceiling's too: each costs a start
+    double replay_s = 5e-3;  ///< one graph is planned to take, the read ceiling's too: each costs a start
     int uncounted_replays = 3;
     int replays = 25;
     int watched_replays = 4;  ///< while the driver is asked for clocks, which it tells first

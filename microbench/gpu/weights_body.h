@@ -35,7 +35,7 @@ struct WeightsCall {
     const std::uint16_t* x = nullptr;  ///< [batch, k], bf16 or fp16
     float* y = nullptr;                ///< [batch, rows]
     float* partials = nullptr;         ///< [thread blocks, 2, stacked, batch, rows of a unit]
-    std::int32_t* arrivals = nullptr;  ///< [row blocks], zero between launches
+    std::int32_t* arrivals = nullptr;  ///< [entries · row blocks], zero between launches
     int rows = 0;
     int batch = 0;
     int steps = 0;  ///< k / 64
@@ -603,13 +603,14 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
         const auto others = static_cast<std::int32_t>(last_block - first_block);
         if (!m_.any(lane_ == 0 && m_.raise(arrivals) == others)) return;
         m_.publish();
+        m_.sync_warp();  // what the lane that counted has seen is seen by all
         for (unsigned i = lane_; i < values; i += kLanes) {
             float sum = 0;
             for (std::uint32_t block = first_block; block <= last_block; ++block)
                 sum += m_.load_fresh(partial_of(block) + i);
             if (i % kRows < rows) y[static_cast<std::size_t>(i / kRows) * call_.rows + i % kRows] = sum;
         }
-        if (lane_ == 0) *arrivals = 0;
+        if (lane_ == 0) *arrivals = 0;  // for the next launch
     }
 
     const Machine& m_;

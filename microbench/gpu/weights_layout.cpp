@@ -48,8 +48,9 @@ int stacked_blocks(const WeightsShape& shape, std::size_t matrices) {
 StackDivision StackDivision::of(const WeightsShape& shape, std::size_t matrices,
                                 std::uint32_t thread_blocks) {
     const auto stacked = static_cast<std::uint32_t>(shape.stacked);
-    return {EvenShares::of(static_cast<std::uint32_t>(matrices * shape.units()) / stacked, thread_blocks),
-            static_cast<std::uint32_t>(shape.steps()),
+    const auto steps = static_cast<std::uint32_t>(matrices * shape.units()) / stacked;
+    assert(thread_blocks > 0 && thread_blocks <= steps);
+    return {EvenShares::of(steps, thread_blocks), static_cast<std::uint32_t>(shape.steps()),
             static_cast<std::uint32_t>(std::countr_zero(kWeightWarps / stacked))};
 }
 

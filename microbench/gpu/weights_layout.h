@@ -146,7 +146,7 @@ PARETOKEN_HOST_DEVICE inline std::size_t WeightsShape::scale_words() const {
 /// Codes [rows, k] → the streamed operand; rows that only pad hold code 0.
 std::vector<std::uint32_t> packed(const WeightsShape& shape, std::span<const std::uint16_t> codes);
 
-// ---- dividing units among warps
+// ---- dividing steps of stacks among teams of warps
 
 /// A number of units in contiguous shares, as even as can be, the larger ones first. Without divisions:
 /// kernels ask for it before their first load.

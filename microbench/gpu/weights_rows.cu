@@ -58,6 +58,7 @@ class WeightsGpuKernel : public GpuKernel {
     /// Poisoned with NaN before.
     std::vector<float> output_of(std::size_t copy, Stream stream) {
         y_.fill(0xff, stream);
+        stream_->poison(stream);
         launch(copy, stream);
         PARETOKEN_CUDA(cudaStreamSynchronize(stream));
         return y_.download();

@@ -121,7 +121,7 @@ std::vector<std::int32_t> WeightStream::list(std::size_t copy) const {
     return lists_.download(copy * matrix_.entries, matrix_.entries);
 }
 
-/// As many thread blocks as run at once, but no more than there are units.
+/// As many thread blocks as run at once, but no more than there are steps of stacks.
 void WeightStream::configure() {
     const auto kernel = reinterpret_cast<const void*>(matrix_.variant.kernel);
     PARETOKEN_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,

@@ -51,6 +51,8 @@ class WeightStream {
     std::vector<double> reference(std::size_t copy, const std::uint16_t* x, Stream stream) const;
     /// Changes some weights of a copy, whatever they were; twice: back again.
     void spoil(std::size_t copy, Stream stream);
+    /// What thread blocks hand each other becomes NaN: a launch must not find an earlier one's.
+    void poison(Stream stream) { partials_.fill(0xff, stream); }
 
     /// Of one copy, its entries one after the other.
     std::vector<double> dequantised_copy(std::size_t copy) const;

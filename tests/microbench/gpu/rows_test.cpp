@@ -103,7 +103,8 @@ double row_seconds(const std::string& name, const Protocol& p) {
     seconds += p.warm_up_s + replay_seconds(p, p.replays) * (1 + kAgain);
     seconds += p.replay_s * p.watched_replays + p.probe_s * (p.probe_replays + p.uncounted_replays);
     if (settles(name)) seconds += kSteps * p.settling_step_s;
-    if (name.starts_with("layer/")) seconds += 8 * replay_seconds(p, p.part_replays) / 2;
+    constexpr int kParts = 15;  // of a layer: 9 of a dense one, up to 15 of a routed one
+    if (name.starts_with("layer/")) seconds += kParts * replay_seconds(p, p.part_replays) / 2;
     return seconds;
 }
 

@@ -56,7 +56,11 @@ def complaints(options, folder):
         if row.get("error_occurred"):
             yield f"{name}: {row.get('error_message')}"
     yield from faults_of(report)
+    verified = set(rows)
     rows, report, _ = rows_of(options, folder, ["--plant-fault"])
+    # Those of launches have nothing to spoil.
+    for name in sorted(verified - set(rows)):
+        yield f"{name}: is not there with a planted fault"
     for name, row in rows.items():
         if "verification failed" not in row.get("error_message", ""):
             yield f"{name}: passes with a planted fault ({row.get('error_message', 'no error')})"
