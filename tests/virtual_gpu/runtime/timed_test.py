@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Timed rows of microbench on the virtual GPU: captured graphs run, and kernels read the bytes that their rows claim.
+
+    timed_test.py --bin paretoken-microbench-virtual
+
+The clock is a model, so that times say nothing; bytes are counted. Exit codes: 0 all holds, 1 something does not, 77
+there is no such program (no nvcc). Standard library only.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+MOST_OFF = 0.03  # sums that thread blocks hand each other are read beside what the row counts
+# A row and the kernel that no other of these rows runs.
+ROWS = {"weights/preset:smollm2-135m/op:down/w:bf16/batch:1/": "multiply_weights<Bf16Weights, 1, 1, false>",
+        "weights/preset:smollm2-135m/op:down/w:int4/batch:1/": "multiply_weights<Int4Weights, 1, 1, false>"}
+# Every graph runs once; what it would take again is known.
+SETTINGS = "sm:90,memory:400M,graph_runs:1,races:off"
+
+
+def measured(program, folder):
+    """({row: object}, report of the virtual GPU)"""
+    result, report = folder / "rows.json", folder / "report.json"
+    rows = "|".join(ROWS)
+    argv = [program, "--quick", "--preset=smollm2-135m", f"--benchmark_filter=^(launch/|{rows}).*backend:gpu",
+            f"--benchmark_out={result}", "--benchmark_out_format=json"]
+    done = subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False,
+                          env={**os.environ, "PARETOKEN_VIRTUAL_GPU": SETTINGS,
+                               "PARETOKEN_VIRTUAL_GPU_REPORT": str(report)})
+    if done.returncode != 0 or not result.exists() or not report.exists():
+        raise SystemExit(f"{' '.join(argv)} exited {done.returncode}:\n{done.stderr}")
+    rows = json.loads(result.read_text(encoding="utf-8"))["benchmarks"]
+    return {row["name"]: row for row in rows}, json.loads(report.read_text(encoding="utf-8"))
+
+
+def complaints(rows, report):
+    """What does not hold, in sentences."""
+    for name, row in rows.items():
+        if row.get("error_occurred"):
+            yield f"{name}: {row.get('error_message')}"
+    if not any(name.startswith("launch/graph_node/") for name in rows):
+        yield "no graph was timed"
+    yield from report["complaints"]
+    yield from (f"{refusal['call']} was refused: {refusal['status']}" for refusal in report["refusals"])
+    for kernel in report["kernels"]:
+        yield from (f"{kernel['name']}: {fault}" for fault in kernel["faults"])
+    for prefix, kernel_name in ROWS.items():
+        row = next((row for name, row in rows.items() if name.startswith(prefix)), None)
+        kernel = next((kernel for kernel in report["kernels"] if kernel_name in kernel["name"]), None)
+        if row is None or kernel is None:
+            yield f"{prefix}: was not timed by {kernel_name}"
+            continue
+        run = kernel["launches"] - kernel["timed_only"]
+        off = kernel["read_bytes"] / run / row["read_bytes"] - 1
+        if abs(off) > MOST_OFF:
+            yield f"{prefix}: {kernel_name} reads {100 * off:+.1f} % of what the row claims"
+        if kernel["timed_only"] == 0:
+            yield f"{prefix}: no graph was launched again"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--bin", required=True, type=os.path.abspath)
+    options = parser.parse_args()
+    if not os.access(options.bin, os.X_OK):
+        print(f"skipped: there is no {options.bin} (is nvcc here?)")
+        return SKIPPED
+    with tempfile.TemporaryDirectory() as folder:
+        wrong = list(complaints(*measured(options.bin, pathlib.Path(folder))))
+    print("\n".join(wrong) or "timed: graphs run, and kernels read what their rows claim")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
