@@ -64,7 +64,12 @@ function(paretoken_virtual_gpu_tests)
         foreach(rows IN LISTS rows_${architecture})
             string(REGEX MATCH "^[a-z]+" family "${rows}")
             set(test microbench/virtual_gpu/sm_${architecture}/${family})
+            set(multiprocessors 4)
+            if(architecture EQUAL 90 AND family STREQUAL "weights")
+                set(multiprocessors 132)  # as many shares as on an H100: of a few steps, or none
+            endif()
             add_test(NAME ${test} COMMAND Python3::Interpreter ${tests}/verify_test.py --sm ${architecture}
+                     --multiprocessors ${multiprocessors}
                      --bin ${CMAKE_BINARY_DIR}/paretoken-microbench-virtual --filter "^(${rows})")
             set_tests_properties(${test} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800 LABELS unit)
         endforeach()

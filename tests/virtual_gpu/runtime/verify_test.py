@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every kernel of microbench on the virtual GPU: each row is right, and wrong once its operands are spoilt.
 
-    verify_test.py --bin paretoken-microbench-virtual [--sm 90] [--filter REGEX]
+    verify_test.py --bin paretoken-microbench-virtual [--sm 90] [--multiprocessors 4] [--filter REGEX]
 
 Nothing may be found on the way: no access out of bounds, no race, no byte that is used before it was written, no call
 that the runtime refuses. Rows of libraries are left out, as they need a GPU. Exit codes: 0 all hold, 1 one does not,
@@ -28,7 +28,8 @@ def rows_of(options, folder, flags):
     argv = [options.bin, "--gpu-verify", *flags, f"--benchmark_out={result}", "--benchmark_out_format=json"]
     if options.filter:
         argv.append(f"--benchmark_filter={options.filter}")
-    settings = {"PARETOKEN_VIRTUAL_GPU": f"sm:{options.sm}", "PARETOKEN_VIRTUAL_GPU_REPORT": str(report)}
+    settings = {"PARETOKEN_VIRTUAL_GPU": f"sm:{options.sm},multiprocessors:{options.multiprocessors}",
+                "PARETOKEN_VIRTUAL_GPU_REPORT": str(report)}
     done = subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False,
                           env={**os.environ, **settings})
     if not result.exists() or not report.exists():
@@ -71,6 +72,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bin", required=True, type=os.path.abspath)
     parser.add_argument("--sm", type=int, default=90)
+    parser.add_argument("--multiprocessors", type=int, default=4, help="many make many thread blocks with small shares")
     parser.add_argument("--filter", help="only these rows")
     options = parser.parse_args()
     if not os.access(options.bin, os.X_OK):
