@@ -171,13 +171,22 @@ PARETOKEN_HOST_DEVICE inline std::uint32_t raw_int8_pair(std::uint32_t word, int
 }
 inline constexpr Correction kInt8Correction{kFp16One, 0xe480};  // − 1152
 
-/// fp16's 1024 + u for even pairs, 1024 + 16 u for odd ones.
-PARETOKEN_HOST_DEVICE constexpr std::uint32_t raw_int4_mask(int pair) {
-    return (pair & 1) == 0 ? 0x000f000fU : 0x00f000f0U;
+/// (word & mask) | bits; on a GPU one instruction, which nvcc makes two of when both are constants.
+PARETOKEN_HOST_DEVICE inline std::uint32_t masked_or(std::uint32_t word, std::uint32_t mask,
+                                                     std::uint32_t bits) {
+#ifdef __CUDA_ARCH__
+    std::uint32_t result;
+    asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(result) : "r"(word), "r"(mask), "r"(bits));
+    return result;
+#else
+    return (word & mask) | bits;
+#endif
 }
-inline constexpr std::uint32_t kRawInt4Exponent = 0x64006400U;
+
+/// fp16's 1024 + u for even pairs, 1024 + 16 u for odd ones.
 PARETOKEN_HOST_DEVICE inline std::uint32_t raw_int4_pair(std::uint32_t word, int pair) {
-    return ((pair < 2 ? word : word >> 8) & raw_int4_mask(pair)) | kRawInt4Exponent;
+    const std::uint32_t mask = (pair & 1) == 0 ? 0x000f000fU : 0x00f000f0U;
+    return masked_or(pair < 2 ? word : word >> 8, mask, 0x64006400U);
 }
 PARETOKEN_HOST_DEVICE constexpr Correction int4_correction(int pair) {
     return (pair & 1) == 0 ? Correction{kFp16One, 0xe408} : Correction{0x2c00, 0xd480};  // − 1032; ÷ 16 − 72

@@ -118,14 +118,6 @@ __device__ __forceinline__ uint4 load_streamed(const void* at, std::uint64_t pol
     return v;
 }
 
-/// (word & mask) | bits in one instruction.
-__device__ __forceinline__ std::uint32_t masked_or(std::uint32_t word, std::uint32_t mask,
-                                                   std::uint32_t bits) {
-    std::uint32_t result;
-    asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(result) : "r"(word), "r"(mask), "r"(bits));
-    return result;
-}
-
 /// Two floats as one register of two 16-bit values, `low` in the low half; round to nearest even.
 template <class Type>
 __device__ __forceinline__ std::uint32_t packed_pair(float low, float high);

@@ -21,10 +21,6 @@ class WeightsMachine : public DeviceMachine {
     __device__ __forceinline__ void wait_until_pending() const {
         gpu::wait_for_copies<kPending>();
     }
-    __device__ __forceinline__ std::uint32_t masked_or(std::uint32_t word, std::uint32_t mask,
-                                                       std::uint32_t bits) const {
-        return gpu::masked_or(word, mask, bits);
-    }
     __device__ __forceinline__ Words load_cached(const Words* at) const {
         const uint4 v = __ldg(reinterpret_cast<const uint4*>(at));
         return {v.x, v.y, v.z, v.w};

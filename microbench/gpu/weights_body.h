@@ -103,7 +103,7 @@ struct Int4Weights {
     template <class Machine>
     PARETOKEN_HOST_DEVICE static std::uint32_t pair(const Machine& m, std::uint32_t word, int p) {
         const Correction c = int4_correction(p);
-        const std::uint32_t raw = m.masked_or(p < 2 ? word : word >> 8, raw_int4_mask(p), kRawInt4Exponent);
+        const std::uint32_t raw = raw_int4_pair(word, p);
         if (c.multiplier_bits == kFp16One) return m.add_halves(raw, both_halves(c.addend_bits));
         return m.multiply_add_halves(raw, both_halves(c.multiplier_bits), both_halves(c.addend_bits));
     }

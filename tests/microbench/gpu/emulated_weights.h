@@ -28,9 +28,6 @@ class EmulatedWeightsMachine : public EmulatedMachine<kByShift> {
     void wait_until_pending() const {
         this->wait_for_copies(kPending);
     }
-    std::uint32_t masked_or(std::uint32_t word, std::uint32_t mask, std::uint32_t bits) const {
-        return (word & mask) | bits;
-    }
     template <class Value>
     Value load_cached(const Value* at) const {
         return *at;
