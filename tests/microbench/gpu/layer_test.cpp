@@ -696,18 +696,30 @@ void spoil(std::vector<std::uint16_t>& codes) {
     codes[largest(codes)] ^= 0x8000;
 }
 
+/// Changes one thing of what a layer has seen, and expects a fault that begins with a name.
+class NamedFaults {
+  public:
+    explicit NamedFaults(EmulatedLayer& layer) : layer_(layer), right_(layer.seen) {}
+
+    template <class Change>
+    void operator()(std::string_view name, const Change& change) const {
+        layer_.seen = right_;
+        change(layer_.seen);
+        const auto fault = layer_.fault();
+        ASSERT_TRUE(fault) << name;
+        EXPECT_TRUE(fault->starts_with(name)) << name << ": " << *fault;
+    }
+
+  private:
+    EmulatedLayer& layer_;
+    LayerSeen right_;
+};
+
 TEST(GpuLayer, one_wrong_number_of_any_operation_is_noticed_and_named) {
     EmulatedLayer layer(tiny(WeightFormat::bf16, KvFormat::bf16, {40, 3}), 1);
     layer.step();
     ASSERT_EQ(layer.fault(), std::nullopt);
-    const LayerSeen right = layer.seen;
-    const auto expect_named = [&](std::string_view name, const auto& change) {
-        layer.seen = right;
-        change(layer.seen);
-        const auto fault = layer.fault();
-        ASSERT_TRUE(fault) << name;
-        EXPECT_TRUE(fault->starts_with(name)) << name << ": " << *fault;
-    };
+    const NamedFaults expect_named(layer);
     expect_named("norm:", [](LayerSeen& s) { spoil(s.normed); });
     expect_named("norm:", [](LayerSeen& s) { spoil(s.down_before); });
     expect_named("qkv:", [](LayerSeen& s) { spoil(s.qkv); });
@@ -728,14 +740,7 @@ TEST(GpuLayer, one_wrong_number_of_routing_or_of_an_expert_is_noticed_and_named)
     EmulatedLayer layer(tiny_routed(WeightFormat::bf16, 3), 1);
     layer.step();
     ASSERT_EQ(layer.fault(), std::nullopt);
-    const LayerSeen right = layer.seen;
-    const auto expect_named = [&](std::string_view name, const auto& change) {
-        layer.seen = right;
-        change(layer.seen);
-        const auto fault = layer.fault();
-        ASSERT_TRUE(fault) << name;
-        EXPECT_TRUE(fault->starts_with(name)) << name << ": " << *fault;
-    };
+    const NamedFaults expect_named(layer);
     expect_named("gate_up:", [](LayerSeen& s) { spoil(s.gate_up); });
     expect_named("silu:", [](LayerSeen& s) { spoil(s.gated); });
     expect_named("down:", [](LayerSeen& s) { spoil(s.shared_down); });
@@ -758,14 +763,7 @@ TEST(GpuLayer, one_wrong_number_of_latent_attention_is_noticed_and_named) {
     layer.step();
     ASSERT_EQ(layer.fault(), std::nullopt);
     EXPECT_LE(whole_error(layer), layer_bound(layer.inputs.options));
-    const LayerSeen right = layer.seen;
-    const auto expect_named = [&](std::string_view name, const auto& change) {
-        layer.seen = right;
-        change(layer.seen);
-        const auto fault = layer.fault();
-        ASSERT_TRUE(fault) << name;
-        EXPECT_TRUE(fault->starts_with(name)) << name << ": " << *fault;
-    };
+    const NamedFaults expect_named(layer);
     expect_named("q_a:", [](LayerSeen& s) { spoil(s.q_a); });
     expect_named("q_norm:", [](LayerSeen& s) { spoil(s.q_normed); });
     expect_named("q_b:", [](LayerSeen& s) { spoil(s.q_b); });

@@ -6,15 +6,13 @@
 Exit codes: 0 all found, 1 one is not, 77 there is no such program (no nvcc). Standard library only.
 """
 
-import argparse
 import json
 import os
-import pathlib
 import subprocess
 import sys
-import tempfile
 
-SKIPPED = 77
+from judged import judged
+
 MIB = 2
 
 
@@ -25,8 +23,9 @@ def ran(program, arguments, report):
     return done.returncode, done.stdout, done.stderr, json.loads(report.read_text(encoding="utf-8"))
 
 
-def complaints(program, report):
+def complaints(options, folder):
     """What does not hold, in sentences."""
+    program, report = options.bin, folder / "report.json"
     for fault, status, words in (("oob", "illegal memory access", ("write_past_the_end",)),
                                  ("race", "unspecified launch failure", ("race",))):
         code, out, err, document = ran(program, [fault], report)
@@ -39,18 +38,5 @@ def complaints(program, report):
         yield f"canary read: exited {code}, said '{out.strip()}' and '{err.strip()}', counted {read}"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bin", required=True, type=os.path.abspath)
-    options = parser.parse_args()
-    if not os.access(options.bin, os.X_OK):
-        print(f"skipped: there is no {options.bin} (is nvcc here?)")
-        return SKIPPED
-    with tempfile.TemporaryDirectory() as folder:
-        wrong = list(complaints(options.bin, pathlib.Path(folder) / "report.json"))
-    print("\n".join(wrong) or "canary: all found")
-    return 1 if wrong else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(judged(__doc__, complaints, "canary: all found"))

@@ -7,15 +7,13 @@ The clock is a model, so that times say nothing; bytes are counted. Exit codes: 
 there is no such program (no nvcc). Standard library only.
 """
 
-import argparse
 import json
 import os
-import pathlib
 import subprocess
 import sys
-import tempfile
 
-SKIPPED = 77
+from judged import judged
+
 MOST_OFF = 0.03  # sums that thread blocks hand each other are read beside what the row counts
 # A row and the kernel that no other of these rows runs.
 ROWS = {"weights/preset:smollm2-135m/op:down/w:bf16/batch:1/": "multiply_weights<Bf16Weights, 1, 1, false>",
@@ -39,8 +37,9 @@ def measured(program, folder):
     return {row["name"]: row for row in rows}, json.loads(report.read_text(encoding="utf-8"))
 
 
-def complaints(rows, report):
+def complaints(options, folder):
     """What does not hold, in sentences."""
+    rows, report = measured(options.bin, folder)
     for name, row in rows.items():
         if row.get("error_occurred"):
             yield f"{name}: {row.get('error_message')}"
@@ -64,18 +63,5 @@ def complaints(rows, report):
             yield f"{prefix}: no graph was launched again"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bin", required=True, type=os.path.abspath)
-    options = parser.parse_args()
-    if not os.access(options.bin, os.X_OK):
-        print(f"skipped: there is no {options.bin} (is nvcc here?)")
-        return SKIPPED
-    with tempfile.TemporaryDirectory() as folder:
-        wrong = list(complaints(*measured(options.bin, pathlib.Path(folder))))
-    print("\n".join(wrong) or "timed: graphs run, and kernels read what their rows claim")
-    return 1 if wrong else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(judged(__doc__, complaints, "timed: graphs run, and kernels read what their rows claim"))

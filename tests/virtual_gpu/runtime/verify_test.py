@@ -8,15 +8,13 @@ that the runtime refuses. Rows of libraries are left out, as they need a GPU. Ex
 77 there is no such program (no nvcc). Standard library only.
 """
 
-import argparse
 import json
 import os
-import pathlib
 import subprocess
 import sys
-import tempfile
 
-SKIPPED = 77
+from judged import judged
+
 LIBRARY = ("gemm_lib/", "prefill/gemm/", "ceiling/flops/lib/")
 
 
@@ -68,21 +66,11 @@ def complaints(options, folder):
     yield from faults_of(report)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bin", required=True, type=os.path.abspath)
+def add_options(parser):
     parser.add_argument("--sm", type=int, default=90)
     parser.add_argument("--multiprocessors", type=int, default=4, help="many make many thread blocks with small shares")
     parser.add_argument("--filter", help="only these rows")
-    options = parser.parse_args()
-    if not os.access(options.bin, os.X_OK):
-        print(f"skipped: there is no {options.bin} (is nvcc here?)")
-        return SKIPPED
-    with tempfile.TemporaryDirectory() as folder:
-        wrong = list(complaints(options, pathlib.Path(folder)))
-    print("\n".join(wrong) or f"verify: every row holds on sm_{options.sm}")
-    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(judged(__doc__, complaints, "verify: every row holds", add_options))
