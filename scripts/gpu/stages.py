@@ -317,7 +317,7 @@ def bytes_(check, limit_s):
         ran = check.commands.run(profiled(check.binary, names), left, "ncu.csv")
         log.append(f"# {', '.join(names)}\n{ran.output[-6000:]}")
         refusal = readings.ncu_refusal(ran.output)
-        why.update(dict.fromkeys(names, refusal or (f"{ended_badly(ran, 'ncu')}" if ran.code else "ncu told no bytes of it")))
+        why.update(dict.fromkeys(names, refusal or (ended_badly(ran, "ncu") if ran.code else "ncu told no bytes of it")))
         data.update({name: row for name, row in readings.proven_bytes(ran.output, names).items() if name in names})
         if refusal:
             break
