@@ -18,4 +18,8 @@ double linear_flops_per_token(const ModelCard& model) {
     return 2 * static_cast<double>(model.active_parameters);
 }
 
+double output_head_flops(const ModelCard& model) {
+    return 2 * static_cast<double>(model.vocab) * static_cast<double>(model.hidden);
+}
+
 }  // namespace paretoken::cards

@@ -18,7 +18,11 @@ double kv_ranks(const ModelCard& model, double ranks);
 /// not fit.
 std::optional<double> kv_pool_bytes(const ModelCard& model, double memory_bytes);
 
-/// FLOP of one token in every linear layer, the output projection included.
+/// FLOP of one token in every linear layer, the output head included.
 double linear_flops_per_token(const ModelCard& model);
+
+/// FLOP of the output head (the projection to the vocabulary) for one token. An engine computes it once per
+/// prompt, for the last token, and once for every token that it decodes.
+double output_head_flops(const ModelCard& model);
 
 }  // namespace paretoken::cards

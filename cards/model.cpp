@@ -64,13 +64,43 @@ std::vector<std::string> known_models() {
     return shipped_cards("models");
 }
 
-ModelCard model_card(const std::string& name_or_path, const ModelCardOptions& options) {
-    if (const auto text = shipped_model(name_or_path)) {
-        ModelCard card = model_card_of_config(*text, name_or_path, options);
+namespace {
+
+/// "NAME:kv=fp8,weights=int4" without its types, which go to those options that are not given.
+std::string without_types(const std::string& spec, ModelCardOptions& options) {
+    const auto colon = spec.find_last_of(':');
+    if (colon == std::string::npos || spec.find('=', colon) == std::string::npos ||
+        spec.find('/', colon) != std::string::npos)
+        return spec;
+    std::string_view rest = std::string_view(spec).substr(colon + 1);
+    while (true) {
+        const std::string_view field = rest.substr(0, rest.find(','));
+        const auto equals = field.find('=');
+        const std::string_view key = field.substr(0, equals);
+        const bool has_value = equals != std::string_view::npos && equals + 1 < field.size();
+        if (!has_value || (key != "kv" && key != "weights"))
+            throw UsageError(
+                fmt::format("{}: \"{}\" is not a type; write CARD:kv=TYPE, CARD:weights=TYPE or "
+                            "both with a comma between them",
+                            spec, field));
+        auto& option = key == "kv" ? options.kv_dtype : options.weight_dtype;
+        if (!option) option = std::string(field.substr(equals + 1));
+        if (field.size() == rest.size()) return spec.substr(0, colon);
+        rest.remove_prefix(field.size() + 1);
+    }
+}
+
+}  // namespace
+
+ModelCard model_card(const std::string& name_or_path, const ModelCardOptions& given) {
+    ModelCardOptions options = given;
+    const std::string name = without_types(name_or_path, options);
+    if (const auto text = shipped_model(name)) {
+        ModelCard card = model_card_of_config(*text, name, options);
         card.source = "shipped card";
         return card;
     }
-    std::filesystem::path path(name_or_path);
+    std::filesystem::path path(name);
     std::error_code error;
     if (std::filesystem::is_directory(path, error)) path /= "config.json";
     if (!std::filesystem::exists(path, error))

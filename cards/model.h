@@ -55,7 +55,7 @@ struct ModelCard {
     std::optional<LatentAttention> mla;
     std::optional<std::uint64_t> max_context;
     std::string weight_dtype;  ///< label: the type that holds most bytes, "bf16", "q4_1"
-    std::string kv_dtype;      ///< default of the KV cache
+    std::string kv_dtype;      ///< of the KV cache: as was asked for, else as the config says, else 16 bits
 
     std::uint64_t resident_weight_bytes = 0;  ///< all of it
     std::uint64_t dense_streamed_bytes = 0;   ///< every step: no embedding gather, no routed experts
@@ -88,7 +88,8 @@ struct ModelCardOptions {
 };
 
 /// A shipped card's name, a config.json (or the directory it is in), a GGUF file, or the JSON of a card.
-/// Throws UsageError: what was looked for, what is wrong with it, which names are known.
+/// Types may follow, as in "llama-3.1-8b:kv=fp8,weights=int4"; those of `options` come before them. Throws
+/// UsageError: what was looked for, what is wrong with it, which names are known.
 ModelCard model_card(const std::string& name_or_path, const ModelCardOptions& options = {});
 
 /// From the text of a config.json; `where` is its name, for messages. Throws UsageError.

@@ -85,7 +85,7 @@ std::string int_dtype(const JsonCursor& bits) {
         case 8:
             return "int8";
         default:
-            bits.complain("4 or 8 bits (else say --weight-dtype)");
+            bits.complain("4 or 8 bits");
     }
 }
 
@@ -117,7 +117,7 @@ std::string quantized_dtype(const JsonCursor& quantization) {
         if (algorithm == "FP8") return "fp8";
         if (algorithm == "NVFP4") return "nvfp4";
     }
-    quantization.complain(fmt::format("a known quantisation (\"{}\" is not; say --weight-dtype)", method));
+    quantization.complain(fmt::format("a known quantisation (\"{}\" is not)", method));
 }
 
 /// Whether the list of modules left alone names this part.
@@ -127,6 +127,23 @@ bool left_alone(const JsonCursor& quantization, std::string_view part) {
     for (const JsonCursor& entry : list->elements())
         if (entry.string().find(part) != std::string::npos) return true;
     return false;
+}
+
+/// The type that a checkpoint says its KV cache is kept in: compressed-tensors' and ModelOpt's scheme of bits
+/// and kind, or ModelOpt's name of an algorithm. Nothing where it says nothing.
+std::optional<std::string> kv_dtype_of(const JsonCursor& config) {
+    const auto quantization = config.find("quantization_config");
+    if (!quantization) return {};
+    if (const auto scheme = quantization->find("kv_cache_scheme"); scheme && scheme->is_object()) {
+        const JsonCursor bits = scheme->at("num_bits", "4 or 8");
+        const auto type = scheme->find("type");
+        if (!type || type->string() != "float") return int_dtype(bits);
+        return bits.count() == 4 ? "nvfp4" : "fp8";
+    }
+    const auto algorithm = find_any(*quantization, {"kv_cache_quant_algo", "kv_cache_scheme"});
+    if (!algorithm) return {};
+    if (const Dtype* dtype = dtype_named(algorithm->string())) return std::string(dtype->name);
+    algorithm->complain("a known type of KV cache, FP8, INT8 or NVFP4 (else say CARD:kv=TYPE)");
 }
 
 PartDtypes dtypes_of(const JsonCursor& config, const std::optional<std::string>& wanted) {
@@ -359,8 +376,10 @@ ModelCard card_of(const JsonCursor& whole, const std::string& where, const Model
                               "ffn_hidden_size", "d_inner"},
                              4 * card.hidden);
     const bool own_quantization = config.find("quantization_config") || !whole.find("quantization_config");
-    fill_weights(card, dtypes_of(own_quantization ? config : whole, options.weight_dtype));
-    card.kv_dtype = options.kv_dtype ? std::string(require_dtype(*options.kv_dtype).name) : "bf16";
+    const JsonCursor& quantized = own_quantization ? config : whole;
+    fill_weights(card, dtypes_of(quantized, options.weight_dtype));
+    card.kv_dtype = options.kv_dtype ? std::string(require_dtype(*options.kv_dtype).name)
+                                     : kv_dtype_of(quantized).value_or("bf16");
     return card;
 }
 

@@ -5,6 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <utility>
+
 namespace paretoken::cli {
 namespace {
 
@@ -13,10 +15,14 @@ sigset_t watched() {
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
+    // Under nohup it is ignored and has to stay so; a blocked signal would be delivered all the same.
+    struct sigaction hangup {};
+    if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
     return set;
 }
 
 constexpr int kKilledBySigint = 130;
+constexpr std::string_view kNothing = "\nparetoken: interrupted before anything was measured\n";
 
 }  // namespace
 
@@ -33,12 +39,33 @@ InterruptWatch::~InterruptWatch() {
     pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
+void InterruptWatch::end_at_once(std::function<void()> last) {
+    const std::lock_guard lock(mutex_);
+    last_ = std::move(last);
+}
+
+void InterruptWatch::end_in_order() {
+    end_at_once({});
+}
+
 void InterruptWatch::watch() {
     const sigset_t set = watched();
     const timespec patience{.tv_sec = 0, .tv_nsec = 50'000'000};
     while (!over_) {
-        if (sigtimedwait(&set, nullptr, &patience) < 0) continue;
-        if (source_.stop_requested()) _exit(kKilledBySigint);
+        const int signal = sigtimedwait(&set, nullptr, &patience);
+        if (signal < 0) continue;
+        {
+            const std::lock_guard lock(mutex_);
+            if (last_) {
+                last_();
+                [[maybe_unused]] const auto n = write(STDERR_FILENO, kNothing.data(), kNothing.size());
+                _exit(kKilledBySigint);
+            }
+        }
+        if (source_.stop_requested()) {
+            if (signal == SIGHUP) continue;  // a closing terminal may send several, and nobody is impatient
+            _exit(kKilledBySigint);
+        }
         [[maybe_unused]] const auto n = write(STDERR_FILENO, first_.data(), first_.size());
         source_.request_stop();
     }

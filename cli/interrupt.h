@@ -1,7 +1,10 @@
 #pragma once
-// Ctrl-C (or SIGTERM) as a stop request: the first ends the measurement in good order, the second ends the
-// process. Make one before any thread is started: threads inherit the blocked signals.
+// Ctrl-C (SIGTERM, or SIGHUP of a terminal that closes) as a stop request: the first ends the measurement in
+// good order, the second ends the process. Make one before any thread is started: threads inherit the blocked
+// signals.
 #include <atomic>
+#include <functional>
+#include <mutex>
 #include <stop_token>
 #include <string_view>
 #include <thread>
@@ -19,6 +22,13 @@ class InterruptWatch {
     InterruptWatch(const InterruptWatch&) = delete;
     InterruptWatch& operator=(const InterruptWatch&) = delete;
 
+    /// From here on the first signal ends the process at once, after `last`, which another thread calls:
+    /// while a command prepares, there is nothing to end in good order, and it may be waiting for a file or a
+    /// server.
+    void end_at_once(std::function<void()> last);
+    /// Undoes it.
+    void end_in_order();
+
     std::stop_token token() const { return source_.get_token(); }
 
   private:
@@ -27,6 +37,8 @@ class InterruptWatch {
     std::string_view first_;
     std::stop_source source_;
     std::atomic<bool> over_{false};
+    std::mutex mutex_;  ///< of last_
+    std::function<void()> last_;
     std::thread thread_;
 };
 

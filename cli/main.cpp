@@ -7,31 +7,39 @@
 #include <CLI/Formatter.hpp>
 #include <cstdio>
 #include <exception>
+#include <string>
 
 #include "cli/commands.h"
+#include "cli/unknown_words.h"
 #include "core/error.h"
 #include "core/version.h"
+#include "reports/pages/table.h"
 
 namespace {
 
 using paretoken::ExitCode;
 
-int report_failure(const char* what, ExitCode code) {
+constexpr std::size_t kLongestMessage = 4000;
+
+/// One line, whatever a server or a file put into the message; fputs, since fmt::print throws when standard
+/// error cannot be written.
+int report_failure(const std::string& what, ExitCode code) {
     std::fflush(stdout);
-    fmt::print(stderr, "paretoken: {}\n", what);
+    std::fputs(fmt::format("paretoken: {}\n", paretoken::reports::printable(what, kLongestMessage)).c_str(),
+               stderr);
     return static_cast<int>(code);
+}
+
+/// Standard output may be a full disk.
+void require_printed() {
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+    throw paretoken::RuntimeError("cannot write to standard output; is it a file on a full disk?");
 }
 
 /// Help and version are answers; everything else that the parser objects to is a usage error.
 int report_parse_error(const CLI::App& app, const CLI::ParseError& error) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
-    const std::vector<std::string> unknown = app.remaining();
-    if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !unknown.empty()) {
-        fmt::print(stderr, "paretoken: there is no command '{}'; see --help\n", unknown.front());
-    } else {
-        fmt::print(stderr, "paretoken: {}; see --help\n", error.what());
-    }
-    return static_cast<int>(ExitCode::usage);
+    return report_failure(fmt::format("{}; see --help", error.what()), ExitCode::usage);
 }
 
 /// Every stream is a descriptor: as many as the system lets this process have.
@@ -62,7 +70,10 @@ int main(int argc, char** argv) {
         add(app);
     }
     try {
+        paretoken::cli::refuse_empty_values(app);
+        paretoken::cli::refuse_unknown_words(app, {argv + 1, argv + argc});
         app.parse(argc, argv);
+        require_printed();
         return static_cast<int>(ExitCode::ok);
     } catch (const CLI::ParseError& error) {
         return report_parse_error(app, error);

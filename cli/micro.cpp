@@ -20,14 +20,14 @@
 #include <nlohmann/json.hpp>
 #include <stop_token>
 
-#include "cli/child_process.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "core/error.h"
 #include "core/units.h"
-#include "reports/micro_bound.h"
-#include "reports/micro_fit.h"
-#include "reports/micro_rows.h"
+#include "experiments/child_process.h"
+#include "reports/micro/micro_bound.h"
+#include "reports/micro/micro_fit.h"
+#include "reports/micro/micro_rows.h"
 
 namespace paretoken::cli {
 namespace {
@@ -113,7 +113,8 @@ std::vector<std::string> arguments_for(const MicroOptions& options, const fs::pa
 /// complaint.
 void run_microbench(const MicroOptions& options, const fs::path& result) {
     constexpr std::string_view kComplaint = "error: ";
-    ChildProcess child(own_directory() / "paretoken-microbench", arguments_for(options, result));
+    experiments::ChildProcess child(experiments::own_directory() / "paretoken-microbench",
+                                    arguments_for(options, result));
     const InterruptWatch watch(
         "\nending the measurement: nothing is written\n");  // after the child: it would inherit the mask
     std::string complaint;

@@ -10,7 +10,7 @@
 #include "cards/card_file.h"
 #include "cli/commands.h"
 #include "core/error.h"
-#include "reports/micro_compare.h"
+#include "reports/micro/micro_compare.h"
 
 namespace paretoken::cli {
 namespace {

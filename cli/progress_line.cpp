@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 
 namespace paretoken::cli {
@@ -30,6 +32,12 @@ std::optional<double> share_done(const loadgen::Progress& progress, const loadge
     return share;
 }
 
+/// Whether standard error is a terminal that understands control codes.
+bool can_redraw() {
+    const char* terminal = std::getenv("TERM");
+    return isatty(STDERR_FILENO) == 1 && terminal != nullptr && std::string_view(terminal) != "dumb";
+}
+
 }  // namespace
 
 std::string progress_text(const std::string& label, const loadgen::Progress& progress,
@@ -52,21 +60,24 @@ std::string progress_text(const std::string& label, const loadgen::Progress& pro
 ProgressLine::ProgressLine(std::string label, const loadgen::Progress& progress,
                            const loadgen::Limits& limits)
     : label_(std::move(label)), progress_(progress), limits_(limits), began_(Clock::now()) {
-    if (isatty(STDERR_FILENO) == 1) thread_ = std::thread([this] { draw_until_over(); });
+    if (can_redraw()) thread_ = std::thread([this] { draw_until_over(); });
 }
 
 ProgressLine::~ProgressLine() {
     over_ = true;
     if (!thread_.joinable()) return;
     thread_.join();
-    fmt::print(stderr, "\r\033[K");
+    std::fputs("\r\033[K", stderr);
     std::fflush(stderr);
 }
 
 void ProgressLine::draw_until_over() {
     while (!over_) {
-        fmt::print(stderr, "\r\033[K{:.79}",
-                   progress_text(label_, progress_, limits_, Clock::now() - began_));
+        // fputs, since fmt::print throws when the terminal is gone
+        std::fputs(
+            fmt::format("\r\033[K{:.79}", progress_text(label_, progress_, limits_, Clock::now() - began_))
+                .c_str(),
+            stderr);
         std::fflush(stderr);
         for (Duration slept{}; slept < kRedraw && !over_; slept += kRedraw / 10) {
             std::this_thread::sleep_for(kRedraw / 10);

@@ -6,6 +6,8 @@
 #include <CLI/App.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <memory>
@@ -18,11 +20,11 @@
 #include "cli/commands.h"
 #include "core/error.h"
 #include "core/slo.h"
-#include "reports/formats.h"
-#include "reports/join.h"
-#include "reports/micro_results.h"
-#include "reports/run_directory.h"
-#include "reports/table.h"
+#include "reports/files/run_directory.h"
+#include "reports/micro/micro_results.h"
+#include "reports/model/join.h"
+#include "reports/pages/formats.h"
+#include "reports/pages/table.h"
 
 namespace paretoken::cli {
 namespace {
@@ -89,6 +91,7 @@ struct Output {
 /// from.
 std::vector<Output> outputs(const ReportCommand& command) {
     fs::path stem = command.out;
+    if (!stem.has_filename() || fs::is_directory(stem)) stem /= "report";
     const auto known = reports::report_formats();
     const bool has_extension = std::any_of(known.begin(), known.end(), [&stem](const ReportFormat& format) {
         return stem.extension() == fmt::format(".{}", format.name);
@@ -153,7 +156,8 @@ void add_report(CLI::App& app) {
         ->required();
     sub->add_option("--micro", command->micro,
                     "What `paretoken micro` measured on the hardware that served; repeatable");
-    sub->add_option("--model-card", command->model_card, "A known model, a config.json or a GGUF file");
+    sub->add_option("--model-card", command->model_card,
+                    "A known model, a config.json or a GGUF file; CARD:kv=fp8,weights=int4 says other types");
     sub->add_option("--gpu", command->gpu, "What served: NAME or NAMExN");
     sub->add_option("--price", command->prices,
                     "A known price card or a file; repeatable [the ones that ship]");
@@ -161,11 +165,13 @@ void add_report(CLI::App& app) {
                     "on_demand, reserved_1y, spot, … [the card's mix]");
     sub->add_option("--split-ratio", command->split_ratio, "An output token costs this many input tokens")
         ->check([](const std::string& text) {
-            return !text.empty() && text[0] != '-' && text != "0" ? "" : "must be above 0";
+            const double ratio = std::strtod(text.c_str(), nullptr);
+            return std::isfinite(ratio) && ratio > 0 ? "" : "must be above 0";
         });
     sub->add_option("--slo", command->slos, "Limit on a metric's p90, TAG:MILLISECONDS; repeatable");
     sub->add_option("--title", command->title, "Title of the page");
-    sub->add_option("--out,-o", command->out, "Where it goes")->capture_default_str();
+    sub->add_option("--out,-o", command->out, "Where it goes: a file, or a directory to write report.html to")
+        ->capture_default_str();
     sub->add_option("--format", command->formats, "Any of html, md, json, csv, by commas")
         ->capture_default_str();
     sub->callback([command] { report(*command); });

@@ -3,68 +3,69 @@
 
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 #include "cli/commands.h"
+#include "cli/console_watcher.h"
 #include "cli/interrupt.h"
-#include "cli/measure.h"
-#include "cli/options.h"
-#include "core/error.h"
-#include "reports/console.h"
+#include "cli/invocation.h"
+#include "cli/plan_options.h"
+#include "experiments/redaction.h"
+#include "experiments/resolve.h"
+#include "experiments/run.h"
+#include "reports/pages/console.h"
 
 namespace paretoken::cli {
 namespace {
 
-struct RunCommand {
-    MeasureOptions measure;
-    std::string concurrency;
-};
-
-/// The exit code that a result deserves.
-void judge(const Target::Measured& measured) {
-    const RunResult& result = measured.result;
-    if (result.partial) {
-        throw RuntimeError(
-            fmt::format("interrupted; the partial result is in {}", measured.directory.string()));
-    }
-    if (result.validity.verdict != Verdict::invalid) return;
-    std::string reasons;
-    for (const Reason& reason : result.validity.reasons) {
-        if (reason.severity != Verdict::invalid) continue;
-        reasons += (reasons.empty() ? "" : "; ") + reason.text;
-    }
-    throw Error(ExitCode::measurement_invalid, fmt::format("the measurement is invalid: {}", reasons));
+/// A cap that more requests than there are would be needed to reach says nothing.
+LoadPlan reachable(LoadPlan asked) {
+    const LoadPlan plan = experiments::with_load(asked);
+    const auto cap = plan.classes.front().concurrency;
+    const auto most = experiments::most_in_flight(plan);
+    if (most == cap) return asked;
+    fmt::print(stderr, "paretoken: note: {} requests never have {} in flight at once; measuring c={}\n",
+               *most, *cap, *most);
+    asked.classes.front().concurrency = most;
+    return asked;
 }
 
-void run(const RunCommand& command) {
-    const LoadLevel level = load_level(command.concurrency, command.measure.pace);
-    const InterruptWatch interrupt;
-    const Target target(command.measure);
+void run(LoadPlan asked, const experiments::Access& access) {
+    asked = reachable(std::move(asked));
+    const auto streams = experiments::with_load(asked).classes.front().concurrency;
+    if (streams && !asked.virtual_time) experiments::require_descriptors(*streams);
+    InterruptWatch interrupt;
+    reports::OutputDirectory output(output_request(asked, reports::OutputKind::run));
+    interrupt.end_at_once([&output] { output.release(); });
+    asked = experiments::with_dataset(std::move(asked));
+    ConsoleWatcher watcher;
+    const auto target = experiments::open_target(asked, access, watcher, interrupt.token());
+    interrupt.end_in_order();
     const auto measured =
-        target.measure(level, output_directory(command.measure.result.out), process_arguments(), interrupt);
+        experiments::measure(*target, asked, output.path(), this_invocation(), watcher, interrupt.token());
     fmt::print("{}", reports::run_summary(measured.result, {.directory = measured.directory.string()}));
     std::fflush(stdout);
-    judge(measured);
+    experiments::require_valid(measured);
+}
+
+void run_or_print(const PlanOptions& options) {
+    const LoadPlan asked = plan_of(texts_of(options));
+    if (options.print_config) {
+        fmt::print("{}\n", config_text(asked));
+        return;
+    }
+    const experiments::Access access = access_of(asked);
+    without_telling(experiments::secrets_of(asked, access.api_key), [&] { run(asked, access); });
 }
 
 }  // namespace
 
 void add_run(CLI::App& app) {
-    const auto command = std::make_shared<RunCommand>();
+    const auto options = std::make_shared<PlanOptions>();
     CLI::App* sub = app.add_subcommand("run", "Load a server at one level and measure what it delivers");
-    add_target_options(*sub, command->measure.target);
-    sub->add_option("--concurrency,--max-concurrency", command->concurrency,
-                    "Requests in flight at once (closed loop); with a rate: the most at once [1]")
-        ->group("Pace");
-    sub->add_option("--request-rate", command->measure.pace.request_rate,
-                    "Requests per second (open loop, Poisson); inf: all at once")
-        ->group("Pace");
-    sub->add_option("--arrivals", command->measure.pace.arrivals,
-                    "at_once, constant:rate=R, poisson:rate=R, gamma:rate=R,burstiness=B")
-        ->group("Pace");
-    add_pace_options(*sub, command->measure.pace);
-    add_workload_options(*sub, command->measure.workload);
-    add_result_options(*sub, command->measure.result);
-    sub->callback([command] { run(*command); });
+    add_plan_options(*sub, *options, Levels::one);
+    sub->footer(reports::definitions_text());
+    sub->callback([options] { run_or_print(*options); });
 }
 
 }  // namespace paretoken::cli

@@ -18,9 +18,9 @@
 #include "cli/commands.h"
 #include "core/error.h"
 #include "core/spec.h"
-#include "loadgen/sim/dialect.h"
-#include "loadgen/sim/profile.h"
-#include "loadgen/sim/server.h"
+#include "simulator/dialect.h"
+#include "simulator/profile.h"
+#include "simulator/server.h"
 
 namespace paretoken::cli {
 namespace {

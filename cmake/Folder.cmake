@@ -1,4 +1,5 @@
-# paretoken_folder(NAME links…): one static library of every .cpp below NAME/ (main.cpp is left to its executable).
+# paretoken_folder(NAME [PRECOMPILED kind] [COLD] links…): one static library of every .cpp below NAME/ (main.cpp is left to
+#   its executable). COLD: release builds compile it with -O1, since its running time does not matter and its building does.
 # paretoken_tests(NAMES…): one test program per folder, of every *_test.cpp below tests/NAME/.
 
 set(paretoken_warnings -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
@@ -15,6 +16,12 @@ target_compile_options(paretoken_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${
 if(PARETOKEN_SANITIZE)
     target_compile_options(paretoken_options INTERFACE -fsanitize=${PARETOKEN_SANITIZE} -fno-omit-frame-pointer
                            -fno-sanitize-recover=all)
+    if(PARETOKEN_SANITIZE MATCHES "undefined")
+        # These checks are a third of the compiler's work. AddressSanitizer ends a program at a null pointer or outside of
+        # an object anyway; what vptr finds, a cast to a wrong class, the code does not contain.
+        target_compile_options(paretoken_options INTERFACE
+                               -fno-sanitize=null,nonnull-attribute,returns-nonnull-attribute,object-size,vptr)
+    endif()
     target_link_options(paretoken_options INTERFACE -fsanitize=${PARETOKEN_SANITIZE})
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
         # Instrumented optionals look uninitialised to it; builds without sanitizers still warn.
@@ -26,22 +33,61 @@ if(PARETOKEN_SANITIZE)
 endif()
 
 function(paretoken_folder name)
+    cmake_parse_arguments(PARSE_ARGV 1 folder "COLD" "PRECOMPILED" "")
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.cpp)
-    list(FILTER sources EXCLUDE REGEX "/main\\.cpp$|/virtual_gpu/runtime/")  # VirtualGpu.cmake's
+    list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
     add_library(${name} STATIC ${sources})
     set_target_properties(${name} PROPERTIES OUTPUT_NAME paretoken_${name})
-    target_link_libraries(${name} PUBLIC paretoken_options ${ARGN})
+    target_link_libraries(${name} PUBLIC paretoken_options ${folder_UNPARSED_ARGUMENTS})
+    if(NOT folder_PRECOMPILED)
+        set(folder_PRECOMPILED std)
+    endif()
+    paretoken_precompiled(${name} ${folder_PRECOMPILED})
+    if(folder_COLD)
+        target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+    endif()
+endfunction()
+
+# The library test_paths: what tests and benchmarks know of where they are (tests/support/paths.h).
+function(paretoken_test_paths)
+    if(TARGET test_paths)
+        return()
+    endif()
+    add_library(test_paths STATIC ${CMAKE_SOURCE_DIR}/tests/support/paths.cpp)
+    target_link_libraries(test_paths PUBLIC paretoken_options)
+    target_compile_definitions(test_paths PRIVATE
+        PARETOKEN_SOURCE_DIR="${CMAKE_SOURCE_DIR}" PARETOKEN_BINARY_DIR="${CMAKE_BINARY_DIR}")
+endfunction()
+
+# Leaves in a list of test files those that start threads, or use what starts them: the others prove nothing more under
+# ThreadSanitizer.
+function(paretoken_keep_threaded list)
+    set(kept)
+    foreach(source IN LISTS ${list})
+        file(STRINGS ${source} mentions LIMIT_COUNT 1
+             REGEX "std::j?thread|std::async|support/(scripted_server|simulated_load)\\.h|\"(loadgen/run|simulator/server)\\.h")
+        if(mentions)
+            list(APPEND kept ${source})
+        endif()
+    endforeach()
+    set(${list} ${kept} PARENT_SCOPE)
 endfunction()
 
 function(paretoken_tests)
     include(GoogleTest)
+    paretoken_test_paths()
     foreach(name IN LISTS ARGN)
         file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${name}/*_test.cpp)
-        list(FILTER sources EXCLUDE REGEX "/virtual_gpu/runtime/")
+        list(FILTER sources EXCLUDE REGEX "/virtual_gpu/runtime/")  # VirtualGpu.cmake's
+        if(PARETOKEN_SANITIZE MATCHES "thread")
+            paretoken_keep_threaded(sources)
+        endif()
+        if(NOT sources)
+            continue()
+        endif()
         add_executable(${name}_test ${sources})
-        target_link_libraries(${name}_test PRIVATE ${name} GTest::gmock_main nlohmann_json::nlohmann_json)
-        target_compile_definitions(${name}_test PRIVATE
-            PARETOKEN_SOURCE_DIR="${CMAKE_SOURCE_DIR}" PARETOKEN_BINARY_DIR="${CMAKE_BINARY_DIR}")
+        target_link_libraries(${name}_test PRIVATE ${name} test_paths GTest::gmock_main nlohmann_json::nlohmann_json)
+        paretoken_precompiled(${name}_test test)
         gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}/ PROPERTIES TIMEOUT 300 LABELS unit)
     endforeach()
 endfunction()

@@ -1,10 +1,12 @@
-# The virtual GPU: what microbench/gpu/*.cu compile to, run without a GPU. paretoken_virtual_gpu() adds
+# The virtual GPU: what microbench/gpu compiles to, run without a GPU. paretoken_virtual_gpu() adds
 #   virtual_gpu_ptx               the PTX of the kernels, <build>/ptx/sm_80/*.ptx and <build>/ptx/sm_90/*.ptx
-#   virtual_gpu_runtime           the functions of libcudart that the programs call (virtual_gpu/runtime/)
+#   virtual_gpu_runtime           the functions of libcudart that the programs call (tests/virtual_gpu/runtime/)
 #   paretoken-microbench-virtual  paretoken-microbench, linked with these in libcudart's place
-# and with tests those of the runtime. It needs nvcc; without it only the library virtual_gpu is built.
+# and the tests of all of these. They are built with -DPARETOKEN_VIRTUAL_GPU=ON (preset gpu), which needs nvcc. With tests
+# but without that option, the library virtual_gpu and virtual_gpu_test, which need no nvcc, are built on request only:
+# `scripts/test --gpu` asks for them.
 
-option(PARETOKEN_VIRTUAL_GPU "Build paretoken-microbench-virtual, where there is nvcc" ${PARETOKEN_TESTS})
+option(PARETOKEN_VIRTUAL_GPU "Build paretoken-microbench-virtual; needs nvcc" OFF)
 set(paretoken_ptx_architectures 80 90)
 set(paretoken_ptx_folder ${CMAKE_BINARY_DIR}/ptx)
 
@@ -29,15 +31,28 @@ endfunction()
 
 # Only files that define kernels, or instantiate those of a header, give PTX with entries; the others cost little.
 function(paretoken_virtual_gpu)
-    # An interpreter without optimisation takes minutes for what takes seconds.
-    target_compile_options(virtual_gpu PRIVATE $<$<AND:$<CONFIG:Debug>,$<BOOL:${PARETOKEN_HAS_CUDA}>>:-O2>)
-    if(NOT PARETOKEN_HAS_CUDA OR NOT PARETOKEN_VIRTUAL_GPU)
+    if(NOT PARETOKEN_TESTS)
         return()
     endif()
-    file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/microbench/gpu/*.cu)
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/virtual_gpu/*.cpp)
+    list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+    add_library(virtual_gpu STATIC ${sources})
+    set_target_properties(virtual_gpu PROPERTIES OUTPUT_NAME paretoken_virtual_gpu)
+    target_link_libraries(virtual_gpu PUBLIC paretoken_options core)
+    if(NOT PARETOKEN_VIRTUAL_GPU)
+        set_target_properties(virtual_gpu PROPERTIES EXCLUDE_FROM_ALL ON)
+        return()
+    endif()
+    if(NOT PARETOKEN_HAS_CUDA)
+        message(FATAL_ERROR "PARETOKEN_VIRTUAL_GPU=ON needs the CUDA backend: add -DPARETOKEN_CUDA=ON")
+    endif()
+    # An interpreter without optimisation takes minutes for what takes seconds.
+    target_compile_options(virtual_gpu PRIVATE $<$<CONFIG:Debug>:-O2>)
+    file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/microbench/gpu/*.cu)
     paretoken_ptx(virtual_gpu_ptx ${kernels})
 
-    file(GLOB runtime CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/virtual_gpu/runtime/*.cpp)
+    file(GLOB runtime CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/virtual_gpu/runtime/*.cpp)
+    list(FILTER runtime EXCLUDE REGEX "_test\\.cpp$")
     add_library(virtual_gpu_runtime STATIC ${runtime})
     target_link_libraries(virtual_gpu_runtime PUBLIC virtual_gpu PRIVATE nlohmann_json::nlohmann_json)
     target_include_directories(virtual_gpu_runtime SYSTEM PUBLIC ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
@@ -50,10 +65,17 @@ function(paretoken_virtual_gpu)
 endfunction()
 
 function(paretoken_virtual_gpu_tests)
-    if(NOT PARETOKEN_HAS_CUDA OR NOT PARETOKEN_VIRTUAL_GPU)
+    if(NOT PARETOKEN_VIRTUAL_GPU)
+        if(TARGET virtual_gpu_test)
+            set_target_properties(virtual_gpu_test PROPERTIES EXCLUDE_FROM_ALL ON)
+        endif()
         return()
     endif()
     find_package(Python3 COMPONENTS Interpreter REQUIRED)
+    # What ptxas makes of the kernels, held against a committed budget.
+    add_test(NAME microbench/gpu_budget
+             COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/microbench/gpu/budget_test.py)
+    set_tests_properties(microbench/gpu_budget PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 LABELS unit)
     set(tests ${CMAKE_SOURCE_DIR}/tests/virtual_gpu/runtime)
     # Without a few rows whose fp64 references take minutes: verify_test.py without --filter runs all.
     set(rows_90 "ceiling|copy|mla" attention prefill/attention "layer/preset:(tiny[1-6]/|tiny_)"
@@ -81,10 +103,10 @@ function(paretoken_virtual_gpu_tests)
     add_test(NAME virtual_gpu/canary
              COMMAND Python3::Interpreter ${tests}/canary_test.py --bin ${CMAKE_BINARY_DIR}/virtual_gpu_canary)
     set_tests_properties(virtual_gpu/canary PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS unit)
-    paretoken_ptx(virtual_gpu_test_ptx ${tests}/kernels.cu ${CMAKE_SOURCE_DIR}/scripts/gpu/canary.cu)
+    paretoken_ptx(virtual_gpu_test_ptx ${tests}/test_kernels.cu ${CMAKE_SOURCE_DIR}/scripts/gpu/canary.cu)
     add_executable(virtual_gpu_canary ${CMAKE_SOURCE_DIR}/scripts/gpu/canary.cu)
     file(GLOB sources CONFIGURE_DEPENDS ${tests}/*_test.cpp)
-    add_executable(virtual_gpu_runtime_test ${sources} ${tests}/kernels.cu)
+    add_executable(virtual_gpu_runtime_test ${sources} ${tests}/test_kernels.cu)
     target_link_libraries(virtual_gpu_runtime_test PRIVATE GTest::gmock_main)
     target_compile_definitions(virtual_gpu_runtime_test PRIVATE PARETOKEN_PTX_DIRECTORY="${paretoken_ptx_folder}")
     foreach(program virtual_gpu_canary virtual_gpu_runtime_test)

@@ -14,7 +14,7 @@ struct EmbeddedFile {
 };
 
 std::span<const EmbeddedFile> embedded_cards();
-std::span<const EmbeddedFile> embedded_loadgen();
+std::span<const EmbeddedFile> embedded_simulator();
 std::span<const EmbeddedFile> embedded_reports();
 
 }  // namespace paretoken

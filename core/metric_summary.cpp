@@ -19,12 +19,39 @@ std::optional<double> if_finite(double value) {
     return value;
 }
 
-/// Whether the sample could certify percentile p: dependent values count as fewer. `above` is 1 or 0 for each
-/// value in the order of time.
-bool is_certified(double p, std::span<const double> above) {
-    const auto needed = static_cast<double>(samples_to_certify(p));
-    const auto n = static_cast<double>(above.size());
-    return n >= needed && n / autocorrelation_time(above) >= needed;
+/// The effective sample of each percentile, where `effective_n` says it for its value alone; none when the
+/// window is not steady.
+template <typename EffectiveN>
+std::vector<double> effective_samples(const MetricScope& scope, std::span<const double> limits,
+                                      EffectiveN effective_n) {
+    constexpr double kFewExceedances = 0.9;
+    std::vector<double> effective;
+    if (!scope.steady) return effective;
+    double least = kInfinity;
+    for (std::size_t i = 0; i < kPercentiles.size(); ++i) {
+        double n = effective_n(limits[i]);
+        if (kPercentiles[i] >= kFewExceedances) least = n = std::min(n, least);
+        effective.push_back(n);
+    }
+    return effective;
+}
+
+/// How many values would give an interval, at the same pace.
+std::optional<std::uint64_t> enough_values(double p, double n, double effective_n, const LoadMemory& memory) {
+    if (!(effective_n > 0)) return std::nullopt;
+    const double longer = std::max(samples_for_interval(p) / effective_n,
+                                   memory.window_s > 0 ? memory.enough_s / memory.window_s : 1);
+    return static_cast<std::uint64_t>(std::ceil(n * std::max(1.0, longer)));
+}
+
+/// Certified in ascending order of the percentiles: none above one that is not.
+void set_certified(std::vector<PercentileValue>& percentiles) {
+    bool lower = true;
+    for (auto& held : percentiles) {
+        held.certified = lower && held.ci95 && held.effective_n &&
+                         *held.effective_n >= static_cast<double>(samples_to_certify(held.p));
+        lower = held.certified;
+    }
 }
 
 void set_moments(MetricSummary& summary, const Moments& moments, double lowest, double highest) {
@@ -56,16 +83,52 @@ std::vector<double> finite_part(std::span<const double> sorted) {
     return {sorted.begin(), end};
 }
 
-PercentileValue percentile_value(double p, std::span<const double> in_order, std::span<const double> sorted) {
-    const double limit = percentile(sorted, p);
-    std::vector<double> above;
-    above.reserve(in_order.size());
-    for (const double value : in_order) above.push_back(value > limit || value == kInfinity ? 1 : 0);
-    return {p, if_finite(limit), percentile_interval(sorted, p), is_certified(p, above)};
+/// Equal values are one sample; failures are different events.
+double distinct_samples(std::span<const double> sorted) {
+    const auto failed = std::count(sorted.begin(), sorted.end(), kInfinity);
+    double distinct = static_cast<double>(failed);
+    for (std::size_t i = 0; i + static_cast<std::size_t>(failed) < sorted.size(); ++i)
+        distinct += i == 0 || sorted[i] != sorted[i - 1] ? 1 : 0;
+    return distinct;
+}
+
+double effective_n_of(std::span<const double> in_order, double limit, const LoadMemory& memory) {
+    std::vector<double> over;
+    over.reserve(in_order.size());
+    for (const double value : in_order) over.push_back(value > limit || value == kInfinity ? 1 : 0);
+    return effective_sample(over, std::vector<double>(over.size(), 1), memory);
+}
+
+std::vector<PercentileValue> percentiles_of(std::span<const double> in_order, std::span<const double> sorted,
+                                            const MetricScope& scope) {
+    std::vector<double> limits;
+    for (const double p : kPercentiles) limits.push_back(percentile(sorted, p));
+    const double distinct = distinct_samples(sorted);
+    const auto effective = effective_samples(scope, limits, [&](double limit) {
+        return std::min(distinct, effective_n_of(in_order, limit, scope.memory));
+    });
+    std::vector<PercentileValue> percentiles;
+    for (std::size_t i = 0; i < kPercentiles.size(); ++i) {
+        PercentileValue held{.p = kPercentiles[i], .value = if_finite(limits[i])};
+        if (!effective.empty()) {
+            held.effective_n = effective[i];
+            if (scope.memory.is_enough()) {
+                held.ci95 = effective_interval(sorted, held.p, effective[i]);
+                held.decided = decided_limits(sorted, held.p, effective[i]);
+            }
+            if (!held.ci95)
+                held.enough_n =
+                    enough_values(held.p, static_cast<double>(sorted.size()), effective[i], scope.memory);
+        }
+        percentiles.push_back(held);
+    }
+    set_certified(percentiles);
+    return percentiles;
 }
 
 /// Nothing when no success has a value.
-std::optional<MetricSummary> summary_of_values(const std::vector<double>& in_order) {
+std::optional<MetricSummary> summary_of_values(const std::vector<double>& in_order,
+                                               const MetricScope& scope) {
     auto sorted = in_order;
     std::sort(sorted.begin(), sorted.end());
     const auto finite = finite_part(sorted);
@@ -75,7 +138,7 @@ std::optional<MetricSummary> summary_of_values(const std::vector<double>& in_ord
     summary.failed_mass =
         static_cast<double>(sorted.size() - finite.size()) / static_cast<double>(sorted.size());
     set_moments(summary, moments_of(finite), finite.front(), finite.back());
-    for (const double p : kPercentiles) summary.percentiles.push_back(percentile_value(p, in_order, sorted));
+    summary.percentiles = percentiles_of(in_order, sorted, scope);
     return summary;
 }
 
@@ -86,9 +149,13 @@ double inverse_of(double value) {
 }  // 1/∞ is 0: a failure has no speed
 
 PercentileValue inverted(PercentileValue percentile) {
-    if (percentile.value) percentile.value = if_finite(inverse_of(*percentile.value));
+    // Nothing stands for ∞: a percentile that falls among failures.
+    percentile.value = if_finite(inverse_of(percentile.value.value_or(kInfinity)));
     if (percentile.ci95)
         percentile.ci95 = Interval{inverse_of(percentile.ci95->high), inverse_of(percentile.ci95->low)};
+    if (percentile.decided)
+        percentile.decided =
+            Interval{inverse_of(percentile.decided->high), inverse_of(percentile.decided->low)};
     return percentile;
 }
 
@@ -96,7 +163,7 @@ PercentileValue inverted(PercentileValue percentile) {
 /// themselves.
 std::optional<MetricSummary> inverse_summary(const Metric& base, const MetricScope& scope) {
     const auto values = values_of(base, scope.requests);
-    auto summary = summary_of_values(values);
+    auto summary = summary_of_values(values, scope);
     if (!summary) return std::nullopt;
     std::vector<double> inverses;
     for (const double value : values) {
@@ -137,26 +204,17 @@ std::vector<WeightedValue> sorted_values(const std::vector<PooledValue>& pool) {
     return sorted;
 }
 
-/// Values by time block. Of very many every k-th is taken: the interval's width comes from the blocks.
-std::vector<std::vector<WeightedValue>> time_blocks(const std::vector<PooledValue>& pool,
-                                                    const MetricScope& scope) {
-    constexpr std::size_t kMostValues = 200'000;
-    std::vector<std::vector<WeightedValue>> blocks(scope.blocks);
-    if (blocks.empty()) return blocks;
-    const std::size_t stride = pool.size() / kMostValues + 1;
+/// How many values above `limit` lie in each block of time.
+std::vector<double> counts_above(double limit, const std::vector<PooledValue>& pool,
+                                 const MetricScope& scope) {
+    std::vector<double> counts(scope.blocks, 0);
     const double block_s = seconds(scope.window.length()) / static_cast<double>(scope.blocks);
-    for (std::size_t i = 0; i < pool.size(); i += stride) {
-        const auto block = static_cast<std::size_t>(seconds(pool[i].at - scope.window.begin) / block_s);
-        blocks[std::min(block, blocks.size() - 1)].push_back({pool[i].value, pool[i].weight});
+    for (const auto& item : pool) {
+        if (!(item.value > limit)) continue;
+        const auto block = static_cast<std::size_t>(seconds(item.at - scope.window.begin) / block_s);
+        counts[std::min(block, counts.size() - 1)] += item.weight;
     }
-    return blocks;
-}
-
-bool is_pool_certified(double p, double limit, const std::vector<PooledValue>& pool) {
-    std::vector<double> above;
-    above.reserve(pool.size());
-    for (const auto& item : pool) above.push_back(item.value > limit ? 1 : 0);
-    return is_certified(p, above);
+    return counts;
 }
 
 void sort_by_time(std::vector<PooledValue>& pool) {
@@ -164,24 +222,44 @@ void sort_by_time(std::vector<PooledValue>& pool) {
                [](const auto& item) { return static_cast<std::uint64_t>(nanoseconds_since_boot(item.at)); });
 }
 
+/// The interval of a percentile of pooled values.
+std::optional<Interval> pooled_interval(std::span<const WeightedValue> sorted, double p, double effective_n) {
+    const auto levels = percentile_levels(p, effective_n);
+    if (!levels) return std::nullopt;
+    const Interval interval{percentile(sorted, levels->low), percentile(sorted, levels->high)};
+    if (!(interval.low < interval.high)) return std::nullopt;
+    return interval;
+}
+
 /// `pool` in the order of time.
 std::optional<MetricSummary> summary_of_pool(const std::vector<PooledValue>& pool, const MetricScope& scope) {
     if (pool.empty()) return std::nullopt;
     const auto sorted = sorted_values(pool);
     const auto moments = moments_of(sorted);
-    const auto intervals = block_bootstrap_intervals(time_blocks(pool, scope), kPercentiles, scope.seed);
     MetricSummary summary;
     summary.n = moments.n;
     set_moments(summary, moments, sorted.front().value, sorted.back().value);
-    for (std::size_t i = 0; i < kPercentiles.size(); ++i) {
-        const double p = kPercentiles[i];
-        PercentileValue value{p, percentile(sorted, p), std::nullopt, false};
-        if (!intervals.empty()) {
-            value.ci95 = intervals[i];
-            value.certified = is_pool_certified(p, *value.value, pool);
-        }
-        summary.percentiles.push_back(value);
+    std::vector<double> limits;
+    for (const double p : kPercentiles) limits.push_back(percentile(sorted, p));
+    std::vector<double> effective;
+    if (scope.blocks > 0) {
+        const auto weights = counts_above(-kInfinity, pool, scope);
+        effective = effective_samples(scope, limits, [&](double limit) {
+            return effective_sample(counts_above(limit, pool, scope), weights, scope.memory);
+        });
     }
+    for (std::size_t i = 0; i < kPercentiles.size(); ++i) {
+        PercentileValue held{.p = kPercentiles[i], .value = limits[i]};
+        if (!effective.empty()) {
+            held.effective_n = effective[i];
+            if (scope.memory.is_enough()) held.ci95 = pooled_interval(sorted, held.p, effective[i]);
+            if (!held.ci95)
+                held.enough_n =
+                    enough_values(held.p, static_cast<double>(moments.n), effective[i], scope.memory);
+        }
+        summary.percentiles.push_back(held);
+    }
+    set_certified(summary.percentiles);
     return summary;
 }
 
@@ -199,7 +277,7 @@ std::optional<MetricSummary> unnamed_summary(const Metric& metric, const MetricS
                                              PooledBefore& before) {
     if (metric.pool != nullptr) return pooled_summary(metric, scope, before);
     if (!metric.inverse_of.empty()) return inverse_summary(*metric_named(metric.inverse_of), scope);
-    return summary_of_values(values_of(metric, scope.requests));
+    return summary_of_values(values_of(metric, scope.requests), scope);
 }
 
 }  // namespace

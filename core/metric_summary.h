@@ -5,21 +5,24 @@
 #include <span>
 #include <vector>
 
+#include "core/evidence.h"
 #include "core/metrics.h"
 #include "core/record.h"
 #include "core/result.h"
 
 namespace paretoken {
 
-/// What is summarised. A percentile is `certified` when n, divided by the autocorrelation time of "above this
-/// percentile" in the order of time, reaches samples_to_certify. For pooled metrics n counts arrivals, and an
-/// interval must exist.
+/// What is summarised. Intervals, certificates and decided limits all come from the effective sample
+/// (core/evidence.h) and exist only where the window is steady and long enough. Equal values count as one
+/// sample, failures one by one. Above p90 the effective sample is at most that of the lower percentiles from
+/// p90 on, whose exceedances are more.
 struct MetricScope {
     std::vector<const RequestRecord*> requests;  ///< counted, scheduled in the window, in that order
     std::vector<const RequestRecord*> streams;   ///< successes: the ones whose gaps are pooled
     TimeSpan window;                             ///< a pooled value belongs where its later event is
-    std::size_t blocks = 0;                      ///< of time, for the bootstrap of pooled metrics
-    std::uint64_t seed = 0;
+    std::size_t blocks = 0;                      ///< of time, for the evidence on pooled metrics
+    bool steady = false;
+    LoadMemory memory;  ///< of the whole load, also where the scope is one class
 };
 
 /// The pooled metric that was summarised last: another with the same pool (gaps per token and gaps per chunk

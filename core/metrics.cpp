@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 namespace paretoken {
 namespace {
@@ -171,6 +172,17 @@ const Metric* metric_named(std::string_view tag) {
     const auto found = std::find_if(kMetrics.begin(), kMetrics.end(),
                                     [tag](const Metric& metric) { return metric.tag == tag; });
     return found == kMetrics.end() ? nullptr : &*found;
+}
+
+const Metric* headline_metric(std::string_view tag, bool open_loop) {
+    const Metric* intended = open_loop ? metric_named(std::string(tag) + "_intended") : nullptr;
+    return intended != nullptr ? intended : metric_named(tag);
+}
+
+std::string headline_key(std::string_view tag, bool open_loop) {
+    const Metric* const metric = headline_metric(tag, open_loop);
+    assert(metric != nullptr);
+    return key_of(*metric);
 }
 
 std::string key_of(const Metric& metric) {

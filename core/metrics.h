@@ -45,4 +45,12 @@ const Metric* metric_named(std::string_view tag);
 /// "ttft_s"
 std::string key_of(const Metric& metric);
 
+/// The one rule for the intended start. In an open loop users wait from the moment they meant to start, so
+/// what was asked of "ttft" or "e2e" is answered by "ttft_intended" or "e2e_intended"; every other metric,
+/// and every metric of a closed loop, answers for itself. Null when there is no such tag.
+const Metric* headline_metric(std::string_view tag, bool open_loop);
+
+/// The key of headline_metric. `tag` must be in the table.
+std::string headline_key(std::string_view tag, bool open_loop);
+
 }  // namespace paretoken

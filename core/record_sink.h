@@ -1,6 +1,6 @@
 #pragma once
-// Where finished records go. Called from any worker thread, in the order requests end; must not block for
-// long.
+// Where finished records go. Called from any worker thread, in the order requests end. Takes the record and
+// its events over; what it does with them must not hold the caller up.
 #include "core/record.h"
 
 namespace paretoken {
@@ -8,7 +8,7 @@ namespace paretoken {
 class RecordSink {
   public:
     virtual ~RecordSink() = default;
-    virtual void record(const RequestRecord& record) = 0;
+    virtual void record(RequestRecord&& record) = 0;
 };
 
 }  // namespace paretoken

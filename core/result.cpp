@@ -27,10 +27,16 @@ const PercentileValue* MetricSummary::at(double p) const {
     return found == percentiles.end() ? nullptr : &*found;
 }
 
-const MetricSummary* RunResult::metric(std::string_view key) const {
+const MetricSummary* Scope::metric(std::string_view key) const {
     const auto found =
         std::find_if(metrics.begin(), metrics.end(), [key](const auto& held) { return held.key == key; });
     return found == metrics.end() ? nullptr : &*found;
+}
+
+std::optional<double> Scope::percentile(std::string_view key, double p) const {
+    const MetricSummary* const summary = metric(key);
+    const PercentileValue* const held = summary ? summary->at(p) : nullptr;
+    return held ? held->value : std::nullopt;
 }
 
 }  // namespace paretoken

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/figures.h"
+#include "core/totals.h"
 #include "core/units.h"
 
 namespace paretoken {
@@ -34,8 +36,16 @@ struct Provenance {
     bool operator==(const Provenance&) const = default;
 };
 
-/// What was asked, in the words of the command line (effective values, aliases resolved).
-using OptionsEcho = std::map<std::string, std::string>;
+/// What was asked, in the words of the command line (effective values, aliases resolved, secrets hidden).
+using PlanEcho = std::map<std::string, std::string>;
+
+/// A mean length in tokens, as asked for and as the server counted it.
+struct Asked {
+    double asked = 0;
+    double counted = 0;
+
+    bool operator==(const Asked&) const = default;
+};
 
 /// What the load was made of. Runs are comparable when their fingerprints are equal; salt and load level are
 /// no part.
@@ -51,6 +61,10 @@ struct Workload {
     std::optional<double> wanted_output_tokens;
     std::optional<double> achieved_input_tokens;
     std::optional<double> achieved_output_tokens;
+    /// Means of what the server counted and of what was asked for, over the same requests; a deviation is a
+    /// server that counts otherwise or does otherwise than it was told. Absent where no length was asked for.
+    std::optional<Asked> input_length;
+    std::optional<Asked> output_length;
 
     bool operator==(const Workload&) const = default;
 };
@@ -95,17 +109,27 @@ struct Counts {
     std::uint64_t warmup = 0;
     std::uint64_t in_window = 0;  ///< scheduled inside the window
     std::uint64_t resent = 0;
-    std::map<std::string, std::uint64_t> by_class;      ///< failures: outcome name → requests
+    std::uint64_t unstreamed = 0;  ///< ok, but in one piece although a stream was asked for
+    std::map<std::string, std::uint64_t> by_outcome;    ///< failures: outcome name → requests
     std::map<std::string, std::string> example_errors;  ///< outcome name → the first error text seen
 
     bool operator==(const Counts&) const = default;
 };
 
 struct PercentileValue {
-    double p = 0;                  ///< .5, .75, .9, .95, .99, .999
-    std::optional<double> value;   ///< nothing when it falls among failures
-    std::optional<Interval> ci95;  ///< an end among failures is +infinity (null in JSON)
-    bool certified = false;        ///< n is large enough to certify this percentile, were none over a limit
+    double p = 0;                 ///< .5, .75, .9, .95, .99, .999
+    std::optional<double> value;  ///< nothing when it falls among failures
+    /// Absent when the evidence is insufficient. An end among failures is +infinity (null in JSON).
+    std::optional<Interval> ci95 = {};
+    /// The effective sample is large enough to certify this percentile, were none over a limit; never when it
+    /// is not for a lower percentile.
+    bool certified = false;
+    std::optional<double> effective_n = {};  ///< independent samples that say as much (core/evidence.h)
+    std::optional<std::uint64_t> enough_n =
+        {};  ///< without `ci95`: requests (pooled: values) that would be enough
+    /// Limits that the values decide at 99 %: one below `low` is missed, one at or above `high` is met,
+    /// between them the evidence is insufficient. The other way round where higher is better.
+    std::optional<Interval> decided = {};
 
     bool operator==(const PercentileValue&) const = default;
 };
@@ -123,20 +147,6 @@ struct MetricSummary {
     bool operator==(const MetricSummary&) const = default;
 
     const PercentileValue* at(double p) const;  ///< nothing when that percentile is not held
-};
-
-/// Rates over one stretch of time; tokens are credited at their own event's time.
-struct Throughput {
-    std::optional<double> requests_per_s;
-    std::optional<double> input_tokens_per_s;
-    std::optional<double> output_tokens_per_s;
-    std::optional<double> total_tokens_per_s;
-    std::optional<double> goodput_per_s;  ///< only when SLOs were given
-    std::optional<double> goodput_ratio;
-    std::optional<double> mean_in_flight;
-    std::optional<Interval> output_tokens_per_s_ci95;  ///< from block means; steady window only
-
-    bool operator==(const Throughput&) const = default;
 };
 
 /// The client's own figures: whether it was the bottleneck.
@@ -165,37 +175,51 @@ struct ClientHealth {
     bool operator==(const ClientHealth&) const = default;
 };
 
-/// One second of the run.
-struct SeriesPoint {
-    double at_s = 0;
-    double requests_per_s = 0;
-    double output_tokens_per_s = 0;
-    double in_flight = 0;
-    std::optional<double> ttft_p50_s;
-    std::uint64_t failed = 0;
+/// A quantity over time, in seconds since the run's start (Window::zero_s). `times_s` and `values` are
+/// equally long; times ascend, and a moment without a value is left out.
+struct Series {
+    std::string name;    ///< "output_tokens_per_s"
+    std::string unit;    ///< "tok/s"
+    std::string source;  ///< "requests", or what was scraped or read
+    std::vector<double> times_s;
+    std::vector<double> values;
 
-    bool operator==(const SeriesPoint&) const = default;
+    bool operator==(const Series&) const = default;
 };
 
-struct RunResult {
+/// What was found for a set of requests: the whole run, a class, a target, or a turn of conversations.
+struct Scope {
+    Counts counts;
+    std::vector<MetricSummary> metrics;  ///< in the order of the metric table
+    Totals totals;                       ///< of the window
+    Totals whole_run_totals;
+    Figures throughput;  ///< of the window, with intervals where it is steady
+    Figures whole_run;
+
+    bool operator==(const Scope&) const = default;
+
+    const MetricSummary* metric(std::string_view key) const;  ///< nothing when it was not measured
+    /// Nothing when it was not measured or falls among failures.
+    std::optional<double> percentile(std::string_view key, double p) const;
+};
+
+/// The result of a run is the scope of all its requests, and what is said of the run as a whole.
+struct RunResult : Scope {
     Provenance provenance;
-    OptionsEcho options;
+    PlanEcho plan;
     Workload workload;
     Validity validity;
     bool partial = false;  ///< interrupted: what is here was measured, the rest was not
     Window window;
-    Counts counts;
-    std::vector<MetricSummary> metrics;  ///< in the order of the metric table
-    Throughput throughput;               ///< steady window
-    Throughput whole_run;
+    std::map<std::string, Scope> classes;  ///< by name of the class, when requests carry any
     ClientHealth client;
-    std::vector<SeriesPoint> series;
+    std::vector<Series> series;
     std::optional<std::uint64_t> concurrency;  ///< the in-flight cap; the load axis of a closed loop
     std::optional<double> request_rate;        ///< requests/s asked for; the load axis of an open loop
 
     bool operator==(const RunResult&) const = default;
 
-    const MetricSummary* metric(std::string_view key) const;  ///< nothing when it was not measured
+    bool open_loop() const { return request_rate.has_value(); }
 };
 
 }  // namespace paretoken

@@ -44,8 +44,7 @@ double parse_limit(const Metric& metric, std::string_view text) {
 
 /// In an open loop users wait from the moment they meant to start, and limits hold for that.
 const Metric& judged(const Slo& slo, bool open_loop) {
-    const Metric* intended = open_loop ? metric_named(slo.tag + "_intended") : nullptr;
-    const Metric* metric = intended != nullptr ? intended : metric_named(slo.tag);
+    const Metric* metric = headline_metric(slo.tag, open_loop);
     if (metric == nullptr || !can_limit(*metric)) {
         throw UsageError(fmt::format("no SLO can be set on '{}'; known: {}", slo.tag, known_tags()));
     }
@@ -85,6 +84,29 @@ Slo parse_slo(std::string_view text) {
             "SLO '{}': {} is pooled over requests and cannot judge one; use tpot or stall", text, tag));
     }
     return {std::string(tag), parse_limit(*metric, text.substr(colon + 1))};
+}
+
+std::string_view name_of(SloVerdict verdict) {
+    switch (verdict) {
+        case SloVerdict::pass:
+            return "pass";
+        case SloVerdict::fail:
+            return "fail";
+        case SloVerdict::insufficient:
+            return "insufficient";
+    }
+    return "";
+}
+
+SloVerdict verdict_on(const PercentileValue& percentile, double limit, bool higher_is_better) {
+    if (!percentile.decided) return SloVerdict::insufficient;
+    const auto& [low, high] = *percentile.decided;
+    if (higher_is_better) {
+        if (limit <= low) return SloVerdict::pass;
+        return limit > high ? SloVerdict::fail : SloVerdict::insufficient;
+    }
+    if (limit >= high) return SloVerdict::pass;
+    return limit < low ? SloVerdict::fail : SloVerdict::insufficient;
 }
 
 bool is_good(const RequestRecord& record, const std::vector<Slo>& slos, bool open_loop) {

@@ -1,11 +1,13 @@
 #pragma once
 // Service level objectives: limits on per-request metrics, e.g. "ttft:500 tpot:15" (milliseconds, as users of
 // other tools write them). A request is good when it succeeded and met every one; an undefined metric passes.
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/record.h"
+#include "core/result.h"
 
 namespace paretoken {
 
@@ -21,6 +23,14 @@ struct Slo {
 /// ("interactivity:35", at least). "e2el" is accepted for "e2e".
 /// Throws UsageError on an unknown tag, naming the known ones.
 Slo parse_slo(std::string_view text);
+
+/// Whether a percentile meets a limit, at 99 % confidence on the effective sample.
+enum class SloVerdict : std::uint8_t { pass, fail, insufficient };
+std::string_view name_of(SloVerdict verdict);
+
+/// `limit` is in the metric's unit; a percentile that falls among failures meets none. Insufficient where the
+/// window was not steady, and for pooled metrics, which no limit is set on.
+SloVerdict verdict_on(const PercentileValue& percentile, double limit, bool higher_is_better);
 
 /// In an open loop "ttft" and "e2e" are judged from the scheduled start (ttft_intended, e2e_intended).
 bool is_good(const RequestRecord& record, const std::vector<Slo>& slos, bool open_loop);

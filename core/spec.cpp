@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -120,6 +121,27 @@ Duration parse_duration(std::string_view text) {
     return from_seconds(parsed->number * *unit);
 }
 
+std::string text_of(Duration duration) {
+    struct Unit {
+        Duration length;
+        std::string_view name;
+    };
+    constexpr std::array kUnits = {Unit{std::chrono::seconds(1), "s"},
+                                   Unit{std::chrono::milliseconds(1), "ms"},
+                                   Unit{std::chrono::microseconds(1), "us"}};
+    for (const Unit& unit : kUnits) {
+        if (duration % unit.length == Duration{})
+            return fmt::format("{}{}", duration / unit.length, unit.name);
+    }
+    return fmt::format("{}ns", duration.count());
+}
+
+double parse_number(std::string_view text) {
+    const auto value = scaled_number(text);
+    if (!value) throw UsageError(fmt::format("'{}' is not a number; expected e.g. 8, 1.5 or 4k", text));
+    return *value;
+}
+
 std::uint64_t parse_count(std::string_view text) {
     constexpr double kMost = 1e15;  // doubles are exact well beyond it
     const auto value = scaled_number(text);
@@ -178,6 +200,16 @@ Spec parse_spec(std::string_view text) {
         if (!is_new) throw UsageError(fmt::format("'{}' gives {} twice", text, at->first));
     }
     return spec;
+}
+
+std::string text_of(const Spec& spec) {
+    std::string text = spec.name;
+    char separator = ':';
+    for (const auto& [key, value] : spec.fields) {
+        text += fmt::format("{}{}={}", separator, key, value);
+        separator = ',';
+    }
+    return text;
 }
 
 }  // namespace paretoken

@@ -16,6 +16,12 @@ namespace paretoken {
 /// "30s", "1.5m", "20ms", "300us", "2h"; a bare number is seconds.
 Duration parse_duration(std::string_view text);
 
+/// The text that parse_duration takes back: "90s", "1500us", in the largest unit that needs no fraction.
+std::string text_of(Duration duration);
+
+/// "8", "1.5", "4k" (powers of 1000); finite.
+double parse_number(std::string_view text);
+
 /// "500", "64k", "2M" (powers of 1000).
 std::uint64_t parse_count(std::string_view text);
 
@@ -35,5 +41,8 @@ struct Spec {
     void expect_only(std::initializer_list<std::string_view> keys) const;  ///< throws on any other key
 };
 Spec parse_spec(std::string_view text);
+
+/// The text that parse_spec takes back; fields are in alphabetical order.
+std::string text_of(const Spec& spec);
 
 }  // namespace paretoken

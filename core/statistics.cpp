@@ -4,9 +4,8 @@
 #include <cassert>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
-
-#include "core/random.h"
 
 namespace paretoken {
 namespace {
@@ -130,8 +129,6 @@ class Autocovariance {
         squares_ = std::inner_product(centred_.begin(), centred_.end(), centred_.begin(), 0.0);
     }
 
-    double variance() const { return squares_ / static_cast<double>(centred_.size()); }
-
     double correlation(std::size_t lag) const {
         const auto shifted = centred_.begin() + static_cast<std::ptrdiff_t>(lag);
         return std::inner_product(shifted, centred_.end(), centred_.begin(), 0.0) / squares_;
@@ -146,16 +143,6 @@ class Autocovariance {
     bool is_constant_ = true;
 };
 
-/// As Autocovariance has it, for a series too long to be copied. 0 when it is constant.
-double variance_of(std::span<const double> series) {
-    if (std::adjacent_find(series.begin(), series.end(), std::not_equal_to<>()) == series.end()) return 0;
-    const auto n = static_cast<double>(series.size());
-    const double mean = std::accumulate(series.begin(), series.end(), 0.0) / n;
-    double squares = 0;
-    for (const double value : series) squares += (value - mean) * (value - mean);
-    return squares / n;
-}
-
 /// Means of consecutive blocks of `size`; a shorter rest at the end is left out.
 std::vector<double> means_of_blocks(std::span<const double> series, std::size_t size) {
     std::vector<double> means;
@@ -165,94 +152,6 @@ std::vector<double> means_of_blocks(std::span<const double> series, std::size_t 
         means.push_back(std::accumulate(block.begin(), block.end(), 0.0) / static_cast<double>(size));
     }
     return means;
-}
-
-double short_autocorrelation_time(const Autocovariance& series, std::size_t n) {
-    const double significant = 1.96 / std::sqrt(static_cast<double>(n));
-    double time = 1;
-    for (std::size_t lag = 1; lag < n / 2; ++lag) {
-        const double correlation = series.correlation(lag);
-        if (correlation < significant) break;
-        time += 2 * correlation;
-    }
-    return time;
-}
-
-// ---- bootstrap
-
-/// One block of values in ascending order, with how much weight lies up to and including each.
-struct SortedBlock {
-    std::vector<double> values;
-    std::vector<std::uint64_t> weight_up_to;
-
-    std::uint64_t weight() const { return weight_up_to.back(); }
-
-    std::uint64_t weight_not_above(double limit) const {
-        const auto end = std::upper_bound(values.begin(), values.end(), limit) - values.begin();
-        return end == 0 ? 0 : weight_up_to[static_cast<std::size_t>(end - 1)];
-    }
-};
-
-SortedBlock sorted_block(std::vector<WeightedValue> block) {
-    std::sort(block.begin(), block.end(), [](const auto& a, const auto& b) { return a.value < b.value; });
-    SortedBlock sorted;
-    std::uint64_t weight = 0;
-    for (const auto& item : block) {
-        weight += item.weight;
-        if (!sorted.values.empty() && sorted.values.back() == item.value) {
-            sorted.weight_up_to.back() = weight;
-            continue;
-        }
-        sorted.values.push_back(item.value);
-        sorted.weight_up_to.push_back(weight);
-    }
-    return sorted;
-}
-
-std::vector<SortedBlock> sorted_blocks(std::vector<std::vector<WeightedValue>> blocks) {
-    std::vector<SortedBlock> sorted;
-    for (auto& block : blocks) {
-        std::erase_if(block, [](const auto& item) { return item.weight == 0; });
-        if (!block.empty()) sorted.push_back(sorted_block(std::move(block)));
-    }
-    return sorted;
-}
-
-std::vector<double> distinct_values(const std::vector<SortedBlock>& blocks) {
-    std::vector<double> all;
-    for (const auto& block : blocks) all.insert(all.end(), block.values.begin(), block.values.end());
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
-    return all;
-}
-
-/// How often each block was drawn, in `count` draws with replacement.
-std::vector<std::uint64_t> drawn_blocks(Random& random, std::size_t count) {
-    std::vector<std::uint64_t> times(count, 0);
-    for (std::size_t draw = 0; draw < count; ++draw) ++times[random.below(count)];
-    return times;
-}
-
-std::uint64_t drawn_weight(const std::vector<SortedBlock>& blocks, const std::vector<std::uint64_t>& times) {
-    std::uint64_t weight = 0;
-    for (std::size_t i = 0; i < blocks.size(); ++i) weight += times[i] * blocks[i].weight();
-    return weight;
-}
-
-/// The order statistic next to percentile p of the drawn blocks, found by bisection over all distinct values:
-/// no resampled set is ever written out, so a million values cost no more than the blocks do.
-double drawn_percentile(const std::vector<SortedBlock>& blocks, const std::vector<std::uint64_t>& times,
-                        const std::vector<double>& values, double p) {
-    const auto weight = drawn_weight(blocks, times);
-    const auto wanted = static_cast<std::uint64_t>(std::llround(p * static_cast<double>(weight - 1))) + 1;
-    const auto found = first_where(0, values.size() - 1, [&](std::uint64_t index) {
-        std::uint64_t below = 0;
-        for (std::size_t i = 0; i < blocks.size(); ++i) {
-            if (times[i] > 0) below += times[i] * blocks[i].weight_not_above(values[index]);
-        }
-        return below >= wanted;
-    });
-    return values[found];
 }
 
 // ---- lines
@@ -342,23 +241,23 @@ std::optional<std::uint64_t> allowed_over(double p, std::uint64_t n, double conf
     return refuted - 1;
 }
 
-// The variance of the mean of n values is variance · time / n, and the same for the means of blocks; so the
-// time of the whole follows from the time of block means, at a bounded cost.
-double autocorrelation_time(std::span<const double> series) {
-    constexpr std::size_t kLongest = 4096;
-    if (series.size() < 3) return 1;
-    if (series.size() <= kLongest) {
-        const Autocovariance fine(series);
-        return fine.is_constant() ? 1 : std::max(1.0, short_autocorrelation_time(fine, series.size()));
+std::optional<std::uint64_t> refuting_over(double p, std::uint64_t n, double confidence) {
+    const auto refutes = [&](std::uint64_t over) {
+        return 1 - binomial_cdf(over - 1, n, 1 - p) <= 1 - confidence;
+    };
+    const auto found = first_where(1, n + 1, refutes);
+    if (found > n) return std::nullopt;
+    return found;
+}
+
+double beta_quantile(double probability, double a, double b) {
+    double low = 0;
+    double high = 1;
+    for (int i = 0; i < 60; ++i) {
+        const double middle = (low + high) / 2;
+        (regularized_beta(a, b, middle) < probability ? low : high) = middle;
     }
-    const double variance = variance_of(series);
-    if (!(variance > 0)) return 1;
-    const std::size_t block = (series.size() + kLongest - 1) / kLongest;
-    const auto means = means_of_blocks(series, block);
-    const Autocovariance coarse(means);
-    if (coarse.is_constant()) return 1;
-    const double inflation = static_cast<double>(block) * coarse.variance() / variance;
-    return std::max(1.0, inflation * short_autocorrelation_time(coarse, means.size()));
+    return (low + high) / 2;
 }
 
 double lag1_autocorrelation(std::span<const double> series) {
@@ -394,6 +293,26 @@ Trend trend_of(std::span<const double> series) {
     return {change, student_t_p_value(line.slope / slope_error, degrees)};
 }
 
+std::size_t start_to_cut(std::span<const double> series) {
+    constexpr std::size_t kBatch = 5;
+    const auto means = means_of_blocks(series, kBatch);
+    if (means.size() < 2) return 0;
+    double sum = 0;
+    double squares = 0;
+    std::size_t best = 0;
+    double smallest = std::numeric_limits<double>::infinity();
+    for (std::size_t from = means.size(); from-- > 0;) {
+        sum += means[from];
+        squares += means[from] * means[from];
+        const auto left = static_cast<double>(means.size() - from);
+        const double error = (squares - sum * sum / left) / (left * left);
+        if (from > means.size() / 2 || error > smallest) continue;
+        smallest = error;
+        best = from;
+    }
+    return best * kBatch;
+}
+
 std::optional<BlockMean> block_mean(std::span<const double> blocks) {
     constexpr std::size_t kFewest = 10;
     constexpr double kIndependent = 0.2;
@@ -409,43 +328,6 @@ std::optional<BlockMean> block_mean(std::span<const double> blocks) {
         student_t(0.95, n - 1) * moments_of(merged).standard_deviation / std::sqrt(n) * widened;
     const double mean = moments_of(blocks).mean;
     return BlockMean{mean, {mean - half, mean + half}, merged.size()};
-}
-
-std::vector<Interval> block_bootstrap_intervals(std::vector<std::vector<WeightedValue>> blocks,
-                                                std::span<const double> ps, std::uint64_t seed,
-                                                double confidence) {
-    constexpr std::size_t kFewest = 10;
-    constexpr int kResamples = 400;
-    const auto sorted = sorted_blocks(std::move(blocks));
-    if (sorted.size() < kFewest) return {};
-    const auto values = distinct_values(sorted);
-    Random random(derived_seed(seed, "bootstrap"));
-    std::vector<std::vector<double>> resampled(ps.size());
-    for (int i = 0; i < kResamples; ++i) {
-        const auto times = drawn_blocks(random, sorted.size());
-        for (std::size_t k = 0; k < ps.size(); ++k) {
-            resampled[k].push_back(drawn_percentile(sorted, times, values, ps[k]));
-        }
-    }
-    std::vector<Interval> intervals;
-    for (auto& outcomes : resampled) {
-        std::sort(outcomes.begin(), outcomes.end());
-        const double tail = (1 - confidence) / 2;
-        intervals.push_back({percentile(outcomes, tail), percentile(outcomes, 1 - tail)});
-    }
-    return intervals;
-}
-
-std::optional<Interval> block_bootstrap_interval(const std::vector<std::vector<double>>& blocks, double p,
-                                                 std::uint64_t seed, double confidence) {
-    std::vector<std::vector<WeightedValue>> weighted;
-    for (const auto& block : blocks) {
-        auto& values = weighted.emplace_back();
-        for (const double value : block) values.push_back({value, 1});
-    }
-    const auto intervals = block_bootstrap_intervals(std::move(weighted), std::span(&p, 1), seed, confidence);
-    if (intervals.empty()) return std::nullopt;
-    return intervals.front();
 }
 
 }  // namespace paretoken

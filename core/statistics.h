@@ -25,7 +25,8 @@ struct WeightedValue {
 /// `percentile` of the values written out; `sorted` ascending by value, total weight above 0.
 double percentile(std::span<const WeightedValue> sorted, double p);
 
-/// Order-statistic (binomial) confidence interval of a percentile; nothing when n is too small to bound it on
+/// Order-statistic (binomial) confidence interval of a percentile of independent values (core/evidence.h has
+/// those of requests, which are not); nothing when n is too small to bound it on
 /// both sides. An end that falls among failures is +infinity.
 std::optional<Interval> percentile_interval(std::span<const double> sorted, double p,
                                             double confidence = 0.95);
@@ -49,10 +50,12 @@ std::uint64_t samples_to_certify(double p, std::uint64_t over = 0, double confid
 /// 0.
 std::optional<std::uint64_t> allowed_over(double p, std::uint64_t n, double confidence = 0.99);
 
-/// Integrated autocorrelation time (≥ 1) of a series in time order: n / this is the number of independent
-/// samples. Lags are summed while they differ from zero significantly; long series are looked at through
-/// means of blocks.
-double autocorrelation_time(std::span<const double> series);
+/// The fewest of n samples over the limit that refute percentile p with the same confidence; nothing when
+/// even all of them would not.
+std::optional<std::uint64_t> refuting_over(double p, std::uint64_t n, double confidence = 0.99);
+
+/// The value below which a beta distribution's share `probability` lies; a and b above 0.
+double beta_quantile(double probability, double a, double b);
 
 /// Lag-1 autocorrelation in [−1, 1]; 0 for fewer than 3 values or no variance.
 double lag1_autocorrelation(std::span<const double> series);
@@ -72,6 +75,11 @@ struct Trend {
 /// No trend (p_value 1) for fewer than 5 values.
 Trend trend_of(std::span<const double> series);
 
+/// How many values at the start of a series differ from the rest: of the means of 5 values, as many are left
+/// out as make the standard error of the mean of the others smallest (MSER-5: White, Cobb and Spratt 2000).
+/// At most half of the series.
+std::size_t start_to_cut(std::span<const double> series);
+
 /// Mean and its interval from equal blocks, merged in pairs until their lag-1 autocorrelation is below .2
 /// (never below 10 blocks; nothing for fewer than 10). Where merging ran out first, the interval is widened
 /// by what is left.
@@ -83,17 +91,5 @@ struct BlockMean {
     bool operator==(const BlockMean&) const = default;
 };
 std::optional<BlockMean> block_mean(std::span<const double> blocks);
-
-/// Percentile interval of time-correlated values by resampling whole blocks (Künsch 1989, on a fixed grid):
-/// `blocks` are the values of consecutive time blocks. Deterministic for a seed. Nothing for fewer than 10
-/// blocks with values.
-std::optional<Interval> block_bootstrap_interval(const std::vector<std::vector<double>>& blocks, double p,
-                                                 std::uint64_t seed, double confidence = 0.95);
-
-/// The same for several percentiles of weighted values at once: one interval for each of `ps`, or none at
-/// all.
-std::vector<Interval> block_bootstrap_intervals(std::vector<std::vector<WeightedValue>> blocks,
-                                                std::span<const double> ps, std::uint64_t seed,
-                                                double confidence = 0.95);
 
 }  // namespace paretoken

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 namespace paretoken {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kMaxFailed = -1;  ///< stands for ValidityOptions::max_failed
 
 // Below these the client's own delay is what any host shows, and a limit relative to a very fast server would
 // only report the host: such figures pass their check.
@@ -92,6 +94,31 @@ Figure error_share(const RunResult& run) {
     return static_cast<double>(run.counts.failed) / static_cast<double>(run.counts.requests);
 }
 
+/// Answers in one piece, of those that came well: nothing is known of when their tokens were made.
+Figure unstreamed(const RunResult& run) {
+    if (run.counts.ok == 0) return std::nullopt;
+    return static_cast<double>(run.counts.unstreamed) / static_cast<double>(run.counts.ok);
+}
+
+/// Share by which the server's mean length is off; 0 where it is off by fewer tokens than `tolerance`.
+Figure deviation(const std::optional<Asked>& length, double tolerance) {
+    if (!length || length->asked <= 0) return std::nullopt;
+    const double off = std::abs(length->counted - length->asked);
+    return off <= tolerance ? 0 : off / length->asked;
+}
+
+/// Of prompts whose length is known: words of an unknown tokenizer make more or fewer tokens. A template adds
+/// some.
+Figure input_deviation(const RunResult& run) {
+    constexpr double kTemplate = 32;
+    if (run.workload.length_source == "uncalibrated") return std::nullopt;
+    return deviation(run.workload.input_length, kTemplate);
+}
+
+Figure output_deviation(const RunResult& run) {
+    return deviation(run.workload.output_length, 1);
+}
+
 /// A figure against its limits. Both are exclusive: a figure on the limit passes.
 struct Check {
     std::string_view name;
@@ -121,7 +148,13 @@ constexpr std::array kChecks = {
           clock_jump, 0.01, kNever},
     Check{"retransmits", "TCP segments sent again", "of all segments",
           [](const RunResult& run) { return run.client.retransmit_share; }, 0.001, kNever},
-    Check{"errors", "failed requests", "of all requests", error_share, 0.01, kNever},
+    Check{"errors", "failed requests", "of all requests", error_share, 0.01, kMaxFailed},
+    Check{"no_stream", "the server did not stream: answers that came in one piece", "of those that came well",
+          unstreamed, 0, 0.05},
+    Check{"input_length", "prompts of another mean length than asked for: off by", "of what was asked for",
+          input_deviation, 0.05, 0.50},
+    Check{"output_length", "answers of another mean length than asked for: off by", "of what was asked for",
+          output_deviation, 0.05, 0.50},
     Check{"connection_wait", "p99 of the wait for a connection", "of the median TTFT", connection_wait, 0.05,
           kNever},
     Check{"slot_wait", "p99 of the wait for the in-flight cap", "of the median TTFT", slot_wait, 0.05,
@@ -130,13 +163,14 @@ constexpr std::array kChecks = {
           "of all events", [](const RunResult& run) { return run.client.grouped_share; }, 0.50, kNever},
 };
 
-std::optional<Reason> reason_of(const Check& check, const RunResult& run) {
+std::optional<Reason> reason_of(const Check& check, const RunResult& run, const ValidityOptions& options) {
     const auto figure = check.figure(run);
-    if (!figure || !(*figure > check.warn)) return std::nullopt;
-    const bool is_invalid = *figure > check.invalid;
+    const double invalid = check.invalid == kMaxFailed ? options.max_failed : check.invalid;
+    if (!figure || !(*figure > std::min(check.warn, invalid))) return std::nullopt;
+    const bool is_invalid = *figure > invalid;
     return Reason{is_invalid ? Verdict::invalid : Verdict::warn, std::string(check.name),
                   fmt::format("{}: {:.3g} % {} (limit {:.3g} %)", check.what, 100 * *figure, check.of_what,
-                              100 * (is_invalid ? check.invalid : check.warn))};
+                              100 * (is_invalid ? invalid : check.warn))};
 }
 
 /// What no single figure says: whether there is anything to judge, all of it, and from a steady stretch.
@@ -157,10 +191,10 @@ std::vector<Reason> reasons_of_course(const RunResult& run) {
 
 }  // namespace
 
-Validity validity_of(const RunResult& result) {
+Validity validity_of(const RunResult& result, const ValidityOptions& options) {
     Validity validity{Verdict::valid, reasons_of_course(result)};
     for (const auto& check : kChecks) {
-        if (auto reason = reason_of(check, result)) validity.reasons.push_back(std::move(*reason));
+        if (auto reason = reason_of(check, result, options)) validity.reasons.push_back(std::move(*reason));
     }
     for (const auto& reason : validity.reasons)
         validity.verdict = std::max(validity.verdict, reason.severity);

@@ -5,9 +5,15 @@
 
 namespace paretoken {
 
-/// Checks use `result.client`, `.metrics`, `.counts`, `.window` and `.partial`. A figure that was not
-/// measured passes its check, and so does one too small to matter on any host (delays below 0.1 to 0.2 ms, a
-/// single late request).
-Validity validity_of(const RunResult& result);
+struct ValidityOptions {
+    double max_failed = 0.10;  ///< share of requests that may fail before the run is invalid
+
+    bool operator==(const ValidityOptions&) const = default;
+};
+
+/// Checks use `result.client`, `.metrics`, `.counts`, `.window`, `.workload` and `.partial`. A figure that
+/// was not measured passes its check, and so does one too small to matter on any host (delays below 0.1 to
+/// 0.2 ms, a single late request).
+Validity validity_of(const RunResult& result, const ValidityOptions& options = {});
 
 }  // namespace paretoken

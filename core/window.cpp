@@ -86,14 +86,55 @@ std::vector<Beginning> closed_loop_beginnings(std::span<const RequestRecord> rec
             {*full, fmt::format("from when {} requests were in flight to the last dispatch", cap)}};
 }
 
+/// How many requests were in flight at equal steps of `span`, at most 1,000 of them.
+std::vector<double> in_flight_course(const std::vector<Step>& steps, TimeSpan span, std::size_t arrivals) {
+    constexpr std::size_t kMost = 1000;
+    std::vector<double> course(std::clamp<std::size_t>(arrivals, 1, kMost), 0);
+    auto step = steps.begin();
+    int level = 0;
+    for (std::size_t i = 0; i < course.size(); ++i) {
+        const auto at = span.begin + span.length() * static_cast<std::int64_t>(2 * i + 1) /
+                                         static_cast<std::int64_t>(2 * course.size());
+        while (step != steps.end() && step->at <= at) level = (step++)->level;
+        course[i] = level;
+    }
+    return course;
+}
+
+/// From when in-flight first reached its plateau, and the start that does not belong to the rest was cut.
 std::vector<Beginning> open_loop_beginnings(const std::vector<Step>& steps, TimePoint run_begin,
-                                            TimePoint dispatched) {
+                                            TimePoint dispatched, std::size_t arrivals) {
     const TimeSpan second_half{run_begin + (dispatched - run_begin) / 2, dispatched};
     const double plateau = mean_level(steps, second_half);
     const auto reached = first_at_level(steps, plateau);
     if (!reached) return {};
-    return {{*reached,
+    const TimeSpan arriving{run_begin, dispatched};
+    const auto course = in_flight_course(steps, arriving, arrivals);
+    const auto cut = run_begin + arriving.length() * static_cast<std::int64_t>(start_to_cut(course)) /
+                                     static_cast<std::int64_t>(course.size());
+    return {{std::max(*reached, cut),
              fmt::format("from when in-flight reached its plateau of {:.3g} to the last dispatch", plateau)}};
+}
+
+/// Nothing unless the number in flight grew: a queue that the server does not work off has no steady state.
+std::optional<std::string> queue_growth(const std::vector<Step>& steps, TimeSpan span) {
+    constexpr double kSignificance = 0.01;
+    constexpr double kRelevant = 0.3;  // of the mean
+    constexpr std::size_t kStretches = 20;
+    std::vector<double> course;
+    for (std::size_t i = 0; i < kStretches; ++i) {
+        const auto edge = [&](std::size_t k) {
+            return span.begin + span.length() * static_cast<std::int64_t>(k) / std::int64_t{kStretches};
+        };
+        course.push_back(mean_level(steps, {edge(i), edge(i + 1)}));
+    }
+    const auto trend = trend_of(course);
+    const double mean = moments_of(course).mean;
+    if (!(trend.p_value < kSignificance) || !(trend.change > kRelevant * mean)) return std::nullopt;
+    return fmt::format(
+        "the number in flight grew by {:.0f} % of its mean over the second half of the arrivals: the server "
+        "does not keep up with them",
+        100 * trend.change / mean);
 }
 
 // ---- is it steady
@@ -136,6 +177,15 @@ std::optional<std::string> latency_trend(const std::vector<const RequestRecord*>
                        share > 0 ? "rose" : "fell", 100 * std::abs(share));
 }
 
+/// Nothing when at least half of the requests came well: refusals come at a steady pace too.
+std::optional<std::string> mostly_failed(const std::vector<const RequestRecord*>& requests) {
+    const auto failed = std::count_if(requests.begin(), requests.end(), [](const RequestRecord* request) {
+        return is_failure(request->outcome);
+    });
+    if (2 * static_cast<std::size_t>(failed) <= requests.size()) return std::nullopt;
+    return fmt::format("{} of {} requests failed", failed, requests.size());
+}
+
 std::uint64_t fewest_requests(double in_flight) {
     return static_cast<std::uint64_t>(std::max(10.0, std::ceil(2 * in_flight)));
 }
@@ -176,8 +226,10 @@ SteadyWindow steady_window_of(std::span<const RequestRecord> records, const Summ
     const auto dispatched = last_dispatch_of(records, options, run);
     const auto steps = in_flight_steps(records);
     const bool closed_loop = !options.open_loop && options.concurrency;
+    const TimeSpan second_half{run.begin + (dispatched - run.begin) / 2, dispatched};
+    const auto growth = closed_loop ? std::nullopt : queue_growth(steps, second_half);
     const auto beginnings = closed_loop ? closed_loop_beginnings(records, steps, *options.concurrency)
-                                        : open_loop_beginnings(steps, run.begin, dispatched);
+                                        : open_loop_beginnings(steps, run.begin, dispatched, records.size());
     if (beginnings.empty()) {
         return whole_run(
             run, fmt::format("in-flight never reached its cap of {}", options.concurrency.value_or(0)));
@@ -191,9 +243,12 @@ SteadyWindow steady_window_of(std::span<const RequestRecord> records, const Summ
                                              : mean_level(steps, span));
         most = std::max(most, inside.size());
         if (inside.size() < needed) continue;
+        if (const auto failed = mostly_failed(inside)) return whole_run(run, *failed);
         if (const auto trend = latency_trend(inside)) return whole_run(run, *trend);
+        if (growth) return whole_run(run, *growth);
         return {span, true, beginning.how};
     }
+    if (growth) return whole_run(run, *growth);
     return whole_run(
         run, fmt::format("{} requests were scheduled between ramp-up and the last dispatch, and {} are "
                          "needed (make the run longer)",

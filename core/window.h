@@ -23,7 +23,8 @@ TimeSpan run_of(std::span<const RequestRecord> records);
 
 /// Closed loop: from when half of the first `concurrency` requests had ended (the lockstep first wave is
 /// ramp), or if that leaves too few from when in-flight reached the cap. Open loop: from when in-flight first
-/// reached its mean over the second half of the arrivals. Both: to the last dispatch, at least max(10, 2 ×
+/// reached its mean over the second half of the arrivals and the start that differs from the rest was cut,
+/// and only when the number in flight does not grow. Both: to the last dispatch, at least max(10, 2 ×
 /// in-flight) requests, and no trend in latency.
 SteadyWindow steady_window_of(std::span<const RequestRecord> records, const SummaryOptions& options);
 

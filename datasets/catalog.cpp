@@ -13,8 +13,17 @@ namespace {
 
 constexpr std::array kCatalog = {
     CatalogRow{"synthetic", "Random prompts of a wanted length", "isl=512,osl=128,ratio=0", make_synthetic},
-    CatalogRow{"custom", "Prompts from a file of JSON lines", "path=FILE,osl=128", make_custom_jsonl},
+    CatalogRow{"custom", "Prompts from a file of JSON lines", "path=FILE,osl=128", make_custom_jsonl, true},
 };
+
+const CatalogRow& row_of(const std::string& name) {
+    std::string known;
+    for (const CatalogRow& row : kCatalog) {
+        if (row.name == name) return row;
+        known += fmt::format("{}{}", known.empty() ? "" : ", ", row.name);
+    }
+    throw UsageError(fmt::format("'{}' is not a dataset; known are {}", name, known));
+}
 
 }  // namespace
 
@@ -27,12 +36,17 @@ std::span<const CatalogRow> catalog() {
 }
 
 std::unique_ptr<Dataset> make_dataset(const DatasetOptions& options) {
-    std::string known;
-    for (const CatalogRow& row : kCatalog) {
-        if (row.name == options.spec.name) return row.make(options);
-        known += fmt::format("{}{}", known.empty() ? "" : ", ", row.name);
-    }
-    throw UsageError(fmt::format("'{}' is not a dataset; known are {}", options.spec.name, known));
+    return row_of(options.spec.name).make(options);
+}
+
+std::string file_of(const Spec& spec, const std::string& path) {
+    const CatalogRow& row = row_of(spec.name);
+    const auto field = spec.fields.find("path");
+    if (!row.is_file) return {};
+    if (!path.empty()) return path;
+    if (field != spec.fields.end() && !field->second.empty()) return field->second;
+    throw UsageError(
+        fmt::format("dataset '{}' needs a file: {}:path=FILE, or --dataset-path", spec.name, spec.name));
 }
 
 }  // namespace paretoken::datasets

@@ -31,11 +31,15 @@ struct CatalogRow {
     std::string_view title;
     std::string_view fields;  ///< for --help: "isl=512,osl=128"
     std::unique_ptr<Dataset> (*make)(const DatasetOptions&);
+    bool is_file = false;
 };
 std::span<const CatalogRow> catalog();
 
 /// Throws UsageError on an unknown name (naming the known ones) or field, RuntimeError when a file cannot be
 /// read.
 std::unique_ptr<Dataset> make_dataset(const DatasetOptions& options);
+
+/// The file of a dataset that is one: `path`, else the spec's field "path"; empty for the others.
+std::string file_of(const Spec& spec, const std::string& path);
 
 }  // namespace paretoken::datasets

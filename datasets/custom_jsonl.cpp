@@ -9,12 +9,15 @@
 #include <cstring>
 #include <vector>
 
+#include "core/content_hash.h"
 #include "core/error.h"
 
 namespace paretoken::datasets {
 namespace {
 
 namespace dom = simdjson::dom;
+
+constexpr std::size_t kLongestLine = std::size_t{16} << 20;  // a prompt of several million tokens
 
 /// Where in the file, for messages.
 struct Line {
@@ -104,43 +107,61 @@ Request request_of(dom::element object, const Line& line) {
     return request;
 }
 
-std::string read_file(const std::string& path) {
+/// Adds the request of a line, if it is not blank.
+void add_line(std::string_view line, const Line& where, dom::parser& parser, std::vector<Request>& requests) {
+    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+    if (where.number == 1 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;
+    dom::element object;
+    if (const auto error = parser.parse(line.data(), line.size()).get(object))
+        where.refuse(fmt::format("not JSON ({})", simdjson::error_message(error)));
+    requests.push_back(request_of(object, where));
+}
+
+struct Content {
+    std::vector<Request> requests;
+    std::string hash;
+};
+
+/// Line by line, so that what is no file of lines (a device, another kind of file) is refused early.
+Content read_content(const std::string& path) {
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
-    std::string text;
+    dom::parser parser;
+    std::vector<Request> requests;
+    ContentHash hash;
+    std::string line;
+    std::size_t number = 1;
     std::array<char, 1 << 16> block;
     for (std::size_t got = 1; file && got != 0;) {
         got = std::fread(block.data(), 1, block.size(), file.get());
-        text.append(block.data(), got);
-    }
-    if (!file || std::ferror(file.get())) {
-        throw RuntimeError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
-    }
-    return text;
-}
-
-std::vector<Request> parse_lines(const std::string& path, std::string_view text) {
-    dom::parser parser;
-    std::vector<Request> requests;
-    for (std::size_t number = 1; !text.empty(); ++number) {
-        const std::size_t length = std::min(text.find('\n'), text.size());
-        const std::string_view line = text.substr(0, length);
-        text.remove_prefix(std::min(length + 1, text.size()));
-        if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-        dom::element object;
-        const Line where{path, number};
-        if (const auto error = parser.parse(line.data(), line.size()).get(object)) {
-            where.refuse(fmt::format("not JSON ({})", simdjson::error_message(error)));
+        std::string_view rest(block.data(), got);
+        hash.add(rest);
+        for (auto end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
+            line += rest.substr(0, end);
+            rest.remove_prefix(end + 1);
+            add_line(line, {path, number++}, parser, requests);
+            line.clear();
         }
-        requests.push_back(request_of(object, where));
+        line += rest;
+        if (line.size() > kLongestLine)
+            throw UsageError(
+                fmt::format("{}:{}: the line is longer than {} MiB; is this a file of JSON lines?", path,
+                            number, kLongestLine >> 20));
     }
+    if (!file || std::ferror(file.get()))
+        throw RuntimeError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
+    add_line(line, {path, number}, parser, requests);
     if (requests.empty()) throw UsageError(fmt::format("'{}' holds no requests", path));
-    return requests;
+    return {std::move(requests), hash.text()};
 }
 
 class CustomJsonl : public Dataset {
   public:
-    CustomJsonl(std::string path, std::vector<Request> requests, std::string salt)
-        : path_(std::move(path)), requests_(std::move(requests)), salt_(std::move(salt)) {}
+    CustomJsonl(std::string path, Content content, std::string salt)
+        : path_(std::move(path)),
+          requests_(std::move(content.requests)),
+          content_(std::move(content.hash)),
+          salt_(std::move(salt)) {}
 
     Request request(std::uint64_t index) const override {
         Request request = requests_[index % requests_.size()];
@@ -153,6 +174,7 @@ class CustomJsonl : public Dataset {
         return fmt::format("custom:path={},requests={}", path_.substr(path_.rfind('/') + 1),
                            requests_.size());
     }
+    std::string content() const override { return content_; }
     std::optional<double> mean_output_tokens() const override {
         double sum = 0;
         for (const Request& request : requests_) {
@@ -165,6 +187,7 @@ class CustomJsonl : public Dataset {
   private:
     std::string path_;
     std::vector<Request> requests_;
+    std::string content_;
     std::string salt_;
 };
 
@@ -172,21 +195,16 @@ class CustomJsonl : public Dataset {
 
 std::unique_ptr<Dataset> make_custom_jsonl(const DatasetOptions& options) {
     options.spec.expect_only({"path", "osl"});
-    std::string path = options.path;
-    if (const auto field = options.spec.fields.find("path");
-        path.empty() && field != options.spec.fields.end()) {
-        path = field->second;
-    }
-    if (path.empty()) throw UsageError("dataset 'custom' needs a file: custom:path=FILE");
-    std::vector<Request> requests = parse_lines(path, read_file(path));
+    const std::string path = file_of(options.spec, options.path);
+    Content content = read_content(path);
     if (options.spec.fields.contains("osl")) {
         const auto tokens = static_cast<std::int64_t>(options.spec.number("osl"));
         if (tokens < 1) throw UsageError("dataset 'custom': osl is at least 1");
-        for (Request& request : requests) {
+        for (Request& request : content.requests) {
             if (!request.wanted_output_tokens) request.wanted_output_tokens = tokens;
         }
     }
-    return std::make_unique<CustomJsonl>(path, std::move(requests), options.salt);
+    return std::make_unique<CustomJsonl>(path, std::move(content), options.salt);
 }
 
 }  // namespace paretoken::datasets

@@ -23,8 +23,11 @@ class Dataset {
     /// How many different requests there are; nothing: as many as one asks for.
     virtual std::optional<std::uint64_t> size() const { return std::nullopt; }
 
-    /// What the workload's fingerprint is made of, e.g. "synthetic:isl=512,osl=128".
+    /// For people: "synthetic:isl=512,osl=128".
     virtual std::string description() const = 0;
+
+    /// core/content_hash.h of what the requests come from, for a dataset that is a file; else empty.
+    virtual std::string content() const { return {}; }
 
     /// Means, where they are known.
     virtual std::optional<double> mean_input_tokens() const { return std::nullopt; }

@@ -77,19 +77,24 @@ std::span<const ArrivalRow> arrival_table() {
     return kTable;
 }
 
-Arrivals parse_arrivals(std::string_view text) {
-    const Spec spec = parse_spec(text);
+Arrivals arrivals_of(const Spec& spec) {
     std::string known;
     for (const ArrivalRow& row : kTable) {
         if (row.name == spec.name) {
             Arrivals arrivals = row.make(spec);
-            arrivals.text = text;
+            arrivals.text = text_of(spec);
             return arrivals;
         }
         known += fmt::format("{}{}{}{}", known.empty() ? "" : ", ", row.name, row.fields.empty() ? "" : ":",
                              row.fields);
     }
-    throw UsageError(fmt::format("unknown arrivals '{}'; expected one of {}", text, known));
+    throw UsageError(fmt::format("unknown arrivals '{}'; expected one of {}", text_of(spec), known));
+}
+
+Arrivals parse_arrivals(std::string_view text) {
+    Arrivals arrivals = arrivals_of(parse_spec(text));
+    arrivals.text = text;
+    return arrivals;
 }
 
 }  // namespace paretoken::loadgen

@@ -29,6 +29,9 @@ struct ArrivalRow {
 };
 std::span<const ArrivalRow> arrival_table();
 
+/// Throws UsageError, naming the known processes or what is wrong with a field.
+Arrivals arrivals_of(const Spec& spec);
+
 /// "at_once", "constant:rate=8", "poisson:rate=8", "gamma:rate=8,burstiness=0.5". Throws UsageError.
 Arrivals parse_arrivals(std::string_view text);
 

@@ -6,12 +6,15 @@
 #include <utility>
 
 #include "core/prefetch.h"
-#include "loadgen/openai/answer.h"
+#include "core/printable.h"
 
 namespace paretoken::loadgen {
 namespace {
 
-constexpr std::size_t kMostErrorBytes = 4096;
+constexpr std::size_t kMostErrorBytes = std::size_t{1} << 20;
+constexpr std::size_t kLongestError = 500;  ///< bytes of RequestRecord::error
+/// For the end of the HTTP message after the answer's own end, so that the connection can be used again.
+constexpr Duration kEndGrace = std::chrono::milliseconds(50);
 constexpr std::int64_t kMostExpected = 4096;  ///< chunks
 
 Outcome outcome_of(http::ExchangeFailure::Kind kind) {
@@ -26,6 +29,13 @@ Outcome outcome_of(http::ExchangeFailure::Kind kind) {
             break;
     }
     return Outcome::disconnected;
+}
+
+Secrets secrets_of(const http::RequestHead& head) {
+    Secrets secrets;
+    for (const auto& [name, value] : head.headers) secrets.add_header(name, value);
+    secrets.add_url(head.target);
+    return secrets;
 }
 
 /// The longest that bytes may have lain here before the events that share their read are the client's doing:
@@ -53,21 +63,25 @@ class Client::Exchange final : public http::ExchangeSink {
         record_.wanted_output_tokens = prepared.request.wanted_output_tokens;
         record_.started = Clock::now();
         record_.ready = record_.started;
+        limits_ = prepared.limits;
         text_ = fmt::format("{}X-Request-Id: {}\r\nContent-Length: {}\r\n\r\n{}", client_.head_text_,
                             record_.id, prepared.body.size(), prepared.body);
         send(false);
     }
 
     void send(bool fresh_connection) {
-        error_body_.clear();
+        error_body_ = {};
         grouped_reads_.clear();
         head_ = {};
         read_at_.reset();
+        done_at_.reset();
         bytes_received_ = 0;
         refused_ = false;
+        connected_ = false;
         answer_.begin(record_, {.stream = client_.options_.body.stream,
                                 .ignore_eos_accepted = client_.options_.ignore_eos_accepted,
-                                .expected_chunks = expected_chunks()});
+                                .expected_chunks = expected_chunks(),
+                                .limits = limits_});
         connection_ = &client_.pool_.lend(fresh_connection);
         // The text is kept until the first byte of an answer: a closing connection may swallow it.
         connection_->exchange(text_, *this);
@@ -89,12 +103,19 @@ class Client::Exchange final : public http::ExchangeSink {
 
     /// Ends the exchange from outside, whatever it was waiting for.
     void give_up(Outcome outcome, const std::string& why, TimePoint now) {
-        if (connection_ != nullptr) std::exchange(connection_, nullptr)->abandon();
         set_failure(outcome, why);
-        conclude(false, now);
+        leave(now);
     }
 
-    bool waits_for_connection() const { return !record_.sent.has_value(); }
+    bool waits_for_connection() const { return !connected_; }
+
+    /// The answer came to its own end, and since then the HTTP message did not.
+    bool is_left_open(TimePoint now) const { return done_at_ && now - *done_at_ > kEndGrace; }
+    bool is_done() const { return done_at_.has_value(); }
+    void end_left_open(TimePoint now) {
+        ++client_.left_open_in_a_row_;
+        leave(now);
+    }
 
     std::size_t position = 0;  ///< among the client's active ones
 
@@ -104,7 +125,14 @@ class Client::Exchange final : public http::ExchangeSink {
         std::uint32_t chunks;
     };
 
+    /// Ends the exchange here; the connection closes.
+    void leave(TimePoint now) {
+        if (connection_ != nullptr) std::exchange(connection_, nullptr)->abandon();
+        conclude(false, now);
+    }
+
     void on_ready(const std::optional<ConnectTimes>& opened) override {
+        connected_ = true;
         record_.ready = Clock::now();
         if (opened) record_.connect = opened;
     }
@@ -130,12 +158,19 @@ class Client::Exchange final : public http::ExchangeSink {
         if (refused_) {
             const std::size_t room = kMostErrorBytes - std::min(kMostErrorBytes, error_body_.size());
             error_body_.append(bytes.data(), std::min(room, bytes.size()));
+            if (bytes.size() > room) give_up(Outcome::http_error, http_error_text(), read.at);
             return;
         }
         const bool new_read = read_at_ != read.at;
         read_at_ = read.at;
         const auto grouped = answer_.on_body(bytes, read.at, read.kernel_stamp, new_read);
         if (grouped > 0) grouped_reads_.push_back({read.lay, grouped});
+        if (record_.outcome == Outcome::malformed) {
+            leave(read.at);  // whatever else comes means nothing
+        } else if (answer_.done() && !done_at_) {
+            done_at_ = read.at;
+            if (client_.leaves_answers_open()) leave(read.at);
+        }
     }
 
     void expect_body() override {
@@ -145,6 +180,7 @@ class Client::Exchange final : public http::ExchangeSink {
 
     void on_complete(TimePoint at) override {
         connection_ = nullptr;
+        if (done_at_) client_.left_open_in_a_row_ = 0;
         if (record_.http_status != 200) set_failure(Outcome::http_error, http_error_text());
         conclude(true, at);
     }
@@ -160,9 +196,11 @@ class Client::Exchange final : public http::ExchangeSink {
             client_.to_resend_.push_back(this);
             return;
         }
-        // A stream that broke off keeps what it brought; the answer reader knows whether it was complete
-        // already.
-        if (!answer_.done() || failure.kind != http::ExchangeFailure::Kind::disconnected) {
+        // A stream that broke off keeps what it brought. An answer is complete at its own end, whatever
+        // becomes of the connection after it.
+        if (refused_) {
+            set_failure(Outcome::http_error, http_error_text());
+        } else if (!done_at_) {
             set_failure(outcome_of(failure.kind), failure.why);
         }
         conclude(false, Clock::now());
@@ -170,7 +208,8 @@ class Client::Exchange final : public http::ExchangeSink {
 
     std::string http_error_text() const {
         std::string text = fmt::format("HTTP {}", record_.http_status);
-        if (const std::string said = openai::error_text_of(error_body_); !said.empty()) text += ": " + said;
+        if (const std::string said = openai::error_text_of(error_body_, client_.secrets_); !said.empty())
+            text += ": " + said;
         if (!head_.location.empty()) text += fmt::format(" (Location: {})", head_.location);
         if (!head_.retry_after.empty()) text += fmt::format(" (Retry-After: {})", head_.retry_after);
         return text;
@@ -179,13 +218,14 @@ class Client::Exchange final : public http::ExchangeSink {
     void set_failure(Outcome outcome, const std::string& why) {
         if (record_.outcome != Outcome::ok) return;  // the first one is the cause
         record_.outcome = outcome;
-        record_.error = why;
+        record_.error = printable_line(client_.secrets_.redacted(why), kLongestError);
     }
 
     void conclude(bool http_complete, TimePoint at) {
         answer_.finish(http_complete);
         record_.bytes_received = bytes_received_;
         record_.closed = at;
+        error_body_ = {};
         client_.finish(*this, at);
     }
 
@@ -198,12 +238,15 @@ class Client::Exchange final : public http::ExchangeSink {
 
     // What every read of a body touches comes first.
     std::optional<TimePoint> read_at_;  ///< of the read that brought the last body bytes
+    std::optional<TimePoint> done_at_;  ///< when the answer came to its own end
     std::uint64_t bytes_received_ = 0;
     bool refused_ = false;  ///< its status is not 200: the body tells why
     openai::AnswerReader answer_;
 
     Client& client_;
     http::Connection* connection_ = nullptr;
+    openai::AnswerLimits limits_;
+    bool connected_ = false;
     std::vector<GroupedRead> grouped_reads_;
     RequestRecord record_;
     std::string text_;  ///< the whole request
@@ -216,13 +259,16 @@ Client::Client(http::Pool& pool, const ClientOptions& options, ClientSink& sink)
       options_(options),
       body_(options.body),
       head_text_(http::head_text(options.head)),
-      sink_(sink) {}
+      secrets_(secrets_of(options.head)),
+      sink_(sink),
+      parser_(secrets_) {}
 
 Client::~Client() = default;
 
 PreparedRequest Client::prepare(Request request) const {
     std::string body = body_.body(request);
-    return {.request = std::move(request), .body = std::move(body)};
+    const openai::AnswerLimits limits = openai::limits_for(body_.asked_output_tokens(request), body.size());
+    return {.request = std::move(request), .body = std::move(body), .limits = limits};
 }
 
 void Client::start(PreparedRequest prepared, RequestRecord record) {
@@ -262,7 +308,9 @@ void Client::end_overdue(TimePoint now) {
     for (Exchange* exchange : candidates) {
         const RequestRecord& record = exchange->record();
         const Duration age = now - record.started;
-        if (exchange->waits_for_connection() && !record.resent && age > options_.connect_timeout) {
+        if (exchange->is_left_open(now)) {
+            exchange->end_left_open(now);
+        } else if (exchange->waits_for_connection() && !record.resent && age > options_.connect_timeout) {
             exchange->give_up(Outcome::connect_failed,
                               fmt::format("no connection within {} s", seconds(options_.connect_timeout)),
                               now);
@@ -276,7 +324,14 @@ void Client::end_overdue(TimePoint now) {
 
 void Client::cancel_all() {
     const std::vector<Exchange*> all = active_;
-    for (Exchange* exchange : all) exchange->give_up(Outcome::cancelled, "the run was ended", Clock::now());
+    for (Exchange* exchange : all) {
+        const TimePoint now = Clock::now();
+        if (exchange->is_done()) {
+            exchange->end_left_open(now);
+        } else {
+            exchange->give_up(Outcome::cancelled, "the run was ended", now);
+        }
+    }
 }
 
 }  // namespace paretoken::loadgen

@@ -7,7 +7,9 @@
 
 #include "core/record.h"
 #include "core/request.h"
+#include "core/secrets.h"
 #include "loadgen/http/pool.h"
+#include "loadgen/openai/answer.h"
 #include "loadgen/openai/body.h"
 #include "loadgen/openai/delta.h"
 
@@ -25,6 +27,7 @@ struct ClientOptions {
 struct PreparedRequest {
     Request request;
     std::string body;
+    openai::AnswerLimits limits = {};
 };
 
 /// What the client knows of its own part in the figures, over all exchanges.
@@ -67,17 +70,23 @@ class Client {
     class Exchange;
     Exchange& free_exchange();
     void finish(Exchange& exchange, TimePoint over_at);
+    bool leaves_answers_open() const { return left_open_in_a_row_ >= kLeftOpen; }
+
+    /// After so many answers in a row whose HTTP message did not end with its [DONE], none is waited for.
+    static constexpr int kLeftOpen = 3;
 
     http::Pool& pool_;
     ClientOptions options_;
     openai::BodyWriter body_;
     std::string head_text_;
+    Secrets secrets_;  ///< of the request head: hidden in every text from the server
     ClientSink& sink_;
     openai::DeltaParser parser_;
     std::vector<std::unique_ptr<Exchange>> exchanges_;  ///< every one there is
     std::vector<Exchange*> free_;
     std::vector<Exchange*> active_;
     std::vector<Exchange*> to_resend_;
+    int left_open_in_a_row_ = 0;
     ClientCounters counters_;
 };
 

@@ -49,11 +49,13 @@ void add_lateness(ClientHealth& health, const std::vector<const RequestRecord*>&
 }
 
 /// Requests handed to the kernel inside the window, had nobody else made them wait, over those due inside it.
+/// One that no connection was found for was kept by the server, not by this client.
 std::optional<double> achieved_rate(const std::vector<RequestRecord>& records, const TimeSpan& window) {
     double due = 0;
     double sent = 0;
     for (const RequestRecord& r : records) {
         if (r.warmup || r.outcome == Outcome::cancelled) continue;
+        if (!r.sent && is_failure(r.outcome)) continue;
         if (window.contains(r.scheduled)) ++due;
         if (const auto lag = loop_lag_of(r); lag && window.contains(r.scheduled + *lag)) ++sent;
     }

@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <utility>
 
 #include "core/error.h"
+#include "core/printable.h"
 #include "core/random.h"
+#include "core/secrets.h"
 #include "datasets/synthetic.h"
 #include "datasets/text.h"
 #include "loadgen/openai/answer.h"
@@ -20,9 +24,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr Duration kQuestion = std::chrono::seconds(10);    ///< for what a server answers from memory
-constexpr Duration kReadiness = std::chrono::seconds(60);   ///< for a server that is still loading its model
-constexpr Duration kGeneration = std::chrono::seconds(60);  ///< for what makes it compute
+constexpr Duration kQuestion = std::chrono::seconds(10);   ///< for what a server answers from memory
+constexpr Duration kReadiness = std::chrono::seconds(60);  ///< for a server that is still loading its model
+constexpr Duration kGuess = std::chrono::seconds(2);       ///< for whether it speaks the other scheme
+constexpr Duration kSlow = std::chrono::seconds(2);        ///< then it is said what is waited for
+constexpr std::size_t kLongestName = 512;                  ///< bytes of a model's id
+constexpr std::size_t kMostTerms = 64;
 
 /// Nothing when it is not JSON.
 Json parsed(const std::string& text) {
@@ -34,94 +41,253 @@ std::string text_at(const Json& object, const char* key) {
     return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
 }
 
-std::optional<std::int64_t> integer_at(const Json& object, const char* key) {
-    if (!object.is_object()) return std::nullopt;
-    const auto it = object.find(key);
+/// A count of tokens; nothing where there is none, or zero or less, or more than any server could mean.
+std::optional<std::int64_t> count_at(const Json& object, const char* key) {
+    const auto it = object.is_object() ? object.find(key) : object.end();
     if (it == object.end() || !it->is_number()) return std::nullopt;
-    return it->get<std::int64_t>();
+    const auto count = it->get<double>();
+    if (!(count >= 1 && count <= static_cast<double>(openai::kMostTokens))) return std::nullopt;
+    return static_cast<std::int64_t>(count);
 }
 
-/// What a status other than 200 means for the command as a whole.
-[[noreturn]] void refuse_status(const http::Url& url, std::string_view what, const http::Fetched& answer) {
-    const std::string said = openai::error_text_of(answer.body);
-    const std::string words = said.empty() ? "" : ": " + said;
-    const int status = answer.head.status;
-    if (status == 401 || status == 403) {
-        throw RuntimeError(
-            fmt::format("{} refused the key (HTTP {}){}; set OPENAI_API_KEY, or give --api-key-env or -H",
-                        url.text(), status, words));
+Secrets secrets_of(const EndpointOptions& options) {
+    Secrets secrets;
+    for (const auto& [name, value] : options.headers) secrets.add_header(name, value);
+    secrets.add_url("?" + options.url.query);
+    return secrets;
+}
+
+// ---- asking
+
+/// Both are said while a server loads its model or has too much to do: ask again.
+bool is_busy(const http::Fetched& answer) {
+    return !answer.failure && (answer.head.status == 429 || answer.head.status == 503);
+}
+
+/// Seconds of a Retry-After; nothing for a date.
+std::optional<Duration> retry_after(const http::ResponseHead& head) {
+    constexpr int kMost = 3600;
+    int value = 0;
+    const char* const end = head.retry_after.data() + head.retry_after.size();
+    const auto [stop, error] = std::from_chars(head.retry_after.data(), end, value);
+    if (error != std::errc{} || stop != end || value < 0) return std::nullopt;
+    return std::chrono::seconds(std::min(value, kMost));
+}
+
+/// Whether a stream has come to its [DONE]: not every server ends the HTTP message with it.
+bool stream_is_done(std::string_view body) {
+    constexpr std::size_t kTail = 64;
+    const std::string_view tail = body.substr(body.size() - std::min(kTail, body.size()));
+    return tail.find("data: [DONE]") != std::string_view::npos ||
+           tail.find("data:[DONE]") != std::string_view::npos;
+}
+
+/// Asks one server with the patience that the options allow, and says what is wrong in words for a person.
+class Asker {
+  public:
+    Asker(const EndpointOptions& options, const http::Address& address)
+        : options_(options),
+          address_(address),
+          secrets_(secrets_of(options)),
+          fetcher_(options.url, address, options.tls, options.headers, options.stop) {
+        if (!options.on_wait) return;
+        fetcher_.when_slow(kSlow, [this](const std::string& what) {
+            options_.on_wait(fmt::format("waiting for {} to answer {} (at most {:.3g} s, --timeout)",
+                                         options_.url.text(), what, seconds(options_.timeout)));
+        });
     }
-    throw RuntimeError(fmt::format("{}: {} gave HTTP {}{}", url.text(), what, status, words));
-}
 
-[[noreturn]] void refuse_failure(const http::Url& url, std::string_view what,
-                                 const http::FetchFailure& failure) {
-    using Kind = http::FetchFailure::Kind;
-    switch (failure.kind) {
-        case Kind::connect_failed:
-            throw RuntimeError(fmt::format("cannot connect to {}: {}; is the server running there?",
-                                           url.text(), failure.why));
-        case Kind::tls_failed:
+    const EndpointOptions& options() const { return options_; }
+    const Secrets& secrets() const { return secrets_; }
+
+    /// For what a server answers from memory.
+    http::Fetched get(std::string_view path) {
+        return until_ready([&] { return fetcher_.get(path, std::min(kQuestion, options_.timeout)); });
+    }
+
+    /// For what makes it compute.
+    http::Fetched post(std::string_view path, std::string_view body) {
+        return until_ready([&] { return fetcher_.post(path, body, options_.timeout, stream_is_done); });
+    }
+
+    /// The same for what a measurement can do without: once such a question took too long, no further one is
+    /// asked.
+    http::Fetched get_if_quick(std::string_view path) {
+        return if_quick([&] { return get(path); });
+    }
+    http::Fetched post_if_quick(std::string_view path, std::string_view body) {
+        return if_quick([&] { return post(path, body); });
+    }
+
+    [[noreturn]] void refuse(const std::string& what) const {
+        throw RuntimeError(fmt::format("{}: {}", options_.url.text(), secrets_.redacted(what)));
+    }
+
+    /// What a status other than 200 means for the command as a whole.
+    [[noreturn]] void refuse_status(std::string_view what, const http::Fetched& answer) const {
+        const std::string said = openai::error_text_of(answer.body, secrets_);
+        std::string words = said.empty() ? "" : ": " + said;
+        const http::ResponseHead& head = answer.head;
+        if (!head.location.empty()) {
+            words +=
+                fmt::format(" (Location: {}; redirects are not followed, give that address)",
+                            printable_line(redacted_url(secrets_.redacted(head.location)), kLongestName));
+        }
+        if (!head.retry_after.empty()) {
+            words += fmt::format(" (Retry-After: {})",
+                                 printable_line(secrets_.redacted(head.retry_after), kLongestName));
+        }
+        if (head.status == 401 || head.status == 403) {
             throw RuntimeError(
-                fmt::format("TLS with {} failed: {}; check the URL's scheme, give --ca-file, or "
-                            "--insecure to accept any certificate",
-                            url.text(), failure.why));
-        case Kind::malformed:
-            throw RuntimeError(fmt::format("{} does not speak HTTP ({}); check the URL's scheme and port",
-                                           url.text(), failure.why));
-        case Kind::timed_out:
-        case Kind::disconnected:
-            break;
+                fmt::format("{} refused the key (HTTP {}){}; set OPENAI_API_KEY, or give --api-key-env or -H",
+                            options_.url.text(), head.status, words));
+        }
+        throw RuntimeError(
+            fmt::format("{}: {} gave HTTP {}{}", options_.url.text(), what, head.status, words));
     }
-    throw RuntimeError(
-        fmt::format("{}: {}: {}; is this an OpenAI-compatible server?", url.text(), what, failure.why));
-}
 
-void refuse_compression(const http::Url& url, std::string_view what, const http::ResponseHead& head) {
+    [[noreturn]] void refuse_failure(std::string_view what, const http::FetchFailure& failure) const {
+        using Kind = http::FetchFailure::Kind;
+        const std::string url = options_.url.text();
+        const std::string why = secrets_.redacted(failure.why);
+        switch (failure.kind) {
+            case Kind::connect_failed:
+                throw RuntimeError(fmt::format("cannot connect to {}: {}; is the server running there?{}",
+                                               url, why, proxy_note(options_, address_)));
+            case Kind::tls_failed:
+                throw RuntimeError(
+                    fmt::format("TLS with {} failed: {}; {}check the URL's scheme, give --ca-file, or "
+                                "--insecure to accept any certificate",
+                                url, why, other_scheme()));
+            case Kind::malformed:
+                throw RuntimeError(
+                    fmt::format("{} does not speak HTTP ({}); {}check the URL's scheme and port", url, why,
+                                other_scheme()));
+            case Kind::disconnected:
+                throw RuntimeError(fmt::format("{}: {}: {}; {}is this an OpenAI-compatible server?", url,
+                                               what, why, other_scheme()));
+            case Kind::timed_out:  // a server of plain HTTP may wait for ever for the rest of a TLS greeting
+                throw RuntimeError(
+                    fmt::format("{}: {}: {} (--timeout); {}is this an OpenAI-compatible server?{}", url, what,
+                                why, options_.url.tls ? other_scheme() : "", proxy_note(options_, address_)));
+            case Kind::too_long:
+            case Kind::stopped:
+                break;
+        }
+        throw RuntimeError(fmt::format("{}: {}: {}; is this an OpenAI-compatible server?", url, what, why));
+    }
+
+    static std::string proxy_note(const EndpointOptions& options, const http::Address& address) {
+        if (options.proxy_variable.empty() || http::is_loopback(address)) return {};
+        return fmt::format(" ({} is set; proxies are not used)", options.proxy_variable);
+    }
+
+  private:
+    template <class Ask>
+    http::Fetched until_ready(Ask&& ask) {
+        Duration pause = std::chrono::milliseconds(500);
+        const TimePoint deadline = Clock::now() + std::min(kReadiness, options_.timeout);
+        while (true) {
+            http::Fetched answer = ask();
+            if (answer.failure && answer.failure->kind == http::FetchFailure::Kind::stopped) interrupted();
+            if (!is_busy(answer)) return answer;
+            const Duration wait = retry_after(answer.head).value_or(pause);
+            if (Clock::now() + wait > deadline) return answer;
+            if (options_.on_wait) {
+                options_.on_wait(
+                    fmt::format("{} is busy or still loading (HTTP {}); asking again in {:.3g} s",
+                                options_.url.text(), answer.head.status, seconds(wait)));
+            }
+            sleep(wait);
+            pause = std::min<Duration>(2 * pause, std::chrono::seconds(5));
+        }
+    }
+
+    template <class Ask>
+    http::Fetched if_quick(Ask&& ask) {
+        if (impatient_) return {.head = {}, .body = {}, .failure = http::FetchFailure{}};
+        http::Fetched answer = ask();
+        impatient_ = is_busy(answer) ||
+                     (answer.failure && answer.failure->kind == http::FetchFailure::Kind::timed_out);
+        return answer;
+    }
+
+    void sleep(Duration wait) const {
+        const TimePoint until = Clock::now() + wait;
+        while (Clock::now() < until) {
+            if (options_.stop.stop_requested()) interrupted();
+            std::this_thread::sleep_for(
+                std::min<Duration>(until - Clock::now(), std::chrono::milliseconds(20)));
+        }
+    }
+
+    [[noreturn]] static void interrupted() {
+        throw RuntimeError("interrupted before the measurement began; nothing was measured");
+    }
+
+    /// A half-sentence that names the right scheme when the server speaks the other one. Neither key nor
+    /// headers are sent to find out.
+    std::string other_scheme() const {
+        http::Url other = options_.url;
+        other.tls = !other.tls;
+        const http::TlsContext accept_all({.verify = false, .ca_file = {}});
+        const http::Fetched answer =
+            http::Fetcher(other, address_, other.tls ? &accept_all : nullptr, {}, options_.stop)
+                .get("/", std::min(kGuess, options_.timeout));
+        if (answer.failure) return {};
+        return fmt::format("the server speaks {} there: try {}; ", other.tls ? "TLS" : "plain HTTP",
+                           other.text());
+    }
+
+    const EndpointOptions& options_;
+    http::Address address_;
+    Secrets secrets_;
+    http::Fetcher fetcher_;
+    bool impatient_ = false;
+};
+
+void refuse_compression(const Asker& asker, std::string_view what, const http::ResponseHead& head) {
     if (head.content_encoding.empty() || head.content_encoding == "identity") return;
-    throw RuntimeError(
-        fmt::format("{}: {} is answered compressed ({}) although identity was asked for; times of compressed "
+    asker.refuse(
+        fmt::format("{} is answered compressed ({}) although identity was asked for; times of compressed "
                     "tokens mean nothing, switch compression off",
-                    url.text(), what, head.content_encoding));
+                    what, printable_line(head.content_encoding, 64)));
 }
 
 // ---- reaching the server, and its list of models
 
-constexpr int kServiceUnavailable = 503;  ///< what servers say while they load their model
-
-/// GET /v1/models, again and again while the server is still loading.
-http::Fetched models_once_ready(const EndpointOptions& options, const http::Address& address) {
-    const TimePoint deadline = Clock::now() + kReadiness;
-    while (true) {
-        http::Fetched answer =
-            http::Fetcher(options.url, address, options.tls, options.headers).get("/v1/models", kQuestion);
-        const bool loading = !answer.failure && answer.head.status == kServiceUnavailable;
-        if (!loading || Clock::now() > deadline) return answer;
-        std::this_thread::sleep_for(std::chrono::milliseconds(500));
+std::vector<http::Address> addresses_of(const EndpointOptions& options) {
+    try {
+        return http::resolve(options.url);
+    } catch (const RuntimeError& error) {
+        if (options.proxy_variable.empty()) throw;
+        throw RuntimeError(
+            fmt::format("{} ({} is set; proxies are not used)", error.what(), options.proxy_variable));
     }
 }
 
 /// The first address that accepts a connection, with its answer to GET /v1/models.
 http::Fetched first_contact(const EndpointOptions& options, http::Address& chosen) {
     http::Fetched answer;
-    for (const http::Address& address : http::resolve(options.url)) {
+    for (const http::Address& address : addresses_of(options)) {
         chosen = address;
-        answer = models_once_ready(options, address);
+        answer = Asker(options, address).get("/v1/models");
         if (!answer.failure || answer.failure->kind != http::FetchFailure::Kind::connect_failed) break;
     }
-    if (answer.failure) refuse_failure(options.url, "GET /v1/models", *answer.failure);
+    if (answer.failure) Asker(options, chosen).refuse_failure("GET /v1/models", *answer.failure);
     return answer;
 }
 
 /// The entry of the list that requests will name; null when the server has no list and a model was given.
-Json chosen_model(const EndpointOptions& options, const http::Fetched& answer) {
-    if (answer.head.status == 401 || answer.head.status == 403)
-        refuse_status(options.url, "GET /v1/models", answer);
+Json chosen_model(const Asker& asker, const http::Fetched& answer) {
+    const EndpointOptions& options = asker.options();
+    if (answer.head.status == 401 || answer.head.status == 403) asker.refuse_status("GET /v1/models", answer);
     const Json list = answer.head.status == 200 ? parsed(answer.body) : Json();
     const bool usable =
         list.is_object() && list.contains("data") && list["data"].is_array() && !list["data"].empty();
     if (!usable) {
         if (!options.body.model.empty()) return nullptr;
+        if (is_busy(answer) || !answer.head.location.empty()) asker.refuse_status("GET /v1/models", answer);
         throw RuntimeError(
             fmt::format("{} does not look like an OpenAI-compatible server: GET /v1/models gave HTTP {}{}; "
                         "check the URL, or name the model with --model",
@@ -151,28 +317,31 @@ std::string kind_by_owner(const std::string& owner) {
     return {};
 }
 
-void ask_what_it_is(http::Fetcher& fetcher, const Json& model, EndpointFacts& facts) {
+void ask_what_it_is(Asker& asker, const Json& model, EndpointFacts& facts) {
     facts.server_kind = kind_by_owner(text_at(model, "owned_by"));
-    facts.context = integer_at(model, "max_model_len");
+    facts.context = count_at(model, "max_model_len");
     if (facts.server_kind == "llama.cpp" && !facts.context) {
-        const http::Fetched props = fetcher.get("/props", kQuestion);
+        const http::Fetched props = asker.get_if_quick("/props");
         if (!props.ok()) return;
         const Json answer = parsed(props.body);
         if (answer.is_object() && answer.contains("default_generation_settings")) {
-            facts.context = integer_at(answer["default_generation_settings"], "n_ctx");
+            facts.context = count_at(answer["default_generation_settings"], "n_ctx");
         }
     }
 }
 
-void ask_for_profile(http::Fetcher& fetcher, EndpointFacts& facts) {
-    const http::Fetched answer = fetcher.get("/sim/profile", kQuestion);
+void ask_for_profile(Asker& asker, EndpointFacts& facts) {
+    const http::Fetched answer = asker.get_if_quick("/sim/profile");
     if (!answer.ok()) return;
     const Json profile = parsed(answer.body);
-    facts.simulator_profile = text_at(profile, "profile");
+    facts.simulator_profile =
+        printable_line(asker.secrets().redacted(text_at(profile, "profile")), kLongestName);
     if (facts.simulator_profile.empty() || !profile.contains("limit_terms")) return;
     facts.server_kind = "paretoken-sim";
     for (const auto& [name, value] : profile["limit_terms"].items()) {
-        if (value.is_number()) facts.simulator_terms[name] = value.get<double>();
+        if (!value.is_number() || facts.simulator_terms.size() == kMostTerms) continue;
+        facts.simulator_terms[printable_line(asker.secrets().redacted(name), kLongestName)] =
+            value.get<double>();
     }
 }
 
@@ -189,11 +358,14 @@ struct Trial {
     }
 };
 
-Trial attempt(http::Fetcher& fetcher, const EndpointOptions& options, const openai::BodyOptions& body,
-              const Request& request, Duration timeout) {
+enum class Need { must, if_quick };
+
+Trial attempt(Asker& asker, const openai::BodyOptions& body, const Request& request, Need need) {
     Trial trial;
-    trial.fetched = fetcher.post(target_of(options), openai::BodyWriter(body).body(request), timeout);
-    openai::DeltaParser parser;
+    const std::string path = target_of(asker.options());
+    const std::string text = openai::BodyWriter(body).body(request);
+    trial.fetched = need == Need::must ? asker.post(path, text) : asker.post_if_quick(path, text);
+    openai::DeltaParser parser(asker.secrets());
     openai::AnswerReader reader(parser);
     reader.begin(trial.record, {.stream = body.stream});
     openai::PaddedBuffer padded;
@@ -212,7 +384,7 @@ Request small_request(Prompt prompt) {
 }
 
 /// Leaves out, one after the other, what the server refuses. Throws when it refuses the plainest request.
-void settle_options(http::Fetcher& fetcher, const EndpointOptions& options, EndpointFacts& facts) {
+void settle_options(Asker& asker, EndpointFacts& facts) {
     struct Dispensable {
         const char* name;
         bool openai::BodyOptions::*flag;
@@ -224,34 +396,33 @@ void settle_options(http::Fetcher& fetcher, const EndpointOptions& options, Endp
         {"stream_options", &openai::BodyOptions::include_usage},
     }};
     const Request request = small_request(std::string("Hello there, how are you?"));
-    Trial trial = attempt(fetcher, options, facts.body, request, kGeneration);
+    Trial trial = attempt(asker, facts.body, request, Need::must);
     for (const Dispensable& option : kDispensable) {
         if (!trial.refused_options()) break;
         if (!(facts.body.*option.flag)) continue;
         facts.body.*option.flag = false;
         facts.refused.emplace_back(option.name);
-        trial = attempt(fetcher, options, facts.body, request, kGeneration);
+        trial = attempt(asker, facts.body, request, Need::must);
     }
-    const std::string what = "POST " + target_of(options);
-    if (trial.fetched.failure) refuse_failure(options.url, what, *trial.fetched.failure);
-    if (!trial.accepted()) refuse_status(options.url, what, trial.fetched);
-    refuse_compression(options.url, what, trial.fetched.head);
+    const std::string what = "POST " + target_of(asker.options());
+    if (trial.fetched.failure) asker.refuse_failure(what, *trial.fetched.failure);
+    if (!trial.accepted()) asker.refuse_status(what, trial.fetched);
+    refuse_compression(asker, what, trial.fetched.head);
     if (trial.record.outcome == Outcome::malformed) {
-        throw RuntimeError(
-            fmt::format("{}: {} answered with something that is no OpenAI answer ({}); check the URL and "
+        asker.refuse(
+            fmt::format("{} answered with something that is no OpenAI answer ({}); check the URL and "
                         "--endpoint",
-                        options.url.text(), what, trial.record.error));
+                        what, trial.record.error));
     }
     if (trial.record.outcome == Outcome::stream_error) {
-        throw RuntimeError(
-            fmt::format("{}: {} answered with an error: {}", options.url.text(), what, trial.record.error));
+        asker.refuse(fmt::format("{} answered with an error: {}", what, trial.record.error));
     }
 }
 
 // ---- prompt lengths
 
 /// Token ids from both ends of the range that prompts are drawn from.
-bool takes_token_ids(http::Fetcher& fetcher, const EndpointOptions& options, const EndpointFacts& facts) {
+bool takes_token_ids(Asker& asker, const EndpointFacts& facts) {
     const datasets::IdRange range = datasets::safe_token_ids(std::nullopt);
     TokenIds ids;
     for (std::int32_t i = 0; i < 4; ++i) {
@@ -259,18 +430,17 @@ bool takes_token_ids(http::Fetcher& fetcher, const EndpointOptions& options, con
         ids.push_back(range.high - 1 - i);
     }
     const auto expected = static_cast<std::int64_t>(ids.size());
-    const Trial trial = attempt(fetcher, options, facts.body, small_request(std::move(ids)), kGeneration);
+    const Trial trial = attempt(asker, facts.body, small_request(std::move(ids)), Need::if_quick);
     // A leading BOS may be added; a server that read the ids as text would count far more.
     return trial.accepted() && trial.record.usage.prompt && *trial.record.usage.prompt >= expected &&
            *trial.record.usage.prompt <= expected + 1;
 }
 
-std::optional<datasets::Calibration> calibration_by_tokenizer(http::Fetcher& fetcher,
-                                                              const EndpointFacts& facts) {
+std::optional<datasets::Calibration> calibration_by_tokenizer(Asker& asker, const EndpointFacts& facts) {
     for (const auto dialect : {openai::TokenizeDialect::vllm, openai::TokenizeDialect::llama_cpp}) {
         const std::string body =
             openai::tokenize_body(dialect, facts.body.model, datasets::calibration_text());
-        const http::Fetched answer = fetcher.post(openai::kTokenizePath, body, kQuestion);
+        const http::Fetched answer = asker.post_if_quick(openai::kTokenizePath, body);
         if (!answer.ok()) continue;
         const auto tokens = openai::parse_tokenization(answer.body);
         if (!tokens) continue;
@@ -280,13 +450,12 @@ std::optional<datasets::Calibration> calibration_by_tokenizer(http::Fetcher& fet
 }
 
 /// What the chat template or a BOS adds, from what the server counts for texts of known length.
-void find_overhead(http::Fetcher& fetcher, const EndpointOptions& options, const EndpointFacts& facts,
-                   datasets::Calibration& calibration) {
+void find_overhead(Asker& asker, const EndpointFacts& facts, datasets::Calibration& calibration) {
     const datasets::TextWriter writer(calibration);
     std::vector<datasets::OverheadSample> samples;
     for (const std::size_t words : {8, 24}) {
         const std::string text = writer.of_words(words, words, Random(derived_seed(0, "calibration", words)));
-        const Trial trial = attempt(fetcher, options, facts.body, small_request(text), kGeneration);
+        const Trial trial = attempt(asker, facts.body, small_request(text), Need::if_quick);
         if (!trial.accepted() || !trial.record.usage.prompt) continue;
         samples.push_back({.expected_text_tokens = writer.expected_tokens(text),
                            .prompt_tokens = static_cast<double>(*trial.record.usage.prompt)});
@@ -294,14 +463,12 @@ void find_overhead(http::Fetcher& fetcher, const EndpointOptions& options, const
     if (const auto overhead = datasets::overhead_from(samples)) calibration.overhead_tokens = *overhead;
 }
 
-std::optional<datasets::Calibration> calibration_by_usage(http::Fetcher& fetcher,
-                                                          const EndpointOptions& options,
-                                                          const EndpointFacts& facts) {
+std::optional<datasets::Calibration> calibration_by_usage(Asker& asker, const EndpointFacts& facts) {
     const datasets::TextWriter writer(datasets::uncalibrated());
     std::vector<datasets::CountSample> samples;
     for (const std::size_t words : {16, 64, 160}) {
         const std::string text = writer.of_words(words, words, Random(derived_seed(0, "calibration", words)));
-        const Trial trial = attempt(fetcher, options, facts.body, small_request(text), kGeneration);
+        const Trial trial = attempt(asker, facts.body, small_request(text), Need::if_quick);
         if (!trial.accepted() || !trial.record.usage.prompt) continue;
         samples.push_back(
             {.words = static_cast<double>(words), .tokens = static_cast<double>(*trial.record.usage.prompt)});
@@ -309,54 +476,59 @@ std::optional<datasets::Calibration> calibration_by_usage(http::Fetcher& fetcher
     return datasets::calibration_from_counts(samples);
 }
 
-void settle_lengths(http::Fetcher& fetcher, const EndpointOptions& options, EndpointFacts& facts) {
+void settle_lengths(Asker& asker, EndpointFacts& facts) {
+    const EndpointOptions& options = asker.options();
     if (options.token_ids && facts.body.endpoint == openai::EndpointType::completions &&
-        takes_token_ids(fetcher, options, facts)) {
+        takes_token_ids(asker, facts)) {
         facts.prompt_form = datasets::PromptForm::token_ids;
         return;
     }
     if (!options.calibrate) return;
-    facts.calibration = calibration_by_tokenizer(fetcher, facts);
+    facts.calibration = calibration_by_tokenizer(asker, facts);
     if (facts.calibration) {
-        find_overhead(fetcher, options, facts, *facts.calibration);
+        find_overhead(asker, facts, *facts.calibration);
     } else {
-        facts.calibration = calibration_by_usage(fetcher, options, facts);
+        facts.calibration = calibration_by_usage(asker, facts);
     }
 }
 
 }  // namespace
 
 std::string target_of(const EndpointOptions& options) {
-    return options.path.empty() ? std::string(openai::path_of(options.body.endpoint)) : options.path;
+    if (options.path.empty()) return std::string(openai::path_of(options.body.endpoint));
+    return options.path.starts_with('/') ? options.path : "/" + options.path;
 }
 
 EndpointFacts probe(const EndpointOptions& options) {
     EndpointFacts facts;
     const http::Fetched models = first_contact(options, facts.address);
-    const Json model = chosen_model(options, models);
+    Asker asker(options, facts.address);
+    const Json model = chosen_model(asker, models);
     facts.local = http::is_loopback(facts.address);
     facts.body = options.body;
     if (facts.body.model.empty()) facts.body.model = text_at(model, "id");
-
-    http::Fetcher fetcher(options.url, facts.address, options.tls, options.headers);
-    ask_what_it_is(fetcher, model, facts);
-    ask_for_profile(fetcher, facts);
-    settle_options(fetcher, options, facts);
-    settle_lengths(fetcher, options, facts);
+    if (facts.body.model.size() > std::max(kLongestName, options.body.model.size())) {
+        asker.refuse(
+            fmt::format("GET /v1/models names a model with {} characters; name the model with --model",
+                        facts.body.model.size()));
+    }
+    ask_what_it_is(asker, model, facts);
+    ask_for_profile(asker, facts);
+    settle_options(asker, facts);
+    settle_lengths(asker, facts);
     return facts;
 }
 
-void try_one(const EndpointOptions& options, const EndpointFacts& facts, const Request& request,
-             Duration timeout) {
-    http::Fetcher fetcher(options.url, facts.address, options.tls, options.headers);
+void try_one(const EndpointOptions& options, const EndpointFacts& facts, const Request& request) {
+    Asker asker(options, facts.address);
     Request short_one = request;
     short_one.wanted_output_tokens = std::min<std::int64_t>(2, request.wanted_output_tokens.value_or(2));
-    const Trial trial = attempt(fetcher, options, facts.body, short_one, timeout);
+    const Trial trial = attempt(asker, facts.body, short_one, Need::must);
     const std::string what = "the workload's first request";
-    if (trial.fetched.failure) refuse_failure(options.url, what, *trial.fetched.failure);
-    if (!trial.accepted()) refuse_status(options.url, what, trial.fetched);
+    if (trial.fetched.failure) asker.refuse_failure(what, *trial.fetched.failure);
+    if (!trial.accepted()) asker.refuse_status(what, trial.fetched);
     if (is_failure(trial.record.outcome) && trial.record.outcome != Outcome::empty) {
-        throw RuntimeError(fmt::format("{}: {} failed: {}", options.url.text(), what, trial.record.error));
+        asker.refuse(fmt::format("{} failed: {}", what, trial.record.error));
     }
 }
 

@@ -2,9 +2,11 @@
 // Asks a server what it is and what it takes, before any clock starts: reachable, which model, which options,
 // token ids or text, how many tokens our words make. What cannot be worked around ends the command with one
 // clear line; what can (no tokenizer, a refused option) is noted in the facts.
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include "datasets/calibration.h"
@@ -26,6 +28,11 @@ struct EndpointOptions {
     openai::BodyOptions body;  ///< what is wanted; `model` empty: the first that the server lists
     bool calibrate = true;     ///< find out how many tokens our words make
     bool token_ids = true;     ///< prompts as token ids where they are taken
+    Duration timeout = std::chrono::minutes(10);  ///< for the answer to one question
+    std::stop_token stop = {};                    ///< ends the probe: RuntimeError "interrupted"
+    /// Told what the probe is waiting for, a sentence, when an answer takes longer than 2 s.
+    std::function<void(const std::string&)> on_wait = {};
+    std::string proxy_variable = {};  ///< name of the proxy variable that is set and not used; empty: none
 };
 
 struct EndpointFacts {
@@ -41,15 +48,16 @@ struct EndpointFacts {
     std::map<std::string, double> simulator_terms;
 };
 
-/// Throws RuntimeError (unreachable, refused, not OpenAI, unknown model) or UsageError.
+/// Throws RuntimeError (unreachable, refused, not OpenAI, unknown model, interrupted) or UsageError. A server
+/// that is busy or still loading (429, 503) is asked again, as its Retry-After says, for a minute or the
+/// timeout at the most. What the server says is told without the secrets that were sent to it.
 EndpointFacts probe(const EndpointOptions& options);
 
 /// Sends one request as the load would and throws RuntimeError with the server's words when it is refused:
-/// the prompt may be longer than the context, the extra body nonsense. Bounded by `timeout`.
-void try_one(const EndpointOptions& options, const EndpointFacts& facts, const Request& request,
-             Duration timeout);
+/// the prompt may be longer than the context, the extra body nonsense.
+void try_one(const EndpointOptions& options, const EndpointFacts& facts, const Request& request);
 
-/// Path of generation requests: the options' own or the endpoint type's.
+/// Path of generation requests: the options' own, with a slash before it, or the endpoint type's.
 std::string target_of(const EndpointOptions& options);
 
 }  // namespace paretoken::loadgen

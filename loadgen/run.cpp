@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/summary.h"
-#include "core/validity.h"
 #include "loadgen/health.h"
 #include "loadgen/host_meter.h"
 
@@ -66,6 +65,25 @@ std::optional<double> mean_of(const std::vector<RequestRecord>& records,
     return sum / n;
 }
 
+/// Over the requests that have both lengths.
+std::optional<Asked> asked_of(const std::vector<RequestRecord>& records,
+                              std::optional<std::int64_t> (*asked)(const RequestRecord&),
+                              std::optional<std::int64_t> (*counted)(const RequestRecord&)) {
+    Asked sum;
+    double n = 0;
+    for (const RequestRecord& r : records) {
+        if (r.warmup || r.outcome != Outcome::ok) continue;
+        const auto wanted = asked(r);
+        const auto got = counted(r);
+        if (!wanted || !got) continue;
+        sum.asked += static_cast<double>(*wanted);
+        sum.counted += static_cast<double>(*got);
+        ++n;
+    }
+    if (n == 0) return std::nullopt;
+    return Asked{sum.asked / n, sum.counted / n};
+}
+
 }  // namespace
 
 LoadOutcome make_load(const LoadOptions& options, const datasets::Dataset& dataset, RecordSink& sink,
@@ -101,15 +119,12 @@ void fold_into(RunResult& result, const LoadOutcome& outcome, const LoadOptions&
     RunSummary summary = summarize(outcome.records, {.open_loop = open_loop,
                                                      .concurrency = load.concurrency,
                                                      .last_dispatch = outcome.ran_dry,
-                                                     .slos = options.slos,
-                                                     .seed = options.seed});
+                                                     .slos = options.slos});
     result.partial = outcome.interrupted;
     result.window = std::move(summary.window_report);
     result.window.zero_s = outcome.records.empty() ? 0 : seconds(summary.run.begin - outcome.began);
-    result.counts = std::move(summary.counts);
-    result.metrics = std::move(summary.metrics);
-    result.throughput = summary.throughput;
-    result.whole_run = summary.whole_run;
+    static_cast<Scope&>(result) = static_cast<Scope&&>(summary);
+    result.classes = std::move(summary.classes);
     result.series = std::move(summary.series);
     result.concurrency = load.concurrency;
     if (open_loop) result.request_rate = load.arrivals.rate;
@@ -119,7 +134,15 @@ void fold_into(RunResult& result, const LoadOutcome& outcome, const LoadOptions&
     result.workload.achieved_output_tokens =
         mean_of(outcome.records,
                 [](const RequestRecord& r) -> std::optional<std::int64_t> { return output_tokens_of(r); });
-    result.validity = validity_of(result);
+    result.workload.input_length = asked_of(
+        outcome.records, [](const RequestRecord& r) { return r.wanted_input_tokens; },
+        [](const RequestRecord& r) { return r.usage.prompt; });
+    if (load.worker.client.ignore_eos_accepted) {
+        result.workload.output_length = asked_of(
+            outcome.records, [](const RequestRecord& r) { return r.wanted_output_tokens; },
+            [](const RequestRecord& r) -> std::optional<std::int64_t> { return output_tokens_of(r); });
+    }
+    result.validity = validity_of(result, options.validity);
 }
 
 }  // namespace paretoken::loadgen

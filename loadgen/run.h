@@ -8,6 +8,7 @@
 #include "core/record_sink.h"
 #include "core/result.h"
 #include "core/slo.h"
+#include "core/validity.h"
 #include "loadgen/progress.h"
 #include "loadgen/worker.h"
 
@@ -42,7 +43,7 @@ LoadOutcome make_load(const LoadOptions& options, const datasets::Dataset& datas
 
 struct FoldOptions {
     std::vector<Slo> slos;
-    std::uint64_t seed = 0;
+    ValidityOptions validity = {};
 };
 
 /// Fills counts, window, metrics, throughput, series, client, validity, the load axis and achieved lengths of

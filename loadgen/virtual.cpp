@@ -7,9 +7,10 @@
 #include <utility>
 
 #include "core/random.h"
-#include "loadgen/sim/engine.h"
-#include "loadgen/sim/prompt_tokens.h"
-#include "loadgen/sim/wire.h"
+#include "core/record_events.h"
+#include "simulator/engine.h"
+#include "simulator/prompt_tokens.h"
+#include "simulator/wire.h"
 
 namespace paretoken::loadgen {
 namespace {
@@ -18,24 +19,6 @@ constexpr std::uint64_t kStepsBetweenStopChecks = 256;
 
 bool is_empty(const Prompt& prompt) {
     return std::visit([](const auto& content) { return content.empty(); }, prompt);
-}
-
-/// What its events determine, and the end.
-void conclude(RequestRecord& record, TimePoint end) {
-    record.closed = end;
-    record.chunks = static_cast<std::int64_t>(record.events.size());
-    if (record.events.empty()) return;
-    record.first_group_tokens = record.events.front().tokens;
-    record.first_event = record.events.front().time;
-    record.last_event = record.events.back().time;
-    for (const StreamEvent& event : record.events) {
-        record.streamed_tokens += event.tokens;
-        if (!record.first_answer && event.kind != EventKind::reasoning) record.first_answer = event.time;
-    }
-    for (std::size_t i = 1; i < record.events.size(); ++i) {
-        const Duration gap = record.events[i].time - record.events[i - 1].time;
-        record.longest_gap = std::max(record.longest_gap.value_or(gap), gap);
-    }
 }
 
 class VirtualRun {
@@ -178,14 +161,15 @@ class VirtualRun {
     }
 
     void finish(RequestRecord record, TimePoint end) {
-        conclude(record, end);
+        derive_from_events(record);
+        record.closed = end;
         dispatcher_.finished(end, is_failure(record.outcome));
         const auto chunks = static_cast<std::uint64_t>(record.chunks);
         report_.client.chunks += chunks;
         report_.client.stamped_chunks += chunks;
         progress_.count_end(record);
-        sink_.record(record);
-        records_.push_back(std::move(record));
+        records_.push_back(record);
+        sink_.record(std::move(record));
     }
 
     /// What is in flight when the run is ended from outside.

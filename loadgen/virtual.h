@@ -5,7 +5,7 @@
 #include <stop_token>
 
 #include "loadgen/run.h"
-#include "loadgen/sim/profile.h"
+#include "simulator/profile.h"
 
 namespace paretoken::loadgen {
 

@@ -65,7 +65,7 @@ void Worker::run() {
         act(now);
         if (ended_) break;
         const bool polling = polls(now);
-        round = drain_.serve(round.more || polling ? now : rest(now));
+        round = drain_.serve(round.more || polling || more_to_start_ ? now : rest(now));
         if (polling && round.served == 0) {
             const Duration polled = Clock::now() - now;
             polled_ += polled;
@@ -95,7 +95,7 @@ void Worker::act(TimePoint now) {
 void Worker::dispatch() {
     due_ = TimePoint::max();
     bool more = true;
-    while (more) {
+    for (int started = 0; more && started < kMostStartsPerRound; ++started) {
         std::visit(Overloaded{
                        [&](const Start& next) { start(next); },
                        [&](const Wait& wait) {
@@ -109,7 +109,8 @@ void Worker::dispatch() {
                    },
                    dispatcher_.next(Clock::now()));
     }
-    if (!ended_) prepare_next();
+    more_to_start_ = more;
+    if (!ended_ && !more_to_start_) prepare_next();
 }
 
 /// Whether the next start is so near that waiting would only add the kernel's wake-up to its time.
@@ -168,8 +169,8 @@ void Worker::start(const Start& start) {
 void Worker::on_finished(RequestRecord record, TimePoint over_at) {
     dispatcher_.finished(over_at, is_failure(record.outcome));
     progress_.count_end(record);
-    sink_.record(record);
-    report_.records.push_back(std::move(record));
+    report_.records.push_back(record);
+    sink_.record(std::move(record));
 }
 
 void Worker::tick(TimePoint now) {

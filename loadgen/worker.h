@@ -54,6 +54,10 @@ struct WorkerReport {
 
 class Worker final : private ClientSink {
   public:
+    /// Requests started between two rounds of reading: a burst of starts must not keep the first answers
+    /// waiting.
+    static constexpr int kMostStartsPerRound = 32;
+
     Worker(const WorkerOptions& options, const Dispatcher& dispatcher, const datasets::Dataset& dataset,
            RecordSink& sink, Progress& progress);
     ~Worker() override;
@@ -94,6 +98,7 @@ class Worker final : private ClientSink {
     Duration cpu_before_{};
     Duration polled_{};  ///< without finding anything, since cpu_sampled_at_
     std::atomic<bool> stop_requested_{false};
+    bool more_to_start_ = false;  ///< dispatch() left some for after the next round
     bool ended_ = false;
 };
 

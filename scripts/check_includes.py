@@ -18,11 +18,12 @@ FOLDERS = {
     "core": set(),
     "cards": {"core"},
     "datasets": {"core"},
-    "loadgen": {"core", "cards", "datasets"},
+    "simulator": {"core", "cards"},  # never loadgen: a client's mistake must not be mirrored by the server it is tested on
+    "loadgen": {"core", "cards", "datasets", "simulator"},  # simulator: for "virtual" alone
     "microbench": {"core", "cards"},
-    "virtual_gpu": {"core"},  # nothing but its own tests includes it: it stands in for a machine
     "reports": {"core", "cards"},
-    "cli": {"core", "cards", "datasets", "loadgen", "microbench", "reports"},
+    "experiments": {"core", "cards", "datasets", "loadgen", "simulator", "reports"},
+    "cli": {"core", "cards", "datasets", "loadgen", "microbench", "reports", "simulator", "experiments"},
     "benchmarks": {"core", "loadgen"},
 }
 # Folders that may use tests/support: what is measured there are the streams recorded for the tests.
@@ -45,25 +46,26 @@ LOADGEN_PARTS = {
     "client": {"http", "openai"},
     "worker": {"client", "dispatch", "laziness", "progress"},
     "run": {"worker", "scrape", "health", "host_meter", "progress"},
-    "virtual": {"run", "sim"},  # a run without sockets
+    "virtual": {"run"},  # a run without sockets
     "health": {"run"},  # what it judges; run.cpp asks it for its verdict
     "sweep": {"run"},
-    "sim": {"http", "dispatch"},  # never openai: a client's bug must not be mirrored by the server it is tested on
 }
 # Folders of the project that a part of loadgen may not use although loadgen may.
 LOADGEN_FORBIDDEN_FOLDERS = {
     "http": {"cards", "datasets"},
     "openai": {"cards", "datasets"},
 }
+# The parts of loadgen that may use the simulator: they drive its engine in virtual time.
+LOADGEN_PARTS_ON_SIMULATOR = {"virtual"}
 
 # Libraries that no header may include: each costs seconds in every file that includes it.
 HEAVY_LIBRARIES = re.compile(r"nlohmann/|simdjson|boost/beast|boost/asio/ssl|openssl/|CLI/|benchmark/|regex$|iostream$")
 HEAVY_HEADERS_ALLOWED = {
     "cli/commands.h": re.compile("CLI/"),
-    "cli/options.h": re.compile("CLI/"),
+    "cli/plan_options.h": re.compile("CLI/"),
 }
 # reports: the only files that know JSON.
-REPORTS_JSON_FILES = {"reports/json.cpp", "reports/micro_results.cpp"}
+REPORTS_JSON_FILES = {"reports/files/json.cpp", "reports/files/plan_file.cpp", "reports/micro/micro_results.cpp"}
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 STANDARD_HEADER = re.compile(r"[a-z0-9_]+$")
@@ -108,7 +110,8 @@ def folder_violation(path, included):
         return f"{source} may not include {target} (it may: {allowed})"
     if source == "loadgen" and not path.startswith("tests/"):
         part = loadgen_part(path)
-        if target in LOADGEN_FORBIDDEN_FOLDERS.get(part, ()):
+        if target in LOADGEN_FORBIDDEN_FOLDERS.get(part, ()) or (
+                target == "simulator" and part not in LOADGEN_PARTS_ON_SIMULATOR):
             return f"loadgen/{part} may not include {target}"
     return None
 

@@ -65,8 +65,8 @@ class Drain {
     Round serve(TimePoint until);
     static constexpr int kMostPerRound = 32;
     static constexpr std::size_t kListenerBytes = 320;  ///< prefetched, from a listener on, when it was read
-    static constexpr std::size_t kMostPerRead = 256 * 1024;  ///< bytes
-    static constexpr std::size_t kMostAhead = 256 * 1024;    ///< bytes read before the first of them is told
+    static constexpr std::size_t kMostPerRead = 64 * 1024;  ///< bytes: a round has to end soon whatever comes
+    static constexpr std::size_t kMostAhead = 256 * 1024;   ///< bytes read before the first of them is told
 
     /// From any thread: ends a wait, now or the next one.
     void wake();

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "loadgen/http/pool.h"
 
 namespace paretoken::http {
@@ -21,6 +24,8 @@ FetchFailure failure_of(const ExchangeFailure& failure) {
     return {FetchFailure::Kind::disconnected, failure.why};
 }
 
+constexpr Duration kEndGrace = std::chrono::milliseconds(50);
+
 /// Collects one response.
 class Collector final : public ExchangeSink {
   public:
@@ -28,21 +33,45 @@ class Collector final : public ExchangeSink {
     bool over = false;
     bool swallowed = false;  ///< a kept-alive connection closed before it answered
     Connection* connection = nullptr;
+    bool (*is_whole)(std::string_view) = nullptr;
+
+    /// All that is needed has come, and the end of the message has not followed.
+    bool left_open() const { return whole_since_ && Clock::now() >= *whole_since_ + kEndGrace; }
+    TimePoint next_look(TimePoint deadline) const {
+        return whole_since_ ? std::min(deadline, *whole_since_ + kEndGrace) : deadline;
+    }
 
   private:
     void on_ready(const std::optional<ConnectTimes>&) override {}
     void on_sent(TimePoint) override {}
     void on_head(const ResponseHead& head, const Read&) override { fetched.head = head; }
     void on_body(std::span<const char> bytes, const Read&) override {
-        fetched.body.append(bytes.data(), bytes.size());
+        const std::size_t longest =
+            fetched.head.status == 200 ? Fetcher::kLongestBody : Fetcher::kLongestError;
+        const std::size_t room = longest - std::min(longest, fetched.body.size());
+        fetched.body.append(bytes.data(), std::min(room, bytes.size()));
+        if (bytes.size() <= room) {
+            whole_since_.reset();
+            if (is_whole != nullptr && is_whole(fetched.body)) whole_since_ = Clock::now();
+            return;
+        }
+        // Of an error the beginning will do.
+        if (fetched.head.status == 200) {
+            fetched.failure = FetchFailure{FetchFailure::Kind::too_long,
+                                           fmt::format("the answer is longer than {} MiB", longest >> 20)};
+        }
+        over = true;
+        connection->abandon();
     }
     void on_complete(TimePoint) override { over = true; }
     void on_failure(const ExchangeFailure& failure) override {
         swallowed = failure.before_any_byte && failure.kind == ExchangeFailure::Kind::disconnected &&
                     connection->reused();
-        fetched.failure = failure_of(failure);
         over = true;
+        if (!whole_since_) fetched.failure = failure_of(failure);
     }
+
+    std::optional<TimePoint> whole_since_;
 };
 
 }  // namespace
@@ -54,8 +83,12 @@ struct Fetcher::State {
     Pool pool;
 };
 
-Fetcher::Fetcher(const Url& url, const Address& address, const TlsContext* tls, const Headers& headers)
-    : url_(url), headers_(headers), state_(std::make_unique<State>(address, tls, url.host)) {}
+Fetcher::Fetcher(const Url& url, const Address& address, const TlsContext* tls, const Headers& headers,
+                 std::stop_token stop)
+    : url_(url),
+      headers_(headers),
+      stop_(std::move(stop)),
+      state_(std::make_unique<State>(address, tls, url.host)) {}
 
 Fetcher::~Fetcher() {
     state_->pool.clear();
@@ -63,32 +96,58 @@ Fetcher::~Fetcher() {
 
 RequestHead Fetcher::head_for(std::string_view method, std::string_view path) const {
     return {.method = std::string(method),
-            .target = url_.base + std::string(path),
+            .target = url_.target(path),
             .authority = url_.authority(),
             .headers = headers_};
 }
 
 Fetched Fetcher::get(std::string_view path, Duration timeout) {
-    return perform(head_for("GET", path), {}, timeout);
+    return perform(head_for("GET", path), {}, timeout, nullptr);
 }
 
-Fetched Fetcher::post(std::string_view path, std::string_view body, Duration timeout) {
-    return perform(head_for("POST", path), body, timeout);
+Fetched Fetcher::post(std::string_view path, std::string_view body, Duration timeout,
+                      bool (*is_whole)(std::string_view)) {
+    return perform(head_for("POST", path), body, timeout, is_whole);
 }
 
-Fetched Fetcher::perform(const RequestHead& head, std::string_view body, Duration timeout) {
-    const TimePoint deadline = Clock::now() + timeout;
+void Fetcher::when_slow(Duration after, std::function<void(const std::string&)> tell) {
+    slow_after_ = after;
+    tell_slow_ = std::move(tell);
+}
+
+Fetched Fetcher::perform(const RequestHead& head, std::string_view body, Duration timeout,
+                         bool (*is_whole)(std::string_view)) {
+    const TimePoint began = Clock::now();
+    const TimePoint deadline = began + timeout;
+    std::optional<TimePoint> slow_at;
+    if (tell_slow_ && slow_after_ < timeout) slow_at = began + slow_after_;
+    const std::stop_callback on_stop(stop_, [this] { state_->drain.wake(); });
+    const auto waiting = [&] { return Clock::now() < deadline && !stop_.stop_requested(); };
     bool fresh = false;
     while (true) {
         Collector collector;
         state_->pool.bury();
         collector.connection = &state_->pool.lend(fresh);
+        collector.is_whole = is_whole;
         collector.connection->exchange(request_text(head, {}, body), collector);
-        while (!collector.over && Clock::now() < deadline) state_->drain.serve(deadline);
-        if (!collector.over) {
+        while (!collector.over && waiting() && !collector.left_open()) {
+            state_->drain.serve(std::min(collector.next_look(deadline), slow_at.value_or(deadline)));
+            if (!slow_at || collector.over || Clock::now() < *slow_at) continue;
+            slow_at.reset();
+            tell_slow_(fmt::format("{} {}", head.method, head.target.substr(0, head.target.find('?'))));
+        }
+        if (!collector.over && collector.left_open()) {
             collector.connection->abandon();
-            collector.fetched.failure = FetchFailure{FetchFailure::Kind::timed_out,
-                                                     fmt::format("no answer within {} s", seconds(timeout))};
+        } else if (!collector.over) {
+            collector.connection->abandon();
+            const bool begun = !collector.fetched.body.empty();
+            collector.fetched.failure =
+                stop_.stop_requested()
+                    ? FetchFailure{FetchFailure::Kind::stopped, "interrupted"}
+                    : FetchFailure{
+                          FetchFailure::Kind::timed_out,
+                          fmt::format("{} within {} s", begun ? "the answer did not end" : "no answer",
+                                      seconds(timeout))};
         }
         if (!collector.swallowed || fresh) return std::move(collector.fetched);
         fresh = true;

@@ -2,8 +2,10 @@
 // One blocking HTTP request at a time, over the same connections, parser and TLS as the load: for questions
 // before the clock starts (models, tokenizer, what options a server takes) and for scrapes on a thread of
 // their own.
+#include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +18,7 @@
 namespace paretoken::http {
 
 struct FetchFailure {
-    enum class Kind { connect_failed, tls_failed, disconnected, malformed, timed_out };
+    enum class Kind { connect_failed, tls_failed, disconnected, malformed, timed_out, too_long, stopped };
     Kind kind = Kind::disconnected;
     std::string why;
 };
@@ -31,20 +33,39 @@ struct Fetched {
 
 class Fetcher {
   public:
+    /// A longer body is given up: nothing that is asked before the clock starts needs more.
+    static constexpr std::size_t kLongestBody = std::size_t{4} << 20;
+    /// Of an answer whose status is not 200 so much is kept; the rest is dropped.
+    static constexpr std::size_t kLongestError = std::size_t{1} << 20;
+
     /// `headers` go with every request (authorisation, say). `tls` is null for plain HTTP and outlives this.
-    Fetcher(const Url& url, const Address& address, const TlsContext* tls, const Headers& headers);
+    /// `stop` ends a request in progress.
+    Fetcher(const Url& url, const Address& address, const TlsContext* tls, const Headers& headers,
+            std::stop_token stop = {});
     ~Fetcher();
 
+    /// Both end within `timeout`, also while bytes are coming.
     Fetched get(std::string_view path, Duration timeout);
-    Fetched post(std::string_view path, std::string_view body, Duration timeout);
+
+    /// `is_whole`, where given, tells from the body so far that nothing more is needed: if nothing more comes
+    /// within 50 ms, the response counts as whole although its HTTP message has not ended.
+    Fetched post(std::string_view path, std::string_view body, Duration timeout,
+                 bool (*is_whole)(std::string_view body) = nullptr);
+
+    /// Calls `tell` with "POST /path", once for each request that is not answered within `after`.
+    void when_slow(Duration after, std::function<void(const std::string&)> tell);
 
   private:
-    Fetched perform(const RequestHead& head, std::string_view body, Duration timeout);
+    Fetched perform(const RequestHead& head, std::string_view body, Duration timeout,
+                    bool (*is_whole)(std::string_view));
     RequestHead head_for(std::string_view method, std::string_view path) const;
 
     struct State;
     Url url_;
     Headers headers_;
+    std::stop_token stop_;
+    Duration slow_after_ = Duration::max();
+    std::function<void(const std::string&)> tell_slow_;
     std::unique_ptr<State> state_;
 };
 

@@ -17,6 +17,7 @@ namespace http = boost::beast::http;
 
 constexpr std::size_t kPadding = 64;
 constexpr std::uint32_t kHeaderLimit = 64 * 1024;
+constexpr int kMostInterim = 100;  ///< heads with a status of 1xx before the answer's own
 
 bool same_name(std::string_view a, std::string_view b) {
     return beast::iequals(a, b);
@@ -69,6 +70,7 @@ ResponseReader::ResponseReader(ResponseSink& sink) : sink_(sink) {}
 
 void ResponseReader::begin() {
     in_body_ = any_bytes_ = keep_alive_ = false;
+    interim_ = 0;
     head_.clear();
     failure_.clear();
 }
@@ -99,6 +101,7 @@ ResponseReader::State ResponseReader::read_head(std::span<const char> bytes) {
         bytes = bytes.subspan(taken);
         const unsigned status = parser.get().result_int();
         if (status / 100 == 1 && status != 101) {  // 100 Continue and its like: the answer is still to come
+            if (++interim_ > kMostInterim) return broken_by("interim responses without end");
             if (bytes.empty()) return State::reading;
             continue;
         }

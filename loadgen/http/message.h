@@ -73,6 +73,7 @@ class ResponseReader {
     bool in_body_ = false;
     bool keep_alive_ = false;
     bool any_bytes_ = false;
+    int interim_ = 0;   ///< heads with a status of 1xx so far
     std::string head_;  ///< what has come of a head that a read cut
     std::string failure_;
 };

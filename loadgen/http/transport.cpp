@@ -21,6 +21,9 @@ constexpr std::size_t kKeptBytes = 1024;  ///< a sent prompt is not kept for the
 // Told once for what has arrived, so that a wake-up does not look at every socket of the one before again.
 // What is told must then be read to its end: see read_all.
 constexpr std::uint32_t kReadable = EPOLLIN | EPOLLRDHUP | EPOLLET;
+/// Of one socket in one round: a peer that sends faster than we read must not keep deadlines and other
+/// sockets waiting.
+constexpr int kMostReadsPerTurn = 2;
 
 int open_socket(int family, bool kernel_stamps) {
     const int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
@@ -155,8 +158,11 @@ void Transport::want_writable(bool wanted) {
 /// A read that did not fill the buffer has taken all there was; but an end behind it makes no event of its
 /// own when it was there already.
 void Transport::read_all(bool over) {
-    bool more = true;
-    while (more && state_ != State::ended) more = read_once(over);
+    for (int reads = 0; reads < kMostReadsPerTurn; ++reads) {
+        if (!read_once(over) || state_ == State::ended) return;
+    }
+    // There may be more: registering again makes the drain tell of it in its next round.
+    drain_.change(fd_, *this, waits_for_writable_ ? kReadable | EPOLLOUT : kReadable);
 }
 
 /// Whether there may be more to read.

@@ -5,12 +5,15 @@
 #include <charconv>
 
 #include "core/error.h"
+#include "core/printable.h"
+#include "core/secrets.h"
 
 namespace paretoken::http {
 namespace {
 
 [[noreturn]] void reject(std::string_view text, std::string_view why) {
-    throw UsageError(fmt::format("URL '{}': {}; expected http://HOST[:PORT][/BASE] or https://…", text, why));
+    throw UsageError(fmt::format("URL '{}': {}; expected http://HOST[:PORT][/BASE][?QUERY] or https://…",
+                                 printable_line(redacted_url(text)), why));
 }
 
 std::uint16_t port_of(std::string_view digits, std::string_view text) {
@@ -49,7 +52,13 @@ std::string Url::authority() const {
 }
 
 std::string Url::text() const {
-    return fmt::format("{}://{}{}", tls ? "https" : "http", authority(), base);
+    const std::string whole = fmt::format("{}://{}{}", tls ? "https" : "http", authority(), base);
+    return query.empty() ? whole : redacted_url(fmt::format("{}?{}", whole, query));
+}
+
+std::string Url::target(std::string_view path) const {
+    if (query.empty()) return fmt::format("{}{}", base, path);
+    return fmt::format("{}{}{}{}", base, path, path.find('?') == std::string_view::npos ? '?' : '&', query);
 }
 
 Url parse_url(std::string_view text) {
@@ -65,9 +74,19 @@ Url parse_url(std::string_view text) {
         reject(text, fmt::format("scheme '{}' is not supported", rest.substr(0, rest.find("://"))));
     }
     for (const char c : rest) {
-        if (static_cast<unsigned char>(c) <= ' ' || c == '?' || c == '#' || c == '@') {
-            reject(text, fmt::format("character '{}' has no place here", c));
+        if (static_cast<unsigned char>(c) <= ' ' || c == 0x7F) {
+            reject(text, "a space or a control character has no place in it");
         }
+        if (c == '#') reject(text, "a fragment ('#…') is never sent to a server");
+    }
+    if (rest.substr(0, rest.find_first_of("/?")).find('@') != std::string_view::npos) {
+        reject(text,
+               "a user name or password in the URL is not supported; set the API key, or give "
+               "-H 'Authorization: Basic …'");
+    }
+    if (const auto mark = rest.find('?'); mark != std::string_view::npos) {
+        url.query = rest.substr(mark + 1);
+        rest = rest.substr(0, mark);
     }
     const auto slash = rest.find('/');
     const std::string_view port = take_host(rest.substr(0, slash), text, url.host);

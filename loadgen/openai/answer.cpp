@@ -4,18 +4,41 @@
 #include <bit>
 #include <cstdlib>
 #include <numeric>
+#include <queue>
 #include <string_view>
+#include <utility>
+
+#include "core/record_events.h"
 
 namespace paretoken::openai {
 namespace {
 
-constexpr std::size_t kLongestWholeAnswer = std::size_t{16} << 20;
 constexpr int kChoices = 64;
+constexpr std::size_t kKibi = 1024;
+constexpr std::size_t kMebi = kKibi * kKibi;
+
+/// Where there are tokens enough for all events, each that has none is given one of the event that has most:
+/// every event brought something, and the first of them tells when the first token was there.
+void leave_none_without(std::vector<StreamEvent>& events, std::uint64_t tokens) {
+    if (tokens < events.size()) return;
+    std::priority_queue<std::pair<std::uint32_t, std::size_t>> most;  // tokens and place
+    for (std::size_t i = 0; i < events.size(); ++i)
+        if (events[i].tokens > 1) most.emplace(events[i].tokens, i);
+    for (StreamEvent& event : events) {
+        if (event.tokens > 0 || most.empty()) continue;
+        const std::size_t giver = most.top().second;
+        most.pop();
+        --events[giver].tokens;
+        ++event.tokens;
+        if (events[giver].tokens > 1) most.emplace(events[giver].tokens, giver);
+    }
+}
 
 /// Gives every event its share of `tokens` by text bytes: whole tokens, largest remainder, earlier events
 /// first.
 template <class BytesOf>
 void share_by_text(std::vector<StreamEvent>& events, std::uint64_t tokens, BytesOf&& bytes_of) {
+    // tokens ≤ kMostTokens and bytes_of(i) < 2^32: products stay within 64 bits, shares within 32.
     std::uint64_t total = 0;
     for (std::size_t i = 0; i < events.size(); ++i) total += bytes_of(i);
     const auto weight = [&](std::size_t i) -> std::uint64_t { return total ? bytes_of(i) : 1; };
@@ -30,22 +53,46 @@ void share_by_text(std::vector<StreamEvent>& events, std::uint64_t tokens, Bytes
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
         return tokens * weight(a) % whole > tokens * weight(b) % whole;
     });
-    for (std::size_t i = 0; given < tokens; ++i, ++given) ++events[order[i]].tokens;
+    for (std::size_t i = 0; given < tokens && i < order.size(); ++i, ++given) ++events[order[i]].tokens;
+    leave_none_without(events, tokens);
+}
+
+std::string asked_for(const AnswerLimits& limits) {
+    if (!limits.asked_output_tokens) return "the request set no limit";
+    return "at most " + std::to_string(*limits.asked_output_tokens) + " were asked for";
 }
 
 }  // namespace
+
+AnswerLimits limits_for(std::optional<std::int64_t> asked_output_tokens, std::size_t request_bytes) {
+    constexpr std::int64_t kTolerance = 8;                // servers that count more than they send
+    constexpr std::int64_t kFewest = 1024;                // tokens
+    constexpr std::int64_t kTemplate = 64 * 1024;         // tokens
+    constexpr std::uint64_t kBytesPerToken = 32 * kKibi;  // of an event with log probabilities
+    AnswerLimits limits;
+    limits.prompt_tokens =
+        static_cast<std::int64_t>(std::min<std::size_t>(request_bytes, kMostTokens)) + kTemplate;
+    if (!asked_output_tokens) return limits;
+    const std::int64_t asked = std::clamp<std::int64_t>(*asked_output_tokens, 0, kMostTokens);
+    limits.asked_output_tokens = asked;
+    limits.output_tokens = std::min(kTolerance * asked + kFewest, kMostTokens);
+    limits.events = static_cast<std::size_t>(limits.output_tokens);
+    limits.stream_bytes = kMebi + kBytesPerToken * static_cast<std::uint64_t>(limits.output_tokens);
+    limits.whole_bytes =
+        std::min(kMebi + 4 * kKibi * static_cast<std::size_t>(asked), AnswerLimits{}.whole_bytes);
+    return limits;
+}
 
 void AnswerReader::begin(RequestRecord& record, const AnswerOptions& options) {
     record_ = &record;
     options_ = options;
     record.events.clear();
-    record.first_event = record.first_answer = record.last_event = record.finished = std::nullopt;
+    derive_from_events(record);
+    record.finished.reset();
     record.usage = {};
     record.finish_reason.clear();
-    record.chunks = record.grouped_chunks = record.streamed_tokens = record.first_group_tokens = 0;
-    record.longest_gap.reset();
     sse_.reset();
-    whole_body_.clear();
+    whole_body_.recycle();
     log_.clear();
     log_.reserve(options.expected_chunks);
     counted_so_far_.clear();
@@ -54,6 +101,7 @@ void AnswerReader::begin(RequestRecord& record, const AnswerOptions& options) {
     output_in_this_read_ = any_body_ = done_ = false;
     kernel_stamp_ = all_counted_along_ = all_token_ids_ = true;
     whole_ = !options.stream;
+    stream_bytes_ = 0;
 }
 
 std::uint32_t AnswerReader::on_body(std::span<const char> bytes, TimePoint stamp, bool kernel_stamp,
@@ -70,11 +118,19 @@ std::uint32_t AnswerReader::on_body(std::span<const char> bytes, TimePoint stamp
         whole_ |= any_body_ && *first == '{';  // no line of an event stream begins so
     }
     if (whole_) {
-        if (whole_body_.size() + bytes.size() > kLongestWholeAnswer) {
-            fail(Outcome::malformed, "the answer is no stream and larger than 16 MiB");
+        if (whole_body_.size() + bytes.size() > options_.limits.whole_bytes) {
+            fail(Outcome::malformed, "the answer is no stream and longer than " +
+                                         std::to_string(options_.limits.whole_bytes) + " bytes");
         } else {
             whole_body_.append({bytes.data(), bytes.size()});
         }
+        return 0;
+    }
+    stream_bytes_ += bytes.size();
+    if (stream_bytes_ > options_.limits.stream_bytes) {
+        fail(Outcome::malformed, "the answer does not end: more than " +
+                                     std::to_string(options_.limits.stream_bytes) +
+                                     " bytes of stream came, and of tokens " + asked_for(options_.limits));
         return 0;
     }
     const std::size_t before = log_.size();
@@ -93,7 +149,17 @@ void AnswerReader::on_delta(const Delta& delta) {
         return;
     }
     if (delta.malformed) return fail(Outcome::malformed, "an event of the stream holds no JSON object");
-    if (delta.has_output) on_output(delta);
+    if (delta.impossible_count) {
+        return fail(Outcome::malformed, "the server's usage holds an impossible count of tokens");
+    }
+    if (delta.has_output) {
+        if (log_.size() == options_.limits.events) {
+            return fail(Outcome::malformed,
+                        "the answer does not end: more than " + std::to_string(log_.size()) +
+                            " events with output came, and of tokens " + asked_for(options_.limits));
+        }
+        on_output(delta);
+    }
     if (delta.usage) update(record_->usage, *delta.usage);
     if (!delta.finish_reason.empty()) {
         record_->finish_reason = delta.finish_reason;
@@ -135,6 +201,30 @@ void AnswerReader::fail(Outcome outcome, std::string error) {
     record_->error = std::move(error);
 }
 
+/// Forgets the server's counts where they cannot be true, so that no figure is made of them.
+void AnswerReader::check_counts() {
+    const AnswerLimits& limits = options_.limits;
+    TokenUsage& usage = record_->usage;
+    std::int64_t output = std::max(usage.completion.value_or(0), usage.reasoning.value_or(0));
+    if (all_counted_along_) {
+        output = std::max(output,
+                          std::accumulate(counted_so_far_.begin(), counted_so_far_.end(), std::int64_t{0}));
+    }
+    const std::int64_t prompt = std::max(usage.prompt.value_or(0), usage.cached_prompt.value_or(0));
+    if (output > limits.output_tokens) {
+        fail(Outcome::malformed, "the server's usage counts " + std::to_string(output) +
+                                     " output tokens, and " + asked_for(limits));
+    } else if (prompt > limits.prompt_tokens) {
+        fail(Outcome::malformed, "the server's usage counts " + std::to_string(prompt) +
+                                     " prompt tokens, more than the request has bytes");
+    } else {
+        if (usage.prompt && usage.cached_prompt > usage.prompt) usage.cached_prompt.reset();
+        return;
+    }
+    usage = {};
+    all_counted_along_ = false;
+}
+
 void AnswerReader::finish(bool http_complete) {
     if (whole_) {
         finish_whole(http_complete);
@@ -159,9 +249,14 @@ void AnswerReader::finish_whole(bool http_complete) {
     RequestRecord& record = *record_;
     if (any_body_) record.last_event = stamp_;
     if (!http_complete) return fail(Outcome::disconnected, "the connection broke before the answer's end");
-    const auto answer = parse_whole_answer(whole_body_.view());
+    if (done_) return;  // it was too long
+    const auto answer = parse_whole_answer(whole_body_.view(), parser_->secrets());
     if (!answer) return fail(Outcome::malformed, "the answer is neither a stream nor a JSON object");
+    if (answer->impossible_count) {
+        return fail(Outcome::malformed, "the server's usage holds an impossible count of tokens");
+    }
     if (answer->usage) update(record.usage, *answer->usage);
+    check_counts();
     record.finish_reason = answer->finish_reason;
     if (!answer->error.empty()) return fail(Outcome::stream_error, answer->error);
     if (record.usage.completion.value_or(0) == 0 && answer->text_bytes == 0) {
@@ -176,8 +271,10 @@ void AnswerReader::finish_stream(bool http_complete) {
             if (const Delta& delta = parser_->parse(event->data); !delta.malformed) on_delta(delta);
         }
     }
+    check_counts();
     write_events();
     decide_tokens();
+    derive_from_events(*record_);
     if (!http_complete && !done_) {
         fail(Outcome::disconnected, "the connection broke before the answer's end");
     } else if (!done_ && !any_body_) {
@@ -192,23 +289,11 @@ void AnswerReader::finish_stream(bool http_complete) {
 }
 
 void AnswerReader::write_events() {
-    RequestRecord& record = *record_;
-    record.chunks = static_cast<std::int64_t>(log_.size());
-    if (log_.empty()) return;
-    record.events.reserve(log_.size());
-    TimePoint before = log_.front().time;
+    std::vector<StreamEvent>& events = record_->events;
+    events.reserve(log_.size());
     for (const Chunk& chunk : log_) {
-        record.events.push_back({chunk.time, 1, chunk.kind, chunk.same_read, chunk.kernel_stamp});
-        record.grouped_chunks += chunk.same_read;
-        if (!record.first_answer && chunk.kind != EventKind::reasoning) record.first_answer = chunk.time;
-        if (&chunk != &log_.front() && !chunk.same_read) {
-            const Duration gap = std::max(Duration::zero(), chunk.time - before);
-            record.longest_gap = std::max(record.longest_gap.value_or(gap), gap);
-        }
-        before = chunk.time;
+        events.push_back({chunk.time, 1, chunk.kind, chunk.same_read, chunk.kernel_stamp});
     }
-    record.first_event = log_.front().time;
-    record.last_event = log_.back().time;
 }
 
 void AnswerReader::decide_tokens() {
@@ -222,10 +307,7 @@ void AnswerReader::decide_tokens() {
     if (!reasoning_streamed) completion -= record.usage.reasoning.value_or(0);
 
     record.token_source = TokenSource::one_per_chunk;
-    if (count == 0) {
-        record.streamed_tokens = record.first_group_tokens = 0;
-        return;
-    }
+    if (count == 0) return;
     if (all_counted_along_) {
         record.token_source = TokenSource::chunk_usage;
         for (std::size_t i = 0; i < events.size(); ++i) events[i].tokens = log_[i].counted_along;
@@ -239,14 +321,6 @@ void AnswerReader::decide_tokens() {
         record.token_source = TokenSource::usage_by_text;
         share_by_text(events, static_cast<std::uint64_t>(completion),
                       [this](std::size_t i) { return log_[i].text_bytes; });
-    }
-
-    record.streamed_tokens = record.first_group_tokens = 0;
-    bool first_group = true;
-    for (std::size_t i = 0; i < events.size(); ++i) {
-        first_group = first_group && (i == 0 || events[i].same_read);
-        if (first_group) record.first_group_tokens += events[i].tokens;
-        record.streamed_tokens += events[i].tokens;
     }
 }
 

@@ -14,10 +14,29 @@
 
 namespace paretoken::openai {
 
+/// Where an answer stops being one: bounds far above what an honest server sends, so that a dishonest one
+/// costs neither memory nor a wrong figure.
+struct AnswerLimits {
+    std::optional<std::int64_t> asked_output_tokens = {};  ///< told in errors
+    std::int64_t output_tokens = kMostTokens;              ///< counted by the server, of the whole answer
+    std::int64_t prompt_tokens = kMostTokens;              ///< counted by the server
+    std::size_t events = std::size_t{1} << 18;             ///< with output, when the length was left open
+    std::uint64_t stream_bytes = std::uint64_t{1} << 32;
+    std::size_t whole_bytes = std::size_t{16} << 20;  ///< of an answer that is no stream
+
+    bool operator==(const AnswerLimits&) const = default;
+};
+
+/// For a request of `request_bytes` that asks for at most so many output tokens, all choices together;
+/// nothing: it sets no limit. Prompts have no more tokens than bytes, and what a template or an image can
+/// add.
+AnswerLimits limits_for(std::optional<std::int64_t> asked_output_tokens, std::size_t request_bytes);
+
 struct AnswerOptions {
     bool stream = true;                ///< a stream was asked for
     bool ignore_eos_accepted = false;  ///< fewer tokens than wanted_output_tokens is then a failure
     std::size_t expected_chunks = 0;   ///< room for so many is made beforehand
+    AnswerLimits limits = {};
 };
 
 class AnswerReader {
@@ -62,6 +81,7 @@ class AnswerReader {
     void fail(Outcome outcome, std::string error);
     void finish_whole(bool http_complete);
     void finish_stream(bool http_complete);
+    void check_counts();
     void write_events();
     void decide_tokens();
     bool all_choices_finished() const { return choices_seen_ == choices_finished_ && choices_seen_ != 0; }
@@ -80,6 +100,7 @@ class AnswerReader {
     bool done_ = false;
     SseParser sse_;
 
+    std::uint64_t stream_bytes_ = 0;
     std::uint64_t choices_finished_ = 0;
     RequestRecord* record_ = nullptr;
     AnswerOptions options_;

@@ -2,16 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "core/error.h"
+#include "core/printable.h"
+#include "loadgen/openai/delta.h"
 
 namespace paretoken::openai {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t kMostChoices = 1024;
 
 struct EndpointRow {
     EndpointType endpoint;
@@ -64,28 +69,6 @@ Json own_fields(const BodyOptions& options) {
     if (options.return_token_ids) body["return_token_ids"] = true;
     if (options.temperature) body["temperature"] = *options.temperature;
     return body;
-}
-
-/// Length of the UTF-8 character at the front of `text`; 0 when it is none.
-std::size_t utf8_length(std::string_view text) {
-    const auto at = [&](std::size_t i) -> unsigned {
-        return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
-    };
-    const auto continues = [&](std::size_t i) { return (at(i) & 0xC0) == 0x80; };
-    const unsigned first = at(0), second = at(1);
-    if (first < 0x80) return 1;
-    if (first >= 0xC2 && first <= 0xDF) return continues(1) ? 2 : 0;
-    if (first >= 0xE0 && first <= 0xEF) {
-        const bool overlong = first == 0xE0 && second < 0xA0;
-        const bool surrogate = first == 0xED && second >= 0xA0;
-        return continues(1) && continues(2) && !overlong && !surrogate ? 3 : 0;
-    }
-    if (first >= 0xF0 && first <= 0xF4) {
-        const bool overlong = first == 0xF0 && second < 0x90;
-        const bool beyond = first == 0xF4 && second >= 0x90;
-        return continues(1) && continues(2) && continues(3) && !overlong && !beyond ? 4 : 0;
-    }
-    return 0;
 }
 
 void append_string(std::string& out, std::string_view text) {
@@ -217,7 +200,12 @@ BodyWriter::BodyWriter(const BodyOptions& options)
     const Json extra = parse_extra_body(options.extra_body);
     for (const auto& [key, value] : extra.items()) {
         own_prompt_ &= key != (endpoint_ == EndpointType::chat ? "messages" : "prompt");
-        own_max_tokens_ &= key != "max_tokens" && key != "max_completion_tokens";
+        const bool limit = key == "max_tokens" || key == "max_completion_tokens";
+        own_max_tokens_ &= !limit;
+        if (limit && value.is_number_integer()) extra_max_tokens_ = value.get<std::int64_t>();
+        if ((key == "n" || key == "best_of") && value.is_number_integer()) {
+            choices_ = std::clamp<std::int64_t>(value.get<std::int64_t>(), choices_, kMostChoices);
+        }
         if (value.is_null()) {
             fields.erase(key);
         } else {
@@ -226,6 +214,12 @@ BodyWriter::BodyWriter(const BodyOptions& options)
     }
     const std::string object = fields.dump(-1, ' ', false, Json::error_handler_t::replace);
     constant_ = object.substr(1, object.size() - 2);
+}
+
+std::optional<std::int64_t> BodyWriter::asked_output_tokens(const Request& request) const {
+    const auto each = own_max_tokens_ ? request.wanted_output_tokens : extra_max_tokens_;
+    if (!each) return std::nullopt;
+    return std::clamp<std::int64_t>(*each, 0, kMostTokens / choices_) * choices_;
 }
 
 std::string BodyWriter::body(const Request& request) const {

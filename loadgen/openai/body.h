@@ -43,10 +43,16 @@ class BodyWriter {
     /// are not UTF-8 become U+FFFD. Thread-safe.
     std::string body(const Request& request) const;
 
+    /// Most output tokens that the answer may have by what the body asks for, all choices together. Nothing
+    /// when it sets no limit.
+    std::optional<std::int64_t> asked_output_tokens(const Request& request) const;
+
   private:
     EndpointType endpoint_;
-    bool own_prompt_ = true;      ///< extra_body brings no prompt of its own
-    bool own_max_tokens_ = true;  ///< nor a limit of its own
+    bool own_prompt_ = true;                        ///< extra_body brings no prompt of its own
+    bool own_max_tokens_ = true;                    ///< nor a limit of its own
+    std::optional<std::int64_t> extra_max_tokens_;  ///< extra_body's limit
+    std::int64_t choices_ = 1;                      ///< answers to one request: n or best_of of extra_body
     std::string_view max_tokens_key_;
     std::string constant_;  ///< "\"model\":…,…": everything that no request changes, without braces
 };

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/printable.h"
 #include "loadgen/openai/delta_shape.h"
 #include "loadgen/openai/sse.h"
 
@@ -24,7 +25,9 @@ static_assert(kReadablePadding >= simdjson::SIMDJSON_PADDING);
 using Key = ondemand::raw_json_string;
 using Value = ondemand::value;
 
-constexpr double kLargestCount = 1e15;
+constexpr std::int64_t kAboveAll = kMostTokens + 1;  ///< stands for every count that is too large
+constexpr std::size_t kLongestReason = 64;           ///< bytes of a finish_reason
+constexpr std::size_t kLongestText = 400;            ///< bytes of an error
 
 /// Where the values lie that may differ from one event to the next of the same shape.
 struct Holes {
@@ -101,20 +104,33 @@ std::optional<std::string_view> text_of(ondemand::value& value) {
     return text;
 }
 
-/// A whole number, also written as 4.0 or "4".
+/// A whole number, also written as 4.0 or "4". What is negative becomes -1, what is too large kAboveAll: see
+/// is_impossible.
 std::optional<std::int64_t> count_of(ondemand::value& value) {
+    const auto within = [](std::int64_t count) { return std::clamp<std::int64_t>(count, -1, kAboveAll); };
     if (const auto text = text_of(value)) {
         std::int64_t count = 0;
         const auto end = text->data() + text->size();
         const auto [stop, error] = std::from_chars(text->data(), end, count);
-        return error == std::errc{} && stop == end ? std::optional(count) : std::nullopt;
+        if (stop != end || error == std::errc::invalid_argument) return std::nullopt;
+        if (error == std::errc::result_out_of_range) return text->starts_with('-') ? -1 : kAboveAll;
+        return within(count);
     }
     if (type_of(value) != ondemand::json_type::number) return std::nullopt;
-    if (std::int64_t count = 0; !value.get_int64().get(count)) return count;
+    if (std::int64_t count = 0; !value.get_int64().get(count)) return within(count);
     double number = 0;
     if (value.get_double().get(number)) return std::nullopt;
-    if (!(std::abs(number) < kLargestCount)) return std::nullopt;
-    return static_cast<std::int64_t>(number);
+    if (number < 0) return -1;
+    return number < static_cast<double>(kAboveAll) ? static_cast<std::int64_t>(number) : kAboveAll;
+}
+
+bool is_impossible(const std::optional<std::int64_t>& count) {
+    return count && (*count < 0 || *count > kMostTokens);
+}
+
+bool is_impossible(const TokenUsage& usage) {
+    return is_impossible(usage.prompt) || is_impossible(usage.cached_prompt) ||
+           is_impossible(usage.completion) || is_impossible(usage.reasoning);
 }
 
 bool read_count(ondemand::value& value, std::optional<std::int64_t>& target) {
@@ -225,7 +241,11 @@ bool read_usage(ondemand::value& value, std::optional<TokenUsage>& usage) {
     });
     // Anthropic's input_tokens leave out what the cache read or stored; the Responses API's do not, and never
     // come with cache_read_input_tokens.
-    if (input && !news.prompt) news.prompt = *input + cache_read.value_or(0) + cache_written.value_or(0);
+    if (input && !news.prompt) {
+        const bool possible =
+            !is_impossible(input) && !is_impossible(cache_read) && !is_impossible(cache_written);
+        news.prompt = possible ? *input + cache_read.value_or(0) + cache_written.value_or(0) : kAboveAll;
+    }
     if (cache_read && !news.cached_prompt) news.cached_prompt = cache_read;
     if (news != TokenUsage{}) {
         if (!usage) usage.emplace();
@@ -234,16 +254,25 @@ bool read_usage(ondemand::value& value, std::optional<TokenUsage>& usage) {
     return whole;
 }
 
-/// llama.cpp: cache_n prompt tokens came from the cache, predicted_n tokens are out so far.
+/// llama.cpp: cache_n prompt tokens came from the cache, predicted_n tokens are out so far; -1: not known.
 struct Timings {
     std::optional<std::int64_t> cached;
     std::optional<std::int64_t> predicted;
 };
 bool read_timings(ondemand::value& value, Timings& timings) {
-    return for_each_field(value, [&](Key key, Value inner) {
+    const bool whole = for_each_field(value, [&](Key key, Value inner) {
         if (key == "cache_n") return read_count(inner, timings.cached);
         return key == "predicted_n" ? read_count(inner, timings.predicted) : true;
     });
+    for (auto* count : {&timings.cached, &timings.predicted}) {
+        if (*count && **count < 0) count->reset();
+    }
+    return whole;
+}
+
+/// Secrets are hidden before the text is cut: of one that is cut nothing would be recognised.
+std::string short_line(std::string_view text, std::size_t most, const Secrets& secrets) {
+    return printable_line(secrets.redacted(text), most);
 }
 
 /// What one event holds before it is put together.
@@ -253,6 +282,7 @@ struct Reading {
     std::uint32_t logprobs = 0;
     Timings timings;
     Holes holes;
+    const Secrets* secrets = nullptr;
     bool known = false;  ///< it has choices, usage or timings
     bool error = false;  ///< it has an error somewhere; which one is looked up on the slow path
 };
@@ -278,7 +308,9 @@ bool read_choice(ondemand::value& value, Delta& delta, Reading& reading) {
         if (key == "index") {
             delta.choice = static_cast<int>(count_of(inner).value_or(0));
         } else if (key == "finish_reason") {
-            if (const auto reason = text_of(inner); reason && !reason->empty()) delta.finish_reason = *reason;
+            if (const auto reason = text_of(inner); reason && !reason->empty()) {
+                delta.finish_reason = short_line(*reason, kLongestReason, *reading.secrets);
+            }
         }
         return true;
     });
@@ -332,27 +364,11 @@ void put_together(const Reading& reading, Delta& delta) {
     } else {
         delta.completion_tokens_so_far = reading.timings.predicted;
     }
+    delta.impossible_count =
+        is_impossible(delta.completion_tokens_so_far) || (delta.usage && is_impossible(*delta.usage));
 }
 
 // ------------------------------------------------------------------ the slow path: errors, whole answers
-
-std::string one_line(std::string_view text) {
-    constexpr std::size_t kLongestText = 400;
-    std::string line;
-    for (const char byte : text) {
-        const bool blank = static_cast<unsigned char>(byte) <= ' ';
-        if (blank && (line.empty() || line.back() == ' ')) continue;
-        line += blank ? ' ' : byte;
-    }
-    while (!line.empty() && line.back() == ' ') line.pop_back();
-    if (line.size() > kLongestText) {
-        line.resize(kLongestText);
-        while (!line.empty() && (static_cast<unsigned char>(line.back()) & 0xC0) == 0x80) line.pop_back();
-        if (!line.empty() && static_cast<unsigned char>(line.back()) >= 0xC0) line.pop_back();
-        line += "…";
-    }
-    return line;
-}
 
 std::string string_of(dom::element element) {
     std::string_view text;
@@ -491,15 +507,22 @@ class DeltaParser::Shapes {
 };
 
 struct DeltaParser::State {
+    Secrets secrets;
     ondemand::parser json;
     Shapes shapes;
     Delta delta;
 };
 
-DeltaParser::DeltaParser() : state_(std::make_unique<State>()) {}
+DeltaParser::DeltaParser(Secrets secrets) : state_(std::make_unique<State>()) {
+    state_->secrets = std::move(secrets);
+}
 DeltaParser::~DeltaParser() = default;
 DeltaParser::DeltaParser(DeltaParser&&) noexcept = default;
 DeltaParser& DeltaParser::operator=(DeltaParser&&) noexcept = default;
+
+const Secrets& DeltaParser::secrets() const {
+    return state_->secrets;
+}
 
 std::uint64_t DeltaParser::recognised() const {
     return state_->shapes.count();
@@ -526,6 +549,7 @@ void DeltaParser::read(std::string_view data) {
     }
     Reading reading;
     reading.holes.event = data;
+    reading.secrets = &state_->secrets;
     ondemand::document document;
     ondemand::object object;
     if (state_->json.iterate(data, data.size() + kReadablePadding).get(document) ||
@@ -538,7 +562,8 @@ void DeltaParser::read(std::string_view data) {
     if (reading.error || !reading.known) {
         dom::parser slow;
         dom::element whole;
-        if (!slow.parse(data.data(), data.size()).get(whole)) delta.error = one_line(error_in(whole));
+        if (!slow.parse(data.data(), data.size()).get(whole))
+            delta.error = short_line(error_in(whole), kLongestText, state_->secrets);
         if (reading.error && delta.error.empty()) delta.error = "an error without a text";
     }
     if (delta.finish_reason == "error" && delta.error.empty()) delta.error = "finish_reason is \"error\"";
@@ -552,36 +577,41 @@ void update(TokenUsage& usage, const TokenUsage& news) {
     if (news.reasoning) usage.reasoning = news.reasoning;
 }
 
-std::string error_text_of(std::string_view body) {
+std::string error_text_of(std::string_view body, const Secrets& secrets) {
     constexpr std::size_t kShown = 200;
     dom::parser parser;
     dom::element whole;
     std::string text;
     if (!parser.parse(body.data(), body.size()).get(whole)) {
         std::string_view string;
-        text = one_line(whole.get(string) ? error_in(whole) : std::string(string));
+        text = short_line(whole.get(string) ? error_in(whole) : std::string(string), kLongestText, secrets);
     }
-    return text.empty() ? one_line(body.substr(0, kShown)) : text;
+    return text.empty() ? short_line(body, kShown, secrets) : text;
 }
 
-std::optional<WholeAnswer> parse_whole_answer(std::string_view body) {
+std::optional<WholeAnswer> parse_whole_answer(std::string_view body, const Secrets& secrets) {
     dom::parser parser;
     dom::element whole;
     if (parser.parse(body.data(), body.size()).get(whole) || !whole.is_object()) return std::nullopt;
     WholeAnswer answer;
-    answer.error = one_line(error_in(whole));
+    answer.error = short_line(error_in(whole), kLongestText, secrets);
     dom::array choices;
     if (!whole["choices"].get(choices)) {
         for (const dom::element choice : choices) {
             std::string_view reason;
-            if (!choice["finish_reason"].get(reason)) answer.finish_reason = reason;
+            if (!choice["finish_reason"].get(reason)) {
+                answer.finish_reason = short_line(reason, kLongestReason, secrets);
+            }
             answer.text_bytes += text_bytes_in(choice);
         }
     }
     // The same usage, in the same spellings, as in a stream's last event.
     PaddedBuffer padded;
     padded.append(body);
-    answer.usage = DeltaParser().parse(padded.view()).usage;
+    DeltaParser usage_parser;
+    const Delta& delta = usage_parser.parse(padded.view());
+    answer.usage = delta.usage;
+    answer.impossible_count = delta.impossible_count;
     return answer;
 }
 

@@ -9,30 +9,36 @@
 #include <string_view>
 
 #include "core/record.h"
+#include "core/secrets.h"
 
 namespace paretoken::openai {
 
+/// A count of tokens above this, or below zero, is no count of one request's tokens.
+inline constexpr std::int64_t kMostTokens = 1'000'000'000;
+
 struct Delta {
-    bool done = false;        ///< "[DONE]"
-    bool malformed = false;   ///< no JSON object
-    bool has_output = false;  ///< text, reasoning, a tool call, or token ids
+    bool done = false;              ///< "[DONE]"
+    bool malformed = false;         ///< no JSON object
+    bool impossible_count = false;  ///< a count of tokens in it is negative or above kMostTokens
+    bool has_output = false;        ///< text, reasoning, a tool call, or token ids
     EventKind kind = EventKind::content;
     std::uint32_t text_bytes = 0;  ///< UTF-8 bytes of all output in it
     std::uint32_t token_ids = 0;   ///< token ids or logprobs in it; 0: none given
     int choice = 0;                ///< index of the (last) choice in it
     /// Output tokens of this choice up to and with this chunk, where the server counts along.
     std::optional<std::int64_t> completion_tokens_so_far;
-    std::string finish_reason;        ///< empty: not finished
+    std::string finish_reason;        ///< empty: not finished; cut after 64 bytes
     std::optional<TokenUsage> usage;  ///< as far as given; fields that are not there stay as they were
-    std::string error;                ///< one line; empty: none
+    std::string error;                ///< one line of at most 400 bytes; empty: none
 
     bool operator==(const Delta&) const = default;
 };
 
 /// An answer that came as one JSON object.
 struct WholeAnswer {
-    std::string error;  ///< one line; empty: none
-    std::string finish_reason;
+    bool impossible_count = false;  ///< as of Delta
+    std::string error;              ///< as of Delta
+    std::string finish_reason;      ///< as of Delta
     std::uint64_t text_bytes = 0;
     std::optional<TokenUsage> usage;
 
@@ -42,7 +48,8 @@ struct WholeAnswer {
 /// Keeps the JSON parser's memory and the shapes of events seen: one per thread.
 class DeltaParser {
   public:
-    DeltaParser();
+    /// `secrets` are hidden in every text that it gives out.
+    explicit DeltaParser(Secrets secrets = {});
     ~DeltaParser();
     DeltaParser(DeltaParser&&) noexcept;
     DeltaParser& operator=(DeltaParser&&) noexcept;
@@ -52,6 +59,7 @@ class DeltaParser {
     /// call.
     const Delta& parse(std::string_view data);
 
+    const Secrets& secrets() const;
     std::uint64_t recognised() const;  ///< events, so far, that needed no JSON parser
 
   private:
@@ -66,10 +74,10 @@ class DeltaParser {
 void update(TokenUsage& usage, const TokenUsage& news);
 
 /// What a server says is wrong, as one line: "message (type)". `body` of an answer that is not 200, in any of
-/// the known shapes; else its first 200 bytes; empty for an empty body.
-std::string error_text_of(std::string_view body);
+/// the known shapes; else its first 200 bytes; empty for an empty body. `secrets` are hidden in it.
+std::string error_text_of(std::string_view body, const Secrets& secrets = {});
 
-/// Nothing when `body` is no JSON object.
-std::optional<WholeAnswer> parse_whole_answer(std::string_view body);
+/// Nothing when `body` is no JSON object. `secrets` are hidden in the texts.
+std::optional<WholeAnswer> parse_whole_answer(std::string_view body, const Secrets& secrets = {});
 
 }  // namespace paretoken::openai

@@ -32,12 +32,18 @@ void PaddedBuffer::append(std::string_view bytes) {
     size_ += bytes.size();
 }
 
+void PaddedBuffer::recycle() {
+    constexpr std::size_t kKept = 64 * 1024;
+    if (capacity_ > kKept) *this = PaddedBuffer();
+    size_ = 0;
+}
+
 void SseParser::reset() {
     piece_ = {};
     data_ = {};
-    line_.clear();
-    kept_data_.clear();
-    type_.clear();
+    line_.recycle();
+    kept_data_.recycle();
+    type_.recycle();
     comments_ = lines_ = 0;
     has_data_ = data_kept_ = after_cr_ = event_over_ = malformed_ = false;
     first_line_ = true;

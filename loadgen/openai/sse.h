@@ -28,7 +28,9 @@ class PaddedBuffer {
   public:
     void append(std::string_view bytes);
     void append(char byte) { append(std::string_view(&byte, 1)); }
-    void clear() { size_ = 0; }
+    void clear() { size_ = 0; }  ///< keeps the memory
+    /// As clear(), but a buffer that has grown beyond what answers need gives its memory back.
+    void recycle();
     std::size_t size() const { return size_; }
     std::size_t capacity() const { return capacity_; }
     std::string_view view() const { return {bytes_.get(), size_}; }

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "microbench/gpu/kernel.h"
+#include "microbench/gpu/device/kernel.h"
 #include "microbench/rows.h"
 #include "microbench/shapes.h"
 

@@ -26,5 +26,11 @@ TEST(Deployment, ATokenTakesTwoFlopPerParameterThatWorksOnIt) {
     EXPECT_LT(linear_flops_per_token(model), 2.0 * static_cast<double>(model.parameters) / 5);
 }
 
+TEST(Deployment, TheOutputHeadIsAPartOfTheLinearLayers) {
+    EXPECT_DOUBLE_EQ(output_head_flops(model_card("llama-3.1-8b")), 2 * 128256.0 * 4096);
+    for (const std::string& name : known_models())
+        EXPECT_LT(output_head_flops(model_card(name)), linear_flops_per_token(model_card(name))) << name;
+}
+
 }  // namespace
 }  // namespace paretoken::cards

@@ -180,6 +180,44 @@ TEST(ModelCard, StoresQuantisedLayersInTheirOwnType) {
     EXPECT_EQ(model_card("deepseek-v3").weight_dtype, "fp8");
 }
 
+TEST(ModelCard, KeepsTheKvCacheInTheTypeThatTheConfigSays) {
+    const auto kv_of = [](const std::string& quantization) {
+        return card_of(R"(, "quantization_config": {"quant_method": "fp8")" + quantization + "}").kv_dtype;
+    };
+    EXPECT_EQ(card_of("").kv_dtype, "bf16");
+    EXPECT_EQ(kv_of(""), "bf16");
+    EXPECT_EQ(kv_of(R"(, "kv_cache_scheme": null)"), "bf16");
+    EXPECT_EQ(kv_of(R"(, "kv_cache_scheme": {"num_bits": 8, "type": "float", "strategy": "tensor"})"), "fp8");
+    EXPECT_EQ(kv_of(R"(, "kv_cache_scheme": {"num_bits": 8, "type": "int"})"), "int8");
+    EXPECT_EQ(kv_of(R"(, "kv_cache_quant_algo": "FP8")"), "fp8");
+    EXPECT_EQ(kv_of(R"(, "kv_cache_quant_algo": "NVFP4")"), "nvfp4");
+    EXPECT_EQ(card_of(R"(, "quantization_config": {"quant_method": "fp8", "kv_cache_quant_algo": "FP8"})",
+                      {.weight_dtype = {}, .kv_dtype = "bf16"})
+                  .kv_dtype,
+              "bf16");
+    EXPECT_NE(complaint_about(config(R"(, "quantization_config": {"quant_method": "fp8",
+                                         "kv_cache_quant_algo": "FP3"})"))
+                  .find("kv_cache_quant_algo: expected a known type"),
+              std::string::npos);
+    const ModelCard nested = model_card_of_config(
+        R"({"quantization_config": {"quant_method": "fp8", "kv_cache_quant_algo": "FP8"}, "text_config": )" +
+            config("") + "}",
+        "config.json");
+    EXPECT_EQ(nested.kv_dtype, "fp8");
+}
+
+TEST(ModelCard, TakesTypesAfterItsName) {
+    EXPECT_EQ(model_card("llama-3.1-8b:kv=fp8"),
+              model_card("llama-3.1-8b", {.weight_dtype = {}, .kv_dtype = "fp8"}));
+    EXPECT_EQ(model_card("llama-3.1-8b:weights=int4,kv=int8"),
+              model_card("llama-3.1-8b", {.weight_dtype = "int4", .kv_dtype = "int8"}));
+    EXPECT_EQ(kv_bytes_per_token(model_card("llama-3.1-8b:kv=fp8")), 65536);
+    EXPECT_EQ(model_card("llama-3.1-8b:kv=fp8", {.weight_dtype = {}, .kv_dtype = "bf16"}).kv_dtype, "bf16");
+    for (const char* wrong : {"llama-3.1-8b:kv=", "llama-3.1-8b:kvs=fp8", "llama-3.1-8b:kv=fp8,",
+                              "llama-3.1-8b:kv=fp3", "no-such-model:kv=fp8"})
+        EXPECT_THROW(model_card(wrong), UsageError) << wrong;
+}
+
 TEST(ModelCard, FindsTheLanguageModelInAMultimodalConfig) {
     const ModelCard inner = card_of("");
     const ModelCard outer = model_card_of_config(R"({"text_config": )" + config("") + "}", "config.json");
@@ -205,9 +243,9 @@ TEST(ModelCard, SaysWhatAConfigLacksOrHasWrong) {
     EXPECT_NE(complaint_about(config(R"(, "hidden_size": 1e30)")).find("hidden_size"), std::string::npos);
     EXPECT_NE(complaint_about(config(R"(, "num_key_value_heads": 3)")).find("divisor of 8"),
               std::string::npos);
-    EXPECT_NE(
-        complaint_about(config(R"(, "quantization_config": {"quant_method": "xyz"})")).find("--weight-dtype"),
-        std::string::npos);
+    EXPECT_NE(complaint_about(config(R"(, "quantization_config": {"quant_method": "xyz"})"))
+                  .find("a known quantisation"),
+              std::string::npos);
     EXPECT_NE(complaint_about(config(R"(, "mamba_d_state": 16)")).find("GGUF"), std::string::npos);
     EXPECT_NE(complaint_about(std::string(100000, '[')).find("nested deeper"), std::string::npos);
     try {

@@ -45,6 +45,15 @@ std::vector<PooledValue> pool(std::string_view tag, const RequestRecord& record)
     return values;
 }
 
+TEST(HeadlineMetric, is_counted_from_the_intended_start_in_an_open_loop_only) {
+    EXPECT_EQ(headline_metric("ttft", true)->tag, "ttft_intended");
+    EXPECT_EQ(headline_metric("e2e", true)->tag, "e2e_intended");
+    EXPECT_EQ(headline_metric("ttft", false)->tag, "ttft");
+    EXPECT_EQ(headline_metric("itl", true)->tag, "itl");
+    EXPECT_EQ(headline_metric("nothing", true), nullptr);
+    EXPECT_EQ(headline_key("ttft", true), "ttft_intended_s");
+}
+
 TEST(Metrics, per_request_values_of_the_worked_example) {
     const auto record = worked_example();
     EXPECT_DOUBLE_EQ(*value("ttft", record), 0.100);

@@ -80,5 +80,18 @@ TEST(Slo, an_open_loop_judges_from_the_scheduled_start) {
     EXPECT_FALSE(is_good(record, {{"e2e", 0.62}}, true));
 }
 
+TEST(SloVerdict, needs_a_limit_beyond_what_the_values_decide) {
+    PercentileValue p90{.p = 0.9, .value = 1.0};
+    EXPECT_EQ(verdict_on(p90, 2, false), SloVerdict::insufficient);
+    p90.decided = Interval{0.8, 1.2};
+    EXPECT_EQ(verdict_on(p90, 1.2, false), SloVerdict::pass);
+    EXPECT_EQ(verdict_on(p90, 1.1, false), SloVerdict::insufficient);
+    EXPECT_EQ(verdict_on(p90, 0.8, false), SloVerdict::insufficient);
+    EXPECT_EQ(verdict_on(p90, 0.7, false), SloVerdict::fail);
+    EXPECT_EQ(verdict_on(p90, 0.8, true), SloVerdict::pass);
+    EXPECT_EQ(verdict_on(p90, 1, true), SloVerdict::insufficient);
+    EXPECT_EQ(verdict_on(p90, 1.3, true), SloVerdict::fail);
+}
+
 }  // namespace
 }  // namespace paretoken

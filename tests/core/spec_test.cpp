@@ -101,5 +101,27 @@ TEST(Spec, a_field_nobody_reads_is_refused_and_the_known_ones_are_named) {
     EXPECT_THAT(refusal_of([&] { spec.expect_only({}); }), HasSubstr("takes no fields"));
 }
 
+TEST(TextOf, is_read_back_as_the_same_duration) {
+    using std::chrono::nanoseconds;
+    for (const char* text : {"0s", "90s", "1500us", "20ms", "7ns", "3600s"}) {
+        EXPECT_EQ(text_of(parse_duration(text)), text);
+    }
+    for (const std::int64_t count : {1LL, 999LL, 123'456'789LL, 86'400'000'000'001LL}) {
+        EXPECT_EQ(parse_duration(text_of(nanoseconds(count))), nanoseconds(count));
+    }
+}
+
+TEST(TextOf, is_read_back_as_the_same_spec) {
+    EXPECT_EQ(text_of(parse_spec("at_once")), "at_once");
+    EXPECT_EQ(text_of(parse_spec("gamma:rate=4,burstiness=0.5")), "gamma:burstiness=0.5,rate=4");
+}
+
+TEST(ParseNumber, takes_finite_decimal_numbers_with_a_suffix) {
+    EXPECT_EQ(parse_number("1.5"), 1.5);
+    EXPECT_EQ(parse_number("4k"), 4000);
+    for (const char* text : {"", "inf", "nan", "0x10", "1,5", "4kk"})
+        EXPECT_THROW(parse_number(text), UsageError) << text;
+}
+
 }  // namespace
 }  // namespace paretoken

@@ -175,35 +175,6 @@ TEST(EarlyStopping, certifies_falsely_at_most_as_often_as_it_says) {
 
 // ---- correlation
 
-TEST(AutocorrelationTime, is_about_one_for_independent_values) {
-    for (const std::size_t n : {50U, 500U, 5'000U, 50'000U}) {
-        double sum = 0;
-        for (std::uint64_t seed = 0; seed < 20; ++seed) sum += autocorrelation_time(noise(n, seed));
-        EXPECT_NEAR(sum / 20, 1, 0.1) << n;
-    }
-    EXPECT_EQ(autocorrelation_time({}), 1);
-    EXPECT_EQ(autocorrelation_time(std::vector<double>(100, 3.3)), 1);
-}
-
-TEST(AutocorrelationTime, of_an_autoregressive_series_is_its_closed_form) {
-    for (const double memory : {0.5, 0.8, 0.95}) {
-        const double expected = (1 + memory) / (1 - memory);
-        for (const std::size_t n : {4'000U, 40'000U}) {
-            double sum = 0;
-            for (std::uint64_t seed = 0; seed < 10; ++seed)
-                sum += autocorrelation_time(correlated(n, memory, seed));
-            EXPECT_NEAR(sum / 10 / expected, 1, 0.15) << memory << " " << n;
-        }
-    }
-}
-
-TEST(AutocorrelationTime, of_bursts_of_four_is_four) {
-    Random random(3);
-    std::vector<double> indicator;
-    while (indicator.size() < 2000) indicator.insert(indicator.end(), 4, random.uniform() < 0.1 ? 1 : 0);
-    EXPECT_NEAR(autocorrelation_time(indicator), 4, 0.8);
-}
-
 TEST(Lag1Autocorrelation, sees_memory_alternation_and_neither) {
     EXPECT_NEAR(lag1_autocorrelation(correlated(10'000, 0.6, 1)), 0.6, 0.03);
     EXPECT_NEAR(lag1_autocorrelation(noise(10'000, 1)), 0, 0.03);
@@ -261,54 +232,26 @@ TEST(BlockMean, covers_the_truth_as_often_as_it_says) {
     }
 }
 
-TEST(BlockBootstrap, needs_ten_blocks_with_values) {
-    std::vector<std::vector<double>> blocks(9, one_to(5));
-    blocks.resize(20);
-    EXPECT_FALSE(block_bootstrap_interval(blocks, 0.5, 1));
-    blocks[15] = {1, 2};
-    EXPECT_TRUE(block_bootstrap_interval(blocks, 0.5, 1));
+TEST(StartToCut, is_as_long_as_the_values_differ_from_the_rest) {
+    Random random(2);
+    std::vector<double> values;
+    for (int i = 0; i < 1000; ++i) values.push_back((i < 200 ? 10.0 * i / 200 : 10) + random.uniform());
+    EXPECT_GE(start_to_cut(values), 150U);
+    EXPECT_LE(start_to_cut(values), 260U);
+    EXPECT_EQ(start_to_cut({}), 0U);
+    EXPECT_EQ(start_to_cut(std::vector<double>(100, 1.5)), 0U);
 }
 
-TEST(BlockBootstrap, is_the_same_for_a_seed) {
-    std::vector<std::vector<double>> blocks;
-    for (std::uint64_t i = 0; i < 12; ++i) blocks.push_back(noise(30, i));
-    EXPECT_EQ(block_bootstrap_interval(blocks, 0.9, 7), block_bootstrap_interval(blocks, 0.9, 7));
+TEST(BetaQuantile, inverts_known_distributions) {
+    EXPECT_NEAR(beta_quantile(0.3, 1, 1), 0.3, 1e-9);
+    EXPECT_NEAR(beta_quantile(0.975, 1, 10), 1 - std::pow(0.025, 0.1), 1e-9);
 }
 
-TEST(BlockBootstrap, covers_the_truth_although_blocks_differ) {
-    int covered = 0;
-    for (std::uint64_t round = 0; round < 100; ++round) {
-        std::vector<std::vector<double>> blocks;
-        Random random(derived_seed(4, "blocks", round));
-        for (std::uint64_t i = 0; i < 20; ++i) {
-            auto& block = blocks.emplace_back(noise(50, derived_seed(round, "values", i)));
-            const double shift = random.normal();
-            for (double& value : block) value += shift;
-        }
-        const auto interval = block_bootstrap_interval(blocks, 0.5, round);
-        covered += interval->low <= 0 && 0 <= interval->high ? 1 : 0;
-    }
-    EXPECT_GE(covered, 85);
-}
-
-TEST(BlockBootstrap, weights_count_as_repeated_values) {
-    std::vector<std::vector<WeightedValue>> weighted;
-    std::vector<std::vector<double>> written_out;
-    Random random(6);
-    for (int block = 0; block < 15; ++block) {
-        weighted.emplace_back();
-        written_out.emplace_back();
-        for (int i = 0; i < 20; ++i) {
-            const WeightedValue item{random.uniform(), random.below(4)};
-            weighted.back().push_back(item);
-            written_out.back().insert(written_out.back().end(), item.weight, item.value);
-        }
-    }
-    const std::vector<double> ps{0.5, 0.9};
-    const auto intervals = block_bootstrap_intervals(weighted, ps, 3);
-    ASSERT_EQ(intervals.size(), 2U);
-    EXPECT_EQ(intervals[0], block_bootstrap_interval(written_out, 0.5, 3));
-    EXPECT_LT(intervals[0].high, intervals[1].low);
+TEST(RefutingOver, is_the_fewest_that_chance_explains_in_one_case_of_a_hundred_only) {
+    EXPECT_EQ(refuting_over(0.99, 1), 1U);  // one of one is over: that happens in 1 of 100 cases
+    EXPECT_FALSE(refuting_over(0.5, 5));    // five of five: in 1 of 32
+    EXPECT_EQ(refuting_over(0.5, 7), 7U);   // in 1 of 128
+    EXPECT_EQ(refuting_over(0.9, 10), 5U);  // five or more: .0016, four or more: .0128
 }
 
 }  // namespace

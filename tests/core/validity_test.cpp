@@ -128,11 +128,54 @@ TEST(Validity, failures_warn_and_failures_alone_are_invalid) {
     EXPECT_THAT(validity_of(run).reasons, IsEmpty());
     run.counts.failed = 11;
     EXPECT_EQ(checks_of(validity_of(run)), std::vector<std::string>{"errors"});
+    run.counts.failed = 100;
+    EXPECT_EQ(validity_of(run).verdict, Verdict::warn);
+    run.counts.failed = 101;
+    EXPECT_EQ(validity_of(run).verdict, Verdict::invalid) << "more than a tenth";
+    EXPECT_EQ(validity_of(run, {.max_failed = 0.5}).verdict, Verdict::warn);
+    run.counts.failed = 1;
+    EXPECT_EQ(validity_of(run, {.max_failed = 0}).verdict, Verdict::invalid) << "none was to fail";
     run.counts.failed = 1000;
     run.counts.ok = 0;
     run.window.steady = false;
     EXPECT_EQ(validity_of(run).verdict, Verdict::invalid);
     EXPECT_EQ(checks_of(validity_of(run)), (std::vector<std::string>{"all_failed", "errors"}));
+}
+
+TEST(Validity, a_server_that_does_not_stream_makes_the_run_invalid) {
+    auto run = clean_run();
+    run.counts.unstreamed = 20;
+    EXPECT_EQ(validity_of(run).verdict, Verdict::warn);
+    run.counts.unstreamed = 1000;
+    const auto validity = validity_of(run);
+    EXPECT_EQ(validity.verdict, Verdict::invalid);
+    ASSERT_EQ(checks_of(validity), std::vector<std::string>{"no_stream"});
+    EXPECT_THAT(validity.reasons[0].text, HasSubstr("the server did not stream"));
+}
+
+TEST(Validity, lengths_that_are_not_what_was_asked_for_are_said) {
+    auto run = clean_run();
+    run.workload.output_length = Asked{128, 134};
+    run.workload.input_length = Asked{1000, 960};
+    EXPECT_EQ(validity_of(run), Validity{}) << "less than 5 % off";
+    run.workload.output_length = Asked{128, 150};
+    run.workload.input_length = Asked{1000, 900};
+    EXPECT_EQ(validity_of(run).verdict, Verdict::warn);
+    EXPECT_EQ(checks_of(validity_of(run)), (std::vector<std::string>{"input_length", "output_length"}));
+    run.workload.output_length = Asked{128, 1'000'000};
+    EXPECT_EQ(validity_of(run).verdict, Verdict::invalid);
+    run.workload.output_length = std::nullopt;
+    run.workload.input_length = Asked{1'000'000, 10};
+    EXPECT_EQ(validity_of(run).verdict, Verdict::invalid);
+    run.workload.length_source = "uncalibrated";
+    EXPECT_EQ(validity_of(run), Validity{}) << "nobody knew how long the prompts were";
+}
+
+TEST(Validity, what_a_template_adds_to_a_short_prompt_is_no_wrong_length) {
+    auto run = clean_run();
+    run.workload.input_length = Asked{4, 30};
+    run.workload.output_length = Asked{2, 3};
+    EXPECT_EQ(validity_of(run), Validity{});
 }
 
 TEST(Validity, no_request_no_steady_state_and_an_interruption_are_said) {

@@ -45,6 +45,16 @@ TEST(RunSpan, is_from_the_first_scheduled_start_to_just_past_the_last_byte_witho
     EXPECT_EQ(run_of({}).length(), 0s);
 }
 
+TEST(SteadyWindow, refusals_at_a_steady_pace_are_no_steady_state) {
+    auto records = script::closed_loop(8, 200, {});
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        if (i % 10 != 0) records[i] = script::failed(records[i].scheduled);
+    }
+    const auto window = steady_window_of(records, closed(8));
+    EXPECT_FALSE(window.steady);
+    EXPECT_THAT(window.how, HasSubstr("requests failed"));
+}
+
 TEST(SteadyWindow, of_a_closed_loop_leaves_out_the_first_wave_and_the_drain) {
     const auto records = script::closed_loop(8, 200, {});
     const auto window = steady_window_of(records, closed(8));
@@ -121,6 +131,35 @@ TEST(SteadyWindow, is_refused_while_latency_keeps_rising) {
 
 TEST(SteadyWindow, tolerates_a_drift_too_small_to_matter) {
     EXPECT_TRUE(steady_window_of(rising(50, 1000, 0.001), open()).steady);
+}
+
+TEST(SteadyWindow, is_refused_while_a_queue_grows) {
+    // One server works off 10 requests per second, 12 arrive.
+    std::vector<RequestRecord> records;
+    auto free_at = kStart;
+    for (int i = 0; i < 600; ++i) {
+        const auto arrival = kStart + i * 83ms;
+        free_at = std::max(free_at, arrival) + 100ms;
+        records.push_back(script::answered(arrival, {.ttft = free_at - arrival, .gap = 0ms, .tokens = 2}));
+    }
+    const auto window = steady_window_of(records, open());
+    EXPECT_FALSE(window.steady);
+    EXPECT_THAT(window.how, ::testing::HasSubstr("the number in flight grew"));
+}
+
+TEST(SteadyWindow, leaves_out_a_start_that_takes_long_to_fill) {
+    // 20 requests per second that take ever longer until, after 20 s, each takes 2 s.
+    std::vector<RequestRecord> records;
+    Random random(4);
+    for (int i = 0; i < 2000; ++i) {
+        const double share = std::min(1.0, (i + 1) / 400.0);
+        records.push_back(script::answered(
+            kStart + i * 50ms, script::jittered({.ttft = from_seconds(2 * share), .gap = 0ms}, 0.2, random)));
+    }
+    const auto window = steady_window_of(records, open());
+    ASSERT_TRUE(window.steady) << window.how;
+    EXPECT_GE(window.span.begin, kStart + 15s);
+    EXPECT_LE(window.span.begin, kStart + 40s);
 }
 
 TEST(SteadyWindow, is_seldom_refused_for_steady_load) {

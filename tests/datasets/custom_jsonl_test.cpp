@@ -99,5 +99,21 @@ TEST(CustomJsonl, AFileThatCannotBeReadIsNamed) {
     EXPECT_THROW(make_dataset({.spec = parse_spec("custom")}), UsageError);
 }
 
+TEST(CustomJsonl, content_follows_what_the_file_holds_and_not_its_name) {
+    const std::string one = R"({"prompt": "a"})";
+    EXPECT_EQ(dataset_of(one)->content().size(), 16U);
+    EXPECT_EQ(dataset_of(one)->content(), dataset_of(one)->content());
+    EXPECT_NE(dataset_of(one)->content(), dataset_of(R"({"prompt": "b"})")->content());
+    EXPECT_EQ(make_dataset({.spec = parse_spec("synthetic")})->content(), "");
+}
+
+TEST(CustomJsonl, file_is_the_path_or_the_field_of_the_spec_and_must_be_given) {
+    EXPECT_EQ(file_of(parse_spec("custom"), "a"), "a");
+    EXPECT_EQ(file_of(parse_spec("custom:path=b"), ""), "b");
+    EXPECT_EQ(file_of(parse_spec("synthetic"), ""), "");
+    EXPECT_THROW(file_of(parse_spec("custom"), ""), UsageError);
+    EXPECT_THROW(file_of(parse_spec("sonnet"), ""), UsageError);
+}
+
 }  // namespace
 }  // namespace paretoken::datasets

@@ -38,7 +38,7 @@ class BadInput(Case):
             (("--extra-body", "{top_k: 5"), "extra-body"),
             (("--extra-body", "[1]"), "extra-body"),
             (("--metadata", "noequals"), "metadata"),
-            (("-H", "no colon"), "no colon"),
+            (("-H", "no colon"), "Name: value"),
             (("--goodput", "speed:5"), "speed"),
             (("--endpoint-type", "telepathy"), "telepathy"),
         ]:
@@ -175,7 +175,7 @@ class BadReportInput(Case):
 
     def test_run_json_that_is_broken_or_of_another_schema(self):
         for name, text in {"broken": '{"schema": "paretoken/run/1", "cou', "foreign": json.dumps({"schema": "x/1"}),
-                           "hollow": json.dumps({"schema": "paretoken/run/1"})}.items():
+                           "hollow": json.dumps({"schema": "paretoken/run/2"})}.items():
             with self.subTest(name):
                 directory = self.directory / name
                 directory.mkdir()

@@ -164,8 +164,9 @@ def byte_server(answer):
 
 
 @contextlib.contextmanager
-def http_server(answer, certificate=None):
-    """An HTTP server whose every answer is `answer(method, path, headers, body) → (status, content type, bytes)`."""
+def http_server(answer, certificate=None, version=None):
+    """An HTTP server whose every answer is `answer(method, path, headers, body) → (status, content type, bytes)`.
+    `version`: the latest of TLS that it speaks."""
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -193,6 +194,9 @@ def http_server(answer, certificate=None):
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(certificate)
+            if version:
+                context.minimum_version, context.maximum_version = ssl.TLSVersion.TLSv1, version
+                context.set_ciphers("DEFAULT:@SECLEVEL=0")
             server.socket = context.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
         thread.start()

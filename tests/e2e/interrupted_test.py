@@ -58,7 +58,7 @@ class Interrupted(Case):
                 stdout, stderr = process.communicate(timeout=60)
         result = run_json(out)
         self.assertGreater(result["counts"]["failed"], 0)
-        self.assertTrue({"connect_failed", "disconnected"} & set(result["counts"]["by_class"]),
+        self.assertTrue({"connect_failed", "disconnected"} & set(result["counts"]["by_outcome"]),
                         result["counts"])
         self.assertNotEqual(result["validity"]["verdict"], "valid", stdout + stderr)
 

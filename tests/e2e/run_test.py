@@ -6,7 +6,7 @@ import unittest
 from harness import BINARY, Case, http_server, paretoken, request_lines, run_json, simulated_server, started
 
 # The keys that run.json keeps for good.
-RUN_KEYS = {"schema", "definitions", "provenance", "options", "workload", "validity", "window", "counts", "metrics",
+RUN_KEYS = {"schema", "definitions", "provenance", "plan", "workload", "validity", "window", "counts", "metrics",
             "throughput", "whole_run", "client", "series"}
 
 
@@ -18,7 +18,7 @@ class Run(Case):
                                     "--isl", 128, "--osl", 16, "--seed", 7, "--gpu", "h100-sxm",
                                     "--metadata", "team=blue", "--out", out))
         result = run_json(out)
-        self.assertEqual(result["schema"], "paretoken/run/1")
+        self.assertEqual(result["schema"], "paretoken/run/2")
         self.assertEqual(result["definitions"], "paretoken/1")
         self.assertLessEqual(RUN_KEYS, set(result), "keys missing")
         self.assertEqual(result["counts"]["requests"], 60)

@@ -4,6 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <functional>
+#include <stop_token>
+#include <thread>
+
 #include "core/error.h"
 #include "tests/support/scripted_server.h"
 
@@ -131,6 +136,207 @@ TEST(Probe, SaysThatTheConnectionWasRefused) {
     EXPECT_THAT(failure_of(options), ::testing::AllOf(HasSubstr("cannot connect"), HasSubstr("refused")));
 }
 
+// ---- patience
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::Not;
+
+/// Models, 404 for what is optional, and `answer` to POST /v1/chat/completions.
+ScriptedServer::Script answering(std::function<ScriptedAnswer(const std::string&)> answer) {
+    return [answer = std::move(answer)](int, int, const std::string& text) {
+        if (text.starts_with("GET /v1/models")) return json(200, kModels);
+        return text.starts_with("POST /v1/chat") ? answer(text) : json(404, "{}");
+    };
+}
+
+TEST(Probe, obeys_the_timeout) {
+    const ScriptedServer server(answering([](const std::string&) { return ScriptedAnswer{}; }));
+    EndpointOptions options = options_for(server);
+    options.timeout = 300ms;
+    const auto began = Clock::now();
+    EXPECT_THAT(failure_of(options), AllOf(HasSubstr("no answer within 0.3 s"), HasSubstr("--timeout")));
+    EXPECT_LT(Clock::now() - began, 3s);
+}
+
+TEST(Probe, obeys_the_timeout_while_bytes_flow) {
+    const ScriptedServer server(answering([](const std::string&) {
+        return ScriptedAnswer{
+            .writes =
+                {"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 99999999999\r\n\r\n",
+                 ": ping\n\n"},
+            .pause_ms = 1,
+            .endless = true};
+    }));
+    EndpointOptions options = options_for(server);
+    options.timeout = 500ms;
+    const auto began = Clock::now();
+    EXPECT_THAT(failure_of(options),
+                ::testing::AnyOf(HasSubstr("did not end within"), HasSubstr("longer than")));
+    EXPECT_LT(Clock::now() - began, 4s);
+}
+
+TEST(Probe, gives_up_a_list_of_models_without_end) {
+    const ScriptedServer server([](int, int, const std::string&) {
+        return ScriptedAnswer{.writes = {"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n{\"data\":[",
+                                         std::string(100'000, '[')},
+                              .endless = true};
+    });
+    EXPECT_THAT(failure_of(options_for(server)), HasSubstr("longer than 4 MiB"));
+}
+
+TEST(Probe, asks_nothing_further_that_it_can_do_without_once_that_took_too_long) {
+    const ScriptedServer server([](int, int, const std::string& text) {
+        if (text.starts_with("GET /v1/models")) return json(200, kModels);
+        if (text.starts_with("POST /v1/chat")) return stream(5);
+        return ScriptedAnswer{};  // never an answer
+    });
+    EndpointOptions options = options_for(server);
+    options.calibrate = true;
+    options.timeout = 400ms;
+    const auto began = Clock::now();
+    EXPECT_EQ(failure_of(options), "no failure");
+    EXPECT_LT(Clock::now() - began, 1500ms);
+}
+
+TEST(Probe, asks_a_busy_server_again_when_it_says) {
+    for (const int status : {429, 503}) {
+        std::atomic<int> posts{0};
+        const ScriptedServer server(answering([&](const std::string&) {
+            if (++posts == 1) {
+                return ScriptedAnswer{
+                    .writes = {
+                        fmt::format("HTTP/1.1 {} X\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n", status)}};
+            }
+            return stream(5);
+        }));
+        EndpointOptions options = options_for(server);
+        std::vector<std::string> told;
+        options.on_wait = [&](const std::string& what) { told.push_back(what); };
+        const auto began = Clock::now();
+        EXPECT_EQ(failure_of(options), "no failure");
+        EXPECT_GE(Clock::now() - began, 1s);
+        EXPECT_EQ(posts, 2);
+        ASSERT_EQ(told.size(), 1U);
+        EXPECT_THAT(told[0], HasSubstr(std::to_string(status)));
+    }
+}
+
+TEST(Probe, does_not_wait_for_a_busy_server_beyond_the_timeout) {
+    const ScriptedServer server(answering([](const std::string&) {
+        return ScriptedAnswer{.writes = {"HTTP/1.1 429 X\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n"}};
+    }));
+    EndpointOptions options = options_for(server);
+    options.timeout = 1s;
+    const auto began = Clock::now();
+    EXPECT_THAT(failure_of(options), AllOf(HasSubstr("429"), HasSubstr("Retry-After: 3600")));
+    EXPECT_LT(Clock::now() - began, 3s);
+}
+
+TEST(Probe, ends_at_once_when_it_is_to_stop) {
+    const ScriptedServer server(answering([](const std::string&) { return ScriptedAnswer{}; }));
+    EndpointOptions options = options_for(server);
+    std::stop_source source;
+    options.stop = source.get_token();
+    std::thread stopper([&] {
+        std::this_thread::sleep_for(200ms);
+        source.request_stop();
+    });
+    const auto began = Clock::now();
+    EXPECT_THAT(failure_of(options), HasSubstr("interrupted"));
+    EXPECT_LT(Clock::now() - began, 3s);
+    stopper.join();
+}
+
+TEST(Probe, says_what_it_waits_for) {
+    const ScriptedServer server(answering([](const std::string&) { return ScriptedAnswer{}; }));
+    EndpointOptions options = options_for(server);
+    options.timeout = 2500ms;
+    std::vector<std::string> told;
+    options.on_wait = [&](const std::string& what) { told.push_back(what); };
+    failure_of(options);
+    ASSERT_EQ(told.size(), 1U);
+    EXPECT_THAT(told[0], AllOf(HasSubstr("POST /v1/chat/completions"), HasSubstr("2.5 s")));
+}
+
+TEST(Probe, takes_an_answer_that_is_left_open_after_its_done) {
+    const ScriptedServer server(answering([](const std::string&) {
+        ScriptedAnswer answer = stream(5);
+        answer.writes[0].replace(answer.writes[0].find("Content-Length: "), 16, "Content-Length: 9");
+        return answer;
+    }));
+    const auto began = Clock::now();
+    EXPECT_EQ(failure_of(options_for(server)), "no failure");
+    EXPECT_LT(Clock::now() - began, 5s);
+}
+
+// ---- what is said of a wrong address
+
+TEST(Probe, names_the_right_scheme_where_the_server_speaks_plain_http) {
+    const ScriptedServer server([](int, int, const std::string&) { return json(404, "{}"); });
+    EndpointOptions options = options_for(server);
+    options.url.tls = true;
+    const http::TlsContext tls({});
+    options.tls = &tls;
+    options.headers = {{"Authorization", "Bearer SECRETKEY123"}};
+    options.timeout = 1s;
+    const std::string said = failure_of(options);
+    EXPECT_THAT(said, AllOf(HasSubstr("plain HTTP"), HasSubstr(server.url())));
+}
+
+TEST(Probe, names_where_a_redirect_leads_and_hides_the_key_there) {
+    const ScriptedServer server(answering([](const std::string&) {
+        return ScriptedAnswer{.writes = {"HTTP/1.1 307 X\r\nLocation: https://other/v1?key=SECRETKEY123\r\n"
+                                         "Content-Length: 0\r\n\r\n"}};
+    }));
+    EXPECT_THAT(failure_of(options_for(server)),
+                AllOf(HasSubstr("307"), HasSubstr("https://other/v1"), Not(HasSubstr("SECRETKEY"))));
+}
+
+TEST(Probe, hides_the_key_that_a_server_quotes) {
+    for (const int status : {401, 500}) {
+        const ScriptedServer server(answering([&](const std::string&) {
+            return json(status, R"({"error":{"message":"Bearer SECRETKEY123 is wrong"}})");
+        }));
+        EndpointOptions options = options_for(server);
+        options.headers = {{"Authorization", "Bearer SECRETKEY123"}};
+        EXPECT_THAT(failure_of(options), AllOf(HasSubstr("*** is wrong"), Not(HasSubstr("SECRETKEY"))));
+    }
+}
+
+TEST(Probe, takes_a_path_without_a_slash_and_the_query_of_the_url) {
+    std::atomic<bool> asked{false};
+    const ScriptedServer server([&](int, int, const std::string& text) {
+        if (text.starts_with("GET /v1/models?api-version=1 ")) return json(200, kModels);
+        if (!text.starts_with("POST /chat?api-version=1 ")) return json(404, "{}");
+        asked = true;
+        return stream(5);
+    });
+    EndpointOptions options = options_for(server);
+    options.url = http::parse_url(server.url() + "?api-version=1");
+    options.path = "chat";
+    EXPECT_EQ(failure_of(options), "no failure");
+    EXPECT_TRUE(asked);
+}
+
+TEST(Probe, takes_a_context_of_zero_for_unknown) {
+    for (const char* context : {"0", "-1", "1e300", "\"x\"", "null"}) {
+        const ScriptedServer server([&](int, int, const std::string& text) {
+            if (text.starts_with("GET /v1/models"))
+                return json(200, fmt::format(R"({{"data":[{{"id":"m","max_model_len":{}}}]}})", context));
+            return text.starts_with("POST") ? stream(5) : json(404, "{}");
+        });
+        EXPECT_EQ(probe(options_for(server)).context, std::nullopt) << context;
+    }
+}
+
+TEST(Probe, says_that_a_proxy_is_not_used) {
+    EndpointOptions options;
+    options.url = http::parse_url("http://no-such-host.invalid:1");
+    options.proxy_variable = "https_proxy";
+    EXPECT_THAT(failure_of(options), AllOf(HasSubstr("resolve"), HasSubstr("https_proxy is set")));
+}
+
 TEST(TryOne, PassesOnWhyTheWorkloadIsRefused) {
     const ScriptedServer server([](int, int, const std::string& text) {
         if (text.starts_with("GET /v1/models")) return json(200, kModels);
@@ -143,7 +349,7 @@ TEST(TryOne, PassesOnWhyTheWorkloadIsRefused) {
     Request request;
     request.prompt = std::string(5000, 'x');
     try {
-        try_one(options, facts, request, std::chrono::seconds(5));
+        try_one(options, facts, request);
         FAIL();
     } catch (const RuntimeError& error) {
         EXPECT_THAT(error.what(), HasSubstr("too long: 9031 tokens"));

@@ -17,7 +17,7 @@
 #include "datasets/catalog.h"
 #include "loadgen/http/fetch.h"
 #include "loadgen/probe.h"
-#include "loadgen/sim/server.h"
+#include "simulator/server.h"
 #include "tests/support/scripted_server.h"
 
 namespace paretoken::loadgen {
@@ -28,9 +28,9 @@ using paretoken::testing::ScriptedServer;
 
 class Collected final : public RecordSink {
   public:
-    void record(const RequestRecord& record) override {
+    void record(RequestRecord&& record) override {
         const std::lock_guard lock(mutex_);
-        records.push_back(record);
+        records.push_back(std::move(record));
     }
     std::vector<RequestRecord> records;
 
@@ -392,7 +392,7 @@ std::string reasons_of(const RunResult& result) {
 /// Keeps the worker's thread for 20 ms at every eighth request.
 class StallingSink final : public RecordSink {
   public:
-    void record(const RequestRecord&) override {
+    void record(RequestRecord&&) override {
         if (++records_ % 8 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
 

@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 
 class Collected final : public RecordSink {
   public:
-    void record(const RequestRecord& record) override { records.push_back(record); }
+    void record(RequestRecord&& record) override { records.push_back(std::move(record)); }
     std::vector<RequestRecord> records;
 };
 

@@ -13,6 +13,8 @@
 #include <sstream>
 #include <string>
 
+#include "tests/support/paths.h"
+
 namespace paretoken::microbench {
 namespace {
 
@@ -24,7 +26,7 @@ struct Ended {
 /// Standard output, and error unless told otherwise.
 Ended run(const std::string& flags, const std::string& errors = "2>&1") {
     const std::string command =
-        std::string(PARETOKEN_BINARY_DIR) + "/paretoken-microbench " + flags + " " + errors;
+        paretoken::paths::binary_dir() + "/paretoken-microbench " + flags + " " + errors;
     Ended ended;
     FILE* const pipe = popen(command.c_str(), "r");
     if (pipe == nullptr) return ended;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/metrics.h"
-#include "reports/report_model.h"
-#include "reports/sweep_file.h"
+#include "reports/files/sweep_file.h"
+#include "reports/model/report_model.h"
 
 namespace paretoken::reports::sample {
 
@@ -25,10 +25,12 @@ inline MetricSummary metric(const std::string& key, double typical, std::uint64_
     const std::vector<std::pair<double, double>> shape{{.5, 1},     {.75, 1.12}, {.9, 1.3},
                                                        {.95, 1.48}, {.99, 1.9},  {.999, 2.3}};
     for (const auto& [p, factor] : shape)
-        summary.percentiles.push_back({.p = p,
-                                       .value = typical * factor,
-                                       .ci95 = Interval{typical * factor * 0.97, typical * factor * 1.04},
-                                       .certified = static_cast<double>(n) * (1 - p) > 4.5});
+        summary.percentiles.push_back(
+            {.p = p,
+             .value = typical * factor,
+             .ci95 = Interval{typical * factor * 0.97, typical * factor * 1.04},
+             .certified = static_cast<double>(n) * (1 - p) > 4.5,
+             .decided = Interval{typical * factor * 0.96, typical * factor * 1.05}});
     return summary;
 }
 
@@ -61,7 +63,7 @@ inline RunResult run(std::uint64_t concurrency, double step_s = 0.012, double kn
         .hardware_count = 1,
         .simulator = {},
         .metadata = {{"build", "b4321"}}};
-    r.options = {{"concurrency", std::to_string(concurrency)}, {"osl", "128"}, {"num-prompts", "600"}};
+    r.plan = {{"concurrency", std::to_string(concurrency)}, {"osl", "128"}, {"num-prompts", "600"}};
     r.workload = {.fingerprint = "9f86d081884c7d65",
                   .dataset = "synthetic:isl=512,osl=128",
                   .endpoint = "completions",
@@ -72,7 +74,9 @@ inline RunResult run(std::uint64_t concurrency, double step_s = 0.012, double kn
                   .wanted_input_tokens = 512,
                   .wanted_output_tokens = 128,
                   .achieved_input_tokens = 512,
-                  .achieved_output_tokens = 127.6};
+                  .achieved_output_tokens = 127.6,
+                  .input_length = Asked{512, 512},
+                  .output_length = Asked{128, 127.6}};
     r.window = {.begin_s = 4.2,
                 .end_s = 55.7,
                 .run_s = 61.3,
@@ -85,7 +89,7 @@ inline RunResult run(std::uint64_t concurrency, double step_s = 0.012, double kn
                 .warmup = 16,
                 .in_window = n - 40,
                 .resent = 1,
-                .by_class = {{"ok", n}},
+                .by_outcome = {{"ok", n}},
                 .example_errors = {}};
     for (const Metric& m : metrics()) {
         double typical = 0.01;
@@ -101,16 +105,13 @@ inline RunResult run(std::uint64_t concurrency, double step_s = 0.012, double kn
         r.metrics.push_back(metric(key_of(m), typical, n));
     }
     const double out = c * outputs / e2e;
-    r.throughput = {.requests_per_s = c / e2e,
-                    .input_tokens_per_s = out * 4,
-                    .output_tokens_per_s = out,
-                    .total_tokens_per_s = out * 5,
-                    .goodput_per_s = {},
-                    .goodput_ratio = {},
-                    .mean_in_flight = c * 0.99,
-                    .output_tokens_per_s_ci95 = Interval{out * 0.955, out * 1.045}};
+    r.throughput.set(figure::kRequests, c / e2e);
+    r.throughput.set(figure::kInputTokens, out * 4);
+    r.throughput.set(figure::kOutputTokens, out);
+    r.throughput.set(figure::kTotalTokens, out * 5);
+    r.throughput.set(figure::kMeanInFlight, c * 0.99);
     r.whole_run = r.throughput;
-    r.whole_run.output_tokens_per_s_ci95.reset();
+    r.throughput.set(figure::kOutputTokens, out, Interval{out * 0.955, out * 1.045});
     r.client.timing = "kernel";
     r.client.kernel_stamp_share = 1;
     r.client.loop_lag_p50_s = 0.000021;
@@ -124,18 +125,11 @@ inline RunResult run(std::uint64_t concurrency, double step_s = 0.012, double kn
     r.client.hiccup_share = 0.0004;
     r.client.connections_opened = concurrency;
     r.client.workers = 1;
-    r.series = {{.at_s = 0,
-                 .requests_per_s = 3,
-                 .output_tokens_per_s = out * .6,
-                 .in_flight = c,
-                 .ttft_p50_s = ttft,
-                 .failed = 0},
-                {.at_s = 1,
-                 .requests_per_s = 4,
-                 .output_tokens_per_s = out,
-                 .in_flight = c,
-                 .ttft_p50_s = {},
-                 .failed = 1}};
+    r.series = {{"requests_per_s", "req/s", "requests", {0, 1}, {3, 4}},
+                {"output_tokens_per_s", "tok/s", "requests", {0, 1}, {out * .6, out}},
+                {"in_flight", "requests", "requests", {0, 1}, {c, c}},
+                {"ttft_p50_s", "s", "requests", {0}, {ttft}},
+                {"failed", "requests", "requests", {0, 1}, {0, 1}}};
     r.concurrency = concurrency;
     return r;
 }
@@ -145,7 +139,7 @@ inline RunResult failing_run(std::uint64_t concurrency, double step_s, double kn
     RunResult r = run(concurrency, step_s, knee);
     r.counts.failed = 31;
     r.counts.ok = r.counts.requests - 31;
-    r.counts.by_class = {{"ok", r.counts.ok}, {"http_error", 28}, {"truncated", 3}};
+    r.counts.by_outcome = {{"ok", r.counts.ok}, {"http_error", 28}, {"truncated", 3}};
     r.counts.example_errors = {{"http_error", "503 Service Unavailable: {\"error\":\"no slot available\"}"},
                                {"truncated", "the stream ended after 41 tokens without a finish_reason"}};
     for (MetricSummary& m : r.metrics) {
@@ -169,13 +163,13 @@ inline ReportPoint point(RunResult result, const std::string& directory, double 
     p.directory = directory;
     p.load = static_cast<double>(result.concurrency.value_or(0));
     p.load_label = load_label_of(result);
-    p.output_tokens_per_s = result.throughput.output_tokens_per_s;
+    p.output_tokens_per_s = result.throughput.at(figure::kOutputTokens);
     const double norm_p90 = *result.metric("norm_latency_s_per_tok")->at(.9)->value;
     p.interactivity = 1 / norm_p90;
     p.certified = result.counts.requests > 44;
     const double out = *p.output_tokens_per_s;
     const double usd = usd_per_s * 1e6 / out;
-    const Interval ci = *result.throughput.output_tokens_per_s_ci95;
+    const Interval ci = *result.throughput.interval(figure::kOutputTokens);
     p.cost = PointCost{.usd_per_m_output = usd,
                        .usd_per_m_output_ci95 = Interval{usd_per_s * 1e6 / ci.high, usd_per_s * 1e6 / ci.low},
                        .price_band = Interval{usd * .8, usd * 1.25},

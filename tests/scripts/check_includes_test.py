@@ -22,13 +22,15 @@ CLEAN_TREE = {
     "loadgen/client.h": '#pragma once\n#include "loadgen/http/url.h"\n',
     "loadgen/client.cpp": '#include "loadgen/client.h"\n#include "loadgen/openai/sse.h"\n',
     "loadgen/worker.cpp": '#include "loadgen/client.h"\n#include "loadgen/openai/sse.h"\n',
-    "loadgen/sim/server.cpp": '#include "loadgen/http/url.h"\n#include "loadgen/dispatch.h"\n'
-                              '#include "cards/model.h"\n#include <boost/beast/http.hpp>\n',
+    "simulator/engine.h": "#pragma once\n",
+    "simulator/server.cpp": '#include "cards/model.h"\n#include <boost/beast/http.hpp>\n',
+    "loadgen/virtual.cpp": '#include "simulator/engine.h"\n',
     "microbench/kernel.h": '#pragma once\n#include "cards/model.h"\n',
-    "reports/json.cpp": "#include <nlohmann/json.hpp>\n",
-    "reports/table.h": "#pragma once\n",
+    "reports/files/json.cpp": "#include <nlohmann/json.hpp>\n",
+    "reports/pages/table.h": "#pragma once\n",
+    "experiments/run.h": '#pragma once\n#include "loadgen/arrival.h"\n#include "reports/pages/table.h"\n',
     "cli/commands.h": "#pragma once\n#include <CLI/App.hpp>\n",
-    "cli/run.cpp": '#include "cli/commands.h"\n#include "loadgen/client.h"\n#include "reports/table.h"\n',
+    "cli/run.cpp": '#include "cli/commands.h"\n#include "loadgen/client.h"\n#include "reports/pages/table.h"\n',
     "tests/support/server.h": "#pragma once\n",
     "tests/loadgen/client_test.cpp": '#include "tests/support/server.h"\n#include "loadgen/client.h"\n',
 }
@@ -65,10 +67,14 @@ class CheckIncludes(unittest.TestCase):
         self.finds("core/new.cpp", '#include "cards/model.h"\n', "core/new.cpp:1", "core may not include cards")
         self.finds("reports/new.cpp", '\n#include "loadgen/client.h"\n', "reports/new.cpp:2",
                    "reports may not include loadgen")
-        self.finds("microbench/new.cu", '#include "reports/table.h"\n', "microbench/new.cu:1",
+        self.finds("microbench/new.cu", '#include "reports/pages/table.h"\n', "microbench/new.cu:1",
                    "microbench may not include reports")
         self.finds("datasets/new.cpp", '#include "cards/model.h"\n', "datasets/new.cpp:1",
                    "datasets may not include cards")
+        self.finds("reports/new.cpp", '#include "experiments/run.h"\n', "reports/new.cpp:1",
+                   "reports may not include experiments")
+        self.finds("experiments/new.cpp", '#include "cli/commands.h"\n', "experiments/new.cpp:1",
+                   "experiments may not include cli")
 
     def test_a_test_may_include_only_what_its_subject_may(self):
         self.finds("tests/core/new_test.cpp", '#include "cards/model.h"\n', "tests/core/new_test.cpp:1",
@@ -79,8 +85,12 @@ class CheckIncludes(unittest.TestCase):
                    "reports may not include tests")
 
     def test_the_simulated_server_never_sees_the_clients_parser(self):
-        self.finds("loadgen/sim/new.cpp", '#include "loadgen/openai/sse.h"\n', "loadgen/sim/new.cpp:1",
-                   "loadgen/sim may not include loadgen/openai")
+        self.finds("simulator/new.cpp", '#include "loadgen/openai/sse.h"\n', "simulator/new.cpp:1",
+                   "simulator may not include loadgen")
+
+    def test_only_virtual_time_drives_the_simulators_engine(self):
+        self.finds("loadgen/client.cpp", '#include "simulator/engine.h"\n', "loadgen/client.cpp:1",
+                   "loadgen/client may not include simulator")
 
     def test_arrows_inside_loadgen_are_one_way(self):
         self.finds("loadgen/http/new.cpp", '#include "loadgen/client.h"\n', "loadgen/http/new.cpp:1",
@@ -107,7 +117,7 @@ class CheckIncludes(unittest.TestCase):
             with self.subTest(header):
                 self.finds("core/new.cpp", f"#include <{header}>\n", "core/new.cpp:1", "core uses only")
 
-    def test_json_is_known_in_two_files_of_reports(self):
+    def test_json_is_known_in_few_files_of_reports(self):
         self.finds("reports/new.cpp", "#include <nlohmann/json.hpp>\n", "reports/new.cpp:1", "may include nlohmann")
 
     def test_includes_are_paths_from_the_root(self):

@@ -10,10 +10,12 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/paths.h"
+
 namespace paretoken::testing {
 
 inline std::filesystem::path golden_path(std::string_view name) {
-    return std::filesystem::path(PARETOKEN_SOURCE_DIR) / "tests" / "golden" / name;
+    return std::filesystem::path(paths::source_dir()) / "tests" / "golden" / name;
 }
 
 inline std::string golden(std::string_view name) {

@@ -12,7 +12,7 @@
 #include "datasets/catalog.h"
 #include "loadgen/http/fetch.h"
 #include "loadgen/run.h"
-#include "loadgen/sim/server.h"
+#include "simulator/server.h"
 
 namespace paretoken::testing {
 
@@ -34,7 +34,7 @@ struct SimulatedOutcome {
 
 class NoSink final : public RecordSink {
   public:
-    void record(const RequestRecord&) override {}
+    void record(RequestRecord&&) override {}
 };
 
 inline loadgen::LoadOptions load_options(const SimulatedLoad& wanted, const http::Url& url) {

@@ -1,4 +1,4 @@
-#include "virtual_gpu/arithmetic.h"
+#include "tests/virtual_gpu/arithmetic.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

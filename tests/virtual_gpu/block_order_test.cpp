@@ -1,4 +1,4 @@
-#include "virtual_gpu/block_order.h"
+#include "tests/virtual_gpu/block_order.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "virtual_gpu/block.h"
+#include "tests/virtual_gpu/block.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

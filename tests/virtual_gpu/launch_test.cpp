@@ -1,4 +1,4 @@
-#include "virtual_gpu/launch.h"
+#include "tests/virtual_gpu/launch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

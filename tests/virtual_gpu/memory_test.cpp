@@ -1,4 +1,4 @@
-#include "virtual_gpu/memory.h"
+#include "tests/virtual_gpu/memory.h"
 
 #include <gtest/gtest.h>
 

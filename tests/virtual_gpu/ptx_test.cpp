@@ -1,11 +1,11 @@
-#include "virtual_gpu/ptx.h"
+#include "tests/virtual_gpu/ptx.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "tests/virtual_gpu/program.h"
 #include "tests/virtual_gpu/small_kernel.h"
-#include "virtual_gpu/program.h"
 
 namespace paretoken::virtual_gpu {
 namespace {

@@ -1,4 +1,4 @@
-#include "virtual_gpu/shared_memory.h"
+#include "tests/virtual_gpu/shared_memory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

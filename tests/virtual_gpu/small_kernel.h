@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "virtual_gpu/launch.h"
+#include "tests/virtual_gpu/launch.h"
 
 namespace paretoken::virtual_gpu {
 

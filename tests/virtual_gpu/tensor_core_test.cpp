@@ -1,4 +1,4 @@
-#include "virtual_gpu/tensor_core.h"
+#include "tests/virtual_gpu/tensor_core.h"
 
 #include <gtest/gtest.h>
 

@@ -34,7 +34,7 @@ TEST(Url, TakesIpv6InBrackets) {
 TEST(Url, SaysWhatIsWrong) {
     for (const char* text :
          {"", "http://", "ftp://a", "http://a:0", "http://a:70000", "http://a:", "http://a:x", "http://[::1",
-          "http://[::1]9", "http://u@a", "http://a b", "http://a?x=1"}) {
+          "http://[::1]9", "http://u@a", "http://a b", "http://a#x"}) {
         EXPECT_THROW(parse_url(text), UsageError) << text;
     }
     try {
@@ -43,6 +43,31 @@ TEST(Url, SaysWhatIsWrong) {
     } catch (const UsageError& error) {
         EXPECT_NE(std::string(error.what()).find("99999"), std::string::npos);
         EXPECT_NE(std::string(error.what()).find("1 to 65535"), std::string::npos);
+    }
+}
+
+TEST(Url, AQueryGoesWithEveryPath) {
+    const Url url = parse_url("https://a.example/openai/deployments/d?api-version=2024-02-01");
+    EXPECT_EQ(url.base, "/openai/deployments/d");
+    EXPECT_EQ(url.query, "api-version=2024-02-01");
+    EXPECT_EQ(url.target("/chat/completions"),
+              "/openai/deployments/d/chat/completions?api-version=2024-02-01");
+    EXPECT_EQ(url.target("/x?a=1"), "/openai/deployments/d/x?a=1&api-version=2024-02-01");
+    EXPECT_EQ(url.text(), "https://a.example/openai/deployments/d?api-version=2024-02-01");
+    EXPECT_EQ(parse_url("http://a?x=1").host, "a");
+    EXPECT_EQ(parse_url("http://a:1").target("/v1/models"), "/v1/models");
+}
+
+TEST(Url, IsShownAndRefusedWithoutItsSecrets) {
+    EXPECT_EQ(parse_url("https://a?api-key=SECRETKEY123").text(), "https://a?api-key=***");
+    for (const char* text :
+         {"http://user:SECRETKEY123@a", "ftp://a?key=SECRETKEY123", "http://user:SECRETKEY123@a b"}) {
+        try {
+            parse_url(text);
+            FAIL() << text;
+        } catch (const UsageError& error) {
+            EXPECT_EQ(std::string(error.what()).find("SECRETKEY123"), std::string::npos) << error.what();
+        }
     }
 }
 

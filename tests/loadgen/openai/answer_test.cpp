@@ -247,6 +247,19 @@ TEST(Tokens, AreElseSharedByTextWithTheLargestRemainder) {
     EXPECT_EQ(record.streamed_tokens, 2);
 }
 
+TEST(Tokens, shared_by_text_leave_no_event_without_one_where_there_are_enough_for_all) {
+    // 7 tokens over 1, 1, 40 and 1 bytes: by text alone the long one would have them all.
+    const RequestRecord record = Answer()
+                                     .read(1, text("a"))
+                                     .read(2, text("b"))
+                                     .read(3, text(std::string(40, 'c')))
+                                     .read(4, text("d") + kStop + usage(1, 7) + kDone)
+                                     .end();
+    EXPECT_EQ(record.token_source, TokenSource::usage_by_text);
+    EXPECT_THAT(tokens_of(record), ElementsAre(1, 1, 4, 1));
+    EXPECT_EQ(record.first_group_tokens, 1);
+}
+
 TEST(Tokens, OfReasoningThatWasNotStreamedAreNotShared) {
     const std::string with_reasoning =
         R"(data: {"choices":[],"usage":{"completion_tokens":102,"completion_tokens_details":{"reasoning_tokens":100}}})"
@@ -492,6 +505,117 @@ TEST(RealStreams, LlamaCppCompletionsWithATokenThatHasNoText) {
     EXPECT_EQ(record.usage.completion, 4);
     EXPECT_EQ(record.token_source, TokenSource::one_per_event);
     EXPECT_EQ(record.finish_reason, "length");
+}
+
+// Figures and lengths that cannot be.
+
+std::string said(const std::string& usage) {
+    return R"(data: {"choices":[],"usage":)" + usage + "}\n\n";
+}
+
+TEST(Answer, a_usage_of_ten_billion_tokens_is_malformed) {
+    for (const char* usage :
+         {R"({"completion_tokens":10000000000})", R"({"completion_tokens":1e300})", R"({"prompt_tokens":-1})",
+          R"({"completion_tokens":"99999999999999999999999"})",
+          R"({"completion_tokens":18446744073709551615})",
+          R"({"completion_tokens":2,"completion_tokens_details":{"reasoning_tokens":-5}})",
+          R"({"prompt_tokens":5,"prompt_tokens_details":{"cached_tokens":9223372036854775807}})",
+          R"({"input_tokens":9223372036854775807,"cache_read_input_tokens":9223372036854775807})"}) {
+        const RequestRecord record =
+            Answer().read(10, text("a")).read(20, text("b") + kStop).read(30, said(usage) + kDone).end();
+        EXPECT_EQ(record.outcome, Outcome::malformed) << usage;
+        EXPECT_EQ(record.usage, TokenUsage{}) << usage;
+        EXPECT_EQ(record.streamed_tokens, 2) << usage;
+        EXPECT_THAT(record.error, HasSubstr("impossible count")) << usage;
+    }
+}
+
+TEST(Answer, a_count_that_llamacpp_does_not_know_yet_is_no_fault) {
+    const RequestRecord record = Answer()
+                                     .read(10, chunk(R"({"content":"a"})", R"("stop")",
+                                                     R"(,"timings":{"cache_n":-1,"predicted_n":-1})") +
+                                                   kDone)
+                                     .end();
+    EXPECT_EQ(record.outcome, Outcome::ok);
+    EXPECT_EQ(record.usage.cached_prompt, std::nullopt);
+}
+
+TEST(Answer, far_more_tokens_than_were_asked_for_are_malformed) {
+    const AnswerOptions options{.limits = limits_for(128, 2000)};
+    const auto with = [&](const std::string& usage) {
+        return Answer(options)
+            .read(10, text("a"))
+            .read(20, text("b") + kStop)
+            .read(30, said(usage) + kDone)
+            .end();
+    };
+    const RequestRecord lie = with(R"({"prompt_tokens":10,"completion_tokens":1000000})");
+    EXPECT_EQ(lie.outcome, Outcome::malformed);
+    EXPECT_THAT(lie.error,
+                AllOf(HasSubstr("1000000 output tokens"), HasSubstr("at most 128 were asked for")));
+    EXPECT_EQ(lie.streamed_tokens, 2);
+    EXPECT_EQ(with(R"({"prompt_tokens":1000000,"completion_tokens":2})").outcome, Outcome::malformed);
+    EXPECT_EQ(with(R"({"prompt_tokens":900,"completion_tokens":300})").outcome, Outcome::ok)
+        << "wrong, perhaps, and not absurd";
+}
+
+TEST(Answer, a_count_along_the_stream_is_held_to_the_same_limit) {
+    const RequestRecord record =
+        Answer({.limits = limits_for(2, 2000)})
+            .read(10, text("a", R"(,"timings":{"predicted_n":1})"))
+            .read(20, text("b", R"(,"timings":{"predicted_n":900000000})") + kStop + kDone)
+            .end();
+    EXPECT_EQ(record.outcome, Outcome::malformed);
+    EXPECT_EQ(record.streamed_tokens, 2);
+}
+
+TEST(Answer, more_cached_than_prompt_tokens_are_not_known) {
+    const RequestRecord record =
+        Answer()
+            .read(10, text("a") + kStop)
+            .read(
+                30,
+                said(
+                    R"({"prompt_tokens":5,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":6}})") +
+                    kDone)
+            .end();
+    EXPECT_EQ(record.outcome, Outcome::ok);
+    EXPECT_EQ(record.usage.prompt, 5);
+    EXPECT_EQ(record.usage.cached_prompt, std::nullopt);
+}
+
+TEST(Answer, a_stream_without_end_is_given_up) {
+    Answer answer({.limits = limits_for(4, 2000)});
+    for (int i = 0; i < 3000 && !answer.done(); ++i) answer.read(i, text("w"));
+    EXPECT_TRUE(answer.done());
+    const RequestRecord record = answer.end(false);
+    EXPECT_EQ(record.outcome, Outcome::malformed);
+    EXPECT_THAT(record.error, AllOf(HasSubstr("does not end"), HasSubstr("at most 4")));
+    EXPECT_LE(record.chunks, 8 * 4 + 1024);
+}
+
+TEST(Answer, a_stream_of_empty_events_without_end_is_given_up) {
+    Answer answer({.limits = {.stream_bytes = 10'000}});
+    for (int i = 0; i < 1000 && !answer.done(); ++i) answer.read(i, kRole);
+    EXPECT_EQ(answer.end(false).outcome, Outcome::malformed);
+}
+
+TEST(Answer, an_object_without_end_is_given_up) {
+    Answer answer({.limits = limits_for(4, 2000)});
+    for (int i = 0; i < 100 && !answer.done(); ++i) answer.read(i, "{" + std::string(100'000, ' '));
+    EXPECT_TRUE(answer.done());
+    EXPECT_EQ(answer.end(false).outcome, Outcome::malformed);
+}
+
+TEST(AnswerLimits, grow_with_what_was_asked_for_and_stay_within_what_can_be_counted) {
+    const AnswerLimits few = limits_for(16, 1000);
+    const AnswerLimits many = limits_for(100'000, 1000);
+    EXPECT_GT(few.output_tokens, 16);
+    EXPECT_GT(many.events, few.events);
+    EXPECT_GT(many.stream_bytes, few.stream_bytes);
+    EXPECT_LE(limits_for(INT64_MAX, SIZE_MAX).output_tokens, kMostTokens);
+    EXPECT_EQ(limits_for(-5, 0).asked_output_tokens, 0);
+    EXPECT_EQ(limits_for(std::nullopt, 10).output_tokens, kMostTokens);
 }
 
 }  // namespace

@@ -96,7 +96,7 @@ def compiled(compiler, source):
 
 
 def measured(compiler):
-    sources = sorted(path for path in FOLDER.glob("*.cu") if has_kernels(path))
+    sources = sorted(path for path in FOLDER.rglob("*.cu") if has_kernels(path))
     kernels = {}
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for found in pool.map(lambda source: compiled(compiler, source), sources):

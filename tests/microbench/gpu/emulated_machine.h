@@ -18,7 +18,7 @@
 
 #include "core/random.h"
 #include "microbench/cpu/formats.h"
-#include "microbench/gpu/dtypes.h"
+#include "microbench/gpu/formats/dtypes.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/random.h"
-#include "microbench/gpu/weights_body.h"
+#include "microbench/gpu/weights/weights_body.h"
 #include "tests/microbench/gpu/emulated_machine.h"
 
 namespace paretoken::microbench::gpu {

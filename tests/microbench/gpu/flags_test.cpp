@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/support/paths.h"
+
 namespace paretoken::microbench::gpu {
 namespace {
 
@@ -16,7 +18,7 @@ struct Ended {
 
 Ended run(const std::string& arguments) {
     const std::string command =
-        std::string(PARETOKEN_BINARY_DIR) + "/paretoken-microbench " + arguments + " 2>&1";
+        paretoken::paths::binary_dir() + "/paretoken-microbench " + arguments + " 2>&1";
     Ended ended;
     FILE* const pipe = popen(command.c_str(), "r");
     if (pipe == nullptr) return ended;

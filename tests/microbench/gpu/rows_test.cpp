@@ -9,9 +9,10 @@
 #include <regex>
 #include <set>
 
-#include "microbench/gpu/device.h"
-#include "microbench/gpu/gemm_suite.h"
-#include "microbench/gpu/protocol.h"
+#include "microbench/gpu/device/device.h"
+#include "microbench/gpu/device/protocol.h"
+#include "microbench/gpu/gemm/gemm_suite.h"
+#include "tests/support/paths.h"
 
 namespace paretoken::microbench::gpu {
 namespace {
@@ -54,10 +55,9 @@ std::vector<std::string> lines_of(const std::string& command) {
 
 /// What a script of gpu_check says, a line each.
 std::vector<std::string> said_by_gpu_check(const std::string& expression) {
-    return lines_of(
-        "PYTHONDONTWRITEBYTECODE=1 python3 -c \"import sys; sys.path.insert(0, '" PARETOKEN_SOURCE_DIR
-        "/scripts'); from gpu import peers, stages; print(*" +
-        expression + ", sep='\\n')\"");
+    return lines_of("PYTHONDONTWRITEBYTECODE=1 python3 -c \"import sys; sys.path.insert(0, '" +
+                    paretoken::paths::source_dir() + "/scripts'); from gpu import peers, stages; print(*" +
+                    expression + ", sep='\\n')\"");
 }
 
 TEST(GpuRows, no_two_have_one_name) {

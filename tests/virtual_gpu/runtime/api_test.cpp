@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/virtual_gpu/runtime/kernels.h"
+#include "tests/virtual_gpu/runtime/test_kernels.h"
 
 namespace paretoken::virtual_gpu {
 namespace {

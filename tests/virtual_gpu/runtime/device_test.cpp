@@ -1,4 +1,4 @@
-#include "virtual_gpu/runtime/device.h"
+#include "tests/virtual_gpu/runtime/device.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ constexpr int kCount = 64;
 
 /// A kernel of kernels.cu.
 HostKernel kernel_named(const std::string& name) {
-    std::ifstream file(PARETOKEN_PTX_DIRECTORY "/sm_90/kernels.ptx");
+    std::ifstream file(PARETOKEN_PTX_DIRECTORY "/sm_90/test_kernels.ptx");
     const std::string ptx{std::istreambuf_iterator<char>(file), {}};
     for (const std::string& entry : entries_of(ptx)) {
         if (entry.find(name) != std::string::npos) return {.name = entry};

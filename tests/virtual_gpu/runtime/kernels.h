@@ -1,29 +1,53 @@
 #pragma once
-// Small kernels for the tests of the runtime, and their launches, which only nvcc's host code can write.
-#include <driver_types.h>
+// The kernels of a folder of PTX files, <folder>/sm_80/*.ptx, <folder>/sm_90/*.ptx: found by the name under
+// which nvcc's host code registers them, read from their file when one of it is first asked for.
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
-#include <cstddef>
+#include "tests/virtual_gpu/launch.h"
 
-namespace paretoken::virtual_gpu::testing {
+namespace paretoken::virtual_gpu {
 
-struct Shape {
-    unsigned blocks = 1;
-    unsigned threads = 32;
-    std::size_t shared = 0;
-    cudaStream_t stream = nullptr;
+/// Without the digits by which nvcc tells files' unnamed namespaces apart: they depend on where a source
+/// lies.
+std::string settled_name(std::string_view mangled);
+
+/// What a program reads: demangled, without the namespaces of the project.
+std::string readable_name(std::string_view mangled);
+
+/// Names of the kernels that a PTX file defines, as written.
+std::vector<std::string> entries_of(std::string_view ptx);
+
+struct FoundKernel {
+    const Kernel* kernel = nullptr;
+    KernelFacts facts;
 };
 
-/// to[i] = from[i], one thread each. Returns the launch's status.
-cudaError_t copy_words(const int* from, int* to, int count, cudaStream_t stream);
-/// at[i] += by; the parameters lie at 0, 8, 12 and 16.
-cudaError_t add_to_words(int* at, int count, short by, double unused, cudaStream_t stream);
-/// Does nothing, in any shape; `bounded` has launch bounds of 64 threads.
-cudaError_t nothing(const Shape& shape);
-cudaError_t nothing_bounded(const Shape& shape);
-const void* nothing_kernel();
-/// Has 4 KiB of static shared memory.
-const void* with_static_shared();
-/// Writes one word past `count` words.
-cudaError_t write_past(int* at, int count, cudaStream_t stream);
+class KernelFolder {
+  public:
+    /// Those of the highest architecture that is not above `capability`, as a driver would choose.
+    /// RuntimeError where there is none.
+    KernelFolder(const std::filesystem::path& folder, int capability);
 
-}  // namespace paretoken::virtual_gpu::testing
+    /// Null: no file has it. RuntimeError when its file holds what is not understood.
+    const FoundKernel* find(std::string_view mangled);
+
+  private:
+    struct File {
+        std::filesystem::path path;
+        std::unique_ptr<LoadedModule> module;
+    };
+    struct Entry {
+        std::size_t file = 0;
+        std::string name;  ///< as written
+        FoundKernel found = {};
+    };
+    std::vector<File> files_;
+    std::map<std::string, Entry, std::less<>> entries_;  ///< by settled name
+};
+
+}  // namespace paretoken::virtual_gpu

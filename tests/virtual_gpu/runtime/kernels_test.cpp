@@ -1,4 +1,4 @@
-#include "virtual_gpu/runtime/kernels.h"
+#include "tests/virtual_gpu/runtime/kernels.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "virtual_gpu/runtime/model.h"
+#include "tests/virtual_gpu/runtime/model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

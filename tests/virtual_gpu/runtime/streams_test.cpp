@@ -1,4 +1,4 @@
-#include "virtual_gpu/runtime/streams.h"
+#include "tests/virtual_gpu/runtime/streams.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

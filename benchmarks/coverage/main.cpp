@@ -1,0 +1,160 @@
+// How often the confidence intervals and verdicts of this tool hold what they promise: a Markdown table over
+// loads in virtual time, for docs/statistics.md.
+//     paretoken-coverage [SEEDS] [THREADS] [TRUTH_RUNS] [PART OF A LOAD'S NAME]
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+
+#include "tests/support/coverage.h"
+
+namespace paretoken::coverage {
+namespace {
+
+constexpr std::array<std::uint64_t, 3> kLengths = {300, 1000, 3000};
+constexpr std::uint64_t kTruthRequests = 20'000;
+
+struct Options {
+    std::uint64_t seeds = 200;
+    std::uint64_t threads = 2;
+    std::uint64_t truth_runs = 12;
+    std::string name;
+};
+
+Cells measured(const Load& load, const Truth& truth, std::uint64_t requests, const Options& options) {
+    Cells sum;
+    std::mutex guard;
+    std::atomic<std::uint64_t> next{0};
+    std::vector<std::jthread> threads;
+    for (std::uint64_t i = 0; i < options.threads; ++i) {
+        threads.emplace_back([&] {
+            for (std::uint64_t seed = next++; seed < options.seeds; seed = next++) {
+                const auto cells = cells_of(load, truth, requests, seed);
+                const std::lock_guard lock(guard);
+                add(sum, cells);
+            }
+        });
+    }
+    threads.clear();
+    return sum;
+}
+
+double percent(double share) {
+    return 100 * share;
+}
+
+std::string text_of(const Cell& cell) {
+    if (cell.given == 0) return "– · 100";
+    return fmt::format("{:.1f} · {:.0f} · {:.2g}", percent(cell.coverage()), percent(cell.withheld()),
+                       percent(cell.width()));
+}
+
+/// What stands below the table.
+struct Pooled {
+    Cell all;
+    std::array<std::array<Cell, 3>, 3> light;  ///< by length and percentile
+    std::uint64_t cells = 0;                   ///< with at least half of their intervals given
+    std::vector<std::string> below;            ///< of these, the ones that cover less than 91 %
+    std::vector<std::string> passing;          ///< of these, more than 2 % false passes
+};
+
+void pool(const Load& load, std::size_t length, const Cells& cells, Pooled& pooled) {
+    constexpr double kLeast = 0.91;
+    constexpr double kMost = 0.02;
+    for (const auto& [tag, of_percentiles] : cells) {
+        for (std::size_t i = 0; i < of_percentiles.size(); ++i) {
+            const Cell& cell = of_percentiles[i];
+            pooled.all += cell;
+            if (load.is_light) pooled.light[length][i] += cell;
+            if (2 * cell.given < cell.runs) continue;
+            ++pooled.cells;
+            const auto name =
+                fmt::format("{}, n = {}, {} p{:g}", load.name, kLengths[length], tag, 100 * percentiles()[i]);
+            const auto runs = static_cast<double>(cell.runs);
+            if (cell.coverage() < kLeast)
+                pooled.below.push_back(fmt::format("{}: {:.1f} %", name, percent(cell.coverage())));
+            const double false_passes = static_cast<double>(cell.false_passes) / runs;
+            if (false_passes > kMost)
+                pooled.passing.push_back(fmt::format("{}: {:.1f} %", name, percent(false_passes)));
+        }
+    }
+}
+
+void print_rows(const Load& load, std::uint64_t requests, const Cells& cells) {
+    for (std::size_t i = 0; i < percentiles().size(); ++i) {
+        fmt::print("| {} | {} | p{:g} |", load.name, requests, 100 * percentiles()[i]);
+        double worst_pass = 0;
+        double worst_fail = 0;
+        for (const auto& tag : headline_tags(load.open())) {
+            const Cell& cell = cells.at(tag)[i];
+            fmt::print(" {} |", text_of(cell));
+            worst_pass =
+                std::max(worst_pass, static_cast<double>(cell.false_passes) / static_cast<double>(cell.runs));
+            worst_fail =
+                std::max(worst_fail, static_cast<double>(cell.false_fails) / static_cast<double>(cell.runs));
+        }
+        fmt::print(" {:.1f} / {:.1f} |\n", percent(worst_pass), percent(worst_fail));
+    }
+    std::fflush(stdout);
+}
+
+void print_pooled(const Pooled& pooled) {
+    const auto runs = static_cast<double>(pooled.all.runs);
+    fmt::print(
+        "\n- Pooled: {:.1f} % of the {} intervals given hold the true value; {:.2f} % of verdicts are false "
+        "passes, {:.2f} % false fails.\n",
+        percent(pooled.all.coverage()), pooled.all.given,
+        percent(static_cast<double>(pooled.all.false_passes) / runs),
+        percent(static_cast<double>(pooled.all.false_fails) / runs));
+    fmt::print(
+        "- Cells with at least half of their intervals given: {}. Below 91 %: {}. More than 2 % false "
+        "passes: "
+        "{}.\n",
+        pooled.cells, pooled.below.size(), pooled.passing.size());
+    for (const auto& name : pooled.below) fmt::print("  - covers too little: {}\n", name);
+    for (const auto& name : pooled.passing) fmt::print("  - passes falsely: {}\n", name);
+    fmt::print("- Withheld as insufficient in closed loops and at up to 60 % of capacity:");
+    for (std::size_t length = 0; length < kLengths.size(); ++length) {
+        fmt::print(" n = {}:", kLengths[length]);
+        for (std::size_t i = 0; i < percentiles().size(); ++i)
+            fmt::print(" p{:g} {:.0f} %{}", 100 * percentiles()[i],
+                       percent(pooled.light[length][i].withheld()), i + 1 < percentiles().size() ? "," : "");
+        fmt::print("{}", length + 1 < kLengths.size() ? ";" : ".\n");
+    }
+}
+
+void measure(const Options& options) {
+    fmt::print("| load | n | | TTFT | TPOT | end to end | interactivity | ITL | false passes / fails |\n");
+    fmt::print("|---|---|---|---|---|---|---|---|---|\n");
+    Pooled pooled;
+    for (const Load& load : loads()) {
+        if (load.name.find(options.name) == std::string::npos) continue;
+        const auto truth = truth_of(load, options.truth_runs, kTruthRequests);
+        for (std::size_t length = 0; length < kLengths.size(); ++length) {
+            const auto cells = measured(load, truth, kLengths[length], options);
+            print_rows(load, kLengths[length], cells);
+            pool(load, length, cells, pooled);
+        }
+    }
+    print_pooled(pooled);
+}
+
+}  // namespace
+}  // namespace paretoken::coverage
+
+int main(int argc, char** argv) {
+    paretoken::coverage::Options options;
+    if (argc > 1) options.seeds = std::strtoull(argv[1], nullptr, 10);
+    if (argc > 2) options.threads = std::strtoull(argv[2], nullptr, 10);
+    if (argc > 3) options.truth_runs = std::strtoull(argv[3], nullptr, 10);
+    if (argc > 4) options.name = argv[4];
+    if (options.seeds == 0 || options.threads == 0 || options.truth_runs == 0) {
+        fmt::print(stderr,
+                   "usage: paretoken-coverage [SEEDS] [THREADS] [TRUTH_RUNS] [PART OF A LOAD'S NAME]\n");
+        return 2;
+    }
+    paretoken::coverage::measure(options);
+}

@@ -1,0 +1,98 @@
+#include "cli/invocation.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <utility>
+
+namespace paretoken::cli {
+namespace {
+
+constexpr const char* kUsualVariable = "OPENAI_API_KEY";
+
+/// The first proxy variable that is set; empty: none.
+std::string proxy_variable() {
+    for (const char* name :
+         {"https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"}) {
+        if (const char* value = std::getenv(name); value != nullptr && *value != '\0') return name;
+    }
+    return {};
+}
+
+}  // namespace
+
+experiments::Invocation this_invocation() {
+    std::ifstream file("/proc/self/cmdline", std::ios::binary);
+    std::vector<std::string> argv;
+    for (std::string argument; std::getline(file, argument, '\0');) argv.push_back(argument);
+    argv = without_secrets(std::move(argv));
+    std::string command = shell_line(argv);
+    return {std::move(argv), std::move(command)};
+}
+
+std::vector<std::string> without_secrets(std::vector<std::string> argv) {
+    const auto hide = [](const std::string& header) { return header.substr(0, header.find(':')) + ": ***"; };
+    for (std::size_t i = 0; i < argv.size(); ++i) {
+        std::string& argument = argv[i];
+        if ((argument == "-H" || argument == "--header") && i + 1 < argv.size()) {
+            argv[i + 1] = hide(argv[i + 1]);
+            ++i;
+        } else if (argument.starts_with("--header=")) {
+            argument = "--header=" + hide(argument.substr(9));
+        } else if (argument.starts_with("-H")) {
+            argument = "-H" + hide(argument.substr(2));
+        } else if (argument.find("://") != std::string::npos) {
+            const auto scheme = argument.find("http");  // also behind --url=
+            argument = argument.substr(0, scheme) + redacted_url(argument.substr(scheme));
+        }
+    }
+    return argv;
+}
+
+std::string shell_line(const std::vector<std::string>& argv) {
+    static constexpr std::string_view kPlain =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+";
+    std::string line;
+    for (const std::string& argument : argv) {
+        if (!line.empty()) line += ' ';
+        if (!argument.empty() && argument.find_first_not_of(kPlain) == std::string::npos) {
+            line += argument;
+            continue;
+        }
+        line += '\'';
+        for (const char c : argument) line += c == '\'' ? "'\\''" : std::string(1, c);
+        line += '\'';
+    }
+    return line;
+}
+
+experiments::Access access_of(const LoadPlan& plan) {
+    const std::string variable = plan.api_key_env.empty() ? kUsualVariable : plan.api_key_env;
+    const char* held = std::getenv(variable.c_str());
+    std::string key = held ? held : "";
+    const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
+    while (!key.empty() && is_blank(key.back())) key.pop_back();
+    key.erase(key.begin(), std::find_if_not(key.begin(), key.end(), is_blank));
+    if (key.empty() && !plan.api_key_env.empty())
+        throw UsageError(fmt::format("--api-key-env {}: the environment has no such variable, or it is empty",
+                                     plan.api_key_env));
+    if (std::any_of(key.begin(), key.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }))
+        throw UsageError(
+            fmt::format("the key in {} holds a line end or another control character, which no header can "
+                        "carry; set it to the key alone",
+                        variable));
+    return {.api_key = std::move(key), .proxy_variable = proxy_variable()};
+}
+
+reports::OutputRequest output_request(const LoadPlan& plan, reports::OutputKind kind) {
+    return {.path = plan.out,
+            .fresh = fmt::format("runs/{:%Y%m%d-%H%M%S}", fmt::localtime(std::time(nullptr))),
+            .kind = kind,
+            .overwrite = plan.overwrite};
+}
+
+}  // namespace paretoken::cli

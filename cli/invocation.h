@@ -1,0 +1,45 @@
+#pragma once
+// How this process was called, without secrets, and what every command that measures does around the
+// experiment: keys, directories, errors.
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "core/plan.h"
+#include "core/secrets.h"
+#include "experiments/provenance.h"
+#include "reports/files/output_directory.h"
+
+namespace paretoken::cli {
+
+/// This process's arguments, for provenance: without_secrets.
+experiments::Invocation this_invocation();
+
+/// `argv` with the values of -H and --header, credentials in URLs and keys in query strings hidden: results
+/// are passed around.
+std::vector<std::string> without_secrets(std::vector<std::string> argv);
+
+/// Arguments as one line that a POSIX shell takes back.
+std::string shell_line(const std::vector<std::string>& argv);
+
+/// The API key, without the spaces and line ends that an editor or `$(cat key)` leaves, and the proxy
+/// variable. Throws UsageError when a variable that the user named is not set, or the key could not be sent.
+experiments::Access access_of(const LoadPlan& plan);
+
+/// Where a command of this kind writes to: what --out says, else a new "runs/20261121-094512".
+reports::OutputRequest output_request(const LoadPlan& plan, reports::OutputKind kind);
+
+/// Does `action`; an error that leaves it has the secrets hidden in its message.
+template <class Action>
+void without_telling(const Secrets& secrets, const Action& action) {
+    try {
+        action();
+    } catch (const Error& error) {
+        throw Error(error.code(), secrets.redacted(error.what()));
+    } catch (const std::exception& error) {
+        throw RuntimeError(secrets.redacted(error.what()));
+    }
+}
+
+}  // namespace paretoken::cli

@@ -1,0 +1,111 @@
+#include "cli/plan_options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdlib>
+
+#include "core/error.h"
+#include "reports/files/plan_file.h"
+#include "reports/files/run_directory.h"
+
+namespace paretoken::cli {
+namespace {
+
+std::string type_name_of(FieldType type) {
+    switch (type) {
+        case FieldType::text:
+        case FieldType::list:
+            return "TEXT";
+        case FieldType::count:
+            return "COUNT";
+        case FieldType::number:
+            return "NUMBER";
+        case FieldType::duration:
+            return "DURATION";
+        case FieldType::flag:
+            break;
+    }
+    return "";
+}
+
+std::string help_of(const PlanField& field, Levels levels) {
+    if (!field.levels || levels == Levels::one) return std::string(field.help);
+    if (field.type == FieldType::count)
+        return "Levels: 1,2,4 as listed, 1..64 by doubling, 8..64:8 in steps [1..64]";
+    return "Levels in requests per second, in the same forms (open loop, Poisson)";
+}
+
+/// What --help shows as the default: nothing where the help text says what happens.
+std::string shown_default(const PlanField& field) {
+    static const LoadPlan kDefault;
+    const Texts texts = field.get(kDefault, 0);
+    return texts.empty() || field.help.ends_with(']') ? std::string() : texts.front();
+}
+
+void add_field(CLI::App& command, const PlanField& field, PlanTexts& given, Levels levels) {
+    const std::string name(field.name);
+    const std::string flags(field.flags);
+    const std::string help = help_of(field, levels);
+    if (field.type == FieldType::flag) {
+        const auto set = [&given, name](std::int64_t count) { given[name] = {count > 0 ? "true" : "false"}; };
+        command.add_flag_function(flags, set, help)->group(std::string(field.group));
+        return;
+    }
+    CLI::Option* option = nullptr;
+    if (field.type == FieldType::list) {
+        const auto set = [&given, name](const Texts& texts) { given[name] = texts; };
+        option = command.add_option_function<Texts>(flags, set, help)->allow_extra_args(field.words);
+    } else {
+        const auto set = [&given, name](const std::string& text) { given[name] = {text}; };
+        option = command.add_option_function<std::string>(flags, set, help);
+    }
+    option->group(std::string(field.group))->type_name(type_name_of(field.type));
+    if (const std::string text = shown_default(field); !text.empty()) option->default_str(text);
+}
+
+std::optional<std::string> environment(const std::string& variable) {
+    const char* value = std::getenv(variable.c_str());
+    if (value == nullptr) return std::nullopt;
+    return value;
+}
+
+}  // namespace
+
+void add_plan_options(CLI::App& command, PlanOptions& options, Levels levels) {
+    for (const PlanField& field : plan_fields()) {
+        if (field.flags.empty()) continue;
+        if (levels == Levels::several && field.name == "arrivals") continue;  // a sweep's axis says them
+        add_field(command, field, options.given, levels);
+    }
+    const char* group = "Configuration";
+    command
+        .add_option("--config", options.config,
+                    "JSON file with values of these options, as --print-config writes it; options that are "
+                    "given here go before it")
+        ->type_name("FILE")
+        ->group(group);
+    command
+        .add_flag("--print-config", options.print_config,
+                  "Print what is asked for as such a file, and do nothing else; secrets are left out")
+        ->group(group);
+}
+
+PlanTexts texts_of(const PlanOptions& options) {
+    PlanTexts texts;
+    if (!options.config.empty())
+        texts = reports::parse_plan_json(reports::read_file(options.config), options.config);
+    for (const auto& [name, values] : options.given) texts.erase(name);
+    restore_secrets(texts, environment);
+    for (const auto& [name, values] : options.given) texts[name] = values;
+    return texts;
+}
+
+std::string config_text(const LoadPlan& asked, const PlanTexts& levels) {
+    PlanTexts texts = texts_of(asked);
+    texts.insert(levels.begin(), levels.end());
+    return reports::plan_json(texts);
+}
+
+}  // namespace paretoken::cli

@@ -1,0 +1,29 @@
+#pragma once
+// What is wrong with a command line before any option is read: words that name no command or option, with the
+// name that was probably meant, and options without a value.
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace paretoken::cli {
+
+/// Fewest letters to insert, delete, replace or swap with a neighbour that turn `a` into `b`.
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+/// The nearest of `names`, if it is near enough to have been meant; else empty.
+std::string nearest(std::string_view word, const std::vector<std::string>& names);
+
+/// Throws UsageError at the first word of `arguments` (without the program's name) that is no command, or
+/// looks like an option and is none of its command. The parser would take the value behind an unknown option
+/// for the URL, and complain about that.
+void refuse_unknown_words(const CLI::App& app, const std::vector<std::string>& arguments);
+
+/// Has the parser refuse an empty value of any option of any command: it is what an unset variable of a shell
+/// leaves, and never meant.
+void refuse_empty_values(CLI::App& app);
+
+}  // namespace paretoken::cli

@@ -1,0 +1,102 @@
+#pragma once
+// The plan of a run: one plain value with everything that decides what is sent and when, how it is measured
+// and what the result is held against. It is parsed once from the command line and a configuration file.
+//
+// The plan as asked and the plan as resolved are two values of this type. The first holds what the user said
+// and defaults; the second is what a run does: the server's first model, a fresh salt, the form of prompts
+// that the endpoint takes, the number of requests that follows from the load. A resumed sweep compares what
+// was asked; the fingerprint covers what was resolved. core/plan_fields.h has the list of all fields.
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/spec.h"
+#include "core/units.h"
+
+namespace paretoken {
+
+/// What one kind of request is made of, when it is sent, and what it is held against.
+struct RequestClass {
+    std::string name = {};  ///< empty while there is only one class
+
+    /// Checked by the table of datasets. No name: custom with a path, else synthetic.
+    Spec dataset = {};
+    std::string dataset_path = {};     ///< of a dataset that is a file
+    std::string dataset_content = {};  ///< hash of that file's content; empty when there is none
+
+    /// Requests per second (open loop, Poisson or gamma gaps); infinity: all at once. Resolved: folded into
+    /// `arrivals`.
+    std::optional<double> request_rate = {};
+    std::optional<double> burstiness = {};  ///< shape of gamma gaps: 1 is Poisson, below 1 burstier
+    std::optional<Spec> arrivals = {};      ///< checked by the table of arrival processes; resolved: always
+    std::optional<std::uint64_t> concurrency = {};  ///< requests in flight at the most
+    std::optional<std::int64_t> priority = {};      ///< sent with each request, where the server takes one
+
+    std::vector<std::string> goodput = {};  ///< SLOs as core/slo.h reads them: "ttft:500"
+
+    bool operator==(const RequestClass&) const = default;
+};
+
+/// When a run stops starting requests: whichever comes first. Requests in flight are followed to their end.
+struct StopRules {
+    std::optional<std::uint64_t> requests = {};  ///< measured ones
+    std::optional<Duration> duration = {};       ///< from the first measured request's start
+
+    bool operator==(const StopRules&) const = default;
+};
+
+/// What every request asks of the server besides its prompt and length.
+struct Sampling {
+    bool ignore_eos = true;
+    bool max_completion_tokens = false;  ///< this name instead of max_tokens
+    std::optional<double> temperature = {};
+    std::string extra_body = {};  ///< text of a JSON object whose keys win, or empty
+
+    bool operator==(const Sampling&) const = default;
+};
+
+struct LoadPlan {
+    // ---- whom to ask
+    std::vector<std::string> targets = {"sim:"};  ///< URLs
+    std::string model = {};                       ///< empty: the first that the server lists
+    std::string endpoint_type = "chat";           ///< "chat" or "completions"
+    std::string endpoint_path = {};               ///< empty: the endpoint type's own
+    std::vector<std::string> headers = {};        ///< "Name: value"; the values are secret
+    std::string api_key_env = {};  ///< environment variable that holds the key; empty: OPENAI_API_KEY, if set
+    bool insecure = false;
+    std::string ca_file = {};
+
+    // ---- what to ask for
+    std::vector<RequestClass> classes = {RequestClass{}};  ///< never empty
+    std::string prompt_form = "auto";  ///< "auto", "text" or "token-ids"; resolved: not auto
+    Sampling sampling = {};
+    std::vector<std::string> refused = {};  ///< resolved: options that the server does not take
+    std::uint64_t seed = 0;
+    std::string salt = {};  ///< empty: a fresh one for every run
+
+    // ---- how much of it, and how long
+    StopRules stop = {};
+    std::uint64_t warmups = 0;
+    Duration request_timeout = std::chrono::minutes(10);
+
+    // ---- how it is measured
+    bool virtual_time = false;  ///< the simulated server without sockets or waiting
+    Duration turnaround =
+        std::chrono::microseconds(100);  ///< virtual time: from an answer to the next request
+    Duration write_time{};               ///< virtual time: of one event
+    std::uint32_t workers = 1;
+    Duration spin{};
+    bool user_timestamps = false;
+    std::string gpu = {};  ///< what serves, as NAME[xN]
+
+    // ---- what is kept
+    std::string out = {};    ///< directory; empty: runs/TIME
+    bool overwrite = false;  ///< a result that is there may be replaced
+    std::map<std::string, std::string> metadata = {};
+
+    bool operator==(const LoadPlan&) const = default;
+};
+
+}  // namespace paretoken

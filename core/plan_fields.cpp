@@ -1,0 +1,977 @@
+#include "core/plan_fields.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <concepts>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "core/content_hash.h"
+#include "core/error.h"
+#include "core/secrets.h"
+#include "core/slo.h"
+
+namespace paretoken {
+namespace {
+
+constexpr std::string_view kHidden = "***";
+
+// ---- values as texts
+
+Texts texts_of(const std::string& value) {
+    if (value.empty()) return {};
+    return {value};
+}
+Texts texts_of(bool value) {
+    return {value ? "true" : "false"};
+}
+Texts texts_of(std::integral auto value) {
+    return {fmt::format("{}", value)};
+}
+Texts texts_of(double value) {
+    return {fmt::format("{}", value)};  // the shortest text that is read back as the same number; "inf"
+}
+Texts texts_of(Duration value) {
+    return {text_of(value)};
+}
+Texts texts_of(const Spec& value) {
+    return texts_of(text_of(value));
+}
+Texts texts_of(const std::vector<std::string>& value) {
+    return value;
+}
+Texts texts_of(const std::map<std::string, std::string>& value) {
+    Texts texts;
+    for (const auto& [key, text] : value) texts.push_back(fmt::format("{}={}", key, text));
+    return texts;
+}
+template <class Value>
+Texts texts_of(const std::optional<Value>& value) {
+    return value ? texts_of(*value) : Texts{};
+}
+
+// ---- texts as values
+
+template <class Number>
+Number whole_number(const std::string& text) {
+    Number value{};
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || stop != text.data() + text.size()) {
+        throw UsageError(fmt::format("'{}' is not a whole number from {} to {}", text,
+                                     std::numeric_limits<Number>::min(), std::numeric_limits<Number>::max()));
+    }
+    return value;
+}
+
+void read(const std::string& text, std::string& value) {
+    value = text;
+}
+void read(const std::string& text, bool& value) {
+    if (text != "true" && text != "false")
+        throw UsageError(fmt::format("'{}': expected true or false", text));
+    value = text == "true";
+}
+void read(const std::string& text, std::integral auto& value) {
+    value = whole_number<std::remove_reference_t<decltype(value)>>(text);
+}
+void read(const std::string& text, double& value) {
+    value = parse_number(text);
+}
+void read(const std::string& text, Duration& value) {
+    value = parse_duration(text);
+}
+void read(const std::string& text, Spec& value) {
+    value = parse_spec(text);
+}
+template <class Value>
+void read(const std::string& text, std::optional<Value>& value) {
+    read(text, value.emplace());
+}
+
+const std::string& only(const Texts& texts) {
+    if (texts.size() != 1) throw UsageError(fmt::format("takes one value, not {}", texts.size()));
+    return texts.front();
+}
+
+void read_texts(const Texts& texts, std::vector<std::string>& values) {
+    values = texts;
+}
+void read_texts(const Texts& texts, std::map<std::string, std::string>& values) {
+    values.clear();
+    for (const std::string& text : texts) {
+        const auto equals = text.find('=');
+        if (equals == std::string::npos || equals == 0)
+            throw UsageError(fmt::format("'{}': expected KEY=VALUE", text));
+        values[text.substr(0, equals)] = text.substr(equals + 1);
+    }
+}
+template <class Value>
+void read_texts(const Texts& texts, Value& value) {
+    read(only(texts), value);
+}
+
+/// Reads and writes the member of a plan that `access(plan, class)` names.
+template <auto access>
+struct Member {
+    static Texts get(const LoadPlan& plan, std::size_t request_class) {
+        return texts_of(access(plan, request_class));
+    }
+    static void set(LoadPlan& plan, std::size_t request_class, const Texts& texts) {
+        read_texts(texts, access(plan, request_class));
+    }
+    /// The same for values that `check(value)` does not throw at.
+    template <auto check>
+    static void set_checked(LoadPlan& plan, std::size_t request_class, const Texts& texts) {
+        set(plan, request_class, texts);
+        check(std::as_const(access(plan, request_class)));
+    }
+};
+
+// ---- what values are refused
+
+template <double lowest, double highest>
+void within(double value) {
+    if (value >= lowest && value <= highest) return;
+    throw UsageError(fmt::format("{} is not between {} and {}", value, lowest, highest));
+}
+template <double lowest, double highest>
+void within_if_given(const std::optional<double>& value) {
+    if (value) within<lowest, highest>(*value);
+}
+
+void known_endpoint_type(const std::string& type) {
+    if (type == "chat" || type == "completions") return;
+    throw UsageError(fmt::format("'{}': expected chat or completions", type));
+}
+
+void known_prompt_form(const std::string& form) {
+    if (form == "auto" || form == "text" || form == "token-ids") return;
+    throw UsageError(fmt::format("'{}': expected auto, text or token-ids", form));
+}
+
+void above_zero(const std::optional<Duration>& duration) {
+    if (duration && *duration <= Duration{}) throw UsageError("must be above 0");
+}
+
+void at_least_one(const std::optional<std::uint64_t>& count) {
+    if (count == 0U) throw UsageError("0: expected a number above 0");
+}
+
+/// What is no header is not quoted: it may be a key.
+void headers_with_names(const std::vector<std::string>& headers) {
+    for (const std::string& text : headers) {
+        const auto colon = text.find(':');
+        if (colon == std::string::npos || colon == 0 || text.find_first_of("\r\n") != std::string::npos)
+            throw UsageError("expected 'Name: value' on one line");
+    }
+}
+
+std::string without_value(std::string_view header) {
+    return fmt::format("{}: {}", header.substr(0, header.find(':')), kHidden);
+}
+
+// ---- fields that are a part of a Spec, or have a language of their own
+
+constexpr std::string_view kInputLength = "isl";
+constexpr std::string_view kOutputLength = "osl";
+constexpr std::string_view kRatio = "ratio";
+
+/// A field of the dataset's Spec that has an option of its own.
+bool has_own_option(std::string_view key) {
+    return key == kInputLength || key == kOutputLength || key == kRatio;
+}
+
+Texts get_dataset(const LoadPlan& plan, std::size_t request_class) {
+    Spec spec = plan.classes[request_class].dataset;
+    std::erase_if(spec.fields, [](const auto& field) { return has_own_option(field.first); });
+    return texts_of(spec);
+}
+
+Texts get_dataset_field(const LoadPlan& plan, std::size_t request_class, std::string_view key) {
+    const auto& fields = plan.classes[request_class].dataset.fields;
+    const auto field = fields.find(std::string(key));
+    return field == fields.end() ? Texts{} : Texts{field->second};
+}
+
+void set_dataset_field(LoadPlan& plan, std::size_t request_class, std::string_view key, std::string text) {
+    Spec& dataset = plan.classes[request_class].dataset;
+    const auto [field, is_new] = dataset.fields.emplace(key, text);
+    if (!is_new) {
+        throw UsageError(
+            fmt::format("'{}': --dataset says {}={} already; give one of the two", text, key, field->second));
+    }
+}
+
+template <const std::string_view& key>
+struct DatasetField {
+    static Texts get(const LoadPlan& plan, std::size_t request_class) {
+        return get_dataset_field(plan, request_class, key);
+    }
+    /// A length has a Spec's form, and its commas become semicolons inside the dataset's Spec.
+    static void set(LoadPlan& plan, std::size_t request_class, const Texts& texts) {
+        std::string text = only(texts);
+        std::replace(text.begin(), text.end(), ',', ';');
+        set_dataset_field(plan, request_class, key, std::move(text));
+    }
+};
+
+void set_ratio(LoadPlan& plan, std::size_t request_class, const Texts& texts) {
+    const double ratio = parse_number(only(texts));
+    within<0.0, 0.99>(ratio);
+    set_dataset_field(plan, request_class, kRatio, fmt::format("{}", ratio));
+}
+
+void set_request_rate(LoadPlan& plan, std::size_t request_class, const Texts& texts) {
+    const std::string& text = only(texts);
+    const double rate = text == "inf" ? std::numeric_limits<double>::infinity() : parse_number(text);
+    if (!(rate > 0)) throw UsageError(fmt::format("'{}': a rate is above 0", text));
+    plan.classes[request_class].request_rate = rate;
+}
+
+void set_concurrency(LoadPlan& plan, std::size_t request_class, const Texts& texts) {
+    plan.classes[request_class].concurrency = parse_count(only(texts));
+    at_least_one(plan.classes[request_class].concurrency);
+}
+
+void set_requests(LoadPlan& plan, std::size_t, const Texts& texts) {
+    plan.stop.requests = parse_count(only(texts));
+    if (plan.stop.requests == 0U) throw UsageError("0: there would be nothing to measure");
+}
+
+void set_warmups(LoadPlan& plan, std::size_t, const Texts& texts) {
+    plan.warmups = parse_count(only(texts));
+}
+
+/// Several SLOs may stand in one text, as other tools take them: "ttft:500 tpot:15".
+void set_goodput(LoadPlan& plan, std::size_t request_class, const Texts& texts) {
+    std::vector<std::string>& slos = plan.classes[request_class].goodput;
+    slos.clear();
+    for (const std::string& text : texts) {
+        for (std::size_t begin = 0; (begin = text.find_first_not_of(' ', begin)) != std::string::npos;) {
+            const std::size_t end = std::min(text.find(' ', begin), text.size());
+            slos.push_back(text.substr(begin, end - begin));
+            (void)parse_slo(slos.back());
+            begin = end;
+        }
+    }
+}
+
+// ---- the list
+
+using enum FieldKind;
+using enum FieldType;
+
+using Url = Member < [](auto& p, std::size_t) -> auto& {
+    return p.targets;
+}
+> ;
+using Model = Member < [](auto& p, std::size_t) -> auto& {
+    return p.model;
+}
+> ;
+using EndpointTypeOf = Member < [](auto& p, std::size_t) -> auto& {
+    return p.endpoint_type;
+}
+> ;
+using EndpointPath = Member < [](auto& p, std::size_t) -> auto& {
+    return p.endpoint_path;
+}
+> ;
+using HeadersOf = Member < [](auto& p, std::size_t) -> auto& {
+    return p.headers;
+}
+> ;
+using ApiKeyEnv = Member < [](auto& p, std::size_t) -> auto& {
+    return p.api_key_env;
+}
+> ;
+using Insecure = Member < [](auto& p, std::size_t) -> auto& {
+    return p.insecure;
+}
+> ;
+using CaFile = Member < [](auto& p, std::size_t) -> auto& {
+    return p.ca_file;
+}
+> ;
+using VirtualTime = Member < [](auto& p, std::size_t) -> auto& {
+    return p.virtual_time;
+}
+> ;
+using Turnaround = Member < [](auto& p, std::size_t) -> auto& {
+    return p.turnaround;
+}
+> ;
+using WriteTime = Member < [](auto& p, std::size_t) -> auto& {
+    return p.write_time;
+}
+> ;
+
+using ClassName = Member < [](auto& p, std::size_t c) -> auto& {
+    return p.classes[c].name;
+}
+> ;
+using Dataset = Member < [](auto& p, std::size_t c) -> auto& {
+    return p.classes[c].dataset;
+}
+> ;
+using DatasetPath = Member < [](auto& p, std::size_t c) -> auto& {
+    return p.classes[c].dataset_path;
+}
+> ;
+using DatasetContent = Member < [](auto& p, std::size_t c) -> auto& {
+    return p.classes[c].dataset_content;
+}
+> ;
+using RequestRate = Member < [](auto& p, std::size_t c) -> auto& {
+    return p.classes[c].request_rate;
+}
+> ;
+using Burstiness = Member < [](auto& p, std::size_t c) -> auto& {
+    return p.classes[c].burstiness;
+}
+> ;
+using ArrivalsOf = Member < [](auto& p, std::size_t c) -> auto& {
+    return p.classes[c].arrivals;
+}
+> ;
+using Concurrency = Member < [](auto& p, std::size_t c) -> auto& {
+    return p.classes[c].concurrency;
+}
+> ;
+using Priority = Member < [](auto& p, std::size_t c) -> auto& {
+    return p.classes[c].priority;
+}
+> ;
+using Goodput = Member < [](auto& p, std::size_t c) -> auto& {
+    return p.classes[c].goodput;
+}
+> ;
+
+using PromptFormOf = Member < [](auto& p, std::size_t) -> auto& {
+    return p.prompt_form;
+}
+> ;
+using IgnoreEos = Member < [](auto& p, std::size_t) -> auto& {
+    return p.sampling.ignore_eos;
+}
+> ;
+using MaxCompletionTokens = Member < [](auto& p, std::size_t) -> auto& {
+    return p.sampling.max_completion_tokens;
+}
+> ;
+using Temperature = Member < [](auto& p, std::size_t) -> auto& {
+    return p.sampling.temperature;
+}
+> ;
+using ExtraBody = Member < [](auto& p, std::size_t) -> auto& {
+    return p.sampling.extra_body;
+}
+> ;
+using Refused = Member < [](auto& p, std::size_t) -> auto& {
+    return p.refused;
+}
+> ;
+using Seed = Member < [](auto& p, std::size_t) -> auto& {
+    return p.seed;
+}
+> ;
+using Salt = Member < [](auto& p, std::size_t) -> auto& {
+    return p.salt;
+}
+> ;
+
+using Requests = Member < [](auto& p, std::size_t) -> auto& {
+    return p.stop.requests;
+}
+> ;
+using DurationOf = Member < [](auto& p, std::size_t) -> auto& {
+    return p.stop.duration;
+}
+> ;
+using Warmups = Member < [](auto& p, std::size_t) -> auto& {
+    return p.warmups;
+}
+> ;
+using RequestTimeout = Member < [](auto& p, std::size_t) -> auto& {
+    return p.request_timeout;
+}
+> ;
+using Workers = Member < [](auto& p, std::size_t) -> auto& {
+    return p.workers;
+}
+> ;
+using Spin = Member < [](auto& p, std::size_t) -> auto& {
+    return p.spin;
+}
+> ;
+using UserTimestamps = Member < [](auto& p, std::size_t) -> auto& {
+    return p.user_timestamps;
+}
+> ;
+using Gpu = Member < [](auto& p, std::size_t) -> auto& {
+    return p.gpu;
+}
+> ;
+using Out = Member < [](auto& p, std::size_t) -> auto& {
+    return p.out;
+}
+> ;
+using Overwrite = Member < [](auto& p, std::size_t) -> auto& {
+    return p.overwrite;
+}
+> ;
+using Metadata = Member < [](auto& p, std::size_t) -> auto& {
+    return p.metadata;
+}
+> ;
+
+constexpr std::string_view kTarget = "Target";
+constexpr std::string_view kWorkload = "Workload";
+constexpr std::string_view kPace = "Pace";
+constexpr std::string_view kResult = "Result";
+
+constexpr std::array kFields = {
+    PlanField{.name = "url",
+              .flags = "url,--url,--base-url",
+              .group = kTarget,
+              .kind = load,
+              .help = "Server: http://HOST:PORT, https://…, or sim:PROFILE to start the simulated server and "
+                      "load it (a PROFILE that `serve --profile` takes: llama3-8b-h100-bf16, "
+                      "llama3-70b/h200x2/fp8, …)",
+              .get = Url::get,
+              .set = [](LoadPlan& plan, std::size_t, const Texts& texts) { plan.targets = {only(texts)}; },
+              .shown = redacted_url},
+    PlanField{.name = "model",
+              .flags = "--model",
+              .group = kTarget,
+              .kind = load,
+              .help = "Model to name in requests [the first of /v1/models]",
+              .get = Model::get,
+              .set = Model::set},
+    PlanField{.name = "endpoint_type",
+              .flags = "--endpoint-type",
+              .group = kTarget,
+              .kind = workload,
+              .help = "chat or completions",
+              .get = EndpointTypeOf::get,
+              .set = EndpointTypeOf::set_checked<known_endpoint_type>},
+    PlanField{.name = "endpoint",
+              .flags = "--endpoint",
+              .group = kTarget,
+              .kind = load,
+              .help = "Path to POST to [that of the endpoint type]",
+              .get = EndpointPath::get,
+              .set = EndpointPath::set},
+    PlanField{.name = "header",
+              .flags = "-H,--header",
+              .group = kTarget,
+              .type = list,
+              .kind = load,
+              .help = "Further header, 'Name: value'; may be repeated",
+              .get = HeadersOf::get,
+              .set = HeadersOf::set_checked<headers_with_names>,
+              .shown = without_value},
+    PlanField{.name = "api_key_env",
+              .flags = "--api-key-env",
+              .group = kTarget,
+              .help = "Environment variable that holds the API key [OPENAI_API_KEY, if it is set]",
+              .get = ApiKeyEnv::get,
+              .set = ApiKeyEnv::set},
+    PlanField{.name = "insecure",
+              .flags = "--insecure",
+              .group = kTarget,
+              .type = flag,
+              .help = "Accept any TLS certificate",
+              .get = Insecure::get,
+              .set = Insecure::set},
+    PlanField{.name = "ca_file",
+              .flags = "--ca-file",
+              .group = kTarget,
+              .help = "Certificate authorities to trust besides the system's (PEM)",
+              .get = CaFile::get,
+              .set = CaFile::set},
+    PlanField{.name = "virtual",
+              .flags = "--virtual",
+              .group = kTarget,
+              .type = flag,
+              .kind = measuring,
+              .help = "With sim:PROFILE: compute the run in virtual time, without sockets or waiting",
+              .get = VirtualTime::get,
+              .set = VirtualTime::set},
+    PlanField{.name = "turnaround",
+              .flags = "--turnaround",
+              .group = kTarget,
+              .type = duration,
+              .kind = measuring,
+              .help = "With --virtual, closed loop: from an answer's end to the next request's arrival",
+              .get = Turnaround::get,
+              .set = Turnaround::set},
+    PlanField{.name = "write_time",
+              .flags = "--write-time",
+              .group = kTarget,
+              .type = duration,
+              .kind = measuring,
+              .help =
+                  "With --virtual: time that a server takes to write an event; the events of a step follow "
+                  "one another",
+              .get = WriteTime::get,
+              .set = WriteTime::set},
+
+    PlanField{.name = "concurrency",
+              .flags = "--concurrency,--max-concurrency",
+              .group = kPace,
+              .type = count,
+              .kind = load,
+              .of_class = true,
+              .levels = true,
+              .help = "Requests in flight at once (closed loop); with a rate: the most at once [1]",
+              .get = Concurrency::get,
+              .set = set_concurrency},
+    PlanField{.name = "request_rate",
+              .flags = "--request-rate",
+              .group = kPace,
+              .kind = load,
+              .of_class = true,
+              .levels = true,
+              .help = "Requests per second (open loop, Poisson); inf: all at once",
+              .get = RequestRate::get,
+              .set = set_request_rate},
+    PlanField{.name = "arrivals",
+              .flags = "--arrivals",
+              .group = kPace,
+              .kind = load,
+              .of_class = true,
+              .help = "at_once, constant:rate=R, poisson:rate=R, gamma:rate=R,burstiness=B",
+              .get = ArrivalsOf::get,
+              .set = ArrivalsOf::set},
+    PlanField{.name = "burstiness",
+              .flags = "--burstiness",
+              .group = kPace,
+              .type = number,
+              .kind = load,
+              .of_class = true,
+              .help = "Shape of gamma gaps: 1 is Poisson, below 1 burstier [1]",
+              .get = Burstiness::get,
+              .set = Burstiness::set_checked<within_if_given<0.01, 1000.0>>},
+    PlanField{.name = "num_prompts",
+              .flags = "--num-prompts,--request-count",
+              .group = kPace,
+              .type = count,
+              .kind = load,
+              .help = "Measured requests [without --duration: 100, or 10 per slot if that is more]",
+              .get = Requests::get,
+              .set = set_requests},
+    PlanField{.name = "duration",
+              .flags = "--duration,--benchmark-duration",
+              .group = kPace,
+              .type = duration,
+              .kind = load,
+              .help = "Start requests for so long (30s, 5m); those in flight are followed to their end",
+              .get = DurationOf::get,
+              .set = DurationOf::set_checked<above_zero>},
+    PlanField{.name = "num_warmups",
+              .flags = "--num-warmups",
+              .group = kPace,
+              .type = count,
+              .kind = load,
+              .help = "Requests before the first measured one",
+              .get = Warmups::get,
+              .set = set_warmups},
+    PlanField{.name = "workers",
+              .flags = "--workers",
+              .group = kPace,
+              .type = count,
+              .kind = measuring,
+              .help = "Threads that make load; one is enough for most servers",
+              .get = Workers::get,
+              .set = Workers::set_checked<within<1.0, 256.0>>},
+    PlanField{.name = "spin",
+              .flags = "--spin",
+              .group = kPace,
+              .type = duration,
+              .kind = measuring,
+              .help =
+                  "Poll instead of sleeping for this long before each due request (200us): starts of an open "
+                  "loop are more exact, for processor time that is not counted as load",
+              .get = Spin::get,
+              .set = Spin::set},
+    PlanField{.name = "user_timestamps",
+              .flags = "--user-timestamps",
+              .group = kPace,
+              .type = flag,
+              .kind = measuring,
+              .help =
+                  "Time events after they were read instead of by the kernel's receive stamps: to see the "
+                  "difference",
+              .get = UserTimestamps::get,
+              .set = UserTimestamps::set},
+    PlanField{.name = "timeout",
+              .flags = "--timeout",
+              .group = kPace,
+              .type = duration,
+              .kind = load,
+              .help = "Give up on a request after this time",
+              .get = RequestTimeout::get,
+              .set = RequestTimeout::set},
+
+    PlanField{
+        .name = "class", .kind = workload, .of_class = true, .get = ClassName::get, .set = ClassName::set},
+    PlanField{.name = "priority",
+              .type = count,
+              .kind = workload,
+              .of_class = true,
+              .get = Priority::get,
+              .set = Priority::set},
+    PlanField{.name = "dataset",
+              .flags = "--dataset,--dataset-name",
+              .group = kWorkload,
+              .kind = workload,
+              .of_class = true,
+              .help = "synthetic, or custom with --dataset-path [custom if there is a path, else synthetic]",
+              .get = get_dataset,
+              .set = Dataset::set},
+    PlanField{.name = "dataset_path",
+              .flags = "--dataset-path",
+              .group = kWorkload,
+              .of_class = true,
+              .help = "File of JSON lines with prompt or messages",
+              .get = DatasetPath::get,
+              .set = DatasetPath::set},
+    PlanField{.name = "dataset_content",
+              .kind = workload,
+              .of_class = true,
+              .get = DatasetContent::get,
+              .set = DatasetContent::set},
+    PlanField{.name = "isl",
+              .flags = "--isl,--random-input-len",
+              .group = kWorkload,
+              .kind = workload,
+              .of_class = true,
+              .help =
+                  "Prompt tokens: 512, uniform:min=1;max=8, normal:mean=…;stddev=…, lognormal:mean=512;cv=1 "
+                  "[512]",
+              .get = DatasetField<kInputLength>::get,
+              .set = DatasetField<kInputLength>::set},
+    PlanField{.name = "osl",
+              .flags = "--osl,--random-output-len",
+              .group = kWorkload,
+              .kind = workload,
+              .of_class = true,
+              .help = "Answer tokens (max_tokens), in the same forms [128]",
+              .get = DatasetField<kOutputLength>::get,
+              .set = DatasetField<kOutputLength>::set},
+    PlanField{.name = "range_ratio",
+              .flags = "--range-ratio,--random-range-ratio",
+              .group = kWorkload,
+              .type = number,
+              .kind = workload,
+              .of_class = true,
+              .help = "Draw lengths L uniformly from L(1±ratio), as vLLM's benchmark does",
+              .get = DatasetField<kRatio>::get,
+              .set = set_ratio},
+    PlanField{.name = "prompt_form",
+              .flags = "--prompt-form",
+              .group = kWorkload,
+              .kind = workload,
+              .help = "text, token-ids, or auto: token ids where the endpoint takes them (completions)",
+              .get = PromptFormOf::get,
+              .set = PromptFormOf::set_checked<known_prompt_form>},
+    PlanField{.name = "ignore_eos",
+              .flags = "--ignore-eos,!--no-ignore-eos",
+              .group = kWorkload,
+              .type = flag,
+              .kind = workload,
+              .help = "Have answers as long as asked for [on; a server that refuses it is asked without]",
+              .get = IgnoreEos::get,
+              .set = IgnoreEos::set},
+    PlanField{.name = "max_completion_tokens",
+              .flags = "--max-completion-tokens",
+              .group = kWorkload,
+              .type = flag,
+              .kind = workload,
+              .help = "Send max_completion_tokens instead of max_tokens (hosted reasoning models)",
+              .get = MaxCompletionTokens::get,
+              .set = MaxCompletionTokens::set},
+    PlanField{.name = "temperature",
+              .flags = "--temperature",
+              .group = kWorkload,
+              .type = number,
+              .kind = workload,
+              .help = "Sampling temperature [the server's]",
+              .get = Temperature::get,
+              .set = Temperature::set},
+    PlanField{.name = "extra_body",
+              .flags = "--extra-body",
+              .group = kWorkload,
+              .kind = workload,
+              .help = "JSON object merged into every request; its keys win",
+              .get = ExtraBody::get,
+              .set = ExtraBody::set},
+    PlanField{.name = "refused_by_server", .type = list, .get = Refused::get, .set = Refused::set},
+    PlanField{.name = "seed",
+              .flags = "--seed",
+              .group = kWorkload,
+              .type = count,
+              .kind = load,
+              .help = "Seed of lengths, prompts and arrivals",
+              .get = Seed::get,
+              .set = Seed::set},
+    PlanField{.name = "salt",
+              .flags = "--salt",
+              .group = kWorkload,
+              .kind = load,
+              .help = "Text that makes prompts new to a prefix cache [fresh for every run, recorded]",
+              .get = Salt::get,
+              .set = Salt::set},
+
+    PlanField{
+        .name = "out",
+        .flags = "--out,--result-dir",
+        .group = kResult,
+        .help =
+            "Directory to write to, new or without a result: run and sweep replace none, and a sweep goes "
+            "on with its own [runs/TIME]",
+        .get = Out::get,
+        .set = Out::set},
+    PlanField{.name = "overwrite",
+              .flags = "--overwrite",
+              .group = kResult,
+              .type = flag,
+              .help = "Replace the result that --out holds",
+              .get = Overwrite::get,
+              .set = Overwrite::set},
+    PlanField{.name = "metadata",
+              .flags = "--metadata",
+              .group = kResult,
+              .type = list,
+              .help = "K=V to keep with the result; may be repeated",
+              .get = Metadata::get,
+              .set = Metadata::set},
+    PlanField{.name = "gpu",
+              .flags = "--gpu",
+              .group = kResult,
+              .kind = measuring,
+              .help =
+                  "What serves, as NAME[xN] (h100, h200x2); a report joins limits and prices on it [for a "
+                  "local server: this machine's CPU]",
+              .get = Gpu::get,
+              .set = Gpu::set},
+    PlanField{.name = "goodput",
+              .flags = "--goodput",
+              .group = kResult,
+              .type = list,
+              .kind = judging,
+              .of_class = true,
+              .words = true,
+              .help = "SLOs that make a request good, in ms: ttft:500 tpot:15 e2e:2000",
+              .get = Goodput::get,
+              .set = set_goodput},
+};
+
+// ---- walking it
+
+/// "isl", or "batch.isl" for a class that has a name.
+std::string key_of(const PlanField& field, const LoadPlan& plan, std::size_t request_class) {
+    const std::string& name = plan.classes[request_class].name;
+    if (!field.of_class || name.empty()) return std::string(field.name);
+    return fmt::format("{}.{}", name, field.name);
+}
+
+/// Calls visit(field, key, texts) for every value of the plan.
+template <class Visit>
+void for_each_value(const LoadPlan& plan, Visit visit) {
+    for (const PlanField& field : kFields) {
+        const std::size_t classes = field.of_class ? plan.classes.size() : 1;
+        for (std::size_t c = 0; c < classes; ++c) {
+            const Texts texts = field.get(plan, c);
+            if (!texts.empty()) visit(field, key_of(field, plan, c), texts);
+        }
+    }
+}
+
+Texts shown_texts(const PlanField& field, Texts texts) {
+    if (field.shown == nullptr) return texts;
+    for (std::string& text : texts) text = field.shown(text);
+    return texts;
+}
+
+std::string joined(const Texts& texts) {
+    return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::string default_of(const PlanField& field) {
+    static const LoadPlan kDefault;
+    return joined(field.get(kDefault, 0));
+}
+
+/// The keys that a field has in either echo: its name, alone or behind that of a class.
+std::set<std::string> keys_of(const PlanField& field, const PlanEcho& a, const PlanEcho& b) {
+    std::set<std::string> keys{std::string(field.name)};
+    if (!field.of_class) return keys;
+    const std::string ending = fmt::format(".{}", field.name);
+    for (const PlanEcho* echo : {&a, &b}) {
+        for (const auto& [key, value] : *echo) {
+            if (key.ends_with(ending)) keys.insert(key);
+        }
+    }
+    return keys;
+}
+
+/// Secrets as they are: never to be shown or stored.
+PlanEcho unhidden(const LoadPlan& plan) {
+    PlanEcho echo;
+    for_each_value(plan, [&](const PlanField&, const std::string& key, const Texts& texts) {
+        echo[key] = joined(texts);
+    });
+    return echo;
+}
+
+std::string value_in(const PlanEcho& echo, const std::string& key, const PlanField& field) {
+    const auto found = echo.find(key);
+    return found == echo.end() ? default_of(field) : found->second;
+}
+
+std::string variable_of(const PlanField& field, std::string_view part) {
+    std::string name = fmt::format("PARETOKEN_{}{}{}", field.name, part.empty() ? "" : "_", part);
+    for (char& c : name) {
+        const auto byte = static_cast<unsigned char>(c);
+        c = std::isalnum(byte) != 0 ? static_cast<char>(std::toupper(byte)) : '_';
+    }
+    return name;
+}
+
+}  // namespace
+
+std::string_view name_of(FieldKind kind) {
+    switch (kind) {
+        case FieldKind::workload:
+            return "workload";
+        case FieldKind::load:
+            return "load";
+        case FieldKind::measuring:
+            return "measuring";
+        case FieldKind::judging:
+            return "judging";
+        case FieldKind::none:
+            return "none";
+    }
+    return "";
+}
+
+std::span<const PlanField> plan_fields() {
+    return kFields;
+}
+
+const PlanField* plan_field_named(std::string_view name) {
+    const auto* const found = std::find_if(kFields.begin(), kFields.end(),
+                                           [&](const PlanField& field) { return field.name == name; });
+    return found == kFields.end() ? nullptr : found;
+}
+
+std::string option_of(const PlanField& field) {
+    const auto begin = field.flags.find("--");
+    if (begin == std::string_view::npos) return std::string(field.name);
+    return std::string(field.flags.substr(begin, field.flags.find(',', begin) - begin));
+}
+
+LoadPlan plan_of(const PlanTexts& texts) {
+    for (const auto& [name, values] : texts) {
+        const PlanField* field = plan_field_named(name);
+        if (field == nullptr || field->flags.empty())
+            throw UsageError(fmt::format("'{}' is not an option of a run", name));
+    }
+    LoadPlan plan;
+    for (const PlanField& field : kFields) {
+        const auto given = texts.find(field.name);
+        if (given == texts.end() || given->second.empty()) continue;
+        try {
+            field.set(plan, 0, given->second);
+        } catch (const UsageError& error) {
+            throw UsageError(fmt::format("{} {}", option_of(field), error.what()));
+        }
+    }
+    return plan;
+}
+
+PlanTexts texts_of(const LoadPlan& plan) {
+    PlanTexts texts;
+    for_each_value(plan, [&](const PlanField& field, const std::string& key, const Texts& values) {
+        if (!field.flags.empty()) texts[key] = shown_texts(field, values);
+    });
+    return texts;
+}
+
+PlanEcho echo_of(const LoadPlan& plan) {
+    PlanEcho echo;
+    for_each_value(plan, [&](const PlanField& field, const std::string& key, const Texts& texts) {
+        echo[key] = joined(shown_texts(field, texts));
+    });
+    return echo;
+}
+
+void restore_secrets(PlanTexts& texts,
+                     const std::function<std::optional<std::string>(const std::string&)>& environment) {
+    for (auto& [name, values] : texts) {
+        const PlanField* field = plan_field_named(name);
+        if (field == nullptr || field->shown == nullptr) continue;
+        for (std::string& text : values) {
+            if (text.find(kHidden) == std::string::npos || text != field->shown(text)) continue;
+            const bool is_header = field->type == FieldType::list;
+            const std::string part = is_header ? text.substr(0, text.find(':')) : std::string();
+            const std::string variable = variable_of(*field, part);
+            const auto secret = environment(variable);
+            if (!secret) {
+                throw UsageError(fmt::format("{} '{}': no file holds what is hidden; set {} to it",
+                                             option_of(*field), text, variable));
+            }
+            text = is_header ? fmt::format("{}: {}", part, *secret) : *secret;
+        }
+    }
+}
+
+std::optional<PlanDifference> difference(const PlanEcho& before, const PlanEcho& after,
+                                         const std::function<bool(const PlanField&)>& compared) {
+    for (const PlanField& field : kFields) {
+        if (compared && !compared(field)) continue;
+        for (const std::string& key : keys_of(field, before, after)) {
+            const std::string a = value_in(before, key, field);
+            const std::string b = value_in(after, key, field);
+            if (a == b) continue;
+            std::string name = option_of(field);
+            if (key != field.name)
+                name += fmt::format(" of class {}", key.substr(0, key.size() - field.name.size() - 1));
+            return PlanDifference{&field, std::move(name), a, b};
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<PlanDifference> difference(const LoadPlan& before, const LoadPlan& after,
+                                         const std::function<bool(const PlanField&)>& compared) {
+    auto found = difference(unhidden(before), unhidden(after), compared);
+    if (!found || found->field->shown == nullptr) return found;
+    const std::string name(found->field->name);  // no secret field belongs to a class
+    found->before = value_in(echo_of(before), name, *found->field);
+    found->after = value_in(echo_of(after), name, *found->field);
+    return found;
+}
+
+std::string workload_fingerprint(const LoadPlan& resolved) {
+    std::string text = "paretoken/workload/2\n";
+    for_each_value(resolved, [&](const PlanField& field, const std::string& key, const Texts& values) {
+        // What is at its default is left out, so that a field added later changes no older fingerprint.
+        const std::string value = joined(values);
+        if (field.kind != FieldKind::workload || value == default_of(field)) return;
+        text += fmt::format("{}={}:{}\n", key, value.size(), value);
+    });
+    return content_hash(text);
+}
+
+}  // namespace paretoken

@@ -1,0 +1,31 @@
+#pragma once
+// Keeps the secrets of a plan out of everything that an experiment stores, whoever repeats them: the command
+// line itself, or a server that quotes what it was sent.
+#include <string>
+
+#include "core/plan.h"
+#include "core/record_sink.h"
+#include "core/result.h"
+#include "core/secrets.h"
+
+namespace paretoken::experiments {
+
+/// The key, the values of headers, and credentials and keys in URLs.
+Secrets secrets_of(const LoadPlan& plan, const std::string& api_key);
+
+/// Hides `secrets` in every text of a result.
+void redact(RunResult& result, const Secrets& secrets);
+
+/// Passes records on with the secrets hidden in their error texts.
+class RedactingSink : public RecordSink {
+  public:
+    /// Both must outlive this.
+    RedactingSink(RecordSink& to, const Secrets& secrets) : to_(to), secrets_(secrets) {}
+    void record(RequestRecord&& record) override;
+
+  private:
+    RecordSink& to_;
+    const Secrets& secrets_;
+};
+
+}  // namespace paretoken::experiments

@@ -1,0 +1,158 @@
+#include "experiments/resolve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <utility>
+
+#include "core/error.h"
+#include "datasets/catalog.h"
+
+namespace paretoken::experiments {
+namespace {
+
+constexpr std::uint64_t kFewestRequests = 100;
+constexpr std::uint64_t kRequestsPerSlot = 10;
+
+void name_dataset(RequestClass& of) {
+    if (of.dataset.name.empty()) of.dataset.name = of.dataset_path.empty() ? "synthetic" : "custom";
+    if (of.dataset.name == "synthetic" && !of.dataset_path.empty())
+        throw UsageError(fmt::format(
+            "--dataset synthetic reads no file; leave it out to use --dataset-path {}", of.dataset_path));
+}
+
+Spec arrivals_of(const RequestClass& of) {
+    const bool rate = of.request_rate && std::isfinite(*of.request_rate);
+    if (rate && of.arrivals) throw UsageError("--request-rate and --arrivals exclude each other");
+    if (of.arrivals) return *of.arrivals;
+    if (!rate) return {"at_once", {}};
+    const std::string text = fmt::format("{}", *of.request_rate);
+    if (of.burstiness.value_or(1) == 1) return {"poisson", {{"rate", text}}};
+    return {"gamma", {{"rate", text}, {"burstiness", fmt::format("{}", *of.burstiness)}}};
+}
+
+/// In flight at once in a closed loop, when --concurrency does not say.
+std::uint64_t slots_of(const RequestClass& of, const StopRules& stop) {
+    if (!of.request_rate) return 1;
+    if (!stop.requests) throw UsageError("--request-rate inf without --concurrency needs --num-prompts");
+    return *stop.requests;  // all of them at once
+}
+
+}  // namespace
+
+std::string_view name_of(Axis axis) {
+    switch (axis) {
+        case Axis::concurrency:
+            return "concurrency";
+        case Axis::request_rate:
+            return "request_rate";
+    }
+    return "";
+}
+
+LoadPlan at_level(LoadPlan asked, Axis axis, double level) {
+    for (RequestClass& of : asked.classes) {
+        switch (axis) {
+            case Axis::concurrency:
+                of.concurrency = static_cast<std::uint64_t>(level);
+                if (asked.stop.requests)
+                    asked.stop.requests = std::max(*asked.stop.requests, *of.concurrency);
+                break;
+            case Axis::request_rate:
+                of.request_rate = level;
+                break;
+        }
+    }
+    return asked;
+}
+
+LoadPlan with_dataset(LoadPlan plan) {
+    for (RequestClass& of : plan.classes) {
+        name_dataset(of);
+        if (of.dataset.name == "synthetic") of.dataset.fields.emplace("isl", "512");
+        of.dataset.fields.emplace("osl",
+                                  "128");  // custom: of lines without a length; answers might never end
+        if (of.dataset_content.empty() && !datasets::file_of(of.dataset, of.dataset_path).empty())
+            of.dataset_content =
+                datasets::make_dataset({.spec = of.dataset, .path = of.dataset_path})->content();
+    }
+    return plan;
+}
+
+LoadPlan with_load(LoadPlan plan) {
+    for (RequestClass& of : plan.classes) {
+        of.arrivals = arrivals_of(of);
+        if (loadgen::arrivals_of(*of.arrivals).at_once && !of.concurrency)
+            of.concurrency = slots_of(of, plan.stop);
+        of.request_rate.reset();
+        of.burstiness.reset();
+    }
+    if (!plan.stop.requests && !plan.stop.duration) {
+        const std::uint64_t slots = plan.classes.front().concurrency.value_or(kRequestsPerSlot);
+        plan.stop.requests = std::max(kFewestRequests, kRequestsPerSlot * slots);
+    }
+    return plan;
+}
+
+LoadPlan resolved(const LoadPlan& asked, const loadgen::EndpointFacts& facts, const std::string& salt) {
+    LoadPlan plan = with_load(with_dataset(asked));
+    const bool ids = facts.prompt_form == datasets::PromptForm::token_ids;
+    if (plan.prompt_form == "token-ids" && !ids)
+        throw UsageError(fmt::format("--prompt-form token-ids: {} takes no token ids in {} requests",
+                                     facts.body.model, plan.endpoint_type));
+    plan.prompt_form = ids ? "token-ids" : "text";
+    plan.model = facts.body.model;
+    plan.sampling.ignore_eos = facts.body.ignore_eos;
+    plan.sampling.temperature = facts.body.temperature;
+    plan.sampling.max_completion_tokens = facts.body.max_completion_tokens;
+    plan.refused = facts.refused;
+    if (plan.salt.empty()) plan.salt = salt;
+    return plan;
+}
+
+std::optional<std::uint64_t> most_in_flight(const LoadPlan& plan) {
+    const auto& cap = plan.classes.front().concurrency;
+    if (!cap || !plan.stop.requests) return cap;
+    return std::min(*cap, std::max(*plan.stop.requests, plan.warmups));
+}
+
+std::unique_ptr<datasets::Dataset> dataset_of(const LoadPlan& resolved,
+                                              const std::optional<datasets::Calibration>& calibration) {
+    const RequestClass& of = resolved.classes.front();
+    return datasets::make_dataset({.spec = of.dataset,
+                                   .seed = resolved.seed,
+                                   .salt = resolved.salt,
+                                   .form = resolved.prompt_form == "token-ids"
+                                               ? datasets::PromptForm::token_ids
+                                               : datasets::PromptForm::text,
+                                   .calibration = calibration,
+                                   .vocabulary = std::nullopt,
+                                   .path = of.dataset_path});
+}
+
+loadgen::LoadOptions load_options(const LoadPlan& resolved) {
+    const RequestClass& of = resolved.classes.front();
+    loadgen::LoadOptions load;
+    load.arrivals = loadgen::arrivals_of(of.arrivals.value());
+    load.concurrency = of.concurrency;
+    load.limits = {
+        .warmups = resolved.warmups, .requests = resolved.stop.requests, .duration = resolved.stop.duration};
+    load.workers = resolved.workers;
+    if (of.concurrency)
+        load.workers = static_cast<std::uint32_t>(std::min<std::uint64_t>(load.workers, *of.concurrency));
+    load.seed = resolved.seed;
+    load.worker.client.ignore_eos_accepted = resolved.sampling.ignore_eos;
+    load.worker.client.request_timeout = resolved.request_timeout;
+    load.worker.kernel_stamps = !resolved.user_timestamps;
+    load.worker.spin = resolved.spin;
+    return load;
+}
+
+std::string fresh_salt() {
+    std::random_device device;
+    return fmt::format("{:08x}{:08x}", device(), device());
+}
+
+}  // namespace paretoken::experiments

@@ -1,0 +1,192 @@
+#include "experiments/run.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/resource.h>
+
+#include <optional>
+#include <utility>
+
+#include "cards/client_ceiling.h"
+#include "cards/host.h"
+#include "core/error.h"
+#include "core/plan_fields.h"
+#include "core/summary.h"
+#include "datasets/catalog.h"
+#include "experiments/redaction.h"
+#include "reports/files/output_directory.h"
+#include "reports/files/records.h"
+#include "reports/files/run_directory.h"
+
+namespace paretoken::experiments {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What `calibrate` stored of this host. A file that cannot be understood is no reason not to measure.
+std::optional<cards::ClientCeiling> known_ceiling(Watcher& watcher) {
+    try {
+        return cards::stored_ceiling(cards::default_ceiling_path(), cards::this_host().cpu);
+    } catch (const Error& error) {
+        watcher.warn(fmt::format("{}; `paretoken calibrate` writes it anew", error.what()));
+        return std::nullopt;
+    }
+}
+
+/// Says before the clock starts what this host was found unable to carry.
+void warn_of_shortfalls(const Load& load, Watcher& watcher) {
+    cards::IntendedLoad intended{.streams = load.options.concurrency, .workers = load.options.workers};
+    if (!load.options.arrivals.at_once) {
+        intended.requests_per_s = load.options.arrivals.rate;
+        intended.tokens_per_request = load.dataset->mean_output_tokens();
+    }
+    const auto ceiling = known_ceiling(watcher);
+    if (!ceiling) return;
+    for (const std::string& shortfall : cards::shortfalls(intended, *ceiling))
+        watcher.warn(fmt::format("{} (paretoken calibrate, {})", shortfall, ceiling->measured_at));
+}
+
+std::string length_source_of(const Target& target) {
+    if (target.in_virtual_time()) return "exact";
+    const loadgen::EndpointFacts& facts = target.facts();
+    if (facts.prompt_form == datasets::PromptForm::token_ids) return "token ids";
+    return facts.calibration ? facts.calibration->source : "uncalibrated";
+}
+
+Workload workload_of(const Load& load, const Target& target) {
+    Workload w;
+    w.fingerprint = workload_fingerprint(load.plan);
+    w.dataset = load.dataset->description();
+    w.endpoint = load.plan.endpoint_type;
+    w.seed = load.plan.seed;
+    w.salt = load.plan.salt;
+    w.prompt_form = datasets::name_of(target.facts().prompt_form);
+    w.length_source = length_source_of(target);
+    w.wanted_input_tokens = load.dataset->mean_input_tokens();
+    w.wanted_output_tokens = load.dataset->mean_output_tokens();
+    return w;
+}
+
+RunResult begun(const Load& load, const Target& target, const Invocation& invocation) {
+    RunResult result;
+    result.provenance = provenance_of(target, load.plan, invocation);
+    result.plan = echo_of(load.plan);
+    result.workload = workload_of(load, target);
+    result.concurrency = load.options.concurrency;
+    if (!load.options.arrivals.at_once) result.request_rate = load.options.arrivals.rate;
+    redact(result, target.secrets());
+    return result;
+}
+
+/// Tells the watcher of a load's end, whatever ends it.
+class Watching {
+  public:
+    Watching(Watcher& watcher, const std::string& label, const loadgen::Progress& progress,
+             const loadgen::Limits& limits)
+        : watcher_(watcher) {
+        watcher_.load_begins(label, progress, limits);
+    }
+    ~Watching() { watcher_.load_ends(); }
+    Watching(const Watching&) = delete;
+    Watching& operator=(const Watching&) = delete;
+
+  private:
+    Watcher& watcher_;
+};
+
+/// Closes the records and writes the result, as far as the disk lets it.
+std::string written(RunResult& result, reports::RecordWriter& records, const fs::path& directory) {
+    std::string failure = fmt::format("{}", fmt::join(records.finish(), "; "));
+    if (!failure.empty()) {
+        result.validity.verdict = Verdict::invalid;
+        result.validity.reasons.push_back(
+            {.severity = Verdict::invalid, .check = "records_lost", .text = failure + "."});
+    }
+    try {
+        reports::write_run(directory, result);
+    } catch (const RuntimeError& error) {
+        if (failure.empty()) failure = error.what();
+    }
+    return failure;
+}
+
+}  // namespace
+
+Measured measure(const Target& target, const LoadPlan& asked, const fs::path& directory,
+                 const Invocation& invocation, Watcher& watcher, const std::stop_token& stop) {
+    Load load = target.load_for(asked);
+    if (!target.in_virtual_time()) warn_of_shortfalls(load, watcher);
+    RunResult result = begun(load, target, invocation);
+    reports::remove_run(directory);
+    reports::write_running(directory, result.provenance, result.plan, result.workload, result.concurrency,
+                           result.request_rate);
+    if (!load.options.began) load.options.began = Clock::now();
+    reports::RecordWriter records(reports::record_files_in(directory), *load.options.began,
+                                  {.waits = target.in_virtual_time()});
+    RedactingSink sink(records, target.secrets());
+
+    loadgen::Progress progress;
+    loadgen::LoadOutcome outcome;
+    {
+        std::optional<Watching> watching;  // virtual time is short, and its runs may go on side by side
+        if (!target.in_virtual_time())
+            watching.emplace(watcher, reports::load_label_of(result), progress, load.options.limits);
+        outcome = target.make(load, sink, progress, stop);
+    }
+    loadgen::fold_into(result, outcome, load.options, {.slos = slos_of(load.plan.classes.front().goodput)});
+    if (target.in_virtual_time()) result.client.timing = "virtual";
+    result.provenance.clock = target.clock(result.client);
+    redact(result, target.secrets());
+    std::string failure = written(result, records, directory);
+    return {std::move(result), directory, std::move(failure)};
+}
+
+void judge_anew(const fs::path& directory, const std::vector<std::string>& goodput) {
+    RunResult result = reports::read_run_directory(directory);
+    const std::vector<RequestRecord> records =
+        reports::read_records(directory / reports::kRecordsFileName).records;
+    paretoken::judge_anew(result, records, TimePoint{}, slos_of(goodput));
+    LoadPlan judged;
+    judged.classes.front().goodput = goodput;
+    const PlanEcho echo = echo_of(judged);
+    if (goodput.empty())
+        result.plan.erase("goodput");
+    else
+        result.plan["goodput"] = echo.at("goodput");
+    reports::write_run(directory, result);
+}
+
+std::vector<Slo> slos_of(const std::vector<std::string>& texts) {
+    std::vector<Slo> slos;
+    for (const std::string& text : texts) slos.push_back(parse_slo(text));
+    return slos;
+}
+
+void require_valid(const Measured& measured) {
+    if (!measured.not_written.empty()) throw RuntimeError(measured.not_written);
+    const RunResult& result = measured.result;
+    if (result.partial)
+        throw RuntimeError(
+            fmt::format("interrupted; the partial result is in {}", measured.directory.string()));
+    if (result.validity.verdict != Verdict::invalid) return;
+    std::string reasons;
+    for (const Reason& reason : result.validity.reasons) {
+        if (reason.severity != Verdict::invalid) continue;
+        reasons += (reasons.empty() ? "" : "; ") + reason.text;
+    }
+    throw Error(ExitCode::measurement_invalid, fmt::format("the measurement is invalid: {}", reasons));
+}
+
+void require_descriptors(std::uint64_t streams) {
+    constexpr std::uint64_t kBesidesStreams = 64;  // files, timers, pipes, the simulated server's
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+    const std::uint64_t needed = streams + kBesidesStreams;
+    if (needed <= limit.rlim_cur) return;
+    throw RuntimeError(
+        fmt::format("{} requests in flight need {} file descriptors, and this process may open {}; lower "
+                    "--concurrency, or raise the limit (ulimit -n {})",
+                    streams, needed, static_cast<std::uint64_t>(limit.rlim_cur), needed));
+}
+
+}  // namespace paretoken::experiments

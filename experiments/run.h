@@ -1,0 +1,43 @@
+#pragma once
+// One run: a load is made for a target and leaves a run directory.
+#include <filesystem>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "core/slo.h"
+#include "experiments/provenance.h"
+#include "experiments/target.h"
+#include "experiments/watcher.h"
+
+namespace paretoken::experiments {
+
+struct Measured {
+    RunResult result;
+    std::filesystem::path directory;
+    std::string not_written;  ///< why the result is not on the disk; empty when it is
+};
+
+/// One run into `directory`, which is created; what an earlier run left there is replaced. Throws
+/// RuntimeError when nothing can be written there to begin with; what fails later is told in the value, which
+/// holds the result either way.
+Measured measure(const Target& target, const LoadPlan& asked, const std::filesystem::path& directory,
+                 const Invocation& invocation, Watcher& watcher, const std::stop_token& stop);
+
+/// The finished run in `directory` held against other SLOs: its recorded requests are judged anew, and its
+/// goodput replaced. Throws UsageError when its files cannot be read, RuntimeError when they cannot be
+/// written.
+void judge_anew(const std::filesystem::path& directory, const std::vector<std::string>& goodput);
+
+/// SLOs as core/slo.h reads them.
+std::vector<Slo> slos_of(const std::vector<std::string>& texts);
+
+/// Throws what a result deserves: RuntimeError when it was interrupted or could not be written, Error with
+/// ExitCode::measurement_invalid when it proves nothing.
+void require_valid(const Measured& measured);
+
+/// Throws RuntimeError when this process may not open as many files as `streams` at once need.
+void require_descriptors(std::uint64_t streams);
+
+}  // namespace paretoken::experiments

@@ -1,0 +1,65 @@
+#pragma once
+// A sweep: one run after the other over the levels of an axis, each in a directory of its own below the
+// sweep's. sweep.json is written before and after every point, so that a sweep can be resumed; what it was
+// asked for must stay the same then.
+#include <cstdint>
+#include <filesystem>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "core/plan.h"
+#include "experiments/provenance.h"
+#include "experiments/resolve.h"
+#include "experiments/run.h"
+#include "experiments/target.h"
+#include "experiments/watcher.h"
+#include "reports/files/sweep_file.h"
+
+namespace paretoken::experiments {
+
+struct SweepPlan {
+    LoadPlan asked;  ///< without a level; has passed through with_dataset()
+    Axis axis = Axis::concurrency;
+    std::vector<std::uint64_t> levels;  ///< ascending, each above 0
+};
+
+/// All points pending.
+reports::SweepFile fresh_sweep(const SweepPlan& plan, const Invocation& invocation);
+
+struct Resumed {
+    reports::SweepFile file;
+    bool judged_otherwise = false;  ///< the finished points were held against other SLOs
+};
+
+/// `fresh` with what an earlier sweep into `directory` has measured; points that failed, are invalid or whose
+/// directory is gone are pending. Levels that are new are added to those of before. Writes nothing. Throws
+/// UsageError naming the option and both values where the earlier sweep was asked for another workload, load
+/// or way of measuring, and where runs are there without a sweep.json.
+Resumed resumed(reports::SweepFile fresh, const std::filesystem::path& directory);
+
+/// Holds the finished points of `file` against the SLOs of `asked`, and writes sweep.json. Throws as
+/// judge_anew().
+void judge_points_anew(const reports::SweepFile& file, const LoadPlan& asked,
+                       const std::filesystem::path& directory);
+
+bool nothing_to_measure(const reports::SweepFile& file);
+
+/// The highest level of concurrency that is left to measure; 0 on another axis.
+std::uint64_t most_in_flight(const reports::SweepFile& file);
+
+/// Removes what an earlier sweep left of the points of `file`, so that no report takes it for this sweep's.
+void remove_points(const reports::SweepFile& file, const std::filesystem::path& directory);
+
+/// Measures the points of `file` that are not done, in order; in virtual time as many at once as there are
+/// cores. Ends early when `stop` is requested or a point cannot be measured: then throws what was the matter,
+/// and `file` says what was measured until then.
+void measure_points(const Target& target, const SweepPlan& plan, reports::SweepFile& file,
+                    const std::filesystem::path& directory, const Invocation& invocation, Watcher& watcher,
+                    const std::stop_token& stop);
+
+/// Throws what the sweep deserves: RuntimeError when points are missing, Error with
+/// ExitCode::measurement_invalid when none of them proves anything.
+void require_valid(const reports::SweepFile& file, const std::filesystem::path& directory);
+
+}  // namespace paretoken::experiments

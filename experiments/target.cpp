@@ -1,0 +1,205 @@
+#include "experiments/target.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "core/content_hash.h"
+#include "core/error.h"
+#include "experiments/lifecycle.h"
+#include "experiments/provenance.h"
+#include "experiments/redaction.h"
+#include "experiments/resolve.h"
+#include "loadgen/virtual.h"
+
+namespace paretoken::experiments {
+namespace {
+
+constexpr std::uint64_t kTrialIndex = std::uint64_t{1} << 41;  ///< far from measured and warm-up requests
+
+http::Headers headers_of(const LoadPlan& plan, const std::string& api_key) {
+    http::Headers headers;
+    if (!api_key.empty()) headers.emplace_back("Authorization", fmt::format("Bearer {}", api_key));
+    for (const std::string& text : plan.headers) {
+        const auto colon = text.find(':');
+        const auto value = text.find_first_not_of(' ', colon + 1);
+        const std::string name = text.substr(0, colon);
+        std::erase_if(headers, [&](const auto& header) { return header.first == name; });
+        headers.emplace_back(name, value == std::string::npos ? "" : text.substr(value));
+    }
+    return headers;
+}
+
+openai::BodyOptions body_of(const LoadPlan& plan) {
+    openai::BodyOptions body;
+    body.endpoint = openai::endpoint_type_named(plan.endpoint_type).value();
+    body.model = plan.model;
+    body.ignore_eos = plan.sampling.ignore_eos;
+    body.max_completion_tokens = plan.sampling.max_completion_tokens;
+    body.temperature = plan.sampling.temperature;
+    body.extra_body = plan.sampling.extra_body;
+    return body;
+}
+
+loadgen::EndpointOptions endpoint_options(const LoadPlan& plan, const std::string& url, const Access& access,
+                                          const http::TlsContext* tls) {
+    loadgen::EndpointOptions endpoint;
+    endpoint.url = http::parse_url(url);
+    endpoint.path = plan.endpoint_path;
+    endpoint.headers = headers_of(plan, access.api_key);
+    endpoint.tls = endpoint.url.tls ? tls : nullptr;
+    endpoint.timeout = plan.request_timeout;
+    endpoint.proxy_variable = access.proxy_variable;
+    endpoint.body = body_of(plan);
+    endpoint.calibrate = with_dataset(plan).classes.front().dataset.name == "synthetic";
+    endpoint.token_ids = endpoint.calibrate && plan.prompt_form != "text";
+    return endpoint;
+}
+
+void check_context(const datasets::Dataset& dataset, const loadgen::EndpointFacts& facts) {
+    const auto in = dataset.mean_input_tokens();
+    const auto out = dataset.mean_output_tokens();
+    if (!facts.context || !in || !out || *in + *out <= static_cast<double>(*facts.context)) return;
+    throw UsageError(
+        fmt::format("a prompt of {:.0f} and an answer of {:.0f} tokens exceed the context of {} tokens that "
+                    "{} serves; lower --isl or --osl, or give the server a longer context",
+                    *in, *out, *facts.context, facts.body.model));
+}
+
+/// Without what a kind of target adds to the options.
+Load common_load(const LoadPlan& asked, const loadgen::EndpointFacts& facts, const std::string& salt) {
+    Load load;
+    load.plan = resolved(asked, facts, salt);
+    load.dataset = dataset_of(load.plan, facts.calibration);
+    load.options = load_options(load.plan);
+    load.options.worker.client.body = facts.body;
+    return load;
+}
+
+class SocketTarget final : public Target {
+  public:
+    SocketTarget(const LoadPlan& asked, const Access& access, Watcher& watcher, const std::stop_token& stop)
+        : Target(secrets_of(asked, access.api_key)) {
+        url_ = asked.targets.front();
+        std::string address = url_;
+        if (names_simulator(url_)) {
+            simulator_ = start_simulator(url_, asked.seed);
+            address = simulator_->url();
+        }
+        if (http::parse_url(address)
+                .tls) {  // reading the system's certificates takes longer than all the rest
+            tls_ = std::make_unique<http::TlsContext>(
+                http::TlsOptions{.verify = !asked.insecure, .ca_file = asked.ca_file});
+        }
+        endpoint_ = endpoint_options(asked, address, access, tls_.get());
+        endpoint_.stop = stop;
+        endpoint_.on_wait = [&watcher](const std::string& what) { watcher.wait(what); };
+        if (!simulator_) url_ = redacted_url(endpoint_.url.text());
+        facts_ = loadgen::probe(endpoint_);
+        const Load trial = common_load(asked, facts_, "trial-" + fresh_salt());
+        check_context(*trial.dataset, facts_);
+        loadgen::try_one(endpoint_, facts_, trial.dataset->request(kTrialIndex));
+    }
+
+    const loadgen::EndpointFacts& facts() const override { return facts_; }
+    std::string url() const override { return url_; }
+    bool in_virtual_time() const override { return false; }
+    std::string clock(const ClientHealth& client) const override {
+        return client.timing == "kernel" ? "kernel receive stamps" : "user-space reads";
+    }
+
+    Load load_for(const LoadPlan& asked) const override {
+        Load load = common_load(asked, facts_, fresh_salt());
+        loadgen::WorkerOptions& worker = load.options.worker;
+        worker.address = facts_.address;
+        worker.tls = endpoint_.tls;
+        worker.host = endpoint_.url.host;
+        worker.client.head = {.target = endpoint_.url.target(loadgen::target_of(endpoint_)),
+                              .authority = endpoint_.url.authority(),
+                              .headers = endpoint_.headers};
+        worker.id_prefix = fmt::format("pt-{}-", content_hash(load.plan.salt + utc_now()).substr(0, 8));
+        return load;
+    }
+
+    loadgen::LoadOutcome make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
+                              const std::stop_token& stop) const override {
+        return loadgen::make_load(load.options, *load.dataset, sink, progress, stop);
+    }
+
+    void require_answer() const override {
+        try {
+            (void)loadgen::probe(endpoint_);
+        } catch (const Error& error) {
+            throw RuntimeError(fmt::format("the server answers no more: {}", error.what()));
+        }
+    }
+
+  private:
+    std::string url_;
+    std::unique_ptr<StartedServer> simulator_;
+    std::unique_ptr<http::TlsContext> tls_;
+    loadgen::EndpointOptions endpoint_;
+    loadgen::EndpointFacts facts_;
+};
+
+/// Knows without asking what a probe would find out.
+class VirtualTarget final : public Target {
+  public:
+    explicit VirtualTarget(const LoadPlan& asked)
+        : Target(secrets_of(asked, "")), url_(asked.targets.front()) {
+        if (!names_simulator(url_)) {
+            throw UsageError(
+                fmt::format("--virtual: {} is a server that answers in its own time; only sim:PROFILE "
+                            "can be computed",
+                            url_));
+        }
+        virtual_.profile = simulated_profile(url_);
+        virtual_.turnaround = asked.turnaround;
+        virtual_.write_time = asked.write_time;
+        virtual_.ignore_eos = asked.sampling.ignore_eos;
+        facts_.body = body_of(asked);
+        virtual_.chat = facts_.body.endpoint == openai::EndpointType::chat;
+        if (asked.model.empty()) facts_.body.model = virtual_.profile.model;
+        facts_.server_kind = "paretoken-sim in virtual time";
+        facts_.context = sim::context_limit(virtual_.profile);
+        facts_.simulator_profile = virtual_.profile.name;
+        facts_.simulator_terms = sim::limit_terms(virtual_.profile);
+        check_context(*common_load(asked, facts_, "").dataset, facts_);
+    }
+
+    const loadgen::EndpointFacts& facts() const override { return facts_; }
+    std::string url() const override { return url_; }
+    bool in_virtual_time() const override { return true; }
+    std::string clock(const ClientHealth&) const override { return "virtual time"; }
+
+    Load load_for(const LoadPlan& asked) const override {
+        Load load = common_load(asked, facts_, fresh_salt());
+        load.options.worker.id_prefix = "v-";
+        load.options.began = loadgen::kVirtualBegin;
+        return load;
+    }
+
+    loadgen::LoadOutcome make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
+                              const std::stop_token& stop) const override {
+        return loadgen::make_virtual_load(load.options, virtual_, *load.dataset, sink, progress, stop);
+    }
+
+  private:
+    std::string url_;
+    loadgen::VirtualOptions virtual_;
+    loadgen::EndpointFacts facts_;
+};
+
+}  // namespace
+
+std::unique_ptr<Target> open_target(const LoadPlan& asked, const Access& access, Watcher& watcher,
+                                    const std::stop_token& stop) {
+    (void)with_load(
+        with_dataset(asked));  // what is wrong with the command line is said before anything starts
+    if (asked.virtual_time) return std::make_unique<VirtualTarget>(asked);
+    return std::make_unique<SocketTarget>(asked, access, watcher, stop);
+}
+
+}  // namespace paretoken::experiments

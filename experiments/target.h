@@ -1,0 +1,65 @@
+#pragma once
+// Whom a load is made for: found out about once (and kept: the simulated server, the TLS context, what the
+// probe learnt), then measured at one load level after the other. There are two kinds, a server behind
+// sockets and the simulated server in virtual time.
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include "core/plan.h"
+#include "core/secrets.h"
+#include "experiments/watcher.h"
+#include "loadgen/probe.h"
+#include "loadgen/run.h"
+
+namespace paretoken::experiments {
+
+/// One load, ready to be made: a resolved plan and what follows from it.
+struct Load {
+    LoadPlan plan;
+    std::unique_ptr<datasets::Dataset> dataset;
+    loadgen::LoadOptions options;
+};
+
+class Target {
+  public:
+    virtual ~Target() = default;
+
+    virtual const loadgen::EndpointFacts& facts() const = 0;
+    virtual std::string url() const = 0;       ///< as results name it
+    virtual bool in_virtual_time() const = 0;  ///< runs disturb nothing and may go on side by side
+    virtual std::string clock(const ClientHealth& client) const = 0;  ///< what timed the events
+    const Secrets& secrets() const { return secrets_; }
+
+    /// The load that `asked` comes to here. Throws UsageError.
+    virtual Load load_for(const LoadPlan& asked) const = 0;
+
+    /// Makes it; every finished record goes to `sink` at once. Blocks.
+    virtual loadgen::LoadOutcome make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
+                                      const std::stop_token& stop) const = 0;
+
+    /// Throws RuntimeError when the server does not answer any more.
+    virtual void require_answer() const {}
+
+  protected:
+    explicit Target(Secrets secrets) : secrets_(std::move(secrets)) {}
+    Target(const Target&) = default;
+    Target& operator=(const Target&) = default;
+
+  private:
+    Secrets secrets_;
+};
+
+/// What a target needs of this process's environment.
+struct Access {
+    std::string api_key = {};         ///< may be empty
+    std::string proxy_variable = {};  ///< the proxy variable that is set, and not used; empty: none
+};
+
+/// In virtual time: reads the profile, and that is all. Else starts the simulator if the URL names it,
+/// probes, and tries the workload's first request. `watcher` is told what is waited for, and must outlive the
+/// target. Throws when measuring would be pointless, and when `stop` is requested meanwhile.
+std::unique_ptr<Target> open_target(const LoadPlan& asked, const Access& access, Watcher& watcher,
+                                    const std::stop_token& stop);
+
+}  // namespace paretoken::experiments

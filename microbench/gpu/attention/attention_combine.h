@@ -1,0 +1,157 @@
+#pragma once
+// From the partial results of a sequence that several blocks read to its result: the block that finishes last
+// adds them, in their order, so that the same inputs give the same bits. `Rows` says where a row's result
+// goes: place(row) among results, head(row) among sinks, per_partial() rows in a partial result.
+#include <cstdint>
+
+#include "microbench/gpu/attention/attention_tile.h"
+#include "microbench/gpu/device/host_device.h"
+#include "microbench/gpu/device/split.h"
+
+namespace paretoken::microbench::gpu {
+
+/// Where results go: as fp32, or rounded to 16 bits for a matrix product that follows.
+struct ResultPlace {
+    float* wide = nullptr;
+    std::uint16_t* narrow = nullptr;  ///< when set, instead of `wide`
+    bool bf16 = false;                ///< what `narrow` holds; else fp16
+
+    PARETOKEN_HOST_DEVICE ResultPlace after(std::int64_t values) const {
+        return narrow == nullptr ? ResultPlace{wide + values, nullptr, bf16}
+                                 : ResultPlace{nullptr, narrow + values, bf16};
+    }
+    template <class Machine>
+    PARETOKEN_HOST_DEVICE void put(const Machine& m, int at, float value) const {
+        if (narrow == nullptr) {
+            wide[at] = value;
+        } else {
+            const std::uint32_t pair =
+                bf16 ? m.template pack<true>(value, 0) : m.template pack<false>(value, 0);
+            narrow[at] = static_cast<std::uint16_t>(pair & 0xffff);
+        }
+    }
+};
+
+/// Rows are query heads, their results lie one after the other.
+struct RowsInOrder {
+    PARETOKEN_HOST_DEVICE static constexpr int place(int row) { return row; }
+    PARETOKEN_HOST_DEVICE static constexpr int head(int row) { return row; }
+    PARETOKEN_HOST_DEVICE static constexpr int per_partial() { return kWarpTokens; }
+};
+
+/// True for every thread of the block that finished a sequence's last partial; all partials of it can be read
+/// then. `flag` lies in shared memory.
+template <class Machine>
+PARETOKEN_HOST_DEVICE inline bool is_last_partial(Machine& m, const Segment& segment, std::int32_t* counters,
+                                                  std::int32_t* flag) {
+    m.publish();
+    m.sync_block();
+    if (m.warp() == 0 && m.lane() == 0) {
+        const std::int32_t before = m.raise(counters + segment.sequence);
+        *flag = before == segment.partials - 1 ? 1 : 0;
+        if (*flag != 0) counters[segment.sequence] = 0;  // for the next launch
+        m.publish();
+    }
+    m.sync_block();
+    return *flag != 0;
+}
+
+/// Σ 2^(lse_i − most) · out_i ÷ Σ 2^(lse_i − most) of one row of a sequence's partials, in the lanes of a
+/// warp.
+template <int kDim, class Machine>
+struct CombinedRow {
+    static constexpr int kEach = kDim / 32;
+
+    const float* lse;   ///< of the first partial
+    const float* from;  ///< likewise, this lane's first value
+    int stride;         ///< rows from a partial to the next
+    float most;
+    float total;
+    float value[kEach];
+
+    template <class Rows>
+    PARETOKEN_HOST_DEVICE void begin(const Machine& m, const Segment& segment, const float* partial_out,
+                                     const float* partial_lse, int row, const Rows& rows,
+                                     const float* sinks) {
+        stride = rows.per_partial();
+        const std::int64_t at = static_cast<std::int64_t>(segment.begin) * stride + row;
+        lse = partial_lse + at;
+        from = partial_out + at * kDim + m.lane();
+        const float sink = sinks == nullptr ? kLowest : sinks[rows.head(row)] * kLog2E;
+        most = sink;
+        for (std::int32_t i = m.lane(); i < segment.partials; i += 32) {
+            const float one = m.load_fresh(lse + i * stride);
+            most = most > one ? most : one;
+        }
+        PARETOKEN_UNROLL
+        for (int distance = 16; distance > 0; distance /= 2) {
+            const float other = m.shuffle_xor(most, distance);
+            most = most > other ? most : other;
+        }
+        total = sinks != nullptr && m.lane() == 0 ? m.exp2(sink - most) : 0;
+        for (std::int32_t i = m.lane(); i < segment.partials; i += 32) total += weight(m, i);
+        PARETOKEN_UNROLL
+        for (int distance = 16; distance > 0; distance /= 2) total += m.shuffle_xor(total, distance);
+        PARETOKEN_UNROLL
+        for (int e = 0; e < kEach; ++e) value[e] = 0;
+    }
+    PARETOKEN_HOST_DEVICE float weight(const Machine& m, std::int32_t partial) const {
+        return m.exp2(m.load_fresh(lse + partial * stride) - most);
+    }
+    PARETOKEN_HOST_DEVICE void add(const Machine& m, std::int32_t partial, float times) {
+        const float* const one = from + static_cast<std::int64_t>(partial) * stride * kDim;
+        PARETOKEN_UNROLL
+        for (int e = 0; e < kEach; ++e) value[e] += times * m.load_fresh(one + e * 32);
+    }
+    PARETOKEN_HOST_DEVICE void write(const Machine& m, const ResultPlace& out) const {
+        PARETOKEN_UNROLL
+        for (int e = 0; e < kEach; ++e) out.put(m, e * 32 + m.lane(), value[e] / total);
+    }
+};
+
+/// Rows `row`, row + kWarps, … (kRows of them) at once, so that their loads overlap; partials in their order.
+template <int kRows, int kDim, class Machine, class Rows>
+PARETOKEN_HOST_DEVICE inline void combine_rows(const Machine& m, const Segment& segment,
+                                               const float* partial_out, const float* partial_lse, int row,
+                                               const Rows& places, const ResultPlace& out,
+                                               const float* sinks) {
+    CombinedRow<kDim, Machine> rows[kRows];
+    PARETOKEN_UNROLL
+    for (int k = 0; k < kRows; ++k) {
+        rows[k].begin(m, segment, partial_out, partial_lse, row + k * kWarps, places, sinks);
+    }
+    for (std::int32_t base = 0; base < segment.partials; base += 32) {
+        const std::int32_t own = base + m.lane();
+        float weights[kRows];
+        PARETOKEN_UNROLL
+        for (int k = 0; k < kRows; ++k) weights[k] = own < segment.partials ? rows[k].weight(m, own) : 0;
+        const std::int32_t count = segment.partials - base < 32 ? segment.partials - base : 32;
+        PARETOKEN_UNROLL_BY(4)
+        for (std::int32_t i = 0; i < count; ++i) {
+            PARETOKEN_UNROLL
+            for (int k = 0; k < kRows; ++k) rows[k].add(m, base + i, m.shuffle(weights[k], i));
+        }
+    }
+    PARETOKEN_UNROLL
+    for (int k = 0; k < kRows; ++k) {
+        rows[k].write(m, out.after(places.place(row + k * kWarps) * kDim));
+    }
+}
+
+/// All rows of a sequence, by the warps of one block.
+template <int kDim, class Machine, class Rows = RowsInOrder>
+PARETOKEN_HOST_DEVICE inline void combine(const Machine& m, const Segment& segment, const float* partial_out,
+                                          const float* partial_lse, int rows, const ResultPlace& out,
+                                          const float* sinks, const Rows& places = {}) {
+    int row = m.warp();
+    if constexpr (kDim <= 128) {
+        for (; row + kWarps < rows; row += 2 * kWarps) {
+            combine_rows<2, kDim>(m, segment, partial_out, partial_lse, row, places, out, sinks);
+        }
+    }
+    for (; row < rows; row += kWarps) {
+        combine_rows<1, kDim>(m, segment, partial_out, partial_lse, row, places, out, sinks);
+    }
+}
+
+}  // namespace paretoken::microbench::gpu

@@ -1,0 +1,61 @@
+#pragma once
+// Random words that are legal for their format, as functions of random bits: what weight kernels are given,
+// on a GPU and in tests. Never zeros: a GPU moves zeros faster.
+#include <cstdint>
+
+#include "microbench/gpu/device/host_device.h"
+#include "microbench/gpu/formats/dtypes.h"
+
+namespace paretoken::microbench::gpu {
+
+/// splitmix64's finalizer (Steele, Lea, Flood 2014) of seed and place.
+PARETOKEN_HOST_DEVICE inline std::uint64_t random_bits_at(std::uint64_t seed, std::uint64_t place) {
+    std::uint64_t x = seed + (place + 1) * 0x9e3779b97f4a7c15ULL;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+    return x ^ (x >> 31);
+}
+
+/// Magnitudes 2^-7 … 1, either sign.
+PARETOKEN_HOST_DEVICE inline std::uint16_t random_bf16_of(std::uint32_t bits) {
+    return static_cast<std::uint16_t>((bits & 0x8000U) | (120 + (bits >> 16) % 7) << 7 | (bits & 0x7fU));
+}
+PARETOKEN_HOST_DEVICE inline std::uint16_t random_fp16_of(std::uint32_t bits) {
+    return static_cast<std::uint16_t>((bits & 0x8000U) | (8 + (bits >> 16) % 7) << 10 | (bits & 0x3ffU));
+}
+PARETOKEN_HOST_DEVICE inline std::uint32_t random_code_word(WeightFormat format, std::uint64_t bits) {
+    switch (format) {
+        case WeightFormat::bf16:
+            return random_bf16_of(static_cast<std::uint32_t>(bits)) |
+                   std::uint32_t{random_bf16_of(static_cast<std::uint32_t>(bits >> 32))} << 16;
+        case WeightFormat::fp16:
+            return random_fp16_of(static_cast<std::uint32_t>(bits)) |
+                   std::uint32_t{random_fp16_of(static_cast<std::uint32_t>(bits >> 32))} << 16;
+        case WeightFormat::fp8: {
+            auto word = static_cast<std::uint32_t>(bits);
+            for (int i = 0; i < 32; i += 8) {
+                if (!is_finite_e4m3(word >> i & 0xff)) word ^= 1U << i;
+            }
+            return word;
+        }
+        default:
+            return static_cast<std::uint32_t>(bits);
+    }
+}
+/// float in [2^-7, 2^-6), two such fp16, or four e8m0 in 2^-9 … 2^-5.
+PARETOKEN_HOST_DEVICE inline std::uint32_t random_scale_word(WeightFormat format, std::uint64_t bits) {
+    const auto low = static_cast<std::uint32_t>(bits);
+    switch (format) {
+        case WeightFormat::int4:
+            return 0x20002000U | (low & 0x03ff03ffU);
+        case WeightFormat::mxfp4: {
+            std::uint32_t word = 0;
+            for (int i = 0; i < 4; ++i) word |= (118 + (low >> (8 * i) & 0xff) % 5) << (8 * i);
+            return word;
+        }
+        default:
+            return 0x3c000000U | (low & 0x007fffffU);
+    }
+}
+
+}  // namespace paretoken::microbench::gpu

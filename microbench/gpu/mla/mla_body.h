@@ -1,0 +1,267 @@
+#pragma once
+// The decode kernel of multi-head latent attention, written once for a GPU and for the tests' emulation. A
+// block of four warps takes kMlaTokens at a time: for the scores each warp has a quarter of the 576
+// dimensions, for the results a quarter of the 512, so that queries and results fit in registers and a row is
+// read once.
+#include <cstddef>
+#include <cstdint>
+
+#include "microbench/gpu/attention/attention_combine.h"
+#include "microbench/gpu/attention/attention_softmax.h"
+#include "microbench/gpu/attention/attention_tile.h"
+#include "microbench/gpu/device/host_device.h"
+#include "microbench/gpu/device/split.h"
+
+namespace paretoken::microbench::gpu {
+
+inline constexpr int kMlaRow = 576;
+inline constexpr int kMlaValue = 512;
+inline constexpr int kMlaTokens = 16;  ///< at a time: two blocks with four stages fit on a multiprocessor
+inline constexpr int kMlaScoreTiles = kMlaTokens / 8;
+inline constexpr int kMlaOwnTokens = kMlaTokens / kWarps;  ///< that one warp copies
+inline constexpr int kMlaChunks = kMlaRow * 2 / 16;        ///< of 16 bytes in a row
+inline constexpr int kMlaSteps = kMlaRow / 16 / kWarps;    ///< of the score product, per warp
+inline constexpr int kMlaTiles = kMlaValue / 8 / kWarps;   ///< of eight result columns, per warp
+inline constexpr int kMlaScoreStride = kMlaTokens + 8;     ///< floats
+inline constexpr int kMlaStageBytes = kMlaTokens * kMlaRow * 2;
+inline constexpr int kMlaFixedBytes = kWarps * 16 * kMlaScoreStride * 4 + 16;
+
+struct MlaCall {
+    const std::uint16_t* pool = nullptr;  ///< [pages][page][576] bf16
+    const std::uint16_t* q = nullptr;     ///< [requests, heads, 576] bf16
+    const std::int32_t* pages = nullptr;
+    const std::int32_t* first_page = nullptr;
+    const Segment* segments = nullptr;
+    const std::int32_t* first_segment = nullptr;
+    float* partial_out = nullptr;      ///< [partials, 16, 512]
+    float* partial_lse = nullptr;      ///< [partials, 16]
+    std::int32_t* counters = nullptr;  ///< [sequences], zero before and after every launch
+    float* out = nullptr;              ///< [requests, heads, 512]
+    std::int32_t heads = 16;
+    std::int32_t page_shift = 0;
+    std::int32_t stages = 2;
+    float score_scale = 0;
+};
+
+/// Where a chunk of a token's row lies in a stage.
+PARETOKEN_HOST_DEVICE constexpr int mla_place(int token, int chunk) {
+    return (token * (kMlaChunks / 8) + chunk / 8) * 128 + (chunk % 8 ^ (token & 7)) * 16;
+}
+
+template <class Machine>
+struct MlaLoader {
+    const MlaCall& call;
+    TokenWalk<kMlaTokens> walk;
+
+    PARETOKEN_HOST_DEVICE MlaLoader(const Machine& m, const MlaCall& c)
+        : call(c),
+          walk{c.pages,
+               c.first_page,
+               c.page_shift,
+               m.warp() * kMlaOwnTokens,
+               c.segments,
+               c.first_segment[m.piece()],
+               c.first_segment[m.piece() + 1]} {
+        walk.enter();
+    }
+
+    PARETOKEN_HOST_DEVICE void load(Machine& m, std::byte* to) {
+        if (walk.done()) return;
+        copy(m, to);
+        walk.advance();
+    }
+
+    /// Rows beyond the end become zeros: the whole block multiplies them.
+    PARETOKEN_HOST_DEVICE void copy(Machine& m, std::byte* to) const {
+        const bool any = walk.has_tokens();
+        const std::int64_t row =
+            any ? (static_cast<std::int64_t>(walk.page) << call.page_shift) + walk.slot() : 0;
+        const auto* const from = reinterpret_cast<const std::byte*>(call.pool + row * kMlaRow);
+        PARETOKEN_UNROLL_BY(9)
+        for (int i = 0; i < kMlaOwnTokens * kMlaChunks / 32; ++i) {
+            const int index = i * 32 + m.lane();
+            const int own = index / kMlaChunks;
+            m.copy_async(to + mla_place(m.warp() * kMlaOwnTokens + own, index % kMlaChunks),
+                         from + index * 16, any && walk.holds(own));
+        }
+    }
+};
+
+template <class Machine>
+struct MlaWarp : RunningSoftmax<Machine, kMlaTiles> {
+    using Softmax = RunningSoftmax<Machine, kMlaTiles>;
+    using Softmax::maximum;
+    using Softmax::out;
+    using Softmax::sum;
+
+    std::uint32_t q[kMlaSteps][4];
+
+    PARETOKEN_HOST_DEVICE void begin(const Machine& m, const MlaCall& call, const Segment& segment) {
+        const int g = m.lane() / 4;
+        const int t = m.lane() % 4;
+        const int first = segment.head * kWarpTokens;
+        const std::int64_t head = static_cast<std::int64_t>(segment.request) * call.heads + first;
+        PARETOKEN_UNROLL
+        for (int step = 0; step < kMlaSteps; ++step) {
+            PARETOKEN_UNROLL
+            for (int r = 0; r < 4; ++r) {
+                const int row = g + r % 2 * 8;
+                const int dim = (m.warp() * kMlaSteps + step) * 16 + r / 2 * 8 + 2 * t;
+                const std::uint16_t* const at = call.q + (head + row) * kMlaRow + dim;
+                q[step][r] = first + row < call.heads ? at[0] | static_cast<std::uint32_t>(at[1]) << 16 : 0;
+            }
+        }
+        Softmax::clear();
+    }
+
+    /// This warp's share of all scores, to shared memory.
+    PARETOKEN_HOST_DEVICE void score(const Machine& m, const std::byte* stage, float* scores) const {
+        float s[kMlaScoreTiles][4];
+        PARETOKEN_UNROLL
+        for (int j = 0; j < kMlaScoreTiles; ++j) s[j][0] = s[j][1] = s[j][2] = s[j][3] = 0;
+        const int token = m.lane() / 16 * 8 + m.lane() % 8;
+        PARETOKEN_UNROLL
+        for (int step = 0; step < kMlaSteps; ++step) {
+            const int chunk = 2 * (m.warp() * kMlaSteps + step) + m.lane() / 8 % 2;
+            PARETOKEN_UNROLL
+            for (int pair = 0; pair < kMlaTokens / 16; ++pair) {
+                std::uint32_t k[4];
+                m.ldmatrix(k, stage + mla_place(16 * pair + token, chunk));
+                m.template mma<true>(s[2 * pair], q[step], k[0], k[1]);
+                m.template mma<true>(s[2 * pair + 1], q[step], k[2], k[3]);
+            }
+        }
+        float* const own = scores + m.warp() * 16 * kMlaScoreStride;
+        PARETOKEN_UNROLL
+        for (int j = 0; j < kMlaScoreTiles; ++j) {
+            PARETOKEN_UNROLL
+            for (int c = 0; c < 4; ++c) {
+                own[(m.lane() / 4 + c / 2 * 8) * kMlaScoreStride + 8 * j + m.lane() % 4 * 2 + c % 2] =
+                    s[j][c];
+            }
+        }
+    }
+
+    /// Every warp softens all scores for itself, so that weights need no exchange.
+    PARETOKEN_HOST_DEVICE void add(const Machine& m, const MlaCall& call, const std::byte* stage,
+                                   const float* scores, std::int32_t token, std::int32_t first,
+                                   std::int32_t last) {
+        const int g = m.lane() / 4;
+        const int t = m.lane() % 4;
+        float s[kMlaScoreTiles][4];
+        PARETOKEN_UNROLL
+        for (int j = 0; j < kMlaScoreTiles; ++j) {
+            PARETOKEN_UNROLL
+            for (int c = 0; c < 4; ++c) {
+                float value = 0;
+                PARETOKEN_UNROLL
+                for (int w = 0; w < kWarps; ++w) {
+                    value += scores[(w * 16 + g + c / 2 * 8) * kMlaScoreStride + 8 * j + 2 * t + c % 2];
+                }
+                s[j][c] = value * call.score_scale;
+            }
+        }
+        if (token < first || token + kMlaTokens > last) Softmax::hide(m, s, first - token, last - token);
+        Softmax::soften(m, s);
+        accumulate(m, stage, s);
+    }
+
+    PARETOKEN_HOST_DEVICE void accumulate(const Machine& m, const std::byte* stage,
+                                          const float (&p)[kMlaScoreTiles][4]) {
+        const int token = m.lane() / 8 % 2 * 8 + m.lane() % 8;
+        PARETOKEN_UNROLL
+        for (int half = 0; half < kMlaTokens / 16; ++half) {  // 16 tokens each
+            std::uint32_t weights[4];
+            PARETOKEN_UNROLL
+            for (int r = 0; r < 4; ++r) {
+                weights[r] =
+                    m.template pack<true>(p[2 * half + r / 2][r % 2 * 2], p[2 * half + r / 2][r % 2 * 2 + 1]);
+            }
+            PARETOKEN_UNROLL
+            for (int i = 0; i < kMlaTiles / 2; ++i) {
+                std::uint32_t v[4];
+                const int chunk = m.warp() * kMlaTiles + 2 * i + m.lane() / 16;
+                m.ldmatrix_transposed(v, stage + mla_place(16 * half + token, chunk));
+                m.template mma<true>(out[2 * i], weights, v[0], v[1]);
+                m.template mma<true>(out[2 * i + 1], weights, v[2], v[3]);
+            }
+        }
+    }
+
+    PARETOKEN_HOST_DEVICE void write(Machine& m, const MlaCall& call, const Segment& segment,
+                                     std::int32_t* flag) {
+        const int g = m.lane() / 4;
+        const int t = m.lane() % 4;
+        const int first = segment.head * kWarpTokens;
+        const int rows = call.heads - first < kWarpTokens ? call.heads - first : kWarpTokens;
+        float* const out_rows =
+            call.out + (static_cast<std::int64_t>(segment.request) * call.heads + first) * kMlaValue;
+        float* to = out_rows;
+        if (segment.partials > 1) {
+            to = call.partial_out + static_cast<std::int64_t>(segment.partial) * kWarpTokens * kMlaValue;
+        }
+        Softmax::finish_sums(m);
+        PARETOKEN_UNROLL
+        for (int row = 0; row < 2; ++row) {
+            const int head = g + 8 * row;
+            if (head >= rows) continue;
+            const float share = 1 / sum[row];
+            PARETOKEN_UNROLL
+            for (int i = 0; i < kMlaTiles; ++i) {
+                PARETOKEN_UNROLL
+                for (int c = 0; c < 2; ++c) {
+                    to[head * kMlaValue + (m.warp() * kMlaTiles + i) * 8 + 2 * t + c] =
+                        out[i][2 * row + c] * share;
+                }
+            }
+            if (segment.partials > 1 && m.warp() == 0 && t == 0) {
+                call.partial_lse[static_cast<std::int64_t>(segment.partial) * kWarpTokens + head] =
+                    maximum[row] + m.log2(sum[row]);
+            }
+        }
+        if (segment.partials == 1) return;
+        if (is_last_partial(m, segment, call.counters, flag)) {
+            combine<kMlaValue>(m, segment, call.partial_out, call.partial_lse, rows, {.wide = out_rows},
+                               nullptr);
+        }
+    }
+};
+
+/// One thread of the block that works on piece `m.piece()` of the plan.
+template <class Machine>
+PARETOKEN_HOST_DEVICE void mla_body(Machine& m, const MlaCall& call) {
+    std::byte* const stages = m.shared();
+    auto* const scores = reinterpret_cast<float*>(stages + call.stages * kMlaStageBytes);
+    auto* const flag = reinterpret_cast<std::int32_t*>(scores + kWarps * 16 * kMlaScoreStride);
+    MlaLoader<Machine> loader(m, call);
+    MlaWarp<Machine> warp;
+    for (int i = 0; i + 1 < call.stages; ++i) {
+        loader.load(m, stages + i * kMlaStageBytes);
+        m.commit_copies();
+    }
+    int stage = 0;
+    int free_stage = call.stages - 1;
+    const std::int32_t end = loader.walk.end;
+    for (std::int32_t index = call.first_segment[m.piece()]; index < end; ++index) {
+        const Segment& segment = call.segments[index];
+        warp.begin(m, call, segment);
+        const std::int32_t first = segment.first;
+        const std::int32_t last = segment.last;
+        std::int32_t token = first / kWarpTokens * kWarpTokens;
+        for (; token < last; token += kMlaTokens) {
+            m.wait_for_copies(call.stages - 2);
+            m.sync_block();  // the tile is there for all warps, and all are through with the one before
+            loader.load(m, stages + free_stage * kMlaStageBytes);
+            m.commit_copies();
+            const std::byte* const tile = stages + stage * kMlaStageBytes;
+            warp.score(m, tile, scores);
+            m.sync_block();
+            warp.add(m, call, tile, scores, token, first, last);
+            free_stage = stage;
+            stage = stage + 1 == call.stages ? 0 : stage + 1;
+        }
+        warp.write(m, call, segment, flag);
+    }
+}
+
+}  // namespace paretoken::microbench::gpu

@@ -1,0 +1,624 @@
+#pragma once
+// y[batch, rows] = W[rows, k] · x[batch, k] for batches up to 32: W streamed once as mma A fragments, x as
+// the n8 operand from L1. Each warp takes an even share of the units as one linear stream, however the matrix
+// is shaped; what it leaves of a block of rows is summed in a fixed order (no float atomics). What is on the
+// way lies in shared memory: asynchronous copies are waited for by count, oldest first, while loads to
+// registers are waited for all together. A lane reads back only what it copied, so that no barrier is needed.
+// The Machine is a lane's instructions: a GPU's, or emulated ones in tests.
+#include <cstddef>
+#include <cstdint>
+
+#include "microbench/gpu/weights/weights_layout.h"
+
+namespace paretoken::microbench::gpu {
+
+/// What one load of 16 bytes gives.
+struct alignas(16) Words {
+    std::uint32_t w[4] = {};
+
+    bool operator==(const Words&) const = default;
+};
+
+/// Several matrices of one shape at once, each with activations of its own: the routed experts of a decode
+/// step. x is then [entries, batch, k], y [entries, batch, rows], and stacks count on over the entries.
+struct ExpertList {
+    const std::int32_t* of_entries = nullptr;  ///< [entries]: which of the stored matrices
+    int entries = 0;
+    int stacks = 0;            ///< of one matrix
+    std::uint32_t words = 0;   ///< of 16 bytes, from a matrix to the next
+    std::uint32_t scales = 0;  ///< words, from the scales of a matrix to those of the next
+};
+
+struct WeightsCall {
+    const Words* weights = nullptr;
+    const std::uint32_t* scales = nullptr;
+    const std::uint16_t* x = nullptr;  ///< [batch, k], bf16 or fp16
+    float* y = nullptr;                ///< [batch, rows]
+    float* partials = nullptr;         ///< [thread blocks, 2, stacked, batch, rows of a unit]
+    std::int32_t* arrivals = nullptr;  ///< [entries · row blocks], zero between launches
+    int rows = 0;
+    int batch = 0;
+    int steps = 0;  ///< k / 64
+    StackDivision division;
+    ExpertList experts = {};
+};
+
+/// Two fp16 numbers as they stand in every constant of an mma register.
+PARETOKEN_HOST_DEVICE constexpr std::uint32_t both_halves(std::uint32_t fp16) {
+    return fp16 << 16 | fp16;
+}
+
+/// How stored words become mma operands, and what a row's or a block's scale is.
+struct Bf16Weights {
+    static constexpr WeightFormat kFormat = WeightFormat::bf16;
+    template <class Machine>
+    PARETOKEN_HOST_DEVICE static std::uint32_t pair(const Machine&, std::uint32_t word, int) {
+        return word;
+    }
+};
+struct Fp16Weights {
+    static constexpr WeightFormat kFormat = WeightFormat::fp16;
+    template <class Machine>
+    PARETOKEN_HOST_DEVICE static std::uint32_t pair(const Machine&, std::uint32_t word, int) {
+        return word;
+    }
+};
+/// By the conversion instruction, where there is one.
+struct Fp8Weights {
+    static constexpr WeightFormat kFormat = WeightFormat::fp8;
+    template <class Machine>
+    PARETOKEN_HOST_DEVICE static float row_scale(const Machine&, float scale) {
+        return scale * Machine::kE4m3Unit;
+    }
+    template <class Machine>
+    PARETOKEN_HOST_DEVICE static std::uint32_t pair(const Machine& m, std::uint32_t word, int p) {
+        return m.e4m3_pair(word, p);
+    }
+};
+/// By moving bits.
+struct Fp8ShiftedWeights {
+    static constexpr WeightFormat kFormat = WeightFormat::fp8;
+    template <class Machine>
+    PARETOKEN_HOST_DEVICE static float row_scale(const Machine&, float scale) {
+        return scale * kRawE4m3Scale;
+    }
+    template <class Machine>
+    PARETOKEN_HOST_DEVICE static std::uint32_t pair(const Machine&, std::uint32_t word, int p) {
+        return raw_e4m3_pair(word, p);
+    }
+};
+struct Int8Weights {
+    static constexpr WeightFormat kFormat = WeightFormat::int8;
+    template <class Machine>
+    PARETOKEN_HOST_DEVICE static float row_scale(const Machine&, float scale) {
+        return scale;
+    }
+    template <class Machine>
+    PARETOKEN_HOST_DEVICE static std::uint32_t pair(const Machine& m, std::uint32_t word, int p) {
+        return m.add_halves(raw_int8_pair(word, p), both_halves(kInt8Correction.addend_bits));
+    }
+};
+struct Int4Weights {
+    static constexpr WeightFormat kFormat = WeightFormat::int4;
+    template <class Machine>
+    PARETOKEN_HOST_DEVICE static std::uint32_t pair(const Machine& m, std::uint32_t word, int p) {
+        const Correction c = int4_correction(p);
+        const std::uint32_t raw = raw_int4_pair(word, p);
+        if (c.multiplier_bits == kFp16One) return m.add_halves(raw, both_halves(c.addend_bits));
+        return m.multiply_add_halves(raw, both_halves(c.multiplier_bits), both_halves(c.addend_bits));
+    }
+    /// Of row g (0) or g + 8 (1), for one block of 32.
+    template <class Machine>
+    PARETOKEN_HOST_DEVICE static float block_scale(const Machine& m, std::uint32_t word, int, int row_half) {
+        return m.float_of_half(word >> (16 * row_half) & 0xffff);
+    }
+};
+struct Mxfp4Weights {
+    static constexpr WeightFormat kFormat = WeightFormat::mxfp4;
+    template <class Machine>
+    PARETOKEN_HOST_DEVICE static std::uint32_t pair(const Machine&, std::uint32_t word, int p) {
+        return raw_e2m1_pair(word, p);
+    }
+    template <class Machine>
+    PARETOKEN_HOST_DEVICE static float block_scale(const Machine& m, std::uint32_t word, int block,
+                                                   int row_half) {
+        return m.float_of_bits(float_bits_of_raw_e8m0(word >> (16 * block + 8 * row_half) & 0xff));
+    }
+};
+
+inline constexpr int kWeightThreads = kWeightWarps * kLanes;
+
+/// `kColumns` · 8 ≥ batch; `kParts` · 16 rows per unit.
+template <class Weights, int kColumns, int kParts>
+struct WeightsTile {
+    static constexpr WeightFormat kFormat = Weights::kFormat;
+    static constexpr int kLoads = loads_of(kFormat);
+    static constexpr bool kGrouped = group_of(kFormat) != 0;
+    static constexpr bool kRowScaled = bits_of(kFormat) == 8;
+    static constexpr int kRows = 16 * kParts;
+    static constexpr int kColumnStride =
+        kRows + 4;  ///< in shared memory: the four columns of a store then lie in other banks
+    static constexpr int kSlot = kColumns * 8 * kColumnStride;
+
+    /// A unit on the way: a lane's 16 bytes of each load, then its scale's word of each part.
+    static constexpr int kUnitLoads = kParts * kLoads;
+    static constexpr int kScalesAt = kUnitLoads * kLanes * 16;
+    static constexpr int kStageBytes = kScalesAt + (kGrouped ? kParts * kLanes * 4 : 0);
+    /// Thread blocks per multiprocessor that registers are kept low for.
+    static constexpr int kResident = kColumns < 4 ? 3 : 2;
+    /// 4 KiB of weights per warp are 64 to 96 KiB per multiprocessor, and leave L1 to x.
+    static constexpr int kStages = 8 / kUnitLoads;
+    static constexpr int kRingBytes = kStages * kStageBytes;
+
+    static constexpr int kXWords = kUnitK / 8;  ///< of 16 bytes, of a column of x along a unit
+
+    /// Shared memory: slot 0 of each warp, then their rings; slot 1 is where the ring was.
+    static constexpr int kRingsAt = static_cast<int>(kWeightWarps) * kSlot * 4;
+    static constexpr int kSharedBytes = kRingsAt + static_cast<int>(kWeightWarps) * kRingBytes;
+    static_assert(kSlot * 4 <= kRingBytes);
+    static_assert(kSharedBytes <= 99 * 1024, "what a thread block of sm_89 and sm_120 may have");
+
+    static constexpr bool kBf16 = is_bf16(kFormat);
+    /// x of the next unit is on the way while this one is multiplied, where registers allow it.
+    static constexpr bool kXAhead = kColumns == 1;
+    /// Of a group of 128 both halves of a unit are summed before they are scaled, where registers allow it.
+    static constexpr int kHalvesPerScale = kFormat == WeightFormat::int4 && kParts == 1 ? 2 : 1;
+};
+
+/// One lane of multiply_weights. `kExperts`: by the call's list of experts, else one matrix.
+template <class Machine, class Weights, int kColumns, int kParts, bool kExperts = false>
+class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
+    using Tile = WeightsTile<Weights, kColumns, kParts>;
+    using Tile::kBf16;
+    using Tile::kColumnStride;
+    using Tile::kFormat;
+    using Tile::kGrouped;
+    using Tile::kHalvesPerScale;
+    using Tile::kLoads;
+    using Tile::kRingBytes;
+    using Tile::kRingsAt;
+    using Tile::kRows;
+    using Tile::kRowScaled;
+    using Tile::kScalesAt;
+    using Tile::kSlot;
+    using Tile::kStageBytes;
+    using Tile::kStages;
+    using Tile::kUnitLoads;
+    using Tile::kXAhead;
+    using Tile::kXWords;
+
+  public:
+    PARETOKEN_HOST_DEVICE WeightsLane(const Machine& machine, const WeightsCall& call)
+        : m_(machine),
+          call_(call),
+          lane_(machine.lane()),
+          warp_(static_cast<std::uint32_t>(machine.warp())),
+          words_(ring_of(warp_) + lane_ * 16),
+          scales_(ring_of(warp_) + kScalesAt + lane_ * 4) {}
+
+    PARETOKEN_HOST_DEVICE void run() const {
+        const StackDivision& division = call_.division;
+        const std::uint32_t team =
+            static_cast<std::uint32_t>(m_.piece()) * division.teams() + warp_ / division.stacked();
+        stream(division.first(team), division.end(team));
+        m_.sync_block();
+        const StackDivision::Duties duties = division.duties_of(team);
+        if (duties.first) combine(duties.first_stack, team);
+        if (duties.last) combine(duties.last_stack, team);
+    }
+
+  private:
+    PARETOKEN_HOST_DEVICE std::byte* ring_of(std::uint32_t warp) const {
+        return m_.shared() + kRingsAt + warp * kRingBytes;
+    }
+    /// Where a warp leaves its part of its block of rows, see StackDivision::slot.
+    PARETOKEN_HOST_DEVICE float* slot_of(std::uint32_t warp, std::uint32_t slot) const {
+        return slot == 0 ? reinterpret_cast<float*>(m_.shared()) + warp * kSlot
+                         : reinterpret_cast<float*>(ring_of(warp));
+    }
+
+    /// A stack: which of its matrix, and whose that is.
+    struct Where {
+        int stack = 0;
+        int entry = 0;
+        int expert = 0;
+    };
+    PARETOKEN_HOST_DEVICE Where where(int stack) const {
+        if constexpr (!kExperts) return {stack};
+        const int entry = stack / call_.experts.stacks;
+        return {stack - entry * call_.experts.stacks, entry,
+                m_.load_cached(call_.experts.of_entries + entry)};
+    }
+    /// True when it has come to another matrix.
+    PARETOKEN_HOST_DEVICE bool advance(Where& at) const {
+        ++at.stack;
+        if constexpr (kExperts) {
+            if (at.stack == call_.experts.stacks && at.entry + 1 < call_.experts.entries) {
+                at = {0, at.entry + 1, m_.load_cached(call_.experts.of_entries + at.entry + 1)};
+                return true;
+            }
+        }
+        return false;
+    }
+    /// This warp's block of rows.
+    PARETOKEN_HOST_DEVICE int row_block(const Where& at) const {
+        return at.stack * stacked() + static_cast<int>(warp_ % call_.division.stacked());
+    }
+    PARETOKEN_HOST_DEVICE int stacked() const { return static_cast<int>(call_.division.stacked()); }
+    /// The index of this warp's unit of a step, in units of the matrix.
+    PARETOKEN_HOST_DEVICE std::size_t unit_index(const Where& at, int step) const {
+        return (static_cast<std::size_t>(at.stack) * call_.steps + step) * call_.division.stacked() +
+               warp_ % call_.division.stacked();
+    }
+    PARETOKEN_HOST_DEVICE const Words* unit_at(const Where& at, int step) const {
+        const Words* const matrix =
+            kExperts ? call_.weights + static_cast<std::size_t>(at.expert) * call_.experts.words
+                     : call_.weights;
+        return matrix + unit_index(at, step) * (kUnitLoads * kLanes) + lane_;
+    }
+    PARETOKEN_HOST_DEVICE const std::uint32_t* scales_of(const Where& at) const {
+        return kExperts ? call_.scales + static_cast<std::size_t>(at.expert) * call_.experts.scales
+                        : call_.scales;
+    }
+    PARETOKEN_HOST_DEVICE float* outputs_of(const Where& at) const {
+        const std::size_t entry =
+            kExperts ? static_cast<std::size_t>(at.entry) * call_.batch * call_.rows : 0;
+        return call_.y + entry + static_cast<std::size_t>(row_block(at)) * kRows;
+    }
+
+    /// Copies this lane's share of units one after the other, and nothing once all are under way.
+    class Copier {
+      public:
+        PARETOKEN_HOST_DEVICE Copier(const WeightsLane& lane, std::uint32_t first, std::uint32_t end)
+            : of_(lane), unit_(first), end_(end) {
+            const auto steps = static_cast<std::uint32_t>(of_.call_.steps);
+            where_ = of_.where(static_cast<int>(first / steps));
+            take_matrix(static_cast<int>(first % steps));
+        }
+        /// The next unit to a stage of the ring. Every call is a group of copies, also an empty one.
+        PARETOKEN_HOST_DEVICE void next(std::uint32_t stage) {
+            if (unit_ != end_) {
+                PARETOKEN_UNROLL
+                for (int i = 0; i < kUnitLoads; ++i)
+                    of_.m_.copy_streamed(of_.words_ + stage + i * (kLanes * 16), at_ + i * kLanes);
+                if constexpr (kGrouped) {
+                    PARETOKEN_UNROLL
+                    for (int part = 0; part < kParts; ++part)
+                        of_.m_.copy_word(of_.scales_ + stage + part * (kLanes * 4), scale_ + part * 8);
+                }
+                advance();
+            }
+            of_.m_.commit_copies();
+        }
+
+      private:
+        PARETOKEN_HOST_DEVICE void advance() {
+            at_ += of_.stacked() * (kUnitLoads * kLanes);
+            // Of int4 two steps share a scale, and a row has an even number of them.
+            if constexpr (kGrouped) {
+                if (kFormat != WeightFormat::int4 || (unit_ & 1) != 0) scale_ += of_.stacked() * (kParts * 8);
+            }
+            ++unit_;
+            if constexpr (kExperts) {
+                if (--left_in_stack_ != 0) return;
+                left_in_stack_ = of_.call_.steps;
+                if (of_.advance(where_)) take_matrix(0);
+            }
+        }
+        PARETOKEN_HOST_DEVICE void take_matrix(int step) {
+            left_in_stack_ = of_.call_.steps - step;
+            at_ = of_.unit_at(where_, step);
+            if constexpr (kGrouped) {
+                constexpr int kSteps = kFormat == WeightFormat::int4 ? 2 : 1;  // that share a scale
+                const std::size_t group =
+                    static_cast<std::size_t>(where_.stack) * (of_.call_.steps / kSteps) + step / kSteps;
+                const std::size_t stacked = of_.call_.division.stacked();
+                scale_ = of_.scales_of(where_) + (group * stacked + of_.warp_ % stacked) * (kParts * 8) +
+                         of_.lane_ / 4;
+            }
+        }
+
+        const WeightsLane& of_;
+        std::uint32_t unit_;
+        std::uint32_t end_;
+        Where where_;
+        int left_in_stack_ = 0;
+        const Words* at_ = nullptr;
+        const std::uint32_t* scale_ = nullptr;
+    };
+
+    /// x of half a unit: 16 bytes of each column make the registers of two mma tiles. Columns beyond the
+    /// batch repeat the last one: a column of B reaches only its own of C, and that one is not kept.
+    using X = Words[2][kColumns];  // of each half
+    struct XRows {
+        const Words* of[kColumns];  ///< where k begins
+    };
+    PARETOKEN_HOST_DEVICE XRows x_rows(const Where& where) const {
+        const unsigned row_words = static_cast<unsigned>(call_.steps) * kXWords;
+        const auto* const first =
+            reinterpret_cast<const Words*>(call_.x) +
+            (kExperts ? static_cast<unsigned>(where.entry * call_.batch) * row_words : 0);
+        XRows rows;
+        PARETOKEN_UNROLL
+        for (int c = 0; c < kColumns; ++c) {
+            const int column = c * 8 + lane_ / 4;
+            const int kept = column < call_.batch ? column : call_.batch - 1;
+            rows.of[c] = first + (static_cast<unsigned>(kept) * row_words + static_cast<unsigned>(lane_ % 4));
+        }
+        return rows;
+    }
+    PARETOKEN_HOST_DEVICE void load_x(X& x, const XRows& rows, int half) const {
+        PARETOKEN_UNROLL
+        for (int c = 0; c < kColumns; ++c) x[half][c] = m_.load_cached(rows.of[c] + half * (kXWords / 2));
+    }
+    PARETOKEN_HOST_DEVICE void load_x(X& x, const XRows& rows) const {
+        load_x(x, rows, 0);
+        load_x(x, rows, 1);
+    }
+    PARETOKEN_HOST_DEVICE static void go_on(XRows& rows, int units) {
+        PARETOKEN_UNROLL
+        for (int c = 0; c < kColumns; ++c) rows.of[c] += units * kXWords;
+    }
+
+    /// What this lane copied of a unit.
+    struct Unit {
+        Words words[kParts][kLoads];
+        std::uint32_t scales[kParts];
+    };
+    PARETOKEN_HOST_DEVICE void read(Unit& unit, std::uint32_t stage) const {
+        PARETOKEN_UNROLL
+        for (int part = 0; part < kParts; ++part) {
+            PARETOKEN_UNROLL
+            for (int i = 0; i < kLoads; ++i)
+                unit.words[part][i] =
+                    *reinterpret_cast<const Words*>(words_ + stage + (part * kLoads + i) * (kLanes * 16));
+            if constexpr (kGrouped)
+                unit.scales[part] =
+                    *reinterpret_cast<const std::uint32_t*>(scales_ + stage + part * (kLanes * 4));
+        }
+    }
+
+    PARETOKEN_HOST_DEVICE void operand(std::uint32_t (&a)[4], const Words (&words)[kLoads], int tile) const {
+        PARETOKEN_UNROLL
+        for (int reg = 0; reg < 4; ++reg) {
+            const Place place = place_in_part(bits_of(kFormat), 0, tile, 2 * reg);
+            const int load = static_cast<int>(place.word) / (kLanes * 4);
+            a[reg] = Weights::pair(m_, words[load].w[place.word % 4], place.pair);
+        }
+    }
+
+    using Sums = float[kParts][kColumns][4];
+    /// Without x loaded ahead it is of these rows.
+    PARETOKEN_HOST_DEVICE void multiply(Sums& sums, const Unit& unit, X& x, const XRows& rows) const {
+        Sums block;
+        PARETOKEN_UNROLL
+        for (int half = 0; half < 2; ++half) {
+            if constexpr (!kXAhead) load_x(x, rows, half);
+            PARETOKEN_UNROLL
+            for (int part = 0; part < kParts; ++part) {
+                if constexpr (kGrouped) {
+                    if (half % kHalvesPerScale == 0) {
+                        PARETOKEN_UNROLL
+                        for (int c = 0; c < kColumns; ++c)
+                            block[part][c][0] = block[part][c][1] = block[part][c][2] = block[part][c][3] = 0;
+                    }
+                }
+                float(&into)[kColumns][4] = kGrouped ? block[part] : sums[part];
+                PARETOKEN_UNROLL
+                for (int tile = 2 * half; tile < 2 * half + 2; ++tile) {
+                    std::uint32_t a[4];
+                    operand(a, unit.words[part], tile);
+                    PARETOKEN_UNROLL
+                    for (int c = 0; c < kColumns; ++c) {
+                        if (tile % 2 == 0) {
+                            m_.template mma<kBf16>(into[c], a, x[half][c].w[0], x[half][c].w[1]);
+                        } else {
+                            m_.template mma<kBf16>(into[c], a, x[half][c].w[2], x[half][c].w[3]);
+                        }
+                    }
+                }
+                if constexpr (kGrouped) {
+                    if (half % kHalvesPerScale == kHalvesPerScale - 1)
+                        add_scaled(sums[part], block[part], unit.scales[part], half);
+                }
+            }
+        }
+    }
+    PARETOKEN_HOST_DEVICE void add_scaled(float (&sums)[kColumns][4], const float (&block)[kColumns][4],
+                                          std::uint32_t scales, int half) const {
+        const float scale = Weights::block_scale(m_, scales, half, 0);
+        const float scale_8 = Weights::block_scale(m_, scales, half, 1);
+        PARETOKEN_UNROLL
+        for (int c = 0; c < kColumns; ++c) {
+            sums[c][0] += scale * block[c][0];
+            sums[c][1] += scale * block[c][1];
+            sums[c][2] += scale_8 * block[c][2];
+            sums[c][3] += scale_8 * block[c][3];
+        }
+    }
+
+    /// Sums to `to`, which has its columns `stride` apart and begins with the block's first row; `rows` of it
+    /// exist.
+    PARETOKEN_HOST_DEVICE void put(Sums& sums, float* to, std::size_t stride, int rows,
+                                   const Where& where) const {
+        PARETOKEN_UNROLL
+        for (int part = 0; part < kParts; ++part) {
+            float scale[2] = {1, 1};
+            if constexpr (kRowScaled) {
+                const auto* const of_rows = reinterpret_cast<const float*>(scales_of(where)) +
+                                            static_cast<std::size_t>(row_block(where)) * kRows + part * 16;
+                scale[0] = Weights::row_scale(m_, m_.load_cached(of_rows + lane_ / 4));
+                scale[1] = Weights::row_scale(m_, m_.load_cached(of_rows + lane_ / 4 + 8));
+            }
+            PARETOKEN_UNROLL
+            for (int c = 0; c < kColumns; ++c) {
+                PARETOKEN_UNROLL
+                for (int i = 0; i < kCElements; ++i) {
+                    const Element at = c_element(lane_, i);
+                    const int row = part * 16 + at.row;
+                    const int column = c * 8 + at.column;
+                    if (row < rows && column < call_.batch)
+                        to[static_cast<std::size_t>(column) * stride + row] = sums[part][c][i] * scale[i / 2];
+                    sums[part][c][i] = 0;
+                }
+            }
+        }
+    }
+
+    PARETOKEN_HOST_DEVICE int existing_rows(const Where& where) const {
+        const int left = call_.rows - row_block(where) * kRows;
+        return left < kRows ? left : kRows;
+    }
+
+    /// What goes on from unit to unit.
+    struct Progress {
+        Sums sums = {};
+        XRows rows;
+        std::uint32_t stage = 0;  ///< bytes into the ring
+    };
+    /// One unit. `x` is its own where that is loaded ahead, and `next` becomes that of the unit `ahead` units
+    /// further along k.
+    PARETOKEN_HOST_DEVICE void take_unit(Progress& progress, Copier& copier, X& x, X& next, int ahead) const {
+        m_.template wait_until_pending<kStages - 1>();
+        Unit unit;
+        read(unit, progress.stage);
+        multiply(progress.sums, unit, x, progress.rows);
+        go_on(progress.rows, ahead);
+        // Not before: loads are waited for all together, and this x would be waited for with the last one.
+        if constexpr (kXAhead) load_x(next, progress.rows);
+        copier.next(progress.stage);
+        progress.stage += kStageBytes;
+        if (progress.stage == kRingBytes) progress.stage = 0;
+    }
+
+    /// Units along one row of units; `to_end`: up to its last. `x` is then that of the next row's first, and
+    /// of no use at the end of the share.
+    PARETOKEN_HOST_DEVICE void take_units(Progress& progress, Copier& copier, X& x, int left,
+                                          bool to_end) const {
+        const int back = to_end ? 1 - call_.steps : 0;
+        if constexpr (!kXAhead) {
+            for (; left > 1; --left) take_unit(progress, copier, x, x, 1);
+            take_unit(progress, copier, x, x, back);
+        } else {
+            X other;  // in turns, as moving it would cost as much as loading it
+            for (; left > 2; left -= 2) {
+                take_unit(progress, copier, x, other, 1);
+                take_unit(progress, copier, other, x, 1);
+            }
+            if (left == 2) {
+                take_unit(progress, copier, x, other, 1);
+                take_unit(progress, copier, other, x, back);
+            } else {
+                take_unit(progress, copier, x, other, back);
+                copy_x(x, other);
+            }
+        }
+    }
+
+    /// Streams this warp's part of its team's share. Blocks of rows that it has for itself go to y, of others
+    /// its part goes to shared memory: slot 0 for the first of the share when it begins before the share,
+    /// else slot 1.
+    PARETOKEN_HOST_DEVICE void stream(std::uint32_t first, std::uint32_t end) const {
+        if (first == end) return;
+        Copier copier(*this, first, end);
+        PARETOKEN_UNROLL
+        for (int i = 0; i < kStages; ++i) copier.next(static_cast<std::uint32_t>(i * kStageBytes));
+
+        const auto first_stack = static_cast<int>(first / static_cast<std::uint32_t>(call_.steps));
+        Where now = where(first_stack);
+        int step = static_cast<int>(first) - first_stack * call_.steps;
+        auto units = static_cast<int>(end - first);
+        Progress progress;
+        progress.rows = x_rows(now);
+        go_on(progress.rows, step);
+        X x;
+        if constexpr (kXAhead) load_x(x, progress.rows);
+        while (true) {
+            const int to_end = call_.steps - step;
+            const int count = to_end < units ? to_end : units;
+            take_units(progress, copier, x, count, count == to_end);
+            const bool whole = count == call_.steps;
+            m_.sync_warp();  // slot 1 lies where other lanes may still read
+            put(progress.sums, whole ? outputs_of(now) : slot_of(warp_, step != 0 ? 0 : 1),
+                whole ? static_cast<std::size_t>(call_.rows) : kColumnStride,
+                whole ? existing_rows(now) : kRows, now);
+            units -= count;
+            if (units == 0) return;
+            step = 0;
+            if (advance(now)) {
+                progress.rows = x_rows(now);
+                if constexpr (kXAhead) load_x(x, progress.rows);
+            }
+        }
+    }
+    PARETOKEN_HOST_DEVICE static void copy_x(X& to, const X& from) {
+        PARETOKEN_UNROLL
+        for (int half = 0; half < 2; ++half) {
+            PARETOKEN_UNROLL
+            for (int c = 0; c < kColumns; ++c) to[half][c] = from[half][c];
+        }
+    }
+
+    /// Sums what the teams of this thread block, from `team` on, have of this warp's block of rows of a
+    /// stack. Where other thread blocks have parts too the sum goes to `partials`, and the last one to arrive
+    /// adds all of them up.
+    PARETOKEN_HOST_DEVICE void combine(std::uint32_t stack, std::uint32_t team) const {
+        const StackDivision& division = call_.division;
+        const std::uint32_t stacked = division.stacked();
+        const std::uint32_t member = warp_ % stacked;
+        const auto block_here = static_cast<std::uint32_t>(m_.piece());
+        const std::uint32_t end = (stack + 1) * division.steps;
+        const std::uint32_t first_team = block_here * division.teams();
+        const bool all_here = division.within(block_here, stack);
+        const unsigned values = static_cast<unsigned>(call_.batch) * kRows;
+        const auto partial_of = [&](std::uint32_t block) {
+            const std::size_t slot = block * 2 + division.thread_block_slot(block, stack);
+            return call_.partials + (slot * stacked + member) * values;
+        };
+        const Where at = where(static_cast<int>(stack));
+        const auto rows = static_cast<unsigned>(existing_rows(at));
+        float* const y = outputs_of(at);
+        for (unsigned i = lane_; i < values; i += kLanes) {
+            float sum = 0;
+            for (std::uint32_t t = team; t < first_team + division.teams(); ++t) {
+                const std::uint32_t first = division.first(t);
+                if (first >= end) break;
+                if (first == division.end(t)) continue;
+                const float* const slot =
+                    slot_of((t - first_team) * stacked + member, division.slot(t, stack));
+                sum += slot[i / kRows * kColumnStride + i % kRows];
+            }
+            if (!all_here) {
+                partial_of(block_here)[i] = sum;
+            } else if (i % kRows < rows) {
+                y[static_cast<std::size_t>(i / kRows) * call_.rows + i % kRows] = sum;
+            }
+        }
+        if (all_here) return;
+        const std::uint32_t first_block = division.first_thread_block(stack);
+        const std::uint32_t last_block = division.last_thread_block(stack);
+        std::int32_t* const arrivals = call_.arrivals + stack * stacked + member;
+        m_.publish();
+        m_.sync_warp();
+        const auto others = static_cast<std::int32_t>(last_block - first_block);
+        if (!m_.any(lane_ == 0 && m_.raise(arrivals) == others)) return;
+        m_.publish();
+        m_.sync_warp();  // what the lane that counted has seen is seen by all
+        for (unsigned i = lane_; i < values; i += kLanes) {
+            float sum = 0;
+            for (std::uint32_t block = first_block; block <= last_block; ++block)
+                sum += m_.load_fresh(partial_of(block) + i);
+            if (i % kRows < rows) y[static_cast<std::size_t>(i / kRows) * call_.rows + i % kRows] = sum;
+        }
+        if (lane_ == 0) *arrivals = 0;  // for the next launch
+    }
+
+    const Machine& m_;
+    const WeightsCall& call_;
+    int lane_;
+    std::uint32_t warp_;
+    std::byte* words_;   ///< of this lane, in stage 0 of its warp's ring
+    std::byte* scales_;  ///< the same of its scales
+};
+
+}  // namespace paretoken::microbench::gpu

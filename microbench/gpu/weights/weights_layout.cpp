@@ -1,0 +1,69 @@
+#include "microbench/gpu/weights/weights_layout.h"
+
+#include <bit>
+#include <cassert>
+
+namespace paretoken::microbench::gpu {
+
+std::string_view name_of(WeightFormat format) {
+    switch (format) {
+        case WeightFormat::bf16:
+            return "bf16";
+        case WeightFormat::fp16:
+            return "fp16";
+        case WeightFormat::fp8:
+            return "fp8";
+        case WeightFormat::int8:
+            return "int8";
+        case WeightFormat::int4:
+            return "int4";
+        default:
+            return "mxfp4";
+    }
+}
+
+double format_bytes(WeightFormat format, double rows, double k) {
+    const double codes = rows * k * bits_of(format) / 8;
+    switch (format) {
+        case WeightFormat::fp8:
+        case WeightFormat::int8:
+            return codes + rows * 4;
+        case WeightFormat::int4:
+            return codes + rows * k / 128 * 2;
+        case WeightFormat::mxfp4:
+            return codes + rows * k / 32;
+        default:
+            return codes;
+    }
+}
+
+int stacked_blocks(const WeightsShape& shape, std::size_t matrices) {
+    constexpr std::size_t kLeast = 1024;  // steps of stacks: a few for each of 132 × 3 thread blocks
+    const std::size_t units = matrices * shape.units();
+    std::size_t stacked = kWeightWarps;
+    while (stacked > 1 && (shape.row_blocks() % stacked != 0 || units / stacked < kLeast)) stacked /= 2;
+    return static_cast<int>(stacked);
+}
+
+StackDivision StackDivision::of(const WeightsShape& shape, std::size_t matrices,
+                                std::uint32_t thread_blocks) {
+    const auto stacked = static_cast<std::uint32_t>(shape.stacked);
+    const auto steps = static_cast<std::uint32_t>(matrices * shape.units()) / stacked;
+    assert(thread_blocks > 0 && thread_blocks <= steps);
+    return {EvenShares::of(steps, thread_blocks), static_cast<std::uint32_t>(shape.steps()),
+            static_cast<std::uint32_t>(std::countr_zero(kWeightWarps / stacked))};
+}
+
+std::vector<std::uint32_t> packed(const WeightsShape& shape, std::span<const std::uint16_t> codes) {
+    assert(codes.size() == shape.rows * shape.k && fits(shape.format, shape.k));
+    std::vector<std::uint32_t> words(shape.words());
+    for (std::size_t row = 0; row < shape.rows; ++row) {
+        for (std::size_t k = 0; k < shape.k; ++k) {
+            const Place place = place_of(shape, row, k);
+            words[place.word] |= placed_code(shape.format, codes[row * shape.k + k], place.pair, place.half);
+        }
+    }
+    return words;
+}
+
+}  // namespace paretoken::microbench::gpu

@@ -1,0 +1,225 @@
+#include "microbench/gpu/weights/weights_stream.cuh"
+
+#include <algorithm>
+
+#include "core/random.h"
+#include "microbench/gpu/device/fill.cuh"
+#include "microbench/gpu/weights/weights_reference.h"
+
+namespace paretoken::microbench::gpu {
+namespace {
+
+struct ReferenceCall {
+    WeightsShape shape;
+    const std::int32_t* experts = nullptr;  ///< none: one matrix
+    std::size_t entries = 1;
+    const std::uint32_t* words = nullptr;
+    const std::uint32_t* scales = nullptr;
+    const std::uint16_t* x = nullptr;
+    double* y = nullptr;  ///< [entries, batch, rows]
+    int batch = 0;
+};
+
+/// One warp per output, element by element, in fp64: nothing of the fast kernels but where a weight lies.
+__global__ void reference_kernel(const ReferenceCall call) {
+    const std::size_t warp = (static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x) / kLanes;
+    if (warp >= call.entries * call.shape.rows * static_cast<std::size_t>(call.batch)) return;
+    const std::size_t row = warp % call.shape.rows;
+    const std::size_t column = warp / call.shape.rows;  // counted on over entries
+    const std::size_t expert =
+        call.experts != nullptr ? call.experts[column / static_cast<std::size_t>(call.batch)] : 0;
+    const std::uint32_t* const words = call.words + expert * call.shape.words();
+    const std::uint32_t* const scales = call.scales + expert * call.shape.scale_words();
+    double sum = 0;
+    for (std::size_t k = threadIdx.x % kLanes; k < call.shape.k; k += kLanes) {
+        const std::uint16_t x = call.x[column * call.shape.k + k];
+        sum += weight_at(call.shape, words, scales, row, k) *
+               (is_bf16(call.shape.format) ? value_of_bf16(x) : value_of_fp16(x));
+    }
+    for (int distance = kLanes / 2; distance > 0; distance /= 2)
+        sum += __shfl_down_sync(0xffffffffU, sum, distance);
+    if (threadIdx.x % kLanes == 0) call.y[warp] = sum;
+}
+
+/// In as many words as there are threads: what one weight is multiplied by may be next to nothing.
+__global__ void flip_bit(std::uint32_t* words, std::uint32_t bit) {
+    words[threadIdx.x] ^= bit;
+}
+
+/// A bit of the first weight of the first row that changes its value whatever it is.
+std::uint32_t weighty_bit(WeightFormat format) {
+    switch (format) {
+        case WeightFormat::bf16:
+        case WeightFormat::fp16:
+            return placed_code(format, 0x4000, 0, 0);
+        case WeightFormat::fp8:
+            return placed_code(format, 0x40, 0, 0);
+        case WeightFormat::int8:
+            return placed_code(format, 0x80, 0, 0);
+        default:
+            return placed_code(format, 4, 0, 0);
+    }
+}
+
+/// Shared memory for so many thread blocks of a kernel, and the rest of it for L1, where x lives.
+void leave_l1(const void* kernel, int blocks, int shared_bytes) {
+    constexpr int kReserved = 1024;  // of every thread block, by the system
+    int available = 0;
+    PARETOKEN_CUDA(cudaDeviceGetAttribute(&available, cudaDevAttrMaxSharedMemoryPerMultiprocessor, 0));
+    const int wanted = blocks * (shared_bytes + kReserved);
+    const int percent = std::min(100, (100 * wanted + available - 1) / available);
+    PARETOKEN_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, percent));
+}
+
+/// Matrices of a list lie anywhere among those of all copies, so that no launch finds its own in a cache.
+std::vector<std::int32_t> random_order(std::size_t count, std::uint64_t seed) {
+    std::vector<std::int32_t> order(count);
+    for (std::size_t i = 0; i < count; ++i) order[i] = static_cast<std::int32_t>(i);
+    Random random(seed);
+    for (std::size_t left = count; left > 1; --left) std::swap(order[left - 1], order[random.below(left)]);
+    return order;
+}
+
+}  // namespace
+
+std::optional<WeightsVariant> variant_for(WeightFormat format, Decode decode, int batch, bool experts) {
+    std::optional<WeightsVariant> best;
+    for (const auto variants :
+         {weights_variants_16_bits(), weights_variants_8_bits(), weights_variants_4_bits()}) {
+        for (const WeightsVariant& variant : variants) {
+            if (variant.format != format || variant.decode != decode || variant.experts != experts) continue;
+            if (variant.most_batch < batch) continue;
+            if (!best || variant.most_batch < best->most_batch) best = variant;
+        }
+    }
+    return best;
+}
+
+Work work_of(const StreamedMatrix& matrix) {
+    const auto entries = static_cast<double>(matrix.entries);
+    const Work one = product_work(matrix.variant.format, static_cast<double>(matrix.rows),
+                                  static_cast<double>(matrix.k), matrix.batch);
+    return {entries * one.read_bytes, entries * one.written_bytes, entries * one.flops};
+}
+
+WeightStream::WeightStream(const StreamedMatrix& matrix, std::size_t copies, std::uint64_t seed)
+    : matrix_(matrix),
+      shape_(matrix.shape()),
+      words_(copies * matrix.entries * shape_.words()),
+      scales_(copies * matrix.entries * shape_.scale_words()),
+      lists_(random_order(copies * matrix.entries, seed)) {
+    fill(words_, RandomCodes{shape_.format, seed});
+    fill(scales_, RandomScales{shape_.format, seed + 1});
+    configure();
+}
+
+std::size_t WeightStream::first_matrix(std::size_t copy) const {
+    return matrix_.variant.experts ? static_cast<std::size_t>(list(copy).front()) : copy;
+}
+
+std::vector<std::int32_t> WeightStream::list(std::size_t copy) const {
+    return lists_.download(copy * matrix_.entries, matrix_.entries);
+}
+
+/// As many thread blocks as run at once, but no more than there are steps of stacks.
+void WeightStream::configure() {
+    const auto kernel = reinterpret_cast<const void*>(matrix_.variant.kernel);
+    PARETOKEN_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        matrix_.variant.shared_bytes));
+    int per_multiprocessor = 0;
+    PARETOKEN_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        &per_multiprocessor, kernel, kWeightThreads, static_cast<std::size_t>(matrix_.variant.shared_bytes)));
+    leave_l1(kernel, std::max(1, per_multiprocessor), matrix_.variant.shared_bytes);
+    int multiprocessors = 0;
+    PARETOKEN_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
+    const std::size_t resident =
+        static_cast<std::size_t>(std::max(1, per_multiprocessor)) * static_cast<std::size_t>(multiprocessors);
+    const auto stacked = static_cast<std::size_t>(shape_.stacked);
+    blocks_ = static_cast<unsigned>(std::min(resident, matrix_.entries * shape_.units() / stacked));
+    partials_ = DeviceBuffer<float>(2 * blocks_ * stacked * static_cast<std::size_t>(matrix_.batch) *
+                                    shape_.unit_rows());
+    arrivals_ = DeviceBuffer<std::int32_t>(matrix_.entries * shape_.row_blocks());
+    arrivals_.fill(0);
+    call_ = {.partials = partials_.data(),
+             .arrivals = arrivals_.data(),
+             .rows = static_cast<int>(matrix_.rows),
+             .batch = matrix_.batch,
+             .steps = static_cast<int>(shape_.steps()),
+             .division = StackDivision::of(shape_, matrix_.entries, blocks_),
+             .experts = {.entries = static_cast<int>(matrix_.entries),
+                         .stacks = static_cast<int>(shape_.row_blocks() / stacked),
+                         .words = static_cast<std::uint32_t>(shape_.words() / 4),
+                         .scales = static_cast<std::uint32_t>(shape_.scale_words())}};
+}
+
+void WeightStream::launch(std::size_t copy, const std::uint16_t* x, float* y, Stream stream) const {
+    WeightsCall call = call_;
+    const std::size_t first = matrix_.variant.experts ? 0 : copy;
+    call.weights = reinterpret_cast<const Words*>(words_.data() + first * shape_.words());
+    call.scales = scales_.data() + first * shape_.scale_words();
+    call.x = x;
+    call.y = y;
+    call.experts.of_entries = lists_.data() + copy * matrix_.entries;
+    start(call, stream);
+}
+
+void WeightStream::launch_by(const std::int32_t* of_entries, const std::uint16_t* x, float* y,
+                             Stream stream) const {
+    WeightsCall call = call_;
+    call.weights = reinterpret_cast<const Words*>(words_.data());
+    call.scales = scales_.data();
+    call.x = x;
+    call.y = y;
+    call.experts.of_entries = of_entries;
+    start(call, stream);
+}
+
+void WeightStream::start(const WeightsCall& call, Stream stream) const {
+    matrix_.variant
+        .kernel<<<blocks_, kWeightThreads, static_cast<std::size_t>(matrix_.variant.shared_bytes), stream>>>(
+            call);
+    PARETOKEN_CUDA_LAUNCHED();
+}
+
+std::vector<double> WeightStream::reference(std::size_t copy, const std::uint16_t* x, Stream stream) const {
+    const DeviceBuffer<double> y(matrix_.rows * matrix_.columns());
+    const std::size_t first = matrix_.variant.experts ? 0 : copy;
+    const ReferenceCall call{
+        .shape = shape_,
+        .experts = matrix_.variant.experts ? lists_.data() + copy * matrix_.entries : nullptr,
+        .entries = matrix_.entries,
+        .words = words_.data() + first * shape_.words(),
+        .scales = scales_.data() + first * shape_.scale_words(),
+        .x = x,
+        .y = y.data(),
+        .batch = matrix_.batch};
+    constexpr unsigned kThreads = 256;
+    reference_kernel<<<static_cast<unsigned>((y.size() * kLanes + kThreads - 1) / kThreads), kThreads, 0,
+                       stream>>>(call);
+    PARETOKEN_CUDA_LAUNCHED();
+    PARETOKEN_CUDA(cudaStreamSynchronize(stream));
+    return y.download();
+}
+
+void WeightStream::spoil(std::size_t copy, Stream stream) {
+    flip_bit<<<1, kLanes, 0, stream>>>(words_.data() + first_matrix(copy) * shape_.words(),
+                                       weighty_bit(shape_.format));
+    PARETOKEN_CUDA_LAUNCHED();
+}
+
+std::vector<double> WeightStream::dequantised_copy(std::size_t copy) const {
+    const std::vector<std::int32_t> matrices =
+        matrix_.variant.experts ? list(copy) : std::vector{static_cast<std::int32_t>(copy)};
+    std::vector<double> all;
+    for (const std::int32_t matrix : matrices) {
+        const auto at = static_cast<std::size_t>(matrix);
+        const std::vector<std::uint32_t> words = words_.download(at * shape_.words(), shape_.words());
+        const std::vector<std::uint32_t> scales =
+            scales_.download(at * shape_.scale_words(), shape_.scale_words());
+        const std::vector<double> one = dequantised(shape_, span_of(words), span_of(scales));
+        all.insert(all.end(), one.begin(), one.end());
+    }
+    return all;
+}
+
+}  // namespace paretoken::microbench::gpu

@@ -1,0 +1,296 @@
+#include "reports/files/events.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/crc.hpp>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "core/error.h"
+
+namespace paretoken::reports {
+namespace {
+
+constexpr std::size_t kSchemaBytes = kEventsHeaderBytes - sizeof(std::uint64_t);
+constexpr std::size_t kFrameHeaderBytes = 16;  ///< length, checksum, index
+constexpr std::size_t kChecksumAt = 4;
+constexpr std::size_t kIndexAt = 8;
+
+// The attributes of an event in one byte.
+constexpr unsigned kKindMask = 0x3;
+constexpr unsigned kSameRead = 0x4;
+constexpr unsigned kUserStamp = 0x8;
+constexpr unsigned kTokensShift = 4;
+constexpr unsigned kManyTokens = 15;  ///< the number follows
+
+constexpr unsigned kWarmup = 0x1;  ///< among the flags of a frame
+
+// ---- bytes
+
+template <class Unsigned>
+void put(char* out, Unsigned value) {
+    for (std::size_t i = 0; i < sizeof(Unsigned); ++i) out[i] = static_cast<char>(value >> (8 * i));
+}
+
+template <class Unsigned>
+Unsigned get(const char* in) {
+    Unsigned value = 0;
+    for (std::size_t i = 0; i < sizeof(Unsigned); ++i)
+        value |= static_cast<Unsigned>(static_cast<unsigned char>(in[i])) << (8 * i);
+    return value;
+}
+
+/// LEB128: seven bits a byte, low ones first.
+void append_varint(std::string& out, std::uint64_t value) {
+    while (value >= 0x80) {
+        out += static_cast<char>(value | 0x80);
+        value >>= 7;
+    }
+    out += static_cast<char>(value);
+}
+
+/// Small numbers of either sign as small numbers.
+constexpr std::uint64_t zigzag(std::uint64_t difference) {
+    return (difference << 1) ^ (0 - (difference >> 63));
+}
+constexpr std::uint64_t unzigzag(std::uint64_t coded) {
+    return (coded >> 1) ^ (0 - (coded & 1));
+}
+
+/// Takes numbers off the front of bytes; after the first that is not there, everything is 0 and failed().
+class Bytes {
+  public:
+    explicit Bytes(std::string_view bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
+
+    unsigned byte() {
+        if (at_ == end_) return fail();
+        return static_cast<unsigned char>(*at_++);
+    }
+    std::uint64_t varint() {
+        std::uint64_t value = 0;
+        for (unsigned shift = 0; shift < 64; shift += 7) {
+            const unsigned next = byte();
+            value |= static_cast<std::uint64_t>(next & 0x7f) << shift;
+            if (next < 0x80) return value;
+        }
+        return fail();
+    }
+    std::size_t left() const { return static_cast<std::size_t>(end_ - at_); }
+    bool failed() const { return failed_; }
+
+  private:
+    unsigned fail() {
+        failed_ = true;
+        at_ = end_;
+        return 0;
+    }
+
+    const char* at_;
+    const char* end_;
+    bool failed_ = false;
+};
+
+std::uint32_t checksum_of(std::string_view bytes) {
+    boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true> crc32c;
+    crc32c.process_bytes(bytes.data(), bytes.size());
+    return crc32c.checksum();
+}
+
+// Times are added and subtracted without sign, so that no pair of them overflows.
+std::uint64_t nanoseconds_between(TimePoint from, TimePoint to) {
+    return static_cast<std::uint64_t>(nanoseconds_since_boot(to)) -
+           static_cast<std::uint64_t>(nanoseconds_since_boot(from));
+}
+TimePoint later(TimePoint from, std::uint64_t nanoseconds) {
+    return TimePoint(Duration(
+        static_cast<std::int64_t>(static_cast<std::uint64_t>(nanoseconds_since_boot(from)) + nanoseconds)));
+}
+
+// ---- attributes
+
+unsigned attributes_of(const StreamEvent& event) {
+    return static_cast<unsigned>(event.kind) | (event.same_read ? kSameRead : 0) |
+           (event.kernel_stamp ? 0 : kUserStamp) |
+           std::min<std::uint32_t>(event.tokens, kManyTokens) << kTokensShift;
+}
+
+/// Runs of equal attributes, each with its length.
+void append_attributes(std::string& out, std::span<const StreamEvent> events) {
+    for (std::size_t i = 0; i < events.size();) {
+        const unsigned attributes = attributes_of(events[i]);
+        std::size_t end = i + 1;
+        while (end < events.size() && attributes_of(events[end]) == attributes &&
+               events[end].tokens == events[i].tokens)
+            ++end;
+        out += static_cast<char>(attributes);
+        if (attributes >> kTokensShift == kManyTokens) append_varint(out, events[i].tokens);
+        append_varint(out, end - i);
+        i = end;
+    }
+}
+
+bool read_attributes(Bytes& bytes, std::vector<StreamEvent>& events) {
+    for (std::size_t i = 0; i < events.size();) {
+        const unsigned attributes = bytes.byte();
+        const unsigned few = attributes >> kTokensShift;
+        const std::uint64_t tokens = few == kManyTokens ? bytes.varint() : few;
+        const std::uint64_t run = bytes.varint();
+        if (bytes.failed() || run == 0 || run > events.size() - i ||
+            (attributes & kKindMask) > static_cast<unsigned>(EventKind::tool_call) || tokens > UINT32_MAX)
+            return false;
+        const StreamEvent event{.time = {},
+                                .tokens = static_cast<std::uint32_t>(tokens),
+                                .kind = static_cast<EventKind>(attributes & kKindMask),
+                                .same_read = (attributes & kSameRead) != 0,
+                                .kernel_stamp = (attributes & kUserStamp) == 0};
+        std::fill_n(events.begin() + static_cast<std::ptrdiff_t>(i), run, event);
+        i += run;
+    }
+    return true;
+}
+
+// ---- files
+
+class File {
+  public:
+    explicit File(int file) : file_(file) {}
+    ~File() {
+        if (file_ >= 0) ::close(file_);
+    }
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+    int get() const { return file_; }
+
+  private:
+    int file_;
+};
+
+[[noreturn]] void cannot_read(const std::filesystem::path& path, int error) {
+    throw UsageError(fmt::format("cannot read {}: {}; check the path", path.string(), std::strerror(error)));
+}
+
+/// A file as a window of bytes that moves on.
+class Pieces {
+  public:
+    Pieces(int file, const std::filesystem::path& path) : file_(file), path_(path) {}
+
+    std::string_view bytes() const { return std::string_view(buffer_).substr(begin_); }
+    void skip(std::size_t count) { begin_ += count; }
+
+    /// Until there are `count` bytes, or the file has ended.
+    bool fill(std::size_t count) {
+        constexpr std::size_t kPiece = std::size_t{1} << 20;
+        if (buffer_.size() - begin_ >= count) return true;
+        buffer_.erase(0, std::exchange(begin_, 0));
+        while (buffer_.size() < count) {
+            const std::size_t before = buffer_.size();
+            buffer_.resize(before + kPiece);
+            const ssize_t got = ::read(file_, buffer_.data() + before, kPiece);
+            const int error = errno;
+            buffer_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+            if (got < 0 && error != EINTR) cannot_read(path_, error);
+            if (got == 0) return false;
+        }
+        return true;
+    }
+
+  private:
+    int file_;
+    const std::filesystem::path& path_;
+    std::string buffer_;
+    std::size_t begin_ = 0;
+};
+
+}  // namespace
+
+std::string events_header(TimePoint zero) {
+    std::string header(kEventsHeaderBytes, '\0');
+    kEventsSchema.copy(header.data(), kSchemaBytes);
+    put(header.data() + kSchemaBytes, static_cast<std::uint64_t>(nanoseconds_since_boot(zero)));
+    return header;
+}
+
+std::optional<TimePoint> zero_of_events(std::string_view bytes, const std::string& where) {
+    if (bytes.size() < kEventsHeaderBytes) return std::nullopt;
+    std::string_view schema = bytes.substr(0, kSchemaBytes);
+    schema = schema.substr(0, schema.find('\0'));
+    if (schema != kEventsSchema)
+        throw UsageError(fmt::format("{} is no file of {}; this version of paretoken reads no other", where,
+                                     kEventsSchema));
+    return later({}, get<std::uint64_t>(bytes.data() + kSchemaBytes));
+}
+
+void append_frame(std::string& out, const RequestKey& key, std::span<const StreamEvent> events,
+                  TimePoint zero) {
+    const std::size_t begin = out.size();
+    out.append(kFrameHeaderBytes, '\0');
+    out += static_cast<char>(key.warmup ? kWarmup : 0);
+    append_varint(out, events.size());
+    append_attributes(out, events);
+    TimePoint before = zero;
+    for (const StreamEvent& event : events) {
+        append_varint(out, zigzag(nanoseconds_between(before, event.time)));
+        before = event.time;
+    }
+    char* const frame = out.data() + begin;
+    const std::size_t length = out.size() - begin - kFrameHeaderBytes;
+    put(frame, static_cast<std::uint32_t>(length));
+    put(frame + kIndexAt, key.index);
+    put(frame + kChecksumAt, checksum_of(std::string_view(out).substr(begin + kIndexAt)));
+}
+
+std::optional<std::size_t> decode_frame(std::string_view bytes, TimePoint zero, Frame& frame) {
+    if (bytes.size() < kFrameHeaderBytes) return std::nullopt;
+    const std::size_t length = get<std::uint32_t>(bytes.data());
+    if (length > bytes.size() - kFrameHeaderBytes) return std::nullopt;
+    const std::string_view checked = bytes.substr(kIndexAt, kFrameHeaderBytes - kIndexAt + length);
+    if (checksum_of(checked) != get<std::uint32_t>(bytes.data() + kChecksumAt)) return std::nullopt;
+    Bytes rest(bytes.substr(kFrameHeaderBytes, length));
+    frame.key = {.index = get<std::uint64_t>(bytes.data() + kIndexAt),
+                 .warmup = (rest.byte() & kWarmup) != 0};
+    const std::uint64_t count = rest.varint();
+    if (rest.failed() || count > rest.left()) return std::nullopt;  // an event takes a byte at least
+    frame.events.resize(count);
+    if (!read_attributes(rest, frame.events)) return std::nullopt;
+    TimePoint time = zero;
+    for (StreamEvent& event : frame.events) event.time = time = later(time, unzigzag(rest.varint()));
+    if (rest.failed() || rest.left() != 0) return std::nullopt;
+    return kFrameHeaderBytes + length;
+}
+
+EventsFile::EventsFile(std::filesystem::path path, TimePoint epoch) : path_(std::move(path)), epoch_(epoch) {}
+
+void EventsFile::for_each(const Visit& visit) const {
+    extent_ = {};
+    const File file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+    if (file.get() < 0 && errno == ENOENT) return;
+    struct stat facts {};
+    if (file.get() < 0 || ::fstat(file.get(), &facts) != 0) cannot_read(path_, errno);
+    auto left = static_cast<std::uint64_t>(std::max<off_t>(facts.st_size, 0));
+    Pieces pieces(file.get(), path_);
+    Frame frame;
+    if (pieces.fill(kEventsHeaderBytes)) {
+        zero_of_events(pieces.bytes(), path_.string());
+        pieces.skip(kEventsHeaderBytes);
+        left -= std::min<std::uint64_t>(left, kEventsHeaderBytes);
+        while (pieces.fill(kFrameHeaderBytes)) {
+            // A damaged length must not ask for more memory than the file is long.
+            const std::uint64_t size = kFrameHeaderBytes + get<std::uint32_t>(pieces.bytes().data());
+            if (size > left || !pieces.fill(size)) break;
+            const auto taken = decode_frame(pieces.bytes(), epoch_, frame);
+            if (!taken) break;
+            visit(frame.key, frame.events);
+            ++extent_.frames;
+            pieces.skip(*taken);
+            left -= *taken;
+        }
+    }
+    extent_.unread_bytes = left;
+}
+
+}  // namespace paretoken::reports

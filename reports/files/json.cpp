@@ -1,0 +1,951 @@
+#include "reports/files/json.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <concepts>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+
+#include "core/error.h"
+#include "core/metrics.h"
+#include "core/version.h"
+#include "reports/files/plan_file.h"
+
+// How it works: `fields(archive, value)` names every field of a value once. Writer turns it into JSON,
+// LineWriter into the text of a line, Reader fills the value from JSON. A field that is not in one list is in
+// none.
+
+namespace paretoken::reports {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+template <class T, class U>
+concept Is = std::same_as<std::remove_const_t<T>, U>;
+
+template <class T>
+inline constexpr bool kIsOptional = false;
+template <class T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+template <class T>
+inline constexpr bool kIsVector = false;
+template <class T>
+inline constexpr bool kIsVector<std::vector<T>> = true;
+template <class T>
+inline constexpr bool kIsMap = false;
+template <class T>
+inline constexpr bool kIsMap<std::map<std::string, T>> = true;
+
+// ---- names of enumerations
+
+std::string_view name_of(RunState state) {
+    return state == RunState::running ? "running" : "finished";
+}
+
+std::optional<RunState> run_state_named(std::string_view name) {
+    if (name == "running") return RunState::running;
+    if (name == "finished") return RunState::finished;
+    return std::nullopt;
+}
+
+void enum_named(std::string_view name, std::optional<Verdict>& value) {
+    value = verdict_named(name);
+}
+void enum_named(std::string_view name, std::optional<Outcome>& value) {
+    value = outcome_named(name);
+}
+void enum_named(std::string_view name, std::optional<TokenSource>& value) {
+    value = token_source_named(name);
+}
+void enum_named(std::string_view name, std::optional<PointState>& value) {
+    value = point_state_named(name);
+}
+void enum_named(std::string_view name, std::optional<RunState>& value) {
+    value = run_state_named(name);
+}
+
+/// The scope of the whole run, as constant as the result.
+template <class T>
+auto& as_scope(T& result) {
+    if constexpr (std::is_const_v<T>)
+        return static_cast<const Scope&>(result);
+    else
+        return static_cast<Scope&>(result);
+}
+
+constexpr std::string_view kIntervalSuffix = "_ci95";
+
+// ---- percentile labels: .5 ↔ "p50", .999 ↔ "p999"
+
+std::string percentile_label(double p) {
+    std::string digits = fmt::format("{:.6f}", p).substr(2);
+    while (digits.size() > 2 && digits.back() == '0') digits.pop_back();
+    return "p" + digits;
+}
+
+std::optional<double> percentile_labelled(std::string_view label) {
+    if (label.size() < 3 || label[0] != 'p') return std::nullopt;
+    double value = 0;
+    double scale = 1;
+    for (const char c : label.substr(1)) {
+        if (c < '0' || c > '9') return std::nullopt;
+        value = value * 10 + (c - '0');
+        scale *= 10;
+    }
+    return value / scale;
+}
+
+// ---- the fields of every value
+
+template <class Archive>
+void fields(Archive& a, Is<Provenance> auto& v) {
+    a("version", v.version);
+    a("commit", v.commit);
+    a("argv", v.argv);
+    a("command", v.command);
+    a("started_at", v.started_at);
+    a("host", v.host);
+    a("host_cpu", v.host_cpu);
+    a("host_cores", v.host_cores);
+    a("kernel", v.kernel);
+    a("clock", v.clock);
+    a("url", v.url);
+    a("model", v.model);
+    a("server_kind", v.server_kind);
+    a("hardware", v.hardware);
+    a("hardware_count", v.hardware_count);
+    a("simulator", v.simulator);
+    a("metadata", v.metadata);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<Asked> auto& v) {
+    a("asked", v.asked);
+    a("counted", v.counted);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<Workload> auto& v) {
+    a("fingerprint", v.fingerprint);
+    a("dataset", v.dataset);
+    a("endpoint", v.endpoint);
+    a("seed", v.seed);
+    a("salt", v.salt);
+    a("prompt_form", v.prompt_form);
+    a("length_source", v.length_source);
+    a("wanted_input_tokens", v.wanted_input_tokens);
+    a("wanted_output_tokens", v.wanted_output_tokens);
+    a("achieved_input_tokens", v.achieved_input_tokens);
+    a("achieved_output_tokens", v.achieved_output_tokens);
+    a("input_length", v.input_length);
+    a("output_length", v.output_length);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<Reason> auto& v) {
+    a("severity", v.severity);
+    a("check", v.check);
+    a("text", v.text);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<Validity> auto& v) {
+    a.required("verdict", v.verdict);
+    a.required("reasons", v.reasons);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<Window> auto& v) {
+    a("zero_s", v.zero_s);
+    a("begin_s", v.begin_s);
+    a("end_s", v.end_s);
+    a("run_s", v.run_s);
+    a("steady", v.steady);
+    a("how", v.how);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<Counts> auto& v) {
+    a.required("requests", v.requests);
+    a.required("ok", v.ok);
+    a.required("failed", v.failed);
+    a("cancelled", v.cancelled);
+    a("warmup", v.warmup);
+    a("in_window", v.in_window);
+    a("resent", v.resent);
+    a("by_outcome", v.by_outcome);
+    a("example_errors", v.example_errors);
+}
+
+/// By window: {"128": …, "256": …}.
+template <class Archive>
+void fields(Archive& a, Is<WindowedSums> auto& v) {
+    static const auto keys = [] {
+        std::array<std::string, kWindows.size()> names;
+        for (std::size_t i = 0; i < names.size(); ++i) names[i] = fmt::format("{}", kWindows[i]);
+        return names;
+    }();
+    for (std::size_t i = 0; i < keys.size(); ++i) a(keys[i].c_str(), v.within[i]);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<Totals> auto& v) {
+    a("seconds", v.seconds);
+    a("requests", v.requests);
+    a("time_in_system_s", v.time_in_system_s);
+    a("prompts", v.prompts);
+    a("known_prompts", v.known_prompts);
+    a("known_cached", v.known_cached);
+    a("fresh_input_tokens", v.fresh_input_tokens);
+    a("cached_input_tokens", v.cached_input_tokens);
+    a("output_tokens", v.output_tokens);
+    a("judged", v.judged);
+    a("judged_good", v.judged_good);
+    a("good_requests", v.good_requests);
+    a("good_output_tokens", v.good_output_tokens);
+    a("decoded_tokens", v.decoded_tokens);
+    a("decoded_context_tokens", v.decoded_context_tokens);
+    a("decoded_cached_tokens", v.decoded_cached_tokens);
+    a("prefill_pairs", v.prefill_pairs);
+    a("decoded_context_within", v.decoded_context_within);
+    a("prefill_pairs_within", v.prefill_pairs_within);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<ClientHealth> auto& v) {
+    a("timing", v.timing);
+    a("kernel_stamp_share", v.kernel_stamp_share);
+    a("loop_lag_p50_s", v.loop_lag_p50_s);
+    a("loop_lag_p99_s", v.loop_lag_p99_s);
+    a("connection_wait_p99_s", v.connection_wait_p99_s);
+    a("slot_wait_p99_s", v.slot_wait_p99_s);
+    a("refill_lag_mean_s", v.refill_lag_mean_s);
+    a("achieved_rate_ratio", v.achieved_rate_ratio);
+    a("user_delay_p50_s", v.user_delay_p50_s);
+    a("user_delay_p99_s", v.user_delay_p99_s);
+    a("unstamped_delay_p99_s", v.unstamped_delay_p99_s);
+    a("grouped_share", v.grouped_share);
+    a("late_grouped_share", v.late_grouped_share);
+    a("cpu_share", v.cpu_share);
+    a("cpu_windows_above_85", v.cpu_windows_above_85);
+    a("hiccup_share", v.hiccup_share);
+    a("retransmit_share", v.retransmit_share);
+    a("clock_jump_max_s", v.clock_jump_max_s);
+    a("connections_opened", v.connections_opened);
+    a("workers", v.workers);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<Series> auto& v) {
+    a.required("name", v.name);
+    a("unit", v.unit);
+    a("source", v.source);
+    a.required("times_s", v.times_s);
+    a.required("values", v.values);
+}
+
+/// Without the key, which is the name of the object, and the percentiles, which `metrics_json` flattens.
+template <class Archive>
+void fields(Archive& a, Is<MetricSummary> auto& v) {
+    a.required("n", v.n);
+    a("mean", v.mean);
+    a("std", v.std);
+    a("min", v.min);
+    a.percentiles(v.percentiles);
+    a("max", v.max);
+    a.percentile_notes(v.percentiles);
+    a("failed_mass", v.failed_mass);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<Scope> auto& v) {
+    a.required("counts", v.counts);
+    a.required("throughput", v.throughput);
+    a("whole_run", v.whole_run);
+    a("totals", v.totals);
+    a("whole_run_totals", v.whole_run_totals);
+    a.metrics(v.metrics);
+}
+
+/// Without the state and the schema, which decide whether these are read at all. The scope of the whole run
+/// has no key of its own: its fields stand beside the others.
+template <class Archive>
+void fields(Archive& a, Is<RunResult> auto& v) {
+    a("concurrency", v.concurrency);
+    a("request_rate", v.request_rate);
+    a("partial", v.partial);
+    a.required("validity", v.validity);
+    a.required("window", v.window);
+    fields(a, as_scope(v));
+    a("classes", v.classes);
+    a("client", v.client);
+    a.required("workload", v.workload);
+    a.plan(v.plan);
+    a.required("provenance", v.provenance);
+    a("series", v.series);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<SweepPoint> auto& v) {
+    a.required("directory", v.directory);
+    a("load_label", v.load_label);
+    a.required("load", v.load);
+    a.required("state", v.state);
+    a("error", v.error);
+    a("requests_per_s", v.requests_per_s);
+    a("output_tokens_per_s", v.output_tokens_per_s);
+    a("interactivity_tok_per_s", v.interactivity_tok_per_s);
+    a("ttft_p50_s", v.ttft_p50_s);
+    a("ttft_p99_s", v.ttft_p99_s);
+    a("itl_p50_s", v.itl_p50_s);
+    a("itl_p99_s", v.itl_p99_s);
+    a("requests", v.requests);
+    a("failed", v.failed);
+    a("verdict", v.verdict);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<SweepFile> auto& v) {
+    a.required("axis", v.axis);
+    a("started_at", v.started_at);
+    a("command", v.command);
+    a.required("options", v.options);
+    a.required("points", v.points);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<RequestRecord> auto& v) {
+    a.required("index", v.index);
+    a("id", v.id);
+    a("class", v.request_class);
+    a("worker", v.worker);
+    a("warmup", v.warmup);
+    a.required("outcome", v.outcome);
+    a("error", v.error);
+    a("http_status", v.http_status);
+    a("finish_reason", v.finish_reason);
+    a.required("scheduled_s", v.scheduled);
+    a("slot_wait_s", v.slot_wait);
+    a("started_s", v.started);
+    a("ready_s", v.ready);
+    a("sent_s", v.sent);
+    a("headers_s", v.headers);
+    a("first_event_s", v.first_event);
+    a("first_answer_s", v.first_answer);
+    a("last_event_s", v.last_event);
+    a("finished_s", v.finished);
+    a.required("closed_s", v.closed);
+    a.part("dns_s", v.connect, &ConnectTimes::dns);
+    a.part("tcp_s", v.connect, &ConnectTimes::tcp);
+    a.part("tls_s", v.connect, &ConnectTimes::tls);
+    a("resent", v.resent);
+    a("prompt_tokens", v.usage.prompt);
+    a("cached_prompt_tokens", v.usage.cached_prompt);
+    a("completion_tokens", v.usage.completion);
+    a("reasoning_tokens", v.usage.reasoning);
+    a("streamed_tokens", v.streamed_tokens);
+    a("first_group_tokens", v.first_group_tokens);
+    a("chunks", v.chunks);
+    a("grouped_chunks", v.grouped_chunks);
+    a("token_source", v.token_source);
+    a("longest_gap_s", v.longest_gap);
+    a("wanted_input_tokens", v.wanted_input_tokens);
+    a("wanted_output_tokens", v.wanted_output_tokens);
+    a("bytes_received", v.bytes_received);
+}
+
+// The report is only written, never read back.
+
+template <class Archive>
+void fields(Archive& a, Is<SourcedTerm> auto& v) {
+    a("name", v.name);
+    a("value", v.value);
+    a("unit", v.unit);
+    a("source", v.source);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<PointCost> auto& v) {
+    a("usd_per_m_output", v.usd_per_m_output);
+    a("usd_per_m_output_ci95", v.usd_per_m_output_ci95);
+    a("price_band", v.price_band);
+    a("usd_per_m_total", v.usd_per_m_total);
+    a("usd_per_m_input_split", v.usd_per_m_input_split);
+    a("usd_per_m_output_split", v.usd_per_m_output_split);
+    a("usd_per_m_goodput", v.usd_per_m_goodput);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<ReportPoint> auto& v) {
+    a("directory", v.directory);
+    a("load_label", v.load_label);
+    a("load", v.load);
+    a("open_loop", v.open_loop);
+    a("interactivity_tok_per_s", v.interactivity);
+    a("certified", v.certified);
+    a("output_tokens_per_s", v.output_tokens_per_s);
+    a("cost", v.cost);
+    a("limit_output_tokens_per_s", v.limit_output_tokens_per_s);
+    a("limit_interactivity_tok_per_s", v.limit_interactivity);
+    a("of_limit", v.of_limit);
+    a("limit_tolerance", v.limit_tolerance);
+    a("on_front", v.on_front);
+    a("why_not", v.why_not);
+    a("run", v.result);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<LimitPoint> auto& v) {
+    a("batch", v.batch);
+    a("interactivity_tok_per_s", v.interactivity);
+    a("output_tokens_per_s", v.output_tokens_per_s);
+    a("usd_per_m_output", v.usd_per_m_output);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<Configuration> auto& v) {
+    a("title", v.title);
+    a("hardware", v.hardware);
+    a("workload", v.workload);
+    a("answer", v.answer);
+    a("points", v.points);
+    a("hard_limit", v.hard_limit);
+    a("no_overlap", v.no_overlap);
+    a("limit_terms", v.limit_terms);
+    a("dropped_terms", v.dropped_terms);
+    a("missing", v.missing);
+    a("errors", v.errors);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<PriceNote> auto& v) {
+    a("card", v.card);
+    a("as_of", v.as_of);
+    a("source", v.source);
+    a("basis", v.basis);
+    a("currency", v.currency);
+    a("rates", v.rates);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<ReportModel> auto& v) {
+    a("title", v.title);
+    a("generated_at", v.generated_at);
+    a("version", v.version);
+    a("configurations", v.configurations);
+    a("price", v.price);
+    a("notes", v.notes);
+}
+
+// ---- value → JSON
+
+class Writer {
+  public:
+    Json take() { return std::move(object_); }
+
+    template <class T>
+    void operator()(const char* key, const T& value) {
+        if constexpr (kIsOptional<T>) {
+            if (value) (*this)(key, *value);
+        } else {
+            object_[key] = json_of(value);
+        }
+    }
+    template <class T>
+    void required(const char* key, const T& value) {
+        (*this)(key, value);
+    }
+
+    /// With the JSON types of the plan's fields.
+    void plan(const PlanEcho& echo) { object_["plan"] = Json::parse(echo_json(echo)); }
+
+    void metrics(const std::vector<MetricSummary>& metrics) {
+        Json object = Json::object();
+        for (const MetricSummary& metric : metrics) object[metric.key] = json_of(metric);
+        object_["metrics"] = std::move(object);
+    }
+    void percentiles(const std::vector<PercentileValue>& percentiles) {
+        for (const PercentileValue& percentile : percentiles)
+            object_[percentile_label(percentile.p)] = percentile.value ? json_of(*percentile.value) : Json();
+    }
+    void percentile_notes(const std::vector<PercentileValue>& percentiles) {
+        Json intervals = Json::object();
+        Json certified = Json::object();
+        for (const PercentileValue& percentile : percentiles) {
+            if (percentile.ci95) intervals[percentile_label(percentile.p)] = json_of(*percentile.ci95);
+            certified[percentile_label(percentile.p)] = percentile.certified;
+        }
+        object_["ci95"] = std::move(intervals);
+        object_["certified"] = std::move(certified);
+        Json effective = Json::object();
+        Json enough = Json::object();
+        Json decided = Json::object();
+        for (const PercentileValue& percentile : percentiles) {
+            const std::string label = percentile_label(percentile.p);
+            if (percentile.effective_n) effective[label] = *percentile.effective_n;
+            if (percentile.enough_n) enough[label] = *percentile.enough_n;
+            if (percentile.decided) decided[label] = json_of(*percentile.decided);
+        }
+        if (!effective.empty()) object_["effective_n"] = std::move(effective);
+        if (!enough.empty()) object_["enough_n"] = std::move(enough);
+        if (!decided.empty()) object_["decided"] = std::move(decided);
+    }
+
+    template <class T>
+    static Json json_of(const T& value) {
+        if constexpr (std::is_enum_v<T>) {
+            return std::string(name_of(value));
+        } else if constexpr (std::same_as<T, double>) {
+            return std::isfinite(value) ? Json(value) : Json();
+        } else if constexpr (std::is_arithmetic_v<T> || std::same_as<T, std::string>) {
+            return value;
+        } else if constexpr (std::same_as<T, Interval>) {
+            return Json::array({json_of(value.low), json_of(value.high)});
+        } else if constexpr (std::same_as<T, Figures>) {
+            Json object = Json::object();
+            for (const FigureValue& figure : value.values) {
+                object[figure.key] = json_of(figure.value);
+                if (figure.ci95) object[figure.key + std::string(kIntervalSuffix)] = json_of(*figure.ci95);
+            }
+            return object;
+        } else if constexpr (kIsVector<T>) {
+            Json array = Json::array();
+            for (const auto& element : value) array.push_back(json_of(element));
+            return array;
+        } else if constexpr (kIsMap<T>) {
+            Json object = Json::object();
+            for (const auto& [key, element] : value) object[key] = json_of(element);
+            return object;
+        } else {
+            Writer writer;
+            fields(writer, value);
+            return writer.take();
+        }
+    }
+
+  private:
+    Json object_ = Json::object();
+};
+
+/// Bytes that are not UTF-8 (a server's error text may hold anything) become U+FFFD, so that the file stays
+/// JSON.
+std::string text_of(const Json& json, int indent) {
+    return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+// ---- value → one line of text
+
+/// The fast path of requests.jsonl: no tree is built. What is absent or empty is left out.
+class LineWriter {
+  public:
+    LineWriter(std::string& out, TimePoint epoch) : out_(out), epoch_(epoch) { out_ += '{'; }
+    void close() { out_ += '}'; }
+
+    template <class T>
+    void operator()(const char* key, const T& value) {
+        if constexpr (kIsOptional<T>) {
+            if (value) (*this)(key, *value);
+        } else if constexpr (std::is_enum_v<T>) {
+            add_text(key, name_of(value));
+        } else if constexpr (std::same_as<T, std::string>) {
+            if (!value.empty()) add_text(key, value);
+        } else if constexpr (std::same_as<T, bool>) {
+            if (value) add(key, "true");
+        } else if constexpr (std::same_as<T, TimePoint>) {
+            add(key, seconds(value - epoch_));
+        } else if constexpr (std::same_as<T, Duration>) {
+            add(key, seconds(value));
+        } else {
+            static_assert(std::integral<T>);
+            add(key, value);
+        }
+    }
+    template <class T>
+    void required(const char* key, const T& value) {
+        (*this)(key, value);
+    }
+    template <class T, class Part>
+    void part(const char* key, const std::optional<T>& whole, Part T::*member) {
+        if (whole) (*this)(key, (*whole).*member);
+    }
+
+  private:
+    void separate() {
+        if (out_.back() != '{') out_ += ',';
+    }
+    template <class T>
+    void add(const char* key, const T& value) {
+        separate();
+        fmt::format_to(std::back_inserter(out_), "\"{}\":{}", key, value);
+    }
+    void add_text(const char* key, std::string_view text) {
+        separate();
+        fmt::format_to(std::back_inserter(out_), "\"{}\":", key);
+        const auto is_plain = [](unsigned char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; };
+        if (std::all_of(text.begin(), text.end(), is_plain))
+            fmt::format_to(std::back_inserter(out_), "\"{}\"", text);
+        else
+            out_ += text_of(Json(text), -1);
+    }
+
+    std::string& out_;
+    TimePoint epoch_;
+};
+
+// ---- JSON → value
+
+/// Fills values from JSON. What is absent stays as it was, what has another type throws UsageError with the
+/// file and the path of the key.
+class Reader {
+  public:
+    Reader(const Json& object, std::string where, std::string prefix, TimePoint epoch)
+        : object_(object), where_(std::move(where)), prefix_(std::move(prefix)), epoch_(epoch) {
+        if (!object.is_object()) refuse(object, prefix_, "an object");
+    }
+
+    template <class T>
+    void operator()(const char* key, T& value) const {
+        if (const auto found = object_.find(key); found != object_.end()) fill(*found, path_of(key), value);
+    }
+    template <class T>
+    void required(const char* key, T& value) const {
+        if (!object_.contains(key))
+            throw UsageError(
+                fmt::format("{}: key \"{}\" is missing; the file is not what this tool wrote, measure "
+                            "again or restore it",
+                            where_, path_of(key)));
+        (*this)(key, value);
+    }
+    template <class T, class Part>
+    void part(const char* key, std::optional<T>& whole, Part T::*member) const {
+        if (!object_.contains(key)) return;
+        if (!whole) whole.emplace();
+        (*this)(key, (*whole).*member);
+    }
+
+    void plan(PlanEcho& echo) const {
+        if (!object_.contains("plan")) throw UsageError(fmt::format("{}: key \"plan\" is missing", where_));
+        const Json& object = object_.at("plan");
+        if (!object.is_object()) refuse(object, path_of("plan"), "an object");
+        for (const auto& [key, value] : object.items())
+            echo[key] = value.is_string() ? value.template get<std::string>() : value.dump();
+    }
+
+    void metrics(std::vector<MetricSummary>& metrics) const {
+        if (!object_.contains("metrics"))
+            throw UsageError(fmt::format("{}: key \"metrics\" is missing", where_));
+        const Json& object = object_.at("metrics");
+        if (!object.is_object()) refuse(object, path_of("metrics"), "an object");
+        metrics.clear();
+        for (const auto& [key, summary] : object.items()) {
+            metrics.emplace_back().key = key;
+            fill(summary, path_of("metrics." + key), metrics.back());
+        }
+    }
+    void percentiles(std::vector<PercentileValue>& percentiles) const {
+        for (const auto& [key, value] : object_.items())
+            if (const std::optional<double> p = percentile_labelled(key)) {
+                percentiles.emplace_back().p = *p;
+                fill(value, path_of(key), percentiles.back().value);
+            }
+    }
+    void percentile_notes(std::vector<PercentileValue>& percentiles) const {
+        std::map<std::string, Interval> intervals;
+        std::map<std::string, bool> certified;
+        std::map<std::string, double> effective;
+        std::map<std::string, std::uint64_t> enough;
+        std::map<std::string, Interval> decided;
+        (*this)("ci95", intervals);
+        (*this)("certified", certified);
+        (*this)("effective_n", effective);
+        (*this)("enough_n", enough);
+        (*this)("decided", decided);
+        for (PercentileValue& percentile : percentiles) {
+            const std::string label = percentile_label(percentile.p);
+            if (const auto found = intervals.find(label); found != intervals.end())
+                percentile.ci95 = found->second;
+            if (const auto found = certified.find(label); found != certified.end())
+                percentile.certified = found->second;
+            if (const auto found = effective.find(label); found != effective.end())
+                percentile.effective_n = found->second;
+            if (const auto found = enough.find(label); found != enough.end())
+                percentile.enough_n = found->second;
+            if (const auto found = decided.find(label); found != decided.end())
+                percentile.decided = found->second;
+        }
+    }
+
+  private:
+    std::string path_of(const std::string& key) const { return prefix_.empty() ? key : prefix_ + "." + key; }
+
+    [[noreturn]] void refuse(const Json& json, const std::string& path, std::string_view expected) const {
+        throw UsageError(fmt::format("{}: {} is {}, {} was expected; the file is not what this tool wrote",
+                                     where_, path.empty() ? "the content" : fmt::format("key \"{}\"", path),
+                                     kind_of(json), expected));
+    }
+    static std::string kind_of(const Json& json) {
+        const std::string name = json.type_name();
+        if (name == "null") return name;
+        return (name == "array" || name == "object" ? "an " : "a ") + name;
+    }
+
+    template <class T>
+    void fill(const Json& json, const std::string& path, T& value) const {
+        if constexpr (kIsOptional<T>) {
+            if (json.is_null())
+                value.reset();
+            else
+                fill(json, path, value.emplace());
+        } else if constexpr (std::is_enum_v<T>) {
+            if (!json.is_string()) refuse(json, path, "a string");
+            std::optional<T> named;
+            enum_named(json.get_ref<const std::string&>(), named);
+            if (!named)
+                throw UsageError(fmt::format("{}: key \"{}\" is \"{}\", which this build does not know",
+                                             where_, path, json.get_ref<const std::string&>()));
+            value = *named;
+        } else if constexpr (std::same_as<T, std::string>) {
+            if (!json.is_string()) refuse(json, path, "a string");
+            value = json.get<std::string>();
+        } else if constexpr (std::same_as<T, bool>) {
+            if (!json.is_boolean()) refuse(json, path, "true or false");
+            value = json.get<bool>();
+        } else if constexpr (std::same_as<T, double>) {
+            if (!json.is_number() && !json.is_null()) refuse(json, path, "a number");
+            value = json.is_null() ? kInfinity : json.get<double>();
+        } else if constexpr (std::integral<T>) {
+            fill_integer(json, path, value);
+        } else if constexpr (std::same_as<T, TimePoint>) {
+            value = epoch_ + duration_of(json, path);
+        } else if constexpr (std::same_as<T, Duration>) {
+            value = duration_of(json, path);
+        } else if constexpr (std::same_as<T, Interval>) {
+            if (!json.is_array() || json.size() != 2) refuse(json, path, "an array of two numbers");
+            fill(json[0], path + "[0]", value.low);
+            fill(json[1], path + "[1]", value.high);
+        } else if constexpr (std::same_as<T, Figures>) {
+            fill_figures(json, path, value);
+        } else if constexpr (kIsVector<T>) {
+            if (!json.is_array()) refuse(json, path, "an array");
+            value.clear();
+            for (std::size_t i = 0; i < json.size(); ++i)
+                fill(json[i], fmt::format("{}[{}]", path, i), value.emplace_back());
+        } else if constexpr (kIsMap<T>) {
+            if (!json.is_object()) refuse(json, path, "an object");
+            value.clear();
+            for (const auto& [key, element] : json.items()) fill(element, path + "." + key, value[key]);
+        } else {
+            Reader reader(json, where_, path, epoch_);
+            fields(reader, value);
+        }
+    }
+    void fill_figures(const Json& json, const std::string& path, Figures& figures) const {
+        if (!json.is_object()) refuse(json, path, "an object");
+        figures.values.clear();
+        for (const auto& [key, element] : json.items()) {
+            if (key.ends_with(kIntervalSuffix)) continue;
+            FigureValue figure{key, 0, std::nullopt};
+            fill(element, path + "." + key, figure.value);
+            const std::string interval = key + std::string(kIntervalSuffix);
+            if (json.contains(interval)) fill(json.at(interval), path + "." + interval, figure.ci95);
+            figures.values.push_back(std::move(figure));
+        }
+    }
+    template <class T>
+    void fill_integer(const Json& json, const std::string& path, T& value) const {
+        const bool fits =
+            std::is_unsigned_v<T>
+                ? json.is_number_unsigned() && json.get<std::uint64_t>() <= std::numeric_limits<T>::max()
+                : json.is_number_integer() && std::in_range<T>(json.get<std::int64_t>());
+        if (!fits) refuse(json, path, std::is_unsigned_v<T> ? "a whole number ≥ 0" : "a whole number");
+        value = json.get<T>();
+    }
+    Duration duration_of(const Json& json, const std::string& path) const {
+        constexpr double kLongest = 9e9;  // seconds; what 64 bits of nanoseconds hold
+        if (!json.is_number() || std::abs(json.get<double>()) > kLongest)
+            refuse(json, path, "a time in seconds");
+        return from_seconds(json.get<double>());
+    }
+
+    const Json& object_;
+    std::string where_;
+    std::string prefix_;
+    TimePoint epoch_;
+};
+
+Json parsed(std::string_view text, const std::string& where) {
+    try {
+        return Json::parse(text);
+    } catch (const Json::parse_error& error) {
+        throw UsageError(fmt::format(
+            "{}: no JSON at byte {}; the file is cut off or not what this tool wrote", where, error.byte));
+    }
+}
+
+void expect(const Json& json, const char* key, std::string_view expected, const std::string& where) {
+    std::string found = "missing";
+    if (json.is_object() && json.contains(key))
+        found = json.at(key).dump(-1, ' ', true, Json::error_handler_t::replace);
+    if (found != fmt::format("\"{}\"", expected))
+        throw UsageError(
+            fmt::format("{}: key \"{}\" is {}, this build reads \"{}\"; use the version that wrote it, or "
+                        "measure again",
+                        where, key, found, expected));
+}
+
+/// The fields of `json` (all of them those of T) as a T.
+template <class T>
+T read_fields(const Json& json, const std::string& where, TimePoint epoch = {}) {
+    T value;
+    Reader reader(json, where, "", epoch);
+    fields(reader, value);
+    return value;
+}
+
+}  // namespace
+
+// ---- run.json
+
+std::string run_json(const RunResult& result, RunState state) {
+    Json json = {{"schema", std::string(kRunSchema)},
+                 {"definitions", std::string(kDefinitions)},
+                 {"state", std::string(name_of(state))}};
+    json.update(Writer::json_of(result));
+    return text_of(json, 1) + "\n";
+}
+
+RunFile parse_run_json(std::string_view text, const std::string& where) {
+    const Json json = parsed(text, where);
+    expect(json, "schema", kRunSchema, where);
+    expect(json, "definitions", kDefinitions, where);
+    RunFile file;
+    Reader(json, where, "", {}).required("state", file.state);
+    file.result = read_fields<RunResult>(json, where);
+    return file;
+}
+
+// ---- sweep.json
+
+std::string sweep_json(const SweepFile& sweep) {
+    Json json = {{"schema", std::string(kSweepSchema)}};
+    json.update(Writer::json_of(sweep));
+    return text_of(json, 1) + "\n";
+}
+
+SweepFile parse_sweep_json(std::string_view text, const std::string& where) {
+    const Json json = parsed(text, where);
+    expect(json, "schema", kSweepSchema, where);
+    return read_fields<SweepFile>(json, where);
+}
+
+// ---- requests.jsonl
+
+void append_record_line(std::string& out, const RequestRecord& record, TimePoint epoch) {
+    LineWriter writer(out, epoch);
+    fields(writer, record);
+    writer.close();
+}
+
+RequestRecord parse_record_line(std::string_view line, TimePoint epoch, const std::string& where) {
+    return read_fields<RequestRecord>(parsed(line, where), where, epoch);
+}
+
+bool is_complete_json(std::string_view text) {
+    return Json::accept(text);
+}
+
+// ---- the report
+
+std::string report_json(const ReportModel& model) {
+    Json json = {{"schema", std::string(kReportSchema)}, {"definitions", std::string(kDefinitions)}};
+    json.update(Writer::json_of(model));
+    for (Json& configuration : json["configurations"])
+        for (Json& point : configuration["points"]) point["run"].erase("series");
+    return text_of(json, 1) + "\n";
+}
+
+namespace {
+
+Json value_or_null(const std::optional<double>& value) {
+    return value ? Writer::json_of(*value) : Json();
+}
+
+/// [p50, p95, p99] of one metric, and which of them have enough samples behind them.
+Json percentiles_of(const RunResult& run, std::string_view key) {
+    Json values = Json::array();
+    Json certified = Json::array();
+    for (const double p : {.5, .95, .99}) {
+        const MetricSummary* metric = run.metric(key);
+        const PercentileValue* value = metric ? metric->at(p) : nullptr;
+        values.push_back(value ? value_or_null(value->value) : Json());
+        certified.push_back(value && value->certified);
+    }
+    return {{"values", values}, {"certified", certified}};
+}
+
+Json chart_point(const ReportPoint& point) {
+    const auto& cost = point.cost;
+    const auto interval = point.result.throughput.interval(figure::kOutputTokens);
+    return {{"label", point.load_label},
+            {"load", Writer::json_of(point.load)},
+            {"x", value_or_null(point.interactivity)},
+            {"tps", value_or_null(point.output_tokens_per_s)},
+            {"tpsCi", interval ? Writer::json_of(*interval) : Json()},
+            {"usd", cost ? Writer::json_of(cost->usd_per_m_output) : Json()},
+            {"usdCi",
+             cost && cost->usd_per_m_output_ci95 ? Writer::json_of(*cost->usd_per_m_output_ci95) : Json()},
+            {"limitTps", value_or_null(point.limit_output_tokens_per_s)},
+            {"ofLimit", value_or_null(point.of_limit)},
+            {"front", point.on_front},
+            {"certified", point.certified},
+            {"invalid", point.result.validity.verdict == Verdict::invalid},
+            {"whyNot", point.why_not},
+            {"gpus", std::max<std::uint32_t>(point.result.provenance.hardware_count, 1)},
+            {"command", point.result.provenance.command},
+            {"ttft", percentiles_of(point.result, headline_key("ttft", point.open_loop))},
+            {"itl", percentiles_of(point.result, "itl_s")}};
+}
+
+Json chart_configuration(const Configuration& configuration) {
+    Json points = Json::array();
+    for (const ReportPoint& point : configuration.points) points.push_back(chart_point(point));
+    Json limit = Json::array();
+    for (const LimitPoint& point : configuration.hard_limit)
+        limit.push_back({{"x", Writer::json_of(point.interactivity)},
+                         {"tps", Writer::json_of(point.output_tokens_per_s)},
+                         {"usd", value_or_null(point.usd_per_m_output)},
+                         {"batch", Writer::json_of(point.batch)}});
+    bool open_loop = false;
+    bool closed_loop = false;
+    for (const ReportPoint& point : configuration.points) (point.open_loop ? open_loop : closed_loop) = true;
+    return {{"title", configuration.title},
+            {"workload", configuration.workload},
+            {"points", points},
+            {"limit", limit},
+            {"openLoop", open_loop},
+            {"closedLoop", closed_loop}};
+}
+
+}  // namespace
+
+std::string chart_json(const ReportModel& model) {
+    Json configurations = Json::array();
+    for (const Configuration& configuration : model.configurations)
+        configurations.push_back(chart_configuration(configuration));
+    const std::string text = text_of({{"configurations", configurations}}, -1);
+    std::string safe;
+    safe.reserve(text.size());
+    for (const char c : text) {
+        if (c == '<')
+            safe += "\\u003c";
+        else
+            safe += c;
+    }
+    return safe;
+}
+
+}  // namespace paretoken::reports

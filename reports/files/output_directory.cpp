@@ -1,0 +1,163 @@
+#include "reports/files/output_directory.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "core/error.h"
+#include "reports/files/run_directory.h"
+
+namespace paretoken::reports {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view kLockName = ".paretoken.lock";
+constexpr int kMostSuffixes = 10'000;
+
+[[noreturn]] void cannot_create(const fs::path& path, const std::string& why) {
+    throw RuntimeError(
+        fmt::format("cannot create the directory {}: {}; choose another --out", path.string(), why));
+}
+
+/// Whether `path` is there as a file of its own; links to devices, as on a full test disk, are no results.
+bool is_there(const fs::path& path) {
+    std::error_code ignored;
+    return fs::is_regular_file(path, ignored);
+}
+
+/// "process 4711 on build-7", as the holder wrote it.
+std::string holder_of(int file) {
+    std::array<char, 256> text{};
+    const ssize_t got = ::pread(file, text.data(), text.size(), 0);
+    std::string holder(text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    holder.erase(std::min(holder.find('\n'), holder.size()));
+    return holder.empty() ? "another process" : holder;
+}
+
+std::string this_process() {
+    std::array<char, 256> host{};
+    if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '?';
+    return fmt::format("process {} on {}\n", ::getpid(), host.data());
+}
+
+/// Whether `path` still names the open file: its last holder may have removed it meanwhile.
+bool is_same_file(int file, const fs::path& path) {
+    struct stat open {};
+    struct stat named {};
+    return ::fstat(file, &open) == 0 && ::stat(path.c_str(), &named) == 0 && open.st_ino == named.st_ino &&
+           open.st_dev == named.st_dev;
+}
+
+void refuse_to_lose(const OutputRequest& request, const fs::path& path) {
+    const bool holds_run = is_there(path / kRunFileName) || is_there(path / kRecordsFileName);
+    const bool holds_sweep = is_there(path / kSweepFileName);
+    const std::string place = path.string();
+    if (request.kind == OutputKind::sweep) {
+        if (holds_run && !holds_sweep)
+            throw UsageError(
+                fmt::format("{} holds the result of a run; a sweep needs a directory of its own, give "
+                            "another --out",
+                            place));
+        return;
+    }
+    if (holds_sweep)
+        throw UsageError(fmt::format(
+            "{} holds a sweep, which a run would hide; give the run a directory of its own with --out",
+            place));
+    std::error_code ignored;
+    const fs::path above = fs::absolute(path, ignored).lexically_normal();
+    const fs::path parent = above.has_filename() ? above.parent_path() : above.parent_path().parent_path();
+    if (is_there(parent / kSweepFileName))
+        throw UsageError(fmt::format("{} holds a sweep, and {} would be among its points; give another --out",
+                                     parent.string(), place));
+    if (holds_run && !request.overwrite)
+        throw UsageError(
+            fmt::format("{} holds a result; give another --out, or --overwrite to replace it", place));
+}
+
+}  // namespace
+
+OutputDirectory::OutputDirectory(const OutputRequest& request) {
+    if (!request.path.empty()) refuse_to_lose(request, request.path);
+    create(request);
+    try {
+        lock();
+        if (!created_) refuse_to_lose(request, path_);  // what another process left while this one waited
+    } catch (...) {
+        release();
+        throw;
+    }
+}
+
+OutputDirectory::~OutputDirectory() {
+    release();
+}
+
+void OutputDirectory::create(const OutputRequest& request) {
+    std::error_code error;
+    if (!request.path.empty()) {
+        path_ = request.path;
+        created_ = fs::create_directories(path_, error);
+        if (error || !fs::is_directory(path_, error))
+            cannot_create(path_, error ? error.message() : "something else has that name");
+        return;
+    }
+    if (request.fresh.has_parent_path()) fs::create_directories(request.fresh.parent_path(), error);
+    for (int number = 1; number <= kMostSuffixes; ++number) {
+        path_ = request.fresh;
+        if (number > 1) path_ += fmt::format("-{}", number);
+        if (::mkdir(path_.c_str(), 0777) == 0) {
+            created_ = true;
+            return;
+        }
+        if (errno != EEXIST) cannot_create(path_, std::strerror(errno));
+    }
+    cannot_create(request.fresh, "that name is taken, with every number behind it");
+}
+
+void OutputDirectory::lock() {
+    const fs::path file = path_ / kLockName;
+    while (true) {
+        lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+        if (lock_ < 0)
+            throw RuntimeError(
+                fmt::format("cannot write {}: {}; give an output directory that can be written (--out)",
+                            file.string(), std::strerror(errno)));
+        if (::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+            const std::string holder = holder_of(lock_);
+            ::close(std::exchange(lock_, -1));
+            throw RuntimeError(fmt::format("{} writes to {}; wait for its end or give another --out", holder,
+                                           path_.string()));
+        }
+        if (is_same_file(lock_, file)) break;
+        ::close(std::exchange(lock_, -1));
+    }
+    const std::string holder = this_process();
+    // The text only informs: a full disk is reported by what is written next.
+    [[maybe_unused]] const int cut = ::ftruncate(lock_, 0);
+    [[maybe_unused]] const ssize_t written = ::pwrite(lock_, holder.data(), holder.size(), 0);
+}
+
+void OutputDirectory::release() noexcept {
+    const int file = std::exchange(lock_, -1);
+    if (file >= 0) {
+        ::unlink((path_ / kLockName).c_str());
+        ::close(file);
+    }
+    if (std::exchange(created_, false)) ::rmdir(path_.c_str());  // refuses where there is something
+}
+
+void remove_run(const fs::path& directory) {
+    for (const std::string_view name : {kRunFileName, kRecordsFileName, kEventsFileName})
+        if (std::error_code ignored; is_there(directory / name)) fs::remove(directory / name, ignored);
+}
+
+}  // namespace paretoken::reports

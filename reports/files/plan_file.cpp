@@ -1,0 +1,91 @@
+#include "reports/files/plan_file.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+
+namespace paretoken::reports {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// A number where the text is one ("inf" and "1..64" are not), a boolean for a flag, else a string.
+Json value_of(FieldType type, const std::string& text) {
+    if (type == FieldType::flag) return text == "true";
+    if (type == FieldType::count || type == FieldType::number) {
+        Json number = Json::parse(text, nullptr, false);
+        if (number.is_number()) return number;
+    }
+    return text;
+}
+
+Json value_of(const PlanField& field, const Texts& texts) {
+    if (field.type != FieldType::list) return value_of(field.type, texts.front());
+    return texts;
+}
+
+/// Nothing for what no option takes: objects, and lists inside lists.
+std::optional<std::string> text_of(const Json& value) {
+    if (value.is_string()) return value.get<std::string>();
+    if (value.is_number() || value.is_boolean()) return value.dump();
+    return std::nullopt;
+}
+
+Texts texts_of(const Json& value, const std::string& where, const std::string& key) {
+    Texts texts;
+    const Json values = value.is_array() ? value : Json::array({value});
+    for (const Json& one : values) {
+        const auto text = text_of(one);
+        if (!text)
+            throw UsageError(fmt::format("{}: \"{}\" is {}; expected text, a number, true or false", where,
+                                         key, one.dump()));
+        texts.push_back(*text);
+    }
+    return texts;
+}
+
+}  // namespace
+
+std::string plan_json(const PlanTexts& texts) {
+    Json object{{"schema", kPlanSchema}};
+    for (const PlanField& field : plan_fields()) {
+        const auto given = texts.find(field.name);
+        if (given != texts.end() && !given->second.empty())
+            object[std::string(field.name)] = value_of(field, given->second);
+    }
+    return object.dump(2);
+}
+
+PlanTexts parse_plan_json(std::string_view text, const std::string& where) {
+    const Json object = Json::parse(text, nullptr, false);
+    if (!object.is_object()) throw UsageError(fmt::format("{}: expected a JSON object of options", where));
+    PlanTexts texts;
+    for (const auto& [key, value] : object.items()) {
+        if (key == "schema") {
+            if (value != Json(kPlanSchema))
+                throw UsageError(
+                    fmt::format("{}: its schema is {}, not \"{}\"", where, value.dump(), kPlanSchema));
+            continue;
+        }
+        const PlanField* field = plan_field_named(key);
+        if (field == nullptr || field->flags.empty()) {
+            throw UsageError(fmt::format(
+                "{}: \"{}\" is not an option of a run; --print-config shows their names", where, key));
+        }
+        if (!value.is_null()) texts[key] = texts_of(value, where, key);
+    }
+    return texts;
+}
+
+std::string echo_json(const PlanEcho& echo) {
+    Json object = Json::object();
+    for (const auto& [key, text] : echo) {
+        const PlanField* field = plan_field_named(key.substr(key.rfind('.') + 1));
+        object[key] = field == nullptr ? Json(text) : value_of(field->type, text);
+    }
+    return object.dump();
+}
+
+}  // namespace paretoken::reports

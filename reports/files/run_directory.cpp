@@ -1,0 +1,232 @@
+#include "reports/files/run_directory.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "core/error.h"
+#include "core/summary.h"
+#include "reports/files/json.h"
+#include "reports/files/records.h"
+
+namespace paretoken::reports {
+namespace fs = std::filesystem;
+namespace {
+
+[[noreturn]] void cannot_write(const fs::path& path, int error) {
+    throw RuntimeError(fmt::format("cannot write {}: {}; choose another place or make room there",
+                                   path.string(), std::strerror(error)));
+}
+
+/// A file that is closed on every path and removed unless it was kept.
+class TemporaryFile {
+  public:
+    explicit TemporaryFile(fs::path path)
+        : path_(std::move(path)),
+          file_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {}
+    ~TemporaryFile() {
+        close();
+        if (!kept_) ::unlink(path_.c_str());
+    }
+    TemporaryFile(const TemporaryFile&) = delete;
+    TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+    bool is_open() const { return file_ >= 0; }
+    bool write(std::string_view text) {
+        while (!text.empty()) {
+            const ssize_t written = ::write(file_, text.data(), text.size());
+            if (written < 0 && errno == EINTR) continue;
+            if (written < 0) return false;
+            text.remove_prefix(static_cast<std::size_t>(written));
+        }
+        return ::fsync(file_) == 0;
+    }
+    bool close() {
+        const int file = std::exchange(file_, -1);
+        return file < 0 || ::close(file) == 0;
+    }
+    bool rename_to(const fs::path& path) { return kept_ = ::rename(path_.c_str(), path.c_str()) == 0; }
+
+  private:
+    fs::path path_;
+    int file_;
+    bool kept_ = false;
+};
+
+/// So that the rename itself survives a power cut; a file system that cannot is left alone.
+void sync_directory(const fs::path& directory) {
+    const int file = ::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (file < 0) return;
+    ::fsync(file);
+    ::close(file);
+}
+
+void ensure_directory(const fs::path& directory) {
+    std::error_code error;
+    fs::create_directories(directory, error);
+    if (error || !fs::is_directory(directory))
+        throw RuntimeError(fmt::format("cannot create the directory {}: {}; choose another --out",
+                                       directory.string(),
+                                       error ? error.message() : "something else has that name"));
+}
+
+/// What can be said of a run that began and never wrote its end.
+RunResult interrupted_run(RunResult begun, const std::vector<RequestRecord>& records) {
+    const RunSummary summary = summarize(
+        records,
+        {.open_loop = begun.open_loop(), .concurrency = begun.concurrency, .last_dispatch = {}, .slos = {}});
+    begun.partial = true;
+    begun.window = summary.window_report;
+    static_cast<Scope&>(begun) = summary;
+    begun.classes = summary.classes;
+    begun.series = summary.series;
+    begun.validity = {
+        .verdict = Verdict::invalid,
+        .reasons = {
+            {.severity = Verdict::invalid,
+             .check = "interrupted",
+             .text = fmt::format("The run ended without writing its result; these figures are of the {} "
+                                 "requests that had reached the disk.",
+                                 records.size())}}};
+    return begun;
+}
+
+/// Whether a point that is not done left anything to summarise.
+bool holds_records(const fs::path& directory) {
+    std::error_code error;
+    return fs::exists(directory / kRunFileName, error) && fs::exists(directory / kRecordsFileName, error) &&
+           fs::file_size(directory / kRecordsFileName, error) > 0;
+}
+
+void add_run_directories(const fs::path& path, std::vector<fs::path>& found) {
+    if (fs::exists(path / kRunFileName)) {
+        found.push_back(path);
+        return;
+    }
+    if (fs::exists(path / kSweepFileName)) {
+        for (const SweepPoint& point : read_sweep(path).points) {
+            const fs::path directory = path / point.directory;
+            const bool is_done = point.state == PointState::done;
+            if (is_done && !fs::exists(directory / kRunFileName))
+                throw UsageError(fmt::format(
+                    "{}: point {} is said to be done, but {} is missing; run the sweep again",
+                    (path / kSweepFileName).string(), point.load_label, (directory / kRunFileName).string()));
+            if (is_done || holds_records(directory)) found.push_back(directory);
+        }
+        return;
+    }
+    std::vector<fs::path> below;
+    std::error_code error;
+    for (const auto& entry :
+         fs::directory_iterator(path, fs::directory_options::skip_permission_denied, error))
+        if (entry.is_directory() && !entry.is_symlink()) below.push_back(entry.path());
+    std::sort(below.begin(), below.end());
+    for (const fs::path& directory : below) add_run_directories(directory, found);
+}
+
+}  // namespace
+
+void write_file_atomically(const fs::path& path, std::string_view text) {
+    const fs::path beside =
+        path.parent_path() / fmt::format(".{}.{}.tmp", path.filename().string(), ::getpid());
+    TemporaryFile file(beside);
+    if (!file.is_open() || !file.write(text) || !file.close() || !file.rename_to(path))
+        cannot_write(path, errno);
+    sync_directory(path.parent_path());
+}
+
+std::string read_file(const fs::path& path) {
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    std::string text;
+    ssize_t got = file < 0 ? -1 : 1;
+    constexpr std::size_t kStep = std::size_t{1} << 16;
+    while (got > 0) {
+        const std::size_t size = text.size();
+        text.resize(size + kStep);
+        got = ::read(file, text.data() + size, kStep);
+        text.resize(size + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    }
+    const int error = errno;
+    if (file >= 0) ::close(file);
+    if (got < 0)
+        throw UsageError(
+            fmt::format("cannot read {}: {}; check the path", path.string(), std::strerror(error)));
+    return text;
+}
+
+void write_running(const fs::path& directory, const Provenance& provenance, const PlanEcho& plan,
+                   const Workload& workload, std::optional<std::uint64_t> concurrency,
+                   std::optional<double> request_rate) {
+    RunResult begun;
+    begun.provenance = provenance;
+    begun.plan = plan;
+    begun.workload = workload;
+    begun.concurrency = concurrency;
+    begun.request_rate = request_rate;
+    begun.validity = {.verdict = Verdict::invalid,
+                      .reasons = {{.severity = Verdict::invalid,
+                                   .check = "unfinished",
+                                   .text = "The run has not ended yet, or was interrupted."}}};
+    ensure_directory(directory);
+    write_file_atomically(directory / kRunFileName, run_json(begun, RunState::running));
+}
+
+void write_run(const fs::path& directory, const RunResult& result) {
+    write_file_atomically(directory / kRunFileName, run_json(result));
+}
+
+RunResult read_run_directory(const fs::path& directory) {
+    const fs::path path = directory / kRunFileName;
+    if (!fs::exists(path))
+        throw UsageError(
+            fmt::format("{} holds no {}: it is no run directory; give what `paretoken run --out` wrote",
+                        directory.string(), kRunFileName));
+    RunFile file = parse_run_json(read_file(path), path.string());
+    if (file.state == RunState::finished) return file.result;
+
+    const fs::path records_path = directory / kRecordsFileName;
+    if (!fs::exists(records_path))
+        throw UsageError(
+            fmt::format("{} is of a run that never finished, and {} is missing beside it: nothing was "
+                        "measured; run it again",
+                        path.string(), kRecordsFileName));
+    const RecordsRead read = read_records(records_path);
+    if (read.records.empty())
+        throw UsageError(
+            fmt::format("{} is of a run that never finished, and {} holds no finished request: nothing "
+                        "was measured; run it again",
+                        path.string(), kRecordsFileName));
+    return interrupted_run(std::move(file.result), read.records);
+}
+
+void write_sweep(const fs::path& directory, const SweepFile& sweep) {
+    ensure_directory(directory);
+    write_file_atomically(directory / kSweepFileName, sweep_json(sweep));
+}
+
+SweepFile read_sweep(const fs::path& directory) {
+    const fs::path path = directory / kSweepFileName;
+    return parse_sweep_json(read_file(path), path.string());
+}
+
+std::vector<fs::path> find_run_directories(const fs::path& path) {
+    std::error_code error;
+    if (!fs::is_directory(path, error))
+        throw UsageError(fmt::format(
+            "{} is no directory; give what `paretoken run` or `paretoken sweep` wrote", path.string()));
+    std::vector<fs::path> found;
+    add_run_directories(path, found);
+    if (found.empty())
+        throw UsageError(
+            fmt::format("no {} at or below {}; give what `paretoken run` or `paretoken sweep` wrote",
+                        kRunFileName, path.string()));
+    return found;
+}
+
+}  // namespace paretoken::reports

@@ -1,0 +1,128 @@
+#include "reports/micro/micro_bound.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+namespace paretoken::reports {
+namespace {
+
+/// Which arithmetic multiplies numbers of a stored type (rows' `w` or `kv`) on a CPU.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kKinds{{{"bf16", "bf16_dot"},
+                                                                               {"f16", "f32_fma"},
+                                                                               {"int8", "int8_dot"},
+                                                                               {"q8_0", "int8_dot"},
+                                                                               {"q4_0", "int8_dot"},
+                                                                               {"q4_1", "int8_dot"},
+                                                                               {"q4_k", "int8_dot"},
+                                                                               {"q6_k", "int8_dot"}}};
+
+std::string_view kind_of(std::string_view type) {
+    const auto found =
+        std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& kind) { return kind.first == type; });
+    return found == kKinds.end() ? std::string_view() : found->second;
+}
+
+/// Which numbers a GPU multiplies for a row, as its ceilings name them (`w`): a library those that are
+/// stored, our own kernels 16 bits, whatever is stored.
+std::string product_type(const RowName& name) {
+    const bool library = name.family == "gemm_lib" || name.family == "prefill/gemm";
+    return library ? name.axis("w") : "bf16";
+}
+
+/// Whether a ceiling of the same backend is one of the row's own arithmetic.
+bool is_of_kind(const RowName& ceiling, const RowName& name, std::string_view type) {
+    if (name.axis("backend") == "gpu") return ceiling.axis("w") == product_type(name);
+    return !ceiling.axis("kind").empty() && ceiling.axis("kind") == kind_of(type);
+}
+
+struct Arithmetic {
+    std::string name;
+    double flops_per_s = 0;
+};
+
+/// The best ceiling of the row's backend and threads, of the kind its numbers want where that kind was
+/// measured.
+std::optional<Arithmetic> arithmetic_ceiling(std::span<const MicroRow> rows, const RowName& name) {
+    const std::string type = name.axis("w").empty() ? name.axis("kv") : name.axis("w");
+    std::optional<Arithmetic> best;
+    std::optional<Arithmetic> best_of_kind;
+    const auto raise = [](std::optional<Arithmetic>& to, const Arithmetic& ceiling) {
+        if (!to || to->flops_per_s < ceiling.flops_per_s) to = ceiling;
+    };
+    for (const MicroRow& row : rows) {
+        const RowName ceiling = parse_row_name(row.name);
+        if (!ceiling.family.starts_with("ceiling/flops") || !row.valid || !row.flops_per_s) continue;
+        if (ceiling.axis("backend") != name.axis("backend") ||
+            ceiling.axis("threads") != name.axis("threads"))
+            continue;
+        const std::string kind = ceiling.axis("kind");
+        const Arithmetic arithmetic{
+            kind.empty() ? ceiling.family.substr(ceiling.family.rfind('/') + 1) : kind, *row.flops_per_s};
+        raise(best, arithmetic);
+        if (is_of_kind(ceiling, name, type)) raise(best_of_kind, arithmetic);
+    }
+    const bool any_will_do = name.axis("backend") == "gpu" || kind_of(type).empty();
+    return best_of_kind ? best_of_kind : any_will_do ? best : std::nullopt;
+}
+
+}  // namespace
+
+std::string_view name_of(Bound bound) {
+    switch (bound) {
+        case Bound::memory:
+            return "memory";
+        case Bound::compute:
+            return "compute";
+        default:
+            return "neither";
+    }
+}
+
+std::optional<Bound> bound_by(std::optional<double> of_memory, std::optional<double> of_compute,
+                              double near) {
+    const bool near_memory = of_memory && *of_memory >= kNearMemory;
+    const bool near_compute = of_compute && *of_compute >= near;
+    if (near_memory && near_compute) return *of_compute > *of_memory ? Bound::compute : Bound::memory;
+    if (near_memory) return Bound::memory;
+    if (near_compute) return Bound::compute;
+    if (!of_memory || !of_compute) return {};
+    return Bound::neither;
+}
+
+std::string text_of(const RowBound& bound) {
+    std::string shares;
+    if (bound.of_cached) shares = fmt::format("{:.0f} % of its speed in cache", *bound.of_cached * 100);
+    if (bound.of_arithmetic)
+        shares += fmt::format("{}{:.0f} % of {}", shares.empty() ? "" : ", ", *bound.of_arithmetic * 100,
+                              bound.arithmetic);
+    if (bound.by == Bound::memory || shares.empty()) return std::string(name_of(bound.by));
+    return fmt::format("{} ({})", name_of(bound.by), shares);
+}
+
+std::vector<std::optional<RowBound>> bounds_of(std::span<const MicroRow> rows) {
+    std::vector<std::optional<RowBound>> bounds;
+    for (const MicroRow& row : rows) {
+        const RowName name = parse_row_name(row.name);
+        bounds.emplace_back();
+        if (row.error || !row.valid || name.family.starts_with("ceiling") || !row.of_ceiling) continue;
+        RowBound bound;
+        if (row.flops_per_s && row.cached_flops_per_s)
+            bound.of_cached = *row.flops_per_s / *row.cached_flops_per_s;
+        if (const auto ceiling = arithmetic_ceiling(rows, name); ceiling && row.flops_per_s) {
+            bound.of_arithmetic = *row.flops_per_s / ceiling->flops_per_s;
+            bound.arithmetic = ceiling->name;
+        }
+        const auto by = bound.of_cached ? bound_by(row.of_ceiling, bound.of_cached, kNearCached)
+                                        : bound_by(row.of_ceiling, bound.of_arithmetic);
+        if (!by) continue;
+        bound.by = *by;
+        bounds.back() = bound;
+    }
+    return bounds;
+}
+
+}  // namespace paretoken::reports

@@ -1,0 +1,64 @@
+#pragma once
+// Two micro.json files side by side, row by row. A verdict needs both an effect worth naming and intervals
+// that do not overlap; what cannot be told is called ambiguous. Pure.
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/units.h"
+#include "reports/micro/micro_rows.h"
+
+namespace paretoken::reports {
+
+enum class Verdict { faster, slower, same, ambiguous };  ///< of the second against the first
+std::string_view name_of(Verdict verdict);
+
+/// A speed and the interval that most windows fell into: [p25, p75] of both files where both have it, else
+/// [p10, p90].
+struct Speed {
+    double median = 0;
+    Interval interval;
+
+    bool operator==(const Speed&) const = default;
+};
+
+/// Same: the medians differ by no more than `least_effect` (0.03: 3 %), either way. Faster or slower: by
+/// more, and the intervals do not overlap.
+Verdict verdict_of(const Speed& before, const Speed& after, double least_effect);
+
+enum class SpeedUnit { bytes_per_s, flops_per_s, operations_per_s };
+
+struct RowComparison {
+    std::string name;
+    Verdict verdict = Verdict::ambiguous;
+    SpeedUnit unit = SpeedUnit::operations_per_s;
+    std::optional<Speed> before = {};  ///< absent: failed, or its spread is not in the file
+    std::optional<Speed> after = {};
+    std::string note = {};  ///< why nothing can be told
+
+    bool operator==(const RowComparison&) const = default;
+    /// after ÷ before − 1
+    std::optional<double> effect() const;
+};
+
+struct MicroComparison {
+    double least_effect = 0;
+    std::vector<RowComparison> rows;  ///< those in both, in the order of the first
+    std::vector<std::string> only_before;
+    std::vector<std::string> only_after;
+    std::vector<std::string> differences;  ///< of what was measured on and how: "hardware: A, then B"
+
+    bool operator==(const MicroComparison&) const = default;
+    std::size_t count(Verdict verdict) const;
+};
+
+inline constexpr double kLeastEffect = 0.03;
+
+MicroComparison comparison_of(const MicroFile& before, const MicroFile& after,
+                              double least_effect = kLeastEffect);
+
+/// A table for people, differences first.
+std::string text_of(const MicroComparison& comparison);
+
+}  // namespace paretoken::reports

@@ -1,0 +1,611 @@
+#include "reports/model/join.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "cards/gpu.h"
+#include "core/error.h"
+#include "core/metrics.h"
+#include "core/version.h"
+#include "reports/files/sweep_file.h"
+#include "reports/model/answer.h"
+#include "reports/model/cost.h"
+#include "reports/model/limit.h"
+#include "reports/model/pareto.h"
+#include "reports/pages/table.h"
+
+namespace paretoken::reports {
+namespace {
+
+constexpr double kCertifiedPercentile = .9;  // of the x axis, and of SLOs
+
+// --- what a run tells
+// ----------------------------------------------------------------------------------------
+
+const PercentileValue* percentile_of(const RunResult& result, std::string_view key, double p) {
+    const MetricSummary* metric = result.metric(key);
+    return metric ? metric->at(p) : nullptr;
+}
+
+std::optional<double> positive(const std::optional<double>& value) {
+    return value && std::isfinite(*value) && *value > 0 ? value : std::nullopt;
+}
+
+/// Mean lengths of prompts and answers: the achieved ones, else the wanted ones.
+struct Lengths {
+    double input = 0;
+    double output = 0;
+};
+Lengths lengths_of(const RunResult& result) {
+    const Workload& workload = result.workload;
+    return {positive(workload.achieved_input_tokens).value_or(workload.wanted_input_tokens.value_or(0)),
+            positive(workload.achieved_output_tokens).value_or(workload.wanted_output_tokens.value_or(0))};
+}
+
+/// Prompt tokens that came from a cache ÷ all prompt tokens, as usage told it; nothing when it did not.
+std::optional<double> cached_share(const RunResult& result) {
+    const auto share = result.throughput.at(figure::kCachedPromptRatio);
+    return share ? std::optional(std::clamp(*share, 0.0, 1.0)) : std::nullopt;
+}
+
+/// The work of the window; that of one request of mean lengths where the run holds no sums.
+Totals work_of(const RunResult& result) {
+    if (result.totals.output_tokens > 0) return result.totals;
+    const Lengths lengths = lengths_of(result);
+    const double cached = lengths.input * cached_share(result).value_or(0);
+    return work_of_request(lengths.input - cached, cached, lengths.output);
+}
+
+/// Requests in flight: as measured, else the cap.
+std::optional<double> batch_of(const RunResult& result) {
+    if (const auto in_flight = positive(result.throughput.at(figure::kMeanInFlight))) return in_flight;
+    if (result.concurrency) return static_cast<double>(*result.concurrency);
+    return {};
+}
+
+double load_axis_of(const RunResult& result) {
+    if (result.request_rate) return *result.request_rate;
+    return static_cast<double>(result.concurrency.value_or(0));
+}
+
+bool is_simulated(const Provenance& provenance) {
+    return !provenance.simulator.empty() || provenance.hardware.starts_with("sim:");
+}
+
+// --- hardware
+// ------------------------------------------------------------------------------------------------
+
+/// Letters and digits only; GPUs by their card's name, so that aliases are the same.
+std::string normalised(std::string_view hardware) {
+    if (const auto gpu = cards::find_gpu(hardware); gpu && !hardware.starts_with("sim:")) return gpu->name;
+    std::string out;
+    for (const char c : hardware)
+        if (std::isalnum(static_cast<unsigned char>(c)))
+            out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return out;
+}
+
+const MicroResults* micro_of(const JoinOptions& options, std::string_view hardware) {
+    for (const MicroResults& micro : options.micro)
+        if (normalised(micro.hardware) == normalised(hardware)) return &micro;
+    return nullptr;
+}
+
+/// What served, as it is named, priced and limited.
+struct Served {
+    std::string hardware;  ///< as the run says, or as --gpu says for it
+    bool simulated = false;
+    std::optional<cards::PricedHardware>
+        priced;                               ///< nothing: a simulated server that stands for no known GPU
+    std::optional<cards::GpuCard> datasheet;  ///< of real GPUs
+    const MicroResults* micro = nullptr;      ///< measured on this very hardware
+};
+
+/// Throws UsageError where --gpu and the run name numbers of GPUs that differ.
+void refuse_contradiction(const LoadedRun& run, const std::optional<cards::GpuSpec>& wanted,
+                          const JoinOptions& options) {
+    if (!wanted) return;
+    const Provenance& provenance = run.result.provenance;
+    const auto named = cards::find_gpu(provenance.hardware);
+    std::uint32_t own = std::max(1U, provenance.hardware_count);
+    if (!is_simulated(provenance) && !provenance.hardware.empty())
+        own = std::max(own, cards::parse_gpu_spec(provenance.hardware).count);
+    const bool says_a_number = own > 1 || named.has_value();
+    const bool other_gpu = named && !is_simulated(provenance) && named->name != wanted->name;
+    if (!says_a_number || other_gpu || own == wanted->count) return;
+    throw UsageError(fmt::format(
+        "--gpu {}: that is {} GPU{}, and the run in {} was made on {} ({}); leave --gpu out or write {}x{}",
+        *options.gpu, wanted->count, wanted->count == 1 ? "" : "s", run.directory, own, provenance.hardware,
+        wanted->name, own));
+}
+
+Served served_as_simulated(const Provenance& provenance, const std::optional<cards::GpuSpec>& wanted) {
+    Served served{
+        .hardware = provenance.hardware, .simulated = true, .priced = {}, .datasheet = {}, .micro = nullptr};
+    if (wanted)
+        served.priced = cards::PricedHardware{wanted->name, wanted->count, {}};
+    else if (const auto gpu = cards::find_gpu(provenance.hardware))
+        served.priced = cards::PricedHardware{gpu->name, std::max(1u, provenance.hardware_count), {}};
+    return served;
+}
+
+std::optional<cards::GpuSpec> wanted_gpu(const JoinOptions& options) {
+    if (!options.gpu) return {};
+    return cards::parse_gpu_spec(*options.gpu);
+}
+
+Served served_by(const Provenance& provenance, const JoinOptions& options) {
+    const auto wanted = wanted_gpu(options);
+    if (is_simulated(provenance)) return served_as_simulated(provenance, wanted);
+
+    Served served{
+        .hardware = provenance.hardware, .simulated = false, .priced = {}, .datasheet = {}, .micro = nullptr};
+    served.micro = provenance.hardware.empty() ? nullptr : micro_of(options, provenance.hardware);
+    cards::GpuSpec gpu{provenance.hardware, provenance.hardware_count};
+    if (!provenance.hardware.empty()) {
+        gpu = cards::parse_gpu_spec(provenance.hardware);
+        gpu.count = std::max({gpu.count, provenance.hardware_count, 1u});
+    }
+    served.datasheet = cards::find_gpu(gpu.name);
+    if (!served.datasheet && served.micro == nullptr && wanted) {  // the run names no GPU: --gpu does
+        gpu = *wanted;
+        served.hardware = gpu.name;
+        served.datasheet = cards::find_gpu(gpu.name);
+        served.micro = micro_of(options, gpu.name);
+    }
+    if (served.hardware.empty()) return served;
+    const bool local =
+        !provenance.host_cpu.empty() && normalised(served.hardware) == normalised(provenance.host_cpu);
+    served.priced = cards::PricedHardware{gpu.name, gpu.count, {}};
+    if (local && provenance.host_cores > 0) served.priced->cores = provenance.host_cores;
+    return served;
+}
+
+std::string hardware_title(const Served& served, const Provenance& provenance) {
+    if (served.hardware.empty()) return "unknown hardware";
+    if (served.simulated)
+        return served.hardware.starts_with("sim:") ? served.hardware : "simulated " + served.hardware;
+    if (served.datasheet)
+        return served.priced && served.priced->count > 1
+                   ? fmt::format("{} × {}", served.priced->count, served.datasheet->title)
+                   : served.datasheet->title;
+    if (served.priced && served.priced->cores)
+        return fmt::format("{} ({} core{})", served.hardware, provenance.host_cores,
+                           provenance.host_cores == 1 ? "" : "s");
+    return served.hardware;
+}
+
+// --- price
+// ---------------------------------------------------------------------------------------------------
+
+struct AppliedPrice {
+    const cards::PriceCard* card = nullptr;
+    cards::HourlyRate rate;
+    double usd_per_s = 0;  ///< after utilisation and availability
+};
+
+std::optional<AppliedPrice> applied_price(const Served& served, const JoinOptions& options) {
+    if (!served.priced) return {};
+    for (const cards::PriceCard& card : options.prices)
+        if (const auto rate = cards::hourly_rate(card, *served.priced, options.basis))
+            return AppliedPrice{&card, *rate, rate->usd_per_h / 3600 / cards::earning_share(card)};
+    return {};
+}
+
+std::string why_no_price(const Served& served, const JoinOptions& options) {
+    if (served.simulated && !served.priced)
+        return "no price: --gpu NAME says which GPU the simulated server stands for";
+    if (served.hardware.empty()) return "no price: the run does not say what served; --gpu NAME does";
+    if (options.prices.empty()) return "no price: --price CARD adds it";
+    std::vector<std::string> names;
+    for (const cards::PriceCard& card : options.prices) names.push_back(card.name);
+    return fmt::format("no price: {} {} no price for {}; --price CARD with one, or --gpu NAME",
+                       fmt::join(names, ", "), names.size() == 1 ? "has" : "have", served.priced->name);
+}
+
+TokenRates rates_of(const RunResult& result) {
+    const double input = result.throughput.at(figure::kInputTokens).value_or(0);
+    const double cached = input * cached_share(result).value_or(0);
+    return {input - cached, cached, result.throughput.at(figure::kOutputTokens).value_or(0)};
+}
+
+std::optional<PointCost> cost_of(const RunResult& result, const AppliedPrice& price,
+                                 const JoinOptions& options) {
+    const TokenRates rates = rates_of(result);
+    const auto per_output = usd_per_m_output(price.usd_per_s, rates.output);
+    if (!per_output) return {};
+    PointCost cost;
+    cost.usd_per_m_output = *per_output;
+    if (const auto interval = result.throughput.interval(figure::kOutputTokens))
+        cost.usd_per_m_output_ci95 = usd_per_m_interval(price.usd_per_s, *interval);
+    if (const auto& band = price.card->price_band)
+        cost.price_band = Interval{*per_output * band->low, *per_output * band->high};
+    if (result.throughput.at(figure::kInputTokens)) {
+        cost.usd_per_m_total = usd_per_m_total(price.usd_per_s, rates);
+        if (options.split_ratio)
+            if (const auto split =
+                    split_by_ratio(price.usd_per_s, rates, *options.split_ratio, options.cached_ratio)) {
+                cost.usd_per_m_input_split = split->fresh;
+                cost.usd_per_m_output_split = split->output;
+            }
+    }
+    if (const auto good = result.throughput.at(figure::kGoodOutputTokens))
+        cost.usd_per_m_goodput = usd_per_m_output(price.usd_per_s, *good);
+    return cost;
+}
+
+// --- limit
+// ---------------------------------------------------------------------------------------------------
+
+/// Nothing, with the reason in `missing`, when no limit can be computed.
+std::optional<LimitInputs> limit_of(const Served& served, const RunResult& result, const JoinOptions& options,
+                                    std::vector<std::string>& missing) {
+    if (served.simulated) {
+        LimitInputs inputs = limit_inputs_of_simulator(result.provenance.simulator);
+        if (limits_anything(inputs)) return inputs;
+        missing.emplace_back("no hardware limit: the simulator's profile has no times of its own");
+        return {};
+    }
+    if (!options.model) {
+        missing.emplace_back("no hardware limit: --model-card MODEL says how many bytes a token takes");
+        return {};
+    }
+    HardwareTerms terms;
+    if (served.datasheet)
+        terms = hardware_of_datasheet(*served.datasheet, served.priced ? served.priced->count : 1,
+                                      options.model->weight_dtype);
+    if (served.micro != nullptr) terms = overlaid(hardware_of_micro(*served.micro, *options.model), terms);
+    LimitInputs inputs = limit_inputs(*options.model, terms);
+    if (limits_anything(inputs)) return inputs;
+    missing.push_back(
+        fmt::format("no hardware limit: --micro micro.json measured on {}, or --gpu NAME for a datasheet",
+                    served.hardware.empty() ? "what served" : served.hardware));
+    return {};
+}
+
+/// Micro results of other machines are no part of this configuration's limit, and said so.
+void mention_other_micro(const Served& served, const JoinOptions& options,
+                         std::vector<std::string>& missing) {
+    if (served.simulated || served.micro != nullptr || options.micro.empty()) return;
+    std::vector<std::string> names;
+    for (const MicroResults& micro : options.micro) names.push_back(micro.hardware);
+    missing.push_back(fmt::format("--micro was measured on {}, not on {}: not used here",
+                                  fmt::join(names, ", "),
+                                  served.hardware.empty() ? "what served" : served.hardware));
+}
+
+void price_curve(std::vector<LimitPoint>& curve, const std::optional<AppliedPrice>& price) {
+    if (!price) return;
+    for (LimitPoint& point : curve)
+        point.usd_per_m_output = usd_per_m_output(price->usd_per_s, point.output_tokens_per_s);
+}
+
+void hold_against_limit(ReportPoint& point, const LimitInputs& inputs) {
+    const auto batch = batch_of(point.result);
+    if (!batch) return;
+    const auto limit = limit_at(inputs, LimitKind::hard, work_of(point.result), *batch);
+    if (!limit) return;
+    point.limit_output_tokens_per_s = limit->output_tokens_per_s;
+    point.limit_interactivity = limit->interactivity;
+    if (point.output_tokens_per_s) point.of_limit = *point.output_tokens_per_s / limit->output_tokens_per_s;
+    point.limit_tolerance = edge_tolerance(point.result.totals);
+}
+
+// --- points
+// --------------------------------------------------------------------------------------------------
+
+ReportPoint point_of(LoadedRun run) {
+    ReportPoint point;
+    point.directory = std::move(run.directory);
+    point.result = std::move(run.result);
+    point.load_label = load_label_of(point.result);
+    point.load = load_axis_of(point.result);
+    point.open_loop = point.result.open_loop();
+    point.output_tokens_per_s = positive(point.result.throughput.at(figure::kOutputTokens));
+    if (const auto* held = percentile_of(point.result, "interactivity_tok_per_s", kCertifiedPercentile)) {
+        point.interactivity = positive(held->value);
+        point.certified = point.interactivity && held->certified;
+    }
+    return point;
+}
+
+std::string named_reasons(const Validity& validity) {
+    std::vector<std::string> names;
+    for (const Reason& reason : validity.reasons)
+        if (reason.severity == Verdict::invalid) names.push_back(reason.check);
+    return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// The first SLO that is not certainly met at the certified percentile, in words; empty when all are.
+std::string missed_slo(const ReportPoint& point, const std::vector<Slo>& slos) {
+    for (const Slo& slo : slos) {
+        const Metric* metric = headline_metric(slo.tag, point.open_loop);
+        if (metric == nullptr) continue;
+        const PercentileValue* held = percentile_of(point.result, key_of(*metric), kCertifiedPercentile);
+        if (held == nullptr) return fmt::format("{} was not measured", slo.tag);
+        if (!held->value) return fmt::format("misses the SLO: p90 of {} falls among failures", slo.tag);
+        const bool higher = metric->better == Better::higher;
+        switch (verdict_on(*held, slo.limit, higher)) {
+            case SloVerdict::pass:
+                break;
+            case SloVerdict::fail:
+                return fmt::format("misses the SLO: p90 of {} is {}, the limit {}", slo.tag,
+                                   significant(*held->value), significant(slo.limit));
+            case SloVerdict::insufficient:
+                return fmt::format("too few requests to tell whether the SLO on {} is met", slo.tag);
+        }
+    }
+    return {};
+}
+
+/// Why a point cannot be on any front; empty when it can.
+std::string unfit_because(const ReportPoint& point, const std::vector<Slo>& slos) {
+    if (point.result.validity.verdict == Verdict::invalid) {
+        const std::string names = named_reasons(point.result.validity);
+        return names.empty() ? "invalid" : "invalid: " + names;
+    }
+    if (!point.output_tokens_per_s) return "no output tokens in the window";
+    if (!point.interactivity) return "no tokens/s per user: p90 falls among failures or was not measured";
+    return missed_slo(point, slos);
+}
+
+/// Within one deployment dollars are inverse to tokens, so the front needs no price.
+void place_on_front(std::vector<ReportPoint>& points, const std::vector<Slo>& slos) {
+    std::vector<ReportPoint*> fit;
+    std::vector<ParetoPoint> coordinates;
+    for (ReportPoint& point : points) {
+        point.why_not = unfit_because(point, slos);
+        if (!point.why_not.empty()) continue;
+        fit.push_back(&point);
+        coordinates.push_back({*point.interactivity, 1 / *point.output_tokens_per_s});
+    }
+    const auto places = pareto_front(coordinates);
+    for (std::size_t i = 0; i < fit.size(); ++i) {
+        fit[i]->on_front = places[i].on_front;
+        if (places[i].dominated_by)
+            fit[i]->why_not = "dominated by " + fit[*places[i].dominated_by]->load_label;
+    }
+}
+
+// --- configurations
+// ------------------------------------------------------------------------------------------
+
+/// Runs that share it are points of one curve.
+struct GroupKey {
+    std::string hardware;
+    std::uint32_t count = 1;
+    std::string model;
+    std::string fingerprint;
+
+    bool operator==(const GroupKey&) const = default;
+};
+
+struct Group {
+    GroupKey key;
+    std::vector<LoadedRun> runs;
+};
+
+std::vector<Group> grouped_runs(std::vector<LoadedRun> runs) {
+    std::vector<Group> groups;
+    for (LoadedRun& run : runs) {
+        const Provenance& provenance = run.result.provenance;
+        GroupKey key{normalised(provenance.hardware), provenance.hardware_count, provenance.model,
+                     run.result.workload.fingerprint};
+        auto group =
+            std::find_if(groups.begin(), groups.end(), [&](const Group& one) { return one.key == key; });
+        if (group == groups.end()) group = groups.insert(groups.end(), {std::move(key), {}});
+        group->runs.push_back(std::move(run));
+    }
+    return groups;
+}
+
+std::string lowered(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+    return text;
+}
+
+std::string model_title(const Served& served, const RunResult& result, const JoinOptions& options) {
+    const std::string asked = result.provenance.model;
+    if (served.simulated || !options.model) return asked.empty() ? "unnamed model" : asked;
+    const cards::ModelCard& card = *options.model;
+    if (lowered(card.name).find(card.weight_dtype) != std::string::npos) return card.name;
+    return card.name + " " + card.weight_dtype;
+}
+
+/// "512 in : 128 out, chat, 40 % cached": dollars per million mean nothing without it.
+std::string workload_title(const std::vector<ReportPoint>& points) {
+    const RunResult& first = points.front().result;
+    const Lengths lengths = lengths_of(first);
+    std::string text = fmt::format("{} in : {} out", significant(lengths.input), significant(lengths.output));
+    if (!first.workload.endpoint.empty()) text += ", " + first.workload.endpoint;
+    const auto cached = cached_share(first);
+    text += cached ? fmt::format(", {:.0f} % of input cached", *cached * 100) : ", cache hits not told";
+    return text;
+}
+
+/// The requests of all points together: what one curve is drawn for.
+Totals work_of_all(const std::vector<ReportPoint>& points) {
+    Totals work;
+    for (const ReportPoint& point : points) work += work_of(point.result);
+    return work;
+}
+
+/// Where a curve ends when nothing else bounds it: well beyond what was measured.
+double curve_end(const std::vector<ReportPoint>& points) {
+    constexpr double kLeast = 16;
+    double most = kLeast;
+    for (const ReportPoint& point : points) most = std::max(most, 2 * batch_of(point.result).value_or(0));
+    return std::exp2(std::ceil(std::log2(most)));
+}
+
+std::vector<std::string> beaten_limits(const Configuration& configuration) {
+    std::vector<std::string> errors;
+    for (const ReportPoint& point : configuration.points) {
+        const double tolerance = point.limit_tolerance.value_or(0);
+        constexpr double kRounding = 1e-6;
+        if (!point.of_limit || *point.of_limit <= 1 + tolerance + kRounding ||
+            point.result.validity.verdict == Verdict::invalid)
+            continue;
+        const std::string allowed =
+            tolerance > 0 ? fmt::format(" (the window's edges explain {} %)", significant(tolerance * 100))
+                          : "";
+        errors.push_back(fmt::format(
+            "{}: measured {} output tok/s, {} % of the hardware limit{}. Nothing is faster than the limit: "
+            "the model card ({}), the token counts, the cache hits or the bandwidth it was computed from are "
+            "wrong.",
+            point.load_label, significant(point.output_tokens_per_s), significant(*point.of_limit * 100),
+            allowed, configuration.limit_terms.empty() ? "" : configuration.limit_terms.front().source));
+    }
+    return errors;
+}
+
+/// The largest tolerance of the points, beside what the limit was computed from.
+void add_tolerance(Configuration& configuration) {
+    std::optional<double> largest;
+    for (const ReportPoint& point : configuration.points)
+        if (point.limit_tolerance && point.of_limit)
+            largest = std::max(largest.value_or(0), *point.limit_tolerance);
+    if (largest)
+        configuration.limit_terms.push_back({"tolerance for the edges of a window, at most", *largest * 100,
+                                             "%",
+                                             "requests in flight when it began ÷ prompts answered in it"});
+}
+
+void add_limit(Configuration& configuration, const LimitInputs& inputs,
+               const std::optional<AppliedPrice>& price) {
+    const Totals work = work_of_all(configuration.points);
+    const double end = curve_end(configuration.points);
+    configuration.hard_limit = limit_curve(inputs, LimitKind::hard, work, end);
+    configuration.no_overlap = limit_curve(inputs, LimitKind::no_overlap, work, end);
+    price_curve(configuration.hard_limit, price);
+    price_curve(configuration.no_overlap, price);
+    configuration.limit_terms = inputs.terms;
+    configuration.dropped_terms = inputs.dropped;
+    for (ReportPoint& point : configuration.points) hold_against_limit(point, inputs);
+    add_tolerance(configuration);
+    configuration.errors = beaten_limits(configuration);
+}
+
+AnswerInputs answer_inputs(const Configuration& configuration, const LimitInputs& inputs,
+                           const std::optional<AppliedPrice>& price) {
+    const ReportPoint* point = answer_point(configuration);
+    if (point == nullptr) return {};
+    const Totals work = work_of(point->result);
+    AnswerInputs answer;
+    answer.floor = limit_at_interactivity(inputs, LimitKind::hard, work, *point->interactivity,
+                                          curve_end(configuration.points));
+    if (answer.floor && price)
+        answer.floor->usd_per_m_output =
+            usd_per_m_output(price->usd_per_s, answer.floor->output_tokens_per_s);
+    const auto batch = batch_of(point->result);
+    if (answer.floor && batch) answer.gap = gap_of(*point, *answer.floor, inputs, work, *batch);
+    return answer;
+}
+
+struct Joined {
+    Configuration configuration;
+    std::optional<AppliedPrice> price;
+};
+
+Joined joined(Group group, const JoinOptions& options) {
+    Joined out;
+    Configuration& configuration = out.configuration;
+    for (LoadedRun& run : group.runs) configuration.points.push_back(point_of(std::move(run)));
+    std::stable_sort(configuration.points.begin(), configuration.points.end(),
+                     [](const ReportPoint& a, const ReportPoint& b) {
+                         return a.open_loop != b.open_loop ? b.open_loop : a.load < b.load;
+                     });
+    const RunResult& first = configuration.points.front().result;
+    const Served served = served_by(first.provenance, options);
+    configuration.hardware = hardware_title(served, first.provenance);
+    configuration.title =
+        fmt::format("{} on {}", model_title(served, first, options), configuration.hardware);
+    configuration.workload = workload_title(configuration.points);
+
+    out.price = applied_price(served, options);
+    if (!out.price) configuration.missing.push_back(why_no_price(served, options));
+    const auto limit = limit_of(served, first, options, configuration.missing);
+    mention_other_micro(served, options, configuration.missing);
+    for (ReportPoint& point : configuration.points)
+        if (out.price) point.cost = cost_of(point.result, *out.price, options);
+    place_on_front(configuration.points, options.slos);
+    if (limit) add_limit(configuration, *limit, out.price);
+    configuration.answer = answer_sentence(
+        configuration, limit ? answer_inputs(configuration, *limit, out.price) : AnswerInputs{});
+    return out;
+}
+
+// --- the report
+// ----------------------------------------------------------------------------------------------
+
+/// Distinct texts in order of appearance, joined.
+void append_distinct(std::string& list, const std::string& text) {
+    if (text.empty() || list == text || list.starts_with(text + ", ") || list.ends_with(", " + text) ||
+        list.find(", " + text + ", ") != std::string::npos)
+        return;
+    list += (list.empty() ? "" : ", ") + text;
+}
+
+void add_rate(PriceNote& note, const std::string& hardware, const AppliedPrice& price) {
+    append_distinct(note.card, price.card->name);
+    append_distinct(note.as_of, price.card->as_of);
+    append_distinct(note.source, price.card->source);
+    append_distinct(note.basis, price.rate.basis);
+    append_distinct(note.currency, price.card->currency);
+    std::string how = fmt::format("{}, {}", price.rate.how, price.rate.basis);
+    if (const double share = cards::earning_share(*price.card); share < 1)
+        how += fmt::format("; {} % of the time earns", significant(share * 100));
+    SourcedTerm rate{hardware, price.rate.usd_per_h, "$/h", fmt::format("{} ({})", how, price.card->name)};
+    if (std::find(note.rates.begin(), note.rates.end(), rate) == note.rates.end())
+        note.rates.push_back(std::move(rate));
+}
+
+std::vector<std::string> notes_on_options(const std::vector<Configuration>& configurations,
+                                          const JoinOptions& options) {
+    std::set<std::string> real_models;
+    for (const Configuration& configuration : configurations)
+        for (const ReportPoint& point : configuration.points)
+            if (!is_simulated(point.result.provenance)) real_models.insert(point.result.provenance.model);
+    std::vector<std::string> notes;
+    if (options.model && real_models.size() > 1)
+        notes.push_back(fmt::format(
+            "the model card {} was applied to every real run, though they asked for {} models ({})",
+            options.model->name, real_models.size(), fmt::join(real_models, ", ")));
+    if (options.model && real_models.empty() && !configurations.empty())
+        notes.push_back(
+            fmt::format("the model card {} was not used: simulated runs are held against their profile",
+                        options.model->name));
+    for (const MicroResults& micro : options.micro)
+        if (micro.invalid_rows > 0)
+            notes.push_back(fmt::format("{} micro measurements on {} were not valid and were left out",
+                                        micro.invalid_rows, micro.hardware));
+    return notes;
+}
+
+}  // namespace
+
+ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options) {
+    for (const LoadedRun& run : runs) refuse_contradiction(run, wanted_gpu(options), options);
+    ReportModel model;
+    model.title = options.title;
+    model.generated_at = options.generated_at;
+    model.version = version();
+    for (Group& group : grouped_runs(std::move(runs))) {
+        Joined one = joined(std::move(group), options);
+        if (one.price) {
+            if (!model.price) model.price.emplace();
+            add_rate(*model.price, one.configuration.hardware, *one.price);
+        }
+        model.configurations.push_back(std::move(one.configuration));
+    }
+    model.notes = notes_on_options(model.configurations, options);
+    return model;
+}
+
+}  // namespace paretoken::reports

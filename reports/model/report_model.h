@@ -1,0 +1,99 @@
+#pragma once
+// Everything a report shows, computed before anything is drawn: join.cpp makes it, html/markdown/json draw
+// it. Dollars, seconds, tokens; absent means "not known", and `missing` says which flag would add it.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+
+namespace paretoken::reports {
+
+/// A number with where it came from ("measured", "datasheet", "profile", "model card").
+struct SourcedTerm {
+    std::string name;  ///< "weight bandwidth"
+    double value = 0;
+    std::string unit;    ///< "GB/s"
+    std::string source;  ///< "measured by micro on AMD EPYC, 2026-11-21"
+
+    bool operator==(const SourcedTerm&) const = default;
+};
+
+/// Cost of one point, at the card's price with the utilisation and availability it states.
+struct PointCost {
+    double usd_per_m_output = 0;                    ///< all cost on output tokens
+    std::optional<Interval> usd_per_m_output_ci95;  ///< from throughput's interval, inverted
+    std::optional<Interval> price_band;             ///< the same point at the card's low and high price
+    std::optional<double> usd_per_m_total;          ///< input and output alike
+    std::optional<double> usd_per_m_input_split;    ///< budget-balanced: output costs `split_ratio` × input
+    std::optional<double> usd_per_m_output_split;
+    std::optional<double> usd_per_m_goodput;  ///< only tokens of requests that met every SLO
+
+    bool operator==(const PointCost&) const = default;
+};
+
+/// One run.
+struct ReportPoint {
+    std::string directory;
+    std::string load_label;  ///< "c=16" or "4 req/s"
+    double load = 0;
+    bool open_loop = false;
+    RunResult result;
+
+    std::optional<double> interactivity;  ///< tok/s per user: 1 / p90 of normalised latency; the x axis
+    bool certified = false;               ///< that percentile has enough samples
+    std::optional<double> output_tokens_per_s;
+    std::optional<PointCost> cost;
+
+    std::optional<double> limit_output_tokens_per_s;  ///< hard limit at this point's load
+    std::optional<double> limit_interactivity;
+    std::optional<double> of_limit;         ///< measured ÷ hard limit of output tokens/s at the same load
+    std::optional<double> limit_tolerance;  ///< how far above 1 that may be: edges of the window
+    bool on_front = false;
+    std::string why_not;  ///< "dominated by c=8", "invalid: loop_lag", "no output tokens"
+};
+
+/// One point of the limit curve at batch `batch`.
+struct LimitPoint {
+    double batch = 1;
+    double interactivity = 0;        ///< tok/s per user
+    double output_tokens_per_s = 0;  ///< of the whole deployment
+    std::optional<double> usd_per_m_output;
+
+    bool operator==(const LimitPoint&) const = default;
+};
+
+/// Runs of one (model, quality class, workload, hardware, price basis).
+struct Configuration {
+    std::string title;  ///< "SmolLM2-135M q4_1 on AMD EPYC (2 cores)"
+    std::string hardware;
+    std::string workload;                    ///< "512 in : 128 out, chat"
+    std::string answer;                      ///< the sentence at the top
+    std::vector<ReportPoint> points;         ///< ascending load
+    std::vector<LimitPoint> hard_limit;      ///< ascending batch; empty when unknown
+    std::vector<LimitPoint> no_overlap;      ///< the reference without overlap of prefill and decode
+    std::vector<SourcedTerm> limit_terms;    ///< what the limit was computed from
+    std::vector<std::string> dropped_terms;  ///< terms of the limit that nothing was known for, by name
+    std::vector<std::string> missing;        ///< what the reader lacks and the flag that adds it
+    std::vector<std::string> errors;         ///< e.g. a point above the hard limit
+};
+
+struct PriceNote {
+    std::string card;  ///< name or path
+    std::string as_of;
+    std::string source;
+    std::string basis;  ///< "on_demand"
+    std::string currency;
+    std::vector<SourcedTerm> rates;  ///< dollars per hour that were applied
+};
+
+struct ReportModel {
+    std::string title;
+    std::string generated_at;  ///< UTC
+    std::string version;
+    std::vector<Configuration> configurations;
+    std::optional<PriceNote> price;
+    std::vector<std::string> notes;  ///< e.g. runs that were found and left out, and why
+};
+
+}  // namespace paretoken::reports

@@ -1,0 +1,577 @@
+// Draws the charts of a report, sorts its table and switches its colours. Everything that is said in words or
+// numbers is in the page already; this file only adds pictures. Data: what chart_json (reports/files/json.cpp) wrote.
+(() => {
+  "use strict";
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const configurations = data.configurations;
+  const root = document.documentElement;
+  const one = (selector) => document.querySelector(selector);
+  const all = (selector) => [...document.querySelectorAll(selector)];
+
+  // ---- what a series looks like: a colour and a shape, so that colour is never the only difference
+
+  const COLOURS = 4;
+  const SHAPES = [  // in a box from -6 to 6
+    "M5.2 0A5.2 5.2 0 1 1-5.2 0A5.2 5.2 0 1 1 5.2 0Z",
+    "M-4.7-4.7H4.7V4.7H-4.7Z",
+    "M0-6L5.9 4.6H-5.9Z",
+    "M0-6.3L6.3 0L0 6.3L-6.3 0Z",
+    "M0 6L5.9-4.6H-5.9Z",
+  ];
+  const shapeOf = (series) => SHAPES[series % SHAPES.length];
+  const colour = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
+  const seriesColour = (series) => colour(`series-${series % COLOURS}`);
+  const faded = (hex, alpha) => hex + Math.round(alpha * 255).toString(16).padStart(2, "0");
+
+  const SVG = "http://www.w3.org/2000/svg";
+  function markerElement(path, ink, style = "filled") {
+    const span = document.createElement("span");
+    span.className = "marker";
+    span.setAttribute("aria-hidden", "true");
+    const svg = document.createElementNS(SVG, "svg");
+    svg.setAttribute("viewBox", "-7.5 -7.5 15 15");
+    const shape = document.createElementNS(SVG, "path");
+    shape.setAttribute("d", path);
+    shape.setAttribute("stroke", ink);
+    shape.setAttribute("stroke-width", "1.8");
+    shape.setAttribute("fill", style === "filled" ? ink : "none");
+    if (style === "dashed") shape.setAttribute("stroke-dasharray", "2.6 2");
+    svg.append(shape);
+    if (style === "crossed") {
+      const cross = shape.cloneNode();
+      cross.setAttribute("d", "M-6.5-6.5L6.5 6.5M6.5-6.5L-6.5 6.5");
+      svg.append(cross);
+    }
+    span.append(svg);
+    return span;
+  }
+
+  // ---- numbers
+
+  function significant(value) {
+    if (value === null || value === undefined || Number.isNaN(value)) return "–";
+    if (value !== 0 && Math.abs(value) < 1e-4) return value.toExponential(2);
+    return Number(value.toPrecision(3)).toLocaleString("en-US", { maximumFractionDigits: 8 });
+  }
+  const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
+  const spanOf = (values) => Math.max(...values) / Math.min(...values);
+
+  // ---- axes
+
+  /** Round values between low and high: 1, 2, 5 per decade, or even steps where that would give too few. */
+  function roundTicks(low, high, logarithmic) {
+    if (logarithmic && high / low > 6) {
+      const decades = Math.log10(high / low);
+      const steps = decades > 4 ? [1] : [1, 2, 5];
+      const ticks = [];
+      for (let power = Math.floor(Math.log10(low)); 10 ** power <= high; ++power)
+        for (const step of steps) ticks.push(Number((step * 10 ** power).toPrecision(6)));
+      return ticks.filter((tick) => tick >= low && tick <= high);
+    }
+    const raw = (high - low) / 6;
+    const power = 10 ** Math.floor(Math.log10(raw));
+    const step = [1, 2, 2.5, 5, 10].map((m) => m * power).find((s) => s >= raw);
+    const ticks = [];
+    for (let tick = Math.ceil(low / step) * step; tick <= high * 1.0001; tick += step) ticks.push(Number(tick.toPrecision(6)));
+    return ticks;
+  }
+
+  /** Logarithmic when the values span more than `logFrom`, else from zero. */
+  function axis(values, title, logFrom, exactTicks = null) {
+    const low = Math.min(...values);
+    const high = Math.max(...values);
+    const logarithmic = low > 0 && spanOf(values) >= logFrom;
+    const min = logarithmic ? low / 1.18 : 0;
+    const max = logarithmic ? high * 1.18 : (high > 0 ? high * 1.1 : 1);
+    return {
+      type: logarithmic ? "logarithmic" : "linear",
+      min, max,
+      title: { display: true, text: title, color: colour("muted"), font: { size: 14 } },
+      grid: { color: colour("grid"), borderColor: colour("rule"), drawTicks: false },
+      ticks: { color: colour("muted"), padding: 8, maxRotation: 0, callback: (value) => significant(value) },
+      afterBuildTicks: (scale) => {
+        const ticks = exactTicks || roundTicks(scale.min, scale.max, logarithmic);
+        scale.ticks = ticks.map((value) => ({ value }));
+      },
+    };
+  }
+
+  // ---- plugins: what Chart.js does not draw by itself
+
+  const markerPaths = SHAPES.map((path) => new Path2D(path));
+
+  function drawMarker(context, x, y, point, series, ink) {
+    const path = markerPaths[series % SHAPES.length];
+    context.save();
+    context.translate(x, y);
+    context.scale(1.15, 1.15);
+    context.lineWidth = 1.7;
+    context.strokeStyle = ink;
+    context.fillStyle = colour("paper");
+    context.fill(path);
+    if (point.filled) {
+      context.fillStyle = point.certified ? ink : faded(ink, 0.3);
+      context.fill(path);
+    }
+    if (!point.certified) context.setLineDash([2.4, 2]);
+    context.stroke(path);
+    context.setLineDash([]);
+    if (point.invalid) {
+      context.lineWidth = 1.9;
+      context.stroke(new Path2D("M-6.5-6.5L6.5 6.5M6.5-6.5L-6.5 6.5"));
+    }
+    context.restore();
+  }
+
+  function eachPoint(chart, draw) {
+    chart.data.datasets.forEach((dataset, index) => {
+      if (!dataset.marked || !chart.isDatasetVisible(index)) return;
+      chart.getDatasetMeta(index).data.forEach((element, i) => {
+        const point = dataset.data[i];
+        if (isNumber(point.y)) draw(element, point, dataset);
+      });
+    });
+  }
+
+  const markers = {
+    id: "markers",
+    afterDatasetsDraw(chart) {
+      eachPoint(chart, ({ x, y }, point, dataset) => drawMarker(chart.ctx, x, y, point, dataset.series, dataset.ink));
+    },
+  };
+
+  /** 95 % bars. */
+  const intervals = {
+    id: "intervals",
+    beforeDatasetsDraw(chart) {
+      const { ctx, chartArea, scales } = chart;
+      ctx.save();
+      ctx.beginPath();
+      ctx.rect(chartArea.left, chartArea.top, chartArea.width, chartArea.height);
+      ctx.clip();
+      ctx.lineWidth = 1.5;
+      eachPoint(chart, ({ x }, point, dataset) => {
+        if (!point.interval || !point.interval.every(isNumber)) return;
+        const [low, high] = point.interval.map((value) => scales.y.getPixelForValue(value));
+        ctx.strokeStyle = dataset.ink;
+        ctx.beginPath();
+        ctx.moveTo(x, low);
+        ctx.lineTo(x, high);
+        for (const end of [low, high]) {
+          ctx.moveTo(x - 4, end);
+          ctx.lineTo(x + 4, end);
+        }
+        ctx.stroke();
+      });
+      ctx.restore();
+    },
+  };
+
+  /** "c=16" beside each point, in the first of four places where it hides nothing. */
+  const labels = {
+    id: "labels",
+    afterDatasetsDraw(chart) {
+      const { ctx, chartArea } = chart;
+      const taken = [];
+      eachPoint(chart, ({ x, y }) => taken.push([x - 7, y - 7, x + 7, y + 7]));
+      const isFree = (box) => box[0] >= chartArea.left && box[2] <= chartArea.right + 4 && box[1] >= chartArea.top &&
+        box[3] <= chartArea.bottom &&
+        taken.every((other) => box[2] <= other[0] || other[2] <= box[0] || box[3] <= other[1] || other[3] <= box[1]);
+      ctx.save();
+      ctx.font = `13px ${Chart.defaults.font.family}`;
+      ctx.textBaseline = "middle";
+      ctx.lineJoin = "round";
+      ctx.lineWidth = 4;
+      ctx.strokeStyle = faded(colour("paper"), 0.9);
+      eachPoint(chart, ({ x, y }, point) => {
+        const width = ctx.measureText(point.label).width;
+        const places = [[x + 11, y - 11], [x - 11 - width, y - 11], [x + 11, y + 11], [x - 11 - width, y + 11]];
+        const place = places.find(([left, middle]) => isFree([left, middle - 8, left + width, middle + 8]));
+        if (!place) return;
+        taken.push([place[0], place[1] - 8, place[0] + width, place[1] + 8]);
+        ctx.strokeText(point.label, ...place);
+        ctx.fillStyle = point.invalid || !point.filled ? colour("muted") : colour("ink");
+        ctx.fillText(point.label, ...place);
+      });
+      ctx.restore();
+    },
+  };
+
+  /** The side of the hardware limits that nothing can reach: what is beyond every one of them. */
+  const impossible = {
+    id: "impossible",
+    beforeDatasetsDraw(chart) {
+      const { ctx, chartArea, scales } = chart;
+      const limits = chart.data.datasets.filter((dataset, index) =>
+        dataset.shaded && dataset.data.length > 1 && chart.isDatasetVisible(index));
+      if (!limits.length) return;
+      ctx.save();
+      ctx.beginPath();
+      ctx.rect(chartArea.left, chartArea.top, chartArea.width, chartArea.height);
+      ctx.clip();
+      for (const { data: points, cheaperIsDown } of limits) {
+        const curve = points.map(({ x, y }) => [scales.x.getPixelForValue(x), scales.y.getPixelForValue(y)]);
+        curve.sort((a, b) => a[0] - b[0]);
+        const first = curve[0];
+        const last = curve[curve.length - 1];
+        // Beyond the largest batch the limit stays where it was; beyond batch 1 nobody is served faster.
+        const far = 1e4;
+        const away = cheaperIsDown ? far : -far;
+        ctx.beginPath();
+        ctx.moveTo(-far, first[1]);
+        for (const point of curve) ctx.lineTo(...point);
+        ctx.lineTo(last[0], -away);
+        ctx.lineTo(far, -away);
+        ctx.lineTo(far, away);
+        ctx.lineTo(-far, away);
+        ctx.closePath();
+        ctx.clip();
+      }
+      ctx.fillStyle = colour("beyond");
+      ctx.fillRect(chartArea.left, chartArea.top, chartArea.width, chartArea.height);
+      ctx.font = `italic 13px ${Chart.defaults.font.family}`;
+      ctx.fillStyle = colour("muted");
+      ctx.textAlign = "right";
+      ctx.textBaseline = limits[0].cheaperIsDown ? "bottom" : "top";
+      const height = limits[0].cheaperIsDown ? chartArea.bottom - 8 : chartArea.top + 8;
+      ctx.fillText("beyond the hardware", chartArea.right - 10, height);
+      ctx.restore();
+    },
+  };
+
+  // ---- tooltips: which run, what it measured, how to do it again
+
+  function folded(text, width, most) {
+    const lines = [""];
+    for (const word of text.split(" ")) {
+      if (lines[lines.length - 1] && (lines[lines.length - 1] + word).length > width) lines.push("");
+      lines[lines.length - 1] += `${word.slice(0, width)} `;
+    }
+    return lines.length > most ? [...lines.slice(0, most - 1), "…"] : lines;
+  }
+
+  function tooltip() {
+    return {
+      backgroundColor: colour("surface"), borderColor: colour("rule"), borderWidth: 1, titleColor: colour("ink"),
+      bodyColor: colour("ink"), footerColor: colour("muted"), footerFont: { weight: "normal", size: 12 }, padding: 12,
+      bodySpacing: 4, displayColors: false, titleFont: { size: 14, weight: 600 }, bodyFont: { size: 14 }, caretPadding: 8,
+      callbacks: {
+        title: ([item]) => (item ? `${item.raw.label} · ${configurations[item.dataset.series].title}` : ""),
+        label: (item) => item.raw.lines,
+        footer: ([item]) => (item ? folded(item.raw.command, 64, 4) : ""),
+      },
+      filter: (item) => Boolean(item.raw.lines),
+    };
+  }
+
+  // ---- charts
+
+  const charts = new Map();  // canvas id → chart
+  const hidden = new Set();  // what legends switched off: "series:0", "p95"
+
+  function draw(id, datasets, scales, plugins) {
+    const canvas = document.getElementById(id);
+    charts.get(id)?.destroy();
+    charts.delete(id);
+    const has = datasets.some((dataset) => dataset.data.some((point) => isNumber(point.y)));
+    canvas.closest("figure").querySelector(".nothing").hidden = has;
+    canvas.parentElement.hidden = !has;
+    if (!has) return;
+    for (const dataset of datasets) dataset.hidden = dataset.switches.some((name) => hidden.has(name));
+    charts.set(id, new Chart(canvas, {
+      type: "scatter",
+      data: { datasets },
+      options: {
+        animation: false, responsive: true, maintainAspectRatio: false, layout: { padding: { top: 8, right: 12 } },
+        interaction: { mode: "nearest", intersect: true },
+        plugins: { legend: { display: false }, tooltip: tooltip() },
+        scales,
+      },
+      plugins,
+    }));
+  }
+
+  /** A data set whose markers are drawn by the plugin above; Chart.js keeps finding them under the pointer. */
+  const markedSet = (series, ink, switches, points, line = {}) => ({
+    series, ink, switches, data: points, marked: true, pointRadius: 7, pointHitRadius: 10, pointHoverRadius: 9,
+    pointBackgroundColor: "transparent", pointBorderColor: "transparent", pointHoverBackgroundColor: faded(ink, 0.2),
+    pointHoverBorderColor: "transparent", showLine: false, ...line,
+  });
+  /** Lines leave out what proves nothing. */
+  const validOnly = (points) => ({
+    borderColor: ({ p0DataIndex, p1DataIndex }) =>
+      (points[p0DataIndex].invalid || points[p1DataIndex].invalid ? "transparent" : undefined),
+  });
+  const lineSet = (series, ink, switches, points, style) => ({
+    series, ink, switches, data: points, showLine: true, borderColor: ink, borderWidth: 2, pointRadius: 0,
+    pointHitRadius: 0, ...style,
+  });
+
+  // ---- the frontier
+
+  const hasPrice = configurations.some((c) => c.points.some((p) => isNumber(p.usd)));
+  let inDollars = hasPrice;
+
+  function frontierPoint(point) {
+    const per = point.gpus;
+    const [value, interval] = inDollars ? [point.usd, point.usdCi]
+      : [point.tps === null ? null : point.tps / per, point.tpsCi && point.tpsCi.map((v) => v / per)];
+    const lines = [`${significant(point.x)} tok/s per user, ${significant(point.tps)} tok/s in all`];
+    if (isNumber(point.usd)) lines.push(`$${significant(point.usd)} per million output tokens`);
+    if (isNumber(point.ofLimit)) lines.push(`${significant(100 * point.ofLimit)} % of the hardware's limit at this load`);
+    if (point.whyNot) lines.push(point.whyNot);
+    if (!point.certified) lines.push("too few requests to certify its p90");
+    return {
+      x: point.x, y: value, interval, lines, label: point.label, command: point.command, filled: point.front,
+      certified: point.certified, invalid: point.invalid,
+    };
+  }
+
+  function frontierSets(configuration, series) {
+    const ink = seriesColour(series);
+    const switches = [`series:${series}`];
+    const points = configuration.points.map(frontierPoint).filter((p) => isNumber(p.x) && isNumber(p.y) && p.x > 0 && p.y > 0);
+    const front = points.filter((p) => p.filled && !p.invalid).sort((a, b) => a.x - b.x);
+    const gpus = configuration.points.length ? configuration.points[0].gpus : 1;
+    const limit = configuration.limit.map((p) => ({ x: p.x, y: inDollars ? p.usd : p.tps / gpus }))
+      .filter((p) => isNumber(p.x) && isNumber(p.y) && p.x > 0 && p.y > 0);
+    return [
+      lineSet(series, ink, switches, limit, { borderDash: [9, 4], borderWidth: 1.8, shaded: true, cheaperIsDown: inDollars }),
+      lineSet(series, ink, switches, front.map(({ x, y }) => ({ x, y })), {}),
+      markedSet(series, ink, switches, points),
+    ];
+  }
+
+  function drawFrontier() {
+    const datasets = configurations.flatMap(frontierSets);
+    const measured = datasets.filter((d) => d.marked).flatMap((d) => d.data);
+    if (!measured.length) {
+      draw("frontier", [], {}, []);
+      return;
+    }
+    const ends = (key) => [Math.min(...measured.map((p) => p[key])), Math.max(...measured.map((p) => p[key]))];
+    const [left, right] = ends("x");
+    const [bottom, top] = ends("y");
+    // A limit far from everything measured is cut rather than squeezing what was measured into a corner.
+    const curve = datasets.filter((d) => d.shaded).flatMap((d) => d.data)
+      .filter((p) => p.x > left / 1.7 && p.x < right * 100 && p.y > bottom / 1000 && p.y < top * 1000);
+    const bars = measured.flatMap((p) => p.interval || []).filter((v) => isNumber(v) && v > bottom / 3 && v < top * 3);
+    const narrow = innerWidth < 700;
+    const costTitle = narrow ? "← $ per M output tokens" : "← cheaper: $ per million output tokens";
+    const perGpu = configurations.some((c) => c.points.some((p) => p.gpus > 1));
+    const padded = (values) => [Math.min(...values) / 1.06, Math.max(...values) * 1.06];
+    const xs = padded([...measured, ...curve].map((p) => p.x));
+    if (curve.length && inDollars) bars.push(Math.min(...curve.map((p) => p.y)) / 1.3);  // room for words beyond it
+    if (curve.length && !inDollars) bars.push(Math.max(...curve.map((p) => p.y)) * 1.3);
+    const ys = padded([...[...measured, ...curve].map((p) => p.y), ...bars]);
+    // The vertical title is turned by a quarter: its arrow to the left points down, to the right up.
+    draw("frontier", datasets, {
+      x: axis(xs, narrow ? "Tokens/s per user, p90: faster →" : "Output tokens/s per user (p90, waiting included): faster →", 1),
+      y: axis(ys, inDollars ? costTitle : `Output tokens/s${perGpu ? " per GPU" : ""}: more →`, 1),
+    }, [impossible, intervals, markers, labels]);
+  }
+
+  // ---- against load
+
+  const PERCENTILES = ["p50", "p95", "p99"];
+  const DASHES = [[], [7, 4], [2, 3], [9, 3, 2, 3]];
+  const kinds = { open: configurations.some((c) => c.openLoop), closed: configurations.some((c) => c.closedLoop) };
+  const loadTitle = kinds.open && kinds.closed ? "Load (requests in flight, or requests/s offered)"
+    : kinds.open ? "Requests/s offered" : "Requests in flight";
+
+  function loadAxis(loads) {
+    const distinct = [...new Set(loads)].sort((a, b) => a - b);
+    return axis(distinct, loadTitle, 3, distinct.length <= 8 ? distinct : null);
+  }
+
+  function latencySets(metric) {
+    return configurations.flatMap((configuration, series) => PERCENTILES.map((name, i) => {
+      const ink = colour(name);
+      const points = configuration.points.map((point) => {
+        const seconds = point[metric].values[i];
+        return {
+          x: point.load, y: isNumber(seconds) ? seconds * 1e3 : null, label: point.label, command: point.command,
+          filled: true, certified: point[metric].certified[i], invalid: point.invalid,
+          lines: [`${name}: ${significant(isNumber(seconds) ? seconds * 1e3 : null)} ms`,
+            ...(point[metric].certified[i] ? [] : ["too few requests to certify it"])],
+        };
+      }).filter((point) => point.x > 0);
+      return markedSet(series, ink, [`series:${series}`, name], points,
+        {
+          showLine: true, borderColor: ink, borderWidth: 2, borderDash: DASHES[series % DASHES.length],
+          segment: validOnly(points),
+        });
+    }));
+  }
+
+  function drawLatency(id, metric, title) {
+    const datasets = latencySets(metric);
+    const points = datasets.flatMap((d) => d.data);
+    const values = points.map((p) => p.y).filter(isNumber);
+    const scales = values.length ? { x: loadAxis(points.map((p) => p.x)), y: axis(values, title, 8) } : {};
+    draw(id, datasets, scales, [markers]);
+  }
+
+  function drawThroughput() {
+    const datasets = configurations.flatMap((configuration, series) => {
+      const ink = seriesColour(series);
+      const switches = [`series:${series}`];
+      const points = configuration.points.filter((p) => p.load > 0).map((point) => ({
+        x: point.load, y: point.tps, interval: point.tpsCi, label: point.label, command: point.command, filled: true,
+        certified: true, invalid: point.invalid,
+        lines: [`${significant(point.tps)} tok/s`,
+          ...(isNumber(point.limitTps) ? [`of ${significant(point.limitTps)} that the hardware could`] : [])],
+      }));
+      const limit = configuration.points.filter((p) => isNumber(p.limitTps) && p.load > 0)
+        .map((p) => ({ x: p.load, y: p.limitTps }));
+      return [
+        lineSet(series, ink, switches, limit, { borderDash: [9, 4], borderWidth: 1.8 }),
+        markedSet(series, ink, switches, points,
+          { showLine: true, borderColor: ink, borderWidth: 2, segment: validOnly(points) }),
+      ];
+    });
+    const points = datasets.flatMap((d) => d.data);
+    const values = points.map((p) => p.y).filter(isNumber);
+    const scales = values.length ? { x: loadAxis(points.map((p) => p.x)), y: axis(values, "Output tokens/s", 8) } : {};
+    draw("throughput", datasets, scales, [intervals, markers]);
+  }
+
+  // ---- legends
+
+  function legendItem(name, text, marker) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.setAttribute("aria-pressed", String(!hidden.has(name)));
+    button.append(marker, text);
+    button.addEventListener("click", () => {
+      if (!hidden.delete(name)) hidden.add(name);
+      drawAll();
+    });
+    button.dataset.name = name;
+    const item = document.createElement("li");
+    item.append(button);
+    return item;
+  }
+
+  function drawLegends() {
+    const focused = document.activeElement?.dataset?.name;
+    const place = document.activeElement?.closest?.(".legend")?.id;
+    const isAlone = (c) => configurations.filter((other) => other.title === c.title).length === 1;
+    const nameOf = (c) => (isAlone(c) ? c.title : `${c.title}, ${c.workload}`);
+    const series = () => configurations.map((c, i) =>
+      legendItem(`series:${i}`, nameOf(c), markerElement(shapeOf(i), seriesColour(i))));
+    one("#frontier-legend").replaceChildren(...series());
+    one("#latency-legend").replaceChildren(
+      ...PERCENTILES.map((name) => legendItem(name, name, markerElement("M-7-2H7V2H-7Z", colour(name)))),
+      ...(configurations.length > 1
+        ? configurations.map((c, i) => legendItem(`series:${i}`, nameOf(c), markerElement(shapeOf(i), colour("muted")))) : []));
+    one("#throughput-legend").replaceChildren(...(configurations.length > 1 ? series() : []));
+    if (focused && place) one(`#${place} [data-name="${focused}"]`)?.focus();
+  }
+
+  function drawMarkers() {
+    for (const element of all("[data-series]")) {
+      const series = Number(element.dataset.series);
+      element.replaceChildren(...markerElement(shapeOf(series), seriesColour(series)).childNodes);
+    }
+    for (const element of all("[data-key]"))
+      element.replaceChildren(...markerElement(SHAPES[0], colour("muted"), element.dataset.key).childNodes);
+  }
+
+  // ---- the switches
+
+  function segmented(fieldset, choices, chosen, choose) {
+    for (const [value, text] of choices) {
+      const label = document.createElement("label");
+      const input = document.createElement("input");
+      input.type = "radio";
+      input.name = fieldset.id;
+      input.value = value;
+      input.checked = value === chosen;
+      input.addEventListener("change", () => choose(value));
+      const span = document.createElement("span");
+      span.textContent = text;
+      label.append(input, span);
+      fieldset.append(label);
+    }
+    fieldset.hidden = false;
+  }
+
+  function setTheme(theme) {
+    if (theme === "auto") delete root.dataset.theme;
+    else root.dataset.theme = theme;
+    drawAll();
+  }
+
+  // ---- the table
+
+  function sortBy(header) {
+    const table = header.closest("table");
+    const descending = header.getAttribute("aria-sort") === "ascending";
+    for (const other of table.querySelectorAll("[aria-sort]")) other.removeAttribute("aria-sort");
+    header.setAttribute("aria-sort", descending ? "descending" : "ascending");
+    const column = +header.dataset.column;
+    const keyed = [...table.tBodies[0].rows].map((row) => [row.cells[column].dataset.value, row]);
+    const compare = (a, b) => (a === "" ? 1 : b === "" ? -1 : (Number(a) - Number(b)) * (descending ? -1 : 1));
+    keyed.sort((a, b) => compare(a[0], b[0]));
+    table.tBodies[0].append(...keyed.map(([, row]) => row));
+  }
+
+  // ---- definitions on hover and focus
+
+  function showTip(target) {
+    const tip = one("#tip");
+    tip.textContent = target.dataset.definition;
+    tip.hidden = false;
+    const box = target.getBoundingClientRect();
+    const left = Math.min(Math.max(8, box.left), root.clientWidth - tip.offsetWidth - 8);
+    tip.style.left = `${left + scrollX}px`;
+    tip.style.top = `${box.bottom + scrollY + 8}px`;
+    target.setAttribute("aria-describedby", "tip");
+  }
+  function hideTip(target) {
+    one("#tip").hidden = true;
+    target.removeAttribute("aria-describedby");
+  }
+
+  // ---- all of it
+
+  function drawAll() {
+    Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
+    Chart.defaults.font.size = 14;
+    drawMarkers();
+    drawLegends();
+    drawFrontier();
+    drawLatency("ttft", "ttft", "Time to first token, ms");
+    drawLatency("itl", "itl", "Inter-token latency, ms");
+    drawThroughput();
+    root.dataset.charts = String(charts.size);
+  }
+
+  segmented(one("#theme"), [["auto", "Auto"], ["light", "Light"], ["dark", "Dark"]], "auto", setTheme);
+  if (hasPrice)
+    segmented(one("#axis"), [["usd", "$ per M output"], ["tps", "tokens/s"]], "usd", (value) => {
+      inDollars = value === "usd";
+      one("#vertical").textContent = inDollars
+        ? "further down, a token is cheaper." : "further up, the machine makes more tokens.";
+      drawFrontier();
+      root.dataset.charts = String(charts.size);
+    });
+  for (const header of all("th[data-column]")) header.querySelector(".sort").addEventListener("click", () => sortBy(header));
+  for (const target of all("[data-definition]")) {
+    for (const event of ["mouseenter", "focus"]) target.addEventListener(event, () => showTip(target));
+    for (const event of ["mouseleave", "blur"]) target.addEventListener(event, () => hideTip(target));
+    target.addEventListener("keydown", (event) => event.key === "Escape" && hideTip(target));
+  }
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+
+  // Paper is white: charts are drawn anew for it and back.
+  let screenTheme;
+  addEventListener("beforeprint", () => {
+    screenTheme = root.dataset.theme;
+    setTheme("light");
+    for (const chart of charts.values()) chart.resize();
+  });
+  addEventListener("afterprint", () => setTheme(screenTheme || "auto"));
+  drawAll();
+})();

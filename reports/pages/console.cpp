@@ -1,0 +1,265 @@
+#include "reports/pages/console.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "core/metrics.h"
+#include "reports/pages/table.h"
+
+namespace paretoken::reports {
+namespace {
+
+constexpr std::size_t kWidth = 80;
+constexpr std::size_t kIndent = 2;
+constexpr std::size_t kLabelWidth = 12;
+
+enum class Tone { good, warning, bad, strong };
+
+std::string toned(const std::string& text, Tone tone, const ConsoleStyle& style) {
+    if (!style.colour) return text;
+    constexpr std::array<std::string_view, 4> kCodes{"32", "33", "31", "1"};
+    return fmt::format("\033[{}m{}\033[0m", kCodes[static_cast<std::size_t>(tone)], text);
+}
+
+Tone tone_of(Verdict verdict) {
+    if (verdict == Verdict::valid) return Tone::good;
+    return verdict == Verdict::warn ? Tone::warning : Tone::bad;
+}
+
+/// "  label      text", broken to the width of a terminal with the text's lines under each other.
+std::string labelled(std::string_view label, std::string_view text) {
+    std::string out;
+    std::string_view lead = label;
+    for (const std::string& line : wrapped(text, kWidth - kIndent - kLabelWidth)) {
+        out += fmt::format("{:{}}{:{}}{}\n", "", kIndent, lead, kLabelWidth,
+                           printable(line, kWidth - kIndent - kLabelWidth));
+        lead = "";
+    }
+    return out;
+}
+
+// ---- head
+
+std::string head_of(const RunResult& result, const ConsoleStyle& style) {
+    const Provenance& from = result.provenance;
+    const std::string title =
+        fmt::format("{} · {}", from.model.empty() ? from.url : from.model, load_label_of(result));
+    std::string server = from.url;
+    if (!from.server_kind.empty()) server += fmt::format(" ({})", from.server_kind);
+    if (!from.hardware.empty()) server += fmt::format(" on {}", from.hardware);
+    std::string text = toned(printable(title, kWidth), Tone::strong, style) + "\n";
+    text += labelled("server", printable(server));
+    text += labelled("workload",
+                     printable(fmt::format("{}, {}", result.workload.dataset, result.workload.endpoint)));
+    return text;
+}
+
+// ---- throughput
+
+/// "1,234", or "97 %" of a ratio.
+std::string figure_cell(const Figure& figure, double value) {
+    return figure.unit == "ratio" ? significant(value * 100) : significant(value);
+}
+
+std::string interval_text(const Figure& figure, const std::optional<Interval>& interval) {
+    if (!interval) return "";
+    return fmt::format("95 %: {} to {}", figure_cell(figure, std::max(interval->low, 0.0)),
+                       figure_cell(figure, interval->high));
+}
+
+std::string throughput_of(const RunResult& result) {
+    Table table{{{"Throughput", Align::left}, {""}, {"", Align::left}, {"", Align::left}}, {}};
+    for (const Figure& figure : figures()) {
+        const auto value = result.throughput.at(figure.key);
+        if (!value) continue;
+        table.rows.push_back({std::string(figure.title), figure_cell(figure, *value),
+                              std::string(figure.unit == "ratio" ? "%" : figure.unit),
+                              interval_text(figure, result.throughput.interval(figure.key))});
+    }
+    return table.rows.empty() ? "" : "\n" + text_of(table, kIndent);
+}
+
+// ---- latency
+
+/// A cell of a percentile: "*" marks one without enough samples, ∞ one that falls among failures.
+std::string percentile_cell(const MetricSummary& metric, double p, double scale) {
+    const PercentileValue* held = metric.at(p);
+    if (!held) return "–";
+    if (!held->value) return metric.failed_mass > 0 ? "∞" : "–";
+    return significant(held->value, scale) + (held->certified ? " " : "*");
+}
+
+std::string interval_cell(const MetricSummary& metric, double p, double scale) {
+    const PercentileValue* held = metric.at(p);
+    if (!held || !held->ci95) return "–";
+    return fmt::format("{}–{}", significant(held->ci95->low * scale), significant(held->ci95->high * scale));
+}
+
+bool has_uncertified(const MetricSummary& metric) {
+    return std::any_of(metric.percentiles.begin(), metric.percentiles.end(), [](const PercentileValue& held) {
+        return held.value && !held.certified && (held.p == .5 || held.p == .9 || held.p == .99);
+    });
+}
+
+/// The metrics of the summary: the headline ones, and in an open loop also what the server alone took.
+std::vector<const Metric*> summarised_metrics(bool open_loop) {
+    std::vector<const Metric*> shown;
+    for (const std::string_view tag : {"ttft", "itl", "tpot", "e2e"}) {
+        shown.push_back(headline_metric(tag, open_loop));
+        if (tag == "ttft" && open_loop) shown.push_back(metric_named(tag));
+    }
+    return shown;
+}
+
+std::string latency_of(const RunResult& result) {
+    Table table{{{"Latency", Align::left}, {"p50 "}, {"p90 "}, {"p99 "}, {"mean"}, {"95 % of p99"}}, {}};
+    bool uncertified = false;
+    for (const Metric* const metric : summarised_metrics(result.open_loop())) {
+        const MetricSummary* summary = result.metric(key_of(*metric));
+        if (!summary || summary->n == 0) continue;
+        const PercentileValue* tail = summary->at(.99);
+        const TimeUnit unit = time_unit_for(tail && tail->value ? *tail->value : summary->mean.value_or(1));
+        std::string name(metric->title);
+        if (const auto comma = name.find(", from intended start"); comma != std::string::npos)
+            name = fmt::format("{}, intended", name.substr(0, comma));
+        table.rows.push_back(
+            {fmt::format("{}, {}", name, unit.name), percentile_cell(*summary, .5, unit.per_second),
+             percentile_cell(*summary, .9, unit.per_second), percentile_cell(*summary, .99, unit.per_second),
+             significant(summary->mean, unit.per_second), interval_cell(*summary, .99, unit.per_second)});
+        uncertified = uncertified || has_uncertified(*summary);
+    }
+    if (table.rows.empty()) return "";
+    std::string text = "\n" + text_of(table, kIndent);
+    if (uncertified) text += "  * too few requests to certify this percentile\n";
+    if (const MetricSummary* per_user = result.metric("interactivity_tok_per_s"))
+        text += fmt::format("  Interactivity, tok/s per user: {} at p50, {} at p90\n",
+                            percentile_cell(*per_user, .5, 1), percentile_cell(*per_user, .9, 1));
+    return text;
+}
+
+// ---- what else must be said
+
+std::string lengths_of(const Workload& workload) {
+    const auto part = [](const char* name, const std::optional<double>& achieved,
+                         const std::optional<double>& wanted) {
+        if (!achieved) return std::string();
+        if (!wanted) return fmt::format("{} {}", name, significant(achieved, 1, 4));
+        return fmt::format("{} {} of {} wanted", name, significant(achieved, 1, 4),
+                           significant(wanted, 1, 4));
+    };
+    std::string text = part("input", workload.achieved_input_tokens, workload.wanted_input_tokens);
+    const std::string output = part("output", workload.achieved_output_tokens, workload.wanted_output_tokens);
+    if (!text.empty() && !output.empty()) text += " · ";
+    text += output;
+    if (!text.empty() && !workload.length_source.empty())
+        text += fmt::format(" (by {})", workload.length_source);
+    return text.empty() ? "" : labelled("tokens", printable(text));
+}
+
+std::string failures_of(const Counts& counts) {
+    std::string total = fmt::format("{} ended", grouped(counts.requests));
+    total += counts.failed == 0
+                 ? ", none failed"
+                 : fmt::format(", {} failed ({} %)", grouped(counts.failed),
+                               significant(100.0 * static_cast<double>(counts.failed) /
+                                           static_cast<double>(std::max<std::uint64_t>(counts.requests, 1))));
+    if (counts.cancelled > 0)
+        total += fmt::format(", {} cut off by the run's end", grouped(counts.cancelled));
+    if (counts.warmup > 0) total += fmt::format(", {} warm-up", grouped(counts.warmup));
+    if (counts.resent > 0) total += fmt::format(", {} sent twice", grouped(counts.resent));
+    std::string text = labelled("requests", total);
+    for (const auto& [name, count] : counts.by_outcome) {
+        const std::optional<Outcome> outcome = outcome_named(name);
+        if (count == 0 || (outcome && !is_failure(*outcome))) continue;
+        const auto example = counts.example_errors.find(name);
+        const std::string why = example == counts.example_errors.end() || example->second.empty()
+                                    ? ""
+                                    : fmt::format(", e.g. {}", printable(example->second, 160));
+        text += labelled("", fmt::format("{} {}{}", grouped(count), printable(name), why));
+    }
+    return text;
+}
+
+std::string window_of(const Window& window) {
+    if (window.run_s <= 0) return "";
+    const std::string span = fmt::format("{} to {} s of {} s", significant(window.begin_s),
+                                         significant(window.end_s), significant(window.run_s));
+    return labelled("window", window.steady ? span + ", steady" : span + ", no steady state found");
+}
+
+std::string verdict_of(const RunResult& result, const ConsoleStyle& style) {
+    const Verdict verdict = result.validity.verdict;
+    const std::string name =
+        verdict == Verdict::invalid ? "INVALID" : std::string(paretoken::name_of(verdict));
+    std::string text =
+        fmt::format("  {:{}}{}{}\n", "verdict", kLabelWidth, toned(name, tone_of(verdict), style),
+                    result.partial ? " (partial: the run was interrupted)" : "");
+    for (const Reason& reason : result.validity.reasons)
+        text += labelled("", printable(fmt::format("{}: {}", reason.check, reason.text)));
+    return text;
+}
+
+std::string cell_of(const std::optional<double>& value, double scale = 1) {
+    return significant(value, scale);
+}
+
+}  // namespace
+
+std::string run_summary(const RunResult& result, const ConsoleStyle& style) {
+    std::string text = head_of(result, style) + throughput_of(result) + latency_of(result) + "\n";
+    text += failures_of(result.counts);
+    text += lengths_of(result.workload);
+    text += window_of(result.window);
+    text += verdict_of(result, style);
+    if (!style.directory.empty()) text += fmt::format("  {:{}}{}\n", "files", kLabelWidth, style.directory);
+    return text;
+}
+
+std::string definitions_text() {
+    std::string text = "Metrics, per request or pooled over gaps (percentiles of each):\n";
+    const auto add = [&text](const std::string& key, std::string_view definition) {
+        text += fmt::format("  {}\n", key);
+        for (const std::string& line : wrapped(definition, kWidth - 6))
+            text += fmt::format("      {}\n", line);
+    };
+    for (const Metric& metric : metrics()) add(key_of(metric), metric.definition);
+    text += "Figures of a run (of the steady window, and of the whole run):\n";
+    for (const Figure& figure : figures()) add(std::string(figure.key), figure.definition);
+    return text;
+}
+
+std::string sweep_table(std::span<const SweepPoint> points, const ConsoleStyle& style) {
+    Table table{{{"load", Align::left},
+                 {"req/s"},
+                 {"tok/s"},
+                 {"/user"},
+                 {"TTFT p50"},
+                 {"p99 ms"},
+                 {"ITL p50"},
+                 {"p99 ms"},
+                 {"failed"},
+                 {"verdict", Align::left}},
+                {}};
+    constexpr double kMilliseconds = 1e3;
+    std::string notes;
+    for (const SweepPoint& point : points) {
+        const std::string label = printable(point.load_label, 12);
+        const std::string state = point.verdict ? std::string(paretoken::name_of(*point.verdict))
+                                                : std::string(name_of(point.state));
+        table.rows.push_back(
+            {label, cell_of(point.requests_per_s), cell_of(point.output_tokens_per_s),
+             cell_of(point.interactivity_tok_per_s), cell_of(point.ttft_p50_s, kMilliseconds),
+             cell_of(point.ttft_p99_s, kMilliseconds), cell_of(point.itl_p50_s, kMilliseconds),
+             cell_of(point.itl_p99_s, kMilliseconds),
+             point.state == PointState::done ? grouped(point.failed) : "–", state});
+        if (!point.error.empty()) notes += labelled(label, printable(point.error, 300));
+    }
+    std::string text = text_of(table);
+    if (style.colour) text.insert(0, "\033[1m").insert(text.find('\n'), "\033[0m");
+    return text + notes;
+}
+
+}  // namespace paretoken::reports

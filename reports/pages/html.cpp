@@ -1,0 +1,630 @@
+#include "reports/pages/html.h"
+
+#include <fmt/format.h>
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <set>
+
+#include "core/embedded.h"
+#include "core/metrics.h"
+#include "reports/files/json.h"
+#include "reports/pages/report_columns.h"
+#include "reports/pages/table.h"
+
+namespace paretoken::reports {
+namespace {
+
+// ---- assets and policy
+
+std::string_view asset(std::string_view name_end) {
+    for (const EmbeddedFile& file : embedded_reports())
+        if (file.name.ends_with(name_end)) return file.text;
+    assert(false && "asset is not embedded");
+    return {};
+}
+
+/// "sha256-…" as a Content-Security-Policy writes it.
+std::string policy_hash(std::string_view text) {
+    std::array<unsigned char, 32> digest{};
+    unsigned int size = 0;
+    EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr);
+    std::array<unsigned char, 48> base64{};
+    const int length = EVP_EncodeBlock(base64.data(), digest.data(), static_cast<int>(size));
+    return fmt::format("'sha256-{}'", std::string_view(reinterpret_cast<const char*>(base64.data()),
+                                                       static_cast<std::size_t>(length)));
+}
+
+std::string policy_for(std::string_view css, std::initializer_list<std::string_view> scripts) {
+    std::string script_hashes;
+    for (const std::string_view script : scripts) script_hashes += " " + policy_hash(script);
+    return fmt::format("default-src 'none'; script-src{}; style-src {}; base-uri 'none'; form-action 'none'",
+                       script_hashes, policy_hash(css));
+}
+
+// ---- small pieces
+
+std::string escaped(std::string_view text) {
+    return html_escaped(text);
+}
+
+/// One row of a definition list; nothing when there is nothing to say.
+std::string fact(std::string_view name, std::string_view value) {
+    return value.empty() ? "" : fmt::format("<dt>{}<dd>{}\n", escaped(name), escaped(value));
+}
+
+std::string facts(const std::string& rows) {
+    return rows.empty() ? "" : fmt::format("<dl class=\"facts\">\n{}</dl>\n", rows);
+}
+
+std::string badge(Verdict verdict) {
+    return fmt::format("<span class=\"badge {0}\">{0}</span>", paretoken::name_of(verdict));
+}
+
+std::string marker(std::size_t series) {
+    return fmt::format("<span class=\"marker\" data-series=\"{}\" aria-hidden=\"true\"></span>", series);
+}
+
+std::string share(const std::optional<double>& value) {
+    return value ? significant(*value * 100) + " %" : "";
+}
+
+std::string milliseconds(const std::optional<double>& value) {
+    return value ? significant(*value * 1e3) + " ms" : "";
+}
+
+std::size_t count_points(const ReportModel& model) {
+    std::size_t count = 0;
+    for (const Configuration& configuration : model.configurations) count += configuration.points.size();
+    return count;
+}
+
+std::string plural(std::size_t count, std::string_view noun) {
+    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string meta_of(const ReportModel& model) {
+    std::string meta =
+        fmt::format("{} · {} · {}", model.generated_at.substr(0, 10), plural(count_points(model), "run"),
+                    plural(model.configurations.size(), "configuration"));
+    if (model.price) meta += fmt::format(" · prices of {}, {}", model.price->as_of, model.price->basis);
+    return meta;
+}
+
+// ---- 1. the answer
+
+struct Figure {
+    std::string name;
+    std::string value;
+    std::string note;
+};
+
+/// The best valid point by `value` (the largest, or the smallest where less is better).
+template <class Value>
+const ReportPoint* best_point(const Configuration& configuration, bool largest, Value value) {
+    const ReportPoint* best = nullptr;
+    for (const ReportPoint& point : configuration.points) {
+        const std::optional<double> candidate = value(point);
+        if (!candidate || !std::isfinite(*candidate) || point.result.validity.verdict == Verdict::invalid)
+            continue;
+        const double sign = largest ? 1 : -1;
+        if (!best || sign * *candidate > sign * *value(*best)) best = &point;
+    }
+    return best;
+}
+
+std::vector<Figure> figures_of(const Configuration& configuration) {
+    const auto usd = [](const ReportPoint& p) {
+        return p.cost ? std::optional(p.cost->usd_per_m_output) : std::nullopt;
+    };
+    const auto rate = [](const ReportPoint& p) { return p.output_tokens_per_s; };
+    const auto per_user = [](const ReportPoint& p) { return p.interactivity; };
+    const auto of_limit = [](const ReportPoint& p) { return p.of_limit; };
+    std::vector<Figure> figures;
+    if (const ReportPoint* p = best_point(configuration, false, usd))
+        figures.push_back({"Cheapest", "$" + dollars(*usd(*p)), "per M output, " + p->load_label});
+    if (const ReportPoint* p = best_point(configuration, true, per_user))
+        figures.push_back({"Fastest for a user", significant(per_user(*p)), "tok/s, " + p->load_label});
+    if (const ReportPoint* p = best_point(configuration, true, rate))
+        figures.push_back({"Highest throughput", significant(rate(*p)), "tok/s, " + p->load_label});
+    if (const ReportPoint* p = best_point(configuration, true, of_limit))
+        figures.push_back(
+            {"Nearest the hardware", significant(*of_limit(*p) * 100) + " %", "of limit, " + p->load_label});
+    return figures;
+}
+
+/// The sentence, with the configuration's name at its head in bold.
+std::string sentence_of(const Configuration& configuration, std::size_t series) {
+    std::string_view rest = configuration.answer;
+    std::string head;
+    if (rest.starts_with(configuration.title)) {
+        head = fmt::format("<b>{}</b>", escaped(configuration.title));
+        rest.remove_prefix(configuration.title.size());
+    } else {
+        head = fmt::format("<b>{}</b>{}", escaped(configuration.title), rest.empty() ? "" : ": ");
+    }
+    return fmt::format("<p class=\"sentence\">{}{}{}</p>\n", marker(series), head, escaped(rest));
+}
+
+std::string answer_of(const Configuration& configuration, std::size_t series) {
+    std::string html = "<article class=\"answer\">\n" + sentence_of(configuration, series);
+    html += fmt::format("<p class=\"workload\">{}</p>\n", escaped(configuration.workload));
+    std::string figures;
+    for (const Figure& figure : figures_of(configuration))
+        figures += fmt::format("<div><dt>{}<dd>{} <small>{}</small></div>\n", escaped(figure.name),
+                               escaped(figure.value), escaped(figure.note));
+    if (!figures.empty()) html += fmt::format("<dl class=\"figures\">\n{}</dl>\n", figures);
+    std::string notices;
+    for (const std::string& error : configuration.errors)
+        notices += fmt::format("<li class=\"error\">{}</li>\n", escaped(error));
+    for (const std::string& missing : configuration.missing)
+        notices += fmt::format("<li>{}</li>\n", escaped(missing));
+    if (!notices.empty()) html += fmt::format("<ul class=\"notices\">\n{}</ul>\n", notices);
+    return html + "</article>\n";
+}
+
+std::string answers_section(const ReportModel& model) {
+    std::string html = "<section class=\"answers\" aria-label=\"The answer\">\n";
+    for (std::size_t i = 0; i < model.configurations.size(); ++i)
+        html += answer_of(model.configurations[i], i);
+    return html + "</section>\n";
+}
+
+// ---- 2 and 3. the charts
+
+/// A place for a chart with its text alternative. `what` says in words what is drawn.
+std::string figure_of(std::string_view id, std::string_view title, std::string_view what,
+                      std::string_view css_class) {
+    return fmt::format(
+        "<figure class=\"{}\">\n{}<div class=\"canvas\"><canvas id=\"{}\" role=\"img\" aria-label=\"{}. The "
+        "same "
+        "numbers are in the table below.\"></canvas></div>\n<p class=\"nothing\" hidden>No run has the "
+        "figures that "
+        "this chart needs.</p>\n</figure>\n",
+        css_class, title.empty() ? "" : fmt::format("<h3>{}</h3>\n", title), id, escaped(what));
+}
+
+std::string frontier_section(const ReportModel& model) {
+    bool priced = false;
+    bool limited = false;
+    for (const Configuration& configuration : model.configurations) {
+        limited = limited || !configuration.hard_limit.empty();
+        for (const ReportPoint& point : configuration.points) priced = priced || point.cost.has_value();
+    }
+    std::string html = "<section aria-labelledby=\"frontier-title\">\n<h2 id=\"frontier-title\">";
+    html += priced ? "What a token costs at every speed" : "How much at every speed";
+    html += "</h2>\n<p class=\"lead\">Each marker is one run. Further right, every user is served faster; ";
+    html +=
+        fmt::format("<span id=\"vertical\">{}</span>", priced ? "further down, a token is cheaper."
+                                                              : "further up, the machine makes more tokens.");
+    if (limited) html += " The dashed curve is what the hardware allows; nothing can reach the shaded side.";
+    html +=
+        "</p>\n<div class=\"chart-head\"><ul class=\"legend\" id=\"frontier-legend\"></ul>"
+        "<fieldset class=\"switch\" id=\"axis\" hidden><legend class=\"unseen\">Vertical "
+        "axis</legend></fieldset></div>\n";
+    html += figure_of(
+        "frontier", "",
+        priced ? "Cost per million output tokens against tokens per second per user, one marker per run"
+               : "Output tokens per second against tokens per second per user, one marker per run",
+        "main");
+    html +=
+        "<ul class=\"key\"><li><span class=\"marker\" data-key=\"filled\"></span>on the Pareto front"
+        "<li><span class=\"marker\" data-key=\"hollow\"></span>another run is better in both"
+        "<li><span class=\"marker\" data-key=\"dashed\"></span>too few requests to certify"
+        "<li><span class=\"marker\" data-key=\"crossed\"></span>invalid, off the line"
+        "<li>bars: 95 % interval of throughput</ul>\n";
+    return html + "</section>\n";
+}
+
+std::string load_section() {
+    return "<section aria-labelledby=\"load-title\">\n<h2 id=\"load-title\">What load does</h2>\n"
+           "<p class=\"lead\">Hollow markers are percentiles with too few requests to certify them; one that "
+           "falls among "
+           "failures is not drawn.</p>\n"
+           "<div class=\"chart-head\"><ul class=\"legend\" id=\"latency-legend\"></ul></div>\n<div "
+           "class=\"pair\">\n" +
+           figure_of("ttft", "Time to first token", "Time to first token at p50, p95 and p99 against load",
+                     "") +
+           figure_of("itl", "Inter-token latency", "Inter-token latency at p50, p95 and p99 against load",
+                     "") +
+           "</div>\n<div class=\"part wide\"><h3>Throughput</h3>\n<div class=\"chart-head\"><ul "
+           "class=\"legend\" "
+           "id=\"throughput-legend\"></ul></div>\n" +
+           figure_of("throughput", "",
+                     "Output tokens per second against load, with the hardware's limit dashed", "") +
+           "</div>\n</section>\n";
+}
+
+// ---- 5. every number
+
+/// The first row of the table's head: groups over their columns.
+std::string group_row(const std::vector<const ReportColumn*>& columns) {
+    std::string html =
+        "<tr><th class=\"first\" scope=\"col\" rowspan=\"2\">Run</th><th class=\"text\" "
+        "scope=\"col\" rowspan=\"2\">Verdict</th>";
+    for (std::size_t i = 0; i < columns.size();) {
+        std::size_t end = i;
+        while (end < columns.size() && columns[end]->group == columns[i]->group) ++end;
+        std::string unit;
+        const bool same_unit =
+            std::all_of(columns.begin() + static_cast<std::ptrdiff_t>(i),
+                        columns.begin() + static_cast<std::ptrdiff_t>(end),
+                        [&](const ReportColumn* c) { return c->unit == columns[i]->unit; });
+        if (same_unit && !columns[i]->unit.empty()) unit = fmt::format(", {}", columns[i]->unit);
+        html += fmt::format("<th class=\"starts\" scope=\"colgroup\" colspan=\"{}\">{}{}</th>", end - i,
+                            columns[i]->group, unit);
+        i = end;
+    }
+    return html + "</tr>\n";
+}
+
+/// Whether the columns of this one's group have different units, so that each title must say its own.
+bool has_own_unit(const std::vector<const ReportColumn*>& columns, const ReportColumn& column) {
+    return std::any_of(columns.begin(), columns.end(), [&column](const ReportColumn* other) {
+        return other->group == column.group && other->unit != column.unit;
+    });
+}
+
+std::string title_row(const std::vector<const ReportColumn*>& columns) {
+    std::string html = "<tr>";
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        const ReportColumn& column = *columns[i];
+        const bool starts = i == 0 || columns[i - 1]->group != column.group;
+        const std::string title = has_own_unit(columns, column) && !column.unit.empty()
+                                      ? fmt::format("{}, {}", column.title, column.unit)
+                                      : std::string(column.title);
+        html += fmt::format(
+            "<th{} scope=\"col\" data-column=\"{}\"><button type=\"button\" class=\"sort\" "
+            "data-definition=\"{}\">{}</button></th>",
+            starts ? " class=\"starts\"" : "", i + 2, escaped(column.definition), escaped(title));
+    }
+    return html + "</tr>\n";
+}
+
+std::string sort_value(const std::optional<double>& value) {
+    if (!value || std::isnan(*value)) return "";
+    return std::isinf(*value) ? "1e308" : fmt::format("{:.6g}", *value);
+}
+
+std::string point_row(const std::vector<const ReportColumn*>& columns, const Configuration& configuration,
+                      const ReportPoint& point, std::size_t series) {
+    std::string html =
+        fmt::format("<tr><th class=\"first\" scope=\"row\" title=\"{}\">{}{}</th><td class=\"verdict\">{}",
+                    escaped(configuration.title), marker(series), escaped(point.load_label),
+                    badge(point.result.validity.verdict));
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        const std::optional<double> value = columns[i]->value(point);
+        std::string css_class = i == 0 || columns[i - 1]->group != columns[i]->group ? "starts" : "";
+        if (!value) css_class += css_class.empty() ? "absent" : " absent";
+        html += fmt::format("<td{} data-value=\"{}\">{}",
+                            css_class.empty() ? "" : fmt::format(" class=\"{}\"", css_class),
+                            sort_value(value), escaped(cell_of(*columns[i], point)));
+    }
+    return html + "</tr>\n";
+}
+
+/// What failed: run, class, count, an example.
+std::string failures_of(const ReportModel& model) {
+    std::string rows;
+    for (std::size_t series = 0; series < model.configurations.size(); ++series)
+        for (const ReportPoint& point : model.configurations[series].points)
+            for (const auto& [name, count] : point.result.counts.by_outcome) {
+                const std::optional<Outcome> outcome = outcome_named(name);
+                if (count == 0 || (outcome && !is_failure(*outcome))) continue;
+                const auto example = point.result.counts.example_errors.find(name);
+                rows += fmt::format(
+                    "<tr><th class=\"text\" scope=\"row\">{} {}<td class=\"text\">{}<td>{}<td "
+                    "class=\"text\">{}</tr>\n",
+                    marker(series), escaped(point.load_label), escaped(name), grouped(count),
+                    example == point.result.counts.example_errors.end() ? "" : escaped(example->second));
+            }
+    if (rows.empty()) return "<p class=\"lead\">No request failed.</p>\n";
+    return "<div class=\"part\"><h3>Failures by class</h3>\n<div class=\"scroll\"><table><thead><tr><th "
+           "class=\"text\">Run<th "
+           "class=\"text\">Class<th>Requests<th class=\"text\">For example</tr></thead>\n<tbody>\n" +
+           rows + "</tbody></table></div></div>\n";
+}
+
+std::string definitions_of() {
+    std::string rows;
+    for (const Metric& metric : metrics())
+        rows += fmt::format("<dt>{} <code>{}</code><dd>{}\n", escaped(metric.title), escaped(metric.tag),
+                            escaped(metric.definition));
+    for (const paretoken::Figure& figure : figures())
+        rows += fmt::format("<dt>{} <code>{}</code><dd>{}\n", escaped(figure.title), escaped(figure.key),
+                            escaped(figure.definition));
+    return fmt::format(
+        "<details><summary>What each figure means (definitions {})</summary>\n<dl "
+        "class=\"definitions\">\n{}</dl></details>\n",
+        escaped(kDefinitions), rows);
+}
+
+std::string numbers_section(const ReportModel& model) {
+    const std::vector<const ReportColumn*> columns = columns_in_use(model);
+    std::string rows;
+    for (std::size_t series = 0; series < model.configurations.size(); ++series)
+        for (const ReportPoint& point : model.configurations[series].points)
+            rows += point_row(columns, model.configurations[series], point, series);
+    return "<section aria-labelledby=\"numbers\">\n<h2 id=\"numbers\" tabindex=\"-1\">Every number</h2>\n<p "
+           "class=\"lead\">Three "
+           "significant digits; a click on a title sorts. ∞ marks a percentile that falls among failed "
+           "requests. "
+           "Every digit is in the JSON file beside this page.</p>\n<div class=\"scroll\" tabindex=\"0\" "
+           "role=\"region\" "
+           "aria-label=\"All runs\"><table class=\"numbers\">\n<thead>\n" +
+           group_row(columns) + title_row(columns) + "</thead>\n<tbody>\n" + rows +
+           "</tbody></table></div>\n" + failures_of(model) + definitions_of() + "</section>\n";
+}
+
+// ---- 6. can it be trusted
+
+std::string reasons_of(const ReportPoint& point) {
+    std::string items;
+    for (const Reason& reason : point.result.validity.reasons)
+        items += fmt::format("<li><code>{}</code> {}</li>", escaped(reason.check), escaped(reason.text));
+    return items.empty() ? "" : fmt::format("<ul class=\"reasons\">{}</ul>", items);
+}
+
+std::string window_text(const Window& window) {
+    if (window.run_s <= 0) return "";
+    return fmt::format("{} to {} s of {} s, {}", significant(window.begin_s), significant(window.end_s),
+                       significant(window.run_s), window.steady ? "steady" : "no steady state found");
+}
+
+std::string validity_table(const ReportModel& model) {
+    std::string rows;
+    for (std::size_t series = 0; series < model.configurations.size(); ++series)
+        for (const ReportPoint& point : model.configurations[series].points) {
+            const std::string reasons = reasons_of(point);
+            rows += fmt::format(
+                "<tr><th class=\"text\" scope=\"row\">{} {}<td class=\"text\">{}{}<td class=\"text\">{}<td "
+                "class=\"text line\">{}</tr>\n",
+                marker(series), escaped(point.load_label), badge(point.result.validity.verdict),
+                point.result.partial ? " partial" : "", reasons.empty() ? "Every check passed." : reasons,
+                escaped(window_text(point.result.window)));
+        }
+    return "<div class=\"part\"><h3>Validity</h3>\n<div class=\"scroll\"><table "
+           "class=\"loose\"><thead><tr><th class=\"text\">Run<th "
+           "class=\"text\">Verdict<th class=\"text\">Reasons<th class=\"text\">Steady "
+           "window</tr></thead>\n<tbody>\n" +
+           rows + "</tbody></table></div></div>\n";
+}
+
+std::string terms_table(const std::vector<SourcedTerm>& terms) {
+    std::string rows;
+    for (const SourcedTerm& term : terms)
+        rows += fmt::format(
+            "<tr><th class=\"text\" scope=\"row\">{}<td>{}<td class=\"text\">{}<td class=\"text\">{}</tr>\n",
+            escaped(term.name), significant(term.value), escaped(term.unit), escaped(term.source));
+    return "<div class=\"scroll\"><table><thead><tr><th class=\"text\">Term<th>Value<th "
+           "class=\"text\">Unit<th "
+           "class=\"text\">Where from</tr></thead>\n<tbody>\n" +
+           rows + "</tbody></table></div>\n";
+}
+
+std::string joined(const std::vector<std::string>& texts) {
+    return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::string limit_of(const Configuration& configuration, std::size_t series) {
+    if (configuration.limit_terms.empty() && configuration.dropped_terms.empty()) return "";
+    std::string html = fmt::format("<div class=\"part\"><h3>{} The limit of {}</h3>\n", marker(series),
+                                   escaped(configuration.title));
+    if (!configuration.limit_terms.empty()) html += terms_table(configuration.limit_terms);
+    if (!configuration.dropped_terms.empty())
+        html += fmt::format("<p class=\"lead\">Left out, for want of a figure: {}.</p>\n",
+                            escaped(joined(configuration.dropped_terms)));
+    return html + "</div>\n";
+}
+
+std::string price_of(const std::optional<PriceNote>& price) {
+    if (!price) return "";
+    std::string html = "<div class=\"part\"><h3>Price card</h3>\n";
+    html += facts(fact("Card", price->card) + fact("As of", price->as_of) + fact("Basis", price->basis) +
+                  fact("Currency", price->currency) + fact("Source", price->source));
+    if (!price->rates.empty()) html += terms_table(price->rates);
+    return html + "</div>\n";
+}
+
+std::string client_facts(const ClientHealth& client) {
+    return fact("Clock of events", client.timing) +
+           fact("Events with a kernel stamp", share(client.kernel_stamp_share)) +
+           fact("Loop lag p99", milliseconds(client.loop_lag_p99_s)) +
+           fact("Refill lag, mean", milliseconds(client.refill_lag_mean_s)) +
+           fact("Achieved ÷ intended rate", share(client.achieved_rate_ratio)) +
+           fact("User-space delay p99", milliseconds(client.user_delay_p99_s)) +
+           fact("Wait for a connection p99", milliseconds(client.connection_wait_p99_s)) +
+           fact("Wait for a slot p99", milliseconds(client.slot_wait_p99_s)) +
+           fact("Events sharing a read", share(client.grouped_share)) +
+           fact("… because the client read late", share(client.late_grouped_share)) +
+           fact("CPU of the busiest worker", share(client.cpu_share)) +
+           fact("100 ms windows above 85 % CPU", share(client.cpu_windows_above_85)) +
+           fact("Time lost to the host", share(client.hiccup_share)) +
+           fact("TCP segments sent again", share(client.retransmit_share)) +
+           fact("Connections opened", grouped(client.connections_opened)) +
+           fact("Workers", grouped(client.workers));
+}
+
+std::string origin_facts(const RunResult& run) {
+    const Provenance& from = run.provenance;
+    std::string rows =
+        fact("Started", from.started_at) + fact("paretoken", from.version + " " + from.commit) +
+        fact("Load made on",
+             fmt::format("{}, {} ({} cores), {}", from.host, from.host_cpu, from.host_cores, from.kernel)) +
+        fact("Clock", from.clock) + fact("Endpoint", from.url) + fact("Server", from.server_kind) +
+        fact("Model", from.model) +
+        fact("Served by", from.hardware_count > 1 ? fmt::format("{} × {}", from.hardware_count, from.hardware)
+                                                  : from.hardware);
+    for (const auto& [key, value] : from.metadata) rows += fact(key, value);
+    return rows;
+}
+
+std::string workload_facts(const RunResult& run) {
+    const Workload& load = run.workload;
+    const auto lengths = [](const std::optional<double>& achieved, const std::optional<double>& wanted) {
+        if (!achieved) return std::string();
+        return significant(achieved, 1, 4) +
+               (wanted ? fmt::format(" of {} wanted", significant(wanted, 1, 4)) : "");
+    };
+    return fact("Fingerprint", load.fingerprint) + fact("Dataset", load.dataset) +
+           fact("Endpoint", load.endpoint) + fact("Prompts", load.prompt_form) +
+           fact("Lengths by", load.length_source) +
+           fact("Input tokens, mean", lengths(load.achieved_input_tokens, load.wanted_input_tokens)) +
+           fact("Output tokens, mean", lengths(load.achieved_output_tokens, load.wanted_output_tokens)) +
+           fact("Seed", fmt::format("{}", load.seed)) + fact("Salt", load.salt);
+}
+
+/// Every metric of a run with its intervals. Closing tags that HTML does not need are left out: this is most
+/// of a page.
+std::string metrics_table(const RunResult& run) {
+    std::string rows;
+    for (const MetricSummary& summary : run.metrics) {
+        if (summary.n == 0) continue;
+        rows += fmt::format("<tr><th class=\"text\">{}<td>{}<td>{}<td>{}", escaped(summary.key),
+                            grouped(summary.n), significant(summary.mean), significant(summary.std));
+        for (const double p : {.5, .75, .9, .95, .99, .999}) {
+            const PercentileValue* held = summary.at(p);
+            const bool among_failures = held && !held->value && summary.failed_mass > 0;
+            rows +=
+                fmt::format("<td>{}{}", among_failures ? "∞" : significant(held ? held->value : std::nullopt),
+                            held && held->value && !held->certified ? "*" : "");
+        }
+        rows += fmt::format("<td>{}\n", significant(summary.max));
+    }
+    if (rows.empty()) return "";
+    return "<div><h4>Metrics (* too few requests to certify)</h4><div class=\"scroll\"><table><thead><tr><th "
+           "class=\"text\">"
+           "Metric<th>n<th>mean<th>std<th>p50<th>p75<th>p90<th>p95<th>p99<th>p99.9<th>max</"
+           "thead>\n<tbody>\n" +
+           rows + "</tbody></table></div></div>\n";
+}
+
+std::string titled(std::string_view title, const std::string& html) {
+    return html.empty() ? "" : fmt::format("<div><h4>{}</h4>{}</div>\n", title, html);
+}
+
+/// A command line that breaks between its words only, and is copied as it is.
+std::string command_of(std::string_view command) {
+    std::string html;
+    for (std::size_t begin = 0; begin <= command.size();) {
+        const std::size_t end = std::min(command.find(' ', begin), command.size());
+        html += fmt::format("{}<span>{}</span>", begin > 0 ? " " : "",
+                            escaped(command.substr(begin, end - begin)));
+        begin = end + 1;
+    }
+    return fmt::format("<pre>{}</pre>", html);
+}
+
+std::string run_details(const ReportPoint& point, std::size_t series) {
+    const RunResult& run = point.result;
+    return fmt::format("<details><summary>{} {} {} <span class=\"where\">{}</span></summary>\n<div>\n",
+                       marker(series), escaped(point.load_label), badge(run.validity.verdict),
+                       escaped(point.directory)) +
+           titled("Command", command_of(run.provenance.command)) + metrics_table(run) +
+           titled("The client", facts(client_facts(run.client))) +
+           titled("Where and when", facts(origin_facts(run))) +
+           titled("What was asked", facts(workload_facts(run))) + "</div></details>\n";
+}
+
+std::string trust_section(const ReportModel& model) {
+    std::string html =
+        "<section aria-labelledby=\"trust-title\">\n<h2 id=\"trust-title\">Can it be trusted</h2>\n<p "
+        "class=\"lead\">A run is "
+        "valid when its client proved not to be the bottleneck. Each run can be repeated with the command "
+        "given.</p>\n" +
+        validity_table(model);
+    for (std::size_t i = 0; i < model.configurations.size(); ++i)
+        html += limit_of(model.configurations[i], i);
+    html += price_of(model.price);
+    html += "<div class=\"part\"><h3>Each run</h3>\n";
+    for (std::size_t i = 0; i < model.configurations.size(); ++i)
+        for (const ReportPoint& point : model.configurations[i].points) html += run_details(point, i);
+    html += "</div>\n";
+    if (!model.notes.empty()) {
+        html += "<div class=\"part\"><h3>Notes</h3>\n<ul class=\"notices\">\n";
+        for (const std::string& note : model.notes) html += fmt::format("<li>{}</li>\n", escaped(note));
+        html += "</ul></div>\n";
+    }
+    return html + "</section>\n";
+}
+
+}  // namespace
+
+std::string html_escaped(std::string_view text) {
+    std::string out;
+    out.reserve(text.size() + text.size() / 8);
+    for (const char c : text) {
+        switch (c) {
+            case '&':
+                out += "&amp;";
+                break;
+            case '<':
+                out += "&lt;";
+                break;
+            case '>':
+                out += "&gt;";
+                break;
+            case '"':
+                out += "&quot;";
+                break;
+            case '\'':
+                out += "&#39;";
+                break;
+            case '\0':
+                out += "\xef\xbf\xbd";
+                break;
+            default:
+                out += c;
+        }
+    }
+    return out;
+}
+
+std::string filled_in(std::string_view template_text,
+                      const std::vector<std::pair<std::string_view, std::string_view>>& values) {
+    std::string out;
+    while (true) {
+        const std::size_t open = template_text.find("{{");
+        out += template_text.substr(0, open);
+        if (open == std::string_view::npos) return out;
+        const std::size_t close = template_text.find("}}", open);
+        assert(close != std::string_view::npos && "a placeholder that never ends");
+        const std::string_view name = template_text.substr(open + 2, close - open - 2);
+        const auto value =
+            std::find_if(values.begin(), values.end(), [name](const auto& v) { return v.first == name; });
+        assert(value != values.end() && "a placeholder without a value");
+        if (value != values.end()) out += value->second;
+        template_text.remove_prefix(close + 2);
+    }
+}
+
+std::string html_report(const ReportModel& model) {
+    const std::string_view css = asset("report.css");
+    const std::string_view report_js = asset("report.js");
+    const std::string_view chart_js = asset("chart.min.js");
+    const std::string policy = policy_for(css, {chart_js, report_js});
+    const std::string title = escaped(model.title);
+    const std::string version = escaped(model.version);
+    const std::string generated_at = escaped(model.generated_at);
+    const std::string meta = escaped(meta_of(model));
+    const std::string definitions = escaped(kDefinitions);
+    const std::string body = answers_section(model) + frontier_section(model) + load_section() +
+                             numbers_section(model) + trust_section(model);
+    const std::string data = chart_json(model);
+    return filled_in(asset("report.html"), {{"policy", policy},
+                                            {"title", title},
+                                            {"version", version},
+                                            {"generated_at", generated_at},
+                                            {"definitions", definitions},
+                                            {"meta", meta},
+                                            {"css", css},
+                                            {"body", body},
+                                            {"data", data},
+                                            {"chart_js", chart_js},
+                                            {"report_js", report_js}});
+}
+
+}  // namespace paretoken::reports

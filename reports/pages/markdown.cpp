@@ -1,0 +1,200 @@
+#include "reports/pages/markdown.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "reports/pages/report_columns.h"
+#include "reports/pages/table.h"
+
+namespace paretoken::reports {
+namespace {
+
+// ---- table
+
+std::string table_of(const Configuration& configuration) {
+    std::vector<const ReportColumn*> columns;
+    for (const ReportColumn& column : report_columns()) {
+        const bool used =
+            std::any_of(configuration.points.begin(), configuration.points.end(),
+                        [&column](const ReportPoint& point) { return column.value(point).has_value(); });
+        if (!column.brief_title.empty() && used) columns.push_back(&column);
+    }
+    std::string head = "| load |";
+    std::string rule = "|:--|";
+    for (const ReportColumn* column : columns) {
+        head += fmt::format(" {} |", column->brief_title);
+        rule += "--:|";
+    }
+    std::string text = head + " verdict |\n" + rule + ":--|\n";
+    for (const ReportPoint& point : configuration.points) {
+        text += fmt::format("| {} |", markdown_escaped(point.load_label));
+        for (const ReportColumn* column : columns) text += fmt::format(" {} |", cell_of(*column, point));
+        text += fmt::format(" {}{} |\n", name_of(point.result.validity.verdict),
+                            point.on_front ? ", on the front" : "");
+    }
+    return text;
+}
+
+// ---- charts
+
+struct Line {
+    std::vector<double> values;
+};
+
+/// Text that a Mermaid string holds: no quotes, brackets or line ends.
+std::string mermaid_text(std::string_view text) {
+    std::string out;
+    for (const char c : printable(text, 60))
+        out += std::string_view("\"[]{}<>`;|#&\\").find(c) == std::string::npos ? c : ' ';
+    return out;
+}
+
+std::string chart_of(std::string_view title, std::string_view x_title, const std::vector<std::string>& x,
+                     std::string_view y_title, const std::vector<Line>& lines) {
+    if (x.size() < 2) return "";  // one point is no line
+    std::string labels;
+    for (const std::string& label : x)
+        labels += fmt::format("{}\"{}\"", labels.empty() ? "" : ", ", mermaid_text(label));
+    std::string text =
+        fmt::format("```mermaid\nxychart-beta\n    title \"{}\"\n    x-axis \"{}\" [{}]\n    y-axis \"{}\"\n",
+                    mermaid_text(title), x_title, labels, y_title);
+    for (const Line& line : lines) {
+        std::string values;
+        for (const double value : line.values)
+            values += fmt::format("{}{:.4g}", values.empty() ? "" : ", ", value);
+        text += fmt::format("    line [{}]\n", values);
+    }
+    return text + "```\n";
+}
+
+/// The runs that every one of `values` is known and finite for, as the labels and lines of a chart.
+template <class... Value>
+std::string chart_against_load(const Configuration& configuration, std::string_view title,
+                               std::string_view y_title, Value... values) {
+    std::vector<std::string> labels;
+    std::vector<Line> lines(sizeof...(values));
+    for (const ReportPoint& point : configuration.points) {
+        const std::vector<std::optional<double>> row{values(point)...};
+        const bool known =
+            std::all_of(row.begin(), row.end(), [](const auto& v) { return v && std::isfinite(*v); });
+        if (!known) continue;
+        labels.push_back(point.load_label);
+        for (std::size_t i = 0; i < row.size(); ++i) lines[i].values.push_back(*row[i]);
+    }
+    return chart_of(title, "load", labels, y_title, lines);
+}
+
+std::string frontier_chart(const Configuration& configuration) {
+    std::vector<const ReportPoint*> front;
+    for (const ReportPoint& point : configuration.points)
+        if (point.on_front && point.cost && point.interactivity) front.push_back(&point);
+    std::sort(front.begin(), front.end(),
+              [](const auto* a, const auto* b) { return *a->interactivity < *b->interactivity; });
+    std::vector<std::string> labels;
+    Line line;
+    for (const ReportPoint* point : front) {
+        labels.push_back(significant(point->interactivity));
+        line.values.push_back(point->cost->usd_per_m_output);
+    }
+    return chart_of("Cost against speed: runs on the Pareto front", "tok/s per user", labels,
+                    "$ per M output tokens", {line});
+}
+
+std::optional<double> milliseconds(const ReportPoint& point, std::string_view key, double p) {
+    const MetricSummary* metric = point.result.metric(key);
+    const PercentileValue* held = metric ? metric->at(p) : nullptr;
+    if (!held || !held->value) return std::nullopt;
+    return *held->value * 1e3;
+}
+
+std::string charts_of(const Configuration& configuration) {
+    const bool limited =
+        std::any_of(configuration.points.begin(), configuration.points.end(),
+                    [](const ReportPoint& point) { return point.limit_output_tokens_per_s.has_value(); });
+    const auto rate = [](const ReportPoint& point) { return point.output_tokens_per_s; };
+    const auto limit = [](const ReportPoint& point) { return point.limit_output_tokens_per_s; };
+    std::string text = frontier_chart(configuration);
+    text += limited
+                ? chart_against_load(configuration, "Throughput: measured, and the hardware limit above it",
+                                     "output tokens/s", rate, limit)
+                : chart_against_load(configuration, "Throughput", "output tokens/s", rate);
+    text += chart_against_load(
+        configuration, "Time to first token: p50, and p99 above it", "ms",
+        [](const ReportPoint& p) { return milliseconds(p, p.open_loop ? "ttft_intended_s" : "ttft_s", .5); },
+        [](const ReportPoint& p) {
+            return milliseconds(p, p.open_loop ? "ttft_intended_s" : "ttft_s", .99);
+        });
+    text += chart_against_load(
+        configuration, "Inter-token latency: p50, and p99 above it", "ms",
+        [](const ReportPoint& p) { return milliseconds(p, "itl_s", .5); },
+        [](const ReportPoint& p) { return milliseconds(p, "itl_s", .99); });
+    return text.empty() ? "" : "<details><summary>Charts</summary>\n\n" + text + "\n</details>\n";
+}
+
+// ---- the rest
+
+std::string list_of(const std::vector<std::string>& lines, std::string_view lead = "") {
+    std::string text;
+    for (const std::string& line : lines) text += fmt::format("- {}{}\n", lead, markdown_escaped(line));
+    return text.empty() ? "" : text + "\n";
+}
+
+std::string reasons_of(const Configuration& configuration) {
+    std::vector<std::string> lines;
+    for (const ReportPoint& point : configuration.points)
+        for (const Reason& reason : point.result.validity.reasons)
+            lines.push_back(fmt::format("{}, {}, {}: {}", point.load_label, name_of(reason.severity),
+                                        reason.check, reason.text));
+    return list_of(lines);
+}
+
+std::string commands_of(const Configuration& configuration) {
+    std::string text;
+    for (const ReportPoint& point : configuration.points)
+        text += fmt::format("    {}\n",
+                            printable(point.result.provenance.command, 4000));  // indented: a code block
+    return text.empty() ? "" : "<details><summary>Commands</summary>\n\n" + text + "\n</details>\n";
+}
+
+std::string section_of(const Configuration& configuration) {
+    return fmt::format("## {}\n\n{}\n\n", markdown_escaped(configuration.title),
+                       markdown_escaped(configuration.workload)) +
+           table_of(configuration) + "\n" + list_of(configuration.errors, "**Error:** ") +
+           list_of(configuration.missing) + reasons_of(configuration) + charts_of(configuration) +
+           commands_of(configuration) + "\n";
+}
+
+}  // namespace
+
+std::string markdown_escaped(std::string_view text) {
+    std::string out;
+    for (const char c : printable(text)) {
+        if (c == '<')
+            out += "&lt;";
+        else if (c == '@')
+            out += "&#64;";  // mentions nobody
+        else if (std::string_view("\\`*_[]|~#$").find(c) != std::string_view::npos)
+            out += {'\\', c};
+        else
+            out += c;
+    }
+    return out;
+}
+
+std::string markdown_report(const ReportModel& model) {
+    std::string text = fmt::format("# {}\n\n", markdown_escaped(model.title));
+    for (const Configuration& configuration : model.configurations)
+        text += fmt::format("**{}**\n\n", markdown_escaped(configuration.answer));
+    for (const Configuration& configuration : model.configurations) text += section_of(configuration);
+    text += list_of(model.notes);
+    if (model.price)
+        text += fmt::format("Prices: {} of {}, {} ({}).\n", markdown_escaped(model.price->card),
+                            markdown_escaped(model.price->as_of), markdown_escaped(model.price->basis),
+                            markdown_escaped(model.price->source));
+    return text + fmt::format("\nparetoken {}, {}\n", markdown_escaped(model.version),
+                              markdown_escaped(model.generated_at));
+}
+
+}  // namespace paretoken::reports

@@ -1,0 +1,814 @@
+#include "simulator/server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <iterator>
+#include <unordered_map>
+#include <variant>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "core/version.h"
+#include "simulator/connection.h"
+#include "simulator/engine.h"
+#include "simulator/gzip.h"
+#include "simulator/socket.h"
+#include "simulator/telemetry.h"
+#include "simulator/truth.h"
+#include "simulator/wire.h"
+
+namespace paretoken::sim {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+/// What a dialect writes into Content-Type.
+struct ContentTypes {
+    std::string_view json;
+    std::string_view events;
+    std::string_view prometheus;
+};
+constexpr ContentTypes kVllmTypes{"application/json", "text/event-stream; charset=utf-8",
+                                  "text/plain; version=0.0.4; charset=utf-8"};
+constexpr ContentTypes kLlamacppTypes{"application/json; charset=utf-8", "text/event-stream",
+                                      "text/plain; version=0.0.4"};
+constexpr std::size_t kScratchBytes = 64 << 10;
+constexpr int kStepsBetweenPolls = 64;  // of a schedule that has fallen behind, before sockets get their turn
+
+/// What an answer that misbehaves needs beside.
+struct Affected {
+    Affliction affliction;
+    std::string group;         ///< events that wait for more to be written with them
+    std::int64_t grouped = 0;  ///< tokens in it
+    LiteralGzip gzip;
+    std::vector<std::string> held_back;
+    std::unique_ptr<asio::steady_timer> hold;  ///< while it runs nothing is written
+    bool ended = false;                        ///< complete but for what is held back
+};
+
+/// One request that is being answered.
+struct Exchange {
+    Connection* connection = nullptr;
+    GenerationRequest request;
+    AnswerPlan plan;
+    std::unique_ptr<AnswerWriter> writer;
+    TruthEntry truth;
+    bool wants_truth = false;
+    bool keep_alive = true;
+    Framing framing = Framing::chunked;
+    bool head_sent = false;
+    std::unique_ptr<Affected> affected;  ///< mostly null
+};
+
+/// The answer as it stands after a step that ended at `end`.
+AnswerState state_of(const TruthEntry& truth, TimePoint end) {
+    AnswerState state{.cached_tokens = truth.cached_tokens};
+    state.prefill = truth.due.front() - truth.admitted;
+    state.decode = end - truth.due.front();
+    return state;
+}
+
+/// Whether token `after` is among those of the emission.
+bool strikes(std::optional<std::int64_t> after, const Emission& emission) {
+    return after && *after >= emission.index && *after < emission.index + emission.tokens;
+}
+
+bool any_multiple(std::int64_t every, const Emission& emission) {
+    const std::int64_t next = (emission.index + every - 1) / every * every;
+    return next < emission.index + emission.tokens;
+}
+
+std::int64_t unix_seconds() {
+    using namespace std::chrono;
+    return duration_cast<std::chrono::seconds>(system_clock::now().time_since_epoch()).count();
+}
+
+tcp::endpoint resolved(asio::io_context& io, const std::string& host, std::uint16_t port) {
+    error_code ec;
+    const auto found = tcp::resolver(io).resolve(host, std::to_string(port), tcp::resolver::passive, ec);
+    if (ec || found.empty()) {
+        throw RuntimeError(fmt::format("serve: cannot resolve --host {}: {}", host, ec.message()));
+    }
+    return found.begin()->endpoint();
+}
+
+tcp::acceptor listening(asio::io_context& io, const std::string& host, std::uint16_t port) {
+    const tcp::endpoint endpoint = resolved(io, host, port);
+    tcp::acceptor acceptor(io);
+    error_code ec;
+    acceptor.open(endpoint.protocol(), ec);
+    if (!ec) acceptor.set_option(tcp::acceptor::reuse_address(true), ec);
+    if (!ec) acceptor.bind(endpoint, ec);
+    if (!ec) enable_receive_stamps(acceptor.native_handle());
+    if (!ec) acceptor.listen(asio::socket_base::max_listen_connections, ec);
+    if (ec) {
+        throw RuntimeError(
+            fmt::format("serve: cannot listen on {}:{}: {}; take another --port, or 0 for a free one", host,
+                        port, ec.message()));
+    }
+    return acceptor;
+}
+
+bool has_prefix_cache(const Profile& profile) {
+    return profile.timing == Timing::batching && profile.prefix_cache != 0;
+}
+
+ServedModel served_model(const ServerOptions& options) {
+    const Profile& profile = options.profile;
+    return {.name = options.model.empty() ? profile.model : options.model,
+            .context_limit = context_limit(profile),
+            .vocabulary = profile.vocabulary,
+            .block_tokens = has_prefix_cache(profile) ? profile.block_tokens : 0,
+            .dialect = options.dialect,
+            .max_num_seqs = std::max<std::int64_t>(1, profile.max_num_seqs)};
+}
+
+ServerOptions with_context_limit(ServerOptions options) {
+    if (options.max_model_len) options.profile.max_model_len = *options.max_model_len;
+    return options;
+}
+
+std::unique_ptr<TlsIdentity> identity_of(const ServerOptions& options) {
+    if (options.tls_certificate.empty()) return nullptr;
+    return std::make_unique<TlsIdentity>(options.tls_certificate, options.tls_key);
+}
+
+}  // namespace
+
+class Server::Loop final : public ConnectionOwner, public std::enable_shared_from_this<Server::Loop> {
+  public:
+    Loop(asio::io_context& io, const ServerOptions& options)
+        : options_(with_context_limit(options)),
+          model_(served_model(options_)),
+          types_(options_.dialect == Dialect::vllm ? kVllmTypes : kLlamacppTypes),
+          keep_alive_(options_.keep_alive.value_or(keep_alive_limits(options_.dialect))),
+          pieces_(model_.vocabulary),
+          engine_(engine_of(options_.profile, options_.seed)),
+          identity_(identity_of(options_)),
+          io_(io),
+          acceptor_(listening(io, options_.host, options_.port)),
+          timer_(io),
+          accept_pause_(io),
+          idle_timer_(io),
+          created_(unix_seconds()) {}
+
+    void start() {
+        accept();
+        if (keep_alive_.idle > Duration{}) close_idle_ones();
+    }
+    void stop();
+    bool secure() const { return identity_ != nullptr; }
+    tcp::endpoint endpoint() const { return acceptor_.local_endpoint(); }
+
+    void on_request(Connection& connection, HttpRequest request) override;
+    void on_bad_http(Connection& connection, BadHttp what, std::string_view reason) override;
+    void on_closed(Connection& connection) override;
+
+  private:
+    struct Route {
+        std::string_view method;
+        std::string_view target;
+        void (Loop::*answer)(Connection&, HttpRequest&);
+        std::optional<Dialect> only_of = {};
+    };
+    static const Route kRoutes[];
+
+    void accept();
+    void on_accepted(tcp::socket socket);
+    void close_idle_ones();
+
+    void answer_health(Connection& connection, HttpRequest& request);
+    void answer_version(Connection& connection, HttpRequest& request);
+    void answer_models(Connection& connection, HttpRequest& request);
+    void answer_metrics(Connection& connection, HttpRequest& request);
+    void answer_tokenize(Connection& connection, HttpRequest& request);
+    void answer_detokenize(Connection& connection, HttpRequest& request);
+    void answer_props(Connection& connection, HttpRequest& request);
+    void answer_profile(Connection& connection, HttpRequest& request);
+    void answer_truth(Connection& connection, HttpRequest& request);
+    void clear_truth(Connection& connection, HttpRequest& request);
+    void reset_prefix_cache(Connection& connection, HttpRequest& request);
+    void answer_chat(Connection& connection, HttpRequest& request) {
+        generate(connection, request, Endpoint::chat);
+    }
+    void answer_completions(Connection& connection, HttpRequest& request) {
+        generate(connection, request, Endpoint::completions);
+    }
+    void generate(Connection& connection, HttpRequest& request, Endpoint endpoint);
+    std::unique_ptr<AnswerWriter> writer_for(const Exchange& exchange, const std::string& id,
+                                             Framing framing) const;
+    void begin_exchange(Connection& connection, HttpRequest& request, GenerationRequest generation);
+    void reply(Connection& connection, const HttpRequest& request, int status, std::string_view type,
+               std::string_view body);
+    void reply(Connection& connection, const HttpRequest& request, const ApiError& error) {
+        reply(connection, request, error.status, types_.json, error.body);
+    }
+    void reply(Connection& connection, const HttpRequest& request,
+               const std::variant<std::string, ApiError>& answer);
+
+    void wake();
+    void advance();
+    void wait_until(TimePoint end);
+    void deliver(const Step& step);
+    HttpHead head_of(const Exchange& exchange) const;
+    void write_tokens(Exchange& exchange, const Emission& emission, TimePoint due);
+    void note_events(Exchange& exchange, const Emission& emission);
+    void write_answer(Exchange& exchange);
+    void write_affected(std::uint64_t id, Exchange& exchange, const Emission& emission, TimePoint due);
+    void put(Exchange& exchange, std::string_view events, bool end);
+    void break_off(std::uint64_t id, Exchange& exchange, std::string_view last_events);
+    void hold_back(std::uint64_t id, Exchange& exchange, Duration time);
+    void let_go(std::uint64_t id);
+    void end_exchange(std::uint64_t id, bool complete);
+    void send_heads();
+    void count(const Exchange& exchange, bool complete);
+
+    ServerOptions options_;
+    ServedModel model_;
+    ContentTypes types_;
+    KeepAliveLimits keep_alive_;
+    PieceMemory pieces_;  ///< of what was tokenized
+    std::unique_ptr<Engine> engine_;
+    std::unique_ptr<TlsIdentity> identity_;
+    asio::io_context& io_;
+    tcp::acceptor acceptor_;
+    asio::steady_timer timer_;
+    asio::steady_timer accept_pause_;
+    asio::steady_timer idle_timer_;
+    std::int64_t created_;
+    bool stopped_ = false;
+
+    std::unordered_map<Connection*, std::shared_ptr<Connection>> connections_;
+    std::unordered_map<std::uint64_t, Exchange> exchanges_;
+    std::vector<std::uint64_t> heads_to_send_;
+    std::uint64_t last_exchange_ = 0;
+    bool wake_posted_ = false;
+    int polls_left_ = 0;  ///< socket polls until the next step may be decided
+    std::optional<TimePoint> timer_for_;
+
+    TruthLog truth_;
+    Telemetry telemetry_;
+    std::string frame_;  ///< reused by every write
+    std::array<char, kScratchBytes> scratch_{};
+};
+
+const Server::Loop::Route Server::Loop::kRoutes[] = {
+    {"POST", "/v1/chat/completions", &Loop::answer_chat},
+    {"POST", "/v1/completions", &Loop::answer_completions},
+    {"GET", "/v1/models", &Loop::answer_models},
+    {"GET", "/health", &Loop::answer_health},
+    {"GET", "/version", &Loop::answer_version, Dialect::vllm},
+    {"GET", "/props", &Loop::answer_props, Dialect::llamacpp},
+    {"POST", "/tokenize", &Loop::answer_tokenize},
+    {"POST", "/detokenize", &Loop::answer_detokenize},
+    {"GET", "/metrics", &Loop::answer_metrics},
+    {"GET", "/sim/profile", &Loop::answer_profile},
+    {"GET", "/sim/truth", &Loop::answer_truth},
+    {"DELETE", "/sim/truth", &Loop::clear_truth},
+    {"POST", "/reset_prefix_cache", &Loop::reset_prefix_cache},
+};
+
+// Connections.
+
+void Server::Loop::accept() {
+    acceptor_.async_accept([self = shared_from_this()](error_code ec, tcp::socket socket) {
+        if (self->stopped_) return;
+        if (!ec) {
+            self->on_accepted(std::move(socket));
+            return self->accept();
+        }
+        // Out of descriptors, most likely: those that wait are taken when others have gone.
+        self->accept_pause_.expires_after(std::chrono::milliseconds(20));
+        self->accept_pause_.async_wait([self](error_code cancelled) {
+            if (!cancelled && !self->stopped_) self->accept();
+        });
+    });
+}
+
+void Server::Loop::on_accepted(tcp::socket socket) {
+    error_code ec;
+    socket.set_option(tcp::no_delay(true), ec);
+    if (!ec) socket.non_blocking(true, ec);
+    if (ec) return;  // the peer is gone already
+    auto connection = std::make_shared<Connection>(std::move(socket), *this, scratch_, identity_.get());
+    connections_.emplace(connection.get(), connection);
+    connection->start();
+}
+
+/// In time by a quarter of the limit.
+void Server::Loop::close_idle_ones() {
+    idle_timer_.expires_after(keep_alive_.idle / 4);
+    idle_timer_.async_wait([self = shared_from_this()](error_code cancelled) {
+        if (cancelled || self->stopped_) return;
+        const TimePoint before = Clock::now() - self->keep_alive_.idle;
+        std::vector<std::shared_ptr<Connection>> idle;
+        for (const auto& [key, connection] : self->connections_)
+            if (connection->idle() && connection->idle_since <= before) idle.push_back(connection);
+        for (const auto& connection : idle) connection->close();
+        self->close_idle_ones();
+    });
+}
+
+void Server::Loop::on_closed(Connection& connection) {
+    if (connection.exchange != 0) {
+        engine_->abort(connection.exchange);
+        end_exchange(connection.exchange, false);
+        wake();
+    }
+    // Not destroyed within its own call.
+    if (auto node = connections_.extract(&connection)) asio::post(io_, [kept = std::move(node.mapped())] {});
+}
+
+void Server::Loop::stop() {
+    stopped_ = true;
+    error_code ignored;
+    acceptor_.close(ignored);
+    timer_.cancel();
+    accept_pause_.cancel();
+    idle_timer_.cancel();
+    while (!connections_.empty()) connections_.begin()->second->close();
+}
+
+// Requests.
+
+void Server::Loop::on_request(Connection& connection, HttpRequest request) {
+    ++connection.requests;
+    if (keep_alive_.requests > 0 && connection.requests >= keep_alive_.requests) request.keep_alive = false;
+    const bool guarded = !options_.api_key.empty() && request.target.starts_with("/v1");
+    if (guarded && request.authorization != "Bearer " + options_.api_key) {
+        return reply(connection, request, unauthorized(options_.dialect));
+    }
+    bool known_target = false;
+    for (const Route& route : kRoutes) {
+        if (route.target != request.target || route.only_of.value_or(options_.dialect) != options_.dialect)
+            continue;
+        const bool head_of_it = request.method == "HEAD" && route.method == "GET";
+        if (route.method == request.method || head_of_it) return (this->*route.answer)(connection, request);
+        known_target = true;
+    }
+    reply(connection, request,
+          known_target ? method_not_allowed(options_.dialect) : not_found(options_.dialect));
+}
+
+void Server::Loop::on_bad_http(Connection& connection, BadHttp what, std::string_view reason) {
+    const ApiError error = what == BadHttp::too_large ? body_too_large(options_.dialect)
+                                                      : malformed_http(options_.dialect, reason);
+    connection.send(http_answer({.status = error.status,
+                                 .content_type = types_.json,
+                                 .keep_alive = false,
+                                 .dialect = options_.dialect},
+                                error.body));
+    connection.finish(false);
+}
+
+void Server::Loop::reply(Connection& connection, const HttpRequest& request, int status,
+                         std::string_view type, std::string_view body) {
+    const bool closes_on_errors = options_.dialect == Dialect::llamacpp;
+    const bool keep_alive = request.keep_alive && !(closes_on_errors && status >= 400);
+    const HttpHead head{.status = status,
+                        .content_type = type,
+                        .length = body.size(),
+                        .keep_alive = keep_alive,
+                        .dialect = options_.dialect};
+    connection.send(request.method == "HEAD" ? http_head(head) : http_answer(head, body));
+    connection.finish(keep_alive);
+}
+
+void Server::Loop::reply(Connection& connection, const HttpRequest& request,
+                         const std::variant<std::string, ApiError>& answer) {
+    if (const auto* error = std::get_if<ApiError>(&answer)) return reply(connection, request, *error);
+    reply(connection, request, 200, types_.json, std::get<std::string>(answer));
+}
+
+void Server::Loop::answer_health(Connection& connection, HttpRequest& request) {
+    reply(connection, request, 200, types_.json, health_answer(options_.dialect));
+}
+
+void Server::Loop::answer_version(Connection& connection, HttpRequest& request) {
+    reply(connection, request, 200, types_.json, fmt::format(R"({{"version":"paretoken {}"}})", version()));
+}
+
+void Server::Loop::answer_models(Connection& connection, HttpRequest& request) {
+    reply(connection, request, 200, types_.json, models_answer(model_, created_));
+}
+
+void Server::Loop::answer_metrics(Connection& connection, HttpRequest& request) {
+    reply(connection, request, 200, types_.prometheus,
+          options_.dialect == Dialect::vllm
+              ? metrics_text(telemetry_, engine_->state(), options_.profile, model_.name)
+              : llamacpp_metrics_text(telemetry_, engine_->state()));
+}
+
+void Server::Loop::answer_tokenize(Connection& connection, HttpRequest& request) {
+    reply(connection, request, tokenize_answer(request.body, model_, pieces_));
+}
+
+void Server::Loop::answer_detokenize(Connection& connection, HttpRequest& request) {
+    reply(connection, request, detokenize_answer(request.body, model_, pieces_));
+}
+
+void Server::Loop::answer_props(Connection& connection, HttpRequest& request) {
+    reply(connection, request, 200, types_.json, props_answer(model_));
+}
+
+void Server::Loop::answer_profile(Connection& connection, HttpRequest& request) {
+    reply(connection, request, 200, types_.json,
+          profile_answer(options_.profile.name, limit_terms(options_.profile)));
+}
+
+void Server::Loop::answer_truth(Connection& connection, HttpRequest& request) {
+    reply(connection, request, 200, types_.json, truth_.json());
+}
+
+void Server::Loop::clear_truth(Connection& connection, HttpRequest& request) {
+    truth_.clear();
+    reply(connection, request, 200, types_.json, "{}");
+}
+
+/// As vLLM does: 200 whether or not anything could be forgotten.
+void Server::Loop::reset_prefix_cache(Connection& connection, HttpRequest& request) {
+    (void)engine_->reset_prefix_cache();
+    reply(connection, request, 200, types_.json, "");
+}
+
+void Server::Loop::generate(Connection& connection, HttpRequest& request, Endpoint endpoint) {
+    auto parsed = parse_generation(endpoint, request.body, model_);
+    if (const auto* error = std::get_if<ApiError>(&parsed)) return reply(connection, request, *error);
+    if (!options_.faults.empty()) {
+        const int status = affliction_of(options_.faults, options_.seed, last_exchange_ + 1).status;
+        if (status != 0) {
+            ++last_exchange_;
+            return reply(connection, request, overloaded(options_.dialect, status));
+        }
+    }
+    begin_exchange(connection, request, std::get<GenerationRequest>(std::move(parsed)));
+}
+
+std::unique_ptr<AnswerWriter> Server::Loop::writer_for(const Exchange& exchange, const std::string& id,
+                                                       Framing framing) const {
+    const GenerationRequest& request = exchange.request;
+    return answer_writer({.dialect = options_.dialect,
+                          .endpoint = request.endpoint,
+                          .stream = request.stream,
+                          .include_usage = request.include_usage,
+                          .continuous_usage = request.continuous_usage,
+                          .token_ids = request.return_token_ids,
+                          .timings_per_token = request.timings_per_token,
+                          .reasoning_model = options_.profile.reasoning != ReasoningPart{},
+                          .id = id,
+                          .created = unix_seconds(),
+                          .model = model_.name,
+                          .vocabulary = model_.vocabulary,
+                          .prompt_tokens = request.prompt_tokens,
+                          .prompt_token_ids = request.prompt_token_ids,
+                          .framing = framing,
+                          .plan = exchange.plan});
+}
+
+void Server::Loop::begin_exchange(Connection& connection, HttpRequest& request,
+                                  GenerationRequest generation) {
+    const std::uint64_t id = ++last_exchange_;
+    std::string name = request.request_id.empty()
+                           ? fmt::format("{:016x}", derived_seed(options_.seed, "request id", id))
+                           : std::move(request.request_id);
+    const std::uint64_t seed = derived_seed(options_.seed, name);
+    Affliction affliction;
+    if (!options_.faults.empty()) affliction = affliction_of(options_.faults, options_.seed, id);
+    const bool streams = generation.stream;
+    const bool affected = streams && affliction != Affliction{};
+    const bool to_the_end = request.http_1_0 || (affected && affliction.close_delimited);
+    const Framing framing = to_the_end ? Framing::until_close : Framing::chunked;
+    Exchange exchange{.connection = &connection,
+                      .request = std::move(generation),
+                      .plan = {},
+                      .writer = nullptr,
+                      .truth = {},
+                      .wants_truth = request.wants_truth,
+                      .keep_alive = request.keep_alive && !(to_the_end && streams),
+                      .framing = framing,
+                      .affected = nullptr};
+    exchange.plan = answer_plan(exchange.request, options_.profile, seed);
+    exchange.writer = writer_for(exchange, name, affected ? Framing::until_close : framing);
+    if (affected) {
+        exchange.affected = std::make_unique<Affected>();
+        exchange.affected->affliction = affliction;
+    }
+    exchange.truth.id = std::move(name);
+    exchange.truth.received = exchange.truth.admitted = request.received;
+    exchange.truth.kernel_stamp = request.kernel_stamp;
+    exchange.truth.prompt_tokens = exchange.request.prompt_tokens;
+    exchange.truth.reasoning_tokens = exchange.plan.reasoning_tokens;
+    exchange.truth.due.reserve(static_cast<std::size_t>(std::min<std::int64_t>(exchange.plan.tokens, 1024)));
+    EngineRequest work{
+        .id = id, .prompt_tokens = exchange.request.prompt_tokens, .output_tokens = exchange.plan.tokens};
+    if (model_.block_tokens > 0) {
+        auto identity = std::make_shared<TokenIdentity>();
+        identity->blocks = std::move(exchange.request.prompt_blocks);
+        identity->rest = exchange.request.after_prompt;
+        identity->answer_seed = seed;
+        identity->vocabulary = model_.vocabulary;
+        work.identity = std::move(identity);
+    }
+    engine_->submit(work, request.received);
+    connection.exchange = id;
+    const auto place = exchanges_.emplace(id, std::move(exchange)).first;
+    if (affected && affliction.header_delay > Duration{})
+        hold_back(id, place->second, affliction.header_delay);
+    if (streams) heads_to_send_.push_back(id);
+    wake();
+}
+
+// The schedule.
+
+/// Has the schedule looked at soon, once for however many requests came in together.
+void Server::Loop::wake() {
+    if (wake_posted_ || stopped_) return;
+    wake_posted_ = true;
+    asio::post(io_, [self = shared_from_this()] {
+        self->wake_posted_ = false;
+        self->advance();
+    });
+}
+
+/// Delivers what is due and waits for what is next.
+///
+/// A step's batch is everything that had reached this host when the step began, which is when the one before
+/// it ended: so after a delivery the sockets are polled before the next step is decided (twice: the first
+/// poll may already have been under way). A client that answers a token with a new request is later than
+/// that, as with a real engine.
+void Server::Loop::advance() {
+    if (stopped_) return;
+    if (polls_left_ > 0) {
+        --polls_left_;
+        return wake();
+    }
+    for (int steps = 0; steps < kStepsBetweenPolls; ++steps) {
+        const auto end = engine_->begin_step();
+        if (!end) return send_heads();
+        if (*end > Clock::now()) {
+            send_heads();
+            return wait_until(*end);
+        }
+        deliver(engine_->end_step());
+        if (options_.profile.timing == Timing::batching) {
+            polls_left_ = 2;
+            break;
+        }
+    }
+    wake();
+}
+
+/// Timers are up to 100 µs late: the last stretch is spent polling sockets and the clock instead.
+void Server::Loop::wait_until(TimePoint end) {
+    const TimePoint polling = end - options_.spin;
+    if (polling <= Clock::now()) return wake();
+    if (timer_for_ == polling) return;
+    timer_for_ = polling;
+    timer_.expires_at(polling);
+    timer_.async_wait([self = shared_from_this()](error_code cancelled) {
+        if (cancelled) return;
+        self->timer_for_.reset();
+        self->advance();
+    });
+}
+
+void Server::Loop::deliver(const Step& step) {
+    for (const Admission& admission : step.admitted) {
+        const auto found = exchanges_.find(admission.id);
+        if (found == exchanges_.end()) continue;
+        found->second.truth.admitted = step.begin;
+        if (has_prefix_cache(options_.profile)) found->second.truth.cached_tokens = admission.cached_tokens;
+    }
+    for (const Emission& emission : step.emitted) {
+        const auto found = exchanges_.find(emission.id);
+        if (found == exchanges_.end()) continue;
+        Exchange& exchange = found->second;
+        exchange.truth.due.insert(exchange.truth.due.end(), static_cast<std::size_t>(emission.tokens),
+                                  step.end);
+        if (exchange.affected) {
+            write_affected(emission.id, exchange, emission, step.end);
+            continue;
+        }
+        if (exchange.request.stream) write_tokens(exchange, emission, step.end);
+        if (!emission.last) continue;
+        if (!exchange.request.stream) write_answer(exchange);
+        end_exchange(emission.id, true);
+    }
+}
+
+HttpHead Server::Loop::head_of(const Exchange& exchange) const {
+    return {.content_type = types_.events,
+            .framing = exchange.framing,
+            .keep_alive = exchange.keep_alive,
+            .gzip = exchange.affected && exchange.affected->affliction.gzip,
+            .dialect = options_.dialect};
+}
+
+void Server::Loop::write_tokens(Exchange& exchange, const Emission& emission, TimePoint due) {
+    if (emission.index == 0) {
+        frame_.clear();
+        if (!exchange.head_sent) frame_ = http_head(head_of(exchange));
+        exchange.head_sent = true;
+        exchange.writer->append_opening(frame_);
+        if (!frame_.empty()) exchange.connection->send(frame_);
+    }
+    frame_.clear();
+    AnswerState state = state_of(exchange.truth, due);
+    if (exchange.wants_truth) state.truth = EventTruth{.due = due, .written = Clock::now()};
+    exchange.writer->append_tokens(frame_, emission.index, emission.tokens, state);
+    if (emission.last) exchange.writer->append_closing(frame_, state);
+    const TimePoint now = state.truth ? state.truth->written : Clock::now();
+    if (!exchange.truth.written.empty()) {
+        telemetry_.inter_token_latency.add(seconds(now - exchange.truth.written.back()));
+    }
+    note_events(exchange, emission);
+    exchange.truth.written.resize(exchange.truth.tokens.size(), now);
+    exchange.connection->send(frame_);
+}
+
+/// Into how many events its tokens went.
+void Server::Loop::note_events(Exchange& exchange, const Emission& emission) {
+    const std::int64_t events = exchange.writer->events_for(emission.tokens);
+    exchange.truth.tokens.insert(exchange.truth.tokens.end(), static_cast<std::size_t>(events),
+                                 static_cast<std::int32_t>(emission.tokens / events));
+}
+
+/// Tokens of an answer that misbehaves. Afterwards `exchange` may be gone.
+void Server::Loop::write_affected(std::uint64_t id, Exchange& exchange, const Emission& emission,
+                                  TimePoint due) {
+    Affected& affected = *exchange.affected;
+    const Affliction& how = affected.affliction;
+    if (strikes(how.reset_after, emission)) {
+        Connection& connection = *exchange.connection;
+        engine_->abort(id);
+        end_exchange(id, false);
+        return connection.reset();
+    }
+    if (strikes(how.error_after, emission))
+        return break_off(id, exchange, error_event(options_.dialect) + "data: [DONE]\n\n");
+    if (strikes(how.truncate_after, emission)) return break_off(id, exchange, "");
+    if (strikes(how.stall_after, emission)) hold_back(id, exchange, how.stall);
+    if (emission.index == 0) exchange.writer->append_opening(affected.group);
+    if (how.ping_every > 0 && any_multiple(how.ping_every, emission)) affected.group += ": ping\n\n";
+    const AnswerState state = state_of(exchange.truth, due);
+    exchange.writer->append_tokens(affected.group, emission.index, emission.tokens, state);
+    note_events(exchange, emission);
+    affected.grouped += emission.tokens;
+    if (!emission.last && affected.grouped < how.coalesce) return;
+    affected.grouped = 0;
+    if (emission.last) exchange.writer->append_closing(affected.group, state);
+    put(exchange, std::exchange(affected.group, {}), emission.last);
+    affected.ended = emission.last;
+    if (emission.last && !affected.hold) end_exchange(id, true);
+}
+
+/// Writes plain events as the affliction would have them, or keeps them while it holds them back.
+void Server::Loop::put(Exchange& exchange, std::string_view events, bool end) {
+    Affected& affected = *exchange.affected;
+    const bool chunked = exchange.framing == Framing::chunked;
+    std::string body = afflicted_events(affected.affliction, events);
+    if (affected.affliction.gzip) body = affected.gzip.wrap(body, end);
+    auto writes = afflicted_writes(affected.affliction, body, chunked);
+    if (!exchange.head_sent) {
+        writes.insert(writes.begin(), http_head(head_of(exchange)));
+        exchange.head_sent = true;
+    }
+    if (end && chunked) {
+        writes.resize(std::max<std::size_t>(1, writes.size()));
+        writes.back() += "0\r\n\r\n";
+    }
+    if (affected.hold) {
+        std::move(writes.begin(), writes.end(), std::back_inserter(affected.held_back));
+        return;
+    }
+    for (const std::string& bytes : writes) exchange.connection->send(bytes);
+    exchange.truth.written.resize(exchange.truth.tokens.size(), Clock::now());
+}
+
+/// Ends an answer before its time; to HTTP it looks whole.
+void Server::Loop::break_off(std::uint64_t id, Exchange& exchange, std::string_view last_events) {
+    Affected& affected = *exchange.affected;
+    engine_->abort(id);
+    put(exchange, std::exchange(affected.group, {}) + std::string(last_events), true);
+    affected.ended = true;
+    if (!affected.hold) end_exchange(id, true);
+}
+
+void Server::Loop::hold_back(std::uint64_t id, Exchange& exchange, Duration time) {
+    auto& hold = exchange.affected->hold;
+    hold = std::make_unique<asio::steady_timer>(io_, Clock::now() + time);
+    hold->async_wait([self = shared_from_this(), id](error_code cancelled) {
+        if (!cancelled) self->let_go(id);
+    });
+}
+
+void Server::Loop::let_go(std::uint64_t id) {
+    const auto found = exchanges_.find(id);
+    if (found == exchanges_.end()) return;
+    Exchange& exchange = found->second;
+    Affected& affected = *exchange.affected;
+    affected.hold.reset();
+    if (!exchange.head_sent) {
+        exchange.head_sent = true;
+        exchange.connection->send(http_head(head_of(exchange)));
+    }
+    for (const std::string& bytes : affected.held_back) exchange.connection->send(bytes);
+    affected.held_back.clear();
+    exchange.truth.written.resize(exchange.truth.tokens.size(), Clock::now());
+    if (affected.ended) end_exchange(id, true);
+}
+
+void Server::Loop::write_answer(Exchange& exchange) {
+    const std::string body = exchange.writer->whole(state_of(exchange.truth, exchange.truth.due.back()));
+    const std::string answer = http_answer(
+        {.content_type = types_.json, .keep_alive = exchange.keep_alive, .dialect = options_.dialect}, body);
+    exchange.truth.written.push_back(Clock::now());
+    exchange.truth.tokens.push_back(static_cast<std::int32_t>(exchange.plan.tokens));
+    exchange.connection->send(answer);
+}
+
+void Server::Loop::end_exchange(std::uint64_t id, bool complete) {
+    auto node = exchanges_.extract(id);
+    if (node.empty()) return;
+    Exchange& exchange = node.mapped();
+    count(exchange, complete);
+    exchange.truth.complete = complete;
+    truth_.add(std::move(exchange.truth));
+    exchange.connection->exchange = 0;
+    if (complete) exchange.connection->finish(exchange.keep_alive);
+}
+
+void Server::Loop::count(const Exchange& exchange, bool complete) {
+    const TruthEntry& truth = exchange.truth;
+    telemetry_.generation_tokens += truth.due.size();
+    if (!complete || truth.written.empty()) {
+        ++telemetry_.aborted;
+        return;
+    }
+    ++(exchange.plan.finish_reason == "length" ? telemetry_.reached_length : telemetry_.stopped);
+    telemetry_.prompt_tokens += static_cast<std::uint64_t>(truth.prompt_tokens);
+    telemetry_.cached_tokens += static_cast<std::uint64_t>(truth.cached_tokens.value_or(0));
+    telemetry_.longest_sequence = std::max(
+        telemetry_.longest_sequence, static_cast<std::uint64_t>(truth.prompt_tokens) + truth.due.size());
+    const double decode = seconds(truth.due.back() - truth.due.front());
+    telemetry_.time_to_first_token.add(seconds(truth.due.front() - truth.received));
+    telemetry_.queue_time.add(seconds(truth.admitted - truth.received));
+    telemetry_.prefill_time.add(seconds(truth.due.front() - truth.admitted));
+    telemetry_.decode_time.add(decode);
+    telemetry_.request_latency.add(seconds(truth.written.back() - truth.received));
+    if (truth.due.size() > 1) {
+        telemetry_.time_per_output_token.add(decode / static_cast<double>(truth.due.size() - 1));
+    }
+}
+
+/// Streams answer with their head at once, as real servers do, unless their first token is due already.
+void Server::Loop::send_heads() {
+    for (const std::uint64_t id : heads_to_send_) {
+        const auto found = exchanges_.find(id);
+        if (found == exchanges_.end() || found->second.head_sent) continue;
+        Exchange& exchange = found->second;
+        if (exchange.affected && exchange.affected->hold) continue;
+        exchange.head_sent = true;
+        exchange.connection->send(http_head(head_of(exchange)));
+    }
+    heads_to_send_.clear();
+}
+
+KeepAliveLimits keep_alive_limits(Dialect dialect) {
+    if (dialect == Dialect::vllm) return {};
+    return {.requests = 100, .idle = std::chrono::seconds(5)};
+}
+
+Server::Server(asio::io_context& io, const ServerOptions& options)
+    : loop_(std::make_shared<Loop>(io, options)) {}
+
+Server::~Server() = default;
+
+void Server::start() {
+    loop_->start();
+}
+
+void Server::stop() {
+    loop_->stop();
+}
+
+std::uint16_t Server::port() const {
+    return loop_->endpoint().port();
+}
+
+std::string Server::url() const {
+    const auto address = loop_->endpoint().address();
+    const std::string host = address.is_v6() ? fmt::format("[{}]", address.to_string()) : address.to_string();
+    return fmt::format("{}://{}:{}", loop_->secure() ? "https" : "http", host, port());
+}
+
+}  // namespace paretoken::sim

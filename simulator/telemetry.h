@@ -1,0 +1,58 @@
+#pragma once
+// What the simulated server counts of itself, and how that reads under the Prometheus names of vLLM or of
+// llama.cpp. Pure: the
+// text is a function of the counts.
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simulator/engine.h"
+#include "simulator/profile.h"
+
+namespace paretoken::sim {
+
+/// A Prometheus histogram: counts below ascending edges.
+class BucketCounts {
+  public:
+    explicit BucketCounts(std::span<const double> edges) : edges_(edges), counts_(edges.size() + 1) {}
+
+    void add(double value);
+    std::uint64_t count() const;
+    double sum() const { return sum_; }
+    void append_text(std::string& out, std::string_view name, std::string_view labels) const;
+
+  private:
+    std::span<const double> edges_;      ///< static storage
+    std::vector<std::uint64_t> counts_;  ///< not cumulative; the last is of values above every edge
+    double sum_ = 0;
+};
+
+struct Telemetry {
+    Telemetry();
+
+    std::uint64_t prompt_tokens = 0;
+    std::uint64_t cached_tokens = 0;  ///< of the prompts
+    std::uint64_t longest_sequence = 0;
+    std::uint64_t generation_tokens = 0;
+    std::uint64_t stopped = 0;  ///< requests that ended by themselves
+    std::uint64_t reached_length = 0;
+    std::uint64_t aborted = 0;
+    BucketCounts time_to_first_token;  ///< seconds, all of these
+    BucketCounts inter_token_latency;
+    BucketCounts request_latency;
+    BucketCounts queue_time;
+    BucketCounts prefill_time;
+    BucketCounts decode_time;
+    BucketCounts time_per_output_token;
+};
+
+/// GET /metrics, as vLLM v1 names things.
+std::string metrics_text(const Telemetry& telemetry, const EngineState& engine, const Profile& profile,
+                         std::string_view model);
+
+/// The same as llama.cpp names them.
+std::string llamacpp_metrics_text(const Telemetry& telemetry, const EngineState& engine);
+
+}  // namespace paretoken::sim

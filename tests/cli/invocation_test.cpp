@@ -1,0 +1,48 @@
+#include "cli/invocation.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "core/error.h"
+
+namespace paretoken::cli {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+TEST(WithoutSecrets, hides_the_values_of_headers_in_every_form_they_are_given) {
+    EXPECT_EQ(without_secrets({"p", "-H", "Authorization: Bearer k", "--header", "x-key: k", "--header=a: k",
+                               "-Hb: k", "--seed", "1"}),
+              (Arguments{"p", "-H", "Authorization: ***", "--header", "x-key: ***", "--header=a: ***",
+                         "-Hb: ***", "--seed", "1"}));
+}
+
+TEST(WithoutSecrets, hides_credentials_and_keys_of_urls_and_keeps_the_rest) {
+    for (const std::string option : {"", "--url="}) {
+        const Arguments hidden = without_secrets({"p", option + "http://user:pass@host:80/v1",
+                                                  option + "https://host/v1?api_key=k", "http://host:80"});
+        EXPECT_EQ(hidden[1].find("pass"), std::string::npos) << hidden[1];
+        EXPECT_NE(hidden[1].find("host:80/v1"), std::string::npos) << hidden[1];
+        EXPECT_TRUE(hidden[1].starts_with(option + "http://")) << hidden[1];
+        EXPECT_EQ(hidden[2], option + "https://host/v1?api_key=***");
+        EXPECT_EQ(hidden[3], "http://host:80");
+    }
+}
+
+TEST(ShellLine, quotes_what_a_shell_would_take_apart) {
+    EXPECT_EQ(shell_line({"paretoken", "run", "sim:ideal?ttft=1ms&itl=2ms", "a'b", ""}),
+              "paretoken run 'sim:ideal?ttft=1ms&itl=2ms' 'a'\\''b' ''");
+}
+
+TEST(AccessOf, is_read_from_the_variable_that_the_plan_names) {
+    LoadPlan plan;
+    plan.api_key_env = "PARETOKEN_TEST_KEY";
+    ASSERT_EQ(setenv("PARETOKEN_TEST_KEY", " sesame\n", 1), 0);
+    EXPECT_EQ(access_of(plan).api_key, "sesame");
+    ASSERT_EQ(unsetenv("PARETOKEN_TEST_KEY"), 0);
+    EXPECT_THROW(access_of(plan), UsageError);
+}
+
+}  // namespace
+}  // namespace paretoken::cli

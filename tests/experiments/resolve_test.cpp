@@ -1,0 +1,148 @@
+#include "experiments/resolve.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "core/error.h"
+#include "core/plan_fields.h"
+
+namespace paretoken::experiments {
+namespace {
+
+using ::testing::HasSubstr;
+
+RequestClass loaded(const LoadPlan& plan) {
+    return with_load(plan).classes.front();
+}
+
+TEST(WithLoad, is_one_at_a_time_when_nothing_is_said) {
+    const LoadPlan plan = with_load({});
+    EXPECT_EQ(plan.classes.front().arrivals, (Spec{"at_once", {}}));
+    EXPECT_EQ(plan.classes.front().concurrency, 1U);
+    EXPECT_EQ(plan.stop.requests, 100U);
+}
+
+TEST(WithLoad, a_rate_makes_an_open_loop_and_a_cap_is_its_most_in_flight) {
+    LoadPlan plan = plan_of({{"request_rate", {"4"}}});
+    EXPECT_EQ(text_of(*loaded(plan).arrivals), "poisson:rate=4");
+    EXPECT_FALSE(loaded(plan).concurrency);
+    EXPECT_FALSE(loaded(plan).request_rate) << "it is in the arrivals, and nowhere twice";
+    plan.classes.front().concurrency = 8;
+    EXPECT_EQ(loaded(plan).concurrency, 8U);
+    plan.classes.front().burstiness = 0.5;
+    EXPECT_EQ(text_of(*loaded(plan).arrivals), "gamma:burstiness=0.5,rate=4");
+    plan.classes.front().burstiness = 1;
+    EXPECT_EQ(text_of(*loaded(plan).arrivals), "poisson:rate=4");
+}
+
+TEST(WithLoad, an_infinite_rate_is_all_at_once) {
+    LoadPlan plan = plan_of({{"request_rate", {"inf"}}});
+    EXPECT_THROW(with_load(plan), UsageError);
+    plan.stop.requests = 40;
+    EXPECT_EQ(loaded(plan).concurrency, 40U);
+    EXPECT_EQ(loaded(plan).arrivals->name, "at_once");
+}
+
+TEST(WithLoad, refuses_contradictions_and_arrivals_that_there_are_not) {
+    EXPECT_THROW(with_load(plan_of({{"request_rate", {"4"}}, {"arrivals", {"poisson:rate=4"}}})), UsageError);
+    EXPECT_THROW(with_load(plan_of({{"arrivals", {"tidal:rate=4"}}})), UsageError);
+    EXPECT_THROW(with_load(plan_of({{"arrivals", {"poisson:rate=0"}}})), UsageError);
+}
+
+TEST(WithLoad, has_ten_requests_for_every_slot_unless_they_or_a_duration_are_given) {
+    EXPECT_EQ(with_load(plan_of({{"concurrency", {"32"}}})).stop.requests, 320U);
+    EXPECT_EQ(with_load(plan_of({{"concurrency", {"32"}}, {"num_prompts", {"5"}}})).stop.requests, 5U);
+    EXPECT_FALSE(with_load(plan_of({{"duration", {"5s"}}})).stop.requests);
+}
+
+TEST(WithDataset, gives_lengths_their_defaults) {
+    EXPECT_EQ(text_of(with_dataset({}).classes.front().dataset), "synthetic:isl=512,osl=128");
+    EXPECT_EQ(workload_fingerprint(with_dataset({})),
+              workload_fingerprint(with_dataset(plan_of({{"isl", {"512"}}, {"dataset", {"synthetic"}}}))));
+}
+
+class CustomFile : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        std::filesystem::create_directories(directory_ / "a");
+        std::filesystem::create_directories(directory_ / "b");
+    }
+    void TearDown() override { std::filesystem::remove_all(directory_); }
+
+    LoadPlan of_file(const std::string& folder, const std::string& text) const {
+        const std::filesystem::path path = directory_ / folder / "prompts.jsonl";
+        std::ofstream(path) << text;
+        return with_dataset(plan_of({{"dataset_path", {path.string()}}}));
+    }
+
+    std::filesystem::path directory_ =
+        std::filesystem::path(::testing::TempDir()) /
+        ("resolve_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+};
+
+TEST_F(CustomFile, is_the_dataset_when_only_a_path_is_given) {
+    const RequestClass of = of_file("a", R"({"prompt": "one"})").classes.front();
+    EXPECT_EQ(of.dataset.name, "custom");
+    EXPECT_EQ(of.dataset.fields.at("osl"), "128") << "answers of lines without a length would never end";
+    EXPECT_THROW(with_dataset(plan_of({{"dataset", {"synthetic"}}, {"dataset_path", {"x"}}})), UsageError);
+}
+
+TEST_F(CustomFile, of_one_name_and_length_but_other_content_is_another_workload) {
+    const LoadPlan one = of_file("a", R"({"prompt": "one"})");
+    const LoadPlan other = of_file("b", R"({"prompt": "two"})");
+    const LoadPlan same = of_file("b", R"({"prompt": "one"})");
+    EXPECT_NE(workload_fingerprint(one), workload_fingerprint(other));
+    EXPECT_EQ(workload_fingerprint(one), workload_fingerprint(same)) << "it is named by what it holds";
+    EXPECT_EQ(
+        difference(one, other, [](const PlanField& f) { return f.kind == FieldKind::workload; })->field->name,
+        "dataset_content");
+}
+
+loadgen::EndpointFacts some_server() {
+    loadgen::EndpointFacts facts;
+    facts.body.model = "llama";
+    facts.body.ignore_eos = false;
+    facts.refused = {"ignore_eos"};
+    return facts;
+}
+
+TEST(Resolved, is_what_the_server_takes) {
+    const LoadPlan plan = resolved({}, some_server(), "fresh");
+    EXPECT_EQ(plan.model, "llama");
+    EXPECT_EQ(plan.prompt_form, "text");
+    EXPECT_FALSE(plan.sampling.ignore_eos);
+    EXPECT_EQ(plan.refused, Texts{"ignore_eos"});
+    EXPECT_EQ(plan.salt, "fresh");
+    EXPECT_EQ(resolved(plan_of({{"salt", {"mine"}}}), some_server(), "fresh").salt, "mine");
+    EXPECT_THROW(resolved(plan_of({{"prompt_form", {"token-ids"}}}), some_server(), ""), UsageError);
+}
+
+TEST(Resolved, has_one_fingerprint_whatever_seed_salt_and_load) {
+    const std::string fingerprint = workload_fingerprint(resolved({}, some_server(), "one"));
+    for (const PlanTexts& texts : {PlanTexts{{"seed", {"7"}}}, PlanTexts{{"salt", {"two"}}},
+                                   PlanTexts{{"concurrency", {"8"}}}, PlanTexts{{"request_rate", {"4"}}}}) {
+        EXPECT_EQ(workload_fingerprint(resolved(plan_of(texts), some_server(), "")), fingerprint);
+    }
+    EXPECT_NE(workload_fingerprint(resolved(plan_of({{"isl", {"64"}}}), some_server(), "")), fingerprint);
+}
+
+TEST(AtLevel, is_the_plan_of_one_point_with_a_request_for_every_slot) {
+    const LoadPlan asked = plan_of({{"num_prompts", {"24"}}});
+    EXPECT_EQ(at_level(asked, Axis::concurrency, 8).classes.front().concurrency, 8U);
+    EXPECT_EQ(at_level(asked, Axis::concurrency, 8).stop.requests, 24U);
+    EXPECT_EQ(at_level(asked, Axis::concurrency, 64).stop.requests, 64U);
+    EXPECT_EQ(at_level(asked, Axis::request_rate, 4).classes.front().request_rate, 4);
+}
+
+TEST(MostInFlight, is_no_more_than_there_are_requests) {
+    EXPECT_EQ(most_in_flight(with_load(plan_of({{"concurrency", {"64"}}, {"num_prompts", {"8"}}}))), 8U);
+    EXPECT_EQ(most_in_flight(with_load(plan_of({{"concurrency", {"4"}}, {"num_prompts", {"8"}}}))), 4U);
+    EXPECT_FALSE(most_in_flight(with_load(plan_of({{"request_rate", {"4"}}}))));
+}
+
+}  // namespace
+}  // namespace paretoken::experiments

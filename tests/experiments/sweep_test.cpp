@@ -1,0 +1,148 @@
+#include "experiments/sweep.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "tests/experiments/virtual_sweep.h"
+
+namespace paretoken::experiments {
+namespace {
+
+using reports::PointState;
+using ::testing::HasSubstr;
+
+class VirtualSweep : public VirtualExperiment {
+  protected:
+    PlanTexts salted() const {
+        PlanTexts texts = small();
+        texts["salt"] = {"s"};
+        return texts;
+    }
+
+    /// Every file below the directory with its content.
+    std::map<std::string, std::string> everything(const std::string& name) const {
+        std::map<std::string, std::string> files;
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(directory_ / name)) {
+            if (entry.is_regular_file())
+                files[entry.path().string()] = bytes(std::filesystem::relative(entry.path(), directory_));
+        }
+        return files;
+    }
+};
+
+TEST_F(VirtualSweep, measures_every_level_and_keeps_it) {
+    const reports::SweepFile file = swept(salted(), {1, 2, 4}, "sweep");
+    ASSERT_EQ(file.points.size(), 3U);
+    for (const reports::SweepPoint& point : file.points) EXPECT_EQ(point.state, PointState::done);
+    EXPECT_EQ(result("sweep/c0004").concurrency, 4U);
+    EXPECT_EQ(file, reports::read_sweep(directory_ / "sweep"));
+    EXPECT_NO_THROW(require_valid(file, directory_));
+}
+
+TEST_F(VirtualSweep, refuses_to_go_on_with_another_workload_load_or_way_of_measuring) {
+    swept(salted(), {1, 2}, "sweep");
+    const auto before = everything("sweep");
+    const std::map<std::string, std::pair<std::string, std::string>> others = {
+        {"temperature", {"0.7", "without --temperature"}},
+        {"ignore_eos", {"false", "--ignore-eos true"}},
+        {"range_ratio", {"0.2", "without --range-ratio"}},
+        {"prompt_form", {"text", "--prompt-form auto"}},
+        {"burstiness", {"0.5", "without --burstiness"}},
+        {"num_warmups", {"4", "--num-warmups 0"}},
+        {"max_completion_tokens", {"true", "--max-completion-tokens false"}},
+        {"workers", {"2", "--workers 1"}},
+        {"seed", {"7", "--seed 0"}},
+        {"osl", {"9", "--osl 8"}},
+        {"timeout", {"5s", "--timeout 600s"}},
+        {"turnaround", {"1ms", "--turnaround 100us"}},
+        {"gpu", {"h100", "without --gpu"}},
+    };
+    for (const auto& [name, values] : others) {
+        PlanTexts texts = salted();
+        texts[name] = {values.first};
+        try {
+            swept(texts, {1, 2, 4}, "sweep");
+            ADD_FAILURE() << name << " was mixed into the sweep";
+        } catch (const UsageError& error) {
+            EXPECT_THAT(error.what(), HasSubstr(values.second));
+            EXPECT_THAT(error.what(),
+                        HasSubstr("with " + option_of(*plan_field_named(name)) + " " + values.first));
+        }
+        EXPECT_EQ(everything("sweep"), before) << name;
+    }
+}
+
+TEST_F(VirtualSweep, judges_finished_points_anew_when_slos_change) {
+    swept(salted(), {1, 4}, "sweep");
+    PlanTexts texts = salted();
+    texts["goodput"] = {"ttft:15"};
+    const std::string measured = records("sweep/c0001");
+    swept(texts, {1, 4, 8}, "sweep");
+    swept(texts, {1, 4, 8}, "from_the_start");
+    for (const std::string point : {"c0001", "c0004", "c0008"}) {
+        const auto ratio = result("sweep/" + point).whole_run.at(figure::kGoodputRatio);
+        ASSERT_TRUE(ratio) << point;
+        EXPECT_EQ(ratio, result("from_the_start/" + point).whole_run.at(figure::kGoodputRatio)) << point;
+    }
+    EXPECT_EQ(records("sweep/c0001"), measured) << "nothing is measured twice";
+}
+
+TEST_F(VirtualSweep, what_is_kept_with_the_result_may_change) {
+    swept(salted(), {1}, "sweep");
+    PlanTexts texts = salted();
+    texts["metadata"] = {"team=blue"};
+    EXPECT_NO_THROW(swept(texts, {1, 2}, "sweep"));
+}
+
+TEST_F(VirtualSweep, adds_levels_to_those_that_were_measured) {
+    swept(salted(), {1, 4}, "sweep");
+    const std::string first = bytes("sweep/c0001/run.json");
+    const reports::SweepFile file = swept(salted(), {2}, "sweep");
+    ASSERT_EQ(file.points.size(), 3U);
+    EXPECT_EQ(file.points[1].load, 2);
+    EXPECT_EQ(bytes("sweep/c0001/run.json"), first);
+}
+
+TEST_F(VirtualSweep, stopped_half_way_and_resumed_has_the_records_of_an_uninterrupted_one) {
+    swept(salted(), {1, 2, 4, 8}, "whole");
+    swept(salted(), {1, 2}, "resumed");
+    // What a process leaves that is killed within its third point.
+    reports::SweepFile file = reports::read_sweep(directory_ / "resumed");
+    const SweepPlan plan{.asked = with_dataset(plan_of(salted())), .levels = {1, 2, 4, 8}};
+    reports::SweepFile killed = resumed(fresh_sweep(plan, {}), directory_ / "resumed").file;
+    ASSERT_EQ(killed.points[2].state, PointState::pending);
+    killed.points[2].state = PointState::running;
+    reports::write_sweep(directory_ / "resumed", killed);
+    std::filesystem::create_directories(directory_ / "resumed/c0004");
+    std::ofstream(directory_ / "resumed/c0004/requests.jsonl") << records("whole/c0004").substr(0, 1000);
+
+    swept(salted(), {1, 2, 4, 8}, "resumed");
+    for (const std::string point : {"c0001", "c0002", "c0004", "c0008"})
+        EXPECT_EQ(records("resumed/" + point), records("whole/" + point)) << point;
+}
+
+TEST_F(VirtualSweep, another_axis_is_another_sweep) {
+    swept(salted(), {1}, "sweep");
+    const SweepPlan plan{.asked = with_dataset(plan_of(salted())), .axis = Axis::request_rate, .levels = {4}};
+    EXPECT_THROW(resumed(fresh_sweep(plan, {}), directory_ / "sweep"), UsageError);
+}
+
+TEST(RequireValidSweep, throws_what_a_sweep_deserves) {
+    reports::SweepFile file;
+    file.points.resize(2);
+    file.points[0].state = PointState::done;
+    EXPECT_THROW(require_valid(file, "runs"), RuntimeError);
+    file.points[1].state = PointState::done;
+    EXPECT_NO_THROW(require_valid(file, "runs"));
+    file.points[0].verdict = file.points[1].verdict = Verdict::invalid;
+    try {
+        require_valid(file, "runs");
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ExitCode::measurement_invalid);
+    }
+}
+
+}  // namespace
+}  // namespace paretoken::experiments

@@ -1,0 +1,61 @@
+// The promise that intervals and verdicts make, measured: the short version of benchmarks/coverage.
+#include "tests/support/coverage.h"
+
+#include <gtest/gtest.h>
+
+namespace paretoken::coverage {
+namespace {
+
+constexpr std::uint64_t kSeeds = 60;
+
+Cells cells_of_load(const std::string& name, std::uint64_t requests) {
+    const auto load =
+        std::find_if(loads().begin(), loads().end(), [&](const Load& row) { return row.name == name; });
+    const auto truth = truth_of(*load, 2, 10'000);
+    Cells cells;
+    for (std::uint64_t seed = 0; seed < kSeeds; ++seed) add(cells, cells_of(*load, truth, requests, seed));
+    return cells;
+}
+
+Cell pooled(const Cells& cells) {
+    Cell sum;
+    for (const auto& [tag, of_percentiles] : cells)
+        for (const Cell& cell : of_percentiles) sum += cell;
+    return sum;
+}
+
+/// No cell of which most intervals are given covers so little that a promise of 91 % would be unlikely, and
+/// few verdicts on a limit at the true value are "pass".
+void expect_promises_kept(const Cells& cells) {
+    for (const auto& [tag, of_percentiles] : cells) {
+        for (std::size_t i = 0; i < of_percentiles.size(); ++i) {
+            const Cell& cell = of_percentiles[i];
+            if (2 * cell.given < cell.runs) continue;
+            EXPECT_GE(cell.coverage(), 0.85) << tag << " " << percentiles()[i];
+            EXPECT_LE(cell.false_passes, 3U) << tag << " " << percentiles()[i];
+        }
+    }
+    const auto all = pooled(cells);
+    EXPECT_GE(all.coverage(), 0.93);
+    EXPECT_LE(static_cast<double>(all.false_passes), 0.01 * static_cast<double>(all.runs));
+}
+
+TEST(Coverage, of_a_closed_loop_of_sixteen_is_what_intervals_say) {
+    const auto cells = cells_of_load("closed 16", 600);
+    expect_promises_kept(cells);
+    for (const auto* tag : {"tpot", "interactivity"}) {
+        EXPECT_LE(cells.at(tag)[0].withheld(), 0.1) << tag;
+        EXPECT_GE(cells.at(tag)[0].coverage(), 0.9) << tag;
+    }
+    EXPECT_EQ(cells.at("ttft")[0].withheld(), 0);
+}
+
+TEST(Coverage, of_an_open_loop_at_three_quarters_of_capacity_is_what_intervals_say) {
+    const auto cells = cells_of_load("open 75 %", 1000);
+    expect_promises_kept(cells);
+    EXPECT_LE(cells.at("ttft_intended")[1].false_passes, 2U);
+    EXPECT_GE(pooled(cells).given, kSeeds);
+}
+
+}  // namespace
+}  // namespace paretoken::coverage

@@ -1,0 +1,333 @@
+// The load against servers that do what no server should: every request ends in its time, as what it was, and
+// nothing that a server says makes a wrong figure or brings a secret into a record.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include "core/validity.h"
+#include "datasets/catalog.h"
+#include "loadgen/run.h"
+#include "tests/support/scripted_server.h"
+
+namespace paretoken::loadgen {
+namespace {
+
+using namespace std::chrono_literals;
+using paretoken::testing::ScriptedAnswer;
+using paretoken::testing::ScriptedServer;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr int kTokens = 4;
+const std::string kHead =
+    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+std::string http_chunk(const std::string& bytes) {
+    return fmt::format("{:x}\r\n{}\r\n", bytes.size(), bytes);
+}
+
+std::string event(std::string_view finish = "null") {
+    return http_chunk(fmt::format(
+        "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"w \"}},\"finish_reason\":{}}}]}}\n\n",
+        finish));
+}
+
+std::string usage_event(std::string_view completion) {
+    return http_chunk(fmt::format(
+        "data: {{\"choices\":[],\"usage\":{{\"prompt_tokens\":16,\"completion_tokens\":{}}}}}\n\n",
+        completion));
+}
+
+/// A proper answer of kTokens events up to its [DONE]; the HTTP message has not ended yet.
+std::string open_answer(std::string_view completion = "4") {
+    return kHead + event() + event() + event() + event(R"("length")") + usage_event(completion) +
+           http_chunk("data: [DONE]\n\n");
+}
+std::string good_answer() {
+    return open_answer() + "0\r\n\r\n";
+}
+
+std::string whole(int status, const std::string& body, const std::string& headers = {}) {
+    return fmt::format("HTTP/1.1 {} X\r\n{}Content-Length: {}\r\n\r\n{}", status, headers, body.size(), body);
+}
+
+class NoSink final : public RecordSink {
+  public:
+    void record(RequestRecord&&) override {}
+};
+
+std::unique_ptr<datasets::Dataset> prompts(int osl = kTokens) {
+    return datasets::make_dataset(
+        {.spec = {.name = "synthetic", .fields = {{"isl", "16"}, {"osl", std::to_string(osl)}}}});
+}
+
+LoadOptions load_on(const std::string& url, std::uint64_t concurrency, std::uint64_t requests) {
+    LoadOptions load;
+    const http::Url target = http::parse_url(url);
+    load.arrivals = parse_arrivals("at_once");
+    load.concurrency = concurrency;
+    load.limits.requests = requests;
+    load.worker.address = http::resolve(target).front();
+    load.worker.host = target.host;
+    load.worker.client.head = {.target = target.target("/v1/chat/completions"),
+                               .authority = target.authority()};
+    load.worker.client.body.model = "m";
+    load.worker.client.body.ignore_eos = true;
+    load.worker.client.ignore_eos_accepted = true;
+    load.worker.client.request_timeout = 20s;
+    return load;
+}
+
+LoadOutcome made(const LoadOptions& load, const datasets::Dataset& dataset) {
+    NoSink sink;
+    Progress progress;
+    return make_load(load, dataset, sink, progress, {});
+}
+
+/// Every request to a server that answers each with `answer`.
+std::vector<RequestRecord> records_of(const ScriptedAnswer& answer, std::uint64_t requests = 2,
+                                      Duration timeout = 20s, int osl = kTokens) {
+    const ScriptedServer server([&](int, int, const std::string&) { return answer; });
+    LoadOptions load = load_on(server.url(), 1, requests);
+    load.worker.client.request_timeout = timeout;
+    const auto dataset = prompts(osl);
+    return made(load, *dataset).records;
+}
+
+Duration taken(const RequestRecord& record) {
+    return record.closed - record.started;
+}
+
+TEST(HostileServer, an_answer_without_end_is_given_up_as_malformed) {
+    for (const RequestRecord& r : records_of({.writes = {kHead, event()}, .endless = true})) {
+        EXPECT_EQ(r.outcome, Outcome::malformed);
+        EXPECT_THAT(r.error, HasSubstr("does not end"));
+        EXPECT_LT(taken(r), 10s);
+        EXPECT_LT(r.bytes_received, 10U << 20);
+    }
+}
+
+TEST(HostileServer, an_error_without_end_is_given_up_as_the_error) {
+    const std::string head = "HTTP/1.1 500 X\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for (const RequestRecord& r :
+         records_of({.writes = {head, http_chunk(std::string(10'000, 'x'))}, .endless = true})) {
+        EXPECT_EQ(r.outcome, Outcome::http_error);
+        EXPECT_THAT(r.error, HasSubstr("HTTP 500"));
+        EXPECT_LT(r.error.size(), 600U);
+        EXPECT_LT(r.bytes_received, 4U << 20);
+    }
+}
+
+TEST(HostileServer, a_head_without_end_is_given_up_as_malformed) {
+    for (const std::string& line : {std::string("X-Header: ") + std::string(1000, 'x') + "\r\n",
+                                    std::string("HTTP/1.1 100 Continue\r\n\r\n")}) {
+        for (const RequestRecord& r : records_of(
+                 {.writes = {line.starts_with("X-") ? "HTTP/1.1 200 OK\r\n" : "", line}, .endless = true})) {
+            EXPECT_EQ(r.outcome, Outcome::malformed) << line.substr(0, 20);
+        }
+    }
+}
+
+TEST(HostileServer, the_timeout_holds_while_bytes_flow) {
+    // So much was asked for that no limit of the answer is reached first.
+    const ScriptedAnswer pings{.writes = {kHead, http_chunk(": ping\n\n")}, .endless = true};
+    for (const RequestRecord& r : records_of(pings, 1, 1s, 1'000'000)) {
+        EXPECT_EQ(r.outcome, Outcome::timed_out);
+        EXPECT_LT(taken(r), 2s);
+    }
+}
+
+TEST(HostileServer, an_answer_is_complete_at_its_done) {
+    const auto began = Clock::now();
+    const auto records = records_of({.writes = {open_answer()}}, 8);
+    EXPECT_LT(Clock::now() - began, 5s);
+    ASSERT_EQ(records.size(), 8U);
+    for (const RequestRecord& r : records) {
+        EXPECT_EQ(r.outcome, Outcome::ok) << r.error;
+        EXPECT_EQ(r.streamed_tokens, kTokens);
+        EXPECT_LT(*r.finished - *r.last_event, 40ms);
+    }
+}
+
+TEST(HostileServer, what_follows_the_done_is_no_fault_of_the_answer) {
+    for (const std::string& rest :
+         {std::string("garbage instead of a chunk\r\n"), http_chunk("data: {\n\n")}) {
+        for (const RequestRecord& r : records_of({.writes = {open_answer() + rest}, .close_after = true})) {
+            EXPECT_EQ(r.outcome, Outcome::ok) << r.error;
+        }
+    }
+}
+
+TEST(HostileServer, a_connection_whose_message_ends_with_the_done_is_used_again) {
+    std::atomic<int> connections{0};
+    const ScriptedServer server([&](int connection, int, const std::string&) {
+        connections = std::max<int>(connections, connection + 1);
+        return ScriptedAnswer{.writes = {open_answer(), "0\r\n\r\n"}, .pause_ms = 2};
+    });
+    const auto dataset = prompts();
+    const LoadOutcome outcome = made(load_on(server.url(), 1, 10), *dataset);
+    for (const RequestRecord& r : outcome.records) EXPECT_EQ(r.outcome, Outcome::ok) << r.error;
+    EXPECT_EQ(connections, 1);
+}
+
+TEST(HostileServer, a_usage_that_cannot_be_is_malformed_and_makes_no_figure) {
+    for (const char* completion : {"10000000000", "-3", "1000000"}) {
+        for (const RequestRecord& r : records_of({.writes = {open_answer(completion) + "0\r\n\r\n"}})) {
+            EXPECT_EQ(r.outcome, Outcome::malformed) << completion;
+            EXPECT_EQ(r.usage, TokenUsage{}) << completion;
+            EXPECT_EQ(r.streamed_tokens, kTokens) << completion;
+        }
+    }
+}
+
+TEST(HostileServer, a_quoted_key_is_hidden_in_every_text) {
+    const ScriptedServer server([](int, int request, const std::string& text) {
+        const std::string key = text.substr(text.find("Authorization: "), 40);
+        const std::string quoted = "SECRETKEY123, that is " + key.substr(0, key.find('\r'));
+        switch (request % 5) {
+            case 0:
+                return ScriptedAnswer{.writes = {whole(500, R"({"error":{"message":")" + quoted + "\"}}")}};
+            case 1:
+                return ScriptedAnswer{.writes = {whole(500, std::string(190, 'x') + quoted)}};
+            case 2:
+                return ScriptedAnswer{.writes = {whole(307, "", "Location: http://h/?key=SECRETKEY123\r\n")}};
+            case 3:
+                return ScriptedAnswer{
+                    .writes = {kHead + http_chunk("data: {\"error\":\"" + quoted + "\"}\n\n") + "0\r\n\r\n"}};
+            default:
+                return ScriptedAnswer{.writes = {kHead + event("\"SECRETKEY123\"") + usage_event("4") +
+                                                 http_chunk("data: [DONE]\n\n") + "0\r\n\r\n"}};
+        }
+    });
+    LoadOptions load = load_on(server.url(), 1, 10);
+    load.worker.client.head.headers = {{"Authorization", "Bearer SECRETKEY123"}};
+    const auto dataset = prompts();
+    const LoadOutcome outcome = made(load, *dataset);
+    ASSERT_EQ(outcome.records.size(), 10U);
+    for (const RequestRecord& r : outcome.records) {
+        EXPECT_THAT(r.error, Not(HasSubstr("SECRETKEY")));
+        EXPECT_THAT(r.finish_reason, Not(HasSubstr("SECRETKEY")));
+        EXPECT_EQ(r.outcome == Outcome::ok, r.error.empty());
+    }
+}
+
+TEST(HostileServer, a_redirect_names_where_it_leads) {
+    for (const RequestRecord& r :
+         records_of({.writes = {whole(307, "", "Location: http://elsewhere/v1\r\n")}})) {
+        EXPECT_EQ(r.outcome, Outcome::http_error);
+        EXPECT_THAT(r.error, AllOf(HasSubstr("307"), HasSubstr("http://elsewhere/v1")));
+    }
+}
+
+TEST(HostileServer, an_error_text_is_one_printable_line) {
+    const std::string body = "{\"error\":\"first\\nsecond \\u202Egnp\\u001b[31m\"}";
+    for (const RequestRecord& r : records_of({.writes = {whole(500, body)}})) {
+        EXPECT_EQ(r.error, "HTTP 500: first second gnp [31m");
+    }
+}
+
+TEST(HostileServer, one_that_does_not_stream_makes_the_run_invalid) {
+    const std::string body =
+        R"({"choices":[{"index":0,"message":{"content":"hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":16,"completion_tokens":4}})";
+    const ScriptedServer server(
+        [&](int, int, const std::string&) { return ScriptedAnswer{.writes = {whole(200, body)}}; });
+    const LoadOptions load = load_on(server.url(), 2, 20);
+    const auto dataset = prompts();
+    RunResult result;
+    fold_into(result, made(load, *dataset), load, {});
+    EXPECT_EQ(result.counts.ok, 20U);
+    EXPECT_EQ(result.counts.unstreamed, 20U);
+    EXPECT_EQ(result.validity.verdict, Verdict::invalid);
+    EXPECT_TRUE(
+        std::any_of(result.validity.reasons.begin(), result.validity.reasons.end(), [](const Reason& r) {
+            return r.check == "no_stream" && r.text.find("the server did not stream") != std::string::npos;
+        }));
+}
+
+TEST(HostileServer, good_answers_between_the_others_keep_their_figures) {
+    const ScriptedServer server([](int, int request, const std::string&) {
+        switch (request % 4) {
+            case 1:
+                return ScriptedAnswer{.writes = {whole(500, "no")}};
+            case 3:
+                return ScriptedAnswer{.writes = {open_answer("10000000000") + "0\r\n\r\n"}};
+            default:
+                return ScriptedAnswer{.writes = {good_answer()}};
+        }
+    });
+    const auto dataset = prompts();
+    int good = 0;
+    for (const RequestRecord& r : made(load_on(server.url(), 1, 16), *dataset).records) {
+        if (r.outcome != Outcome::ok) continue;
+        ++good;
+        EXPECT_EQ(r.streamed_tokens, kTokens);
+        EXPECT_EQ(r.usage.completion, kTokens);
+        EXPECT_EQ(r.chunks, kTokens);
+    }
+    EXPECT_GE(good, 4);
+}
+
+TEST(HostileServer, an_outage_is_not_the_clients_own_reason) {
+    std::string url;
+    {
+        const ScriptedServer gone([](int, int, const std::string&) { return ScriptedAnswer{}; });
+        url = gone.url();
+    }
+    LoadOptions load = load_on(url, 1, 40);
+    load.arrivals = parse_arrivals("constant:rate=100");
+    load.concurrency.reset();
+    const auto dataset = prompts();
+    RunResult result;
+    fold_into(result, made(load, *dataset), load, {});
+    EXPECT_EQ(result.counts.by_outcome["connect_failed"], 40U);
+    EXPECT_EQ(result.validity.verdict, Verdict::invalid);
+    for (const Reason& reason : result.validity.reasons)
+        EXPECT_NE(reason.check, "achieved_rate") << reason.text;
+}
+
+/// Counts how many requests were asked for when the first record came back.
+class CountingDataset final : public datasets::Dataset {
+  public:
+    explicit CountingDataset(std::unique_ptr<datasets::Dataset> base) : base_(std::move(base)) {}
+    Request request(std::uint64_t index) const override {
+        ++asked;
+        std::this_thread::sleep_for(1ms);  // long enough for the first answers to be there
+        return base_->request(index);
+    }
+    Request outline(std::uint64_t index) const override { return base_->outline(index); }
+    std::string description() const override { return base_->description(); }
+    std::optional<double> mean_input_tokens() const override { return base_->mean_input_tokens(); }
+    std::optional<double> mean_output_tokens() const override { return base_->mean_output_tokens(); }
+
+    mutable std::atomic<int> asked{0};
+
+  private:
+    std::unique_ptr<datasets::Dataset> base_;
+};
+
+TEST(Worker, reads_after_at_most_32_starts) {
+    const ScriptedServer server(
+        [](int, int, const std::string&) { return ScriptedAnswer{.writes = {good_answer()}}; });
+    const CountingDataset dataset(prompts());
+    struct Sink final : RecordSink {
+        explicit Sink(const CountingDataset& d) : dataset(d) {}
+        void record(RequestRecord&&) override {
+            if (asked_before_first == 0) asked_before_first = dataset.asked;
+        }
+        const CountingDataset& dataset;
+        int asked_before_first = 0;
+    } sink(dataset);
+    Progress progress;
+    const LoadOutcome outcome = make_load(load_on(server.url(), 400, 400), dataset, sink, progress, {});
+    EXPECT_EQ(outcome.records.size(), 400U);
+    EXPECT_LE(sink.asked_before_first, 4 * Worker::kMostStartsPerRound);
+}
+
+}  // namespace
+}  // namespace paretoken::loadgen

@@ -1,0 +1,293 @@
+#include "reports/files/records.h"
+
+#include <gmock/gmock.h>
+
+#include <fcntl.h>
+
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <thread>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "reports/files/events.h"
+#include "tests/reports/temporary_directory.h"
+
+namespace paretoken::reports {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+namespace fs = std::filesystem;
+
+const TimePoint kEpoch{std::chrono::hours(5000) + std::chrono::nanoseconds(123'456'789)};
+
+/// A record with every scalar set to something, or absent, at random.
+RequestRecord random_record(std::uint64_t seed) {
+    Random random(seed);
+    const auto coin = [&] { return random.below(2) == 0; };
+    const auto time = [&] {
+        return kEpoch + Duration(static_cast<std::int64_t>(random.below(100'000'000'000'000)));
+    };
+    const auto maybe_time = [&] { return coin() ? std::optional(time()) : std::nullopt; };
+    const auto count = [&] { return static_cast<std::int64_t>(random.below(1'000'000)); };
+    const auto maybe_count = [&] { return coin() ? std::optional(count()) : std::nullopt; };
+    RequestRecord r;
+    r.index = random() >> random.below(64);
+    r.id = coin() ? "r-" + std::to_string(seed) : "\"quoted\\\n\t漢\x01";
+    r.request_class = coin() ? "" : "interactive";
+    r.worker = static_cast<std::uint32_t>(random.below(64));
+    r.warmup = coin();
+    r.outcome = static_cast<Outcome>(random.below(12));
+    r.error = coin() ? "" : "503 {\"error\": \"no\r\nslot\"}";
+    r.http_status = coin() ? 200 : 0;
+    r.finish_reason = coin() ? "length" : "";
+    r.scheduled = kEpoch - Duration(random.below(5'000'000'000));  // before the run's start, too
+    r.slot_wait = Duration(random.below(9'000'000'000));
+    r.started = time();
+    r.ready = time();
+    r.sent = maybe_time();
+    r.headers = maybe_time();
+    r.first_event = maybe_time();
+    r.first_answer = maybe_time();
+    r.last_event = maybe_time();
+    r.finished = maybe_time();
+    r.closed = time();
+    if (coin())
+        r.connect =
+            ConnectTimes{Duration(random.below(1000)), Duration(random.below(1'000'000)), Duration(0)};
+    r.resent = coin();
+    r.usage = {.prompt = maybe_count(),
+               .cached_prompt = maybe_count(),
+               .completion = maybe_count(),
+               .reasoning = maybe_count()};
+    r.streamed_tokens = count();
+    r.first_group_tokens = count();
+    r.chunks = count();
+    r.grouped_chunks = count();
+    r.token_source = static_cast<TokenSource>(random.below(5));
+    if (coin()) r.longest_gap = Duration(random.below(7'000'000'000));
+    r.wanted_input_tokens = maybe_count();
+    r.wanted_output_tokens = maybe_count();
+    r.bytes_received = random() >> random.below(64);
+    return r;
+}
+
+RecordFiles files_beside(const fs::path& lines) {
+    return {.lines = lines, .events = lines.parent_path() / "events.bin"};
+}
+
+std::string text_of_file(const fs::path& path) {
+    std::ostringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
+}
+
+std::string message_of(const std::function<void()>& action) {
+    try {
+        action();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "nothing was thrown";
+}
+
+TEST(Records, ReadBackEveryScalarToTheNanosecond) {
+    const TemporaryDirectory directory;
+    const fs::path path = directory.path() / "requests.jsonl";
+    std::vector<RequestRecord> written;
+    RecordWriter writer(files_beside(path), kEpoch);
+    for (std::uint64_t seed = 0; seed < 500; ++seed) {
+        written.push_back(random_record(seed));
+        writer.record(random_record(seed));
+    }
+    EXPECT_THAT(writer.finish(), IsEmpty());
+    const RecordsRead read = read_records(path, kEpoch);
+    EXPECT_FALSE(read.cut_off);
+    ASSERT_EQ(read.records.size(), written.size());
+    for (std::size_t i = 0; i < written.size(); ++i) ASSERT_EQ(read.records[i], written[i]) << i;
+}
+
+TEST(Records, AreOneObjectOfScalarsPerLineWithoutEvents) {
+    const TemporaryDirectory directory;
+    const fs::path path = directory.path() / "requests.jsonl";
+    RequestRecord record = random_record(1);
+    record.events.resize(3);
+    record.scheduled = kEpoch + Duration(1'500'000'000);
+    record.sent.reset();
+    {
+        RecordWriter writer(files_beside(path), kEpoch);
+        writer.record(std::move(record));
+        EXPECT_THAT(writer.finish(), IsEmpty());
+    }
+    const std::string text = text_of_file(path);
+    EXPECT_THAT(text, HasSubstr("\"scheduled_s\":1.5,"));
+    EXPECT_EQ(text.find("sent_s"), std::string::npos);
+    EXPECT_EQ(text.find('['), std::string::npos);
+    EXPECT_EQ(text.find('\n'), text.size() - 1);
+    EXPECT_TRUE(read_records(path, kEpoch).records[0].events.empty());
+}
+
+TEST(Records, FromManyThreadsArriveWhole) {
+    const TemporaryDirectory directory;
+    const fs::path path = directory.path() / "requests.jsonl";
+    RecordWriter writer(files_beside(path), kEpoch);
+    std::vector<std::thread> threads;
+    for (std::uint64_t t = 0; t < 4; ++t)
+        threads.emplace_back([&writer, t] {
+            for (std::uint64_t i = 0; i < 250; ++i) {
+                RequestRecord record = random_record(i);
+                record.index = t * 1000 + i;
+                writer.record(std::move(record));
+            }
+        });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_THAT(writer.finish(), IsEmpty());
+    std::set<std::uint64_t> seen;
+    for (const RequestRecord& record : read_records(path, kEpoch).records) seen.insert(record.index);
+    EXPECT_EQ(seen.size(), 1000U);
+}
+
+TEST(Records, ReachTheFileWhileTheRunGoesOn) {
+    const TemporaryDirectory directory;
+    const fs::path path = directory.path() / "requests.jsonl";
+    RecordWriter writer(files_beside(path), kEpoch);
+    writer.record(random_record(3));
+    for (int i = 0; i < 600 && fs::file_size(path) == 0; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_EQ(read_records(path, kEpoch).records.size(), 1U);
+}
+
+TEST(Records, OfARunThatWasKilledAreReadUpToTheLineThatWasCutOff) {
+    const TemporaryDirectory directory;
+    const fs::path path = directory.path() / "requests.jsonl";
+    {
+        RecordWriter writer(files_beside(path), kEpoch);
+        for (std::uint64_t seed = 0; seed < 3; ++seed) writer.record(random_record(seed));
+    }
+    const std::string text = text_of_file(path);
+    const std::size_t last_line = text.rfind('\n', text.size() - 2) + 1;
+    for (std::size_t size = last_line + 1; size + 1 < text.size(); size += 13) {
+        std::ofstream(path) << text.substr(0, size);
+        const RecordsRead read = read_records(path, kEpoch);
+        EXPECT_TRUE(read.cut_off);
+        ASSERT_EQ(read.records.size(), 2U);
+    }
+    std::ofstream(path) << text.substr(0, text.size() - 1);  // all but the last newline: nothing is lost
+    EXPECT_FALSE(read_records(path, kEpoch).cut_off);
+    EXPECT_EQ(read_records(path, kEpoch).records.size(), 3U);
+}
+
+TEST(Records, WithADamagedLineInTheMiddleAreRefusedByLine) {
+    const TemporaryDirectory directory;
+    const fs::path path = directory.path() / "requests.jsonl";
+    std::ofstream(path) << R"({"index":0,"outcome":"ok","scheduled_s":0,"closed_s":1})"
+                        << "\n{\"index\":1,\n"
+                        << R"({"index":2,"outcome":"ok","scheduled_s":0,"closed_s":1})"
+                        << "\n";
+    EXPECT_THAT(message_of([&] { read_records(path); }), HasSubstr("requests.jsonl:2"));
+    std::ofstream(path) << R"({"index":0,"outcome":"fine","scheduled_s":0,"closed_s":1})"
+                        << "\n\n";
+    EXPECT_THAT(message_of([&] { read_records(path); }),
+                AllOf(HasSubstr("requests.jsonl:1"), HasSubstr("outcome"), HasSubstr("fine")));
+    std::ofstream(path) << R"({"index":0,"outcome":"ok","scheduled_s":1e300,"closed_s":1})"
+                        << "\n\n";
+    EXPECT_THAT(message_of([&] { read_records(path); }), HasSubstr("scheduled_s"));
+}
+
+TEST(Records, ThatCannotBeWrittenAreToldBeforeAnyLoad) {
+    const TemporaryDirectory directory;
+    const std::string message =
+        message_of([&] { RecordWriter(record_files_in(directory.path() / "missing"), kEpoch); });
+    EXPECT_THAT(message,
+                AllOf(HasSubstr("missing/requests.jsonl"), HasSubstr("No such file"), HasSubstr("--out")));
+}
+
+TEST(Records, OnAFullDiskEndInAnErrorAndNotInACrash) {
+    if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full";
+    const TemporaryDirectory directory;
+    RecordWriter writer({.lines = "/dev/full", .events = directory.path() / "events.bin"}, kEpoch);
+    for (std::uint64_t seed = 0; seed < 10; ++seed) writer.record(random_record(seed));
+    const auto missing = writer.finish();
+    EXPECT_THAT(missing, ElementsAre(AllOf(HasSubstr("/dev/full"), HasSubstr("No space left"))));
+    EXPECT_EQ(writer.finish(), missing);
+}
+
+TEST(Records, OutliveADiskThatIsFullForTheirEvents) {
+    if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full";
+    const TemporaryDirectory directory;
+    const fs::path path = directory.path() / "requests.jsonl";
+    RecordWriter writer({.lines = path, .events = "/dev/full"}, kEpoch);
+    for (std::uint64_t seed = 0; seed < 10; ++seed) writer.record(random_record(seed));
+    EXPECT_THAT(writer.finish(), ElementsAre(AllOf(HasSubstr("/dev/full"), HasSubstr("events"))));
+    EXPECT_EQ(read_records(path, kEpoch).records.size(), 10U);
+}
+
+/// Events of so many requests, by their keys.
+std::map<RequestKey, std::vector<StreamEvent>> events_in(const fs::path& path) {
+    std::map<RequestKey, std::vector<StreamEvent>> found;
+    EventsFile(path, kEpoch).for_each([&](const RequestKey& key, std::span<const StreamEvent> events) {
+        found[key] = {events.begin(), events.end()};
+    });
+    return found;
+}
+
+RequestRecord record_with_events(std::uint64_t index) {
+    RequestRecord record = random_record(index);
+    record.index = index;
+    record.events.resize(index % 50);
+    for (std::size_t i = 0; i < record.events.size(); ++i)
+        record.events[i].time = kEpoch + std::chrono::milliseconds(10 * i + index);
+    return record;
+}
+
+TEST(Records, LeaveTheirEventsToTheNanosecond) {
+    const TemporaryDirectory directory;
+    RecordWriter writer(record_files_in(directory.path()), kEpoch);
+    for (std::uint64_t i = 0; i < 300; ++i) writer.record(record_with_events(i));
+    EXPECT_THAT(writer.finish(), IsEmpty());
+    const auto events = events_in(directory.path() / "events.bin");
+    EXPECT_EQ(events.size(), 300U);
+    for (std::uint64_t i = 0; i < 300; ++i) {
+        const RequestRecord record = record_with_events(i);
+        const auto found = events.find({.index = i, .warmup = record.warmup});
+        ASSERT_NE(found, events.end()) << i;
+        EXPECT_EQ(found->second, record.events);
+    }
+}
+
+TEST(Records, LeaveTheEventsOfASampleOrNone) {
+    for (const auto& [kept, most] :
+         {std::pair{EventsKept{.one_in = 4}, 120U}, std::pair{EventsKept{0}, 0U}}) {
+        const TemporaryDirectory directory;
+        RecordWriter writer(record_files_in(directory.path()), kEpoch, {.events = kept});
+        for (std::uint64_t i = 0; i < 300; ++i) writer.record(record_with_events(i));
+        EXPECT_THAT(writer.finish(), IsEmpty());
+        const auto events = events_in(directory.path() / "events.bin");
+        EXPECT_LE(events.size(), most);
+        EXPECT_EQ(events.empty(), most == 0);
+        for (const auto& [key, all] : events) EXPECT_TRUE(kept.keeps(key.index));
+        EXPECT_EQ(read_records(directory.path() / "requests.jsonl", kEpoch).records.size(), 300U);
+    }
+}
+
+TEST(Records, ThatMayWaitAreAllThereHoweverManyThereAre) {
+    const TemporaryDirectory directory;
+    RecordWriter writer(record_files_in(directory.path()), kEpoch, {.waits = true});
+    constexpr std::uint64_t kRequests = 40;
+    for (std::uint64_t i = 0; i < kRequests; ++i) {  // more than kMostPending together
+        RequestRecord record;
+        record.index = i;
+        record.events.resize(400'000);
+        writer.record(std::move(record));
+    }
+    EXPECT_THAT(writer.finish(), IsEmpty());
+    EXPECT_EQ(events_in(directory.path() / "events.bin").size(), kRequests);
+}
+
+}  // namespace
+}  // namespace paretoken::reports

@@ -1,0 +1,184 @@
+#include "reports/files/run_directory.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "core/error.h"
+#include "reports/files/json.h"
+#include "reports/files/records.h"
+#include "tests/reports/sample_report.h"
+#include "tests/reports/temporary_directory.h"
+
+namespace paretoken::reports {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+namespace fs = std::filesystem;
+
+std::string message_of(const std::function<void()>& action) {
+    try {
+        action();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "nothing was thrown";
+}
+
+/// `count` requests of one second, one after the other.
+std::vector<RequestRecord> records(std::uint64_t count) {
+    std::vector<RequestRecord> made;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        RequestRecord r;
+        r.index = i;
+        r.scheduled = r.started = r.ready = TimePoint{std::chrono::seconds(i)};
+        r.sent = r.scheduled;
+        r.first_event = r.first_answer = r.scheduled + std::chrono::milliseconds(100);
+        r.last_event = r.finished = r.scheduled + std::chrono::milliseconds(900);
+        r.closed = *r.finished;
+        r.streamed_tokens = r.chunks = 9;
+        r.first_group_tokens = 1;
+        made.push_back(r);
+    }
+    return made;
+}
+
+void write_records(const fs::path& directory, std::uint64_t count) {
+    RecordWriter writer(record_files_in(directory), TimePoint{});
+    for (RequestRecord record : records(count)) writer.record(std::move(record));
+    EXPECT_THAT(writer.finish(), IsEmpty());
+}
+
+TEST(RunDirectory, OfAFinishedRunIsReadAsItIs) {
+    const TemporaryDirectory directory;
+    const RunResult result = sample::run(16);
+    write_running(directory.path() / "a/b", result.provenance, result.plan, result.workload);
+    write_run(directory.path() / "a/b", result);
+    EXPECT_EQ(read_run_directory(directory.path() / "a/b"), result);
+}
+
+TEST(RunDirectory, OfARunThatCrashedIsSummarisedFromItsRecordsAndMarked) {
+    const TemporaryDirectory directory;
+    const RunResult begun = sample::run(2);
+    write_running(directory.path(), begun.provenance, begun.plan, begun.workload, 2);
+    write_records(directory.path(), 60);
+    const RunResult read = read_run_directory(directory.path());
+    EXPECT_TRUE(read.partial);
+    EXPECT_EQ(read.validity.verdict, Verdict::invalid);
+    ASSERT_EQ(read.validity.reasons.size(), 1U);
+    EXPECT_EQ(read.validity.reasons[0].check, "interrupted");
+    EXPECT_THAT(read.validity.reasons[0].text, HasSubstr("60 requests"));
+    EXPECT_EQ(read.provenance, begun.provenance);
+    EXPECT_EQ(read.concurrency, 2U);
+    EXPECT_EQ(read.counts.requests, 60U);
+    ASSERT_NE(read.metric("ttft_s"), nullptr);
+    EXPECT_NEAR(*read.metric("ttft_s")->at(.5)->value, 0.1, 1e-9);
+}
+
+TEST(RunDirectory, ThatHasOnlyBegunIsNeverTakenForAResult) {
+    const TemporaryDirectory directory;
+    write_running(directory.path(), sample::run(2).provenance, {}, {});
+    EXPECT_EQ(parse_run_json(read_file(directory.path() / "run.json"), "run.json").result.validity.verdict,
+              Verdict::invalid);
+    EXPECT_THAT(message_of([&] { read_run_directory(directory.path()); }),
+                AllOf(HasSubstr("never finished"), HasSubstr("requests.jsonl")));
+    std::ofstream(directory.path() / "requests.jsonl") << "{\"index\":0,\"outc";
+    EXPECT_THAT(message_of([&] { read_run_directory(directory.path()); }), HasSubstr("no finished request"));
+}
+
+TEST(RunDirectory, WithoutARunJsonIsRefused) {
+    const TemporaryDirectory directory;
+    EXPECT_THAT(message_of([&] { read_run_directory(directory.path()); }), HasSubstr("run.json"));
+}
+
+TEST(WriteFileAtomically, LeavesTheOldTextOrTheNewAndNoRemains) {
+    const TemporaryDirectory directory;
+    const fs::path path = directory.path() / "x.json";
+    write_file_atomically(path, "old");
+    write_file_atomically(path, "new");
+    EXPECT_EQ(read_file(path), "new");
+    EXPECT_EQ(std::distance(fs::directory_iterator(directory.path()), fs::directory_iterator()), 1);
+}
+
+TEST(WriteFileAtomically, SaysPathAndReasonWhenItCannot) {
+    const TemporaryDirectory directory;
+    EXPECT_THAT(message_of([&] { write_file_atomically(directory.path() / "no/x.json", "x"); }),
+                AllOf(HasSubstr("no/x.json"), HasSubstr("No such file")));
+    fs::create_directory(directory.path() / "x.json");  // cannot be renamed over
+    EXPECT_THAT(message_of([&] { write_file_atomically(directory.path() / "x.json", "x"); }),
+                HasSubstr("x.json"));
+    EXPECT_EQ(std::distance(fs::directory_iterator(directory.path()), fs::directory_iterator()), 1);
+    std::ofstream(directory.path() / "file") << "x";
+    EXPECT_THAT(message_of([&] { write_running(directory.path() / "file", {}, {}, {}); }), HasSubstr("file"));
+}
+
+TEST(WriteFileAtomically, WritesWhereTheWorkingDirectoryIs) {
+    const TemporaryDirectory directory;
+    const fs::path before = fs::current_path();
+    fs::current_path(directory.path());
+    write_file_atomically("plain.txt", "text");
+    fs::current_path(before);
+    EXPECT_EQ(read_file(directory.path() / "plain.txt"), "text");
+}
+
+TEST(FindRunDirectories, FindsARunAndTheRunsOfASweepInItsOrder) {
+    const TemporaryDirectory directory;
+    const fs::path sweep = directory.path() / "sweep";
+    SweepFile file;
+    for (const std::uint64_t load : {2, 16}) {
+        const std::string name = "c" + std::to_string(load);
+        write_running(sweep / name, {}, {}, {});
+        write_run(sweep / name, sample::run(load));
+        file.points.push_back(sweep_point_of(sample::run(load), name, static_cast<double>(load)));
+    }
+    file.points.push_back({.directory = "c64",
+                           .load_label = "c=64",
+                           .load = 64,
+                           .state = PointState::failed,
+                           .error = "refused"});
+    write_sweep(sweep, file);
+    EXPECT_THAT(find_run_directories(sweep / "c2"), ElementsAre(sweep / "c2"));
+    EXPECT_THAT(find_run_directories(sweep), ElementsAre(sweep / "c2", sweep / "c16"));
+    EXPECT_THAT(find_run_directories(directory.path()), ElementsAre(sweep / "c2", sweep / "c16"));
+    EXPECT_EQ(read_sweep(sweep), file);
+}
+
+TEST(FindRunDirectories, RefusesASweepThatLostAPointAndDirectoriesWithoutRuns) {
+    const TemporaryDirectory directory;
+    EXPECT_THAT(message_of([&] { find_run_directories(directory.path()); }), HasSubstr("run.json"));
+    EXPECT_THAT(message_of([&] { find_run_directories(directory.path() / "none"); }), HasSubstr("none"));
+    SweepFile file;
+    file.points.push_back(sweep_point_of(sample::run(2), "c2", 2));
+    write_sweep(directory.path(), file);
+    EXPECT_THAT(message_of([&] { find_run_directories(directory.path()); }),
+                AllOf(HasSubstr("c=2"), HasSubstr("c2/run.json")));
+}
+
+TEST(FindRunDirectories, TakesAPointThatWasInterruptedOnlyWhenItLeftRecords) {
+    const TemporaryDirectory directory;
+    SweepFile file;
+    for (const char* name : {"c1", "c2"}) {
+        write_running(directory.path() / name, {}, {}, {});
+        file.points.push_back(
+            {.directory = name, .load_label = name, .load = 1, .state = PointState::running});
+    }
+    write_sweep(directory.path(), file);
+    write_records(directory.path() / "c2", 3);
+    EXPECT_THAT(find_run_directories(directory.path()), ElementsAre(directory.path() / "c2"));
+}
+
+TEST(FindRunDirectories, DoesNotFollowALinkInACircle) {
+    const TemporaryDirectory directory;
+    write_running(directory.path() / "a", {}, {}, {});
+    write_run(directory.path() / "a", sample::run(2));
+    fs::create_directory_symlink(directory.path(), directory.path() / "loop");
+    EXPECT_EQ(find_run_directories(directory.path()).size(), 1U);
+}
+
+}  // namespace
+}  // namespace paretoken::reports

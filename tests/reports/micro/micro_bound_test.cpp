@@ -1,0 +1,127 @@
+#include "reports/micro/micro_bound.h"
+
+#include <gtest/gtest.h>
+
+namespace paretoken::reports {
+namespace {
+
+TEST(MicroBound, IsTheCeilingThatIsNear) {
+    EXPECT_EQ(bound_by(0.97, 0.3), Bound::memory);
+    EXPECT_EQ(bound_by(0.6, 0.7), Bound::compute);
+    EXPECT_EQ(bound_by(0.4, 0.2), Bound::neither);
+    EXPECT_EQ(bound_by(0.95, {}), Bound::memory);
+    EXPECT_EQ(bound_by({}, 0.7), Bound::compute);
+}
+
+TEST(MicroBound, OfTwoNearCeilingsIsTheNearer) {
+    EXPECT_EQ(bound_by(0.93, 0.7), Bound::memory);
+    EXPECT_EQ(bound_by(0.85, 0.95), Bound::compute);
+}
+
+TEST(MicroBound, IsNotGuessedFromTooLittle) {
+    EXPECT_EQ(bound_by(0.5, {}), std::nullopt);
+    EXPECT_EQ(bound_by({}, {}), std::nullopt);
+}
+
+TEST(MicroBound, GrowsOutOfMemoryAsArithmeticGetsNearer) {
+    // With more work per byte a kernel's share of memory falls and that of arithmetic grows: one change of
+    // mind.
+    Bound last = Bound::memory;
+    int changes = 0;
+    for (double work = 0.1; work < 3; work += 0.01) {
+        const Bound bound = *bound_by(0.95 / std::max(1.0, work / 0.95), std::min(work, 0.95));
+        if (bound != last) ++changes;
+        last = bound;
+    }
+    EXPECT_EQ(last, Bound::compute);
+    EXPECT_EQ(changes, 1);
+}
+
+MicroRow kernel(const std::string& name, double of_ceiling, double flops_per_s) {
+    MicroRow row{.name = name};
+    row.of_ceiling = of_ceiling;
+    row.flops_per_s = flops_per_s;
+    return row;
+}
+
+MicroRow ceiling(const std::string& name, double flops_per_s) {
+    MicroRow row{.name = name};
+    row.flops_per_s = flops_per_s;
+    return row;
+}
+
+TEST(MicroBound, HoldsARowAgainstTheArithmeticOfItsOwnNumbersAndThreads) {
+    std::vector<MicroRow> rows{
+        ceiling("ceiling/flops/kind:int8_dot/backend:cpu/threads:1", 400e9),
+        ceiling("ceiling/flops/kind:int8_dot/backend:cpu/threads:2", 800e9),
+        ceiling("ceiling/flops/kind:bf16_dot/backend:cpu/threads:2", 400e9),
+        kernel("weights/w:q4_0/layout:packed/batch:8/backend:cpu/threads:2", 0.6, 500e9),
+        kernel("weights/w:bf16/layout:packed/batch:8/backend:cpu/threads:2", 0.7, 300e9),
+        kernel("weights/w:bf16/layout:packed/batch:1/backend:cpu/threads:2", 0.98, 40e9),
+        kernel("weights/w:bf16/layout:packed/batch:8/backend:cpu/threads:1", 0.7, 300e9),
+        kernel("weights/w:q4_0/layout:row/batch:1/backend:cpu/threads:1", 0.5, 100e9),
+        kernel("attention/kv:bf16/heads:32x8x128/ctx:4096/backend:cpu/threads:2", 0.5, 350e9)};
+    const auto bounds = bounds_of(rows);
+    ASSERT_EQ(bounds.size(), rows.size());
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(bounds[i], std::nullopt);
+    EXPECT_EQ(bounds.at(3).value().by, Bound::compute);
+    EXPECT_EQ(bounds.at(4).value().by, Bound::compute);
+    EXPECT_EQ(bounds.at(5).value().by, Bound::memory);
+    EXPECT_EQ(bounds[6], std::nullopt);  // no ceiling of bf16 with one thread
+    EXPECT_EQ(bounds.at(7).value().by, Bound::neither);
+    EXPECT_EQ(bounds.at(8).value().by, Bound::compute);
+    rows[1].valid = false;  // arithmetic that is no bound
+    EXPECT_EQ(bounds_of(rows)[3], std::nullopt);
+    rows[5].valid = false;
+    EXPECT_EQ(bounds_of(rows)[5], std::nullopt);
+}
+
+TEST(MicroBound, HoldsALibrarysProductsAgainstTheirOwnNumbersAndOurKernelsAgainst16Bits) {
+    const std::vector<MicroRow> rows{
+        ceiling("ceiling/flops/mma_sync/w:bf16/backend:gpu/mode:ring", 500e12),
+        ceiling("ceiling/flops/lib/w:bf16/backend:gpu/mode:ring", 700e12),
+        ceiling("ceiling/flops/lib/w:fp8/backend:gpu/mode:ring", 1400e12),
+        kernel("prefill/gemm/engine:lib/preset:llama3-8b/op:qkv/w:bf16/tokens:2048/backend:gpu/mode:ring",
+               0.2, 600e12),
+        kernel("prefill/gemm/engine:lib/preset:llama3-8b/op:qkv/w:fp8/tokens:512/backend:gpu/mode:ring", 0.2,
+               600e12),
+        kernel("gemm_lib/preset:llama3-8b/op:qkv/w:fp8/batch:256/backend:gpu/mode:ring", 0.5, 1000e12),
+        kernel("weights/preset:llama3-8b/op:qkv/w:fp8/batch:32/backend:gpu/mode:ring", 0.5, 400e12)};
+    const auto bounds = bounds_of(rows);
+    EXPECT_EQ(bounds.at(3).value().by, Bound::compute);
+    EXPECT_EQ(bounds.at(4).value().by, Bound::neither);
+    EXPECT_EQ(bounds.at(5).value().by, Bound::compute);
+    EXPECT_EQ(bounds.at(6).value().by, Bound::compute);
+}
+
+TEST(MicroBound, OfAKernelThatTellsItsSpeedInCacheIsHeldAgainstThat) {
+    const std::string threads = "/backend:cpu/threads:1";
+    std::vector<MicroRow> rows{ceiling("ceiling/flops/kind:int8_dot" + threads, 500e9),
+                               kernel("weights/w:q6_k/layout:packed/batch:8" + threads, 0.5, 240e9),
+                               kernel("attention/kv:int8/heads:32x8x128/ctx:4096" + threads, 0.7, 260e9)};
+    EXPECT_EQ(bounds_of(rows).at(1).value().by, Bound::neither);  // 48 % of bare dots
+    rows[1].cached_flops_per_s = 250e9;
+    rows[2].cached_flops_per_s = 400e9;
+    const auto bounds = bounds_of(rows);
+    EXPECT_EQ(bounds.at(1).value().by, Bound::compute);
+    EXPECT_EQ(text_of(*bounds[1]), "compute (96 % of its speed in cache, 48 % of int8_dot)");
+    EXPECT_EQ(bounds.at(2).value().by, Bound::neither);  // though above half of bare dots
+    EXPECT_EQ(text_of(*bounds[2]), "neither (65 % of its speed in cache, 52 % of int8_dot)");
+}
+
+TEST(MicroBound, OfMemoryIsSaidWithoutArithmetic) {
+    EXPECT_EQ(text_of({.by = Bound::memory, .of_cached = 0.4}), "memory");
+    EXPECT_EQ(text_of({.by = Bound::compute, .of_arithmetic = 0.87, .arithmetic = "bf16_dot"}),
+              "compute (87 % of bf16_dot)");
+    EXPECT_EQ(text_of({}), "neither");
+}
+
+TEST(MicroBound, OfTypesWithoutAKindIsTheBestCeilingOfTheBackend) {
+    const std::vector<MicroRow> rows{ceiling("ceiling/flops/mma_sync/backend:gpu", 500e12),
+                                     ceiling("ceiling/flops/kind:int8_dot/backend:cpu/threads:2", 900e12),
+                                     kernel("weights/w:fp8/batch:128/backend:gpu/mode:ring", 0.5, 400e12)};
+    EXPECT_EQ(bounds_of(rows).at(2).value().by, Bound::compute);
+}
+
+}  // namespace
+}  // namespace paretoken::reports

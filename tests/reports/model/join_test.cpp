@@ -1,0 +1,486 @@
+#include "reports/model/join.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/error.h"
+#include "reports/model/answer.h"
+
+namespace paretoken::reports {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+PercentileValue percentile(double p, double value, bool certified = true) {
+    return {.p = p,
+            .value = value,
+            .ci95 = Interval{value * 0.98, value * 1.02},
+            .certified = certified,
+            .decided = Interval{value * 0.98, value * 1.02}};
+}
+
+MetricSummary metric(const std::string& key, double p90, bool certified = true) {
+    MetricSummary summary;
+    summary.key = key;
+    summary.n = 500;
+    summary.mean = p90;
+    summary.percentiles = {percentile(.5, p90), percentile(.9, p90, certified),
+                           percentile(.99, p90, certified)};
+    return summary;
+}
+
+/// A local llama.cpp server on two cores: each user gets `per_user` tokens/s, all together `output`.
+LoadedRun run(std::uint64_t concurrency, double per_user, double output) {
+    LoadedRun loaded;
+    loaded.directory = "runs/c" + std::to_string(concurrency);
+    RunResult& r = loaded.result;
+    r.provenance.model = "smollm2";
+    r.provenance.host_cpu = "AMD EPYC";
+    r.provenance.host_cores = 2;
+    r.provenance.hardware = "AMD EPYC";
+    r.provenance.started_at = "2026-11-21T09:38:00Z";
+    r.workload.fingerprint = "9f86d081884c7d65";
+    r.workload.endpoint = "chat";
+    r.workload.achieved_input_tokens = 512;
+    r.workload.achieved_output_tokens = 128;
+    r.concurrency = concurrency;
+    r.metrics = {metric("interactivity_tok_per_s", per_user), metric("ttft_s", 0.1)};
+    r.throughput.set(figure::kOutputTokens, output, Interval{output * 0.95, output * 1.05});
+    r.throughput.set(figure::kInputTokens, output * 4);
+    r.throughput.set(figure::kTotalTokens, output * 5);
+    r.throughput.set(figure::kMeanInFlight, static_cast<double>(concurrency));
+    return loaded;
+}
+
+LoadedRun simulated(std::uint64_t concurrency, double per_user, double output) {
+    LoadedRun loaded = run(concurrency, per_user, output);
+    loaded.result.provenance.hardware = "sim:llama3-8b-h100-bf16";
+    loaded.result.provenance.model = "llama3-8b";
+    loaded.result.provenance.simulator = {{"weight_bytes", 15.0e9},
+                                          {"weight_bytes_per_s", 2.31e12},
+                                          {"kv_bytes_per_token", 131072},
+                                          {"kv_bytes_per_s", 2.9e12},
+                                          {"linear_s_per_token", 21.8e-6},
+                                          {"lm_head_s_per_sequence", 1.75e-6},
+                                          {"attention_flops_per_token_pair", 524288},
+                                          {"attention_flops_per_s", 450e12},
+                                          {"max_num_seqs", 256},
+                                          {"kv_capacity_tokens", 441600}};
+    return loaded;
+}
+
+MicroResults epyc_micro(double read_bytes_per_s = 40e9) {
+    MicroResults micro;
+    micro.hardware = "AMD EPYC";
+    micro.cores = 2;
+    micro.date = "2026-11-21T09:40:00Z";
+    micro.read_bytes_per_s = read_bytes_per_s;
+    micro.flops_per_s = {{"int8_dot", 1.6e12}};
+    return micro;
+}
+
+JoinOptions cpu_options() {
+    JoinOptions options;
+    options.micro = {epyc_micro()};
+    options.model = cards::model_card("smollm2-135m");
+    options.prices = cards::default_price_cards();
+    return options;
+}
+
+const ReportPoint& point_at(const Configuration& configuration, double load) {
+    for (const ReportPoint& point : configuration.points)
+        if (point.load == load) return point;
+    throw std::out_of_range("no such load");
+}
+
+TEST(Join, PutsRunsOfOneWorkloadOnOneCurveByLoad) {
+    const ReportModel model = build_report({run(8, 20, 160), run(1, 60, 60), run(2, 45, 90)}, cpu_options());
+    ASSERT_EQ(model.configurations.size(), 1u);
+    const Configuration& c = model.configurations.front();
+    ASSERT_EQ(c.points.size(), 3u);
+    EXPECT_EQ(c.points[0].load, 1);
+    EXPECT_EQ(c.points[2].load_label, "c=8");
+    EXPECT_EQ(c.title, "smollm2-135m bf16 on AMD EPYC (2 cores)");
+    EXPECT_THAT(c.workload, HasSubstr("512 in : 128 out, chat"));
+}
+
+TEST(Join, SeparatesWorkloadsModelsAndHardware) {
+    LoadedRun other_workload = run(1, 60, 60);
+    other_workload.result.workload.fingerprint = "other";
+    LoadedRun other_model = run(1, 60, 60);
+    other_model.result.provenance.model = "qwen";
+    LoadedRun other_hardware = run(1, 60, 60);
+    other_hardware.result.provenance.hardware = "NVIDIA H200";
+    LoadedRun more_hardware = other_hardware;
+    more_hardware.result.provenance.hardware_count = 2;
+    LoadedRun same_hardware = other_hardware;
+    same_hardware.result.provenance.hardware = "h200";
+    const ReportModel model = build_report(
+        {run(1, 60, 60), other_workload, other_model, other_hardware, more_hardware, same_hardware},
+        cpu_options());
+    ASSERT_EQ(model.configurations.size(), 5u);
+    EXPECT_EQ(model.configurations[3].points.size(), 2u);
+    EXPECT_THAT(model.notes, Contains(HasSubstr("applied to every real run")));
+}
+
+TEST(Join, PricesTheWholeMachinePerOutputToken) {
+    const ReportModel model = build_report({run(2, 45, 90)}, cpu_options());
+    const PointCost cost = model.configurations.front().points.front().cost.value();
+    const double usd_per_s = 0.10 / 3600;
+    EXPECT_NEAR(cost.usd_per_m_output, usd_per_s * 1e6 / 90, 1e-9);
+    EXPECT_NEAR(cost.usd_per_m_output_ci95->low, usd_per_s * 1e6 / (90 * 1.05), 1e-9);
+    EXPECT_NEAR(cost.usd_per_m_output_ci95->high, usd_per_s * 1e6 / (90 * 0.95), 1e-9);
+    EXPECT_NEAR(cost.usd_per_m_total.value(), usd_per_s * 1e6 / 450, 1e-9);
+    EXPECT_NEAR(cost.price_band->low, cost.usd_per_m_output * 0.6, 1e-9);
+    EXPECT_FALSE(cost.usd_per_m_input_split);
+    EXPECT_FALSE(cost.usd_per_m_goodput);
+    ASSERT_TRUE(model.price);
+    EXPECT_EQ(model.price->card, "2026-11-cpu");
+    ASSERT_EQ(model.price->rates.size(), 1u);
+    EXPECT_NEAR(model.price->rates.front().value, 0.10, 1e-12);
+}
+
+TEST(Join, SplitsTheCostWhenARatioIsGiven) {
+    JoinOptions options = cpu_options();
+    options.split_ratio = 4;
+    LoadedRun good = run(2, 45, 90);
+    const PointCost cost = build_report({good}, options).configurations.front().points.front().cost.value();
+    EXPECT_NEAR(cost.usd_per_m_output_split.value(), 4 * cost.usd_per_m_input_split.value(), 1e-9);
+    EXPECT_NEAR(cost.usd_per_m_input_split.value() * 360 + cost.usd_per_m_output_split.value() * 90,
+                0.10 / 3600 * 1e6, 1e-9);
+}
+
+TEST(Join, DividesByTheShareOfTimeThatEarns) {
+    JoinOptions options = cpu_options();
+    options.prices = {cards::parse_price_card(
+        R"({"schema": 1, "as_of": "2026-11-01", "currency": "USD", "source": "s", "utilization": 0.5,
+            "cpus": {"cpu": {"on_demand": 0.10, "cores": 2}}})",
+        "own.json")};
+    const ReportModel model = build_report({run(2, 45, 90)}, options);
+    EXPECT_NEAR(model.configurations.front().points.front().cost->usd_per_m_output,
+                2 * 0.10 / 3600 * 1e6 / 90, 1e-9);
+    EXPECT_THAT(model.price->rates.front().source, HasSubstr("50.0 % of the time earns"));
+}
+
+TEST(Join, HoldsEveryPointAgainstTheLimitAtItsOwnLoad) {
+    const ReportModel model = build_report({run(1, 60, 60), run(8, 20, 160)}, cpu_options());
+    const Configuration& c = model.configurations.front();
+    // One request at a time reads all weights and its own cache for every token.
+    const double context = 512 + 64;
+    const double step_s = (268959744 + context * 23040) / 40e9 * 127 / 128;  // the prompt brings the first
+    EXPECT_NEAR(point_at(c, 1).limit_output_tokens_per_s.value(), 1 / step_s, 0.1);
+    EXPECT_NEAR(point_at(c, 1).of_limit.value(), 60 * step_s, 1e-3);
+    EXPECT_GT(point_at(c, 8).limit_output_tokens_per_s.value(), 3 / step_s);
+    EXPECT_LT(point_at(c, 8).limit_interactivity.value(), point_at(c, 1).limit_interactivity.value());
+    EXPECT_THAT(c.errors, IsEmpty());
+    ASSERT_FALSE(c.hard_limit.empty());
+    ASSERT_EQ(c.hard_limit.size(), c.no_overlap.size());
+    EXPECT_TRUE(c.hard_limit.front().usd_per_m_output.has_value());
+    EXPECT_THAT(c.dropped_terms, ElementsAre("memory for the KV cache"));
+}
+
+TEST(Join, CallsAPointAboveTheLimitAnError) {
+    JoinOptions options = cpu_options();
+    options.micro = {epyc_micro(10e9)};
+    LoadedRun unusable = run(4, 50, 400);
+    unusable.result.validity.verdict = Verdict::invalid;
+    const ReportModel model = build_report({run(1, 60, 60), unusable}, options);
+    ASSERT_EQ(model.configurations.front().errors.size(), 1u);
+    EXPECT_THAT(model.configurations.front().errors.front(), HasSubstr("c=1: measured 60.0 output tok/s"));
+}
+
+// Long prompts that hit a cache and short ones that do not: the mean of their hit ratios says nothing about
+// tokens.
+TEST(Join, CountsTheCachedShareByTokens) {
+    LoadedRun mixed = run(2, 45, 90);
+    MetricSummary hit;
+    hit.key = "cache_hit_ratio";
+    hit.n = 2;
+    hit.mean = 0.5;
+    mixed.result.metrics.push_back(hit);
+    mixed.result.throughput.set(figure::kInputTokens, 1000);
+    mixed.result.throughput.set(figure::kCachedPromptRatio, 0.97);
+    mixed.result.totals = work_of_request(30, 970, 128);
+    JoinOptions options = cpu_options();
+    options.split_ratio = 4;
+    const Configuration c = build_report({mixed}, options).configurations.front();
+    EXPECT_THAT(c.workload, HasSubstr("97 % of input cached"));
+    const PointCost cost = c.points.front().cost.value();
+    EXPECT_NEAR(cost.usd_per_m_input_split.value() * (30 + 0.1 * 970 + 4 * 90), 0.10 / 3600 * 1e6, 1e-9);
+}
+
+// Short answers meet an SLO and long ones miss it: what earns is few of the tokens though most of the
+// requests.
+TEST(Join, ChargesGoodputToTheTokensOfGoodRequests) {
+    LoadedRun loaded = simulated(64, 60, 4138.6);
+    loaded.result.throughput.set(figure::kGoodputRatio, 0.9);
+    loaded.result.throughput.set(figure::kGoodOutputTokens, 1969.8);
+    const PointCost cost =
+        build_report({loaded}, cpu_options()).configurations.front().points.front().cost.value();
+    EXPECT_NEAR(cost.usd_per_m_output, 0.198, 5e-4);
+    EXPECT_NEAR(cost.usd_per_m_goodput.value(), 0.416, 5e-4);
+    loaded.result.throughput.set(figure::kGoodOutputTokens, 0);
+    EXPECT_FALSE(
+        build_report({loaded}, cpu_options()).configurations.front().points.front().cost->usd_per_m_goodput);
+}
+
+TEST(Join, HoldsAWindowAgainstTheSumsOfTheSameWindowWithinItsEdges) {
+    LoadedRun fixed = simulated(4, 100, 406);
+    fixed.result.provenance.hardware = "sim:ideal?ttft=0&itl=10ms";
+    fixed.result.provenance.simulator = {{"fixed_ttft_s", 0.0}, {"fixed_itl_s", 0.010}};
+    Totals& window = fixed.result.totals;
+    for (int i = 0; i < 80; ++i) window += work_of_request(100, 0, 101);
+    window.seconds = window.output_tokens / 406;
+    window.time_in_system_s = 4 * window.seconds;
+    const auto report = [&] { return build_report({fixed}, cpu_options()).configurations.front(); };
+    const ReportPoint point = report().points.front();
+    EXPECT_NEAR(point.limit_output_tokens_per_s.value(), 404, 1e-6);
+    EXPECT_NEAR(point.limit_tolerance.value(), 4 / 80.0, 1e-12);
+    EXPECT_GT(*point.of_limit, 1);
+    EXPECT_THAT(report().errors, IsEmpty());
+    bool stated = false;
+    for (const SourcedTerm& term : report().limit_terms)
+        stated = stated || (term.name.find("tolerance") != std::string::npos && term.value == 5);
+    EXPECT_TRUE(stated);
+    fixed.result.throughput.set(figure::kOutputTokens, 404 * 1.06);
+    ASSERT_EQ(report().errors.size(), 1u);
+    EXPECT_THAT(report().errors.front(),
+                HasSubstr("106 % of the hardware limit (the window's edges explain"));
+}
+
+TEST(Join, RefusesAGpuThatContradictsTheRunsOwnNumber) {
+    JoinOptions options = cpu_options();
+    options.gpu = "h200";
+    LoadedRun two = simulated(1, 100, 100);
+    two.result.provenance.hardware = "sim:llama3-70b/h200x2/fp8";
+    two.result.provenance.hardware_count = 2;
+    const auto message_of = [&](const LoadedRun& run) -> std::string {
+        try {
+            build_report({run}, options);
+        } catch (const UsageError& error) {
+            return error.what();
+        }
+        return "";
+    };
+    EXPECT_THAT(message_of(two),
+                HasSubstr("--gpu h200: that is 1 GPU, and the run in runs/c1 was made on 2 "));
+    EXPECT_THAT(message_of(two), HasSubstr("h200x2"));
+    LoadedRun real = run(1, 60, 60);
+    real.result.provenance.hardware = "NVIDIA H200";
+    real.result.provenance.hardware_count = 2;
+    EXPECT_THAT(message_of(real), HasSubstr("made on 2 (NVIDIA H200)"));
+    options.gpu = "h200x2";
+    EXPECT_EQ(message_of(two), "");
+    EXPECT_EQ(message_of(real), "");
+    LoadedRun unnamed = run(1, 60, 60);
+    unnamed.result.provenance.hardware.clear();
+    EXPECT_EQ(message_of(unnamed), "");
+}
+
+TEST(Join, UsesMicroResultsOfTheSameHardwareOnly) {
+    JoinOptions options = cpu_options();
+    options.micro.front().hardware = "Intel Xeon";
+    const Configuration c = build_report({run(1, 60, 60)}, options).configurations.front();
+    EXPECT_THAT(c.hard_limit, IsEmpty());
+    EXPECT_FALSE(c.points.front().of_limit);
+    EXPECT_THAT(c.missing, Contains(HasSubstr("measured on Intel Xeon, not on AMD EPYC")));
+    EXPECT_THAT(c.missing, Contains(HasSubstr("--micro micro.json")));
+    options.micro.front().hardware = "amd epyc ";
+    EXPECT_FALSE(build_report({run(1, 60, 60)}, options).configurations.front().hard_limit.empty());
+}
+
+TEST(Join, TakesADatasheetWhereNothingWasMeasured) {
+    JoinOptions options = cpu_options();
+    LoadedRun remote = run(1, 60, 60);
+    remote.result.provenance.hardware.clear();
+    options.gpu = "h200x2";
+    const Configuration c = build_report({remote}, options).configurations.front();
+    EXPECT_THAT(c.title, HasSubstr("2 × NVIDIA H200"));
+    bool labelled = false;
+    for (const SourcedTerm& term : c.limit_terms)
+        labelled = labelled || term.source.starts_with("datasheet: 2 × ");
+    EXPECT_TRUE(labelled);
+    EXPECT_NEAR(c.points.front().cost->usd_per_m_output, 2 * 3.50 / 3600 * 1e6 / 60, 1e-9);
+    EXPECT_THAT(c.missing, Contains(HasSubstr("not on h200")));
+}
+
+TEST(Join, HoldsSimulatedRunsAgainstTheirProfileAlone) {
+    JoinOptions options = cpu_options();
+    options.micro = {epyc_micro(1e6)};  // would be a ridiculous limit
+    const ReportModel model = build_report({simulated(1, 100, 100), simulated(64, 60, 4000)}, options);
+    const Configuration& c = model.configurations.front();
+    EXPECT_THAT(c.errors, IsEmpty());
+    EXPECT_NEAR(point_at(c, 1).limit_output_tokens_per_s.value(),
+                128 / 127.0 / (15.0 / 2310 + 576 * 131072 / 2.9e12), 0.5);
+    for (const SourcedTerm& term : c.limit_terms) EXPECT_EQ(term.source, "profile");
+    EXPECT_EQ(c.hard_limit.back().batch, 256);
+    EXPECT_EQ(c.title, "llama3-8b on sim:llama3-8b-h100-bf16");
+    EXPECT_NEAR(point_at(c, 64).cost->usd_per_m_output, 2.95 / 3600 * 1e6 / 4000, 1e-9);
+    EXPECT_THAT(model.notes, Contains(HasSubstr("was not used")));
+}
+
+TEST(Join, PricesASimulatedRunAsTheGpuThatIsNamed) {
+    JoinOptions options = cpu_options();
+    options.gpu = "h200";
+    EXPECT_NEAR(build_report({simulated(1, 100, 100)}, options)
+                    .configurations.front()
+                    .points.front()
+                    .cost->usd_per_m_output,
+                3.50 / 3600 * 1e6 / 100, 1e-9);
+    options.gpu.reset();
+    LoadedRun ideal = simulated(1, 100, 100);
+    ideal.result.provenance.hardware = "sim:ideal";
+    ideal.result.provenance.simulator = {{"fixed_ttft_s", 0}, {"fixed_itl_s", 0}};
+    const Configuration c = build_report({ideal}, options).configurations.front();
+    EXPECT_FALSE(c.points.front().cost);
+    EXPECT_THAT(c.missing, Contains(HasSubstr("--gpu NAME")));
+    EXPECT_THAT(c.missing, Contains(HasSubstr("no times of its own")));
+}
+
+TEST(Join, SaysWhatIsMissingAndTheFlagThatAddsIt) {
+    JoinOptions options;
+    const Configuration bare = build_report({run(1, 60, 60)}, options).configurations.front();
+    EXPECT_THAT(bare.missing, Contains(HasSubstr("--price CARD")));
+    EXPECT_THAT(bare.missing, Contains(HasSubstr("--model-card MODEL")));
+    EXPECT_THAT(bare.answer, HasSubstr("60.0 output tok/s in all"));
+    options.model = cards::model_card("smollm2-135m");
+    options.prices = {cards::price_card("2026-11-cloud")};
+    const Configuration unpriced = build_report({run(1, 60, 60)}, options).configurations.front();
+    EXPECT_THAT(unpriced.missing, Contains(HasSubstr("2026-11-cloud has no price for AMD EPYC")));
+    EXPECT_THAT(unpriced.missing, Contains(HasSubstr("--micro micro.json measured on AMD EPYC")));
+}
+
+TEST(Join, RefusesABasisThatTheCardLacks) {
+    JoinOptions options = cpu_options();
+    options.basis = "owned_tco";
+    EXPECT_THROW(build_report({run(1, 60, 60)}, options), UsageError);
+}
+
+TEST(Join, PutsTheBestOfTheUsableOnTheFrontAndSaysWhyNotTheRest) {
+    LoadedRun invalid = run(4, 90, 900);
+    invalid.result.validity = {Verdict::invalid,
+                               {{Verdict::invalid, "loop_lag", "late"}, {Verdict::warn, "errors", "x"}}};
+    LoadedRun silent = run(32, 5, 0);
+    LoadedRun failing = run(64, 5, 200);
+    failing.result.metrics.front().percentiles[1].value.reset();
+    LoadedRun uncertified = run(1, 60, 60);
+    uncertified.result.metrics.front().percentiles[1].certified = false;
+    const Configuration c =
+        build_report({uncertified, run(8, 20, 160), run(16, 15, 150), invalid, silent, failing},
+                     cpu_options())
+            .configurations.front();
+    EXPECT_TRUE(point_at(c, 1).on_front);
+    EXPECT_FALSE(point_at(c, 1).certified);
+    EXPECT_TRUE(point_at(c, 8).on_front);
+    EXPECT_TRUE(point_at(c, 8).certified);
+    EXPECT_EQ(point_at(c, 16).why_not, "dominated by c=8");
+    EXPECT_EQ(point_at(c, 4).why_not, "invalid: loop_lag");
+    EXPECT_THAT(point_at(c, 32).why_not, HasSubstr("no output tokens"));
+    EXPECT_THAT(point_at(c, 64).why_not, HasSubstr("falls among failures"));
+    for (const double load : {4.0, 16.0, 32.0, 64.0}) EXPECT_FALSE(point_at(c, load).on_front);
+}
+
+// Users of an open loop wait from the moment they meant to start: that is what the table shows and what an
+// SLO judges.
+TEST(Join, JudgesAnOpenLoopByTheFigureThatItsTableShows) {
+    LoadedRun open = run(1, 60, 60);
+    open.result.concurrency.reset();
+    open.result.request_rate = 5;
+    open.result.metrics.push_back(metric("ttft_intended_s", 22.4));
+    JoinOptions options = cpu_options();
+    options.slos = {{"ttft", 0.5}};
+    const ReportPoint point = build_report({open}, options).configurations.front().points.front();
+    EXPECT_FALSE(point.on_front);
+    EXPECT_THAT(point.why_not, HasSubstr("p90 of ttft is 22.4"));
+}
+
+TEST(Join, KeepsAPointOnTheFrontWhoseIntervalMeetsTheSloThoughItsPercentileIsNotCertified) {
+    LoadedRun uncertified = run(1, 60, 60);
+    for (MetricSummary& held : uncertified.result.metrics) held.percentiles[1].certified = false;
+    JoinOptions options = cpu_options();
+    options.slos = {{"ttft", 0.2}};
+    EXPECT_TRUE(build_report({uncertified}, options).configurations.front().points.front().on_front);
+}
+
+TEST(Join, KeepsOffTheFrontWhatDoesNotCertainlyMeetTheSlos) {
+    JoinOptions options = cpu_options();
+    options.slos = {{"ttft", 0.101}};
+    EXPECT_THAT(build_report({run(1, 60, 60)}, options).configurations.front().points.front().why_not,
+                HasSubstr("too few requests"));
+    options.slos = {{"ttft", 0.05}};
+    EXPECT_THAT(build_report({run(1, 60, 60)}, options).configurations.front().points.front().why_not,
+                HasSubstr("misses the SLO"));
+    options.slos = {{"ttft", 0.2}};
+    EXPECT_TRUE(build_report({run(1, 60, 60)}, options).configurations.front().points.front().on_front);
+}
+
+TEST(Join, AnswersInASentence) {
+    const ReportModel model = build_report({run(1, 60, 60), run(8, 20, 160)}, cpu_options());
+    const Configuration& c = model.configurations.front();
+    EXPECT_THAT(c.answer, StartsWith(c.title + ": at 20.0 tok/s per user $0.174 per million output tokens"));
+    EXPECT_THAT(c.answer, HasSubstr("; the hardware floor there is $0."));
+    EXPECT_THAT(c.answer, HasSubstr("Valid, 2 points, 2026-11-21."));
+    LoadedRun invalid = run(8, 20, 160);
+    invalid.result.validity.verdict = Verdict::invalid;
+    EXPECT_THAT(build_report({run(1, 60, 60), invalid}, cpu_options()).configurations.front().answer,
+                HasSubstr("1 of 2 points valid"));
+    EXPECT_THAT(build_report({invalid}, cpu_options()).configurations.front().answer,
+                HasSubstr("no point can be used. Not valid: 1 point"));
+}
+
+TEST(Join, FloorOfTheAnswerIsNeverDearerThanTheMeasurement) {
+    for (const double per_user : {5.0, 20.0, 60.0, 120.0}) {
+        const Configuration c =
+            build_report({run(4, per_user, 3.9 * per_user)}, cpu_options()).configurations.front();
+        if (!c.errors.empty()) continue;
+        const auto at = c.answer.find("floor there is $");
+        ASSERT_NE(at, std::string::npos) << c.answer;
+        EXPECT_LE(std::stod(c.answer.substr(at + 16)), c.points.front().cost->usd_per_m_output * 1.01);
+    }
+}
+
+TEST(Join, NothingGivesAnEmptyReport) {
+    const ReportModel model = build_report({}, cpu_options());
+    EXPECT_THAT(model.configurations, IsEmpty());
+    EXPECT_FALSE(model.price);
+}
+
+TEST(Answer, SplitsTheGapIntoSharesOfTheWhole) {
+    const LimitInputs inputs = [] {
+        LimitInputs terms = limit_inputs_of_simulator(simulated(1, 1, 1).result.provenance.simulator);
+        terms.reachable_weight_bytes_per_s = 2.0e12;
+        return terms;
+    }();
+    const Totals load = work_of_request(512, 0, 128);
+    ReportPoint point;
+    const LimitPoint hard = limit_at(inputs, LimitKind::hard, load, 16).value();
+    for (const double share : {0.1, 0.5, 0.8, 0.94}) {
+        point.output_tokens_per_s = share * hard.output_tokens_per_s;
+        const LimitPoint floor =
+            limit_at_interactivity(inputs, LimitKind::hard, load, *point.output_tokens_per_s / 16, 256)
+                .value();
+        const Gap gap = gap_of(point, floor, inputs, load, 16).value();
+        EXPECT_NEAR(gap.batch + gap.kernels + gap.no_overlap + gap.unattributed, 1, 1e-9);
+        for (const double part : {gap.batch, gap.kernels, gap.no_overlap, gap.unattributed})
+            EXPECT_GE(part, -1e-12);
+        EXPECT_GE(gap.requests_possible, gap.requests_in_flight);
+    }
+    point.output_tokens_per_s = hard.output_tokens_per_s;
+    EXPECT_FALSE(gap_of(point, hard, inputs, load, 16));
+}
+
+TEST(Answer, NamesTheBatchWhenTheHardwareCouldServeManyMoreAtThatSpeed) {
+    const ReportModel model = build_report({simulated(1, 127, 129)}, cpu_options());
+    EXPECT_THAT(model.configurations.front().answer,
+                HasSubstr("most of the gap is batch shortfall (1.0 in flight, "));
+}
+
+}  // namespace
+}  // namespace paretoken::reports

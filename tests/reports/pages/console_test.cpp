@@ -1,0 +1,110 @@
+#include "reports/pages/console.h"
+
+#include <gmock/gmock.h>
+
+#include <sstream>
+
+#include "reports/pages/table.h"
+#include "tests/reports/sample_report.h"
+
+namespace paretoken::reports {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+void expect_at_most_80_columns(const std::string& text) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 80U) << line;
+}
+
+/// A result whose every string is long, of several lines, and full of what terminals obey.
+RunResult hostile_run() {
+    RunResult r = sample::failing_run(32, .012, 8);
+    const std::string evil = "\x1b]0;owned\x07\x1b[2J\r\n" + std::string(300, 'x') +
+                             " \xc2\x9b"
+                             "31m {} %s";
+    r.provenance.model = r.provenance.url = r.provenance.server_kind = r.provenance.hardware = evil;
+    r.workload.dataset = r.workload.endpoint = r.workload.length_source = evil;
+    r.counts.by_outcome[evil] = 2;
+    r.counts.example_errors[evil] = evil;
+    r.counts.example_errors["http_error"] = evil;
+    r.validity.reasons.push_back({Verdict::warn, evil, evil});
+    return r;
+}
+
+TEST(RunSummary, SaysTheHeadlineInEightyColumns) {
+    const std::string text = run_summary(sample::run(16), {.directory = "runs/c16"});
+    expect_at_most_80_columns(text);
+    for (const char* expected :
+         {"SmolLM2-135M", "c=16", "output tokens", "Time to first token, ms", "Inter-token latency, ms",
+          "End-to-end latency, ms", "600 ended, none failed", "input 512.0 of 512.0 wanted",
+          "output 127.6 of 128.0 wanted", "valid", "runs/c16", "steady"})
+        EXPECT_THAT(text, HasSubstr(expected));
+}
+
+TEST(RunSummary, TellsFailuresByClassWithAnExampleAndTheReasonsOfTheVerdict) {
+    const std::string text = run_summary(sample::failing_run(32, .012, 8));
+    expect_at_most_80_columns(text);
+    for (const char* expected :
+         {"31 failed (5.17 %)", "28 http_error", "503 Service Unavailable", "INVALID", "loop_lag", "∞"})
+        EXPECT_THAT(text, HasSubstr(expected));
+}
+
+TEST(RunSummary, MarksPercentilesWithoutEnoughRequests) {
+    EXPECT_THAT(run_summary(sample::run(16, .012, 8, 30)), HasSubstr("too few requests"));
+    EXPECT_THAT(run_summary(sample::run(16, .012, 8, 6000)), Not(HasSubstr("too few requests")));
+}
+
+TEST(RunSummary, LeadsWithTheIntendedStartInOpenLoop) {
+    RunResult r = sample::run(16);
+    r.concurrency.reset();
+    r.request_rate = 4;
+    const std::string text = run_summary(r);
+    EXPECT_THAT(text, HasSubstr("4 req/s"));
+    EXPECT_THAT(text, HasSubstr("Time to first token, intended"));
+    expect_at_most_80_columns(text);
+}
+
+TEST(RunSummary, ShowsNothingThatATerminalWouldObey) {
+    const std::string text = run_summary(hostile_run(), {.directory = "d"});
+    expect_at_most_80_columns(text);
+    EXPECT_EQ(text.find('\x1b'), std::string::npos);
+    EXPECT_EQ(text.find("\xc2\x9b"), std::string::npos);
+    EXPECT_EQ(text.find('\r'), std::string::npos);
+}
+
+TEST(RunSummary, OfARunWithoutASingleAnswerStillReads) {
+    RunResult r;
+    r.validity = {Verdict::invalid, {{Verdict::invalid, "no_answers", "Not one request succeeded."}}};
+    const std::string text = run_summary(r);
+    EXPECT_THAT(text, HasSubstr("INVALID"));
+    EXPECT_THAT(text, Not(HasSubstr("nan")));
+    expect_at_most_80_columns(text);
+}
+
+TEST(RunSummary, IsColouredOnlyWhenAsked) {
+    EXPECT_EQ(run_summary(sample::run(1)).find('\x1b'), std::string::npos);
+    EXPECT_NE(run_summary(sample::run(1), {.colour = true}).find("\x1b["), std::string::npos);
+}
+
+TEST(SweepTable, IsOneLinePerLoadInEightyColumns) {
+    std::vector<SweepPoint> points;
+    for (const std::uint64_t load : {1, 8, 64, 512})
+        points.push_back(sweep_point_of(sample::run(load), "d", static_cast<double>(load)));
+    points.push_back(sweep_point_of(sample::failing_run(1024, .012, 8), "d", 1024));
+    points.push_back({.directory = "d",
+                      .load_label = "c=2048",
+                      .load = 2048,
+                      .state = PointState::failed,
+                      .error = "connection refused\x1b[2J\n" + std::string(200, 'y')});
+    points.push_back({.directory = "d", .load_label = "c=4096", .load = 4096});
+    const std::string text = sweep_table(points);
+    expect_at_most_80_columns(text);
+    for (const char* expected : {"c=512", "invalid", "pending", "failed", "connection refused"})
+        EXPECT_THAT(text, HasSubstr(expected));
+    EXPECT_EQ(text.find('\x1b'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace paretoken::reports

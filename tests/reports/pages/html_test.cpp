@@ -1,0 +1,151 @@
+#include "reports/pages/html.h"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "core/embedded.h"
+#include "core/metrics.h"
+#include "tests/reports/sample_report.h"
+#include "tests/support/paths.h"
+
+namespace paretoken::reports {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+/// The page without its scripts, styles and data: what a browser takes for markup.
+std::string markup_of(const std::string& page) {
+    std::string rest = page;
+    for (const auto& [open, close] : {std::pair{"<script", "</script>"}, {"<style", "</style>"}})
+        for (std::size_t at = 0; (at = rest.find(open)) != std::string::npos;)
+            rest.erase(at, rest.find(close, at) + std::strlen(close) - at);
+    return rest;
+}
+
+std::size_t occurrences(const std::string& text, const std::string& what) {
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += what.size()) ++count;
+    return count;
+}
+
+TEST(HtmlReport, IsWrittenWhereABrowserCanOpenIt) {
+    std::ofstream file(paretoken::paths::binary_dir() + "/sample-report.html");
+    file << html_report(sample::report());
+    EXPECT_TRUE(file.good());
+}
+
+TEST(HtmlReport, AnswersFirstAndProvesAfter) {
+    const std::string page = html_report(sample::report());
+    std::size_t at = 0;
+    for (const char* part :
+         {"<h1>SmolLM2-135M on two cores", "the hardware floor is", "What a token costs", "What load does",
+          "Every number", "Can it be trusted", "loop_lag", "The limit of", "Price card", "Each run"}) {
+        at = page.find(part, at);
+        ASSERT_NE(at, std::string::npos) << part;
+    }
+    for (const char* expected : {"no slot available", "9f86d081884c7d65", "bench-3", "kernel receive stamps",
+                                 "2026-11-cpu", "weight bandwidth", "compute (no GEMM was measured)",
+                                 "its workload fingerprint differs", "$0.0526", "Cheapest"})
+        EXPECT_THAT(page, HasSubstr(expected));
+    for (const Metric& metric : metrics()) EXPECT_THAT(page, HasSubstr(html_escaped(metric.definition)));
+}
+
+TEST(HtmlReport, LoadsNothingFromAnywhere) {
+    const std::string markup = markup_of(html_report(sample::report()));
+    for (const char* attribute : {" src=", " href=\"http", "@import", "url(", "<link", "<iframe", "<img"})
+        EXPECT_THAT(markup, Not(HasSubstr(attribute)));
+}
+
+TEST(HtmlReport, AllowsOnlyTheScriptsAndStylesThatItHolds) {
+    const std::string page = html_report(sample::report());
+    const std::string lead = "Content-Security-Policy\" content=\"";
+    const std::size_t begin = page.find(lead) + lead.size();
+    const std::string text = page.substr(begin, page.find('"', begin) - begin);
+    EXPECT_THAT(text, HasSubstr("default-src 'none'"));
+    EXPECT_THAT(text, Not(HasSubstr("unsafe")));
+    EXPECT_EQ(occurrences(text, "'sha256-"), 3U);
+    EXPECT_THAT(markup_of(page), Not(HasSubstr(" style=")));  // would be refused
+    EXPECT_THAT(markup_of(page), Not(testing::ContainsRegex(" on[a-z]+=")));
+}
+
+TEST(HtmlReport, ShowsHostileTextAsTextInEveryField) {
+    const std::string evil = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>{{data}}<!--]]>&amp;";
+    ReportModel model = sample::report();
+    model.title = model.generated_at = model.version = evil;
+    model.notes = {evil};
+    model.price = PriceNote{evil, evil, evil, evil, evil, {{evil, 1, evil, evil}}};
+    for (Configuration& c : model.configurations) {
+        c.title = c.hardware = c.workload = c.answer = evil;
+        c.limit_terms = {{evil, 1, evil, evil}};
+        c.dropped_terms = c.missing = c.errors = {evil};
+        for (ReportPoint& p : c.points) {
+            p.directory = p.load_label = p.why_not = evil;
+            p.result.provenance = {evil, evil, {evil}, evil, evil, evil,        evil,          1, evil, evil,
+                                   evil, evil, evil,   evil, 1,    {{evil, 1}}, {{evil, evil}}};
+            p.result.plan = {{evil, evil}};
+            p.result.workload.fingerprint = p.result.workload.dataset = p.result.workload.endpoint =
+                p.result.workload.salt = evil;
+            p.result.workload.prompt_form = p.result.workload.length_source = evil;
+            p.result.validity.reasons = {{Verdict::warn, evil, evil}};
+            p.result.counts.by_outcome = {{evil, 3}};
+            p.result.counts.example_errors = {{evil, evil}};
+            p.result.window.how = p.result.client.timing = evil;
+            p.result.metrics.push_back(sample::metric(evil, 1, 100));
+        }
+    }
+    const std::string page = html_report(model);
+    EXPECT_EQ(occurrences(page, "<script"), 3U);
+    EXPECT_EQ(occurrences(page, "</script>"), 3U);
+    EXPECT_THAT(page, Not(HasSubstr("<img")));
+    EXPECT_THAT(page, Not(HasSubstr("<!--]]")));
+    EXPECT_THAT(markup_of(page), HasSubstr("{{data}}"));  // shown, and not filled in
+}
+
+TEST(HtmlReport, WithoutAPriceSaysWhatIsMissing) {
+    ReportModel model = sample::report();
+    model.price.reset();
+    for (Configuration& c : model.configurations) {
+        c.missing = {"No price is known for this hardware: add --price CARD."};
+        for (ReportPoint& p : c.points) p.cost.reset();
+    }
+    const std::string page = html_report(model);
+    EXPECT_THAT(page, HasSubstr("add --price CARD"));
+    EXPECT_THAT(page, Not(HasSubstr("What a token costs")));
+    EXPECT_THAT(page, Not(HasSubstr("Price card")));
+    EXPECT_THAT(page, Not(HasSubstr("Cheapest")));
+}
+
+TEST(HtmlReport, NeverCallsAnInvalidRunTheBest) {
+    ReportModel model = sample::report();
+    model.configurations.resize(1);
+    for (ReportPoint& p : model.configurations[0].points) p.result.validity.verdict = Verdict::invalid;
+    EXPECT_THAT(html_report(model), Not(HasSubstr("Cheapest")));
+}
+
+TEST(HtmlReport, OfAHundredRunsStaysBelowOneMegabyte) {
+    ReportModel model = sample::report();
+    model.configurations.resize(1);
+    auto& points = model.configurations[0].points;
+    while (points.size() < 100) points.push_back(points[points.size() % 6]);
+    EXPECT_LT(html_report(model).size(), 1'000'000U);
+}
+
+TEST(FilledIn, PutsEachValueInOnceAndLooksAtItNoMore) {
+    EXPECT_EQ(filled_in("a {{x}} b {{y}}{{x}}", {{"x", "{{y}}"}, {"y", "2"}}), "a {{y}} b 2{{y}}");
+    EXPECT_EQ(filled_in("plain", {}), "plain");
+}
+
+TEST(Assets, HoldNothingThatWouldEndTheElementTheyStandIn) {
+    for (const EmbeddedFile& file : embedded_reports()) {
+        if (file.name.ends_with(".html")) continue;
+        EXPECT_EQ(file.text.find("</script"), std::string_view::npos) << file.name;
+        EXPECT_EQ(file.text.find("</style"), std::string_view::npos) << file.name;
+        EXPECT_EQ(file.text.find("<!--"), std::string_view::npos) << file.name;
+    }
+}
+
+}  // namespace
+}  // namespace paretoken::reports

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Tests of what scripts/tidy, scripts/mutate and scripts/build_profile compute, and of the list of mutations."""
+
+import importlib.machinery
+import importlib.util
+import pathlib
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def script(name):
+    """A script without a suffix, as a module."""
+    sys.dont_write_bytecode = True
+    loader = importlib.machinery.SourceFileLoader(name, str(ROOT / "scripts" / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    sys.modules[name] = module
+    loader.exec_module(module)
+    return module
+
+
+tidy, mutate, build_profile = script("tidy"), script("mutate"), script("build_profile")
+
+
+class Tidy(unittest.TestCase):
+    def test_finds_the_lines_that_a_difference_adds(self):
+        diff = ("--- a/core/slo.cpp\n+++ b/core/slo.cpp\n@@ -3 +3,2 @@ f\n+a\n+b\n@@ -9,2 +10,0 @@\n-c\n-d\n@@ -20 +19 @@\n+e\n"
+                "--- a/core/gone.cpp\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n")
+        self.assertEqual(tidy.changed_lines(diff), {"core/slo.cpp": [[3, 4], [19, 19]]})
+
+    def test_takes_the_compiled_files_with_the_most_changes(self):
+        lines = {"a.cpp": [[1, 2]], "b.cpp": [[1, 9]], "c.cpp": [[1, 99]], "d.cpp": [[1, 1], [5, 6]]}
+        self.assertEqual(tidy.chosen(lines, {"a.cpp", "b.cpp", "d.cpp"}, 2), ["b.cpp", "d.cpp"])
+
+
+class Mutate(unittest.TestCase):
+    mutation = mutate.Mutation("core/x.cpp", "return a;", "return b;", "X.is_a")
+
+    def test_replaces_one_line_and_keeps_its_indentation(self):
+        self.assertEqual(mutate.replaced("int f() {\n    return a;\n}\n", self.mutation), "int f() {\n    return b;\n}\n")
+
+    def test_does_not_guess_when_the_line_is_gone_or_stands_twice(self):
+        self.assertIsNone(mutate.replaced("return c;\n", self.mutation))
+        self.assertIsNone(mutate.replaced("return a;\n  return a;\n", self.mutation))
+
+    def test_every_line_and_every_test_of_the_list_is_there(self):
+        self.assertEqual([(m.file, m.test, mutate.outdated(m)) for m in mutate.MUTATIONS if mutate.outdated(m)], [])
+
+
+class BuildProfile(unittest.TestCase):
+    def test_takes_the_last_time_that_something_was_built(self):
+        log = "# ninja log v5\n0\t100\t0\ta.o\tx\n200\t1700\t0\ta.o\ty\n5\t30\t0\tlibb.a\tz\n"
+        self.assertEqual(build_profile.steps(log), {"a.o": 1.5, "libb.a": 0.025})
+
+    def test_sums_by_folder(self):
+        for output, folder in {"CMakeFiles/core.dir/core/slo.cpp.o": "core",
+                               "CMakeFiles/core_test.dir/tests/core/slo_test.cpp.o": "tests/core",
+                               "CMakeFiles/paretoken_pch_std.dir/cmake_pch.hxx.gch": "precompiled headers",
+                               "libparetoken_core.a": "linking and the rest"}.items():
+            self.assertEqual(build_profile.folder_of(output), folder)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,220 @@
+#pragma once
+// How often confidence intervals hold the truth: runs in virtual time of loads as they are met, and what
+// their summaries say about percentiles that are known from much longer runs. Used by the benchmark of
+// coverage and, with fewer loads and seeds, by a test.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/metrics.h"
+#include "core/slo.h"
+#include "core/statistics.h"
+#include "core/summary.h"
+#include "datasets/catalog.h"
+#include "loadgen/virtual.h"
+#include "simulator/profile.h"
+
+namespace paretoken::coverage {
+
+struct Load {
+    std::string name;
+    std::string profile;
+    std::uint64_t concurrency = 0;  ///< 0: open loop
+    std::string arrivals = "at_once";
+    std::string isl = "lognormal:mean=512;cv=1";
+    std::string osl = "lognormal:mean=128;cv=1";
+    bool is_light = true;  ///< a closed loop, or an open one at up to 60 % of capacity
+
+    bool open() const { return concurrency == 0; }
+};
+
+/// With 16 sequences this server ends about 13.3 of the requests of 512 and 128 tokens per second.
+inline const std::vector<Load>& loads() {
+    static const std::string fp8 = "llama3-8b-h100-fp8";
+    static const std::string bf16 = "llama3-8b-h100-bf16?max_num_seqs=16";
+    static const std::vector<Load> table = {
+        {.name = "closed 1, fixed lengths", .profile = fp8, .concurrency = 1, .isl = "512", .osl = "128"},
+        {.name = "closed 1", .profile = fp8, .concurrency = 1},
+        {.name = "closed 16", .profile = fp8, .concurrency = 16},
+        {.name = "closed 16, fixed lengths", .profile = fp8, .concurrency = 16, .isl = "512", .osl = "128"},
+        {.name = "closed 16, hiccups", .profile = fp8 + "?hiccup=5ms-20ms/2s", .concurrency = 16},
+        {.name = "closed 64", .profile = fp8, .concurrency = 64},
+        {.name = "closed 256", .profile = fp8, .concurrency = 256},
+        {.name = "open 30 %", .profile = bf16, .arrivals = "poisson:rate=4"},
+        {.name = "open 30 %, bursts", .profile = bf16, .arrivals = "gamma:rate=4,burstiness=0.25"},
+        {.name = "open 60 %", .profile = bf16, .arrivals = "poisson:rate=8"},
+        {.name = "open 60 %, fixed lengths",
+         .profile = bf16,
+         .arrivals = "poisson:rate=8",
+         .isl = "512",
+         .osl = "128"},
+        {.name = "open 60 %, hiccups", .profile = bf16 + "&hiccup=20ms/2s", .arrivals = "poisson:rate=8"},
+        {.name = "open 60 %, bursts", .profile = bf16, .arrivals = "gamma:rate=8,burstiness=0.25"},
+        {.name = "open 75 %", .profile = bf16, .arrivals = "poisson:rate=10", .is_light = false},
+        {.name = "open 90 %", .profile = bf16, .arrivals = "poisson:rate=12", .is_light = false},
+    };
+    return table;
+}
+
+inline const std::array<double, 3>& percentiles() {
+    static constexpr std::array<double, 3> kHeld = {0.5, 0.9, 0.99};
+    return kHeld;
+}
+
+/// Tags of the headline metrics; in an open loop users wait from the intended start.
+inline std::vector<std::string> headline_tags(bool open_loop) {
+    if (open_loop) return {"ttft_intended", "tpot", "e2e_intended", "interactivity", "itl"};
+    return {"ttft", "tpot", "e2e", "interactivity", "itl"};
+}
+
+class NoSink final : public RecordSink {
+  public:
+    void record(RequestRecord&& record) override { (void)record; }
+};
+
+inline loadgen::LoadOutcome run_of_load(const Load& load, std::uint64_t requests, std::uint64_t seed) {
+    const auto dataset = datasets::make_dataset(
+        {.spec = {.name = "synthetic", .fields = {{"isl", load.isl}, {"osl", load.osl}}}, .seed = seed});
+    loadgen::LoadOptions options;
+    options.arrivals = loadgen::parse_arrivals(load.arrivals);
+    if (!load.open()) options.concurrency = load.concurrency;
+    options.limits.requests = requests;
+    options.seed = seed;
+    options.worker.id_prefix = "v-";
+    NoSink sink;
+    loadgen::Progress progress;
+    return loadgen::make_virtual_load(options, {.profile = sim::profile_named(load.profile)}, *dataset, sink,
+                                      progress, {});
+}
+
+inline RunSummary summary_of_load(const Load& load, std::uint64_t requests, std::uint64_t seed) {
+    const auto outcome = run_of_load(load, requests, seed);
+    SummaryOptions options;
+    options.open_loop = load.open();
+    options.last_dispatch = outcome.ran_dry;
+    if (!load.open()) options.concurrency = load.concurrency;
+    return summarize(outcome.records, options);
+}
+
+/// By tag, the values at `percentiles()`.
+using Truth = std::map<std::string, std::array<double, 3>>;
+
+/// Values of the requests between the first and the last twentieth. Of pooled metrics the values are those of
+/// all gaps of these requests.
+inline std::vector<double> settled_values(const Metric& metric,
+                                          const std::vector<const RequestRecord*>& settled) {
+    std::vector<double> values;
+    std::vector<PooledValue> pool;
+    for (const auto* record : settled) {
+        if (metric.of_request != nullptr) {
+            if (const auto value = metric.of_request(*record)) values.push_back(*value);
+            continue;
+        }
+        pool.clear();
+        metric.pool(*record, pool);
+        for (const auto& item : pool) values.insert(values.end(), item.weight, item.value);
+    }
+    std::sort(values.begin(), values.end());
+    return values;
+}
+
+/// From long runs: the percentiles of all their requests together, and of pooled metrics the mean of each
+/// run's.
+inline Truth truth_of(const Load& load, std::uint64_t runs, std::uint64_t requests) {
+    Truth truth;
+    std::map<std::string, std::vector<double>> of_requests;
+    for (std::uint64_t run = 0; run < runs; ++run) {
+        const auto outcome = run_of_load(load, requests, 1'000'000 + run);
+        std::vector<const RequestRecord*> settled;
+        for (const auto& record : outcome.records)
+            if (record.index >= requests / 20 && record.index < requests - requests / 20)
+                settled.push_back(&record);
+        for (const auto& tag : headline_tags(load.open())) {
+            const auto& metric = *metric_named(tag);
+            const auto& base = metric.inverse_of.empty() ? metric : *metric_named(metric.inverse_of);
+            const auto values = settled_values(base, settled);
+            if (base.pool == nullptr) {
+                of_requests[tag].insert(of_requests[tag].end(), values.begin(), values.end());
+                continue;
+            }
+            for (std::size_t i = 0; i < percentiles().size(); ++i)
+                truth[tag][i] += percentile(values, percentiles()[i]) / static_cast<double>(runs);
+        }
+    }
+    for (auto& [tag, values] : of_requests) {
+        std::sort(values.begin(), values.end());
+        const bool inverse = !metric_named(tag)->inverse_of.empty();
+        for (std::size_t i = 0; i < percentiles().size(); ++i) {
+            const double value = percentile(values, percentiles()[i]);
+            truth[tag][i] = inverse ? 1 / value : value;
+        }
+    }
+    return truth;
+}
+
+/// What runs of one load and length said about one percentile of one metric.
+struct Cell {
+    std::uint64_t runs = 0;
+    std::uint64_t given = 0;  ///< intervals
+    std::uint64_t covered = 0;
+    std::uint64_t false_passes = 0;  ///< of an SLO at the true value
+    std::uint64_t false_fails = 0;
+    double widths = 0;  ///< Σ width of the interval ÷ true value
+
+    Cell& operator+=(const Cell& other) {
+        runs += other.runs;
+        given += other.given;
+        covered += other.covered;
+        false_passes += other.false_passes;
+        false_fails += other.false_fails;
+        widths += other.widths;
+        return *this;
+    }
+    double coverage() const { return static_cast<double>(covered) / static_cast<double>(given); }
+    double withheld() const { return 1 - static_cast<double>(given) / static_cast<double>(runs); }
+    double width() const { return widths / static_cast<double>(given); }
+};
+
+using Cells = std::map<std::string, std::array<Cell, 3>>;
+
+inline Cell judged(const PercentileValue* held, double truth, bool higher_is_better) {
+    Cell cell{.runs = 1};
+    if (held == nullptr) return cell;
+    if (held->ci95) {
+        cell.given = 1;
+        cell.covered = held->ci95->low <= truth && truth <= held->ci95->high ? 1 : 0;
+        cell.widths = (held->ci95->high - held->ci95->low) / truth;
+    }
+    const auto verdict = verdict_on(*held, truth, higher_is_better);
+    cell.false_passes = verdict == SloVerdict::pass ? 1 : 0;
+    cell.false_fails = verdict == SloVerdict::fail ? 1 : 0;
+    return cell;
+}
+
+/// One run, judged.
+inline Cells cells_of(const Load& load, const Truth& truth, std::uint64_t requests, std::uint64_t seed) {
+    const auto summary = summary_of_load(load, requests, seed);
+    Cells cells;
+    for (const auto& [tag, values] : truth) {
+        const auto* metric = metric_named(tag);
+        const auto key = key_of(*metric);
+        const auto held = std::find_if(summary.metrics.begin(), summary.metrics.end(),
+                                       [&](const auto& candidate) { return candidate.key == key; });
+        for (std::size_t i = 0; i < percentiles().size(); ++i) {
+            const auto* value = held == summary.metrics.end() ? nullptr : held->at(percentiles()[i]);
+            cells[tag][i] = judged(value, values[i], metric->better == Better::higher);
+        }
+    }
+    return cells;
+}
+
+inline void add(Cells& sum, const Cells& cells) {
+    for (const auto& [tag, values] : cells)
+        for (std::size_t i = 0; i < values.size(); ++i) sum[tag][i] += values[i];
+}
+
+}  // namespace paretoken::coverage

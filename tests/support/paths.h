@@ -1,0 +1,11 @@
+#pragma once
+// Where the tests find the project's files and the programs that were built. Only paths.cpp is compiled with
+// the absolute paths, so that a compiler cache serves every other test in every checkout.
+#include <string>
+
+namespace paretoken::paths {
+
+std::string source_dir();  ///< the root of the project
+std::string binary_dir();  ///< the folder of the built programs
+
+}  // namespace paretoken::paths

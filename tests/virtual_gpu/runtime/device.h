@@ -1,0 +1,150 @@
+#pragma once
+// The virtual GPU as a CUDA runtime holds it: memory, streams, events, captures and graphs. Every call
+// answers with the status that CUDA documents, and refuses what CUDA forbids. Once a kernel has faulted,
+// nothing works any more.
+#include <driver_types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/virtual_gpu/launch.h"
+#include "tests/virtual_gpu/memory.h"
+#include "tests/virtual_gpu/runtime/kernels.h"
+#include "tests/virtual_gpu/runtime/model.h"
+#include "tests/virtual_gpu/runtime/report.h"
+#include "tests/virtual_gpu/runtime/streams.h"
+
+namespace paretoken::virtual_gpu {
+
+/// Names of events, graphs and executable graphs; never given twice.
+using Number = std::uint64_t;
+
+/// A kernel that the host has registered.
+struct HostKernel {
+    std::string name;                                        ///< mangled
+    const FoundKernel* found = nullptr;                      ///< from its first use on
+    std::size_t most_dynamic_shared = kSharedWithoutAsking;  ///< without its static memory
+};
+
+struct Launch {
+    HostKernel* kernel = nullptr;
+    LaunchShape shape;
+    std::vector<std::byte> parameters;
+};
+
+enum class Capturing { relaxed, strict };  ///< strict: the modes "global" and "thread local", on one thread
+
+class Device {
+  public:
+    Device(const Settings& settings, const std::filesystem::path& ptx);
+
+    const Settings& settings() const { return settings_; }
+    const Limits& limits() const { return limits_; }
+    Report& report() { return report_; }
+    /// Of the kernel that faulted; cudaSuccess while all is well.
+    cudaError_t death() const { return death_; }
+    std::size_t free_bytes() const { return memory_.capacity() - memory_.used(); }
+
+    /// Looks the kernel up and fills `found`.
+    cudaError_t resolve(HostKernel& kernel);
+    cudaError_t allow_dynamic_shared(HostKernel& kernel, int bytes);
+    cudaError_t occupancy(HostKernel& kernel, int threads, std::size_t dynamic_shared, int& blocks);
+
+    cudaError_t allocate(std::size_t bytes, void*& at);
+    cudaError_t free(void* at);
+    cudaError_t allocate_host(std::size_t bytes, void*& at);
+    cudaError_t free_host(void* at);
+
+    cudaError_t launch(HostKernel& kernel, const LaunchShape& shape, void** arguments, StreamNumber stream);
+    /// `waits`: cudaMemcpy, which returns when the host's memory may be used again.
+    cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, StreamNumber stream,
+                     bool waits);
+    cudaError_t set(void* at, int value, std::size_t bytes, StreamNumber stream);
+
+    cudaError_t create_stream(bool blocking, StreamNumber& stream);
+    cudaError_t destroy_stream(StreamNumber stream);
+    cudaError_t wait_for_stream(StreamNumber stream);
+    cudaError_t wait_for_all();
+
+    Number create_event();
+    cudaError_t destroy_event(Number event);
+    cudaError_t record(Number event, StreamNumber stream);
+    cudaError_t wait_for_event(Number event);
+    cudaError_t elapsed(Number begin, Number end, float& milliseconds);
+
+    cudaError_t begin_capture(StreamNumber stream, Capturing mode);
+    /// `graph` is 0 unless it succeeds.
+    cudaError_t end_capture(StreamNumber stream, Number& graph);
+    cudaError_t nodes_of(Number graph, std::size_t& nodes) const;
+    cudaError_t destroy_graph(Number graph);
+    cudaError_t instantiate(Number graph, Number& executable);
+    cudaError_t upload(Number executable, StreamNumber stream);
+    cudaError_t launch_graph(Number executable, StreamNumber stream);
+    cudaError_t destroy_executable(Number executable);
+
+  private:
+    /// Work of a stream or of a graph; returns the seconds that it takes.
+    using Node = std::function<double(bool in_graph)>;
+    struct Event {
+        bool captured = false;
+        Place place;  ///< ticket 0: never recorded
+        double at_s = 0;
+    };
+    struct Capture {
+        Capturing mode = Capturing::strict;
+        bool invalid = false;
+        std::vector<Node> nodes = {};
+    };
+    struct Executable {
+        std::vector<Node> nodes;
+        Place last = {};
+    };
+    struct Copy;
+
+    /// Into the stream, or into the graph that is captured from it.
+    cudaError_t issue(StreamNumber stream, Node node);
+    /// cudaSuccess unless the stream does not exist, is captured, or is the legacy one during a capture.
+    cudaError_t ready_for_use(StreamNumber stream);
+    /// For what waits or allocates: invalidates the captures that forbid it.
+    cudaError_t refuse_while_capturing();
+    cudaError_t checked_shape(const HostKernel& kernel, const LaunchShape& shape) const;
+    bool is_pinned(const void* at, std::size_t bytes) const;
+
+    double run_launch(const Launch& launch, bool in_graph);
+    /// What launches of equal work have in common: all but where it lies.
+    std::vector<std::uint64_t> likeness(const Launch& launch);
+    double run_copy(const Copy& copy);
+    double run_set(std::byte* at, int value, std::size_t bytes);
+    void complain(std::string text);
+    void die(cudaError_t status, const std::string& text);
+
+    Settings settings_;
+    Limits limits_;
+    Memory memory_;
+    KernelFolder kernels_;
+    Streams streams_;
+    Report report_;
+    cudaError_t death_ = cudaSuccess;
+    std::map<std::uintptr_t, std::vector<std::byte>> pinned_;
+    std::map<Number, std::shared_ptr<Event>> events_;
+    std::map<StreamNumber, Capture> captures_;
+    std::map<Number, std::vector<Node>> graphs_;
+    std::map<Number, std::shared_ptr<Executable>> executables_;
+    Number numbers_ = 0;
+    std::uint64_t launches_ = 0;
+    struct Repeats {
+        std::uint64_t runs = 0;
+        double seconds = 0;
+    };
+    std::map<std::vector<std::uint64_t>, Repeats> repeats_;  ///< Settings::graph_runs
+};
+
+}  // namespace paretoken::virtual_gpu
