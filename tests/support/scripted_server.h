@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -20,6 +22,7 @@ struct ScriptedAnswer {
     int pause_ms = 0;                      ///< before each write
     bool close_after = false;
     bool reset_after = false;  ///< RST instead of FIN
+    bool endless = false;      ///< the last write again and again, until the client closes
 };
 
 class ScriptedServer {
@@ -84,7 +87,21 @@ class ScriptedServer {
         return {};
     }
 
+    /// Sends every byte, however slowly the client reads. Returns false when the connection or the server
+    /// has ended first.
+    bool send_whole(int fd, std::string_view bytes) {
+        while (!bytes.empty() && !over_) {
+            const ssize_t n = send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+            if (n <= 0 && errno != EAGAIN) return false;
+            if (n > 0) bytes.remove_prefix(static_cast<std::size_t>(n));
+        }
+        return bytes.empty();
+    }
+
     void serve(int fd, int connection) {
+        const timeval patience{.tv_sec = 0,
+                               .tv_usec = 100'000};  // a send that nobody reads ends with the server
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
         for (int request = 0; !over_; ++request) {
             const std::string text = read_request(fd);
             if (text.empty()) break;
@@ -92,7 +109,10 @@ class ScriptedServer {
             for (const std::string& bytes : answer.writes) {
                 if (answer.pause_ms > 0)
                     std::this_thread::sleep_for(std::chrono::milliseconds(answer.pause_ms));
-                send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+                send_whole(fd, bytes);
+            }
+            while (answer.endless && !over_) {
+                if (!send_whole(fd, answer.writes.back())) break;
             }
             if (answer.reset_after) {
                 const linger now{.l_onoff = 1, .l_linger = 0};
