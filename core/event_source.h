@@ -28,4 +28,25 @@ class EventSource {
     virtual void for_each(const Visit& visit) const = 0;
 };
 
+/// The events of records in memory, which must outlive this.
+class KeptEvents final : public EventSource {
+  public:
+    explicit KeptEvents(std::span<const RequestRecord> records) : records_(records) {}
+
+    void for_each(const Visit& visit) const override {
+        for (const RequestRecord& record : records_)
+            if (!record.events.empty())
+                visit({.index = record.index, .warmup = record.warmup}, record.events);
+    }
+
+  private:
+    std::span<const RequestRecord> records_;
+};
+
+/// For requests of which nothing but scalars is known.
+class NoEvents final : public EventSource {
+  public:
+    void for_each(const Visit&) const override {}
+};
+
 }  // namespace paretoken

@@ -1,39 +1,55 @@
 #pragma once
 // Percentiles, intervals and certificates of one metric over the requests of a window. Failures are +infinity
 // where lower is better and left out elsewhere; nothing is summarised that no successful request had.
+#include <algorithm>
+#include <array>
+#include <limits>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "core/evidence.h"
 #include "core/metrics.h"
-#include "core/record.h"
+#include "core/request_table.h"
 #include "core/result.h"
 
 namespace paretoken {
 
+/// The percentiles that every metric has, in ascending order.
+inline constexpr std::array kPercentiles = {0.5, 0.75, 0.9, 0.95, 0.99, 0.999};
+
 /// What is summarised. Intervals, certificates and decided limits all come from the effective sample
 /// (core/evidence.h) and exist only where the window is steady and long enough. Equal values count as one
-/// sample, failures one by one. Above p90 the effective sample is at most that of the lower percentiles from
-/// p90 on, whose exceedances are more.
+/// sample, failures one by one.
 struct MetricScope {
-    std::vector<const RequestRecord*> requests;  ///< counted, scheduled in the window, in that order
-    std::vector<const RequestRecord*> streams;   ///< successes: the ones whose gaps are pooled
-    TimeSpan window;                             ///< a pooled value belongs where its later event is
-    std::size_t blocks = 0;                      ///< of time, for the evidence on pooled metrics
+    RequestRows requests;  ///< counted, scheduled in the window, in that order
     bool steady = false;
     LoadMemory memory;  ///< of the whole load, also where the scope is one class
 };
 
-/// The pooled metric that was summarised last: another with the same pool (gaps per token and gaps per chunk
-/// are the same where every chunk is a token) has the same figures.
-struct PooledBefore {
-    std::vector<PooledValue> pool;  ///< unsorted
-    std::optional<MetricSummary> summary;
-};
-
-/// Nothing when it was not measured. `before` is passed on from metric to metric of one scope.
-std::optional<MetricSummary> summary_of(const Metric& metric, const MetricScope& scope, PooledBefore& before);
+/// Nothing when it was not measured, and for metrics that are pooled over events (core/pooled.h).
 std::optional<MetricSummary> summary_of(const Metric& metric, const MetricScope& scope);
+
+// What the metrics of requests and those of events have in common.
+
+/// The effective sample of each of kPercentiles, where `effective_n(i)` says it for that one alone: above p90
+/// it is at most that of the lower percentiles from p90 on, whose exceedances are more.
+template <class EffectiveN>
+std::vector<double> effective_samples(EffectiveN effective_n) {
+    constexpr double kFewExceedances = 0.9;
+    std::vector<double> effective;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < kPercentiles.size(); ++i) {
+        double n = effective_n(i);
+        if (kPercentiles[i] >= kFewExceedances) least = n = std::min(n, least);
+        effective.push_back(n);
+    }
+    return effective;
+}
+
+/// How many values would give percentile p an interval, at the same pace; nothing when no number is known to.
+std::optional<std::uint64_t> enough_values(double p, double n, double effective_n, const LoadMemory& memory);
+
+/// Certifies in ascending order of the percentiles: none above one that is not certified.
+void set_certified(std::vector<PercentileValue>& percentiles);
 
 }  // namespace paretoken

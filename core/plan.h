@@ -89,6 +89,7 @@ struct LoadPlan {
     std::uint32_t workers = 1;
     Duration spin{};
     bool user_timestamps = false;
+    std::string events = "all";  ///< whose events are kept, as core/events_kept.h reads it
     std::string gpu = {};  ///< what serves, as NAME[xN]
 
     // ---- what is kept

@@ -15,6 +15,7 @@
 
 #include "core/content_hash.h"
 #include "core/error.h"
+#include "core/events_kept.h"
 #include "core/secrets.h"
 #include "core/slo.h"
 
@@ -154,6 +155,10 @@ void known_endpoint_type(const std::string& type) {
 void known_prompt_form(const std::string& form) {
     if (form == "auto" || form == "text" || form == "token-ids") return;
     throw UsageError(fmt::format("'{}': expected auto, text or token-ids", form));
+}
+
+void known_events(const std::string& text) {
+    parse_events_kept(text);
 }
 
 void above_zero(const std::optional<Duration>& duration) {
@@ -415,6 +420,10 @@ using UserTimestamps = Member < [](auto& p, std::size_t) -> auto& {
     return p.user_timestamps;
 }
 > ;
+using Events = Member < [](auto& p, std::size_t) -> auto& {
+    return p.events;
+}
+> ;
 using Gpu = Member < [](auto& p, std::size_t) -> auto& {
     return p.gpu;
 }
@@ -612,6 +621,15 @@ constexpr std::array kFields = {
                   "difference",
               .get = UserTimestamps::get,
               .set = UserTimestamps::set},
+    PlanField{.name = "events",
+              .flags = "--events",
+              .group = kPace,
+              .kind = measuring,
+              .help =
+                  "Requests whose times and tokens of single events are kept in events.bin: all, none, or "
+                  "sample=N (one in N). Inter-token and inter-chunk latency are of these requests",
+              .get = Events::get,
+              .set = Events::set_checked<known_events>},
     PlanField{.name = "timeout",
               .flags = "--timeout",
               .group = kPace,

@@ -20,8 +20,7 @@ std::optional<std::size_t> second_of(TimePoint at, TimeSpan run, std::size_t cou
     return second;
 }
 
-std::vector<double> failures_by_second(std::span<const RequestRecord> records, TimeSpan run,
-                                       std::size_t count) {
+std::vector<double> failures_by_second(const RequestTable& records, TimeSpan run, std::size_t count) {
     std::vector<double> failures(count);
     for (const auto& record : records) {
         const auto second = second_of(end_of(record), run, count);
@@ -30,8 +29,8 @@ std::vector<double> failures_by_second(std::span<const RequestRecord> records, T
     return failures;
 }
 
-std::vector<std::optional<double>> ttft_medians_by_second(std::span<const RequestRecord> records,
-                                                          TimeSpan run, std::size_t count) {
+std::vector<std::optional<double>> ttft_medians_by_second(const RequestTable& records, TimeSpan run,
+                                                          std::size_t count) {
     std::vector<std::vector<double>> by_second(count);
     for (const auto& record : records) {
         const auto ttft = metric_named("ttft")->of_request(record);
@@ -68,18 +67,6 @@ Judgement judgement_of(const RequestRecord& record, const SummaryOptions& option
     return is_good(record, options.slos, options.open_loop) ? Judgement::good : Judgement::bad;
 }
 
-std::vector<Totals> blocks_of(std::span<const RequestRecord> records, TimeSpan span, std::size_t count,
-                              const SummaryOptions& options) {
-    TotalsTimeline timeline(span, std::max<std::size_t>(count, 1));
-    for (const auto& record : records) timeline.add(record, judgement_of(record, options));
-    return timeline.bins();
-}
-
-Totals totals_of(std::span<const RequestRecord> records, TimeSpan span, const SummaryOptions& options) {
-    if (span.length() <= Duration{}) return {};
-    return blocks_of(records, span, 1, options).front();
-}
-
 std::size_t interval_blocks(TimeSpan span, double median_e2e_s) {
     constexpr double kMostBlocks = 200;
     constexpr double kFewestBlocks = 10;
@@ -87,19 +74,25 @@ std::size_t interval_blocks(TimeSpan span, double median_e2e_s) {
     return blocks >= kFewestBlocks ? static_cast<std::size_t>(blocks) : 0;
 }
 
-std::vector<Series> series_of(std::span<const RequestRecord> records, TimeSpan run) {
+std::optional<SecondsOfRun> seconds_of(TimeSpan run) {
     constexpr double kShortest = 0.1;  // a rate over less of the last second says nothing
     const double run_s = seconds(run.length());
-    if (run_s <= 0) return {};
+    if (run_s <= 0) return std::nullopt;
     const double whole = std::floor(run_s);
     const auto count = static_cast<std::size_t>(whole) + (run_s - whole >= kShortest || whole == 0 ? 1 : 0);
-    const TimeSpan grid{run.begin, run.begin + std::chrono::seconds(count)};
-    const auto totals = blocks_of(records, grid, count, {});
-    const auto failures = failures_by_second(records, run, count);
-    const auto ttft = ttft_medians_by_second(records, run, count);
+    return SecondsOfRun{{run.begin, run.begin + std::chrono::seconds(count)}, count};
+}
+
+std::vector<Series> series_of(const RequestTable& requests, TimeSpan run,
+                              std::span<const Totals> per_second_totals) {
+    const std::size_t count = per_second_totals.size();
+    if (count == 0) return {};
+    const double run_s = seconds(run.length());
+    const auto failures = failures_by_second(requests, run, count);
+    const auto ttft = ttft_medians_by_second(requests, run, count);
     const auto rate = [&](double Totals::*amount) {
-        return [&totals, run_s, amount](std::size_t i) -> std::optional<double> {
-            return totals[i].*amount / std::min(1.0, run_s - static_cast<double>(i));
+        return [&, amount](std::size_t i) -> std::optional<double> {
+            return per_second_totals[i].*amount / std::min(1.0, run_s - static_cast<double>(i));
         };
     };
     return {per_second("requests_per_s", "req/s", count, rate(&Totals::requests)),

@@ -109,7 +109,8 @@ struct Counts {
     std::uint64_t warmup = 0;
     std::uint64_t in_window = 0;  ///< scheduled inside the window
     std::uint64_t resent = 0;
-    std::uint64_t unstreamed = 0;  ///< ok, but in one piece although a stream was asked for
+    std::uint64_t without_events = 0;  ///< answered with output, but no events were kept: in no pooled metric
+    std::uint64_t unstreamed = 0;      ///< ok, but in one piece although a stream was asked for
     std::map<std::string, std::uint64_t> by_outcome;    ///< failures: outcome name → requests
     std::map<std::string, std::string> example_errors;  ///< outcome name → the first error text seen
 

@@ -72,48 +72,10 @@ double student_t_p_value(double t, double degrees_of_freedom) {
 
 // ---- percentiles
 
-/// Where a type-7 percentile lies between two neighbouring order statistics.
-struct Position {
-    std::uint64_t rank = 0;  ///< of the lower neighbour, from 0
-    double fraction = 0;     ///< of the way to the upper one
-};
-
-Position position_of(double p, std::uint64_t n) {
-    constexpr double kRounding = 1e-9;  // .95 · 20 is 19 and not a little more
-    const double exact = std::clamp(p, 0.0, 1.0) * static_cast<double>(n - 1);
-    const double lower = std::floor(exact + kRounding);
-    const double fraction = exact - lower;
-    return {static_cast<std::uint64_t>(lower), fraction < kRounding ? 0 : fraction};
-}
-
 double between(double lower, double upper, double fraction) {
     if (fraction == 0 || lower == upper) return lower;
     return lower + fraction * (upper - lower);  // infinite when either is
 }
-
-/// Mean and squares about it, one finite value at a time (Welford 1962; weights: West 1979).
-class RunningMoments {
-  public:
-    void add(double value, std::uint64_t weight) {
-        if (!std::isfinite(value) || weight == 0) return;
-        moments_.n += weight;
-        const double off = value - moments_.mean;
-        moments_.mean += off * static_cast<double>(weight) / static_cast<double>(moments_.n);
-        squares_ += static_cast<double>(weight) * off * (value - moments_.mean);
-    }
-
-    Moments result() const {
-        Moments moments = moments_;
-        if (moments.n > 1) {
-            moments.standard_deviation = std::sqrt(squares_ / static_cast<double>(moments.n - 1));
-        }
-        return moments;
-    }
-
-  private:
-    Moments moments_;
-    double squares_ = 0;
-};
 
 // ---- autocorrelation
 
@@ -184,6 +146,14 @@ std::vector<double> residuals_of(std::span<const double> series, const Line& lin
 
 }  // namespace
 
+RankPosition position_of(double p, std::uint64_t n) {
+    constexpr double kRounding = 1e-9;  // .95 · 20 is 19 and not a little more
+    const double exact = std::clamp(p, 0.0, 1.0) * static_cast<double>(n - 1);
+    const double lower = std::floor(exact + kRounding);
+    const double fraction = exact - lower;
+    return {static_cast<std::uint64_t>(lower), fraction < kRounding ? 0 : fraction};
+}
+
 double percentile(std::span<const double> sorted, double p) {
     assert(!sorted.empty());
     const auto position = position_of(p, sorted.size());
@@ -215,9 +185,23 @@ std::optional<Interval> percentile_interval(std::span<const double> sorted, doub
     return Interval{sorted[lower - 1], sorted[upper - 1]};
 }
 
+void RunningMoments::add(double value, std::uint64_t weight) {
+    if (!std::isfinite(value) || weight == 0) return;
+    moments_.n += weight;
+    const double off = value - moments_.mean;
+    moments_.mean += off * static_cast<double>(weight) / static_cast<double>(moments_.n);
+    squares_ += static_cast<double>(weight) * off * (value - moments_.mean);
+}
+
+Moments RunningMoments::result() const {
+    Moments moments = moments_;
+    if (moments.n > 1) moments.standard_deviation = std::sqrt(squares_ / static_cast<double>(moments.n - 1));
+    return moments;
+}
+
 Moments moments_of(std::span<const double> values) {
     RunningMoments moments;
-    for (const double value : values) moments.add(value, 1);
+    for (const double value : values) moments.add(value);
     return moments.result();
 }
 

@@ -14,6 +14,14 @@ namespace paretoken {
 /// +infinity when either neighbour that carries weight is.
 double percentile(std::span<const double> sorted, double p);
 
+/// Where a percentile lies between two neighbouring order statistics.
+struct RankPosition {
+    std::uint64_t rank = 0;  ///< of the lower neighbour, from 0
+    double fraction = 0;     ///< of the way to the upper one
+};
+/// Of percentile p (type 7, Hyndman and Fan 1996) among n values, at least one.
+RankPosition position_of(double p, std::uint64_t n);
+
 /// `weight` equal values.
 struct WeightedValue {
     double value = 0;
@@ -41,6 +49,17 @@ struct Moments {
 /// Over the finite values only.
 Moments moments_of(std::span<const double> values);
 Moments moments_of(std::span<const WeightedValue> values);  ///< n is the total weight
+
+/// The same, one finite value at a time (Welford 1962; weights: West 1979).
+class RunningMoments {
+  public:
+    void add(double value, std::uint64_t weight = 1);
+    Moments result() const;
+
+  private:
+    Moments moments_;
+    double squares_ = 0;  ///< Σ (value − mean)²
+};
 
 /// MLPerf's early-stopping rule (d = 0, confidence c): the fewest independent samples that certify percentile
 /// p when `over` of them exceed the limit. p .90 → 44 at 0 over; p .99 → 459 at 0 over, 662 at 1.

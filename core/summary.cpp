@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/event_pass.h"
 #include "core/metric_summary.h"
 #include "core/metrics.h"
+#include "core/pooled.h"
 #include "core/rates.h"
 #include "core/statistics.h"
 #include "core/window.h"
@@ -35,25 +37,25 @@ void count_request(const RequestRecord& record, TimeSpan window, Counts& counts)
     }
 }
 
-Counts counts_of(std::span<const RequestRecord> records, TimeSpan window) {
+Counts counts_of(const RequestRows& requests, TimeSpan window) {
     Counts counts;
-    for (const auto& record : records) {
+    requests.for_each([&](const RequestRecord& record) {
         if (record.warmup) {
             ++counts.warmup;
         } else {
             count_request(record, window, counts);
         }
-    }
+    });
     return counts;
 }
 
 /// Median end-to-end time of successes, the natural unit of blocks of time; nothing without any.
-std::optional<double> median_e2e(const std::vector<const RequestRecord*>& requests) {
+std::optional<double> median_e2e(const RequestRows& requests) {
     std::vector<double> values;
-    for (const auto* request : requests) {
-        const auto value = metric_named("e2e")->of_request(*request);
-        if (request->outcome == Outcome::ok && value) values.push_back(*value);
-    }
+    requests.for_each([&](const RequestRecord& request) {
+        const auto value = metric_named("e2e")->of_request(request);
+        if (request.outcome == Outcome::ok && value) values.push_back(*value);
+    });
     if (values.empty()) return std::nullopt;
     std::sort(values.begin(), values.end());
     return percentile(values, 0.5);
@@ -70,8 +72,7 @@ std::size_t evidence_blocks(TimeSpan window, std::optional<double> median_e2e_s)
 }
 
 /// What the load as a whole remembers, classes and warm-up together.
-LoadMemory memory_of_load(std::span<const RequestRecord> records, TimeSpan window,
-                          const SummaryOptions& options) {
+LoadMemory memory_of_load(const RequestTable& records, TimeSpan window, const SummaryOptions& options) {
     std::vector<Stay> stays;
     stays.reserve(records.size());
     for (const auto& record : records)
@@ -81,21 +82,12 @@ LoadMemory memory_of_load(std::span<const RequestRecord> records, TimeSpan windo
     return memory_of(stays, {0, seconds(window.length())}, closed_loop);
 }
 
-MetricScope metric_scope_of(std::span<const RequestRecord> records, const SteadyWindow& window,
-                            const LoadMemory& memory) {
-    MetricScope scope;
-    scope.window = window.span;
-    scope.steady = window.steady;
-    scope.memory = memory;
-    for (const auto& record : records) {
-        if (!is_counted(record)) continue;
-        if (scope.window.contains(record.scheduled)) scope.requests.push_back(&record);
-        if (record.outcome == Outcome::ok) scope.streams.push_back(&record);
-    }
-    std::stable_sort(scope.requests.begin(), scope.requests.end(),
-                     [](const auto* a, const auto* b) { return a->scheduled < b->scheduled; });
-    scope.blocks = evidence_blocks(scope.window, median_e2e(scope.requests));
-    return scope;
+/// The requests that the metrics of a window are of, in the order they were scheduled.
+RequestRows measured_in(const RequestRows& requests, TimeSpan window) {
+    auto measured = requests.filtered(
+        [&](const RequestRecord& record) { return is_counted(record) && window.contains(record.scheduled); });
+    measured.sort_by_schedule();
+    return measured;
 }
 
 Window report_of(const SteadyWindow& window, TimeSpan run) {
@@ -103,41 +95,200 @@ Window report_of(const SteadyWindow& window, TimeSpan run) {
             seconds(run.length()), window.steady, window.how};
 }
 
-/// Totals and figures of the window; intervals only where it is steady.
-void measure_window(std::span<const RequestRecord> records, const SteadyWindow& window,
-                    std::optional<double> median_e2e_s, const SummaryOptions& options, Scope& scope) {
-    if (window.span.length() <= Duration{}) return;
-    const std::size_t count =
-        window.steady && median_e2e_s ? interval_blocks(window.span, std::max(*median_e2e_s, 1e-9)) : 0;
-    const auto blocks = blocks_of(records, window.span, count, options);
-    for (const Totals& block : blocks) scope.totals += block;
-    scope.totals.seconds = seconds(window.span.length());
-    scope.throughput = figures_of(scope.totals, blocks);
-}
+/// What the passes over the events measure, and how.
+struct FoldOptions {
+    TimeSpan run;
+    SteadyWindow window;
+    LoadMemory memory;
+    const SummaryOptions& summary;
+};
+
+/// The totals of a scope: of the window, in blocks of time where it is steady, and of the whole run.
+class TotalsFold {
+  public:
+    TotalsFold(const FoldOptions& options, std::optional<double> median_e2e_s)
+        : options_(options.summary), window_span_(options.window.span) {
+        const std::size_t blocks = options.window.steady && median_e2e_s
+                                       ? interval_blocks(window_span_, std::max(*median_e2e_s, 1e-9))
+                                       : 0;
+        if (window_span_.length() > Duration{})
+            window_.emplace(window_span_, std::max<std::size_t>(blocks, 1));
+        if (options.run.length() > Duration{}) run_.emplace(options.run, 1);
+    }
+
+    void add(const RequestRecord& record) {
+        const Judgement judgement = judgement_of(record, options_);
+        if (window_) window_->add(record, judgement);
+        if (run_) run_->add(record, judgement);
+    }
+
+    void write_to(Scope& scope) const {
+        if (window_) {
+            scope.totals = window_->total();
+            scope.throughput = figures_of(scope.totals, window_->bins());
+        }
+        if (run_) {
+            scope.whole_run_totals = run_->total();
+            scope.whole_run = figures_of(scope.whole_run_totals);
+        }
+    }
+
+  private:
+    const SummaryOptions& options_;
+    TimeSpan window_span_;
+    std::optional<TotalsTimeline> window_;
+    std::optional<TotalsTimeline> run_;
+};
+
+/// The metrics of a scope that are pooled over events. While two of them have had the same values (gaps per
+/// token and gaps per chunk are the same where every chunk is a token) they share one fold.
+class PooledFolds {
+  public:
+    explicit PooledFolds(const PooledOptions& options) {
+        for (const Metric& metric : metrics()) {
+            if (metric.pool == nullptr) continue;
+            if (folds_.empty())
+                folds_.push_back({{&metric}, PooledFold(options), {}});
+            else
+                folds_.front().metrics.push_back(&metric);
+        }
+    }
+
+    void add(const RequestRecord& record) {
+        if (record.warmup || record.outcome != Outcome::ok) return;
+        if (is_first_pass_) part_from(record);
+        for (Fold& fold : folds_) {
+            fold.values.clear();
+            fold.metrics.front()->pool(record, fold.values);
+            fold.fold.add(fold.values);
+        }
+    }
+
+    /// Ends a pass. Returns whether any fold needs another.
+    bool another_pass() {
+        is_first_pass_ = false;
+        bool more = false;
+        for (Fold& fold : folds_) more = fold.fold.another_pass() || more;
+        return more;
+    }
+
+    std::optional<MetricSummary> summary_of(const Metric& metric) const {
+        for (const Fold& fold : folds_) {
+            if (std::find(fold.metrics.begin(), fold.metrics.end(), &metric) == fold.metrics.end()) continue;
+            auto summary = fold.fold.summary();
+            if (summary) summary->key = key_of(metric);
+            return summary;
+        }
+        return std::nullopt;
+    }
+
+  private:
+    struct Fold {
+        std::vector<const Metric*> metrics;
+        PooledFold fold;
+        std::vector<PooledValue> values;
+    };
+
+    /// Gives a metric whose values of this record differ a fold of its own, which begins with what the shared
+    /// one holds.
+    void part_from(const RequestRecord& record) {
+        std::vector<PooledValue>& shared = values_;
+        std::vector<PooledValue>& own = other_values_;
+        for (std::size_t i = 0; i < folds_.size(); ++i) {
+            shared.clear();
+            if (folds_[i].metrics.size() < 2) continue;
+            folds_[i].metrics.front()->pool(record, shared);
+            for (std::size_t k = folds_[i].metrics.size() - 1; k > 0; --k) {
+                own.clear();
+                folds_[i].metrics[k]->pool(record, own);
+                if (own == shared) continue;
+                folds_.push_back({{folds_[i].metrics[k]}, folds_[i].fold, {}});
+                folds_[i].metrics.erase(folds_[i].metrics.begin() + static_cast<std::ptrdiff_t>(k));
+            }
+        }
+    }
+
+    std::vector<Fold> folds_;
+    std::vector<PooledValue> values_;
+    std::vector<PooledValue> other_values_;
+    bool is_first_pass_ = true;
+};
 
 /// Everything of one scope: of all requests, or of those of one class.
-Scope scope_of(std::span<const RequestRecord> records, TimeSpan run, const SteadyWindow& window,
-               const LoadMemory& memory, const SummaryOptions& options) {
-    Scope scope;
-    scope.counts = counts_of(records, window.span);
-    const auto summarised = metric_scope_of(records, window, memory);
-    PooledBefore pooled;
-    for (const auto& metric : metrics()) {
-        if (auto held = summary_of(metric, summarised, pooled)) scope.metrics.push_back(std::move(*held));
-    }
-    measure_window(records, window, median_e2e(summarised.requests), options, scope);
-    scope.whole_run_totals = totals_of(records, run, options);
-    scope.whole_run = figures_of(scope.whole_run_totals);
-    return scope;
-}
+class ScopeFold {
+  public:
+    ScopeFold(const RequestRows& requests, const FoldOptions& options)
+        : requests_(requests),
+          options_(options),
+          measured_(measured_in(requests, options.window.span)),
+          median_e2e_s_(median_e2e(measured_)),
+          totals_(options, median_e2e_s_),
+          pooled_({.window = options.window.span,
+                   .blocks = evidence_blocks(options.window.span, median_e2e_s_),
+                   .steady = options.window.steady,
+                   .memory = options.memory}) {}
 
-/// The records of each class; empty when none carries a class.
-std::map<std::string, std::vector<RequestRecord>> records_by_class(std::span<const RequestRecord> records) {
-    std::map<std::string, std::vector<RequestRecord>> by_class;
-    for (const auto& record : records)
-        if (!record.request_class.empty()) by_class[record.request_class].push_back(record);
+    void add_first(const RequestRecord& record) {
+        totals_.add(record);
+        pooled_.add(record);
+    }
+    void add_again(const RequestRecord& record) { pooled_.add(record); }
+    bool another_pass() { return pooled_.another_pass(); }
+    void add_without_events(const RequestRecord& record) {
+        totals_.add(record);
+        if (record.chunks > 0) ++without_events_;
+    }
+
+    Scope scope() const {
+        Scope scope;
+        scope.counts = counts_of(requests_, options_.window.span);
+        scope.counts.without_events = without_events_;
+        const MetricScope measured{measured_, options_.window.steady, options_.memory};
+        for (const Metric& metric : metrics()) {
+            auto held = metric.pool == nullptr ? summary_of(metric, measured) : pooled_.summary_of(metric);
+            if (held) scope.metrics.push_back(std::move(*held));
+        }
+        totals_.write_to(scope);
+        return scope;
+    }
+
+  private:
+    RequestRows requests_;
+    const FoldOptions& options_;
+    RequestRows measured_;
+    std::optional<double> median_e2e_s_;
+    TotalsFold totals_;
+    PooledFolds pooled_;
+    std::uint64_t without_events_ = 0;
+};
+
+/// The requests of each class; empty when none carries a class.
+std::map<std::string, RequestRows> rows_by_class(const RequestTable& requests) {
+    std::map<std::string, std::vector<std::uint32_t>> rows;
+    std::uint32_t row = 0;
+    for (const RequestRecord& record : requests) {
+        if (!record.request_class.empty()) rows[record.request_class].push_back(row);
+        ++row;
+    }
+    std::map<std::string, RequestRows> by_class;
+    for (auto& [name, own] : rows) by_class.emplace(name, RequestRows(requests, std::move(own)));
     return by_class;
 }
+
+/// One fold for all requests and one for each class.
+template <class Fold>
+struct FoldsByScope {
+    Fold all;
+    std::map<std::string, Fold> classes = {};
+
+    /// Calls `visit(fold)` for the folds that the record belongs to.
+    template <class Visit>
+    void for_each_of(const RequestRecord& record, Visit visit) {
+        visit(all);
+        if (record.request_class.empty()) return;
+        if (const auto own = classes.find(record.request_class); own != classes.end()) visit(own->second);
+    }
+};
 
 /// Whether a figure depends on SLOs.
 bool is_judgement(std::string_view key) {
@@ -158,51 +309,99 @@ void replace_judgements(const Totals& judged, const Figures& held, Totals& total
     kept = std::move(merged);
 }
 
-void judge_scope(std::span<const RequestRecord> records, TimeSpan run, const SteadyWindow& window,
-                 const SummaryOptions& options, Scope& scope) {
-    Scope judged;
-    const auto summarised = metric_scope_of(records, window, LoadMemory{});
-    measure_window(records, window, median_e2e(summarised.requests), options, judged);
-    replace_judgements(judged.totals, judged.throughput, scope.totals, scope.throughput);
-    const Totals whole = totals_of(records, run, options);
-    replace_judgements(whole, figures_of(whole), scope.whole_run_totals, scope.whole_run);
+/// Calls `with(record)` for each request with its events, and `without(record)` for the others.
+template <class With, class Without>
+void pass_over_all(const RequestTable& requests, const EventPass& events, With with, Without without) {
+    const auto seen = events.for_each([&](std::size_t, const RequestRecord& record) { with(record); });
+    RequestRecord record;
+    for (std::size_t row = 0; row < requests.size(); ++row) {
+        if (seen[row]) continue;
+        requests.unpack(row, record);
+        record.events.clear();
+        without(static_cast<const RequestRecord&>(record));
+    }
 }
 
 }  // namespace
 
-RunSummary summarize(std::span<const RequestRecord> records, const SummaryOptions& options) {
+RunSummary summarize(const RequestTable& requests, const EventSource& events, const SummaryOptions& options) {
     RunSummary summary;
-    const auto window = steady_window_of(records, options);
-    summary.run = run_of(records);
-    const auto memory = memory_of_load(records, window.span, options);
-    static_cast<Scope&>(summary) = scope_of(records, summary.run, window, memory, options);
+    const auto window = steady_window_of(requests, options);
+    summary.run = run_of(requests);
     summary.window = window.span;
     summary.window_report = report_of(window, summary.run);
-    for (const auto& [name, own] : records_by_class(records))
-        summary.classes.emplace(name, scope_of(own, summary.run, window, memory, options));
-    summary.series = series_of(records, summary.run);
+    const FoldOptions fold{summary.run, window, memory_of_load(requests, window.span, options), options};
+    FoldsByScope<ScopeFold> folds{ScopeFold(RequestRows(requests), fold)};
+    for (const auto& [name, own] : rows_by_class(requests)) folds.classes.emplace(name, ScopeFold(own, fold));
+    const auto seconds = seconds_of(summary.run);
+    std::optional<TotalsTimeline> per_second;
+    if (seconds) per_second.emplace(seconds->span, seconds->count);
+
+    const EventPass pass(requests, events);
+    pass_over_all(
+        requests, pass,
+        [&](const RequestRecord& record) {
+            folds.for_each_of(record, [&](ScopeFold& own) { own.add_first(record); });
+            if (per_second) per_second->add(record);
+        },
+        [&](const RequestRecord& record) {
+            folds.for_each_of(record, [&](ScopeFold& own) { own.add_without_events(record); });
+            if (per_second) per_second->add(record);
+        });
+    const auto another_pass = [&] {
+        bool more = folds.all.another_pass();
+        for (auto& [name, own] : folds.classes) more = own.another_pass() || more;
+        return more;
+    };
+    while (another_pass())
+        pass.for_each([&](std::size_t, const RequestRecord& record) {
+            folds.for_each_of(record, [&](ScopeFold& own) { own.add_again(record); });
+        });
+
+    static_cast<Scope&>(summary) = folds.all.scope();
+    for (const auto& [name, own] : folds.classes) summary.classes.emplace(name, own.scope());
+    if (per_second) summary.series = series_of(requests, summary.run, per_second->bins());
     return summary;
 }
 
-void judge_anew(RunResult& result, std::span<const RequestRecord> records, TimePoint zero,
+RunSummary summarize(std::span<const RequestRecord> records, const SummaryOptions& options) {
+    return summarize(RequestTable(records), KeptEvents(records), options);
+}
+
+void judge_anew(RunResult& result, const RequestTable& requests, const EventSource& events, TimePoint zero,
                 const std::vector<Slo>& slos) {
     const auto at = [&](double since_start_s) {
         return zero + from_seconds(result.window.zero_s + since_start_s);
     };
-    const SteadyWindow window{.span = {at(result.window.begin_s), at(result.window.end_s)},
-                              .steady = result.window.steady,
-                              .how = result.window.how};
-    const TimeSpan run{at(0), at(result.window.run_s)};
     const SummaryOptions options{.open_loop = result.open_loop(),
                                  .concurrency = result.concurrency,
                                  .last_dispatch = {},
                                  .slos = slos};
-    judge_scope(records, run, window, options, result);
-    const auto by_class = records_by_class(records);
-    for (auto& [name, scope] : result.classes) {
-        if (const auto own = by_class.find(name); own != by_class.end())
-            judge_scope(own->second, run, window, options, scope);
-    }
+    const FoldOptions fold{.run = {at(0), at(result.window.run_s)},
+                           .window = {.span = {at(result.window.begin_s), at(result.window.end_s)},
+                                      .steady = result.window.steady,
+                                      .how = result.window.how},
+                           .memory = {},
+                           .summary = options};
+    const auto totals_fold = [&](const RequestRows& rows) {
+        return TotalsFold(fold, median_e2e(measured_in(rows, fold.window.span)));
+    };
+    FoldsByScope<TotalsFold> folds{totals_fold(RequestRows(requests))};
+    for (const auto& [name, own] : rows_by_class(requests)) folds.classes.emplace(name, totals_fold(own));
+    const auto add = [&](const RequestRecord& record) {
+        folds.for_each_of(record, [&](TotalsFold& own) { own.add(record); });
+    };
+    pass_over_all(requests, EventPass(requests, events), add, add);
+    const auto judge = [](const TotalsFold& own, Scope& scope) {
+        Scope judged;
+        own.write_to(judged);
+        replace_judgements(judged.totals, judged.throughput, scope.totals, scope.throughput);
+        replace_judgements(judged.whole_run_totals, judged.whole_run, scope.whole_run_totals,
+                           scope.whole_run);
+    };
+    judge(folds.all, result);
+    for (auto& [name, scope] : result.classes)
+        if (const auto own = folds.classes.find(name); own != folds.classes.end()) judge(own->second, scope);
 }
 
 }  // namespace paretoken

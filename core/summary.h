@@ -1,6 +1,7 @@
 #pragma once
 // Folds the records of a run into figures: finds the steady window, counts, percentiles with intervals,
-// throughput credited by event time. Pure. Warm-up and cancelled records are counted and are in no latency;
+// throughput credited by event time. Works in passes over the events, so that a run of any size can be
+// folded. Warm-up and cancelled records are counted and are in no latency;
 // what was streamed to them counts in throughput and in-flight, because the server did that work.
 #include <map>
 #include <optional>
@@ -8,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "core/event_source.h"
 #include "core/record.h"
+#include "core/request_table.h"
 #include "core/result.h"
 #include "core/slo.h"
 
@@ -30,13 +33,18 @@ struct RunSummary : Scope {
     std::vector<Series> series;
 };
 
-/// `records` in any order. An empty span gives counts of zero and no metrics.
+/// `requests` in any order; their events come from `events`, in up to three passes. A request whose events
+/// are not there is credited from its scalars as core/totals.h says, is in no pooled metric, and is counted
+/// in `counts.without_events`. No requests give counts of zero and no metrics.
+RunSummary summarize(const RequestTable& requests, const EventSource& events, const SummaryOptions& options);
+
+/// The same of records that hold their events.
 RunSummary summarize(std::span<const RequestRecord> records, const SummaryOptions& options);
 
 /// Holds the requests of a finished run against other SLOs: replaces the totals and figures that depend on
 /// them, for the whole run and its classes, and leaves the rest. `zero`: the run's epoch on the clock of the
-/// records. Where they come without events, good tokens are credited as core/totals.h says.
-void judge_anew(RunResult& result, std::span<const RequestRecord> records, TimePoint zero,
+/// requests.
+void judge_anew(RunResult& result, const RequestTable& requests, const EventSource& events, TimePoint zero,
                 const std::vector<Slo>& slos);
 
 }  // namespace paretoken

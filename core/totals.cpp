@@ -181,18 +181,29 @@ void TotalsTimeline::add_output(const RequestRecord& record, bool good) {
         static_cast<double>(output_tokens_of(record)) / static_cast<double>(record.streamed_tokens);
     const double prompt = prompt_tokens_of(record).value_or(0);
     const Answered request{prompt, cached_tokens_of(record, prompt), good};
-    if (!record.events.empty()) {
-        double streamed = 0;
-        for (const StreamEvent& event : record.events) {
-            add_tokens(event.time, scale * streamed, scale * (streamed + event.tokens), request);
-            streamed += event.tokens;
-        }
-        return;
-    }
+    if (!record.events.empty()) return add_events(record.events, scale, request);
     const auto first = static_cast<double>(record.first_group_tokens);
     const auto all = static_cast<double>(record.streamed_tokens);
     add_tokens(*record.first_event, 0, scale * first, request);
     add_tokens_evenly({*record.first_event, *record.last_event}, scale * first, scale * all, request);
+}
+
+/// Consecutive events of one bin are credited together, which is the same sum.
+void TotalsTimeline::add_events(const std::vector<StreamEvent>& events, double scale,
+                                const Answered& request) {
+    Totals* bin = nullptr;
+    double from = 0;
+    double streamed = 0;
+    for (const StreamEvent& event : events) {
+        Totals* const own = bin_of(event.time);
+        if (own != bin) {
+            if (bin != nullptr) credit(*bin, scale * from, scale * streamed, request);
+            bin = own;
+            from = streamed;
+        }
+        streamed += event.tokens;
+    }
+    if (bin != nullptr) credit(*bin, scale * from, scale * streamed, request);
 }
 
 void TotalsTimeline::credit(Totals& totals, double from, double to, const Answered& request) {

@@ -92,6 +92,7 @@ class TotalsTimeline {
         double cached_tokens = 0;  ///< of these
         bool good = false;
     };
+    void add_events(const std::vector<StreamEvent>& events, double scale, const Answered& request);
     static void credit(Totals& totals, double from, double to, const Answered& request);
     /// Output tokens number `from` to `to` of the request (from 0, fractions allowed), arriving at `at`.
     void add_tokens(TimePoint at, double from, double to, const Answered& request);

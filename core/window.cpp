@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <tuple>
 #include <vector>
@@ -22,7 +23,7 @@ struct Step {
     int level = 0;
 };
 
-std::vector<Step> in_flight_steps(std::span<const RequestRecord> records) {
+std::vector<Step> in_flight_steps(const RequestTable& records) {
     std::vector<Step> changes;
     for (const auto& record : records) {
         changes.push_back({record.started, +1});
@@ -61,23 +62,23 @@ struct Beginning {
 };
 
 /// When at least half of the first `cap` requests (warm-up included: slots are handed over) had ended.
-TimePoint first_wave_turned_over(std::span<const RequestRecord> records, std::uint64_t cap) {
-    std::vector<const RequestRecord*> first;
-    for (const auto& record : records) first.push_back(&record);
+TimePoint first_wave_turned_over(const RequestTable& records, std::uint64_t cap) {
+    std::vector<std::size_t> first(records.size());
+    std::iota(first.begin(), first.end(), std::size_t{0});
     const auto wave = static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(cap, first.size()));
     std::partial_sort(first.begin(), first.begin() + wave, first.end(),
-                      [](const auto* a, const auto* b) { return a->started < b->started; });
+                      [&](std::size_t a, std::size_t b) { return records.started(a) < records.started(b); });
     std::vector<TimePoint> ends;
     for (auto request = first.begin(); request != first.begin() + wave; ++request)
-        ends.push_back(end_of(**request));
+        ends.push_back(end_of(records[*request]));
     const auto half = ends.begin() + (wave - 1) / 2;
     std::nth_element(ends.begin(), half, ends.end());
     return *half;
 }
 
 /// Full is 95 % of the cap: a fast server may end the first of many requests before the last is under way.
-std::vector<Beginning> closed_loop_beginnings(std::span<const RequestRecord> records,
-                                              const std::vector<Step>& steps, std::uint64_t cap) {
+std::vector<Beginning> closed_loop_beginnings(const RequestTable& records, const std::vector<Step>& steps,
+                                              std::uint64_t cap) {
     constexpr double kFull = 0.95;
     const auto full = first_at_level(steps, kFull * static_cast<double>(cap));
     if (!full) return {};
@@ -139,24 +140,21 @@ std::optional<std::string> queue_growth(const std::vector<Step>& steps, TimeSpan
 
 // ---- is it steady
 
-std::vector<const RequestRecord*> scheduled_in(std::span<const RequestRecord> records, TimeSpan span) {
-    std::vector<const RequestRecord*> inside;
-    for (const auto& record : records) {
-        if (is_counted(record) && span.contains(record.scheduled)) inside.push_back(&record);
-    }
-    std::sort(inside.begin(), inside.end(),
-              [](const auto* a, const auto* b) { return a->scheduled < b->scheduled; });
+RequestRows scheduled_in(const RequestTable& records, TimeSpan span) {
+    auto inside = RequestRows(records).filtered(
+        [&](const RequestRecord& record) { return is_counted(record) && span.contains(record.scheduled); });
+    inside.sort_by_schedule();
     return inside;
 }
 
 /// Means over up to 20 equal stretches of the requests, in the order they were scheduled.
-std::vector<double> latency_course(const std::vector<const RequestRecord*>& requests) {
+std::vector<double> latency_course(const RequestRows& requests) {
     constexpr std::size_t kMostStretches = 20;
     std::vector<double> latencies;
-    for (const auto* request : requests) {
-        const auto latency = metric_named("e2e_intended")->of_request(*request);
-        if (request->outcome == Outcome::ok && latency) latencies.push_back(*latency);
-    }
+    requests.for_each([&](const RequestRecord& request) {
+        const auto latency = metric_named("e2e_intended")->of_request(request);
+        if (request.outcome == Outcome::ok && latency) latencies.push_back(*latency);
+    });
     const std::size_t stretch = (latencies.size() + kMostStretches - 1) / kMostStretches;
     std::vector<double> means;
     for (std::size_t begin = 0; stretch > 0 && begin + stretch <= latencies.size(); begin += stretch) {
@@ -166,7 +164,7 @@ std::vector<double> latency_course(const std::vector<const RequestRecord*>& requ
 }
 
 /// Nothing when latency held still: a change is one that is both beyond chance and large enough to matter.
-std::optional<std::string> latency_trend(const std::vector<const RequestRecord*>& requests) {
+std::optional<std::string> latency_trend(const RequestRows& requests) {
     constexpr double kSignificance = 0.01;
     constexpr double kRelevant = 0.20;  // of the mean, over the window
     const auto course = latency_course(requests);
@@ -178,11 +176,10 @@ std::optional<std::string> latency_trend(const std::vector<const RequestRecord*>
 }
 
 /// Nothing when at least half of the requests came well: refusals come at a steady pace too.
-std::optional<std::string> mostly_failed(const std::vector<const RequestRecord*>& requests) {
-    const auto failed = std::count_if(requests.begin(), requests.end(), [](const RequestRecord* request) {
-        return is_failure(request->outcome);
-    });
-    if (2 * static_cast<std::size_t>(failed) <= requests.size()) return std::nullopt;
+std::optional<std::string> mostly_failed(const RequestRows& requests) {
+    std::size_t failed = 0;
+    requests.for_each([&](const RequestRecord& request) { failed += is_failure(request.outcome) ? 1 : 0; });
+    if (2 * failed <= requests.size()) return std::nullopt;
     return fmt::format("{} of {} requests failed", failed, requests.size());
 }
 
@@ -190,8 +187,7 @@ std::uint64_t fewest_requests(double in_flight) {
     return static_cast<std::uint64_t>(std::max(10.0, std::ceil(2 * in_flight)));
 }
 
-TimePoint last_dispatch_of(std::span<const RequestRecord> records, const SummaryOptions& options,
-                           TimeSpan run) {
+TimePoint last_dispatch_of(const RequestTable& records, const SummaryOptions& options, TimeSpan run) {
     TimePoint last = run.begin;
     for (const auto& record : records) {
         if (!record.warmup) last = std::max(last, record.started);
@@ -209,7 +205,7 @@ TimePoint end_of(const RequestRecord& record) {
     return std::max({record.closed, record.last_event.value_or(record.started), record.started});
 }
 
-TimeSpan run_of(std::span<const RequestRecord> records) {
+TimeSpan run_of(const RequestTable& records) {
     std::optional<TimeSpan> run;
     for (const auto& record : records) {
         if (record.warmup) continue;
@@ -220,7 +216,7 @@ TimeSpan run_of(std::span<const RequestRecord> records) {
     return run.value_or(TimeSpan{});
 }
 
-SteadyWindow steady_window_of(std::span<const RequestRecord> records, const SummaryOptions& options) {
+SteadyWindow steady_window_of(const RequestTable& records, const SummaryOptions& options) {
     const auto run = run_of(records);
     if (run.length() <= Duration{}) return whole_run(run, "no request was made");
     const auto dispatched = last_dispatch_of(records, options, run);

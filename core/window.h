@@ -1,10 +1,10 @@
 #pragma once
 // Which stretch of a run was steady. Ramp-up and drain are outside; a closed loop's in-flight is constant by
 // construction and proves nothing, so latency must also hold still. The verdict may be "no steady state".
-#include <span>
 #include <string>
 
 #include "core/record.h"
+#include "core/request_table.h"
 #include "core/summary.h"
 
 namespace paretoken {
@@ -19,14 +19,14 @@ struct SteadyWindow {
 
 /// From the first request's scheduled start to just past the last byte; warm-up is outside. Records may be
 /// empty.
-TimeSpan run_of(std::span<const RequestRecord> records);
+TimeSpan run_of(const RequestTable& records);
 
 /// Closed loop: from when half of the first `concurrency` requests had ended (the lockstep first wave is
 /// ramp), or if that leaves too few from when in-flight reached the cap. Open loop: from when in-flight first
 /// reached its mean over the second half of the arrivals and the start that differs from the rest was cut,
 /// and only when the number in flight does not grow. Both: to the last dispatch, at least max(10, 2 ×
 /// in-flight) requests, and no trend in latency.
-SteadyWindow steady_window_of(std::span<const RequestRecord> records, const SummaryOptions& options);
+SteadyWindow steady_window_of(const RequestTable& records, const SummaryOptions& options);
 
 /// When the request left the system.
 TimePoint end_of(const RequestRecord& record);

@@ -10,10 +10,12 @@
 #include "cards/client_ceiling.h"
 #include "cards/host.h"
 #include "core/error.h"
+#include "core/events_kept.h"
 #include "core/plan_fields.h"
 #include "core/summary.h"
 #include "datasets/catalog.h"
 #include "experiments/redaction.h"
+#include "reports/files/events.h"
 #include "reports/files/output_directory.h"
 #include "reports/files/records.h"
 #include "reports/files/run_directory.h"
@@ -121,8 +123,9 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
     reports::write_running(directory, result.provenance, result.plan, result.workload, result.concurrency,
                            result.request_rate);
     if (!load.options.began) load.options.began = Clock::now();
-    reports::RecordWriter records(reports::record_files_in(directory), *load.options.began,
-                                  {.waits = target.in_virtual_time()});
+    reports::RecordWriter records(
+        reports::record_files_in(directory), *load.options.began,
+        {.events = parse_events_kept(load.plan.events), .waits = target.in_virtual_time()});
     RedactingSink sink(records, target.secrets());
 
     loadgen::Progress progress;
@@ -133,7 +136,11 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
             watching.emplace(watcher, reports::load_label_of(result), progress, load.options.limits);
         outcome = target.make(load, sink, progress, stop);
     }
-    loadgen::fold_into(result, outcome, load.options, {.slos = slos_of(load.plan.classes.front().goodput)});
+    // The events are read back from the disk, so that a run of any length fits into memory.
+    records.finish();
+    const reports::EventsFile events(reports::record_files_in(directory).events, *load.options.began);
+    loadgen::fold_into(result, outcome, events, load.options,
+                       {.slos = slos_of(load.plan.classes.front().goodput)});
     if (target.in_virtual_time()) result.client.timing = "virtual";
     result.provenance.clock = target.clock(result.client);
     redact(result, target.secrets());
@@ -143,9 +150,9 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
 
 void judge_anew(const fs::path& directory, const std::vector<std::string>& goodput) {
     RunResult result = reports::read_run_directory(directory);
-    const std::vector<RequestRecord> records =
-        reports::read_records(directory / reports::kRecordsFileName).records;
-    paretoken::judge_anew(result, records, TimePoint{}, slos_of(goodput));
+    const reports::RecordFiles files = reports::record_files_in(directory);
+    paretoken::judge_anew(result, reports::read_requests(files.lines), reports::EventsFile(files.events, {}),
+                          TimePoint{}, slos_of(goodput));
     LoadPlan judged;
     judged.classes.front().goodput = goodput;
     const PlanEcho echo = echo_of(judged);

@@ -20,24 +20,21 @@ std::optional<double> ratio(double part, double whole) {
     return part / whole;
 }
 
-std::vector<const RequestRecord*> sent_in(const std::vector<RequestRecord>& records, const TimeSpan& window) {
-    std::vector<const RequestRecord*> chosen;
-    for (const RequestRecord& r : records) {
-        if (!r.warmup && r.sent && window.contains(r.scheduled)) chosen.push_back(&r);
-    }
-    return chosen;
+RequestRows sent_in(const RequestTable& records, const TimeSpan& window) {
+    return RequestRows(records).filtered(
+        [&](const RequestRecord& r) { return !r.warmup && r.sent && window.contains(r.scheduled); });
 }
 
-void add_lateness(ClientHealth& health, const std::vector<const RequestRecord*>& records, bool open_loop) {
+void add_lateness(ClientHealth& health, const RequestRows& records, bool open_loop) {
     std::vector<double> loop;
     std::vector<double> connection;
     std::vector<double> slot;
-    for (const RequestRecord* r : records) {
-        if (r->resent) continue;  // its second sending is the server's doing
-        loop.push_back(seconds(*loop_lag_of(*r)));
-        connection.push_back(seconds(r->ready - r->started));
-        slot.push_back(seconds(r->slot_wait));
-    }
+    records.for_each([&](const RequestRecord& r) {
+        if (r.resent) return;  // its second sending is the server's doing
+        loop.push_back(seconds(*loop_lag_of(r)));
+        connection.push_back(seconds(r.ready - r.started));
+        slot.push_back(seconds(r.slot_wait));
+    });
     health.loop_lag_p50_s = percentile_of(loop, .5);
     health.loop_lag_p99_s = percentile_of(loop, .99);
     health.connection_wait_p99_s = percentile_of(connection, .99);
@@ -50,7 +47,7 @@ void add_lateness(ClientHealth& health, const std::vector<const RequestRecord*>&
 
 /// Requests handed to the kernel inside the window, had nobody else made them wait, over those due inside it.
 /// One that no connection was found for was kept by the server, not by this client.
-std::optional<double> achieved_rate(const std::vector<RequestRecord>& records, const TimeSpan& window) {
+std::optional<double> achieved_rate(const RequestTable& records, const TimeSpan& window) {
     double due = 0;
     double sent = 0;
     for (const RequestRecord& r : records) {

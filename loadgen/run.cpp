@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <iterator>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -50,7 +49,7 @@ void run_side_by_side(std::vector<std::unique_ptr<Worker>>& workers, const std::
     }
 }
 
-std::optional<double> mean_of(const std::vector<RequestRecord>& records,
+std::optional<double> mean_of(const RequestTable& records,
                               std::optional<std::int64_t> (*value)(const RequestRecord&)) {
     double sum = 0;
     double n = 0;
@@ -66,7 +65,7 @@ std::optional<double> mean_of(const std::vector<RequestRecord>& records,
 }
 
 /// Over the requests that have both lengths.
-std::optional<Asked> asked_of(const std::vector<RequestRecord>& records,
+std::optional<Asked> asked_of(const RequestTable& records,
                               std::optional<std::int64_t> (*asked)(const RequestRecord&),
                               std::optional<std::int64_t> (*counted)(const RequestRecord&)) {
     Asked sum;
@@ -103,8 +102,8 @@ LoadOutcome make_load(const LoadOptions& options, const datasets::Dataset& datas
     outcome.interrupted = stop.stop_requested();
     for (const auto& worker : workers) {
         WorkerReport report = worker->take_report();
-        std::move(report.records.begin(), report.records.end(), std::back_inserter(outcome.records));
-        report.records.clear();
+        outcome.records.append(report.records);
+        report.records = {};
         if (report.ran_dry && (!outcome.ran_dry || *report.ran_dry < *outcome.ran_dry)) {
             outcome.ran_dry = report.ran_dry;
         }
@@ -113,13 +112,14 @@ LoadOutcome make_load(const LoadOptions& options, const datasets::Dataset& datas
     return outcome;
 }
 
-void fold_into(RunResult& result, const LoadOutcome& outcome, const LoadOptions& load,
-               const FoldOptions& options) {
+void fold_into(RunResult& result, const LoadOutcome& outcome, const EventSource& events,
+               const LoadOptions& load, const FoldOptions& options) {
     const bool open_loop = !load.arrivals.at_once;
-    RunSummary summary = summarize(outcome.records, {.open_loop = open_loop,
-                                                     .concurrency = load.concurrency,
-                                                     .last_dispatch = outcome.ran_dry,
-                                                     .slos = options.slos});
+    RunSummary summary = summarize(outcome.records, events,
+                                   {.open_loop = open_loop,
+                                    .concurrency = load.concurrency,
+                                    .last_dispatch = outcome.ran_dry,
+                                    .slos = options.slos});
     result.partial = outcome.interrupted;
     result.window = std::move(summary.window_report);
     result.window.zero_s = outcome.records.empty() ? 0 : seconds(summary.run.begin - outcome.began);

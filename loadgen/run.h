@@ -5,7 +5,9 @@
 #include <stop_token>
 #include <vector>
 
+#include "core/event_source.h"
 #include "core/record_sink.h"
+#include "core/request_table.h"
 #include "core/result.h"
 #include "core/slo.h"
 #include "core/validity.h"
@@ -27,7 +29,7 @@ struct LoadOptions {
 
 /// What the workers brought back.
 struct LoadOutcome {
-    std::vector<RequestRecord> records;
+    RequestTable records;
     std::vector<WorkerReport> workers;  ///< their records moved into `records`
     TimePoint began;
     std::optional<TimePoint> ran_dry;  ///< of the first worker that had nothing more to start
@@ -46,9 +48,10 @@ struct FoldOptions {
     ValidityOptions validity = {};
 };
 
-/// Fills counts, window, metrics, throughput, series, client, validity, the load axis and achieved lengths of
-/// `result`; what only the command knows (provenance, options, workload) is left as it is.
-void fold_into(RunResult& result, const LoadOutcome& outcome, const LoadOptions& load,
-               const FoldOptions& options);
+/// `events`: of the requests in `outcome`. Fills counts, window, metrics, throughput, series, client,
+/// validity, the load axis and achieved lengths of `result`; what only the command knows (provenance,
+/// options, workload) is left as it is.
+void fold_into(RunResult& result, const LoadOutcome& outcome, const EventSource& events,
+               const LoadOptions& load, const FoldOptions& options);
 
 }  // namespace paretoken::loadgen

@@ -168,7 +168,7 @@ class VirtualRun {
         report_.client.chunks += chunks;
         report_.client.stamped_chunks += chunks;
         progress_.count_end(record);
-        records_.push_back(record);
+        records_.add(record);
         sink_.record(std::move(record));
     }
 
@@ -194,7 +194,7 @@ class VirtualRun {
     bool prefix_cache_;
     TimePoint now_ = kVirtualBegin;
     std::vector<std::unique_ptr<RequestRecord>> flights_;  ///< by the engine's id; empty when over
-    std::vector<RequestRecord> records_;
+    RequestTable records_;
     WorkerReport report_;
 };
 

@@ -169,7 +169,7 @@ void Worker::start(const Start& start) {
 void Worker::on_finished(RequestRecord record, TimePoint over_at) {
     dispatcher_.finished(over_at, is_failure(record.outcome));
     progress_.count_end(record);
-    report_.records.push_back(record);
+    report_.records.add(record);
     sink_.record(std::move(record));
 }
 

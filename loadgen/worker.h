@@ -8,6 +8,7 @@
 
 #include "core/histogram.h"
 #include "core/record_sink.h"
+#include "core/request_table.h"
 #include "datasets/dataset.h"
 #include "loadgen/client.h"
 #include "loadgen/dispatch.h"
@@ -42,7 +43,7 @@ struct CpuSample {
 };
 
 struct WorkerReport {
-    std::vector<RequestRecord> records;
+    RequestTable records;
     ClientCounters client;
     http::Pool::Facts connections;
     Histogram read_delay;

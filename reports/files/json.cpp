@@ -177,6 +177,7 @@ void fields(Archive& a, Is<Counts> auto& v) {
     a("warmup", v.warmup);
     a("in_window", v.in_window);
     a("resent", v.resent);
+    a("without_events", v.without_events);
     a("by_outcome", v.by_outcome);
     a("example_errors", v.example_errors);
 }

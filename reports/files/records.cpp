@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
+#include <fstream>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -208,23 +209,30 @@ std::vector<std::string> RecordWriter::finish() {
     return thread_->finish();
 }
 
-RecordsRead read_records(const std::filesystem::path& path, TimePoint epoch) {
-    const std::string text = read_file(path);
-    RecordsRead read;
+bool for_each_record(const std::filesystem::path& path, TimePoint epoch,
+                     const std::function<void(RequestRecord&&)>& visit) {
+    std::ifstream file(path, std::ios::binary);
+    const auto cannot_read = [&] {
+        throw UsageError(
+            fmt::format("cannot read {}: {}; check the path", path.string(), std::strerror(errno)));
+    };
+    if (!file) cannot_read();
     std::size_t number = 0;
-    for (std::size_t begin = 0; begin < text.size();) {
+    for (std::string line; std::getline(file, line);) {
         ++number;
-        const std::size_t newline = text.find('\n', begin);
-        const std::string_view line = std::string_view(text).substr(begin, newline - begin);
-        begin = newline == std::string::npos ? text.size() : newline + 1;
         if (line.empty()) continue;
-        if (begin >= text.size() && !is_complete_json(line)) {
-            read.cut_off = true;
-            break;
-        }
-        read.records.push_back(parse_record_line(line, epoch, fmt::format("{}:{}", path.string(), number)));
+        const bool is_last = file.eof() || file.peek() == std::ifstream::traits_type::eof();
+        if (is_last && !is_complete_json(line)) return true;
+        visit(parse_record_line(line, epoch, fmt::format("{}:{}", path.string(), number)));
     }
-    return read;
+    if (file.bad()) cannot_read();
+    return false;
+}
+
+RequestTable read_requests(const std::filesystem::path& path, TimePoint epoch) {
+    RequestTable requests;
+    for_each_record(path, epoch, [&](RequestRecord&& record) { requests.add(record); });
+    return requests;
 }
 
 }  // namespace paretoken::reports

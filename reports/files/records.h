@@ -5,6 +5,7 @@
 // events are written before its line, so that after a crash no line lacks its events but the last ones.
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "core/events_kept.h"
 #include "core/record.h"
 #include "core/record_sink.h"
+#include "core/request_table.h"
 
 namespace paretoken::reports {
 
@@ -52,12 +54,13 @@ class RecordWriter : public RecordSink {
     std::unique_ptr<Thread> thread_;
 };
 
-struct RecordsRead {
-    std::vector<RequestRecord> records;  ///< in the order they ended; `events` empty
-    bool cut_off = false;                ///< the last line was incomplete and was left out
-};
+/// Calls `visit` with the requests of a file in the order they ended, without events. Reads the file in
+/// pieces. Returns whether the last line was incomplete and was left out. Throws UsageError for a missing
+/// file, or a malformed line that is not the last (naming path and line).
+bool for_each_record(const std::filesystem::path& path, TimePoint epoch,
+                     const std::function<void(RequestRecord&&)>& visit);
 
-/// Throws UsageError for a missing file, or a malformed line that is not the last (naming path and line).
-RecordsRead read_records(const std::filesystem::path& path, TimePoint epoch = {});
+/// All of them in memory. Throws like for_each_record.
+RequestTable read_requests(const std::filesystem::path& path, TimePoint epoch = {});
 
 }  // namespace paretoken::reports

@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "core/summary.h"
+#include "reports/files/events.h"
 #include "reports/files/json.h"
 #include "reports/files/records.h"
 
@@ -77,9 +78,9 @@ void ensure_directory(const fs::path& directory) {
 }
 
 /// What can be said of a run that began and never wrote its end.
-RunResult interrupted_run(RunResult begun, const std::vector<RequestRecord>& records) {
+RunResult interrupted_run(RunResult begun, const RequestTable& requests, const EventSource& events) {
     const RunSummary summary = summarize(
-        records,
+        requests, events,
         {.open_loop = begun.open_loop(), .concurrency = begun.concurrency, .last_dispatch = {}, .slos = {}});
     begun.partial = true;
     begun.window = summary.window_report;
@@ -93,7 +94,7 @@ RunResult interrupted_run(RunResult begun, const std::vector<RequestRecord>& rec
              .check = "interrupted",
              .text = fmt::format("The run ended without writing its result; these figures are of the {} "
                                  "requests that had reached the disk.",
-                                 records.size())}}};
+                                 requests.size())}}};
     return begun;
 }
 
@@ -196,13 +197,13 @@ RunResult read_run_directory(const fs::path& directory) {
             fmt::format("{} is of a run that never finished, and {} is missing beside it: nothing was "
                         "measured; run it again",
                         path.string(), kRecordsFileName));
-    const RecordsRead read = read_records(records_path);
-    if (read.records.empty())
+    const RequestTable requests = read_requests(records_path);
+    if (requests.empty())
         throw UsageError(
             fmt::format("{} is of a run that never finished, and {} holds no finished request: nothing "
                         "was measured; run it again",
                         path.string(), kRecordsFileName));
-    return interrupted_run(std::move(file.result), read.records);
+    return interrupted_run(std::move(file.result), requests, EventsFile(directory / kEventsFileName, {}));
 }
 
 void write_sweep(const fs::path& directory, const SweepFile& sweep) {

@@ -14,6 +14,7 @@
 #include "loadgen/virtual.h"
 #include "reports/model/join.h"
 #include "reports/model/limit.h"
+#include "tests/support/kept_records.h"
 
 namespace paretoken {
 namespace {
@@ -101,11 +102,6 @@ class ShapedPrompts final : public datasets::Dataset {
     const Workload& workload_;
 };
 
-class NoSink final : public RecordSink {
-  public:
-    void record(RequestRecord&&) override {}
-};
-
 struct Load {
     const char* name;
     std::uint64_t concurrency;  ///< 0: open
@@ -129,16 +125,17 @@ SimulatedRun run_of(const sim::Profile& profile, const Workload& workload, const
     if (wanted.concurrency > 0) load.concurrency = wanted.concurrency;
     load.limits.requests = wanted.requests;
     load.worker.id_prefix = "l-";
-    NoSink sink;
     loadgen::Progress progress;
-    loadgen::LoadOutcome outcome = make_virtual_load(load, {.profile = profile, .chat = false},
-                                                     ShapedPrompts(workload), sink, progress, {});
+    auto outcome = testing::kept_outcome([&](RecordSink& sink) {
+        return make_virtual_load(load, {.profile = profile, .chat = false}, ShapedPrompts(workload), sink,
+                                 progress, {});
+    });
     SimulatedRun run;
     run.loaded.directory = wanted.name;
     RunResult& result = run.loaded.result;
     result.provenance.hardware = "sim:" + profile.name;
     result.provenance.simulator = sim::limit_terms(profile);
-    fold_into(result, outcome, load, {});
+    fold_into(result, outcome, outcome.events(), load, {});
     run.records = std::move(outcome.records);
     run.batch = wanted.concurrency > 0 ? static_cast<double>(wanted.concurrency)
                                        : *result.whole_run.at(figure::kMeanInFlight);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/random.h"
+#include "core/rates.h"
 #include "core/record.h"
 
 namespace paretoken::script {
@@ -90,6 +91,27 @@ inline std::vector<RequestRecord> open_loop(double rate, std::size_t count, cons
         records.back().index = i;
     }
     return records;
+}
+
+// What core/summary folds from records and their events, for one stretch of time.
+
+inline std::vector<Totals> blocks_of(const std::vector<RequestRecord>& records, TimeSpan span,
+                                     std::size_t count, const SummaryOptions& options) {
+    TotalsTimeline timeline(span, std::max<std::size_t>(count, 1));
+    for (const auto& record : records) timeline.add(record, judgement_of(record, options));
+    return timeline.bins();
+}
+
+inline Totals totals_of(const std::vector<RequestRecord>& records, TimeSpan span,
+                        const SummaryOptions& options) {
+    if (span.length() <= Duration{}) return {};
+    return blocks_of(records, span, 1, options).front();
+}
+
+inline std::vector<Series> series_of(const std::vector<RequestRecord>& records, TimeSpan run) {
+    const auto grid = seconds_of(run);
+    if (!grid) return paretoken::series_of(records, run, {});
+    return paretoken::series_of(records, run, blocks_of(records, grid->span, grid->count, {}));
 }
 
 }  // namespace paretoken::script

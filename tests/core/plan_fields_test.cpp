@@ -39,6 +39,7 @@ const std::map<std::string, Texts, std::less<>>& other_values() {
         {"workers", {"2"}},
         {"spin", {"200us"}},
         {"user_timestamps", {"true"}},
+        {"events", {"sample=10"}},
         {"timeout", {"30s"}},
         {"class", {"interactive"}},
         {"priority", {"-3"}},

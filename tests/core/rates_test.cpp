@@ -18,7 +18,7 @@ using script::kStart;
 
 Figures figures_in(const std::vector<RequestRecord>& records, TimeSpan span,
                    const SummaryOptions& options = {}) {
-    return figures_of(totals_of(records, span, options));
+    return figures_of(script::totals_of(records, span, options));
 }
 
 TEST(Figures, of_a_whole_run_are_its_totals_over_its_length) {
@@ -101,7 +101,7 @@ TEST(Figures, count_failures_as_bad_and_leave_out_what_the_end_of_the_run_cut_of
 TEST(Intervals, of_a_rate_hold_it_and_need_ten_blocks_of_three_requests) {
     const auto records = script::closed_loop(8, 2000, {});
     const TimeSpan window{kStart + 1s, records.back().started};
-    const auto blocks = blocks_of(records, window, interval_blocks(window, 0.2), {});
+    const auto blocks = script::blocks_of(records, window, interval_blocks(window, 0.2), {});
     Totals totals;
     for (const Totals& block : blocks) totals += block;
     const auto found = figures_of(totals, blocks);
@@ -123,7 +123,7 @@ TEST(Series, have_a_value_a_second_and_add_up) {
     auto records = script::closed_loop(4, 103, {});
     records.push_back(script::failed(kStart + 2500ms));
     const auto run = run_of(records);
-    const auto series = series_of(records, run);
+    const auto series = script::series_of(records, run);
     const double run_s = seconds(run.length());
     const Series tokens = named(series, "output_tokens_per_s");
     const Series requests = named(series, "requests_per_s");
@@ -146,7 +146,7 @@ TEST(Series, have_a_value_a_second_and_add_up) {
 TEST(Series, leave_out_the_seconds_without_a_value) {
     const std::vector<RequestRecord> records{
         script::answered(kStart, {.ttft = 2500ms, .gap = 1ms, .tokens = 11})};
-    const Series ttft = named(series_of(records, run_of(records)), "ttft_p50_s");
+    const Series ttft = named(script::series_of(records, run_of(records)), "ttft_p50_s");
     EXPECT_EQ(ttft.times_s, (std::vector<double>{2}));
     EXPECT_EQ(ttft.values, (std::vector<double>{2.5}));
 }
@@ -154,10 +154,10 @@ TEST(Series, leave_out_the_seconds_without_a_value) {
 TEST(Series, of_less_than_a_second_have_one_value) {
     const std::vector<RequestRecord> records{
         script::answered(kStart, {.ttft = 20ms, .gap = 1ms, .tokens = 11})};
-    const Series tokens = named(series_of(records, run_of(records)), "output_tokens_per_s");
+    const Series tokens = named(script::series_of(records, run_of(records)), "output_tokens_per_s");
     ASSERT_EQ(tokens.values.size(), 1U);
     EXPECT_NEAR(tokens.values[0], 11 / 0.03, 1);
-    EXPECT_TRUE(series_of({}, {}).empty());
+    EXPECT_TRUE(script::series_of({}, {}).empty());
 }
 
 }  // namespace

@@ -122,6 +122,13 @@ TEST(Validity, a_few_events_without_a_stamp_do_not_matter) {
     EXPECT_EQ(validity_of(run).verdict, Verdict::invalid);
 }
 
+TEST(Validity, delays_of_a_run_without_events_are_held_against_the_time_per_output_token) {
+    auto run = clean_run();
+    run.metrics = {with_median("ttft_s", 0.1), with_median("tpot_s", 0.01), with_median("e2e_s", 1)};
+    run.client.unstamped_delay_p99_s = 0.00051;
+    EXPECT_EQ(checks_of(validity_of(run)), std::vector<std::string>{"unstamped_delay"});
+}
+
 TEST(Validity, failures_warn_and_failures_alone_are_invalid) {
     auto run = clean_run();
     run.counts.failed = 10;

@@ -3,7 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "core/error.h"
+#include "core/summary.h"
+#include "reports/files/events.h"
+#include "reports/files/records.h"
+#include "reports/files/run_directory.h"
 #include "tests/experiments/virtual_sweep.h"
 #include "tests/support/golden.h"
 
@@ -68,20 +74,6 @@ TEST_F(VirtualRun, is_the_same_however_many_workers_are_asked_for) {
     EXPECT_EQ(records("one"), records("two"));
 }
 
-/// Good tokens are credited without their events: exactly in all, nearly in a stretch.
-void expect_same_judgement(const Figures& a, const Figures& b) {
-    ASSERT_EQ(a.values.size(), b.values.size());
-    for (const FigureValue& figure : b.values) {
-        ASSERT_TRUE(a.at(figure.key)) << figure.key;
-        if (figure.key == figure::kGoodOutputTokens) {
-            EXPECT_NEAR(*a.at(figure.key), figure.value, 0.05 * figure.value);
-        } else {
-            EXPECT_DOUBLE_EQ(*a.at(figure.key), figure.value) << figure.key;
-            EXPECT_EQ(a.interval(figure.key), figure.ci95) << figure.key;
-        }
-    }
-}
-
 TEST_F(VirtualRun, judged_anew_is_what_it_would_have_been_with_those_slos) {
     PlanTexts texts = plain();
     texts["salt"] = {"s"};
@@ -96,8 +88,8 @@ TEST_F(VirtualRun, judged_anew_is_what_it_would_have_been_with_those_slos) {
 
     judge_anew(directory_ / "later", texts["goodput"]);
     RunResult later = result("later");
-    expect_same_judgement(later.throughput, from_the_start.throughput);
-    expect_same_judgement(later.whole_run, from_the_start.whole_run);
+    EXPECT_EQ(later.throughput, from_the_start.throughput);
+    EXPECT_EQ(later.whole_run, from_the_start.whole_run);
     EXPECT_EQ(later.totals.judged_good, from_the_start.totals.judged_good);
     EXPECT_EQ(later.plan.at("goodput"), from_the_start.plan.at("goodput"));
     EXPECT_EQ(later.metrics, from_the_start.metrics);
@@ -106,6 +98,63 @@ TEST_F(VirtualRun, judged_anew_is_what_it_would_have_been_with_those_slos) {
     later = result("later");
     EXPECT_FALSE(later.throughput.at(figure::kGoodput));
     EXPECT_FALSE(later.plan.contains("goodput"));
+}
+
+TEST_F(VirtualRun, is_folded_from_the_disk_as_its_records_in_memory_would_be) {
+    const RunResult folded = measured(plain(), "run").result;
+    const auto files = reports::record_files_in(directory_ / "run");
+    std::vector<RequestRecord> records;
+    reports::for_each_record(files.lines, {}, [&](RequestRecord&& r) { records.push_back(std::move(r)); });
+    std::size_t next = 0;
+    reports::EventsFile(files.events, {})
+        .for_each([&](const RequestKey& key, std::span<const StreamEvent> events) {
+            ASSERT_EQ(key.index, records[next].index);
+            records[next++].events.assign(events.begin(), events.end());
+        });
+    ASSERT_EQ(next, records.size());
+    const RunSummary summary = summarize(records, {.concurrency = 3, .last_dispatch = {}, .slos = {}});
+    EXPECT_EQ(summary.metrics, folded.metrics);
+    EXPECT_EQ(summary.throughput, folded.throughput);
+    EXPECT_EQ(summary.counts, folded.counts);
+    EXPECT_EQ(summary.series, folded.series);
+}
+
+TEST_F(VirtualRun, without_events_has_every_figure_but_the_pooled_metrics) {
+    const RunResult all = measured(plain(), "all").result;
+    const RunResult none = measured(with("events", "none"), "none").result;
+    EXPECT_TRUE(all.metric("itl_s"));
+    EXPECT_EQ(all.counts.without_events, 0U);
+    EXPECT_FALSE(none.metric("itl_s"));
+    EXPECT_EQ(none.counts.without_events, 24U);
+    EXPECT_EQ(none.metric("ttft_s")->percentiles, all.metric("ttft_s")->percentiles);
+    EXPECT_NEAR(*none.whole_run.at(figure::kOutputTokens), *all.whole_run.at(figure::kOutputTokens), 1e-6);
+    EXPECT_EQ(none.plan.at("events"), "none");
+    EXPECT_LT(std::filesystem::file_size(directory_ / "none" / "events.bin"), 100U);
+}
+
+TEST_F(VirtualRun, with_a_sample_of_events_pools_those) {
+    const RunResult all = measured(plain(), "all").result;
+    const RunResult some = measured(with("events", "sample=3"), "some").result;
+    EXPECT_GT(some.counts.without_events, 4U);
+    EXPECT_LT(some.counts.without_events, 22U);
+    ASSERT_TRUE(some.metric("itl_s"));
+    EXPECT_LT(some.metric("itl_s")->n, all.metric("itl_s")->n);
+    EXPECT_THROW(measured(with("events", "some"), "bad"), UsageError);
+}
+
+TEST_F(VirtualRun, that_was_killed_still_shows_its_inter_token_latency) {
+    const RunResult whole = measured(plain(), "run").result;
+    const auto path = directory_ / "run";
+    reports::write_running(path, whole.provenance, whole.plan, whole.workload, whole.concurrency, {});
+    // A torn last frame and a torn last line, as a crash leaves them.
+    const auto files = reports::record_files_in(path);
+    std::filesystem::resize_file(files.events, std::filesystem::file_size(files.events) - 3);
+    std::filesystem::resize_file(files.lines, std::filesystem::file_size(files.lines) - 3);
+    const RunResult read = reports::read_run_directory(path);
+    EXPECT_TRUE(read.partial);
+    EXPECT_EQ(read.counts.ok, 23U);
+    ASSERT_TRUE(read.metric("itl_s"));
+    EXPECT_NEAR(*read.metric("itl_s")->at(0.5)->value, *whole.metric("itl_s")->at(0.5)->value, 1e-3);
 }
 
 TEST(RequireValid, throws_what_a_result_deserves) {

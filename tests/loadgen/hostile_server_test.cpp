@@ -12,12 +12,15 @@
 #include "core/validity.h"
 #include "datasets/catalog.h"
 #include "loadgen/run.h"
+#include "tests/support/kept_records.h"
 #include "tests/support/scripted_server.h"
 
 namespace paretoken::loadgen {
 namespace {
 
 using namespace std::chrono_literals;
+using paretoken::testing::kept_outcome;
+using paretoken::testing::KeptOutcome;
 using paretoken::testing::ScriptedAnswer;
 using paretoken::testing::ScriptedServer;
 using ::testing::AllOf;
@@ -57,11 +60,6 @@ std::string whole(int status, const std::string& body, const std::string& header
     return fmt::format("HTTP/1.1 {} X\r\n{}Content-Length: {}\r\n\r\n{}", status, headers, body.size(), body);
 }
 
-class NoSink final : public RecordSink {
-  public:
-    void record(RequestRecord&&) override {}
-};
-
 std::unique_ptr<datasets::Dataset> prompts(int osl = kTokens) {
     return datasets::make_dataset(
         {.spec = {.name = "synthetic", .fields = {{"isl", "16"}, {"osl", std::to_string(osl)}}}});
@@ -84,10 +82,9 @@ LoadOptions load_on(const std::string& url, std::uint64_t concurrency, std::uint
     return load;
 }
 
-LoadOutcome made(const LoadOptions& load, const datasets::Dataset& dataset) {
-    NoSink sink;
+KeptOutcome made(const LoadOptions& load, const datasets::Dataset& dataset) {
     Progress progress;
-    return make_load(load, dataset, sink, progress, {});
+    return kept_outcome([&](RecordSink& sink) { return make_load(load, dataset, sink, progress, {}); });
 }
 
 /// Every request to a server that answers each with `answer`.
@@ -171,7 +168,7 @@ TEST(HostileServer, a_connection_whose_message_ends_with_the_done_is_used_again)
         return ScriptedAnswer{.writes = {open_answer(), "0\r\n\r\n"}, .pause_ms = 2};
     });
     const auto dataset = prompts();
-    const LoadOutcome outcome = made(load_on(server.url(), 1, 10), *dataset);
+    const KeptOutcome outcome = made(load_on(server.url(), 1, 10), *dataset);
     for (const RequestRecord& r : outcome.records) EXPECT_EQ(r.outcome, Outcome::ok) << r.error;
     EXPECT_EQ(connections, 1);
 }
@@ -208,7 +205,7 @@ TEST(HostileServer, a_quoted_key_is_hidden_in_every_text) {
     LoadOptions load = load_on(server.url(), 1, 10);
     load.worker.client.head.headers = {{"Authorization", "Bearer SECRETKEY123"}};
     const auto dataset = prompts();
-    const LoadOutcome outcome = made(load, *dataset);
+    const KeptOutcome outcome = made(load, *dataset);
     ASSERT_EQ(outcome.records.size(), 10U);
     for (const RequestRecord& r : outcome.records) {
         EXPECT_THAT(r.error, Not(HasSubstr("SECRETKEY")));
@@ -240,7 +237,8 @@ TEST(HostileServer, one_that_does_not_stream_makes_the_run_invalid) {
     const LoadOptions load = load_on(server.url(), 2, 20);
     const auto dataset = prompts();
     RunResult result;
-    fold_into(result, made(load, *dataset), load, {});
+    const auto outcome = made(load, *dataset);
+    fold_into(result, outcome, outcome.events(), load, {});
     EXPECT_EQ(result.counts.ok, 20U);
     EXPECT_EQ(result.counts.unstreamed, 20U);
     EXPECT_EQ(result.validity.verdict, Verdict::invalid);
@@ -284,7 +282,8 @@ TEST(HostileServer, an_outage_is_not_the_clients_own_reason) {
     load.concurrency.reset();
     const auto dataset = prompts();
     RunResult result;
-    fold_into(result, made(load, *dataset), load, {});
+    const auto outcome = made(load, *dataset);
+    fold_into(result, outcome, outcome.events(), load, {});
     EXPECT_EQ(result.counts.by_outcome["connect_failed"], 40U);
     EXPECT_EQ(result.validity.verdict, Verdict::invalid);
     for (const Reason& reason : result.validity.reasons)

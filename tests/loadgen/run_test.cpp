@@ -18,25 +18,17 @@
 #include "loadgen/http/fetch.h"
 #include "loadgen/probe.h"
 #include "simulator/server.h"
+#include "tests/support/kept_records.h"
 #include "tests/support/scripted_server.h"
 
 namespace paretoken::loadgen {
 namespace {
 
+using paretoken::testing::kept_outcome;
+using paretoken::testing::KeptOutcome;
+using paretoken::testing::KeptRecords;
 using paretoken::testing::ScriptedAnswer;
 using paretoken::testing::ScriptedServer;
-
-class Collected final : public RecordSink {
-  public:
-    void record(RequestRecord&& record) override {
-        const std::lock_guard lock(mutex_);
-        records.push_back(std::move(record));
-    }
-    std::vector<RequestRecord> records;
-
-  private:
-    std::mutex mutex_;
-};
 
 /// The simulated server in a thread of its own.
 class Simulated {
@@ -98,22 +90,21 @@ LoadOutcome make(const LoadOptions& load, const datasets::Dataset& dataset, Reco
     return make_load(load, dataset, sink, progress, {});
 }
 
-LoadOutcome make(const LoadOptions& load, int osl = 8) {
-    Collected sink;
+KeptOutcome make(const LoadOptions& load, int osl = 8) {
     const auto dataset = prompts(16, osl);
-    return make(load, *dataset, sink);
+    return kept_outcome([&](RecordSink& sink) { return make(load, *dataset, sink); });
 }
 
 TEST(MakeLoad, EveryRequestEndsWellAndReachesTheSinkOnce) {
     const Simulated server("ideal?ttft=5ms&itl=1ms");
-    Collected sink;
+    KeptRecords sink;
     const auto dataset = prompts();
     LoadOptions load = load_on_simulator(server, 8, 100);
     load.limits.warmups = 5;
-    const LoadOutcome outcome = make(load, *dataset, sink);
+    make(load, *dataset, sink);
     EXPECT_EQ(sink.records.size(), 105U);
     std::map<std::string, int> ids;
-    for (const RequestRecord& r : outcome.records) {
+    for (const RequestRecord& r : sink.records) {
         ++ids[r.id];
         EXPECT_EQ(r.outcome, Outcome::ok) << r.error;
         EXPECT_EQ(r.streamed_tokens, 8);
@@ -130,7 +121,7 @@ TEST(MakeLoad, NeverHasMoreInFlightThanTheCap) {
     const Simulated server("ideal?ttft=3ms&itl=1ms");
     LoadOptions load = load_on_simulator(server, 6, 60);
     load.workers = 2;
-    const LoadOutcome outcome = make(load);
+    const KeptOutcome outcome = make(load);
     std::multimap<TimePoint, int> edges;
     for (const RequestRecord& r : outcome.records) {
         edges.emplace(*r.sent, 1);
@@ -145,7 +136,7 @@ TEST(MakeLoad, NeverHasMoreInFlightThanTheCap) {
 
 TEST(MakeLoad, TimesAgreeWithTheServersOwnTruth) {
     const Simulated server("ideal?ttft=20ms&itl=5ms");
-    const LoadOutcome outcome = make(load_on_simulator(server, 4, 40));
+    const KeptOutcome outcome = make(load_on_simulator(server, 4, 40));
     const http::Url url = http::parse_url(server.url());
     http::Fetcher fetcher(url, http::resolve(url).front(), nullptr, {});
     const auto truth = nlohmann::json::parse(fetcher.get("/sim/truth", std::chrono::seconds(10)).body);
@@ -170,7 +161,7 @@ TEST(MakeLoad, AnOpenLoopStartsRequestsAtTheirScheduledTimes) {
     LoadOptions load = load_on_simulator(server, 1, 50);
     load.concurrency.reset();
     load.arrivals = parse_arrivals("constant:rate=200");
-    const LoadOutcome outcome = make(load);
+    const KeptOutcome outcome = make(load);
     ASSERT_EQ(outcome.records.size(), 50U);
     for (const RequestRecord& r : outcome.records) {
         EXPECT_EQ(r.scheduled, outcome.began + r.index * std::chrono::milliseconds(5));
@@ -181,7 +172,7 @@ TEST(MakeLoad, AnOpenLoopStartsRequestsAtTheirScheduledTimes) {
 TEST(MakeLoad, EndsInGoodOrderWhenStopped) {
     const Simulated server("ideal?ttft=10ms&itl=20ms");
     LoadOptions load = load_on_simulator(server, 4, 10000);
-    Collected sink;
+    KeptRecords sink;
     const auto dataset = prompts(16, 8);
     Progress progress;
     std::stop_source stop;
@@ -227,7 +218,7 @@ LoadOptions load_on(const ScriptedServer& server, std::uint64_t requests) {
 }
 
 RequestRecord only_record(const ScriptedServer& server) {
-    const LoadOutcome outcome = make(load_on(server, 1));
+    const KeptOutcome outcome = make(load_on(server, 1));
     EXPECT_EQ(outcome.records.size(), 1U);
     return outcome.records.front();
 }
@@ -238,7 +229,7 @@ TEST(Exchange, AServerThatClosesAfterSomeRequestsIsReopenedWithoutAFailure) {
         answer.close_after = request == 2;
         return answer;
     });
-    const LoadOutcome outcome = make(load_on(server, 10));
+    const KeptOutcome outcome = make(load_on(server, 10));
     for (const RequestRecord& r : outcome.records) EXPECT_EQ(r.outcome, Outcome::ok) << r.error;
     EXPECT_EQ(server.connections(), 4);
 }
@@ -248,7 +239,7 @@ TEST(Exchange, ARequestSwallowedByAClosingConnectionIsSentOnceMoreAndSaysSo) {
     const ScriptedServer server([](int, int request, const std::string&) {
         return request == 0 ? good_answer() : ScriptedAnswer{.close_after = true};
     });
-    const LoadOutcome outcome = make(load_on(server, 3));
+    const KeptOutcome outcome = make(load_on(server, 3));
     ASSERT_EQ(outcome.records.size(), 3U);
     int resent = 0;
     for (const RequestRecord& r : outcome.records) {
@@ -319,7 +310,7 @@ TEST(Exchange, ASilentServerRunsIntoTheTimeout) {
     const ScriptedServer server([](int, int, const std::string&) { return ScriptedAnswer{}; });
     LoadOptions load = load_on(server, 1);
     load.worker.client.request_timeout = std::chrono::milliseconds(200);
-    const LoadOutcome outcome = make(load);
+    const KeptOutcome outcome = make(load);
     EXPECT_EQ(outcome.records.front().outcome, Outcome::timed_out);
 }
 
@@ -330,7 +321,7 @@ TEST(Exchange, ARefusedConnectionIsAFailureByName) {
         url = server.url();
     }
     LoadOptions load = load_on(url, 1, 2);
-    const LoadOutcome outcome = make(load);
+    const KeptOutcome outcome = make(load);
     for (const RequestRecord& r : outcome.records) {
         EXPECT_EQ(r.outcome, Outcome::connect_failed);
         EXPECT_NE(r.error.find("refused"), std::string::npos) << r.error;
@@ -356,9 +347,9 @@ TEST(Exchange, ChunksThatShareAReadAreMarkedAndTheirGapIsNotZero) {
 TEST(FoldInto, GivesAValidityAndTheLoadAxis) {
     const Simulated server("ideal?ttft=2ms&itl=1ms");
     const LoadOptions load = load_on_simulator(server, 4, 200);
-    const LoadOutcome outcome = make(load);
+    const KeptOutcome outcome = make(load);
     RunResult result;
-    fold_into(result, outcome, load, {});
+    fold_into(result, outcome, outcome.events(), load, {});
     EXPECT_EQ(result.counts.requests, 200U);
     EXPECT_EQ(result.counts.failed, 0U);
     EXPECT_EQ(result.concurrency, 4U);
@@ -373,7 +364,7 @@ TEST(FoldInto, GivesAValidityAndTheLoadAxis) {
 RunResult judged(const LoadOptions& load, RecordSink& sink, int osl) {
     const auto dataset = prompts(16, osl);
     RunResult result;
-    fold_into(result, make(load, *dataset, sink), load, {});
+    fold_into(result, make(load, *dataset, sink), NoEvents(), load, {});
     return result;
 }
 
@@ -440,7 +431,7 @@ TEST(InjectedFault, AProcessorHogOnTheLoopsCoreIsNoticed) {
                 }
             });
         }
-        Collected sink;
+        KeptRecords sink;
         result = judged(load, sink, 16);
         over = true;
     });
@@ -452,7 +443,7 @@ TEST(InjectedFault, ACapThatHoldsAScheduleBackIsNamed) {
     const Simulated server("ideal?ttft=5ms&itl=1ms");
     LoadOptions load = load_on_simulator(server, 2, 200);
     load.arrivals = parse_arrivals("constant:rate=400");  // twice what two slots of 12 ms can take
-    Collected sink;
+    KeptRecords sink;
     const RunResult result = judged(load, sink, 8);
     EXPECT_TRUE(flagged(result, "slot_wait", Verdict::warn)) << reasons_of(result);
     const auto intended = result.metric("ttft_intended_s")->at(.5)->value;
@@ -467,7 +458,7 @@ TEST(InjectedFault, ABurstOfTheServerIsTheServersDoing) {
             .writes = {burst + token(R"("length")") + chunk("data: [DONE]\n\n") + "0\r\n\r\n"},
             .pause_ms = 1};
     });
-    Collected sink;
+    KeptRecords sink;
     const RunResult result = judged(load_on(server, 50), sink, 16);
     EXPECT_TRUE(flagged(result, "buffered_stream", Verdict::warn)) << reasons_of(result);
     if (result.client.user_delay_p99_s.value_or(1) < 200e-6) {  // else this host was late itself
@@ -481,7 +472,7 @@ TEST(MakeLoad, PollingBeforeDueRequestsIsNotCountedAsWork) {
     load.concurrency.reset();
     load.arrivals = parse_arrivals("constant:rate=200");
     load.worker.spin = std::chrono::milliseconds(20);  // longer than any gap: it polls all the time
-    const LoadOutcome outcome = make(load);
+    const KeptOutcome outcome = make(load);
     ASSERT_EQ(outcome.records.size(), 100U);
     for (const RequestRecord& r : outcome.records) EXPECT_GE(*r.sent, r.scheduled);
     ASSERT_FALSE(outcome.workers.front().cpu.empty());

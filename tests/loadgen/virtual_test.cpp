@@ -7,19 +7,17 @@
 #include <set>
 
 #include "datasets/catalog.h"
+#include "tests/support/kept_records.h"
 #include "tests/support/simple_profile.h"
 
 namespace paretoken::loadgen {
 namespace {
 
+using paretoken::testing::kept_outcome;
+using paretoken::testing::KeptOutcome;
+using paretoken::testing::KeptRecords;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
-
-class Collected final : public RecordSink {
-  public:
-    void record(RequestRecord&& record) override { records.push_back(std::move(record)); }
-    std::vector<RequestRecord> records;
-};
 
 std::unique_ptr<datasets::Dataset> prompts(int isl, int osl) {
     return datasets::make_dataset(
@@ -47,11 +45,11 @@ VirtualOptions on(std::string_view profile, Duration turnaround = microseconds(1
     return {.profile = sim::profile_named(profile), .turnaround = turnaround};
 }
 
-LoadOutcome outcome_of(const LoadOptions& load, const VirtualOptions& options,
+KeptOutcome outcome_of(const LoadOptions& load, const VirtualOptions& options,
                        const datasets::Dataset& dataset) {
-    Collected sink;
     Progress progress;
-    return make_virtual_load(load, options, dataset, sink, progress, {});
+    return kept_outcome(
+        [&](RecordSink& sink) { return make_virtual_load(load, options, dataset, sink, progress, {}); });
 }
 
 /// Blocks of 4 and a short context.
@@ -241,7 +239,7 @@ TEST(VirtualLoad, PromptsThatAreGivenAreCountedAndFoundInThePrefixCache) {
 TEST(VirtualLoad, EndsWhenItIsStopped) {
     std::stop_source stop;
     stop.request_stop();
-    Collected sink;
+    KeptRecords sink;
     Progress progress;
     const auto outcome = make_virtual_load(closed_loop(4, 1000), on("llama3-8b-h100-bf16"), *prompts(16, 4),
                                            sink, progress, stop.get_token());
@@ -254,7 +252,8 @@ TEST(VirtualLoad, FoldsIntoAValidResult) {
     const auto dataset = prompts(64, 16);
     const LoadOptions load = closed_loop(8, 400);
     RunResult result;
-    fold_into(result, outcome_of(load, on("llama3-8b-h100-bf16"), *dataset), load, {});
+    const auto outcome = outcome_of(load, on("llama3-8b-h100-bf16"), *dataset);
+    fold_into(result, outcome, outcome.events(), load, {});
     EXPECT_EQ(result.validity.verdict, Verdict::valid);
     EXPECT_EQ(result.counts.ok, 400U);
     EXPECT_TRUE(result.window.steady);

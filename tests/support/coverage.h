@@ -17,6 +17,7 @@
 #include "datasets/catalog.h"
 #include "loadgen/virtual.h"
 #include "simulator/profile.h"
+#include "tests/support/kept_records.h"
 
 namespace paretoken::coverage {
 
@@ -71,12 +72,7 @@ inline std::vector<std::string> headline_tags(bool open_loop) {
     return {"ttft", "tpot", "e2e", "interactivity", "itl"};
 }
 
-class NoSink final : public RecordSink {
-  public:
-    void record(RequestRecord&& record) override { (void)record; }
-};
-
-inline loadgen::LoadOutcome run_of_load(const Load& load, std::uint64_t requests, std::uint64_t seed) {
+inline testing::KeptOutcome run_of_load(const Load& load, std::uint64_t requests, std::uint64_t seed) {
     const auto dataset = datasets::make_dataset(
         {.spec = {.name = "synthetic", .fields = {{"isl", load.isl}, {"osl", load.osl}}}, .seed = seed});
     loadgen::LoadOptions options;
@@ -85,10 +81,11 @@ inline loadgen::LoadOutcome run_of_load(const Load& load, std::uint64_t requests
     options.limits.requests = requests;
     options.seed = seed;
     options.worker.id_prefix = "v-";
-    NoSink sink;
     loadgen::Progress progress;
-    return loadgen::make_virtual_load(options, {.profile = sim::profile_named(load.profile)}, *dataset, sink,
-                                      progress, {});
+    return testing::kept_outcome([&](RecordSink& sink) {
+        return loadgen::make_virtual_load(options, {.profile = sim::profile_named(load.profile)}, *dataset,
+                                          sink, progress, {});
+    });
 }
 
 inline RunSummary summary_of_load(const Load& load, std::uint64_t requests, std::uint64_t seed) {

@@ -13,6 +13,7 @@
 #include "loadgen/http/fetch.h"
 #include "loadgen/run.h"
 #include "simulator/server.h"
+#include "tests/support/kept_records.h"
 
 namespace paretoken::testing {
 
@@ -30,11 +31,6 @@ struct SimulatedOutcome {
     std::vector<RequestRecord> records;
     std::map<std::string, nlohmann::json> truth;  ///< by the request's id
     std::string metrics;
-};
-
-class NoSink final : public RecordSink {
-  public:
-    void record(RequestRecord&&) override {}
 };
 
 inline loadgen::LoadOptions load_options(const SimulatedLoad& wanted, const http::Url& url) {
@@ -68,10 +64,11 @@ inline SimulatedOutcome outcome_of(const SimulatedLoad& wanted) {
     const auto dataset = datasets::make_dataset(
         {.spec = {.name = "synthetic",
                   .fields = {{"isl", std::to_string(wanted.isl)}, {"osl", std::to_string(wanted.osl)}}}});
-    NoSink sink;
     loadgen::Progress progress;
     SimulatedOutcome outcome;
-    outcome.records = loadgen::make_load(load, *dataset, sink, progress, {}).records;
+    outcome.records = kept_outcome([&](RecordSink& sink) {
+                          return loadgen::make_load(load, *dataset, sink, progress, {});
+                      }).records;
     http::Fetcher fetcher(url, load.worker.address, nullptr, {});
     const auto truth = nlohmann::json::parse(fetcher.get("/sim/truth", std::chrono::seconds(10)).body);
     for (const auto& entry : truth["requests"]) outcome.truth[entry["id"]] = entry;

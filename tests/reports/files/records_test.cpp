@@ -81,6 +81,17 @@ RecordFiles files_beside(const fs::path& lines) {
     return {.lines = lines, .events = lines.parent_path() / "events.bin"};
 }
 
+struct RecordsRead {
+    std::vector<RequestRecord> records;
+    bool cut_off = false;
+};
+RecordsRead read_all(const fs::path& path) {
+    RecordsRead read;
+    read.cut_off = for_each_record(
+        path, kEpoch, [&](RequestRecord&& record) { read.records.push_back(std::move(record)); });
+    return read;
+}
+
 std::string text_of_file(const fs::path& path) {
     std::ostringstream text;
     text << std::ifstream(path).rdbuf();
@@ -106,10 +117,11 @@ TEST(Records, ReadBackEveryScalarToTheNanosecond) {
         writer.record(random_record(seed));
     }
     EXPECT_THAT(writer.finish(), IsEmpty());
-    const RecordsRead read = read_records(path, kEpoch);
+    const RecordsRead read = read_all(path);
     EXPECT_FALSE(read.cut_off);
     ASSERT_EQ(read.records.size(), written.size());
     for (std::size_t i = 0; i < written.size(); ++i) ASSERT_EQ(read.records[i], written[i]) << i;
+    EXPECT_EQ(read_requests(path, kEpoch), RequestTable(written));
 }
 
 TEST(Records, AreOneObjectOfScalarsPerLineWithoutEvents) {
@@ -129,7 +141,7 @@ TEST(Records, AreOneObjectOfScalarsPerLineWithoutEvents) {
     EXPECT_EQ(text.find("sent_s"), std::string::npos);
     EXPECT_EQ(text.find('['), std::string::npos);
     EXPECT_EQ(text.find('\n'), text.size() - 1);
-    EXPECT_TRUE(read_records(path, kEpoch).records[0].events.empty());
+    EXPECT_TRUE(read_all(path).records[0].events.empty());
 }
 
 TEST(Records, FromManyThreadsArriveWhole) {
@@ -148,7 +160,7 @@ TEST(Records, FromManyThreadsArriveWhole) {
     for (std::thread& thread : threads) thread.join();
     EXPECT_THAT(writer.finish(), IsEmpty());
     std::set<std::uint64_t> seen;
-    for (const RequestRecord& record : read_records(path, kEpoch).records) seen.insert(record.index);
+    for (const RequestRecord& record : read_all(path).records) seen.insert(record.index);
     EXPECT_EQ(seen.size(), 1000U);
 }
 
@@ -159,7 +171,7 @@ TEST(Records, ReachTheFileWhileTheRunGoesOn) {
     writer.record(random_record(3));
     for (int i = 0; i < 600 && fs::file_size(path) == 0; ++i)
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    EXPECT_EQ(read_records(path, kEpoch).records.size(), 1U);
+    EXPECT_EQ(read_all(path).records.size(), 1U);
 }
 
 TEST(Records, OfARunThatWasKilledAreReadUpToTheLineThatWasCutOff) {
@@ -173,13 +185,13 @@ TEST(Records, OfARunThatWasKilledAreReadUpToTheLineThatWasCutOff) {
     const std::size_t last_line = text.rfind('\n', text.size() - 2) + 1;
     for (std::size_t size = last_line + 1; size + 1 < text.size(); size += 13) {
         std::ofstream(path) << text.substr(0, size);
-        const RecordsRead read = read_records(path, kEpoch);
+        const RecordsRead read = read_all(path);
         EXPECT_TRUE(read.cut_off);
         ASSERT_EQ(read.records.size(), 2U);
     }
     std::ofstream(path) << text.substr(0, text.size() - 1);  // all but the last newline: nothing is lost
-    EXPECT_FALSE(read_records(path, kEpoch).cut_off);
-    EXPECT_EQ(read_records(path, kEpoch).records.size(), 3U);
+    EXPECT_FALSE(read_all(path).cut_off);
+    EXPECT_EQ(read_all(path).records.size(), 3U);
 }
 
 TEST(Records, WithADamagedLineInTheMiddleAreRefusedByLine) {
@@ -189,14 +201,14 @@ TEST(Records, WithADamagedLineInTheMiddleAreRefusedByLine) {
                         << "\n{\"index\":1,\n"
                         << R"({"index":2,"outcome":"ok","scheduled_s":0,"closed_s":1})"
                         << "\n";
-    EXPECT_THAT(message_of([&] { read_records(path); }), HasSubstr("requests.jsonl:2"));
+    EXPECT_THAT(message_of([&] { read_all(path); }), HasSubstr("requests.jsonl:2"));
     std::ofstream(path) << R"({"index":0,"outcome":"fine","scheduled_s":0,"closed_s":1})"
                         << "\n\n";
-    EXPECT_THAT(message_of([&] { read_records(path); }),
+    EXPECT_THAT(message_of([&] { read_all(path); }),
                 AllOf(HasSubstr("requests.jsonl:1"), HasSubstr("outcome"), HasSubstr("fine")));
     std::ofstream(path) << R"({"index":0,"outcome":"ok","scheduled_s":1e300,"closed_s":1})"
                         << "\n\n";
-    EXPECT_THAT(message_of([&] { read_records(path); }), HasSubstr("scheduled_s"));
+    EXPECT_THAT(message_of([&] { read_all(path); }), HasSubstr("scheduled_s"));
 }
 
 TEST(Records, ThatCannotBeWrittenAreToldBeforeAnyLoad) {
@@ -224,7 +236,7 @@ TEST(Records, OutliveADiskThatIsFullForTheirEvents) {
     RecordWriter writer({.lines = path, .events = "/dev/full"}, kEpoch);
     for (std::uint64_t seed = 0; seed < 10; ++seed) writer.record(random_record(seed));
     EXPECT_THAT(writer.finish(), ElementsAre(AllOf(HasSubstr("/dev/full"), HasSubstr("events"))));
-    EXPECT_EQ(read_records(path, kEpoch).records.size(), 10U);
+    EXPECT_EQ(read_all(path).records.size(), 10U);
 }
 
 /// Events of so many requests, by their keys.
@@ -271,7 +283,7 @@ TEST(Records, LeaveTheEventsOfASampleOrNone) {
         EXPECT_LE(events.size(), most);
         EXPECT_EQ(events.empty(), most == 0);
         for (const auto& [key, all] : events) EXPECT_TRUE(kept.keeps(key.index));
-        EXPECT_EQ(read_records(directory.path() / "requests.jsonl", kEpoch).records.size(), 300U);
+        EXPECT_EQ(read_all(directory.path() / "requests.jsonl").records.size(), 300U);
     }
 }
 

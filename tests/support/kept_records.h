@@ -1,0 +1,45 @@
+#pragma once
+// Records that a load left, with their events: production code keeps only scalars in memory.
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "core/event_source.h"
+#include "core/record_sink.h"
+#include "loadgen/run.h"
+
+namespace paretoken::testing {
+
+class KeptRecords final : public RecordSink {
+  public:
+    void record(RequestRecord&& record) override {
+        const std::lock_guard lock(mutex_);
+        records.push_back(std::move(record));
+    }
+    std::vector<RequestRecord> records;
+
+  private:
+    std::mutex mutex_;
+};
+
+class NoSink final : public RecordSink {
+  public:
+    void record(RequestRecord&&) override {}
+};
+
+/// A load's outcome whose `records` are whole.
+struct KeptOutcome : loadgen::LoadOutcome {
+    std::vector<RequestRecord> records;
+
+    KeptEvents events() const { return KeptEvents(records); }
+};
+
+/// `make(sink)` returns the LoadOutcome of a load whose records went to `sink`.
+template <class Make>
+KeptOutcome kept_outcome(Make make) {
+    KeptRecords sink;
+    loadgen::LoadOutcome outcome = make(sink);
+    return {std::move(outcome), std::move(sink.records)};
+}
+
+}  // namespace paretoken::testing
