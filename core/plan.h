@@ -90,7 +90,7 @@ struct LoadPlan {
     Duration spin{};
     bool user_timestamps = false;
     std::string events = "all";  ///< whose events are kept, as core/events_kept.h reads it
-    std::string gpu = {};  ///< what serves, as NAME[xN]
+    std::string gpu = {};        ///< what serves, as NAME[xN]
 
     // ---- what is kept
     std::string out = {};    ///< directory; empty: runs/TIME

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <limits>
 
 #include "core/radix_sort.h"
@@ -13,14 +12,12 @@ namespace {
 // A bucket is 2^-10 of its values wide. Values up to a nanosecond share the first, values above 2^17 s the
 // last.
 constexpr unsigned kDroppedBits = 42;
-constexpr int kLeastExponent = -30;
-constexpr int kMostExponent = 17;
-constexpr std::size_t kBucketsPerOctave = 1024;
-constexpr std::size_t kBuckets = (kMostExponent - kLeastExponent) * kBucketsPerOctave + 2;
+constexpr double kLeast = 1.0 / (1U << 30U);
+constexpr std::size_t kOctaves = 47;
+constexpr std::size_t kBuckets = kOctaves * 1024 + 2;
 
 std::size_t bucket_of(double value) {
-    static const double kLeast = std::ldexp(1.0, kLeastExponent);
-    static const std::uint64_t kFirst = std::bit_cast<std::uint64_t>(kLeast) >> kDroppedBits;
+    constexpr std::uint64_t kFirst = std::bit_cast<std::uint64_t>(kLeast) >> kDroppedBits;
     if (!(value >= kLeast)) return 0;
     const std::uint64_t place = (std::bit_cast<std::uint64_t>(value) >> kDroppedBits) - kFirst + 1;
     return static_cast<std::size_t>(std::min<std::uint64_t>(place, kBuckets - 1));

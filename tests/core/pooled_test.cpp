@@ -114,6 +114,7 @@ TEST(PooledFold, does_not_depend_on_the_order_of_the_values) {
 
 TEST(PooledFold, of_equal_values_has_no_interval) {
     std::vector<PooledValue> values;
+    values.reserve(1000);
     for (int i = 0; i < 1000; ++i) values.push_back({kStart + i * 100ms, 0.01, 1});
     const auto summary = summary_of_values(values, steady_options());
     EXPECT_EQ(summary->at(0.99)->value, 0.01);
