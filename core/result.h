@@ -95,8 +95,10 @@ struct Window {
     double end_s = 0;
     double run_s = 0;     ///< the whole run, first dispatch to last byte
     bool steady = false;  ///< false: no steady state was found and the window is the whole run
-    std::string how;      ///< one sentence
-    double zero_s = 0;    ///< the run's start in the seconds of requests.jsonl: warm-up lies before it
+    bool overloaded =
+        false;          ///< an open loop whose queue grew: the server does not keep up with the arrivals
+    std::string how;    ///< one sentence
+    double zero_s = 0;  ///< the run's start in the seconds of requests.jsonl: warm-up lies before it
 
     bool operator==(const Window&) const = default;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/metric_summary.h"
 #include "core/metrics.h"
 #include "core/spec.h"
 
@@ -42,6 +43,34 @@ double parse_limit(const Metric& metric, std::string_view text) {
     return spec.number("limit");
 }
 
+/// "p95", "p999".
+std::string name_of_percentile(double p) {
+    std::string digits = fmt::format("{:g}", p * 100);
+    std::erase(digits, '.');
+    return "p" + digits;
+}
+
+struct NameAndPercentile {
+    std::string_view name;
+    std::optional<double> p;
+};
+
+/// Takes "_p95" off a name. Throws UsageError for a percentile that results do not hold.
+NameAndPercentile without_percentile(std::string_view slo, std::string_view name) {
+    const auto at = name.rfind("_p");
+    if (at == std::string_view::npos || at + 2 == name.size() ||
+        name.find_first_not_of("0123456789.", at + 2) != std::string_view::npos)
+        return {name, std::nullopt};
+    const std::string asked = "p" + std::string(name.substr(at + 2));
+    std::string known;
+    for (const double p : kPercentiles) {
+        if (asked == name_of_percentile(p) || asked == fmt::format("p{:g}", p * 100))
+            return {name.substr(0, at), p};
+        known += (known.empty() ? "" : ", ") + name_of_percentile(p);
+    }
+    throw UsageError(fmt::format("SLO '{}': there is no percentile {}; known: {}", slo, asked, known));
+}
+
 /// In an open loop users wait from the moment they meant to start, and limits hold for that.
 const Metric& judged(const Slo& slo, bool open_loop) {
     const Metric* metric = headline_metric(slo.tag, open_loop);
@@ -69,11 +98,13 @@ bool meets(const RequestRecord& record, const Slo& slo, bool open_loop) {
 
 Slo parse_slo(std::string_view text) {
     const auto colon = text.find(':');
-    const auto tag = canonical(text.substr(0, colon));
+    const auto [name, p] = without_percentile(text, text.substr(0, colon));
+    const auto tag = canonical(name);
     const Metric* metric = metric_named(tag);
     if (colon == std::string_view::npos) {
-        throw UsageError(
-            fmt::format("SLO '{}': expected TAG:LIMIT, e.g. ttft:500 (milliseconds) or ttft:0.5s", text));
+        throw UsageError(fmt::format(
+            "SLO '{}': expected TAG:LIMIT or TAG_pNN:LIMIT, e.g. ttft:500 (milliseconds) or ttft_p95:0.5s",
+            text));
     }
     if (metric == nullptr) {
         throw UsageError(
@@ -83,7 +114,19 @@ Slo parse_slo(std::string_view text) {
         throw UsageError(fmt::format(
             "SLO '{}': {} is pooled over requests and cannot judge one; use tpot or stall", text, tag));
     }
-    return {std::string(tag), parse_limit(*metric, text.substr(colon + 1))};
+    return {std::string(tag), parse_limit(*metric, text.substr(colon + 1)), p};
+}
+
+std::string name_of(const Slo& slo) {
+    return fmt::format("{}_{}", slo.tag, name_of_percentile(slo.p.value_or(kSloPercentile)));
+}
+
+SloFinding finding_on(const RunResult& result, const Slo& slo) {
+    const Metric& metric = judged(slo, result.open_loop());
+    const MetricSummary* summary = result.metric(key_of(metric));
+    const PercentileValue* held = summary == nullptr ? nullptr : summary->at(slo.p.value_or(kSloPercentile));
+    if (held == nullptr) return {};
+    return {verdict_on(*held, slo.limit, metric.better == Better::higher), held->value};
 }
 
 std::string_view name_of(SloVerdict verdict) {

@@ -2,6 +2,7 @@
 // Service level objectives: limits on per-request metrics, e.g. "ttft:500 tpot:15" (milliseconds, as users of
 // other tools write them). A request is good when it succeeded and met every one; an undefined metric passes.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,12 +15,17 @@ namespace paretoken {
 struct Slo {
     std::string tag;   ///< a per-request metric of core/metrics.h
     double limit = 0;  ///< in the metric's unit
+    std::optional<double> p =
+        {};  ///< the percentile that the limit is for, one of kPercentiles; of a request: none
 
     bool operator==(const Slo&) const = default;
 };
 
-/// "ttft:500", times in milliseconds, or with a unit of their own ("ttft:0.5s"); other limits in the metric's
-/// unit
+/// The percentile that a limit is for when none is said.
+inline constexpr double kSloPercentile = 0.9;
+
+/// "ttft:500" or, for a percentile, "ttft_p95:500", times in milliseconds, or with a unit of their own
+/// ("ttft:0.5s"); other limits in the metric's unit
 /// ("interactivity:35", at least). "e2el" is accepted for "e2e".
 /// Throws UsageError on an unknown tag, naming the known ones.
 Slo parse_slo(std::string_view text);
@@ -31,6 +37,19 @@ std::string_view name_of(SloVerdict verdict);
 /// `limit` is in the metric's unit; a percentile that falls among failures meets none. Insufficient where the
 /// window was not steady, and for pooled metrics, which no limit is set on.
 SloVerdict verdict_on(const PercentileValue& percentile, double limit, bool higher_is_better);
+
+/// "ttft_p95", as parse_slo takes it.
+std::string name_of(const Slo& slo);
+
+/// What a run's percentile says about an SLO.
+struct SloFinding {
+    SloVerdict verdict = SloVerdict::insufficient;
+    std::optional<double> value =
+        {};  ///< of the percentile; nothing when it falls among failures or was not measured
+};
+/// The metric and percentile that the SLO is for; in an open loop counted from the intended start. A metric
+/// that was not measured decides nothing.
+SloFinding finding_on(const RunResult& result, const Slo& slo);
 
 /// In an open loop "ttft" and "e2e" are judged from the scheduled start (ttft_intended, e2e_intended).
 bool is_good(const RequestRecord& record, const std::vector<Slo>& slos, bool open_loop);

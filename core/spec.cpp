@@ -67,9 +67,9 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 }
 
 struct Range {
-    std::uint64_t first = 0;
-    std::uint64_t last = 0;
-    std::uint64_t step = 0;  ///< 0: by doubling
+    double first = 0;
+    double last = 0;
+    std::optional<double> step = {};  ///< nothing: by doubling
 };
 
 [[noreturn]] void refuse_ladder(std::string_view text, std::string_view why) {
@@ -78,31 +78,42 @@ struct Range {
         why));
 }
 
-std::uint64_t rung(std::string_view text, std::string_view whole) {
+double rung(std::string_view text, std::string_view ladder, Rungs rungs) {
+    constexpr double kMost = 1e9;
+    constexpr double kLeast = 1e-6;
     const auto value = scaled_number(text);
-    if (!value || *value < 1 || *value > 1e9 || *value != std::floor(*value)) {
-        refuse_ladder(whole, fmt::format("'{}' is not a whole number of at least 1", text));
-    }
-    return static_cast<std::uint64_t>(*value);
+    const bool whole = rungs == Rungs::whole;
+    if (!value || *value > kMost || (whole && (*value < 1 || *value != std::floor(*value))))
+        refuse_ladder(ladder, fmt::format("'{}' is not a {} of at least {}", text,
+                                          whole ? "whole number" : "number", whole ? "1" : "0.000001"));
+    if (*value < kLeast)
+        refuse_ladder(ladder, fmt::format("'{}' is not a number of at least 0.000001", text));
+    return *value;
 }
 
-Range parse_range(std::string_view item, std::string_view whole) {
+Range parse_range(std::string_view item, std::string_view ladder, Rungs rungs) {
     const auto dots = item.find("..");
     if (dots == std::string_view::npos) {
-        const auto only = rung(item, whole);
+        const double only = rung(item, ladder, rungs);
         return {only, only, 1};
     }
     const auto colon = item.find(':', dots);
     const auto last = item.substr(dots + 2, colon == std::string_view::npos ? colon : colon - dots - 2);
-    Range range{rung(item.substr(0, dots), whole), rung(last, whole), 0};
-    if (colon != std::string_view::npos) range.step = rung(item.substr(colon + 1), whole);
-    if (range.last < range.first) refuse_ladder(whole, "the range ends before it begins");
+    Range range{rung(item.substr(0, dots), ladder, rungs), rung(last, ladder, rungs)};
+    if (colon != std::string_view::npos) range.step = rung(item.substr(colon + 1), ladder, rungs);
+    if (range.last < range.first) refuse_ladder(ladder, "the range ends before it begins");
     return range;
 }
 
-void append_range(const Range& range, std::string_view whole, std::vector<std::uint64_t>& rungs) {
-    for (auto value = range.first; value < range.last; value += range.step == 0 ? value : range.step) {
-        if (rungs.size() >= kMostRungs) refuse_ladder(whole, fmt::format("more than {} steps", kMostRungs));
+/// Steps are multiplied and not added up, so that 0.1..1:0.1 holds what it says.
+void append_range(const Range& range, std::string_view ladder, std::vector<double>& rungs) {
+    constexpr double kRounding = 1e-9;
+    for (std::size_t i = 0;; ++i) {
+        const auto steps = static_cast<double>(i);
+        const double value =
+            range.step ? range.first + steps * *range.step : std::ldexp(range.first, static_cast<int>(i));
+        if (value >= range.last * (1 - kRounding)) break;
+        if (rungs.size() >= kMostRungs) refuse_ladder(ladder, fmt::format("more than {} steps", kMostRungs));
         rungs.push_back(value);
     }
     rungs.push_back(range.last);
@@ -152,12 +163,12 @@ std::uint64_t parse_count(std::string_view text) {
     return static_cast<std::uint64_t>(*value);
 }
 
-std::vector<std::uint64_t> parse_ladder(std::string_view text) {
-    std::vector<std::uint64_t> rungs;
-    for (const auto item : split(text, ',')) append_range(parse_range(item, text), text, rungs);
-    std::sort(rungs.begin(), rungs.end());
-    rungs.erase(std::unique(rungs.begin(), rungs.end()), rungs.end());
-    return rungs;
+std::vector<double> parse_ladder(std::string_view text, Rungs rungs) {
+    std::vector<double> ladder;
+    for (const auto item : split(text, ',')) append_range(parse_range(item, text, rungs), text, ladder);
+    std::sort(ladder.begin(), ladder.end());
+    ladder.erase(std::unique(ladder.begin(), ladder.end()), ladder.end());
+    return ladder;
 }
 
 double Spec::number(const std::string& key) const {

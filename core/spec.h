@@ -25,9 +25,15 @@ double parse_number(std::string_view text);
 /// "500", "64k", "2M" (powers of 1000).
 std::uint64_t parse_count(std::string_view text);
 
-/// "1,2,4" as given; "1..64" by doubling (the end is always included); "8..64:8" in steps. Ascending, no
-/// repeats.
-std::vector<std::uint64_t> parse_ladder(std::string_view text);
+/// What the steps of a ladder may be.
+enum class Rungs : std::uint8_t {
+    whole,    ///< whole numbers of at least 1
+    decimal,  ///< numbers above 0
+};
+
+/// "1,2,4" as given; "1..64" by doubling (the end is always included); "8..64:8" in steps; "0.25..8" where
+/// decimals are allowed. Ascending, no repeats.
+std::vector<double> parse_ladder(std::string_view text, Rungs rungs);
 
 /// "poisson:rate=8" → name "poisson", fields {rate: "8"}; "64" → name "64", no fields.
 struct Spec {

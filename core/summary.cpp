@@ -91,8 +91,12 @@ RequestRows measured_in(const RequestRows& requests, TimeSpan window) {
 }
 
 Window report_of(const SteadyWindow& window, TimeSpan run) {
-    return {seconds(window.span.begin - run.begin), seconds(window.span.end - run.begin),
-            seconds(run.length()), window.steady, window.how};
+    return {.begin_s = seconds(window.span.begin - run.begin),
+            .end_s = seconds(window.span.end - run.begin),
+            .run_s = seconds(run.length()),
+            .steady = window.steady,
+            .overloaded = window.overloaded,
+            .how = window.how};
 }
 
 /// What the passes over the events measure, and how.

@@ -199,6 +199,12 @@ SteadyWindow whole_run(TimeSpan run, const std::string& why) {
     return {run, false, fmt::format("no steady state: {}; figures are of the whole run", why)};
 }
 
+SteadyWindow overloaded(TimeSpan run, const std::string& why) {
+    SteadyWindow window = whole_run(run, why);
+    window.overloaded = true;
+    return window;
+}
+
 }  // namespace
 
 TimePoint end_of(const RequestRecord& record) {
@@ -241,10 +247,10 @@ SteadyWindow steady_window_of(const RequestTable& records, const SummaryOptions&
         if (inside.size() < needed) continue;
         if (const auto failed = mostly_failed(inside)) return whole_run(run, *failed);
         if (const auto trend = latency_trend(inside)) return whole_run(run, *trend);
-        if (growth) return whole_run(run, *growth);
+        if (growth) return overloaded(run, *growth);
         return {span, true, beginning.how};
     }
-    if (growth) return whole_run(run, *growth);
+    if (growth) return overloaded(run, *growth);
     return whole_run(
         run, fmt::format("{} requests were scheduled between ramp-up and the last dispatch, and {} are "
                          "needed (make the run longer)",

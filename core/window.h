@@ -12,7 +12,8 @@ namespace paretoken {
 struct SteadyWindow {
     TimeSpan span;  ///< the whole run when not steady
     bool steady = false;
-    std::string how;  ///< one sentence
+    std::string how;          ///< one sentence
+    bool overloaded = false;  ///< an open loop whose queue grew: the server does not keep up
 
     bool operator==(const SteadyWindow&) const = default;
 };

@@ -165,7 +165,13 @@ void judge_anew(const fs::path& directory, const std::vector<std::string>& goodp
 
 std::vector<Slo> slos_of(const std::vector<std::string>& texts) {
     std::vector<Slo> slos;
-    for (const std::string& text : texts) slos.push_back(parse_slo(text));
+    for (const std::string& text : texts) {
+        slos.push_back(parse_slo(text));
+        if (slos.back().p)
+            throw UsageError(fmt::format(
+                "--goodput {}: goodput judges every request, and a percentile is of many; leave the _pNN out",
+                text));
+    }
     return slos;
 }
 

@@ -3,14 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "cards/host.h"
+#include "core/content_hash.h"
 #include "core/error.h"
 #include "core/plan_fields.h"
+#include "core/random.h"
+#include "core/spec.h"
 #include "reports/files/output_directory.h"
 #include "reports/files/run_directory.h"
 
@@ -21,22 +26,6 @@ namespace fs = std::filesystem;
 using reports::PointState;
 using reports::SweepFile;
 using reports::SweepPoint;
-
-SweepPoint pending_point(Axis axis, std::uint64_t level) {
-    SweepPoint point;
-    point.load = static_cast<double>(level);
-    switch (axis) {
-        case Axis::concurrency:
-            point.directory = fmt::format("c{:04}", level);
-            point.load_label = fmt::format("c={}", level);
-            break;
-        case Axis::request_rate:
-            point.directory = fmt::format("rate{:04}", level);
-            point.load_label = fmt::format("{} req/s", level);
-            break;
-    }
-    return point;
-}
 
 // ---- going on with an earlier sweep
 
@@ -89,46 +78,102 @@ void refuse_another_sweep(const SweepFile& before, const SweepFile& now, const f
         before.command));
 }
 
-void sort_by_load(std::vector<SweepPoint>& points) {
-    std::sort(points.begin(), points.end(),
-              [](const SweepPoint& a, const SweepPoint& b) { return a.load < b.load; });
+/// By cell in the order of `cells` (others behind), then load and repeat.
+void sort_points(std::vector<SweepPoint>& points, const std::vector<Cell>& cells) {
+    const auto place = [&](const SweepPoint& point) {
+        const auto cell = std::find(cells.begin(), cells.end(), point.cell) - cells.begin();
+        return std::tuple(cell, text_of(point.cell), point.load, point.repeat);
+    };
+    std::stable_sort(points.begin(), points.end(),
+                     [&](const SweepPoint& a, const SweepPoint& b) { return place(a) < place(b); });
+}
+
+/// The cells of a sweep's points, in their order.
+std::vector<Cell> cells_of(const std::vector<SweepPoint>& points) {
+    std::vector<Cell> cells;
+    for (const SweepPoint& point : points)
+        if (cells.empty() || cells.back() != point.cell) cells.push_back(point.cell);
+    return cells;
 }
 
 // ---- measuring
 
-/// Points on their way: threads take them in order, and the file is written before and after each.
+/// Points on their way: threads take them in the order of `sequence`, and the file is written before and
+/// after each.
 struct Sweeping {
-    const Target& target;
+    const Target* target;  ///< of the cell whose turn it is
     const SweepPlan& plan;
     SweepFile& file;
     const fs::path& directory;
     const Invocation& invocation;
     Watcher& watcher;
     const std::stop_token& stop;
-    std::mutex mutex = {};  ///< of what follows, of `file` and of `watcher`
-    std::size_t next = 0;
+    std::mutex mutex = {};                   ///< of what follows, of `file` and of `watcher`
+    std::vector<std::size_t> sequence = {};  ///< places of the cell's points in the file
+    std::size_t next = 0;                    ///< place in `sequence`
+    std::size_t begun = 0;                   ///< points of all cells
     bool stopped = false;
     std::exception_ptr failure = {};  ///< the first
 };
 
+std::string label_of(const SweepPoint& point);
+
 void tell_lengthened(const Sweeping& sweeping, const SweepPoint& point) {
     const auto asked = sweeping.plan.asked.stop.requests;
-    const auto requests = at_level(sweeping.plan.asked, sweeping.plan.axis, point.load).stop.requests;
+    const auto requests = plan_at(sweeping.plan, point).stop.requests;
     if (asked != requests) sweeping.watcher.point_lengthened(point.load_label, *requests, *asked);
 }
 
 /// The next point to measure; null when none is left. With the mutex held.
 SweepPoint* next_point(Sweeping& sweeping) {
     auto& points = sweeping.file.points;
-    while (!sweeping.stopped && sweeping.next < points.size()) {
-        SweepPoint& point = points[sweeping.next++];
+    while (!sweeping.stopped && sweeping.next < sweeping.sequence.size()) {
+        SweepPoint& point = points[sweeping.sequence[sweeping.next++]];
         const bool known = point.state == PointState::done;
-        sweeping.watcher.point_begins(sweeping.next, points.size(), point.load_label, known);
+        sweeping.watcher.point_begins(++sweeping.begun, points.size(), label_of(point), known);
         if (known) continue;
         tell_lengthened(sweeping, point);
         return &point;
     }
     return nullptr;
+}
+
+/// Places of a cell's points in the order that they are measured in.
+std::vector<std::size_t> sequence_of(const SweepPlan& plan, const std::vector<SweepPoint>& points,
+                                     const Cell& cell) {
+    std::vector<std::size_t> sequence;
+    for (std::size_t i = 0; i < points.size(); ++i)
+        if (points[i].cell == cell) sequence.push_back(i);
+    const auto by_repeat = [&](bool turns) {
+        std::stable_sort(sequence.begin(), sequence.end(), [&](std::size_t a, std::size_t b) {
+            const SweepPoint& x = points[a];
+            const SweepPoint& y = points[b];
+            if (x.repeat != y.repeat) return x.repeat < y.repeat;
+            return turns && x.repeat % 2 == 0 ? x.load > y.load : x.load < y.load;
+        });
+    };
+    switch (plan.order) {
+        case Order::ascending:
+            by_repeat(false);
+            break;
+        case Order::abba:
+            by_repeat(true);
+            break;
+        case Order::random: {
+            Random random(derived_seed(plan.asked.seed, "order"));
+            for (std::size_t i = sequence.size(); i > 1; --i)
+                std::swap(sequence[i - 1], sequence[random.below(i)]);
+            break;
+        }
+    }
+    return sequence;
+}
+
+std::string label_of(const SweepPoint& point) {
+    std::string label = point.load_label;
+    if (!point.cell.empty()) label += ", " + text_of(point.cell);
+    if (point.repeat > 1) label += fmt::format(", repeat {}", point.repeat);
+    return label;
 }
 
 /// Whether requests failed in a way that a server which is gone would explain.
@@ -145,20 +190,20 @@ struct Outcome {
 /// What becomes of a point. Needs no mutex: what it reads is not written to meanwhile.
 Outcome outcome_of(const Sweeping& sweeping, SweepPoint point) {
     try {
-        const LoadPlan asked = at_level(sweeping.plan.asked, sweeping.plan.axis, point.load);
-        const Measured measured = measure(sweeping.target, asked, sweeping.directory / point.directory,
-                                          sweeping.invocation, sweeping.watcher, sweeping.stop);
+        const Measured measured =
+            measure(*sweeping.target, plan_at(sweeping.plan, point), sweeping.directory / point.directory,
+                    sweeping.invocation, sweeping.watcher, sweeping.stop);
         if (!measured.not_written.empty()) throw RuntimeError(measured.not_written);
         if (measured.result.partial) {
             point.state = PointState::pending;
             return {point};
         }
-        point = reports::sweep_point_of(measured.result, point.directory, point.load);
-        if (lost_connections(measured.result)) sweeping.target.require_answer();
+        point = reports::sweep_point_of(measured.result, point);
+        if (lost_connections(measured.result)) sweeping.target->require_answer();
         return {point};
     } catch (const Error& error) {
         point.state = PointState::failed;
-        point.error = sweeping.target.secrets().redacted(error.what());
+        point.error = sweeping.target->secrets().redacted(error.what());
         return {point, std::current_exception()};
     }
 }
@@ -176,6 +221,7 @@ void take_points(Sweeping& sweeping) {
         lock.lock();
         *point = outcome.point;
         if (point->state != PointState::done) sweeping.stopped = true;
+        sweeping.file.repeats = reports::repeats_of(sweeping.file.points);
         reports::write_sweep(sweeping.directory, sweeping.file);
         if (outcome.failure) std::rethrow_exception(outcome.failure);
     }
@@ -194,13 +240,55 @@ void take_points_or_fail(Sweeping& sweeping) {
 
 }  // namespace
 
+SweepPoint pending_point(Axis axis, double level, const Cell& cell, std::uint64_t repeat) {
+    constexpr std::size_t kHashDigits = 8;
+    SweepPoint point{.load = level, .cell = cell, .repeat = repeat};
+    const bool whole = level == std::floor(level);
+    switch (axis) {
+        case Axis::concurrency:
+            point.directory = fmt::format("c{:04.0f}", level);
+            point.load_label = fmt::format("c={:.0f}", level);
+            break;
+        case Axis::request_rate:
+            point.directory = whole ? fmt::format("rate{:04.0f}", level) : fmt::format("rate{:09.4f}", level);
+            point.load_label = fmt::format("{:g} req/s", level);
+            break;
+    }
+    if (repeat > 1) point.directory += fmt::format("-r{}", repeat);
+    if (!cell.empty()) {  // the digits tell cells apart whose readable names are the same
+        const std::string hash = content_hash(text_of(cell) + " " + point.directory);
+        point.directory =
+            fmt::format("{},{}-{}", directory_name_of(cell), point.directory, hash.substr(0, kHashDigits));
+    }
+    return point;
+}
+
+Order order_named(const std::string& name) {
+    if (name == "ascending") return Order::ascending;
+    if (name == "random") return Order::random;
+    if (name == "abba") return Order::abba;
+    throw UsageError(fmt::format("--order '{}': expected ascending, random or abba", name));
+}
+
+LoadPlan plan_at(const SweepPlan& plan, const SweepPoint& point) {
+    LoadPlan asked = at_level(in_cell(plan.asked, point.cell), plan.axis, point.load);
+    asked.seed += point.repeat - 1;
+    return asked;
+}
+
 SweepFile fresh_sweep(const SweepPlan& plan, const Invocation& invocation) {
     SweepFile file;
     file.axis = name_of(plan.axis);
     file.started_at = utc_now();
     file.command = invocation.command;
     file.options = echo_of(plan.asked);
-    for (const std::uint64_t level : plan.levels) file.points.push_back(pending_point(plan.axis, level));
+    for (const Cell& cell : plan.cells) {
+        std::vector<double> levels = plan.levels;
+        if (const auto own = cell.find(file.axis); own != cell.end()) levels = {parse_number(own->second)};
+        for (const double level : levels)
+            for (std::uint64_t repeat = 1; repeat <= plan.repeats; ++repeat)
+                file.points.push_back(pending_point(plan.axis, level, cell, repeat));
+    }
     return file;
 }
 
@@ -223,7 +311,9 @@ Resumed resumed(SweepFile fresh, const fs::path& directory) {
                                          [&](const SweepPoint& p) { return p.directory == old.directory; });
         if (!planned && is_kept(old, directory)) fresh.points.push_back(old);
     }
-    sort_by_load(fresh.points);
+    sort_points(fresh.points, cells_of(fresh.points));
+    fresh.repeats = reports::repeats_of(fresh.points);
+    fresh.search = before.search;
     const bool judged_otherwise = difference(before.options, fresh.options, is_judging).has_value();
     return {std::move(fresh), judged_otherwise};
 }
@@ -254,18 +344,30 @@ void remove_points(const SweepFile& file, const fs::path& directory) {
     for (const SweepPoint& point : file.points) reports::remove_run(directory / point.directory);
 }
 
-void measure_points(const Target& target, const SweepPlan& plan, SweepFile& file, const fs::path& directory,
+void measure_points(const OpenTarget& open, const SweepPlan& plan, SweepFile& file, const fs::path& directory,
                     const Invocation& invocation, Watcher& watcher, const std::stop_token& stop) {
-    Sweeping sweeping{target, plan, file, directory, invocation, watcher, stop};
-    const std::size_t threads =
-        target.in_virtual_time() ? std::min<std::size_t>(cards::this_host().cores, file.points.size()) : 1;
-    std::vector<std::jthread> others;
-    for (std::size_t i = 1; i < threads; ++i) {
-        others.emplace_back([&sweeping] { take_points_or_fail(sweeping); });
+    Sweeping sweeping{nullptr, plan, file, directory, invocation, watcher, stop};
+    for (const Cell& cell : cells_of(file.points)) {
+        sweeping.sequence = sequence_of(plan, file.points, cell);
+        sweeping.next = 0;
+        const bool is_done =
+            std::all_of(sweeping.sequence.begin(), sweeping.sequence.end(),
+                        [&](std::size_t i) { return file.points[i].state == PointState::done; });
+        std::unique_ptr<Target> target;
+        if (!is_done) target = open(in_cell(plan.asked, cell));
+        sweeping.target = target.get();
+        const std::size_t threads =
+            target && target->in_virtual_time()
+                ? std::min<std::size_t>(cards::this_host().cores, sweeping.sequence.size())
+                : 1;
+        std::vector<std::jthread> others;
+        for (std::size_t i = 1; i < threads; ++i)
+            others.emplace_back([&sweeping] { take_points_or_fail(sweeping); });
+        take_points_or_fail(sweeping);
+        others.clear();  // joins
+        if (sweeping.failure) std::rethrow_exception(sweeping.failure);
+        if (sweeping.stopped) return;
     }
-    take_points_or_fail(sweeping);
-    others.clear();  // joins
-    if (sweeping.failure) std::rethrow_exception(sweeping.failure);
 }
 
 void require_valid(const SweepFile& file, const fs::path& directory) {

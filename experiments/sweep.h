@@ -1,14 +1,17 @@
 #pragma once
-// A sweep: one run after the other over the levels of an axis, each in a directory of its own below the
-// sweep's. sweep.json is written before and after every point, so that a sweep can be resumed; what it was
-// asked for must stay the same then.
+// A sweep: one run after the other over the levels of an axis, in every cell and as often as it is to be
+// repeated, each in a directory of its own below the sweep's. sweep.json is written before and after every
+// point, so that a sweep can be resumed; what its points have in common must stay the same then.
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "core/plan.h"
+#include "experiments/cells.h"
 #include "experiments/provenance.h"
 #include "experiments/resolve.h"
 #include "experiments/run.h"
@@ -18,11 +21,26 @@
 
 namespace paretoken::experiments {
 
+/// In which order the levels of a cell are measured. What drifts with time (caches, temperature) looks like
+/// an effect of the load when levels only ascend.
+enum class Order : std::uint8_t {
+    ascending,  ///< all levels, then all again for the next repeat
+    random,     ///< levels and repeats shuffled, by the seed
+    abba,       ///< ascending and descending in turn, repeat by repeat
+};
+Order order_named(const std::string& name);  ///< throws UsageError
+
 struct SweepPlan {
     LoadPlan asked;  ///< without a level; has passed through with_dataset()
     Axis axis = Axis::concurrency;
-    std::vector<std::uint64_t> levels;  ///< ascending, each above 0
+    std::vector<double> levels;      ///< ascending, each above 0
+    std::vector<Cell> cells = {{}};  ///< never empty; one that names the axis has that level alone
+    std::uint64_t repeats = 1;       ///< the i-th with the seed plus i − 1
+    Order order = Order::ascending;
 };
+
+/// What is asked of one point.
+LoadPlan plan_at(const SweepPlan& plan, const reports::SweepPoint& point);
 
 /// All points pending.
 reports::SweepFile fresh_sweep(const SweepPlan& plan, const Invocation& invocation);
@@ -48,13 +66,20 @@ bool nothing_to_measure(const reports::SweepFile& file);
 /// The highest level of concurrency that is left to measure; 0 on another axis.
 std::uint64_t most_in_flight(const reports::SweepFile& file);
 
+/// A point of the axis that the sweep has not measured.
+reports::SweepPoint pending_point(Axis axis, double level, const Cell& cell = {}, std::uint64_t repeat = 1);
+
 /// Removes what an earlier sweep left of the points of `file`, so that no report takes it for this sweep's.
 void remove_points(const reports::SweepFile& file, const std::filesystem::path& directory);
 
-/// Measures the points of `file` that are not done, in order; in virtual time as many at once as there are
-/// cores. Ends early when `stop` is requested or a point cannot be measured: then throws what was the matter,
-/// and `file` says what was measured until then.
-void measure_points(const Target& target, const SweepPlan& plan, reports::SweepFile& file,
+/// Opens the target of a cell's plan.
+using OpenTarget = std::function<std::unique_ptr<Target>(const LoadPlan& asked)>;
+
+/// Measures the points of `file` that are not done, cell by cell and in the plan's order, each cell on a
+/// target of its own; in virtual time as many at once as there are cores. Ends early when `stop` is requested
+/// or a point cannot be measured: then throws what was the matter, and `file` says what was measured until
+/// then.
+void measure_points(const OpenTarget& open, const SweepPlan& plan, reports::SweepFile& file,
                     const std::filesystem::path& directory, const Invocation& invocation, Watcher& watcher,
                     const std::stop_token& stop);
 

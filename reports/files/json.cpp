@@ -165,6 +165,7 @@ void fields(Archive& a, Is<Window> auto& v) {
     a("end_s", v.end_s);
     a("run_s", v.run_s);
     a("steady", v.steady);
+    a("overloaded", v.overloaded);
     a("how", v.how);
 }
 
@@ -295,6 +296,8 @@ void fields(Archive& a, Is<SweepPoint> auto& v) {
     a.required("directory", v.directory);
     a("load_label", v.load_label);
     a.required("load", v.load);
+    a("cell", v.cell);
+    a("repeat", v.repeat);
     a.required("state", v.state);
     a("error", v.error);
     a("requests_per_s", v.requests_per_s);
@@ -310,12 +313,42 @@ void fields(Archive& a, Is<SweepPoint> auto& v) {
 }
 
 template <class Archive>
+void fields(Archive& a, Is<RepeatSpread> auto& v) {
+    a.required("mean", v.mean);
+    a("std", v.standard_deviation);
+    a("ci95", v.ci95);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<SweepRepeats> auto& v) {
+    a("load_label", v.load_label);
+    a.required("load", v.load);
+    a("cell", v.cell);
+    a.required("runs", v.runs);
+    a("figures", v.figures);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<SweepSearch> auto& v) {
+    a.required("slo", v.slos);
+    a("pass", v.pass);
+    a("fail", v.fail);
+    a("binding", v.binding);
+    a("runs", v.runs);
+    a("x_max", v.most_requests_per_s);
+    a("c_star", v.saturation);
+    a("ended", v.ended);
+}
+
+template <class Archive>
 void fields(Archive& a, Is<SweepFile> auto& v) {
     a.required("axis", v.axis);
     a("started_at", v.started_at);
     a("command", v.command);
     a.required("options", v.options);
     a.required("points", v.points);
+    a("repeats", v.repeats);
+    a("search", v.search);
 }
 
 template <class Archive>

@@ -79,6 +79,31 @@ PlanTexts parse_plan_json(std::string_view text, const std::string& where) {
     return texts;
 }
 
+std::vector<std::map<std::string, std::string>> parse_cells_json(std::string_view text,
+                                                                 const std::string& where) {
+    const Json list = Json::parse(text, nullptr, false);
+    if (!list.is_array() || list.empty())
+        throw UsageError(fmt::format(
+            "{}: expected a JSON list of objects, e.g. [{{\"isl\": 512, \"osl\": 128}}, {{\"isl\": 2048}}]",
+            where));
+    std::vector<std::map<std::string, std::string>> cells;
+    for (const Json& object : list) {
+        if (!object.is_object() || object.empty())
+            throw UsageError(fmt::format("{}, cell {}: expected an object with options and their values",
+                                         where, cells.size() + 1));
+        auto& cell = cells.emplace_back();
+        for (const auto& [key, value] : object.items()) {
+            const auto own = text_of(value);
+            if (!own)
+                throw UsageError(
+                    fmt::format("{}, cell {}: \"{}\" is {}; expected text, a number, true or false", where,
+                                cells.size(), key, value.dump()));
+            cell[key] = *own;
+        }
+    }
+    return cells;
+}
+
 std::string echo_json(const PlanEcho& echo) {
     Json object = Json::object();
     for (const auto& [key, text] : echo) {

@@ -3,11 +3,24 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
+
+#include "core/statistics.h"
 
 namespace paretoken::reports {
 namespace {
 
 constexpr std::array<std::string_view, 4> kStateNames{"pending", "running", "done", "failed"};
+
+RepeatSpread spread_of(const std::vector<double>& values) {
+    const Moments moments = moments_of(values);
+    RepeatSpread spread{moments.mean, moments.standard_deviation, {}};
+    if (moments.n < 2) return spread;
+    const auto n = static_cast<double>(moments.n);
+    const double half = student_t(0.95, n - 1) * moments.standard_deviation / std::sqrt(n);
+    spread.ci95 = Interval{moments.mean - half, moments.mean + half};
+    return spread;
+}
 
 }  // namespace
 
@@ -27,10 +40,12 @@ std::string load_label_of(const RunResult& result) {
     return "all at once";
 }
 
-SweepPoint sweep_point_of(const RunResult& result, std::string directory, double load) {
-    return {.directory = std::move(directory),
+SweepPoint sweep_point_of(const RunResult& result, const SweepPoint& planned) {
+    return {.directory = planned.directory,
             .load_label = load_label_of(result),
-            .load = load,
+            .load = planned.load,
+            .cell = planned.cell,
+            .repeat = planned.repeat,
             .state = PointState::done,
             .error = {},
             .requests_per_s = result.throughput.at(figure::kRequests),
@@ -43,6 +58,38 @@ SweepPoint sweep_point_of(const RunResult& result, std::string directory, double
             .requests = result.counts.requests,
             .failed = result.counts.failed,
             .verdict = result.validity.verdict};
+}
+
+std::vector<SweepRepeats> repeats_of(const std::vector<SweepPoint>& points) {
+    struct Column {
+        const char* key;
+        std::optional<double> SweepPoint::*value;
+    };
+    constexpr Column kColumns[] = {{"requests_per_s", &SweepPoint::requests_per_s},
+                                   {"output_tokens_per_s", &SweepPoint::output_tokens_per_s},
+                                   {"interactivity_tok_per_s", &SweepPoint::interactivity_tok_per_s},
+                                   {"ttft_p50_s", &SweepPoint::ttft_p50_s},
+                                   {"ttft_p99_s", &SweepPoint::ttft_p99_s},
+                                   {"itl_p50_s", &SweepPoint::itl_p50_s},
+                                   {"itl_p99_s", &SweepPoint::itl_p99_s}};
+    std::vector<SweepRepeats> all;
+    for (const SweepPoint& first : points) {
+        if (first.repeat != 1) continue;
+        SweepRepeats repeats{.load_label = first.load_label, .load = first.load, .cell = first.cell};
+        std::map<std::string, std::vector<double>> values;
+        for (const SweepPoint& point : points) {
+            if (point.cell != first.cell || point.load != first.load || point.state != PointState::done ||
+                point.verdict == Verdict::invalid)
+                continue;
+            ++repeats.runs;
+            for (const auto& [key, value] : kColumns)
+                if (const auto& own = point.*value) values[key].push_back(*own);
+        }
+        if (repeats.runs < 2) continue;
+        for (const auto& [key, of_runs] : values) repeats.figures[key] = spread_of(of_runs);
+        all.push_back(std::move(repeats));
+    }
+    return all;
 }
 
 }  // namespace paretoken::reports

@@ -2,6 +2,7 @@
 // The plan of a sweep and what each of its points came to: the content of sweep.json. Written anew after
 // every point, so that a sweep can be resumed and its table drawn at any moment.
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,8 @@ struct SweepPoint {
     std::string directory = {};   ///< relative to the sweep's own
     std::string load_label = {};  ///< "c=16" or "4 req/s"
     double load = 0;
+    std::map<std::string, std::string> cell = {};  ///< option → value, for the options that the sweep varies
+    std::uint64_t repeat = 1;                      ///< which of the sweep's repeats, from 1
     PointState state = PointState::pending;
     std::string error = {};  ///< why it failed, one line
 
@@ -37,12 +40,49 @@ struct SweepPoint {
     bool operator==(const SweepPoint&) const = default;
 };
 
+/// How much a figure differed between the repeats of one point. The interval is Student's t over runs and
+/// holds what no interval of a single run can see: what changes from run to run.
+struct RepeatSpread {
+    double mean = 0;
+    double standard_deviation = 0;
+    std::optional<Interval> ci95 = {};
+
+    bool operator==(const RepeatSpread&) const = default;
+};
+
+/// The repeats of one cell and load, once two of them are done.
+struct SweepRepeats {
+    std::string load_label = {};
+    double load = 0;
+    std::map<std::string, std::string> cell = {};
+    std::uint64_t runs = 0;
+    std::map<std::string, RepeatSpread> figures = {};  ///< by the key of SweepPoint, e.g. "ttft_p50_s"
+
+    bool operator==(const SweepRepeats&) const = default;
+};
+
+/// How a search for the highest load that meets the SLOs went.
+struct SweepSearch {
+    std::vector<std::string> slos = {};  ///< as given
+    std::optional<double> pass = {};     ///< the highest load that was measured twice and met them all
+    std::optional<double> fail = {};     ///< the lowest that certainly missed one
+    std::string binding = {};            ///< the SLO that `fail` missed
+    std::uint64_t runs = 0;
+    std::optional<double> most_requests_per_s = {};  ///< of all levels
+    std::optional<double> saturation = {};  ///< by Little's law: most requests/s × end-to-end time of the lowest level
+    std::string ended = {};                 ///< why it ended, one sentence
+
+    bool operator==(const SweepSearch&) const = default;
+};
+
 struct SweepFile {
     std::string axis = "concurrency";  ///< or "request_rate"
     std::string started_at;            ///< UTC
     std::string command;
     PlanEcho options;  ///< what every point has in common; a resumed sweep must ask for the same
-    std::vector<SweepPoint> points;  ///< ascending load
+    std::vector<SweepPoint> points;  ///< by cell, then ascending load, then repeat
+    std::vector<SweepRepeats> repeats = {};
+    std::optional<SweepSearch> search = {};
 
     bool operator==(const SweepFile&) const = default;
 };
@@ -50,7 +90,10 @@ struct SweepFile {
 /// "c=16", "4 req/s", or "all at once" when neither was given.
 std::string load_label_of(const RunResult& result);
 
-/// The finished row of a run. `directory` and `load` are the caller's.
-SweepPoint sweep_point_of(const RunResult& result, std::string directory, double load);
+/// The finished row of a run; its place in the sweep is that of `planned`.
+SweepPoint sweep_point_of(const RunResult& result, const SweepPoint& planned);
+
+/// Of all points with more than one repeat.
+std::vector<SweepRepeats> repeats_of(const std::vector<SweepPoint>& points);
 
 }  // namespace paretoken::reports

@@ -325,20 +325,18 @@ std::string named_reasons(const Validity& validity) {
 /// The first SLO that is not certainly met at the certified percentile, in words; empty when all are.
 std::string missed_slo(const ReportPoint& point, const std::vector<Slo>& slos) {
     for (const Slo& slo : slos) {
-        const Metric* metric = headline_metric(slo.tag, point.open_loop);
-        if (metric == nullptr) continue;
-        const PercentileValue* held = percentile_of(point.result, key_of(*metric), kCertifiedPercentile);
-        if (held == nullptr) return fmt::format("{} was not measured", slo.tag);
-        if (!held->value) return fmt::format("misses the SLO: p90 of {} falls among failures", slo.tag);
-        const bool higher = metric->better == Better::higher;
-        switch (verdict_on(*held, slo.limit, higher)) {
+        const SloFinding found = finding_on(point.result, slo);
+        const MetricSummary* summary = point.result.metric(headline_key(slo.tag, point.open_loop));
+        if (summary == nullptr) return fmt::format("{} was not measured", slo.tag);
+        if (!found.value) return fmt::format("misses the SLO: {} falls among failures", name_of(slo));
+        switch (found.verdict) {
             case SloVerdict::pass:
                 break;
             case SloVerdict::fail:
-                return fmt::format("misses the SLO: p90 of {} is {}, the limit {}", slo.tag,
-                                   significant(*held->value), significant(slo.limit));
+                return fmt::format("misses the SLO: {} is {}, the limit {}", name_of(slo),
+                                   significant(*found.value), significant(slo.limit));
             case SloVerdict::insufficient:
-                return fmt::format("too few requests to tell whether the SLO on {} is met", slo.tag);
+                return fmt::format("too few requests to tell whether the SLO on {} is met", name_of(slo));
         }
     }
     return {};

@@ -231,6 +231,57 @@ std::string definitions_text() {
     return text;
 }
 
+namespace {
+
+std::string cell_text(const std::map<std::string, std::string>& cell) {
+    std::string text;
+    for (const auto& [name, value] : cell)
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, value);
+    return text;
+}
+
+/// "tok/s 812 ± 9, TTFT p50 41.2 ± 0.8 ms": the mean over runs and half its 95 % interval.
+std::string spread_text(const SweepRepeats& repeats) {
+    struct Shown {
+        const char* key;
+        const char* title;
+        double factor;
+        const char* unit;
+    };
+    constexpr Shown kShown[] = {{"requests_per_s", "req/s", 1, ""},
+                                {"output_tokens_per_s", "tok/s", 1, ""},
+                                {"ttft_p50_s", "TTFT p50", 1e3, " ms"},
+                                {"ttft_p99_s", "p99", 1e3, " ms"},
+                                {"itl_p50_s", "ITL p50", 1e3, " ms"}};
+    std::string text;
+    for (const auto& [key, title, factor, unit] : kShown) {
+        const auto found = repeats.figures.find(key);
+        if (found == repeats.figures.end() || !found->second.ci95) continue;
+        const RepeatSpread& spread = found->second;
+        text +=
+            fmt::format("{}{} {} ± {}{}", text.empty() ? "" : ", ", title, significant(spread.mean * factor),
+                        significant((spread.ci95->high - spread.mean) * factor), unit);
+    }
+    return text;
+}
+
+std::string search_text(const SweepSearch& search, const std::string& axis) {
+    std::string slos;
+    for (const std::string& slo : search.slos) slos += (slos.empty() ? "" : " ") + slo;
+    const std::string unit = axis == "concurrency" ? " in flight" : " req/s";
+    std::string text = search.pass ? fmt::format("{:g}{} is the highest load that was shown to meet {}",
+                                                 *search.pass, unit, slos)
+                                   : fmt::format("No load was shown to meet {}", slos);
+    if (search.fail) text += fmt::format("; {:g} misses {}", *search.fail, search.binding);
+    text += fmt::format(". {} runs; {}.", search.runs, search.ended);
+    if (search.saturation)
+        text += fmt::format(" By Little's law the server saturates near {} in flight.",
+                            significant(*search.saturation));
+    return labelled("search", text);
+}
+
+}  // namespace
+
 std::string sweep_table(std::span<const SweepPoint> points, const ConsoleStyle& style) {
     Table table{{{"load", Align::left},
                  {"req/s"},
@@ -246,7 +297,8 @@ std::string sweep_table(std::span<const SweepPoint> points, const ConsoleStyle& 
     constexpr double kMilliseconds = 1e3;
     std::string notes;
     for (const SweepPoint& point : points) {
-        const std::string label = printable(point.load_label, 12);
+        const std::string repeat = point.repeat > 1 ? fmt::format(" #{}", point.repeat) : "";
+        const std::string label = printable(point.load_label, 12) + repeat;
         const std::string state = point.verdict ? std::string(paretoken::name_of(*point.verdict))
                                                 : std::string(name_of(point.state));
         table.rows.push_back(
@@ -260,6 +312,26 @@ std::string sweep_table(std::span<const SweepPoint> points, const ConsoleStyle& 
     std::string text = text_of(table);
     if (style.colour) text.insert(0, "\033[1m").insert(text.find('\n'), "\033[0m");
     return text + notes;
+}
+
+std::string sweep_summary(const SweepFile& file, const ConsoleStyle& style) {
+    std::string text;
+    for (std::size_t begin = 0; begin < file.points.size();) {
+        const auto& cell = file.points[begin].cell;
+        std::size_t end = begin;
+        while (end < file.points.size() && file.points[end].cell == cell) ++end;
+        if (!cell.empty()) text += toned(printable(cell_text(cell), kWidth), Tone::strong, style) + "\n";
+        text += sweep_table(std::span(file.points).subspan(begin, end - begin), style);
+        begin = end;
+    }
+    for (const SweepRepeats& repeats : file.repeats) {
+        std::string label = repeats.load_label;
+        if (!repeats.cell.empty()) label += ", " + cell_text(repeats.cell);
+        text += labelled("repeats", fmt::format("{}: {} runs; {}", printable(label, 200), repeats.runs,
+                                                spread_text(repeats)));
+    }
+    if (file.search) text += search_text(*file.search, file.axis);
+    return text;
 }
 
 }  // namespace paretoken::reports

@@ -19,6 +19,9 @@ std::string definitions_text();
 /// The summary of one run: throughput, latencies with their intervals, failures, lengths, verdict, files.
 std::string run_summary(const RunResult& result, const ConsoleStyle& style = {});
 
+/// A sweep: a table for each cell, how much the repeats differed, and what a search found.
+std::string sweep_summary(const SweepFile& file, const ConsoleStyle& style = {});
+
 /// One line per load level.
 std::string sweep_table(std::span<const SweepPoint> points, const ConsoleStyle& style = {});
 

@@ -44,6 +44,31 @@ TEST(Slo, other_limits_are_in_the_unit_of_their_metric) {
     EXPECT_EQ(parse_slo("interactivity:35"), (Slo{"interactivity", 35}));
 }
 
+TEST(Slo, a_percentile_may_be_named) {
+    EXPECT_EQ(parse_slo("ttft_p95:800"), (Slo{"ttft", 0.8, 0.95}));
+    EXPECT_EQ(parse_slo("ttft_p999:1s"), (Slo{"ttft", 1, 0.999}));
+    EXPECT_EQ(parse_slo("ttft_p99.9:1s"), (Slo{"ttft", 1, 0.999}));
+    EXPECT_EQ(parse_slo("ttft_intended_p50:5"), (Slo{"ttft_intended", 0.005, 0.5}));
+    EXPECT_EQ(name_of(parse_slo("e2el_p99:2000")), "e2e_p99");
+    EXPECT_EQ(name_of(parse_slo("tpot:20")), "tpot_p90");
+    EXPECT_THAT(refusal_of("ttft_p42:5"), HasSubstr("no percentile p42; known: p50, p75, p90"));
+}
+
+TEST(Slo, of_a_percentile_is_found_from_what_the_run_decided) {
+    RunResult run;
+    MetricSummary ttft;
+    ttft.key = "ttft_s";
+    ttft.percentiles = {{.p = 0.95, .value = 0.5, .decided = Interval{0.4, 0.6}}};
+    run.metrics = {ttft};
+    EXPECT_EQ(finding_on(run, parse_slo("ttft_p95:700")).verdict, SloVerdict::pass);
+    EXPECT_EQ(finding_on(run, parse_slo("ttft_p95:300")).verdict, SloVerdict::fail);
+    EXPECT_EQ(finding_on(run, parse_slo("ttft_p95:500")).verdict, SloVerdict::insufficient);
+    EXPECT_EQ(finding_on(run, parse_slo("ttft_p95:500")).value, 0.5);
+    EXPECT_EQ(finding_on(run, parse_slo("tpot_p95:500")).verdict, SloVerdict::insufficient);
+    run.request_rate = 4;  // an open loop is judged from the intended start, which this run lacks
+    EXPECT_EQ(finding_on(run, parse_slo("ttft_p95:700")).verdict, SloVerdict::insufficient);
+}
+
 TEST(Slo, an_unknown_tag_is_refused_and_the_known_ones_are_named) {
     EXPECT_THAT(refusal_of("latency:5"), HasSubstr("no metric 'latency'; known: ttft, "));
     EXPECT_THAT(refusal_of("itl:5"), HasSubstr("pooled"));

@@ -52,22 +52,35 @@ TEST(Spec, counts_take_powers_of_a_thousand) {
 }
 
 TEST(Spec, ladders_come_as_lists_doublings_and_steps) {
-    EXPECT_THAT(parse_ladder("1,2,4"), ElementsAre(1, 2, 4));
-    EXPECT_THAT(parse_ladder("5"), ElementsAre(5));
-    EXPECT_THAT(parse_ladder("1..64"), ElementsAre(1, 2, 4, 8, 16, 32, 64));
-    EXPECT_THAT(parse_ladder("1..10"), ElementsAre(1, 2, 4, 8, 10));
-    EXPECT_THAT(parse_ladder("8..32:8"), ElementsAre(8, 16, 24, 32));
-    EXPECT_THAT(parse_ladder("8..30:8"), ElementsAre(8, 16, 24, 30));
-    EXPECT_THAT(parse_ladder("4,1..4,2"), ElementsAre(1, 2, 4));
-    EXPECT_THAT(parse_ladder("1k..4k"), ElementsAre(1000, 2000, 4000));
+    EXPECT_THAT(parse_ladder("1,2,4", Rungs::whole), ElementsAre(1, 2, 4));
+    EXPECT_THAT(parse_ladder("5", Rungs::whole), ElementsAre(5));
+    EXPECT_THAT(parse_ladder("1..64", Rungs::whole), ElementsAre(1, 2, 4, 8, 16, 32, 64));
+    EXPECT_THAT(parse_ladder("1..10", Rungs::whole), ElementsAre(1, 2, 4, 8, 10));
+    EXPECT_THAT(parse_ladder("8..32:8", Rungs::whole), ElementsAre(8, 16, 24, 32));
+    EXPECT_THAT(parse_ladder("8..30:8", Rungs::whole), ElementsAre(8, 16, 24, 30));
+    EXPECT_THAT(parse_ladder("4,1..4,2", Rungs::whole), ElementsAre(1, 2, 4));
+    EXPECT_THAT(parse_ladder("1k..4k", Rungs::whole), ElementsAre(1000, 2000, 4000));
+}
+
+TEST(Spec, ladders_of_rates_may_be_decimal) {
+    EXPECT_THAT(parse_ladder("0.25..8", Rungs::decimal), ElementsAre(0.25, 0.5, 1, 2, 4, 8));
+    EXPECT_THAT(parse_ladder("0.5..2:0.25", Rungs::decimal), ElementsAre(0.5, 0.75, 1, 1.25, 1.5, 1.75, 2));
+    EXPECT_EQ(parse_ladder("0.1..1:0.1", Rungs::decimal).size(), 10U);
+    for (const auto* text : {"0", "-1", "0..4", "0.5..", "1e-9"})
+        EXPECT_THAT(refusal_of([&] { parse_ladder(text, Rungs::decimal); }),
+                    HasSubstr("expected a list like"))
+            << text;
+    EXPECT_THAT(refusal_of([] { parse_ladder("0.5,1", Rungs::whole); }), HasSubstr("whole number"));
 }
 
 TEST(Spec, ladders_that_make_no_sense_are_refused) {
     for (const auto* text :
          {"", "0", "0..4", "4..1", "1,,2", "1..", "..4", "1..4:0", "1..4:", "a", "1...4"}) {
-        EXPECT_THAT(refusal_of([&] { parse_ladder(text); }), HasSubstr("expected a list like")) << text;
+        EXPECT_THAT(refusal_of([&] { parse_ladder(text, Rungs::whole); }), HasSubstr("expected a list like"))
+            << text;
     }
-    EXPECT_THAT(refusal_of([] { parse_ladder("1..1000000000:1"); }), HasSubstr("more than 10000 steps"));
+    EXPECT_THAT(refusal_of([] { parse_ladder("1..1000000000:1", Rungs::whole); }),
+                HasSubstr("more than 10000 steps"));
 }
 
 TEST(Spec, a_spec_is_a_name_and_its_fields) {

@@ -21,7 +21,7 @@ MetricSummary with_median(std::string key, double median) {
 RunResult clean_run() {
     RunResult run;
     run.counts.requests = run.counts.ok = run.counts.in_window = 1000;
-    run.window = {1, 61, 62, true, "steady"};
+    run.window = {.begin_s = 1, .end_s = 61, .run_s = 62, .steady = true, .how = "steady"};
     run.metrics = {with_median("ttft_s", 0.1), with_median("itl_s", 0.01), with_median("e2e_s", 1)};
     run.client.workers = 1;
     run.request_rate = 16;
@@ -104,7 +104,7 @@ TEST(Validity, delays_that_any_host_shows_pass_even_against_a_server_that_answer
 TEST(Validity, one_late_request_and_one_busy_moment_are_no_share) {
     auto run = clean_run();
     run.counts.requests = run.counts.ok = run.counts.in_window = 12;
-    run.window = {0, 1, 1, true, "steady"};
+    run.window = {.begin_s = 0, .end_s = 1, .run_s = 1, .steady = true, .how = "steady"};
     run.client.achieved_rate_ratio = 11.0 / 12;
     run.client.cpu_windows_above_85 = 0.1;
     EXPECT_EQ(validity_of(run), Validity{});

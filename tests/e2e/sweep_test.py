@@ -85,5 +85,83 @@ class Sweep(Case):
                 self.fails_clearly(done, 2, ladder)
 
 
+
+VIRTUAL = ("sim:llama3-8b-h100-bf16", "--virtual", "--isl", 512, "--osl", 32)
+
+
+class Cells(Case):
+    def test_a_grid_measures_its_ladder_for_every_value_and_repeat(self):
+        out = self.directory / "sweep"
+        done = self.measures(paretoken("sweep", *VIRTUAL[:2], "--num-prompts", 60, "--grid", "isl=128,512", "--grid",
+                                       "osl=16", "--concurrency", "1,4", "--repeat", 2, "--out", out))
+        sweep = json.loads((out / "sweep.json").read_text())
+        self.assertEqual([(p["cell"]["isl"], p["load"], p["repeat"]) for p in sweep["points"]],
+                         [(isl, load, repeat) for isl in ("128", "512") for load in (1, 4) for repeat in (1, 2)])
+        for point in sweep["points"]:
+            result = run_json(out / point["directory"])
+            self.assertEqual(str(result["plan"]["isl"]), point["cell"]["isl"])
+            self.assertRegex(point["directory"], "-[0-9a-f]{8}$")
+        self.assertEqual(len(sweep["repeats"]), 4)
+        self.assertIn("repeats", done.stdout)
+        self.assertIn("isl 512, osl 16", done.stdout)
+
+    def test_cells_come_from_a_file_of_another_tool_too(self):
+        out = self.directory / "sweep"
+        cells = self.directory / "cells.json"
+        cells.write_text('[{"max_concurrency": 2, "random_input_len": 64}, {"max-concurrency": 3, "osl": 8}]')
+        self.measures(paretoken("sweep", *VIRTUAL[:2], "--num-prompts", 40, "--cells", cells, "--out", out))
+        sweep = json.loads((out / "sweep.json").read_text())
+        self.assertEqual([p["load"] for p in sweep["points"]], [2, 3])
+
+    def test_rates_may_be_below_one(self):
+        out = self.directory / "sweep"
+        self.measures(paretoken("sweep", *VIRTUAL, "--num-prompts", 30, "--request-rate", "0.25,0.5..2:0.5", "--out", out))
+        sweep = json.loads((out / "sweep.json").read_text())
+        self.assertEqual([p["load"] for p in sweep["points"]], [0.25, 0.5, 1, 1.5, 2])
+
+    def test_what_cannot_be_varied_is_refused(self):
+        cells = self.directory / "cells.json"
+        cells.write_text('{"isl": 64}')
+        for arguments, words in ((("--grid", "threads=1,2"), ("--grid", "threads")),
+                                 (("--grid", "isl=1", "--cells", cells), ("--cells", "--grid")),
+                                 (("--cells", cells), (str(cells), "list")),
+                                 (("--grid", "temperature=hot"), ("--temperature", "hot")),
+                                 (("--order", "up"), ("--order", "up")),
+                                 (("--concurrency", "0.5"), ("--concurrency", "whole number"))):
+            out = self.directory / "none"
+            self.fails_clearly(paretoken("sweep", *VIRTUAL, *arguments, "--out", out), 2, *words)
+            self.assertFalse((out / "sweep.json").exists())
+
+
+class Search(Case):
+    LOAD = (*VIRTUAL, "--num-prompts", 600, "--search", "slo")
+
+    def test_it_brackets_the_knee_and_certifies_it_with_a_run_of_its_own(self):
+        out = self.directory / "search"
+        done = self.succeeds(paretoken("sweep", *self.LOAD, "--slo", "ttft_p95:60", "--slo", "tpot_p95:9", "--out", out))
+        search = json.loads((out / "sweep.json").read_text())["search"]
+        self.assertLess(search["pass"], search["fail"])
+        self.assertLessEqual(search["runs"], 12)
+        self.assertEqual(search["binding"], "ttft_p95:60")
+        self.assertIn("is the highest load that was shown to meet ttft_p95:60 tpot_p95:9", " ".join(done.stdout.split()))
+        again = self.succeeds(paretoken("sweep", *self.LOAD, "--slo", "ttft_p95:60", "--slo", "tpot_p95:9", "--out", out))
+        self.assertEqual(json.loads((out / "sweep.json").read_text())["search"], search)
+        self.assertIn("highest load", again.stdout)
+
+    def test_its_exit_code_says_what_was_found(self):
+        self.fails_clearly(paretoken("sweep", *self.LOAD, "--slo", "ttft_p95:0.01", "--out", self.directory / "none"), 1,
+                           "ttft_p95:0.01")
+        self.fails_clearly(paretoken("sweep", *self.LOAD[:-4], "--num-prompts", 3, "--search", "slo", "--slo", "ttft_p99:1000",
+                                     "--out", self.directory / "few"), 5, "too little evidence")
+
+    def test_a_search_that_cannot_be_is_refused(self):
+        for arguments, words in ((("--search", "slo"), ("--slo",)), (("--slo", "ttft:5"), ("--search",)),
+                                 (("--search", "knee", "--slo", "ttft:5"), ("knee",)),
+                                 (("--search", "slo", "--slo", "itl_p95:5"), ("pooled", "tpot")),
+                                 (("--search", "slo", "--slo", "ttft:5", "--grid", "isl=1,2"), ("--grid",)),
+                                 (("--search", "slo", "--slo", "ttft:5", "--precision", "1"), ("--precision",))):
+            self.fails_clearly(paretoken("sweep", *VIRTUAL, *arguments, "--out", self.directory / "no"), 2, *words)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <set>
+
 #include "core/error.h"
 #include "tests/experiments/virtual_sweep.h"
 
@@ -126,6 +129,88 @@ TEST_F(VirtualSweep, another_axis_is_another_sweep) {
     swept(salted(), {1}, "sweep");
     const SweepPlan plan{.asked = with_dataset(plan_of(salted())), .axis = Axis::request_rate, .levels = {4}};
     EXPECT_THROW(resumed(fresh_sweep(plan, {}), directory_ / "sweep"), UsageError);
+}
+
+TEST_F(VirtualSweep, measures_its_ladder_in_every_cell_and_keeps_cells_apart) {
+    SweepPlan plan{.asked = with_dataset(plan_of(small())), .levels = {1, 4}};
+    plan.cells = product_of({parse_variation("osl=8,16")});
+    const reports::SweepFile sweep = swept(plan, "grid");
+    ASSERT_EQ(sweep.points.size(), 4U);
+    std::set<std::string> directories;
+    for (const reports::SweepPoint& point : sweep.points) {
+        EXPECT_EQ(point.state, reports::PointState::done);
+        directories.insert(point.directory);
+        const RunResult result = reports::read_run_directory(directory_ / "grid" / point.directory);
+        EXPECT_EQ(result.plan.at("osl"), point.cell.at("osl"));
+        EXPECT_EQ(result.concurrency, static_cast<std::uint64_t>(point.load));
+    }
+    EXPECT_EQ(directories.size(), 4U);
+    EXPECT_EQ(sweep.points[0].cell.at("osl"), "8");
+    EXPECT_EQ(sweep.points[3].cell.at("osl"), "16");
+    EXPECT_EQ(reports::read_sweep(directory_ / "grid"), sweep);
+
+    plan.cells = product_of({parse_variation("osl=8,16,32")});  // goes on with what is new
+    const auto before =
+        std::filesystem::last_write_time(directory_ / "grid" / sweep.points[0].directory / "run.json");
+    EXPECT_EQ(swept(plan, "grid").points.size(), 6U);
+    EXPECT_EQ(std::filesystem::last_write_time(directory_ / "grid" / sweep.points[0].directory / "run.json"),
+              before);
+}
+
+TEST_F(VirtualSweep, takes_the_level_of_a_cell_that_names_the_axis) {
+    SweepPlan plan{.asked = with_dataset(plan_of(small())), .levels = {1, 2, 4}};
+    plan.cells = resolved_cells({{{"max_concurrency", "3"}, {"osl", "8"}}, {{"osl", "16"}}}, "cells.json");
+    const reports::SweepFile sweep = swept(plan, "cells");
+    ASSERT_EQ(sweep.points.size(), 4U);
+    EXPECT_EQ(sweep.points[0].load, 3);
+}
+
+TEST_F(VirtualSweep, repeats_points_with_other_seeds_and_gives_their_spread) {
+    SweepPlan plan{.asked = with_dataset(plan_of(small())), .levels = {2, 4}};
+    plan.repeats = 3;
+    const reports::SweepFile sweep = swept(plan, "repeats");
+    ASSERT_EQ(sweep.points.size(), 6U);
+    EXPECT_EQ(result("repeats/c0002").workload.seed, 0U);
+    EXPECT_EQ(result("repeats/c0002-r3").workload.seed, 2U);
+    ASSERT_EQ(sweep.repeats.size(), 2U);
+    EXPECT_EQ(sweep.repeats[0].runs, 3U);
+    const reports::RepeatSpread& spread = sweep.repeats[0].figures.at("output_tokens_per_s");
+    double mean = 0;
+    for (int i = 0; i < 3; ++i) mean += *sweep.points[static_cast<std::size_t>(i)].output_tokens_per_s / 3;
+    EXPECT_NEAR(spread.mean, mean, 1e-9);
+    ASSERT_TRUE(spread.ci95);
+    EXPECT_NEAR(spread.ci95->high - spread.mean, 4.302653 * spread.standard_deviation / std::sqrt(3.0), 1e-5)
+        << "Student's t with two degrees of freedom";
+}
+
+TEST_F(VirtualSweep, takes_rates_below_one) {
+    PlanTexts texts = small();
+    texts["num_prompts"] = {"12"};
+    SweepPlan plan{.asked = with_dataset(plan_of(texts)), .axis = Axis::request_rate, .levels = {0.25, 2}};
+    const reports::SweepFile sweep = swept(plan, "rates");
+    ASSERT_EQ(sweep.points.size(), 2U);
+    EXPECT_EQ(sweep.points[0].load_label, "0.25 req/s");
+    EXPECT_EQ(result("rates/" + sweep.points[0].directory).request_rate, 0.25);
+    EXPECT_NE(sweep.points[0].directory, sweep.points[1].directory);
+}
+
+TEST_F(VirtualSweep, abba_goes_up_and_down_in_turn) {
+    struct Listening final : Watcher {
+        void point_begins(std::size_t, std::size_t, const std::string& label, bool) override {
+            labels.push_back(label);
+        }
+        std::vector<std::string> labels;
+    };
+    SweepPlan plan{.asked = with_dataset(plan_of(small())), .levels = {1, 2}};
+    plan.repeats = 2;
+    plan.order = order_named("abba");
+    reports::SweepFile file = fresh_sweep(plan, {{"paretoken"}, "paretoken sweep"});
+    Listening watcher;
+    std::filesystem::create_directories(directory_ / "abba");
+    measure_points(opener(), plan, file, directory_ / "abba", {{"paretoken"}, "paretoken sweep"}, watcher,
+                   stop_.get_token());
+    EXPECT_EQ(watcher.labels, (std::vector<std::string>{"c=1", "c=2", "c=2, repeat 2", "c=1, repeat 2"}));
+    EXPECT_THROW(order_named("up"), UsageError);
 }
 
 TEST(RequireValidSweep, throws_what_a_sweep_deserves) {

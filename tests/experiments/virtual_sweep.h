@@ -40,16 +40,22 @@ class VirtualExperiment : public ::testing::Test {
     }
 
     /// As the command does it: begins, or goes on.
-    reports::SweepFile swept(const PlanTexts& texts, const std::vector<std::uint64_t>& levels,
+    reports::SweepFile swept(const PlanTexts& texts, const std::vector<double>& levels,
                              const std::string& name) {
-        const SweepPlan plan{.asked = with_dataset(plan_of(texts)), .levels = levels};
+        return swept({.asked = with_dataset(plan_of(texts)), .levels = levels}, name);
+    }
+    reports::SweepFile swept(const SweepPlan& plan, const std::string& name) {
         const Invocation invocation{{"paretoken"}, "paretoken sweep"};
         Resumed sweep = resumed(fresh_sweep(plan, invocation), directory_ / name);
         if (sweep.judged_otherwise) judge_points_anew(sweep.file, plan.asked, directory_ / name);
         if (!nothing_to_measure(sweep.file))
-            measure_points(*open_target(plan.asked, {}, watcher_, stop_.get_token()), plan, sweep.file,
-                           directory_ / name, invocation, watcher_, stop_.get_token());
+            measure_points(opener(), plan, sweep.file, directory_ / name, invocation, watcher_,
+                           stop_.get_token());
         return sweep.file;
+    }
+
+    OpenTarget opener() {
+        return [this](const LoadPlan& asked) { return open_target(asked, {}, watcher_, stop_.get_token()); };
     }
 
     std::string bytes(const std::filesystem::path& file) const {

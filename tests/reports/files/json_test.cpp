@@ -354,11 +354,12 @@ TEST(RunJson, MatchesThePublishedSchemaKeyForKey) {
         const json run = json::parse(run_json(Maker(seed).result()));
         expect_matches(schema["$defs"]["run"], schema, run, "run");
     }
-    const json sweep = json::parse(sweep_json({.axis = "concurrency",
-                                               .started_at = "",
-                                               .command = "",
-                                               .options = {},
-                                               .points = {sweep_point_of(sample::run(2), "c2", 2)}}));
+    const json sweep =
+        json::parse(sweep_json({.axis = "concurrency",
+                                .started_at = "",
+                                .command = "",
+                                .options = {},
+                                .points = {sweep_point_of(sample::run(2), {.directory = "c2", .load = 2})}}));
     expect_matches(schema["$defs"]["sweep"], schema, sweep, "sweep");
     std::string line;
     RequestRecord record;
@@ -382,8 +383,8 @@ TEST(SweepJson, ReadsBackExactlyWhatWasWritten) {
                     .command = kHostile.substr(0, 12),
                     .options = {{"isl", "512"}},
                     .points = {}};
-    sweep.points.push_back(sweep_point_of(sample::run(2), "c2", 2));
-    sweep.points.push_back(sweep_point_of(sample::failing_run(4, .012, 8), "c4", 4));
+    sweep.points.push_back(sweep_point_of(sample::run(2), {.directory = "c2", .load = 2}));
+    sweep.points.push_back(sweep_point_of(sample::failing_run(4, .012, 8), {.directory = "c4", .load = 4}));
     sweep.points.push_back(
         {.directory = "c8", .load_label = "c=8", .load = 8, .state = PointState::running, .error = {}});
     sweep.points.push_back({.directory = "c16",
@@ -396,11 +397,12 @@ TEST(SweepJson, ReadsBackExactlyWhatWasWritten) {
 }
 
 TEST(SweepJson, HoldsTheHeadlineOfARun) {
-    const SweepPoint point = sweep_point_of(sample::run(16), "c16", 16);
+    const SweepPoint point = sweep_point_of(sample::run(16), {.directory = "c16", .load = 16});
     EXPECT_EQ(point.load_label, "c=16");
     EXPECT_EQ(point.ttft_p99_s, sample::run(16).metric("ttft_s")->at(.99)->value);
     EXPECT_EQ(point.verdict, Verdict::valid);
-    EXPECT_EQ(sweep_point_of(sample::failing_run(16, .012, 8), "c16", 16).ttft_p99_s, std::nullopt);
+    EXPECT_EQ(sweep_point_of(sample::failing_run(16, .012, 8), {.directory = "c16", .load = 16}).ttft_p99_s,
+              std::nullopt);
 }
 
 TEST(SweepJson, RefusesAnUnknownStateByName) {

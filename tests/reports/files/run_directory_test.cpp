@@ -134,7 +134,8 @@ TEST(FindRunDirectories, FindsARunAndTheRunsOfASweepInItsOrder) {
         const std::string name = "c" + std::to_string(load);
         write_running(sweep / name, {}, {}, {});
         write_run(sweep / name, sample::run(load));
-        file.points.push_back(sweep_point_of(sample::run(load), name, static_cast<double>(load)));
+        file.points.push_back(
+            sweep_point_of(sample::run(load), {.directory = name, .load = static_cast<double>(load)}));
     }
     file.points.push_back({.directory = "c64",
                            .load_label = "c=64",
@@ -153,7 +154,7 @@ TEST(FindRunDirectories, RefusesASweepThatLostAPointAndDirectoriesWithoutRuns) {
     EXPECT_THAT(message_of([&] { find_run_directories(directory.path()); }), HasSubstr("run.json"));
     EXPECT_THAT(message_of([&] { find_run_directories(directory.path() / "none"); }), HasSubstr("none"));
     SweepFile file;
-    file.points.push_back(sweep_point_of(sample::run(2), "c2", 2));
+    file.points.push_back(sweep_point_of(sample::run(2), {.directory = "c2", .load = 2}));
     write_sweep(directory.path(), file);
     EXPECT_THAT(message_of([&] { find_run_directories(directory.path()); }),
                 AllOf(HasSubstr("c=2"), HasSubstr("c2/run.json")));

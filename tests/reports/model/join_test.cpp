@@ -398,7 +398,7 @@ TEST(Join, JudgesAnOpenLoopByTheFigureThatItsTableShows) {
     options.slos = {{"ttft", 0.5}};
     const ReportPoint point = build_report({open}, options).configurations.front().points.front();
     EXPECT_FALSE(point.on_front);
-    EXPECT_THAT(point.why_not, HasSubstr("p90 of ttft is 22.4"));
+    EXPECT_THAT(point.why_not, HasSubstr("ttft_p90 is 22.4"));
 }
 
 TEST(Join, KeepsAPointOnTheFrontWhoseIntervalMeetsTheSloThoughItsPercentileIsNotCertified) {

@@ -91,8 +91,9 @@ TEST(RunSummary, IsColouredOnlyWhenAsked) {
 TEST(SweepTable, IsOneLinePerLoadInEightyColumns) {
     std::vector<SweepPoint> points;
     for (const std::uint64_t load : {1, 8, 64, 512})
-        points.push_back(sweep_point_of(sample::run(load), "d", static_cast<double>(load)));
-    points.push_back(sweep_point_of(sample::failing_run(1024, .012, 8), "d", 1024));
+        points.push_back(
+            sweep_point_of(sample::run(load), {.directory = "d", .load = static_cast<double>(load)}));
+    points.push_back(sweep_point_of(sample::failing_run(1024, .012, 8), {.directory = "d", .load = 1024}));
     points.push_back({.directory = "d",
                       .load_label = "c=2048",
                       .load = 2048,

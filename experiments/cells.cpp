@@ -1,0 +1,144 @@
+#include "experiments/cells.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "core/error.h"
+#include "experiments/resolve.h"
+
+namespace paretoken::experiments {
+namespace {
+
+std::string with_underscores(std::string_view name) {
+    while (name.starts_with('-')) name.remove_prefix(1);
+    std::string text(name);
+    std::replace(text.begin(), text.end(), '-', '_');
+    return text;
+}
+
+/// Whether `name` is one of the names of the option: "--isl,--random-input-len".
+bool is_named(const PlanField& field, const std::string& name) {
+    std::string_view flags = field.flags;
+    while (!flags.empty()) {
+        const auto comma = flags.find(',');
+        if (with_underscores(flags.substr(0, comma)) == name) return true;
+        if (comma == std::string_view::npos) break;
+        flags.remove_prefix(comma + 1);
+    }
+    return field.name == name;
+}
+
+bool shapes_the_load(const PlanField& field) {
+    return field.kind == FieldKind::workload || field.kind == FieldKind::load ||
+           field.kind == FieldKind::measuring;
+}
+
+const PlanField& field_to_vary(std::string_view name) {
+    const std::string wanted = with_underscores(name);
+    const auto fields = plan_fields();
+    const auto found =
+        std::find_if(fields.begin(), fields.end(), [&](const PlanField& f) { return is_named(f, wanted); });
+    if (found == fields.end() || found->flags.empty())
+        throw UsageError(fmt::format("'{}' is no option of `paretoken run`; its --help lists them", name));
+    if (!shapes_the_load(*found))
+        throw UsageError(fmt::format("{} does not shape the load and cannot be varied", option_of(*found)));
+    if (found->shown != nullptr)
+        throw UsageError(fmt::format("{} may hold secrets and cannot be varied", option_of(*found)));
+    return *found;
+}
+
+}  // namespace
+
+Variation parse_variation(std::string_view text) {
+    const auto equals = text.find('=');
+    if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size())
+        throw UsageError(fmt::format("'{}': expected NAME=VALUE,VALUE, e.g. isl=512,2048", text));
+    Variation variation{std::string(field_to_vary(text.substr(0, equals)).name), {}};
+    std::string_view values = text.substr(equals + 1);
+    while (true) {
+        const auto comma = values.find(',');
+        const std::string_view value = values.substr(0, comma);
+        if (value.empty()) throw UsageError(fmt::format("'{}': a value is empty", text));
+        if (std::find(variation.values.begin(), variation.values.end(), value) == variation.values.end())
+            variation.values.emplace_back(value);
+        if (comma == std::string_view::npos) return variation;
+        values.remove_prefix(comma + 1);
+    }
+}
+
+std::vector<Cell> product_of(const std::vector<Variation>& variations) {
+    std::vector<Cell> cells{Cell{}};
+    for (const Variation& variation : variations) {
+        std::vector<Cell> more;
+        for (const Cell& cell : cells) {
+            if (cell.contains(variation.field))
+                throw UsageError(fmt::format("{} is varied twice", variation.field));
+            for (const std::string& value : variation.values) {
+                more.push_back(cell);
+                more.back().emplace(variation.field, value);
+            }
+        }
+        cells = std::move(more);
+    }
+    return cells;
+}
+
+std::vector<Cell> resolved_cells(const std::vector<Cell>& cells, const std::string& where) {
+    std::vector<Cell> resolved;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        Cell own;
+        for (const auto& [name, value] : cells[i]) {
+            try {
+                own[std::string(field_to_vary(name).name)] = value;
+            } catch (const UsageError& error) {
+                throw UsageError(fmt::format("{}, cell {}: {}", where, i + 1, error.what()));
+            }
+        }
+        if (std::find(resolved.begin(), resolved.end(), own) != resolved.end())
+            throw UsageError(fmt::format("{}, cell {}: the same as an earlier one", where, i + 1));
+        resolved.push_back(std::move(own));
+    }
+    if (resolved.empty()) throw UsageError(fmt::format("{} holds no cell", where));
+    return resolved;
+}
+
+LoadPlan in_cell(LoadPlan asked, const Cell& cell) {
+    for (const auto& [name, value] : cell) {
+        const PlanField& field = *plan_field_named(name);
+        const std::size_t classes = field.of_class ? asked.classes.size() : 1;
+        try {
+            for (std::size_t i = 0; i < classes; ++i) {
+                asked.classes[i].dataset.fields.erase(name == "range_ratio" ? "ratio"
+                                                                            : name);  // is not given twice
+                field.set(asked, i, {value});
+            }
+        } catch (const UsageError& error) {
+            throw UsageError(fmt::format("{} {}", option_of(field), error.what()));
+        }
+    }
+    return with_dataset(std::move(asked));
+}
+
+std::string text_of(const Cell& cell) {
+    std::string text;
+    for (const auto& [name, value] : cell)
+        text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, value);
+    return text;
+}
+
+std::string directory_name_of(const Cell& cell) {
+    constexpr std::size_t kLongest = 80;
+    std::string name = text_of(cell).substr(0, kLongest);
+    std::replace_if(
+        name.begin(), name.end(),
+        [](char c) {
+            return std::isalnum(static_cast<unsigned char>(c)) == 0 &&
+                   std::string_view("=.,_-").find(c) == std::string_view::npos;
+        },
+        '_');
+    return name;
+}
+
+}  // namespace paretoken::experiments

@@ -1,0 +1,76 @@
+#pragma once
+// Finds the highest load whose SLOs are met: doubles until a level fails, bisects between the highest level
+// that passed and the lowest that failed, and measures the level that it found once more, with new requests,
+// because the best of many looks at noisy levels is too good. Pure: it says what to measure next and is told
+// what came of it.
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/slo.h"
+
+namespace paretoken::experiments {
+
+struct KneeSearchOptions {
+    double from = 1;         ///< first level
+    double most = 1e6;       ///< never beyond
+    bool whole = true;       ///< levels are whole numbers
+    double precision = 1.1;  ///< ends when the failing level is at most so many times the passing one
+    std::uint64_t max_runs = 12;
+};
+
+/// One measurement.
+struct SearchStep {
+    double level = 0;
+    std::uint64_t longer = 1;  ///< times as many requests as a level has at first
+    bool confirms = false;     ///< once more, with another seed
+
+    bool operator==(const SearchStep&) const = default;
+};
+
+class KneeSearch {
+  public:
+    static constexpr std::uint64_t kLongest =
+        8;  ///< a level that is insufficient gets up to 8 × its requests
+
+    explicit KneeSearch(const KneeSearchOptions& options);
+
+    /// What to measure next; nothing when the search is over. The same until tell() is called.
+    std::optional<SearchStep> next() const { return next_; }
+
+    /// What came of next(): the verdict on all SLOs together, and the rate at which requests were completed.
+    void tell(SloVerdict verdict, double requests_per_s);
+
+    /// The highest level that passed twice; nothing when none did.
+    std::optional<double> pass() const { return confirmed_; }
+    /// The lowest level that failed.
+    std::optional<double> fail() const { return fail_; }
+    std::uint64_t runs() const { return runs_; }
+    /// Why the search ended, one sentence.
+    const std::string& ended() const { return ended_; }
+
+  private:
+    void decide();
+    void end(std::string why);
+    std::optional<double> highest_pass() const;
+    void double_or_halve();
+    bool is_last_run() const;
+    bool is_saturated() const;
+    std::optional<double> between(double pass, double fail) const;
+
+    KneeSearchOptions options_;
+    std::optional<SearchStep> next_;
+    std::uint64_t runs_ = 0;
+    std::map<double, std::uint64_t> passed_;  ///< level → how much longer it was measured
+    std::set<double> insufficient_;           ///< even at its longest
+    std::optional<double> fail_;
+    std::optional<double> confirmed_;
+    std::vector<std::pair<double, double>> rates_;  ///< level and requests/s, in the order of doubling
+    bool doubling_ = true;
+    std::string ended_;
+};
+
+}  // namespace paretoken::experiments

@@ -1,0 +1,170 @@
+#include "experiments/slo_search.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+#include "core/error.h"
+#include "core/figures.h"
+#include "reports/files/run_directory.h"
+
+namespace paretoken::experiments {
+namespace {
+
+namespace fs = std::filesystem;
+using reports::PointState;
+using reports::SweepFile;
+using reports::SweepPoint;
+
+SweepPoint point_of(const SloSearchPlan& plan, const SearchStep& step) {
+    SweepPoint point =
+        pending_point(plan.sweep.axis, step.level, plan.sweep.cells.front(), step.confirms ? 2 : 1);
+    if (step.longer > 1) {
+        point.directory += fmt::format("-x{}", step.longer);
+        point.load_label += fmt::format(" ×{}", step.longer);
+    }
+    return point;
+}
+
+/// A level measured for longer: more requests, or more time.
+LoadPlan asked_for(const SloSearchPlan& plan, const SearchStep& step, const SweepPoint& point) {
+    constexpr std::uint64_t kRequests = 100;
+    constexpr std::uint64_t kPerSlot = 10;
+    LoadPlan asked = plan_at(plan.sweep, point);
+    if (!asked.stop.requests && !asked.stop.duration) {
+        asked.stop.requests = kRequests;
+        for (const RequestClass& of : asked.classes)
+            asked.stop.requests = std::max(*asked.stop.requests, kPerSlot * of.concurrency.value_or(0));
+    }
+    if (asked.stop.requests) *asked.stop.requests *= step.longer;
+    if (asked.stop.duration) *asked.stop.duration *= static_cast<std::int64_t>(step.longer);
+    return asked;
+}
+
+/// Whether the run is invalid because the server failed, which is an answer, and for nothing else.
+bool only_failed(const RunResult& result) {
+    const auto& reasons = result.validity.reasons;
+    return std::all_of(reasons.begin(), reasons.end(), [](const Reason& reason) {
+        return reason.severity != Verdict::invalid || reason.check == "errors";
+    });
+}
+
+std::string binding_slo(const RunResult& result, const SloSearchPlan& plan) {
+    if (result.window.overloaded) return "the server does not keep up with the arrivals";
+    for (std::size_t i = 0; i < plan.slos.size(); ++i)
+        if (finding_on(result, plan.slos[i]).verdict == SloVerdict::fail) return plan.slo_texts[i];
+    return {};
+}
+
+/// What an earlier search has measured here.
+std::optional<RunResult> measured_before(const SweepFile& file, const SweepPoint& point,
+                                         const fs::path& directory) {
+    const auto old = std::find_if(file.points.begin(), file.points.end(), [&](const SweepPoint& p) {
+        return p.directory == point.directory && p.state == PointState::done;
+    });
+    if (old == file.points.end() || !fs::exists(directory / point.directory / reports::kRunFileName))
+        return std::nullopt;
+    RunResult result = reports::read_run_directory(directory / point.directory);
+    if (result.partial) return std::nullopt;
+    return result;
+}
+
+SweepPoint& place_for(SweepFile& file, const SweepPoint& point) {
+    const auto old = std::find_if(file.points.begin(), file.points.end(),
+                                  [&](const SweepPoint& p) { return p.directory == point.directory; });
+    if (old != file.points.end()) return *old;
+    return file.points.emplace_back(point);
+}
+
+RunResult measured_now(const Target& target, const LoadPlan& asked, SweepFile& file,
+                       const SweepPoint& planned, const fs::path& directory, const Invocation& invocation,
+                       Watcher& watcher, const std::stop_token& stop) {
+    place_for(file, planned).state = PointState::running;
+    reports::write_sweep(directory, file);
+    Measured measured = measure(target, asked, directory / planned.directory, invocation, watcher, stop);
+    SweepPoint& point = place_for(file, planned);
+    point = reports::sweep_point_of(measured.result, planned);
+    point.load_label = planned.load_label;
+    if (measured.result.partial) point.state = PointState::pending;
+    reports::write_sweep(directory, file);
+    if (!measured.not_written.empty()) throw RuntimeError(measured.not_written);
+    if (measured.result.partial)
+        throw RuntimeError(fmt::format("interrupted; the same command goes on from {}", directory.string()));
+    return std::move(measured.result);
+}
+
+}  // namespace
+
+SloVerdict verdict_on_all(const RunResult& result, const std::vector<Slo>& slos) {
+    if (result.window.overloaded) return SloVerdict::fail;
+    SloVerdict all = SloVerdict::pass;
+    for (const Slo& slo : slos) {
+        const SloVerdict verdict = finding_on(result, slo).verdict;
+        if (verdict == SloVerdict::fail) return verdict;
+        if (verdict == SloVerdict::insufficient) all = verdict;
+    }
+    if (all == SloVerdict::insufficient && result.validity.verdict == Verdict::invalid && only_failed(result))
+        return SloVerdict::fail;
+    return all;
+}
+
+void search_knee(const Target& target, const SloSearchPlan& plan, SweepFile& file, const fs::path& directory,
+                 const Invocation& invocation, Watcher& watcher, const std::stop_token& stop) {
+    const std::vector<double>& levels = plan.sweep.levels;
+    KneeSearch search({.from = levels.front(),
+                       .most = levels.back(),
+                       .whole = plan.sweep.axis == Axis::concurrency,
+                       .precision = plan.precision,
+                       .max_runs = plan.max_runs});
+    reports::SweepSearch found{.slos = plan.slo_texts};
+    double lowest = 0;
+    std::optional<double> shortest_e2e_s;
+    while (const auto step = search.next()) {
+        const SweepPoint point = point_of(plan, *step);
+        auto result = measured_before(file, point, directory);
+        watcher.point_begins(search.runs() + 1, plan.max_runs, point.load_label, result.has_value());
+        if (!result)
+            result = measured_now(target, asked_for(plan, *step, point), file, point, directory, invocation,
+                                  watcher, stop);
+        if (result->validity.verdict == Verdict::invalid && !only_failed(*result))
+            throw Error(ExitCode::measurement_invalid,
+                        fmt::format("the run at {} is invalid, and the search ends; {}", point.load_label,
+                                    (directory / point.directory).string()));
+        const double rate = result->throughput.at(figure::kRequests).value_or(0);
+        found.most_requests_per_s = std::max(found.most_requests_per_s.value_or(0), rate);
+        if (lowest == 0 || step->level < lowest) {
+            lowest = step->level;
+            shortest_e2e_s = result->percentile("e2e_s", 0.5);
+        }
+        const SloVerdict verdict = verdict_on_all(*result, plan.slos);
+        if (verdict == SloVerdict::fail && (!search.fail() || step->level <= *search.fail()))
+            found.binding = binding_slo(*result, plan);
+        search.tell(verdict, rate);
+    }
+    found.pass = search.pass();
+    found.fail = search.fail();
+    found.runs = search.runs();
+    found.ended = search.ended();
+    if (shortest_e2e_s && found.most_requests_per_s)
+        found.saturation = *found.most_requests_per_s * *shortest_e2e_s;
+    std::stable_sort(file.points.begin(), file.points.end(), [](const SweepPoint& a, const SweepPoint& b) {
+        return std::tie(a.load, a.repeat, a.directory) < std::tie(b.load, b.repeat, b.directory);
+    });
+    file.search = std::move(found);
+    reports::write_sweep(directory, file);
+}
+
+void require_found(const reports::SweepSearch& search) {
+    if (search.pass) return;
+    const std::string slos = fmt::format("{}", fmt::join(search.slos, " "));
+    if (search.fail)
+        throw Error(ExitCode::gate_failed,
+                    fmt::format("no load was found that meets {}: {}", slos, search.ended));
+    throw Error(ExitCode::gate_inconclusive,
+                fmt::format("no load could be shown to meet {}: {}", slos, search.ended));
+}
+
+}  // namespace paretoken::experiments
