@@ -65,11 +65,6 @@ std::uint64_t first_where(std::uint64_t low, std::uint64_t high, Holds holds) {
     return low;
 }
 
-/// Two-sided significance of a value of Student's t.
-double student_t_p_value(double t, double degrees_of_freedom) {
-    return 1 - regularized_beta(0.5, degrees_of_freedom / 2, t * t / (t * t + degrees_of_freedom));
-}
-
 // ---- percentiles
 
 double between(double lower, double upper, double fraction) {
@@ -259,6 +254,11 @@ double student_t(double confidence, double degrees_of_freedom) {
         (regularized_beta(0.5, degrees_of_freedom / 2, middle) < confidence ? low : high) = middle;
     }
     return std::sqrt(degrees_of_freedom * low / (1 - low));
+}
+
+// 1 − I_y(1/2, ν/2), as I_(1−y)(ν/2, 1/2): no digits are lost where it is small.
+double student_t_p_value(double t, double degrees_of_freedom) {
+    return regularized_beta(degrees_of_freedom / 2, 0.5, degrees_of_freedom / (t * t + degrees_of_freedom));
 }
 
 Trend trend_of(std::span<const double> series) {

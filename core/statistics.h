@@ -82,6 +82,9 @@ double lag1_autocorrelation(std::span<const double> series);
 /// Two-sided Student's t quantile (confidence .95, 9 degrees of freedom → 2.262).
 double student_t(double confidence, double degrees_of_freedom);
 
+/// Two-sided significance of a value of Student's t.
+double student_t_p_value(double t, double degrees_of_freedom);
+
 /// A least-squares line through equally spaced values, with the two-sided significance of its slope;
 /// residuals that follow each other (lag-1 autocorrelation r) leave (1 − r)/(1 + r) of the values as
 /// evidence.
