@@ -1,0 +1,546 @@
+#include "reports/gate/decision.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "core/error.h"
+#include "core/slo.h"
+#include "core/statistics.h"
+#include "reports/gate/why.h"
+
+namespace paretoken::reports {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kLastLookShare = 0.4375;  ///< of the errors, in a gate of 16 pairs
+
+// ---- what the runs say of one metric
+
+/// The shift of one pair: infinite where only one side has a value, nothing where neither has.
+std::optional<double> shift_of(const GateValue& baseline, const GateValue& candidate, Better better) {
+    const auto bad = [](const GateValue& of) { return of.among_failures; };
+    if (bad(baseline) || bad(candidate)) {
+        if (bad(baseline) && bad(candidate)) return std::nullopt;
+        return bad(candidate) ? kInfinity : -kInfinity;
+    }
+    if (!baseline.value || !candidate.value) return std::nullopt;
+    const double a = *baseline.value;
+    const double b = *candidate.value;
+    if (a <= 0 && b <= 0) return 0;
+    const double ratio = a <= 0 ? kInfinity : b <= 0 ? -kInfinity : std::log(b / a);
+    return better == Better::higher ? -ratio : ratio;
+}
+
+struct Values {
+    std::vector<GateValue> baseline;
+    std::vector<GateValue> candidate;
+};
+
+Values values_of(const GateQuantity& quantity, const GateInput& input) {
+    Values values;
+    for (const GateRun& run : input.baseline) values.baseline.push_back(value_of(quantity, run.result));
+    for (const GateRun& run : input.candidate) values.candidate.push_back(value_of(quantity, run.result));
+    return values;
+}
+
+bool is_known(const std::vector<GateValue>& values) {
+    return std::any_of(values.begin(), values.end(),
+                       [](const GateValue& v) { return v.value || v.among_failures; });
+}
+
+/// Geometric mean of what is finite and above 0.
+std::optional<double> typical(std::span<const GateValue> values) {
+    double sum = 0;
+    std::size_t n = 0;
+    for (const GateValue& v : values) {
+        if (!v.value || !(*v.value > 0)) continue;
+        sum += std::log(*v.value);
+        ++n;
+    }
+    if (n == 0) return std::nullopt;
+    return std::exp(sum / static_cast<double>(n));
+}
+
+std::vector<double> logarithms(std::span<const GateValue> values, Better better) {
+    std::vector<double> logs;
+    for (const GateValue& v : values)
+        if (v.value && *v.value > 0)
+            logs.push_back(better == Better::higher ? -std::log(*v.value) : std::log(*v.value));
+    return logs;
+}
+
+/// The tolerance as a shift, or the floor where that is more.
+double limit_of(const GateMetric& metric, const GateQuantity& quantity,
+                const std::optional<double>& baseline) {
+    const double tolerance = std::log1p(metric.tolerance);
+    if (metric.floor <= 0 || !baseline) return tolerance;
+    const double share = metric.floor / *baseline;
+    if (quantity.better == Better::higher)
+        return share < 1 ? std::max(tolerance, -std::log1p(-share)) : kInfinity;
+    return std::max(tolerance, std::log1p(share));
+}
+
+// ---- one metric at one look
+
+/// What a look finds, before all metrics are judged together.
+struct Finding {
+    std::optional<Shift> shift = {};
+    double p_fail = 1;
+    bool passes = false;
+    std::string reason = {};
+};
+
+Finding found_of_shift(const Shift& shift, double limit, Better better, double beta) {
+    Finding found{.shift = shift};
+    if (better == Better::neither) {  // any change counts
+        found.p_fail = std::min(1.0, 2 * std::min(p_above(shift, limit), p_below(shift, -limit)));
+        found.passes = p_below(shift, limit) <= beta && p_above(shift, -limit) <= beta;
+    } else {
+        found.p_fail = p_above(shift, limit);
+        found.passes = p_below(shift, limit) <= beta;
+    }
+    return found;
+}
+
+/// Pairs of which one side's percentile falls among failures.
+std::optional<Finding> found_among_failures(std::span<const double> shifts) {
+    const auto count = [&](double value) {
+        return static_cast<std::size_t>(std::count(shifts.begin(), shifts.end(), value));
+    };
+    const std::size_t worse = count(kInfinity);
+    const std::size_t better = count(-kInfinity);
+    if (worse + better == 0) return std::nullopt;
+    Finding found{.reason =
+                      fmt::format("no value (among failures, or 0) in {} of {} pairs on the candidate's "
+                                  "side, and in {} on the baseline's",
+                                  worse, shifts.size(), better)};
+    if (better == 0 && 2 * worse >= shifts.size()) found.p_fail = 0;
+    found.passes = worse == 0 && 2 * better >= shifts.size();
+    return found;
+}
+
+Finding found_in_pairs(const Values& values, std::uint64_t pairs, const GateQuantity& quantity, double limit,
+                       double beta) {
+    std::vector<double> shifts;
+    for (std::size_t i = 0; i < pairs; ++i)
+        if (const auto shift = shift_of(values.baseline[i], values.candidate[i], quantity.better))
+            shifts.push_back(*shift);
+    if (auto found = found_among_failures(shifts)) return *found;
+    if (shifts.size() < 3)
+        return {.reason =
+                    fmt::format("both sides have a value in only {} of {} pairs", shifts.size(), pairs)};
+    return found_of_shift(paired_shift(shifts), limit, quantity.better, beta);
+}
+
+Finding found_in_sets(const Values& values, const GateQuantity& quantity, double limit, double beta) {
+    const auto lost = [](const std::vector<GateValue>& side) {
+        return std::count_if(side.begin(), side.end(), [](const GateValue& v) { return v.among_failures; });
+    };
+    if (const auto worse = lost(values.candidate), better = lost(values.baseline); worse + better > 0) {
+        Finding found{.reason = fmt::format("falls among failures in {} of {} runs of the candidate, and in "
+                                            "{} of {} of the baseline",
+                                            worse, values.candidate.size(), better, values.baseline.size())};
+        if (better == 0 && 2 * static_cast<std::size_t>(worse) >= values.candidate.size()) found.p_fail = 0;
+        found.passes = worse == 0;
+        return found;
+    }
+    const auto before = logarithms(values.baseline, quantity.better);
+    const auto after = logarithms(values.candidate, quantity.better);
+    if (before.size() < 3 || after.size() < 3)
+        return {.reason = fmt::format("the baseline has {} values and the candidate {}; 3 of each are needed",
+                                      before.size(), after.size())};
+    return found_of_shift(unpaired_shift(before, after), limit, quantity.better, beta);
+}
+
+/// The 95 % interval that a run itself gives.
+std::optional<Interval> own_interval(const GateQuantity& quantity, const RunResult& run) {
+    const Scope* const scope = scope_of(quantity, run);
+    if (scope == nullptr) return std::nullopt;
+    if (quantity.kind == GateKind::figure) return scope->throughput.interval(quantity.key);
+    const PercentileValue* const held = percentile_of(quantity, run);
+    return held == nullptr ? std::nullopt : held->ci95;
+}
+
+/// The standard error of a logarithm behind a 95 % interval; nothing when it is unbounded.
+std::optional<double> log_error(const std::optional<Interval>& interval) {
+    constexpr double kNormal95 = 1.959964;
+    if (!interval || !(interval->low > 0) || !std::isfinite(interval->high)) return std::nullopt;
+    return std::log(interval->high / interval->low) / (2 * kNormal95);
+}
+
+Finding found_within_runs(const GateInput& input, const Values& values, const GateQuantity& quantity,
+                          double limit, double beta) {
+    constexpr double kDegrees = 18;  // two intervals from 10 blocks or more each
+    const auto shift = shift_of(values.baseline.front(), values.candidate.front(), quantity.better);
+    if (!shift) return {.reason = "one side has no value"};
+    if (auto found = found_among_failures(std::span(&*shift, 1))) return *found;
+    const auto before = log_error(own_interval(quantity, input.baseline.front().result));
+    const auto after = log_error(own_interval(quantity, input.candidate.front().result));
+    if (!before || !after) return {.reason = "a run is too short for an interval of its own"};
+    return found_of_shift({*shift, std::hypot(*before, *after), kDegrees}, limit, quantity.better, beta);
+}
+
+// ---- counts
+
+Failures failures_of(std::span<const GateRun> runs, const GateQuantity& quantity) {
+    Failures sum;
+    for (const GateRun& run : runs) {
+        const Scope* const scope = scope_of(quantity, run.result);
+        if (scope == nullptr) continue;
+        sum.failed += scope->counts.failed;
+        sum.requests += scope->counts.requests;
+    }
+    return sum;
+}
+
+/// Answers that ended by themselves, as "failures" of all answers.
+Failures ended_of(std::span<const GateRun> runs) {
+    Failures sum;
+    for (const GateRun& run : runs)
+        for (const auto& [reason, count] : run.finish_reasons) {
+            sum.requests += count;
+            if (reason != "length") sum.failed += count;
+        }
+    return sum;
+}
+
+Finding found_in_failures(const Failures& before, const Failures& after, double tolerance, double beta) {
+    const double difference = after.share() - before.share();
+    Finding found{.reason = fmt::format("{} of {} failed, and {} of {} before", after.failed, after.requests,
+                                        before.failed, before.requests)};
+    if (difference > tolerance) found.p_fail = p_fails_more(before, after);
+    found.passes = difference <= 0 || share_upper_bound(after, beta) <= before.share() + tolerance;
+    return found;
+}
+
+Finding found_in_reasons(const Failures& before, const Failures& after, double tolerance) {
+    const double difference = std::abs(after.share() - before.share());
+    Finding found{.reason = fmt::format("{} of {} ended by themselves, and {} of {} before", after.failed,
+                                        after.requests, before.failed, before.requests)};
+    if (difference > tolerance)
+        found.p_fail = std::min(1.0, 2 * std::min(p_fails_more(before, after), p_fails_more(after, before)));
+    found.passes = difference <= tolerance;
+    return found;
+}
+
+// ---- a metric of the policy, and all of them
+
+struct Judged {
+    GateMetric metric;
+    GateQuantity quantity;
+    Values values;
+    GateRow row;
+};
+
+bool is_share(GateKind kind) {
+    return kind == GateKind::failures || kind == GateKind::finish_reasons;
+}
+
+Finding found_at(const Judged& judged, const GateInput& input, std::uint64_t pairs, double beta) {
+    const auto first = [&](const std::vector<GateRun>& runs) {
+        return std::span(runs).first(input.design == GateDesign::pairs ? static_cast<std::size_t>(pairs)
+                                                                       : runs.size());
+    };
+    switch (judged.quantity.kind) {
+        case GateKind::failures:
+            return found_in_failures(failures_of(first(input.baseline), judged.quantity),
+                                     failures_of(first(input.candidate), judged.quantity),
+                                     judged.metric.tolerance, beta);
+        case GateKind::finish_reasons:
+            return found_in_reasons(ended_of(first(input.baseline)), ended_of(first(input.candidate)),
+                                    judged.metric.tolerance);
+        case GateKind::figure:
+        case GateKind::percentile:
+        case GateKind::output_length:
+            break;
+    }
+    switch (input.design) {
+        case GateDesign::pairs:
+            return found_in_pairs(judged.values, pairs, judged.quantity, judged.row.limit, beta);
+        case GateDesign::two_sets:
+            return found_in_sets(judged.values, judged.quantity, judged.row.limit, beta);
+        case GateDesign::within_runs:
+            if (judged.quantity.kind == GateKind::output_length)
+                return {.passes = true, .reason = "a mean of one run a side has no interval"};
+            return found_within_runs(input, judged.values, judged.quantity, judged.row.limit, beta);
+    }
+    return {};
+}
+
+void require_class(const GateMetric& metric, const GateQuantity& quantity, const GateInput& input) {
+    if (quantity.request_class.empty()) return;
+    for (const auto* const side : {&input.baseline, &input.candidate})
+        for (const GateRun& run : *side)
+            if (scope_of(quantity, run.result) != nullptr) return;
+    throw UsageError(fmt::format("the policy judges {}, and no run has requests of the class '{}'",
+                                 metric.name, quantity.request_class));
+}
+
+/// The metrics that at least one side has measured.
+std::vector<Judged> judged_of(const GatePolicy& policy, const GateInput& input,
+                              std::vector<std::string>& notes) {
+    std::vector<Judged> judged;
+    for (const GateMetric& metric : policy.metrics) {
+        Judged one{.metric = metric, .quantity = quantity_named(metric.name), .values = {}, .row = {}};
+        require_class(metric, one.quantity, input);
+        GateRow& row = one.row;
+        row.metric = metric.name;
+        row.title = one.quantity.title;
+        row.unit = one.quantity.unit;
+        row.tolerance = metric.tolerance;
+        row.floor = metric.floor;
+        if (is_share(one.quantity.kind)) {
+            const bool reasons = one.quantity.kind == GateKind::finish_reasons;
+            const auto counts = [&](const std::vector<GateRun>& runs) {
+                return reasons ? ended_of(runs) : failures_of(runs, one.quantity);
+            };
+            if (counts(input.baseline).requests == 0 && counts(input.candidate).requests == 0) continue;
+            row.limit = metric.tolerance;
+        } else {
+            one.values = values_of(one.quantity, input);
+            if (!is_known(one.values.baseline) && !is_known(one.values.candidate)) {
+                if (!metric.optional)
+                    notes.push_back(
+                        fmt::format("{} was measured on neither side and is left out.", metric.name));
+                continue;
+            }
+            row.limit = limit_of(metric, one.quantity, typical(one.values.baseline));
+        }
+        judged.push_back(std::move(one));
+    }
+    return judged;
+}
+
+/// What the row shows of the look.
+void describe(Judged& judged, const GateInput& input, const Finding& found, std::uint64_t pairs,
+              const Errors& errors) {
+    GateRow& row = judged.row;
+    row.p_fail = found.p_fail;
+    row.reason = found.reason;
+    const auto first = [&](const auto& values) {
+        return std::span(values).first(input.design == GateDesign::pairs ? static_cast<std::size_t>(pairs)
+                                                                         : values.size());
+    };
+    if (is_share(judged.quantity.kind)) {
+        const bool reasons = judged.quantity.kind == GateKind::finish_reasons;
+        const auto share = [&](const std::vector<GateRun>& runs) {
+            return reasons ? ended_of(first(runs)).share()
+                           : failures_of(first(runs), judged.quantity).share();
+        };
+        row.baseline = share(input.baseline);
+        row.candidate = share(input.candidate);
+        row.shift = *row.candidate - *row.baseline;
+        return;
+    }
+    row.baseline = typical(first(judged.values.baseline));
+    row.candidate = typical(first(judged.values.candidate));
+    row.shift.reset();
+    row.ci95.reset();
+    row.detectable.reset();
+    row.pairs_to_decide.reset();
+    if (!found.shift) return;
+    row.shift = found.shift->mean;
+    row.ci95 = interval_of(*found.shift);
+    row.detectable = detectable_shift(*found.shift, row.limit, errors);
+    if (row.verdict != GateVerdict::inconclusive || input.design == GateDesign::within_runs) return;
+    if (const auto enough = pairs_to_decide(*found.shift, pairs, row.limit, errors))
+        row.pairs_to_decide = std::max(*enough, pairs + 1);
+}
+
+/// True when every row is decided, or one failed.
+bool take(const Look& look, const GatePolicy& policy, const GateInput& input, std::vector<Judged>& judged) {
+    std::vector<Finding> findings;
+    std::vector<double> p_values;
+    for (const Judged& one : judged) {
+        findings.push_back(found_at(one, input, look.pairs, look.beta));
+        p_values.push_back(findings.back().p_fail);
+    }
+    const std::vector<bool> rejected = rejected_by_holm(p_values, look.alpha);
+    const bool only = input.looks.size() == 1;
+    const Errors errors{
+        .fail = policy.alpha * (only ? 1 : kLastLookShare) / static_cast<double>(judged.size()),
+        .pass = policy.beta * (only ? 1 : kLastLookShare)};
+    bool open = false;
+    bool failed = false;
+    for (std::size_t i = 0; i < judged.size(); ++i) {
+        GateRow& row = judged[i].row;
+        if (rejected[i]) {
+            row.verdict = GateVerdict::fail;
+            row.decided_at = look.pairs;
+        } else if (row.verdict == GateVerdict::inconclusive && findings[i].passes) {
+            row.verdict = GateVerdict::pass;
+            row.decided_at = look.pairs;
+        }
+        describe(judged[i], input, findings[i], look.pairs, errors);
+        failed = failed || row.verdict == GateVerdict::fail;
+        open = open || row.verdict == GateVerdict::inconclusive;
+    }
+    return failed || !open;
+}
+
+// ---- limits on the candidate alone
+
+SloVerdict verdict_in(const GateQuantity& quantity, const GateLimit& limit, const RunResult& run) {
+    if (quantity.kind == GateKind::percentile) {
+        const PercentileValue* const held = percentile_of(quantity, run);
+        return held == nullptr ? SloVerdict::insufficient : verdict_on(*held, limit.limit, !limit.at_most);
+    }
+    const auto interval = own_interval(quantity, run);
+    if (!interval) return SloVerdict::insufficient;
+    if (limit.at_most ? interval->high <= limit.limit : interval->low >= limit.limit) return SloVerdict::pass;
+    const bool missed = limit.at_most ? interval->low > limit.limit : interval->high < limit.limit;
+    return missed ? SloVerdict::fail : SloVerdict::insufficient;
+}
+
+GateRow row_of(const GateLimit& limit, std::span<const GateRun> runs) {
+    const GateQuantity quantity = quantity_named(limit.name);
+    GateRow row{.metric = text_of(limit), .title = "Limit " + text_of(limit), .unit = quantity.unit};
+    row.limit = limit.limit;
+    std::size_t passed = 0;
+    std::size_t missed = 0;
+    std::vector<GateValue> values;
+    for (const GateRun& run : runs) {
+        const SloVerdict verdict = verdict_in(quantity, limit, run.result);
+        passed += verdict == SloVerdict::pass ? 1 : 0;
+        missed += verdict == SloVerdict::fail ? 1 : 0;
+        values.push_back(value_of(quantity, run.result));
+    }
+    row.candidate = typical(values);
+    if (missed > 0)
+        row.verdict = GateVerdict::fail;
+    else if (passed == runs.size())
+        row.verdict = GateVerdict::pass;
+    row.reason = fmt::format("certified in {} of {} runs, missed in {}", passed, runs.size(), missed);
+    return row;
+}
+
+// ---- what must be said beside the verdict
+
+void add_notes(const GateInput& input, GateReport& report) {
+    switch (input.design) {
+        case GateDesign::pairs:
+            break;
+        case GateDesign::two_sets:
+            report.notes.emplace_back(
+                "The runs of the two sides were not interleaved: a drift of the machine between them cannot "
+                "be told from a difference. `gate` with two URLs or commands measures pairs.");
+            break;
+        case GateDesign::within_runs:
+            report.notes.emplace_back(
+                "One run a side, judged by its own intervals: what differs from one run to the next "
+                "(warm-up, placement, clocks, the day) is not in them.");
+            break;
+    }
+    if (input.baseline.empty() || input.candidate.empty()) return;
+    for (const std::string& oddity :
+         oddities_of(input.baseline.front().result, input.candidate.front().result))
+        report.notes.push_back(oddity + ".");
+    const auto warned = [](const std::vector<GateRun>& runs) {
+        return std::count_if(runs.begin(), runs.end(),
+                             [](const GateRun& r) { return r.result.validity.verdict != Verdict::valid; });
+    };
+    if (const auto runs = warned(input.baseline) + warned(input.candidate); runs > 0)
+        report.notes.push_back(fmt::format("{} of {} runs carry warnings, which their run.json names.", runs,
+                                           input.baseline.size() + input.candidate.size()));
+}
+
+GateVerdict overall(std::span<const GateRow> rows) {
+    const auto any = [&](GateVerdict verdict) {
+        return std::any_of(rows.begin(), rows.end(),
+                           [verdict](const GateRow& row) { return row.verdict == verdict; });
+    };
+    if (any(GateVerdict::fail)) return GateVerdict::fail;
+    if (rows.empty() || any(GateVerdict::inconclusive)) return GateVerdict::inconclusive;
+    return GateVerdict::pass;
+}
+
+std::string invalid_reasons(const RunResult& run, bool is_candidate) {
+    std::string reasons;
+    for (const Reason& reason : run.validity.reasons) {
+        if (reason.severity != Verdict::invalid) continue;
+        if (is_candidate && (reason.check == "errors" || reason.check == "all_failed")) continue;
+        reasons += (reasons.empty() ? "" : "; ") + reason.text;
+    }
+    return reasons;
+}
+
+void require_usable(std::span<const GateRun> runs, bool is_candidate) {
+    for (const GateRun& run : runs)
+        if (const std::string why = why_unusable(run.result, is_candidate); !why.empty())
+            throw Error(ExitCode::measurement_invalid,
+                        fmt::format("{} cannot be used: {}; measure it again", run.directory, why));
+}
+
+}  // namespace
+
+std::string_view name_of(GateVerdict verdict) {
+    switch (verdict) {
+        case GateVerdict::pass:
+            return "pass";
+        case GateVerdict::fail:
+            return "fail";
+        case GateVerdict::inconclusive:
+            return "inconclusive";
+    }
+    return "";
+}
+
+std::vector<Look> looks_of(const GatePolicy& policy) {
+    return planned_looks(policy.max_pairs, policy.alpha, policy.beta);
+}
+
+std::vector<Look> one_look(const GatePolicy& policy, std::uint64_t pairs) {
+    return {{.pairs = pairs, .alpha = policy.alpha, .beta = policy.beta}};
+}
+
+std::string why_unusable(const RunResult& run, bool is_candidate) {
+    if (run.partial) return "it was interrupted";
+    if (run.validity.verdict != Verdict::invalid) return "";
+    return invalid_reasons(run, is_candidate);
+}
+
+void require_comparable(std::span<const GateRun> baseline, std::span<const GateRun> candidate,
+                        const std::set<Across>& across) {
+    const GateRun& first = baseline.front();
+    for (const auto& side : {baseline, candidate})
+        for (const GateRun& run : side) {
+            const auto found = difference_of_work(first.result, run.result, across);
+            if (found)
+                throw UsageError(
+                    fmt::format("{} and {} did not do the same work: {}; a gate compares runs "
+                                "that differ in nothing but what is judged",
+                                first.directory, run.directory, *found));
+        }
+    require_usable(baseline, false);
+    require_usable(candidate, true);
+}
+
+GateReport decided(const GatePolicy& policy, const GateInput& input) {
+    GateReport report{.design = input.design, .looks = input.looks, .policy = policy};
+    std::vector<Judged> judged = judged_of(policy, input, report.notes);
+    const std::uint64_t runs = std::min(input.baseline.size(), input.candidate.size());
+    for (const Look& look : input.looks) {
+        if (look.pairs > runs) break;
+        report.pairs = look.pairs;
+        if (take(look, policy, input, judged)) break;
+    }
+    for (Judged& one : judged) report.rows.push_back(std::move(one.row));
+    for (const GateLimit& limit : policy.limits) report.rows.push_back(row_of(limit, input.candidate));
+    report.verdict = overall(report.rows);
+    add_notes(input, report);
+    if (!input.baseline.empty()) report.fingerprint = input.baseline.front().result.workload.fingerprint;
+    report.why = why_of(report.rows, input);
+    report.headline = headline_of(report);
+    return report;
+}
+
+double percent_of(double shift) {
+    return 100 * std::expm1(shift);
+}
+
+}  // namespace paretoken::reports

@@ -1,0 +1,170 @@
+#include "reports/gate/why.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace paretoken::reports {
+namespace {
+
+const GateRow* row_named(std::span<const GateRow> rows, std::string_view name) {
+    const auto found =
+        std::find_if(rows.begin(), rows.end(), [name](const GateRow& row) { return row.metric == name; });
+    return found == rows.end() ? nullptr : &*found;
+}
+
+/// Worse by more than is allowed, and not by chance.
+bool moved(std::span<const GateRow> rows, std::string_view name) {
+    const GateRow* const row = row_named(rows, name);
+    if (row == nullptr) return false;
+    if (row->verdict == GateVerdict::fail) return true;
+    return row->shift && row->ci95 && *row->shift > row->limit && row->ci95->low > 0;
+}
+
+/// Better by more than the tolerance, and not by chance.
+bool improved(std::span<const GateRow> rows, std::string_view name) {
+    const GateRow* const row = row_named(rows, name);
+    return row != nullptr && row->shift && row->ci95 && *row->shift < -row->limit && row->ci95->high < 0;
+}
+
+std::optional<double> mean_figure(const std::vector<GateRun>& runs, std::string_view key) {
+    double sum = 0;
+    std::size_t n = 0;
+    for (const GateRun& run : runs)
+        if (const auto value = run.result.throughput.at(key)) {
+            sum += *value;
+            ++n;
+        }
+    if (n == 0) return std::nullopt;
+    return sum / static_cast<double>(n);
+}
+
+/// "the prefix cache held 80 % of the prompts' tokens and now holds 0 %"; empty where it did not shrink.
+std::string lost_hits(const GateInput& input) {
+    constexpr double kWorthNaming = 0.05;
+    const auto before = mean_figure(input.baseline, figure::kCachedPromptRatio);
+    const auto after = mean_figure(input.candidate, figure::kCachedPromptRatio);
+    if (!before || *before < kWorthNaming || after.value_or(0) > *before - kWorthNaming) return "";
+    return fmt::format(
+        "prefill: the prefix cache held {:.0f} % of the prompts' tokens and now holds {:.0f} %",
+        *before * 100, after.value_or(0) * 100);
+}
+
+std::string latency_reason(std::span<const GateRow> rows, const GateInput& input) {
+    const bool ttft = moved(rows, "ttft_p50") || moved(rows, "ttft_p95");
+    const bool itl = moved(rows, "itl_p50") || moved(rows, "tpot_p95") || moved(rows, "itl_p95");
+    const std::string hits = lost_hits(input);
+    if (ttft && !hits.empty())
+        return fmt::format("TTFT moved{}; {}.", itl ? " and with it ITL" : " and ITL not", hits);
+    if (ttft && itl)
+        return "TTFT and ITL both moved: the whole server is slower. Compare its load, its clocks (power and "
+               "heat) and what else runs there.";
+    if (ttft && improved(rows, "itl_p50"))
+        return "TTFT moved and ITL improved: requests wait in a queue before they are served, and fewer are "
+               "served at once. Compare the number of slots and the batch size.";
+    if (ttft)
+        return "TTFT moved and ITL not: the prefill, the queue before it, or prefix-cache hits. Compare "
+               "chunked prefill, the number of slots, and the cache's size.";
+    if (itl)
+        return "ITL moved and TTFT not: the decode step, the batch it serves, or preemption. Compare weight "
+               "and KV formats, kernels, the batch size and the KV cache's size.";
+    return "";
+}
+
+std::string other_reason(std::span<const GateRow> rows) {
+    if (moved(rows, "failures"))
+        return "Requests fail that did not: the outcomes in run.json say how, and the server's log why.";
+    if (moved(rows, "output_length") || moved(rows, "finish_reasons"))
+        return "Answers end at another place: the template, the end-of-text token, or the model is not the "
+               "same.";
+    if (moved(rows, "stall_p95"))
+        return "Only the longest gaps moved: pauses of the server, such as preemption or prefills of others "
+               "between decode steps.";
+    if (moved(rows, "output_tokens_per_s"))
+        return "Throughput moved and latencies not beyond their tolerance: look at the queue between "
+               "requests.";
+    return "";
+}
+
+std::string change_text(const GateRow& row) {
+    if (row.unit == "ratio" && row.metric != "goodput_ratio")
+        return fmt::format("from {:.2g} % to {:.2g} %", row.baseline.value_or(0) * 100,
+                           row.candidate.value_or(0) * 100);
+    if (!row.shift) return row.reason;
+    std::string text = fmt::format("{:.3g} % worse", percent_of(*row.shift));
+    if (row.ci95)
+        text += fmt::format(" (95 %: {:.3g} to {:.3g}, tolerance {:.3g})", percent_of(row.ci95->low),
+                            percent_of(row.ci95->high), row.tolerance * 100);
+    return text;
+}
+
+std::string failed_headline(const GateReport& report) {
+    std::string text = "FAIL:";
+    std::size_t more = 0;
+    const GateRow* worst = nullptr;
+    for (const GateRow& row : report.rows) {
+        if (row.verdict != GateVerdict::fail) continue;
+        ++more;
+        if (worst == nullptr || row.shift.value_or(1e9) > worst->shift.value_or(1e9)) worst = &row;
+    }
+    if (worst == nullptr) return "FAIL";
+    text += fmt::format(" {}: {}", worst->title, change_text(*worst));
+    if (more > 1) text += fmt::format(", and {} more", more - 1);
+    return text + ". Do not roll out; find the cause first.";
+}
+
+std::string undecided_headline(const GateReport& report) {
+    std::optional<std::uint64_t> pairs = 0;
+    std::size_t undecided = 0;
+    const GateRow* widest = nullptr;
+    for (const GateRow& row : report.rows) {
+        if (row.verdict != GateVerdict::inconclusive) continue;
+        ++undecided;
+        if (pairs)
+            pairs =
+                row.pairs_to_decide ? std::optional(std::max(*pairs, *row.pairs_to_decide)) : std::nullopt;
+        if (widest == nullptr || row.detectable.value_or(0) > widest->detectable.value_or(0)) widest = &row;
+    }
+    if (widest == nullptr) return "INCONCLUSIVE: nothing could be compared.";
+    std::string text = fmt::format("INCONCLUSIVE: {} of {} metrics undecided, first of all {}", undecided,
+                                   report.rows.size(), widest->title);
+    if (widest->detectable)
+        text += fmt::format(", where this data would have shown {:.3g} % or more",
+                            percent_of(*widest->detectable));
+    text += ".";
+    if (pairs && *pairs > 0)
+        return text + fmt::format(" About {} pairs would decide (--max-pairs {}).", *pairs, *pairs);
+    return text + " More pairs of this length would not decide: measure longer runs, or widen the tolerance.";
+}
+
+}  // namespace
+
+std::string why_of(std::span<const GateRow> rows, const GateInput& input) {
+    const std::string latency = latency_reason(rows, input);
+    if (moved(rows, "failures") || latency.empty()) {
+        const std::string other = other_reason(rows);
+        return latency.empty() || other.empty() ? other + latency : other + " " + latency;
+    }
+    return latency;
+}
+
+std::string headline_of(const GateReport& report) {
+    switch (report.verdict) {
+        case GateVerdict::fail:
+            return failed_headline(report);
+        case GateVerdict::inconclusive:
+            return undecided_headline(report);
+        case GateVerdict::pass:
+            break;
+    }
+    const auto better = std::count_if(report.rows.begin(), report.rows.end(), [](const GateRow& row) {
+        return row.ci95 && row.ci95->high < 0 && row.shift && *row.shift < -row.limit;
+    });
+    std::string text =
+        fmt::format("PASS: none of {} metrics is worse than its tolerance allows", report.rows.size());
+    if (better > 0) text += fmt::format(", and {} {} better", better, better == 1 ? "is" : "are");
+    return text + ". Roll out.";
+}
+
+}  // namespace paretoken::reports
