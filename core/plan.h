@@ -31,8 +31,12 @@ struct RequestClass {
     std::optional<double> request_rate = {};
     std::optional<double> burstiness = {};  ///< shape of gamma gaps: 1 is Poisson, below 1 burstier
     std::optional<Spec> arrivals = {};      ///< checked by the table of arrival processes; resolved: always
-    std::optional<std::uint64_t> concurrency = {};  ///< requests in flight at the most
-    std::optional<std::int64_t> priority = {};      ///< sent with each request, where the server takes one
+    std::optional<std::uint64_t> concurrency = {};          ///< requests in flight at the most
+    std::optional<std::uint64_t> prefill_concurrency = {};  ///< of these, without a first token
+    std::optional<Duration> ramp_up = {};  ///< closed loop: the slots open evenly over this time
+    std::string think_time =
+        {};  ///< closed loop: pause after each request, as core/random_duration.h reads it
+    std::optional<std::int64_t> priority = {};  ///< sent with each request, where the server takes one
 
     std::vector<std::string> goodput = {};  ///< SLOs as core/slo.h reads them: "ttft:500"
 

@@ -16,6 +16,7 @@
 #include "core/content_hash.h"
 #include "core/error.h"
 #include "core/events_kept.h"
+#include "core/random_duration.h"
 #include "core/secrets.h"
 #include "core/slo.h"
 
@@ -167,6 +168,10 @@ void above_zero(const std::optional<Duration>& duration) {
 
 void at_least_one(const std::optional<std::uint64_t>& count) {
     if (count == 0U) throw UsageError("0: expected a number above 0");
+}
+
+void random_duration(const std::string& text) {
+    (void)RandomDuration(text);
 }
 
 /// What is no header is not quoted: it may be a key.
@@ -348,6 +353,18 @@ using ArrivalsOf = Member < [](auto& p, std::size_t c) -> auto& {
 > ;
 using Concurrency = Member < [](auto& p, std::size_t c) -> auto& {
     return p.classes[c].concurrency;
+}
+> ;
+using PrefillConcurrency = Member < [](auto& p, std::size_t c) -> auto& {
+    return p.classes[c].prefill_concurrency;
+}
+> ;
+using RampUp = Member < [](auto& p, std::size_t c) -> auto& {
+    return p.classes[c].ramp_up;
+}
+> ;
+using ThinkTime = Member < [](auto& p, std::size_t c) -> auto& {
+    return p.classes[c].think_time;
 }
 > ;
 using Priority = Member < [](auto& p, std::size_t c) -> auto& {
@@ -543,6 +560,33 @@ constexpr std::array kFields = {
               .help = "Requests in flight at once (closed loop); with a rate: the most at once [1]",
               .get = Concurrency::get,
               .set = set_concurrency},
+    PlanField{.name = "prefill_concurrency",
+              .flags = "--prefill-concurrency",
+              .group = kPace,
+              .type = count,
+              .kind = load,
+              .of_class = true,
+              .help = "Most requests in flight that have no first token yet [no limit]",
+              .get = PrefillConcurrency::get,
+              .set = PrefillConcurrency::set_checked<at_least_one>},
+    PlanField{.name = "ramp_up",
+              .flags = "--ramp-up",
+              .group = kPace,
+              .type = duration,
+              .kind = load,
+              .of_class = true,
+              .help = "Closed loop: the slots open evenly over this time instead of all at once (4s)",
+              .get = RampUp::get,
+              .set = RampUp::set_checked<above_zero>},
+    PlanField{.name = "think_time",
+              .flags = "--think-time",
+              .group = kPace,
+              .kind = load,
+              .of_class = true,
+              .help = "Closed loop: pause of a slot after each request: 2s, uniform:min=1s,max=3s, "
+                      "exponential:mean=2s, normal:mean=2s,stddev=500ms, lognormal:mean=2s,cv=1",
+              .get = ThinkTime::get,
+              .set = ThinkTime::set_checked<random_duration>},
     PlanField{.name = "request_rate",
               .flags = "--request-rate",
               .group = kPace,
@@ -557,7 +601,10 @@ constexpr std::array kFields = {
               .group = kPace,
               .kind = load,
               .of_class = true,
-              .help = "at_once, constant:rate=R, poisson:rate=R, gamma:rate=R,burstiness=B",
+              .help = "at_once, constant:rate=R, poisson:rate=R, gamma:rate=R,burstiness=B, "
+                      "ramp:from=R,to=R,over=60s,shape=linear|exponential, steps:rates=R;R;R,each=60s, "
+                      "bursts:rate=R,size=N,every=10s, users:n=N,rate=R, or trace:scale=1,spread=0s (the "
+                      "dataset's own times)",
               .get = ArrivalsOf::get,
               .set = ArrivalsOf::set},
     PlanField{.name = "burstiness",
@@ -569,14 +616,15 @@ constexpr std::array kFields = {
               .help = "Shape of gamma gaps: 1 is Poisson, below 1 burstier [1]",
               .get = Burstiness::get,
               .set = Burstiness::set_checked<within_if_given<0.01, 1000.0>>},
-    PlanField{.name = "num_prompts",
-              .flags = "--num-prompts,--request-count",
-              .group = kPace,
-              .type = count,
-              .kind = load,
-              .help = "Measured requests [without --duration: 100, or 10 per slot if that is more]",
-              .get = Requests::get,
-              .set = set_requests},
+    PlanField{
+        .name = "num_prompts",
+        .flags = "--num-prompts,--request-count",
+        .group = kPace,
+        .type = count,
+        .kind = load,
+        .help = "Measured requests [without --duration: 100, or 10 per slot if that is more; a trace's rows]",
+        .get = Requests::get,
+        .set = set_requests},
     PlanField{.name = "duration",
               .flags = "--duration,--benchmark-duration",
               .group = kPace,

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/request.h"
+#include "core/units.h"
 
 namespace paretoken::datasets {
 
@@ -22,6 +23,10 @@ class Dataset {
 
     /// How many different requests there are; nothing: as many as one asks for.
     virtual std::optional<std::uint64_t> size() const { return std::nullopt; }
+
+    /// When the request was made, counted from the first one's time; nothing in a dataset without times. They
+    /// never descend. `index` is below size().
+    virtual std::optional<Duration> recorded_time(std::uint64_t /*index*/) const { return std::nullopt; }
 
     /// For people: "synthetic:isl=512,osl=128".
     virtual std::string description() const = 0;

@@ -33,6 +33,19 @@ Spec arrivals_of(const RequestClass& of) {
     return {"gamma", {{"rate", text}, {"burstiness", fmt::format("{}", *of.burstiness)}}};
 }
 
+void check_pacing(const RequestClass& of, std::uint64_t warmups) {
+    const loadgen::Arrivals arrivals = loadgen::arrivals_of(*of.arrivals);
+    if (arrivals.at_once) return;
+    if (arrivals.recorded && warmups > 0)
+        throw UsageError("--num-warmups: a trace has no requests besides its own");
+    if (of.ramp_up)
+        throw UsageError(
+            "--ramp-up opens the slots of a closed loop; in an open loop give --arrivals "
+            "ramp:from=…,to=…,over=…");
+    if (!of.think_time.empty())
+        throw UsageError("--think-time pauses the slots of a closed loop; an open loop has its arrivals");
+}
+
 /// In flight at once in a closed loop, when --concurrency does not say.
 std::uint64_t slots_of(const RequestClass& of, const StopRules& stop) {
     if (!of.request_rate) return 1;
@@ -86,10 +99,12 @@ LoadPlan with_load(LoadPlan plan) {
         of.arrivals = arrivals_of(of);
         if (loadgen::arrivals_of(*of.arrivals).at_once && !of.concurrency)
             of.concurrency = slots_of(of, plan.stop);
+        check_pacing(of, plan.warmups);
         of.request_rate.reset();
         of.burstiness.reset();
     }
-    if (!plan.stop.requests && !plan.stop.duration) {
+    const bool recorded = loadgen::arrivals_of(*plan.classes.front().arrivals).recorded;
+    if (!plan.stop.requests && !plan.stop.duration && !recorded) {
         const std::uint64_t slots = plan.classes.front().concurrency.value_or(kRequestsPerSlot);
         plan.stop.requests = std::max(kFewestRequests, kRequestsPerSlot * slots);
     }
@@ -137,11 +152,15 @@ loadgen::LoadOptions load_options(const LoadPlan& resolved) {
     loadgen::LoadOptions load;
     load.arrivals = loadgen::arrivals_of(of.arrivals.value());
     load.concurrency = of.concurrency;
+    load.pacing.prefills = of.prefill_concurrency;
+    load.pacing.ramp_up = of.ramp_up.value_or(Duration{});
+    if (!of.think_time.empty()) load.pacing.think_time.emplace(of.think_time);
     load.limits = {
         .warmups = resolved.warmups, .requests = resolved.stop.requests, .duration = resolved.stop.duration};
     load.workers = resolved.workers;
-    if (of.concurrency)
-        load.workers = static_cast<std::uint32_t>(std::min<std::uint64_t>(load.workers, *of.concurrency));
+    for (const auto& cap : {of.concurrency, of.prefill_concurrency}) {
+        if (cap) load.workers = static_cast<std::uint32_t>(std::min<std::uint64_t>(load.workers, *cap));
+    }
     load.seed = resolved.seed;
     load.worker.client.ignore_eos_accepted = resolved.sampling.ignore_eos;
     load.worker.client.request_timeout = resolved.request_timeout;

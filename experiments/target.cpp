@@ -74,6 +74,7 @@ Load common_load(const LoadPlan& asked, const loadgen::EndpointFacts& facts, con
     load.plan = resolved(asked, facts, salt);
     load.dataset = dataset_of(load.plan, facts.calibration);
     load.options = load_options(load.plan);
+    load.options.arrivals = loadgen::with_recorded_times(std::move(load.options.arrivals), *load.dataset);
     load.options.worker.client.body = facts.body;
     return load;
 }

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <utility>
+#include <vector>
 
 #include "core/error.h"
 #include "core/random.h"
@@ -14,33 +18,51 @@ Random stream(std::uint64_t seed, std::uint64_t index) {
     return Random(derived_seed(seed, "arrivals", index));
 }
 
-Duration constant_gap(const Arrivals& a, std::uint64_t, std::uint64_t index) {
-    return index == 0 ? Duration{} : from_seconds(1 / a.rate);
-}
+// ---- fields
 
-Duration poisson_gap(const Arrivals& a, std::uint64_t seed, std::uint64_t index) {
-    return from_seconds(stream(seed, index).exponential() / a.rate);
-}
-
-Duration gamma_gap(const Arrivals& a, std::uint64_t seed, std::uint64_t index) {
-    return from_seconds(stream(seed, index).gamma(a.burstiness) / (a.burstiness * a.rate));
+[[noreturn]] void refuse(const Spec& spec, std::string_view why) {
+    throw UsageError(fmt::format("arrivals '{}': {}", text_of(spec), why));
 }
 
 double positive(const Spec& spec, const std::string& key) {
     const double value = spec.number(key);
-    if (!(value > 0) || value > 1e9) {
-        throw UsageError(fmt::format("arrivals '{}': {} must be above 0, not {}", spec.name, key, value));
-    }
+    if (!(value > 0) || value > 1e9) refuse(spec, fmt::format("{} must be above 0, not {}", key, value));
     return value;
 }
 
-Arrivals timed(double rate, double burstiness,
-               Duration (*gap)(const Arrivals&, std::uint64_t, std::uint64_t)) {
+std::string_view text_in(const Spec& spec, const std::string& key) {
+    const auto field = spec.fields.find(key);
+    if (field == spec.fields.end()) refuse(spec, fmt::format("{}= is missing", key));
+    return field->second;
+}
+
+double positive_seconds(const Spec& spec, const std::string& key) {
+    const Duration duration = parse_duration(text_in(spec, key));
+    if (duration <= Duration{}) refuse(spec, fmt::format("{} must be above 0", key));
+    return seconds(duration);
+}
+
+std::uint64_t positive_count(const Spec& spec, const std::string& key) {
+    constexpr std::uint64_t kMost = 1'000'000;
+    const std::uint64_t count = parse_count(text_in(spec, key));
+    if (count == 0 || count > kMost) refuse(spec, fmt::format("{} must lie between 1 and {}", key, kMost));
+    return count;
+}
+
+// ---- processes whose gaps are independent
+
+template <class Gap>  // Duration(seed, index)
+Arrivals renewal(double rate, Gap gap) {
     Arrivals arrivals;
     arrivals.at_once = false;
     arrivals.rate = rate;
-    arrivals.burstiness = burstiness;
-    arrivals.gap = gap;
+    arrivals.stationary = true;
+    arrivals.times = [gap](std::uint64_t seed) -> ArrivalTimes {
+        return [gap, seed, index = std::uint64_t{0}, at = Duration{}]() mutable -> std::optional<Duration> {
+            at += gap(seed, index++);
+            return at;
+        };
+    };
     return arrivals;
 }
 
@@ -51,25 +73,224 @@ Arrivals at_once(const Spec& spec) {
 
 Arrivals constant(const Spec& spec) {
     spec.expect_only({"rate"});
-    return timed(positive(spec, "rate"), 1, constant_gap);
+    const double rate = positive(spec, "rate");
+    return renewal(rate, [rate](std::uint64_t, std::uint64_t index) {
+        return index == 0 ? Duration{} : from_seconds(1 / rate);
+    });
+}
+
+auto poisson_gap(double rate) {
+    return [rate](std::uint64_t seed, std::uint64_t index) {
+        return from_seconds(stream(seed, index).exponential() / rate);
+    };
 }
 
 Arrivals poisson(const Spec& spec) {
     spec.expect_only({"rate"});
-    return timed(positive(spec, "rate"), 1, poisson_gap);
+    const double rate = positive(spec, "rate");
+    return renewal(rate, poisson_gap(rate));
 }
 
 Arrivals gamma(const Spec& spec) {
     spec.expect_only({"rate", "burstiness"});
-    return timed(positive(spec, "rate"), positive(spec, "burstiness"), gamma_gap);
+    const double rate = positive(spec, "rate");
+    const double burstiness = positive(spec, "burstiness");
+    return renewal(rate, [rate, burstiness](std::uint64_t seed, std::uint64_t index) {
+        return from_seconds(stream(seed, index).gamma(burstiness) / (burstiness * rate));
+    });
 }
 
-constexpr std::array<ArrivalRow, 4> kTable{{
-    {"at_once", "", "all at the start; the in-flight cap paces them (closed loop)", at_once},
-    {"constant", "rate=R", "one every 1/R seconds", constant},
-    {"poisson", "rate=R", "independent arrivals, exponential gaps", poisson},
-    {"gamma", "rate=R,burstiness=B", "gamma gaps; B = 1 is poisson, below 1 burstier", gamma},
-}};
+// ---- Poisson processes whose rate changes
+
+/// `time_of(n)`: the seconds within which n requests are expected. A Poisson process of rate 1 is rescaled by
+/// it.
+template <class TimeOf>
+Arrivals rescaled(double mean_rate, TimeOf time_of) {
+    Arrivals arrivals;
+    arrivals.at_once = false;
+    arrivals.rate = mean_rate;
+    arrivals.times = [time_of](std::uint64_t seed) -> ArrivalTimes {
+        return
+            [time_of, seed, index = std::uint64_t{0}, expected = 0.0]() mutable -> std::optional<Duration> {
+                expected += stream(seed, index++).exponential();
+                return from_seconds(time_of(expected));
+            };
+    };
+    return arrivals;
+}
+
+/// Until `over` the rate is from + (to − from)·t/over, and `to` afterwards.
+Arrivals linear_ramp(double from, double to, double over) {
+    const double slope = (to - from) / over;
+    const double mean = (from + to) / 2;
+    return rescaled(mean, [=](double expected) {
+        const double within = mean * over;
+        if (expected > within) return over + (expected - within) / to;
+        // The root of from·t + slope·t²/2 = expected, in the form that is exact for small slopes.
+        return 2 * expected / (from + std::sqrt(std::max(0.0, from * from + 2 * slope * expected)));
+    });
+}
+
+/// Until `over` the rate is from·(to/from)^(t/over), and `to` afterwards.
+Arrivals exponential_ramp(double from, double to, double over) {
+    if (from == to) return linear_ramp(from, to, over);
+    const double growth = std::log(to / from) / over;
+    const double within = (to - from) / growth;
+    return rescaled(within / over, [=](double expected) {
+        if (expected > within) return over + (expected - within) / to;
+        return std::log1p(growth * expected / from) / growth;
+    });
+}
+
+Arrivals ramp(const Spec& spec) {
+    spec.expect_only({"from", "to", "over", "shape"});
+    const double from = positive(spec, "from");
+    const double to = positive(spec, "to");
+    const double over = positive_seconds(spec, "over");
+    const auto field = spec.fields.find("shape");
+    const std::string shape = field == spec.fields.end() ? "linear" : field->second;
+    if (shape == "linear") return linear_ramp(from, to, over);
+    if (shape == "exponential") return exponential_ramp(from, to, over);
+    refuse(spec, fmt::format("shape is linear or exponential, not '{}'", shape));
+}
+
+Arrivals steps(const Spec& spec) {
+    spec.expect_only({"rates", "each"});
+    std::vector<double> rates;
+    std::string_view rest = text_in(spec, "rates");
+    while (true) {
+        const auto end = rest.find(';');
+        const double rate = parse_number(rest.substr(0, end));
+        if (!(rate > 0) || rate > 1e9) refuse(spec, fmt::format("a rate must be above 0, not {}", rate));
+        rates.push_back(rate);
+        if (end == std::string_view::npos) break;
+        rest.remove_prefix(end + 1);
+    }
+    const double each = positive_seconds(spec, "each");
+    double sum = 0;
+    for (const double rate : rates) sum += rate;
+    return rescaled(sum / static_cast<double>(rates.size()), [rates, each](double expected) {
+        std::size_t step = 0;
+        for (; step + 1 < rates.size() && expected > rates[step] * each; ++step)
+            expected -= rates[step] * each;
+        return static_cast<double>(step) * each + expected / rates[step];
+    });
+}
+
+// ---- mixed
+
+/// Poisson arrivals, and every so often several at once.
+Arrivals bursts(const Spec& spec) {
+    spec.expect_only({"rate", "size", "every"});
+    const double rate = positive(spec, "rate");
+    const std::uint64_t size = positive_count(spec, "size");
+    const double every = positive_seconds(spec, "every");
+    const auto between = renewal(rate, poisson_gap(rate)).times;
+    Arrivals arrivals;
+    arrivals.at_once = false;
+    arrivals.rate = rate + static_cast<double>(size) / every;
+    arrivals.times = [between, size, every](std::uint64_t seed) -> ArrivalTimes {
+        ArrivalTimes others = between(seed);
+        return [others, size, every, other = others(), burst = std::uint64_t{1},
+                left = size]() mutable -> std::optional<Duration> {
+            const Duration burst_at = from_seconds(every * static_cast<double>(burst));
+            if (*other < burst_at) return std::exchange(other, others());
+            if (--left == 0) {
+                left = size;
+                ++burst;
+            }
+            return burst_at;
+        };
+    };
+    return arrivals;
+}
+
+/// Each of n users sends a request every n/rate seconds, beginning at a drawn moment.
+Arrivals users(const Spec& spec) {
+    spec.expect_only({"n", "rate"});
+    const std::uint64_t n = positive_count(spec, "n");
+    const double rate = positive(spec, "rate");
+    Arrivals arrivals;
+    arrivals.at_once = false;
+    arrivals.rate = rate;
+    arrivals.stationary = true;
+    arrivals.times = [n, rate](std::uint64_t seed) -> ArrivalTimes {
+        const double period = static_cast<double>(n) / rate;
+        std::vector<double> phases;
+        for (std::uint64_t user = 0; user < n; ++user)
+            phases.push_back(stream(seed, user).uniform() * period);
+        std::sort(phases.begin(), phases.end());
+        return [phases = std::move(phases), period,
+                index = std::uint64_t{0}]() mutable -> std::optional<Duration> {
+            const auto turn = static_cast<double>(index / phases.size());
+            const double phase = phases[index++ % phases.size()];
+            return from_seconds(turn * period + phase);
+        };
+    };
+    return arrivals;
+}
+
+// ---- recorded
+
+Arrivals trace(const Spec& spec) {
+    spec.expect_only({"scale", "spread"});
+    Arrivals arrivals;
+    arrivals.at_once = false;
+    arrivals.recorded = true;
+    if (spec.fields.contains("scale")) arrivals.time_scale = positive(spec, "scale");
+    if (spec.fields.contains("spread")) arrivals.spread = from_seconds(positive_seconds(spec, "spread"));
+    return arrivals;
+}
+
+/// The rows of a dataset at their own times. Of m rows of one time, the k-th comes k/m of `spread` later.
+class RecordedArrivals {
+  public:
+    RecordedArrivals(const datasets::Dataset& dataset, double scale, Duration spread)
+        : dataset_(&dataset), rows_(dataset.size().value_or(0)), scale_(scale), spread_(spread) {}
+
+    std::optional<Duration> operator()() {
+        if (row_ == rows_) return std::nullopt;
+        if (row_ == group_begin_ + group_size_) find_group();
+        const double share = static_cast<double>(row_++ - group_begin_) / static_cast<double>(group_size_);
+        last_ = std::max(last_, from_seconds(scale_ * (group_s_ + share * seconds(spread_))));
+        return last_;
+    }
+
+  private:
+    void find_group() {
+        group_begin_ = row_;
+        const Duration at = *dataset_->recorded_time(row_);
+        group_s_ = seconds(at);
+        group_size_ = 1;
+        while (row_ + group_size_ < rows_ && dataset_->recorded_time(row_ + group_size_) == at) ++group_size_;
+    }
+
+    const datasets::Dataset* dataset_;
+    std::uint64_t rows_;
+    double scale_;
+    Duration spread_;
+    std::uint64_t row_ = 0;
+    std::uint64_t group_begin_ = 0;
+    std::uint64_t group_size_ = 0;
+    double group_s_ = 0;
+    Duration last_{};
+};
+
+constexpr std::array kTable = {
+    ArrivalRow{"at_once", "", "all at the start; the in-flight cap paces them (closed loop)", at_once},
+    ArrivalRow{"constant", "rate=R", "one every 1/R seconds", constant},
+    ArrivalRow{"poisson", "rate=R", "independent arrivals, exponential gaps", poisson},
+    ArrivalRow{"gamma", "rate=R,burstiness=B", "gamma gaps; B = 1 is poisson, below 1 burstier", gamma},
+    ArrivalRow{"ramp", "from=R,to=R,over=60s,shape=linear|exponential",
+               "Poisson arrivals of a rate that rises or falls, then stays", ramp},
+    ArrivalRow{"steps", "rates=R;R;R,each=60s", "Poisson arrivals, one rate after the other; the last stays",
+               steps},
+    ArrivalRow{"bursts", "rate=R,size=N,every=10s", "Poisson arrivals, and N at once every 10 s", bursts},
+    ArrivalRow{"users", "n=N,rate=R", "N users, each of whom sends a request every N/R seconds", users},
+    ArrivalRow{"trace", "scale=1,spread=0s",
+               "the dataset's own times, multiplied by scale; rows of one time are spread over a duration",
+               trace},
+};
 
 }  // namespace
 
@@ -94,6 +315,20 @@ Arrivals arrivals_of(const Spec& spec) {
 Arrivals parse_arrivals(std::string_view text) {
     Arrivals arrivals = arrivals_of(parse_spec(text));
     arrivals.text = text;
+    return arrivals;
+}
+
+Arrivals with_recorded_times(Arrivals arrivals, const datasets::Dataset& dataset) {
+    if (!arrivals.recorded) return arrivals;
+    const std::uint64_t rows = dataset.size().value_or(0);
+    if (rows == 0 || !dataset.recorded_time(0))
+        throw UsageError(fmt::format("arrivals '{}' are the times of a dataset's rows, and {} has none",
+                                     arrivals.text, dataset.description()));
+    const double span = seconds(*dataset.recorded_time(rows - 1)) * arrivals.time_scale;
+    arrivals.rate = span > 0 ? static_cast<double>(rows) / span : static_cast<double>(rows);
+    arrivals.times = [&dataset, scale = arrivals.time_scale, spread = arrivals.spread](std::uint64_t) {
+        return ArrivalTimes(RecordedArrivals(dataset, scale, spread));
+    };
     return arrivals;
 }
 

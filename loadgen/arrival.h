@@ -1,24 +1,34 @@
 #pragma once
-// When requests are meant to start: THE table of arrival processes. A new one is a struct-free row: a name
-// and the gap before its i-th request, a pure function of (seed, i).
+// When requests are meant to start: THE table of arrival processes. A new one is a row: a name, its fields,
+// and a generator of times that is a function of the seed, so that the i-th time is one of seed and i.
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "core/spec.h"
 #include "core/units.h"
+#include "datasets/dataset.h"
 
 namespace paretoken::loadgen {
+
+/// The times of arrivals since the run's start, one with each call, ascending; nothing when there are no
+/// more. A copy goes on by itself from where the original is.
+using ArrivalTimes = std::function<std::optional<Duration>()>;
 
 /// A process and its fields, checked. `at_once`: every request is due at the start and the in-flight cap
 /// paces them (closed loop).
 struct Arrivals {
     std::string text;  ///< as given, e.g. "poisson:rate=8"
     bool at_once = true;
-    double rate = 0;        ///< requests/s; 0 when at_once
-    double burstiness = 1;  ///< shape of gamma gaps: 1 = Poisson, < 1 burstier
-    Duration (*gap)(const Arrivals&, std::uint64_t seed, std::uint64_t index) = nullptr;
+    double rate = 0;          ///< requests/s, of a process whose rate changes the mean; 0 when at_once
+    bool stationary = false;  ///< the rate is the same at all times
+    bool recorded = false;    ///< the dataset has the times: `times` is empty until with_recorded_times()
+    double time_scale = 1;    ///< recorded times are multiplied by it
+    Duration spread{};        ///< rows of one recorded time are spread over it, before scaling
+    std::function<ArrivalTimes(std::uint64_t seed)> times = {};  ///< empty when at_once
 };
 
 struct ArrivalRow {
@@ -34,5 +44,9 @@ Arrivals arrivals_of(const Spec& spec);
 
 /// "at_once", "constant:rate=8", "poisson:rate=8", "gamma:rate=8,burstiness=0.5". Throws UsageError.
 Arrivals parse_arrivals(std::string_view text);
+
+/// Arrivals whose times are those of `dataset`, which must outlive every generator made of them; others as
+/// they are. Throws UsageError when the dataset has no times.
+Arrivals with_recorded_times(Arrivals arrivals, const datasets::Dataset& dataset);
 
 }  // namespace paretoken::loadgen

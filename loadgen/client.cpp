@@ -77,6 +77,7 @@ class Client::Exchange final : public http::ExchangeSink {
         done_at_.reset();
         bytes_received_ = 0;
         refused_ = false;
+        has_output_ = false;
         connected_ = false;
         answer_.begin(record_, {.stream = client_.options_.body.stream,
                                 .ignore_eos_accepted = client_.options_.ignore_eos_accepted,
@@ -165,6 +166,10 @@ class Client::Exchange final : public http::ExchangeSink {
         read_at_ = read.at;
         const auto grouped = answer_.on_body(bytes, read.at, read.kernel_stamp, new_read);
         if (grouped > 0) grouped_reads_.push_back({read.lay, grouped});
+        if (!has_output_ && answer_.has_output()) {
+            has_output_ = true;
+            client_.sink_.on_first_token(record_, read.at);
+        }
         if (record_.outcome == Outcome::malformed) {
             leave(read.at);  // whatever else comes means nothing
         } else if (answer_.done() && !done_at_) {
@@ -240,7 +245,8 @@ class Client::Exchange final : public http::ExchangeSink {
     std::optional<TimePoint> read_at_;  ///< of the read that brought the last body bytes
     std::optional<TimePoint> done_at_;  ///< when the answer came to its own end
     std::uint64_t bytes_received_ = 0;
-    bool refused_ = false;  ///< its status is not 200: the body tells why
+    bool refused_ = false;     ///< its status is not 200: the body tells why
+    bool has_output_ = false;  ///< the sink was told of the first token
     openai::AnswerReader answer_;
 
     Client& client_;

@@ -42,6 +42,8 @@ struct ClientCounters {
 class ClientSink {
   public:
     virtual ~ClientSink() = default;
+    /// The answer has brought its first output. Called at most once for a request, before on_finished.
+    virtual void on_first_token(const RequestRecord& record, TimePoint at) = 0;
     /// `over_at`: when the last bytes of the answer reached this host (kernel stamp), or when it failed.
     virtual void on_finished(RequestRecord record, TimePoint over_at) = 0;
 };

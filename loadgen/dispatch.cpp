@@ -1,6 +1,7 @@
 #include "loadgen/dispatch.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace paretoken::loadgen {
 namespace {
@@ -10,11 +11,36 @@ constexpr int kMostDoublings = 7;  // 1.28 s
 
 }  // namespace
 
-Dispatcher::Dispatcher(const Schedule& schedule, const Limits& limits, std::optional<std::uint64_t> cap,
-                       TimePoint begin)
-    : schedule_(schedule), duration_(limits.duration), capped_(cap.has_value()), begin_(begin) {
-    for (std::uint64_t i = 0; i < cap.value_or(0); ++i) free_slots_.push(begin);
+Slots::Slots(std::optional<std::uint64_t> cap, Share share, TimePoint begin, Duration ramp_up)
+    : capped_(cap.has_value()) {
+    for (std::uint64_t slot = share.worker; slot < cap.value_or(0); slot += share.workers) {
+        const double opened = static_cast<double>(slot) / static_cast<double>(*cap);
+        free_.push(begin + from_seconds(seconds(ramp_up) * opened));
+    }
 }
+
+std::optional<TimePoint> Slots::free_since() const {
+    if (!capped_) return TimePoint::min();
+    if (free_.empty()) return std::nullopt;
+    return free_.top();
+}
+
+void Slots::take() {
+    if (capped_) free_.pop();
+}
+
+void Slots::give_back(TimePoint free_since) {
+    if (capped_) free_.push(free_since);
+}
+
+Dispatcher::Dispatcher(Schedule schedule, const Limits& limits, std::optional<std::uint64_t> cap,
+                       const Pacing& pacing, TimePoint begin)
+    : schedule_(std::move(schedule)),
+      duration_(limits.duration),
+      pacing_(pacing),
+      begin_(begin),
+      slots_(cap, schedule_.share(), begin, pacing.ramp_up),
+      prefills_(pacing.prefills, schedule_.share(), begin, {}) {}
 
 bool Dispatcher::exhausted(TimePoint now) {
     if (ran_dry_) return true;
@@ -36,31 +62,46 @@ Step Dispatcher::next(TimePoint now) {
     }
     const TimePoint due = begin_ + schedule_.next()->at;
     if (due > now) return Wait{due};
-    if (!capped_) return start(due, {}, now);
-    if (free_slots_.empty()) return Wait{};
-    const TimePoint free_since = free_slots_.top();
+    const auto slot = slots_.free_since();
+    const auto prefill = prefills_.free_since();
+    if (!slot || !prefill) return Wait{};
+    const TimePoint free_since = std::max({due, *slot, *prefill});
     if (free_since > now) return Wait{free_since};
-    free_slots_.pop();
-    if (schedule_.at_once()) return start(std::max(due, free_since), {}, now);
-    return start(due, std::max(Duration{}, free_since - due), now);
+    if (schedule_.at_once()) return start(free_since, {}, now);
+    return start(due, free_since - due, now);
 }
 
 Step Dispatcher::start(TimePoint scheduled, Duration slot_wait, TimePoint now) {
     const Planned planned = *schedule_.next();
     schedule_.pop();
+    slots_.take();
+    prefills_.take();
     ++in_flight_;
+    if (prefills_.capped()) without_first_token_.insert({planned.index, planned.warmup});
     if (!planned.warmup && !first_measured_) first_measured_ = now;
-    return Start{
-        .index = planned.index, .warmup = planned.warmup, .scheduled = scheduled, .slot_wait = slot_wait};
+    return Start{.planned = planned, .scheduled = scheduled, .slot_wait = slot_wait};
 }
 
-void Dispatcher::finished(TimePoint slot_free, bool failed) {
+void Dispatcher::on_first_token(const RequestKey& request, TimePoint at) {
+    if (without_first_token_.erase(request) > 0) prefills_.give_back(at);
+}
+
+void Dispatcher::finished(const RequestKey& request, TimePoint slot_free, bool failed) {
+    on_first_token(request, slot_free);
     --in_flight_;
     failures_in_a_row_ = failed ? failures_in_a_row_ + 1 : 0;
-    if (!capped_) return;
-    const Duration rest =
-        failed ? kFirstRest * (1 << std::min(failures_in_a_row_ - 1, kMostDoublings)) : Duration{};
-    free_slots_.push(slot_free + rest);
+    if (slots_.capped()) slots_.give_back(slot_free + pause_after(request, failed));
+}
+
+Duration Dispatcher::pause_after(const RequestKey& request, bool failed) {
+    Duration pause{};
+    if (failed) pause += kFirstRest * (1 << std::min(failures_in_a_row_ - 1, kMostDoublings));
+    if (pacing_.think_time) {
+        Random random(
+            derived_seed(schedule_.seed(), request.warmup ? "think warm-up" : "think", request.index));
+        pause += pacing_.think_time->draw(random);
+    }
+    return pause;
 }
 
 }  // namespace paretoken::loadgen

@@ -2,41 +2,77 @@
 // Decides what happens next and does nothing: start a request, wait, or be done. Arrivals × in-flight cap ×
 // limits are three values and this is the one loop over them; a worker with sockets and an engine in virtual
 // time both act on it. Closed loop: arrivals at once and a cap. Open loop: timed arrivals, usually without
-// one.
+// one. The dispatcher says which request it starts, and is told by that name of its first token and its end.
 #include <cstdint>
 #include <optional>
 #include <queue>
+#include <set>
 #include <variant>
 #include <vector>
 
+#include "core/event_source.h"
+#include "core/random_duration.h"
 #include "core/units.h"
 #include "loadgen/schedule.h"
 
 namespace paretoken::loadgen {
 
 struct Start {
-    std::uint64_t index = 0;
-    bool warmup = false;
+    Planned planned;
     TimePoint scheduled;   ///< open loop: the arrival; closed loop: when the slot came free
-    Duration slot_wait{};  ///< open loop: of the time since then, spent waiting for the cap
+    Duration slot_wait{};  ///< open loop: of the time since then, spent waiting for a cap
 };
 struct Wait {
-    std::optional<TimePoint> until;  ///< nothing: until a request ends
+    std::optional<TimePoint> until;  ///< nothing: until a request ends or has its first token
 };
 struct Done {};
 using Step = std::variant<Start, Wait, Done>;
 
+/// What paces requests besides their arrivals and the cap on those in flight.
+struct Pacing {
+    std::optional<std::uint64_t> prefills = {};     ///< most requests in flight without a first token
+    Duration ramp_up{};                             ///< the slots open evenly over this time
+    std::optional<RandomDuration> think_time = {};  ///< closed loop: a slot pauses after each request
+
+    bool operator==(const Pacing&) const = default;
+};
+
+/// Slots that are taken one by one and come free at known times.
+class Slots {
+  public:
+    Slots() = default;  ///< without a cap
+
+    /// Worker `share.worker`'s part of `cap` slots, which open one after the other over `ramp_up`.
+    Slots(std::optional<std::uint64_t> cap, Share share, TimePoint begin, Duration ramp_up);
+
+    bool capped() const { return capped_; }
+    /// Since when, or from when on, a slot is free; nothing while all are taken, the earliest time there is
+    /// without a cap.
+    std::optional<TimePoint> free_since() const;
+    void take();
+    void give_back(TimePoint free_since);
+
+  private:
+    bool capped_ = false;
+    std::priority_queue<TimePoint, std::vector<TimePoint>, std::greater<>> free_;
+};
+
 class Dispatcher {
   public:
-    /// `cap`: most requests in flight at once; nothing: no cap (open loop only).
-    Dispatcher(const Schedule& schedule, const Limits& limits, std::optional<std::uint64_t> cap,
-               TimePoint begin);
+    /// `cap`: most requests in flight at once; nothing: no cap (open loop only). Caps are those of the whole
+    /// run; a worker takes its share of them.
+    Dispatcher(Schedule schedule, const Limits& limits, std::optional<std::uint64_t> cap,
+               const Pacing& pacing, TimePoint begin);
 
     Step next(TimePoint now);
 
-    /// A request ended; its slot is free from `slot_free` on. After a failure the slot rests a while, longer
-    /// with every failure in a row, so that a dead server does not become the whole sample.
-    void finished(TimePoint slot_free, bool failed);
+    /// The first token of a request is there.
+    void on_first_token(const RequestKey& request, TimePoint at);
+
+    /// A request ended; its slot is free from `slot_free` on, and after the think time if there is one. After
+    /// a failure the slot rests a while, longer with every failure in a row, so that a dead server does not
+    /// become the whole sample.
+    void finished(const RequestKey& request, TimePoint slot_free, bool failed);
 
     /// No further starts.
     void stop() { stopped_ = true; }
@@ -52,14 +88,17 @@ class Dispatcher {
   private:
     bool exhausted(TimePoint now);
     Step start(TimePoint scheduled, Duration slot_wait, TimePoint now);
+    Duration pause_after(const RequestKey& request, bool failed);
 
     Schedule schedule_;
     std::optional<Duration> duration_;
-    bool capped_;
+    Pacing pacing_;
     TimePoint begin_;
     std::optional<TimePoint> first_measured_;
     std::optional<TimePoint> ran_dry_;
-    std::priority_queue<TimePoint, std::vector<TimePoint>, std::greater<>> free_slots_;  ///< since when
+    Slots slots_;
+    Slots prefills_;
+    std::set<RequestKey> without_first_token_;  ///< only while prefills are capped
     std::uint64_t in_flight_ = 0;
     int failures_in_a_row_ = 0;
     bool stopped_ = false;

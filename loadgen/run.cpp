@@ -13,16 +13,9 @@
 namespace paretoken::loadgen {
 namespace {
 
-/// The in-flight cap of one worker: as equal shares as whole numbers allow.
-std::optional<std::uint64_t> cap_of(const LoadOptions& options, std::uint32_t worker) {
-    if (!options.concurrency) return std::nullopt;
-    const std::uint64_t extra = worker < *options.concurrency % options.workers ? 1 : 0;
-    return *options.concurrency / options.workers + extra;
-}
-
 Dispatcher dispatcher_for(const LoadOptions& options, std::uint32_t worker, TimePoint begin) {
-    const Schedule schedule(options.arrivals, options.limits, options.seed, {worker, options.workers});
-    return {schedule, options.limits, cap_of(options, worker), begin};
+    return {Schedule(options.arrivals, options.limits, options.seed, {worker, options.workers}),
+            options.limits, options.concurrency, options.pacing, begin};
 }
 
 /// Runs every worker on a thread of its own; an exception of one stops all and is thrown again.
@@ -115,9 +108,10 @@ LoadOutcome make_load(const LoadOptions& options, const datasets::Dataset& datas
 void fold_into(RunResult& result, const LoadOutcome& outcome, const EventSource& events,
                const LoadOptions& load, const FoldOptions& options) {
     const bool open_loop = !load.arrivals.at_once;
+    const bool fills_its_cap = !load.pacing.think_time && !load.pacing.prefills;
     RunSummary summary = summarize(outcome.records, events,
                                    {.open_loop = open_loop,
-                                    .concurrency = load.concurrency,
+                                    .concurrency = fills_its_cap ? load.concurrency : std::nullopt,
                                     .last_dispatch = outcome.ran_dry,
                                     .slos = options.slos});
     result.partial = outcome.interrupted;

@@ -20,6 +20,7 @@ struct LoadOptions {
     Arrivals arrivals;
     std::optional<std::uint64_t>
         concurrency;  ///< in-flight cap over all workers; needed when arrivals are at once
+    Pacing pacing;
     Limits limits;
     std::uint32_t workers = 1;
     std::uint64_t seed = 0;

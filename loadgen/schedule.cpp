@@ -3,7 +3,8 @@
 namespace paretoken::loadgen {
 
 Schedule::Schedule(const Arrivals& arrivals, const Limits& limits, std::uint64_t seed, Share share)
-    : arrivals_(arrivals), limits_(limits), seed_(seed), share_(share) {
+    : at_once_(arrivals.at_once), limits_(limits), seed_(seed), share_(share) {
+    if (!at_once_) times_ = arrivals.times(seed);
     advance();
 }
 
@@ -18,10 +19,11 @@ void Schedule::advance() {
         const bool warmup = position < limits_.warmups;
         const std::uint64_t index = warmup ? position : position - limits_.warmups;
         if (!warmup && limits_.requests && index >= *limits_.requests) return;
-        if (!arrivals_.at_once) at_ += arrivals_.gap(arrivals_, seed_, position);
+        const std::optional<Duration> at = at_once_ ? Duration{} : times_();
+        if (!at) return;
         ++position_;
         if (position % share_.workers != share_.worker) continue;
-        next_ = Planned{.index = index, .warmup = warmup, .at = at_};
+        next_ = Planned{.index = index, .warmup = warmup, .at = *at};
         return;
     }
 }

@@ -31,17 +31,19 @@ class Schedule {
     const std::optional<Planned>& next() const { return next_; }
     void pop();
 
-    bool at_once() const { return arrivals_.at_once; }
+    bool at_once() const { return at_once_; }
+    std::uint64_t seed() const { return seed_; }
+    Share share() const { return share_; }
 
   private:
     void advance();
 
-    Arrivals arrivals_;
+    bool at_once_;
+    ArrivalTimes times_;
     Limits limits_;
     std::uint64_t seed_;
     Share share_;
     std::uint64_t position_ = 0;  ///< of the next entry of the whole run's schedule
-    Duration at_{};
     std::optional<Planned> next_;
 };
 

@@ -32,7 +32,7 @@ class VirtualRun {
           progress_(progress),
           engine_(sim::engine_of(options.profile, load.seed)),
           dispatcher_(Schedule(load.arrivals, load.limits, load.seed, {}), load.limits, load.concurrency,
-                      kVirtualBegin),
+                      load.pacing, kVirtualBegin),
           prefix_cache_(options.profile.timing == sim::Timing::batching &&
                         options.profile.prefix_cache != 0) {}
 
@@ -74,12 +74,13 @@ class VirtualRun {
     }
 
     void start(const Start& start) {
-        Request request = dataset_.outline(dataset_index(start.index, start.warmup));
+        const Planned& planned = start.planned;
+        Request request = dataset_.outline(dataset_index(planned.index, planned.warmup));
         RequestRecord record;
-        record.index = start.index;
-        record.id = request_id(load_.worker.id_prefix, start.index, start.warmup);
+        record.index = planned.index;
+        record.id = request_id(load_.worker.id_prefix, planned.index, planned.warmup);
         record.request_class = std::move(request.request_class);
-        record.warmup = start.warmup;
+        record.warmup = planned.warmup;
         record.scheduled = start.scheduled;
         record.slot_wait = start.slot_wait;
         record.started = record.ready = std::max(now_, start.scheduled);
@@ -87,7 +88,7 @@ class VirtualRun {
         record.wanted_input_tokens = request.wanted_input_tokens;
         record.wanted_output_tokens = request.wanted_output_tokens;
         record.token_source = TokenSource::one_per_event;
-        progress_.count_start(start.warmup);
+        progress_.count_start(planned.warmup);
         submit(request, std::move(record));
     }
 
@@ -149,6 +150,7 @@ class VirtualRun {
             RequestRecord& record = *flights_[emission.id];
             const std::int64_t tokens = emission.index + emission.tokens;
             const bool reasoning = tokens <= record.usage.reasoning.value_or(0);
+            if (record.events.empty()) dispatcher_.on_first_token({record.index, record.warmup}, written);
             record.events.push_back({.time = written,
                                      .tokens = static_cast<std::uint32_t>(emission.tokens),
                                      .kind = reasoning ? EventKind::reasoning : EventKind::content});
@@ -163,7 +165,7 @@ class VirtualRun {
     void finish(RequestRecord record, TimePoint end) {
         derive_from_events(record);
         record.closed = end;
-        dispatcher_.finished(end, is_failure(record.outcome));
+        dispatcher_.finished({record.index, record.warmup}, end, is_failure(record.outcome));
         const auto chunks = static_cast<std::uint64_t>(record.chunks);
         report_.client.chunks += chunks;
         report_.client.stamped_chunks += chunks;

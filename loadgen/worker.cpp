@@ -152,22 +152,26 @@ void Worker::prepare_next() {
 }
 
 void Worker::start(const Start& start) {
-    progress_.count_start(start.warmup);
+    progress_.count_start(start.planned.warmup);
+    const Planned& planned = start.planned;
     RequestRecord record;
-    record.index = start.index;
+    record.index = planned.index;
     record.worker = options_.number;
-    record.warmup = start.warmup;
+    record.warmup = planned.warmup;
     record.scheduled = start.scheduled;
     record.slot_wait = start.slot_wait;
-    const bool ready =
-        planned_ahead_ && planned_ahead_->index == start.index && planned_ahead_->warmup == start.warmup;
+    const bool ready = planned_ahead_ == planned;
     planned_ahead_.reset();
-    client_.start(ready ? std::move(prepared_ahead_) : prepared(start.index, start.warmup),
+    client_.start(ready ? std::move(prepared_ahead_) : prepared(planned.index, planned.warmup),
                   std::move(record));
 }
 
+void Worker::on_first_token(const RequestRecord& record, TimePoint at) {
+    dispatcher_.on_first_token({record.index, record.warmup}, at);
+}
+
 void Worker::on_finished(RequestRecord record, TimePoint over_at) {
-    dispatcher_.finished(over_at, is_failure(record.outcome));
+    dispatcher_.finished({record.index, record.warmup}, over_at, is_failure(record.outcome));
     progress_.count_end(record);
     report_.records.add(record);
     sink_.record(std::move(record));

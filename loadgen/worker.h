@@ -69,6 +69,7 @@ class Worker final : private ClientSink {
     WorkerReport take_report();  ///< after run()
 
   private:
+    void on_first_token(const RequestRecord& record, TimePoint at) override;
     void on_finished(RequestRecord record, TimePoint over_at) override;
     void act(TimePoint now);
     void dispatch();

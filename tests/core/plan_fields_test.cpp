@@ -30,6 +30,9 @@ const std::map<std::string, Texts, std::less<>>& other_values() {
         {"turnaround", {"250us"}},
         {"write_time", {"1us"}},
         {"concurrency", {"8"}},
+        {"prefill_concurrency", {"4"}},
+        {"ramp_up", {"4s"}},
+        {"think_time", {"exponential:mean=2s"}},
         {"request_rate", {"inf"}},
         {"arrivals", {"gamma:burstiness=0.5,rate=4"}},
         {"burstiness", {"0.25"}},
@@ -227,6 +230,9 @@ void refused(const PlanTexts& texts, const std::string& word) {
 TEST(PlanOf, refuses_values_that_make_no_sense_and_names_the_option) {
     refused({{"concurrency", {"0"}}}, "--concurrency");
     refused({{"concurrency", {"many"}}}, "--concurrency");
+    refused({{"prefill_concurrency", {"0"}}}, "--prefill-concurrency");
+    refused({{"ramp_up", {"0s"}}}, "--ramp-up");
+    refused({{"think_time", {"a while"}}}, "--think-time 'a while'");
     refused({{"request_rate", {"-1"}}}, "--request-rate");
     refused({{"burstiness", {"0"}}}, "--burstiness");
     refused({{"num_prompts", {"0"}}}, "--num-prompts");

@@ -53,6 +53,40 @@ TEST(WithLoad, refuses_contradictions_and_arrivals_that_there_are_not) {
     EXPECT_THROW(with_load(plan_of({{"arrivals", {"poisson:rate=0"}}})), UsageError);
 }
 
+TEST(WithLoad, refuses_the_pace_of_slots_in_an_open_loop_and_names_the_option) {
+    for (const auto& [name, text] : {std::pair{"ramp_up", "4s"}, std::pair{"think_time", "1s"}}) {
+        EXPECT_NO_THROW(with_load(plan_of({{"concurrency", {"4"}}, {name, {text}}})));
+        try {
+            with_load(plan_of({{"request_rate", {"4"}}, {name, {text}}}));
+            FAIL() << name;
+        } catch (const UsageError& error) {
+            EXPECT_THAT(error.what(), HasSubstr(option_of(*plan_field_named(name))));
+        }
+    }
+}
+
+TEST(LoadOptions, hold_the_pace_and_no_more_workers_than_any_cap) {
+    const auto load = load_options(with_load(plan_of({{"concurrency", {"8"}},
+                                                      {"prefill_concurrency", {"2"}},
+                                                      {"ramp_up", {"4s"}},
+                                                      {"think_time", {"1s"}},
+                                                      {"workers", {"4"}}})));
+    EXPECT_EQ(load.workers, 2U) << "a worker without a share of a cap would never start anything";
+    EXPECT_EQ(load.pacing.prefills, 2U);
+    EXPECT_EQ(load.pacing.ramp_up, std::chrono::seconds(4));
+    EXPECT_EQ(load.pacing.think_time, RandomDuration("1s"));
+}
+
+TEST(WithLoad, leaves_a_trace_its_rows_and_adds_none) {
+    EXPECT_FALSE(with_load(plan_of({{"arrivals", {"trace:scale=2"}}})).stop.requests);
+    EXPECT_THROW(with_load(plan_of({{"arrivals", {"trace"}}, {"num_warmups", {"5"}}})), UsageError);
+}
+
+TEST(PlanFields, help_on_arrivals_names_every_process) {
+    for (const loadgen::ArrivalRow& row : loadgen::arrival_table())
+        EXPECT_THAT(std::string(plan_field_named("arrivals")->help), HasSubstr(std::string(row.name)));
+}
+
 TEST(WithLoad, has_ten_requests_for_every_slot_unless_they_or_a_duration_are_given) {
     EXPECT_EQ(with_load(plan_of({{"concurrency", {"32"}}})).stop.requests, 320U);
     EXPECT_EQ(with_load(plan_of({{"concurrency", {"32"}}, {"num_prompts", {"5"}}})).stop.requests, 5U);

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 namespace paretoken::loadgen {
 namespace {
 
@@ -13,8 +16,21 @@ TimePoint at(int ms) {
     return kBegin + milliseconds(ms);
 }
 
-Dispatcher dispatcher(const std::string& arrivals, const Limits& limits, std::optional<std::uint64_t> cap) {
-    return {Schedule(parse_arrivals(arrivals), limits, 0, {}), limits, cap, kBegin};
+Dispatcher dispatcher(const std::string& arrivals, const Limits& limits, std::optional<std::uint64_t> cap,
+                      const Pacing& pacing = {}, Share share = {}) {
+    return {Schedule(parse_arrivals(arrivals), limits, 0, share), limits, cap, pacing, kBegin};
+}
+
+RequestKey measured(std::uint64_t index) {
+    return {.index = index, .warmup = false};
+}
+
+/// The requests that start at `now`, until the dispatcher waits or is done.
+std::vector<Start> starts(Dispatcher& d, TimePoint now) {
+    std::vector<Start> all;
+    for (Step step = d.next(now); std::holds_alternative<Start>(step); step = d.next(now))
+        all.push_back(std::get<Start>(step));
+    return all;
 }
 
 TEST(Dispatcher, AClosedLoopFillsItsSlotsAtOnceAndThenWaitsForOne) {
@@ -29,7 +45,7 @@ TEST(Dispatcher, AClosedLoopFillsItsSlotsAtOnceAndThenWaitsForOne) {
 TEST(Dispatcher, AClosedLoopSchedulesTheNextRequestForTheMomentItsSlotCameFree) {
     Dispatcher d = dispatcher("at_once", {.requests = 2}, 1);
     d.next(at(0));
-    d.finished(at(40), false);
+    d.finished(measured(0), at(40), false);
     const Step step = d.next(at(47));  // seen late
     ASSERT_TRUE(std::holds_alternative<Start>(step));
     EXPECT_EQ(std::get<Start>(step).scheduled, at(40));
@@ -53,7 +69,7 @@ TEST(Dispatcher, ACapOnAnOpenLoopIsCountedAsSlotWaitAndNotAsLateness) {
     Dispatcher d = dispatcher("constant:rate=100", {.requests = 2}, 1);
     d.next(at(0));
     EXPECT_FALSE(std::get<Wait>(d.next(at(15))).until);
-    d.finished(at(35), false);
+    d.finished(measured(0), at(35), false);
     const Start start = std::get<Start>(d.next(at(36)));
     EXPECT_EQ(start.scheduled, at(10));
     EXPECT_EQ(start.slot_wait, milliseconds(25));
@@ -64,19 +80,19 @@ TEST(Dispatcher, IsDoneWhenNothingIsLeftAndNothingIsInFlight) {
     d.next(at(0));
     EXPECT_TRUE(std::holds_alternative<Wait>(d.next(at(1))));
     EXPECT_EQ(d.ran_dry(), at(1));
-    d.finished(at(9), false);
+    d.finished(measured(0), at(9), false);
     EXPECT_TRUE(std::holds_alternative<Done>(d.next(at(9))));
 }
 
 TEST(Dispatcher, StartsNothingAfterTheDurationWhichBeginsWithTheFirstMeasuredRequest) {
     const Limits limits{.warmups = 1, .duration = milliseconds(50)};
     Dispatcher d = dispatcher("at_once", limits, 1);
-    EXPECT_TRUE(std::get<Start>(d.next(at(0))).warmup);
-    d.finished(at(30), false);
-    EXPECT_FALSE(std::get<Start>(d.next(at(30))).warmup);
-    d.finished(at(79), false);
+    EXPECT_TRUE(std::get<Start>(d.next(at(0))).planned.warmup);
+    d.finished({.index = 0, .warmup = true}, at(30), false);
+    EXPECT_FALSE(std::get<Start>(d.next(at(30))).planned.warmup);
+    d.finished(measured(0), at(79), false);
     EXPECT_TRUE(std::holds_alternative<Start>(d.next(at(79))));
-    d.finished(at(95), false);
+    d.finished(measured(1), at(95), false);
     EXPECT_TRUE(std::holds_alternative<Done>(d.next(at(95))));
     EXPECT_EQ(d.ran_dry(), at(80));
 }
@@ -84,14 +100,14 @@ TEST(Dispatcher, StartsNothingAfterTheDurationWhichBeginsWithTheFirstMeasuredReq
 TEST(Dispatcher, AFailedSlotRestsLongerWithEveryFailureInARow) {
     Dispatcher d = dispatcher("at_once", {}, 1);
     d.next(at(0));
-    d.finished(at(1), true);
+    d.finished(measured(0), at(1), true);
     const TimePoint first = *std::get<Wait>(d.next(at(1))).until;
     EXPECT_EQ(first, at(11));
     d.next(first);
-    d.finished(at(12), true);
+    d.finished(measured(1), at(12), true);
     EXPECT_EQ(*std::get<Wait>(d.next(at(12))).until, at(32));
     d.next(at(32));
-    d.finished(at(40), false);
+    d.finished(measured(2), at(40), false);
     EXPECT_TRUE(std::holds_alternative<Start>(d.next(at(40)))) << "a success ends the row";
 }
 
@@ -100,8 +116,70 @@ TEST(Dispatcher, StopsWhenToldTo) {
     d.next(at(0));
     d.stop();
     EXPECT_TRUE(std::holds_alternative<Wait>(d.next(at(1))));
-    d.finished(at(2), false);
+    d.finished(measured(0), at(2), false);
     EXPECT_TRUE(std::holds_alternative<Done>(d.next(at(2))));
+}
+
+TEST(Dispatcher, SaysWhichRequestItStarts) {
+    Dispatcher d = dispatcher("at_once", {.warmups = 1, .requests = 2}, 3, {}, {.worker = 1, .workers = 2});
+    const auto started = starts(d, at(0));
+    ASSERT_EQ(started.size(), 1U) << "the second of three slots is the second worker's";
+    EXPECT_EQ(started[0].planned, (Planned{.index = 0, .warmup = false}));
+}
+
+TEST(Dispatcher, ACapOnPrefillsIsFreeAgainWhenTheFirstTokenIsThere) {
+    Dispatcher d = dispatcher("at_once", {.requests = 4}, 4, {.prefills = 2});
+    EXPECT_EQ(starts(d, at(0)).size(), 2U);
+    d.on_first_token(measured(1), at(7));
+    const auto third = starts(d, at(8));
+    ASSERT_EQ(third.size(), 1U);
+    EXPECT_EQ(third[0].planned.index, 2U);
+    EXPECT_EQ(third[0].scheduled, at(7)) << "it could not have been sent before";
+    d.finished(measured(1), at(9), false);
+    EXPECT_TRUE(starts(d, at(9)).empty()) << "its first token was counted already";
+    d.finished(measured(0), at(12), true);
+    EXPECT_EQ(starts(d, at(12)).size(), 1U) << "it ended without a token";
+}
+
+TEST(Dispatcher, ACapOnPrefillsOfAnOpenLoopIsCountedAsSlotWait) {
+    Dispatcher d = dispatcher("constant:rate=100", {.requests = 2}, std::nullopt, {.prefills = 1});
+    EXPECT_EQ(starts(d, at(15)).size(), 1U);
+    d.on_first_token(measured(0), at(35));
+    const auto second = starts(d, at(36));
+    ASSERT_EQ(second.size(), 1U);
+    EXPECT_EQ(second[0].scheduled, at(10));
+    EXPECT_EQ(second[0].slot_wait, milliseconds(25));
+}
+
+TEST(Dispatcher, ARampOpensTheSlotsOfAllWorkersEvenly) {
+    const Pacing ramp{.ramp_up = milliseconds(4000)};
+    std::vector<TimePoint> opened;
+    for (std::uint32_t worker = 0; worker < 3; ++worker) {
+        Dispatcher d = dispatcher("at_once", {.requests = 60}, 20, ramp, {worker, 3});
+        for (TimePoint now = at(0);;) {
+            for (const Start& start : starts(d, now)) opened.push_back(start.scheduled);
+            const Step step = d.next(now);
+            if (!std::get<Wait>(step).until) break;
+            now = *std::get<Wait>(step).until;
+        }
+    }
+    std::sort(opened.begin(), opened.end());
+    ASSERT_EQ(opened.size(), 20U);
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(opened[static_cast<std::size_t>(i)], at(200 * i));
+}
+
+TEST(Dispatcher, ASlotPausesForTheThinkTimeAndThenTheNextRequestIsDue) {
+    Dispatcher d =
+        dispatcher("at_once", {.requests = 3}, 1, {.think_time = RandomDuration("exponential:mean=2s")});
+    starts(d, at(0));
+    d.finished(measured(0), at(10), false);
+    const TimePoint due = std::get<Wait>(d.next(at(11))).until.value();
+    EXPECT_GT(due, at(10));
+    const auto second = starts(d, due);
+    ASSERT_EQ(second.size(), 1U);
+    EXPECT_EQ(second[0].scheduled, due);
+    d.finished(measured(1), due, false);
+    EXPECT_NE(std::get<Wait>(d.next(due)).until.value() - due, due - at(10)) << "each is drawn";
 }
 
 }  // namespace

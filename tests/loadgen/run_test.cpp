@@ -117,6 +117,24 @@ TEST(MakeLoad, EveryRequestEndsWellAndReachesTheSinkOnce) {
     EXPECT_EQ(ids.size(), 105U) << "ids are unique, warm-ups included";
 }
 
+TEST(MakeLoad, NeverHasMoreWithoutAFirstTokenThanTheCapOnPrefills) {
+    const Simulated server("ideal?ttft=3ms&itl=1ms");
+    LoadOptions load = load_on_simulator(server, 8, 60);
+    load.workers = 2;
+    load.pacing.prefills = 2;
+    const LoadOutcome outcome = make(load);
+    EXPECT_EQ(outcome.records.size(), 60U);
+    std::multimap<TimePoint, int> edges;
+    for (const RequestRecord& r : outcome.records) {
+        edges.emplace(*r.first_event, -1);
+        edges.emplace(*r.sent, 1);
+    }
+    int waiting = 0;
+    int most = 0;
+    for (const auto& [when, step] : edges) most = std::max(most, waiting += step);
+    EXPECT_EQ(most, 2);
+}
+
 TEST(MakeLoad, NeverHasMoreInFlightThanTheCap) {
     const Simulated server("ideal?ttft=3ms&itl=1ms");
     LoadOptions load = load_on_simulator(server, 6, 60);

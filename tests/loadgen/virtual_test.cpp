@@ -180,6 +180,34 @@ TEST(VirtualLoad, NeverHasMoreInFlightThanTheCapAndCountsWarmupsApart) {
     EXPECT_EQ(ids.size(), 70U);
 }
 
+TEST(VirtualLoad, NeverHasMoreWithoutAFirstTokenThanTheCapOnPrefills) {
+    const auto dataset = prompts(32, 8);
+    LoadOptions load = closed_loop(12, 60);
+    load.pacing.prefills = 3;
+    const auto outcome = outcome_of(load, on("ideal?ttft=20ms&itl=10ms"), *dataset);
+    ASSERT_EQ(outcome.records.size(), 60U);
+    std::multimap<TimePoint, int> edges;
+    for (const RequestRecord& r : outcome.records) {
+        edges.emplace(*r.first_event, -1);
+        edges.emplace(*r.sent, 1);
+    }
+    int waiting = 0;
+    int most = 0;
+    for (const auto& [when, step] : edges) most = std::max(most, waiting += step);
+    EXPECT_EQ(most, 3);
+}
+
+TEST(VirtualLoad, SlotsPauseForTheThinkTimeAndTheRunIsSteadyAllTheSame) {
+    const auto dataset = prompts(32, 8);
+    LoadOptions load = closed_loop(10, 400);
+    load.pacing.think_time = RandomDuration("exponential:mean=270ms");
+    RunResult result;  // an answer takes 20 + 7 × 10 ms: three quarters of the slots pause
+    const auto outcome = outcome_of(load, on("ideal?ttft=20ms&itl=10ms"), *dataset);
+    fold_into(result, outcome, outcome.events(), load, {});
+    EXPECT_TRUE(result.window.steady) << result.window.how;
+    EXPECT_NEAR(result.throughput.at(figure::kMeanInFlight).value_or(0), 2.5, 0.5);
+}
+
 TEST(VirtualLoad, ADurationEndsIt) {
     const auto dataset = prompts(16, 4);
     LoadOptions load = open_loop("constant:rate=100", 1);

@@ -1,0 +1,32 @@
+#pragma once
+// A duration that is fixed or drawn from a distribution: think times, the patience of users.
+#include <string>
+#include <string_view>
+
+#include "core/random.h"
+#include "core/units.h"
+
+namespace paretoken {
+
+/// "2s" · "uniform:min=1s,max=3s" · "exponential:mean=2s" · "normal:mean=2s,stddev=500ms" (drawn again while
+/// negative) · "lognormal:mean=2s,cv=1" (or stddev=). Inside another spec ';' stands for ','.
+class RandomDuration {
+  public:
+    /// Throws UsageError naming the text and what was expected.
+    explicit RandomDuration(std::string_view text);
+
+    Duration draw(Random& random) const;  ///< never below 0
+    const std::string& text() const { return text_; }
+
+    bool operator==(const RandomDuration&) const = default;
+
+  private:
+    enum class Shape : std::uint8_t { fixed, uniform, exponential, normal, lognormal };
+
+    std::string text_;
+    Shape shape_ = Shape::fixed;
+    double a_ = 0;  ///< seconds: the value, the least or the mean; lognormal: the mean of the logarithm
+    double b_ = 0;  ///< the most, or the standard deviation
+};
+
+}  // namespace paretoken
