@@ -8,8 +8,8 @@
 #include <fstream>
 #include <limits>
 
-#include "cards/dtype.h"
 #include "core/error.h"
+#include "core/formats.h"
 
 namespace paretoken::cards {
 namespace {
@@ -196,7 +196,7 @@ PlacedTensor read_tensor(FieldReader& reader) {
         tensor.shape.push_back(extent);
     }
     const auto type = reader.plain<std::uint32_t>();
-    const Dtype* dtype = type <= 1000 ? dtype_of_ggml(static_cast<int>(type)) : nullptr;
+    const NumberFormat* dtype = type <= 1000 ? format_of_ggml(static_cast<int>(type)) : nullptr;
     if (dtype == nullptr)
         reader.fail(fmt::format("tensor {} is of type {}, which is not known here", tensor.name, type));
     if (!tensor.shape.empty() && tensor.shape.front() % dtype->values_per_block != 0)

@@ -25,7 +25,7 @@ using GgufValue = std::variant<bool, double, std::string, GgufArray>;
 struct GgufTensor {
     std::string name;
     std::vector<std::uint64_t> shape;  ///< fastest first
-    std::string dtype;                 ///< cards/dtype.h
+    std::string dtype;                 ///< core/formats.h
     std::uint64_t values = 0;
     std::uint64_t bytes = 0;
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <span>
 #include <utility>
@@ -11,11 +12,12 @@
 #include "cards/card_file.h"
 #include "cards/json_value.h"
 #include "core/error.h"
+#include "core/formats.h"
 
 namespace paretoken::cards {
 namespace {
 
-/// Lower-case words of letters and digits: "NVIDIA H100-PCIe" → nvidia, h100, pcie.
+/// Lower-case words of letters and digits: "NVIDIA H100-PCIe 80 GB" → nvidia, h100, pcie, 80gb.
 std::vector<std::string> words_of(std::string_view text) {
     std::vector<std::string> words(1);
     for (const char c : text) {
@@ -26,16 +28,65 @@ std::vector<std::string> words_of(std::string_view text) {
             words.emplace_back();
     }
     if (words.back().empty()) words.pop_back();
+    for (std::size_t i = 1; i < words.size(); ++i) {
+        const bool is_size =
+            words[i] == "gb" && std::all_of(words[i - 1].begin(), words[i - 1].end(),
+                                            [](unsigned char c) { return std::isdigit(c) != 0; });
+        if (!is_size) continue;
+        words[i - 1] += "gb";
+        words.erase(words.begin() + static_cast<std::ptrdiff_t>(i));
+    }
     return words;
+}
+
+bool contains(const std::vector<std::string>& words, std::string_view word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 /// How many words of `alias` were matched: all or none.
 std::size_t matched_words(const std::vector<std::string>& words, std::string_view alias) {
     const auto wanted = words_of(alias);
-    const bool all = std::all_of(wanted.begin(), wanted.end(), [&](const std::string& word) {
-        return std::find(words.begin(), words.end(), word) != words.end();
-    });
+    const bool all = std::all_of(wanted.begin(), wanted.end(),
+                                 [&](const std::string& word) { return contains(words, word); });
     return all ? wanted.size() : 0;
+}
+
+/// Words that makers put behind a model's number for another product: other memory, other clocks, a slice of
+/// the GPU. A card that does not have the word is not the card of that product.
+constexpr std::array<std::string_view, 17> kVariantWords{"nvl",   "pcie",   "sxm", "ti",    "super", "laptop",
+                                                         "max",   "mobile", "d",   "dd",    "v2",    "hbm2",
+                                                         "hbm2e", "ada",    "mig", "ultra", "cnx"};
+
+/// "sxm4" is sxm of some generation.
+std::string_view without_generation(std::string_view word) {
+    return word.starts_with("sxm") && word.size() == 4 ? word.substr(0, 3) : word;
+}
+
+/// "80gb" → 80
+std::optional<double> gigabytes(std::string_view word) {
+    if (word.size() < 3 || !word.ends_with("gb")) return {};
+    double value = 0;
+    for (const char c : word.substr(0, word.size() - 2)) {
+        if (!std::isdigit(static_cast<unsigned char>(c))) return {};
+        value = value * 10 + (c - '0');
+    }
+    return value;
+}
+
+/// Whether the words name a product with something that the card's has not.
+bool is_another_variant(const GpuCard& card, const std::vector<std::string>& words) {
+    constexpr double kGiga = 1e9;
+    std::vector<std::string> own = words_of(card.name + " " + card.title);
+    for (const std::string& alias : card.aliases)
+        for (std::string& word : words_of(alias)) own.push_back(std::move(word));
+    for (std::string& word : own) word = without_generation(word);
+    return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+        if (const auto memory = gigabytes(word)) return *memory * kGiga != card.memory_bytes;
+        const std::string_view bare = without_generation(word);
+        const bool variant =
+            std::find(kVariantWords.begin(), kVariantWords.end(), bare) != kVariantWords.end();
+        return variant && !contains(own, bare);
+    });
 }
 
 GpuCard parse_gpu_card(std::string_view text, const std::string& name) {
@@ -102,7 +153,7 @@ std::optional<GpuCard> find_gpu(std::string_view text) {
     for (const GpuCard& card : shipped_gpus()) {
         if (card.name == text) return card;
         const std::size_t match = match_of(card, words);
-        if (match == 0 || match < best_match) continue;
+        if (match == 0 || match < best_match || is_another_variant(card, words)) continue;
         tied = match == best_match;
         best = &card;
         best_match = match;
@@ -129,18 +180,35 @@ GpuSpec parse_gpu_spec(std::string_view text) {
     return spec;
 }
 
+std::span<const std::string_view> arithmetic_for_weights(std::string_view weight_dtype) {
+    static constexpr std::string_view kFp4[] = {"fp4", "fp8", "bf16", "f16"};
+    static constexpr std::string_view kFp8[] = {"fp8", "bf16", "f16"};
+    static constexpr std::string_view kBf16[] = {"bf16", "f16"};
+    static constexpr std::string_view kF16[] = {"f16", "bf16"};
+    static constexpr std::string_view kInt8[] = {"int8", "fp8", "bf16", "f16"};
+    const NumberFormat* const format = find_format(weight_dtype);
+    switch (format == nullptr ? Arithmetic::int8 : format->arithmetic) {
+        case Arithmetic::fp4:
+            return kFp4;
+        case Arithmetic::fp8:
+            return kFp8;
+        case Arithmetic::bf16:
+            return kBf16;
+        case Arithmetic::f16:
+        case Arithmetic::f32:
+        case Arithmetic::f64:
+            return kF16;
+        case Arithmetic::int8:
+            return kInt8;
+    }
+    return {};
+}
+
 std::optional<GpuFlops> flops_for_weights(const GpuCard& card, std::string_view weight_dtype) {
-    const auto first_of = [&](std::initializer_list<const char*> dtypes) -> std::optional<GpuFlops> {
-        for (const char* dtype : dtypes)
-            if (const auto found = card.flops.find(dtype); found != card.flops.end())
-                return GpuFlops{found->first, found->second};
-        return {};
-    };
-    if (weight_dtype == "mxfp4" || weight_dtype == "nvfp4") return first_of({"fp4", "fp8", "bf16", "f16"});
-    if (weight_dtype == "fp8") return first_of({"fp8", "bf16", "f16"});
-    if (weight_dtype == "bf16") return first_of({"bf16", "f16"});
-    if (weight_dtype == "f16" || weight_dtype == "f32") return first_of({"f16", "bf16"});
-    return first_of({"int8", "fp8", "bf16", "f16"});  // integer weights of 8 bits or fewer
+    for (const std::string_view arithmetic : arithmetic_for_weights(weight_dtype))
+        if (const auto found = card.flops.find(std::string(arithmetic)); found != card.flops.end())
+            return GpuFlops{found->first, found->second};
+    return {};
 }
 
 std::vector<std::string> known_gpus() {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,7 +34,9 @@ struct GpuSpec {
 };
 
 /// What was given names a card when it contains all words of one of its aliases, the longest winning:
-/// "NVIDIA H100 80GB HBM3", "sim:llama3-8b-h100-bf16" → h100-sxm. Nothing when none or several match.
+/// "NVIDIA H100 80GB HBM3", "sim:llama3-8b-h100-bf16" → h100-sxm. Nothing when none or several match, and
+/// nothing for a variant that has no card of its own, told by its words or its memory: "NVIDIA H200 NVL",
+/// "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA A100-SXM-64GB".
 std::optional<GpuCard> find_gpu(std::string_view text);
 
 /// The same, but throws UsageError that lists the known names.
@@ -43,11 +46,15 @@ GpuCard gpu_card(std::string_view text);
 /// 0.
 GpuSpec parse_gpu_spec(std::string_view text);
 
-/// The fastest arithmetic that weights of this type can use (fp8 where the GPU has it, else bf16, …).
 struct GpuFlops {
     std::string dtype;
     double per_s = 0;
 };
+/// The kinds of arithmetic that weights of this format can be multiplied with, fastest first: "fp4", "fp8",
+/// "bf16", "f16" for mxfp4.
+std::span<const std::string_view> arithmetic_for_weights(std::string_view weight_dtype);
+
+/// The fastest arithmetic that weights of this type can use (fp8 where the GPU has it, else bf16, …).
 std::optional<GpuFlops> flops_for_weights(const GpuCard& card, std::string_view weight_dtype);
 
 std::vector<std::string> known_gpus();

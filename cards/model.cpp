@@ -7,10 +7,10 @@
 #include <cmath>
 
 #include "cards/card_file.h"
-#include "cards/dtype.h"
 #include "cards/gguf.h"
 #include "cards/json_value.h"
 #include "core/error.h"
+#include "core/formats.h"
 
 namespace paretoken::cards {
 
@@ -31,7 +31,7 @@ double streamed_weight_bytes(const ModelCard& card, double tokens) {
 
 double kv_bytes_per_token(const ModelCard& card) {
     return static_cast<double>(card.kv_values_per_token + card.windowed_kv_values_per_token) *
-           bytes_per_value(require_dtype(card.kv_dtype));
+           bytes_per_value(number_format(card.kv_dtype));
 }
 
 double kv_bytes_per_sequence(const ModelCard& card, double context) {
@@ -39,7 +39,7 @@ double kv_bytes_per_sequence(const ModelCard& card, double context) {
         card.sliding_window ? std::min(context, static_cast<double>(*card.sliding_window)) : context;
     return (static_cast<double>(card.kv_values_per_token) * context +
             static_cast<double>(card.windowed_kv_values_per_token) * windowed) *
-           bytes_per_value(require_dtype(card.kv_dtype));
+           bytes_per_value(number_format(card.kv_dtype));
 }
 
 namespace {

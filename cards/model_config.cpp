@@ -8,10 +8,10 @@
 #include <cmath>
 #include <filesystem>
 
-#include "cards/dtype.h"
 #include "cards/json_value.h"
 #include "cards/model.h"
 #include "core/error.h"
+#include "core/formats.h"
 
 namespace paretoken::cards {
 namespace {
@@ -142,16 +142,16 @@ std::optional<std::string> kv_dtype_of(const JsonCursor& config) {
     }
     const auto algorithm = find_any(*quantization, {"kv_cache_quant_algo", "kv_cache_scheme"});
     if (!algorithm) return {};
-    if (const Dtype* dtype = dtype_named(algorithm->string())) return std::string(dtype->name);
+    if (const NumberFormat* dtype = find_format(algorithm->string())) return std::string(dtype->name);
     algorithm->complain("a known type of KV cache, FP8, INT8 or NVFP4 (else say CARD:kv=TYPE)");
 }
 
 PartDtypes dtypes_of(const JsonCursor& config, const std::optional<std::string>& wanted) {
     std::string base = "bf16";
     if (const auto found = find_any(config, {"torch_dtype", "dtype"}))
-        if (const Dtype* dtype = dtype_named(found->string())) base = dtype->name;
+        if (const NumberFormat* dtype = find_format(found->string())) base = dtype->name;
     if (wanted) {
-        const Dtype& dtype = require_dtype(*wanted);
+        const NumberFormat& dtype = number_format(*wanted);
         const std::string name(dtype.name);
         const bool whole_model = dtype.values_per_block == 1 && dtype.bytes_per_block >= 2;
         return {whole_model ? name : base, name, name, name};
@@ -296,7 +296,7 @@ std::optional<MixtureOfExperts> experts_of(const JsonCursor& config, const Model
 // --- bytes
 // ---------------------------------------------------------------------------------------------------
 
-std::uint64_t bytes_of(std::uint64_t values, const Dtype& dtype) {
+std::uint64_t bytes_of(std::uint64_t values, const NumberFormat& dtype) {
     return static_cast<std::uint64_t>(std::llround(static_cast<double>(values) * bytes_per_value(dtype)));
 }
 
@@ -314,10 +314,10 @@ void fill_weights(ModelCard& card, const PartDtypes& types) {
         router = routed * card.hidden * card.moe->experts;
         shared = routed * matrices * card.hidden * card.moe->shared_ffn;
         expert = matrices * card.hidden * card.moe->expert_ffn;
-        card.moe->expert_bytes = bytes_of(expert, require_dtype(types.experts));
+        card.moe->expert_bytes = bytes_of(expert, number_format(types.experts));
     }
     const auto hold = [&card](std::uint64_t values, const std::string& type) {
-        const std::uint64_t bytes = bytes_of(values, require_dtype(type));
+        const std::uint64_t bytes = bytes_of(values, number_format(type));
         if (bytes > 0) card.bytes_by_dtype[type] += bytes;
         card.parameters += values;
         card.resident_weight_bytes += bytes;
@@ -378,7 +378,7 @@ ModelCard card_of(const JsonCursor& whole, const std::string& where, const Model
     const bool own_quantization = config.find("quantization_config") || !whole.find("quantization_config");
     const JsonCursor& quantized = own_quantization ? config : whole;
     fill_weights(card, dtypes_of(quantized, options.weight_dtype));
-    card.kv_dtype = options.kv_dtype ? std::string(require_dtype(*options.kv_dtype).name)
+    card.kv_dtype = options.kv_dtype ? std::string(number_format(*options.kv_dtype).name)
                                      : kv_dtype_of(quantized).value_or("bf16");
     return card;
 }

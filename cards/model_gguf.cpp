@@ -5,10 +5,10 @@
 #include <cctype>
 #include <cmath>
 
-#include "cards/dtype.h"
 #include "cards/gguf.h"
 #include "cards/model.h"
 #include "core/error.h"
+#include "core/formats.h"
 
 namespace paretoken::cards {
 namespace {
@@ -249,7 +249,7 @@ ModelCard model_card_of_gguf(const std::filesystem::path& path, const ModelCardO
     if (card.dense_streamed_bytes == 0)
         throw UsageError(fmt::format("{}: holds no weights (a vocabulary-only file)", path.string()));
     card.name = name_of(header, path, card.weight_dtype);
-    card.kv_dtype = options.kv_dtype ? std::string(require_dtype(*options.kv_dtype).name) : "f16";
+    card.kv_dtype = options.kv_dtype ? std::string(number_format(*options.kv_dtype).name) : "f16";
     return card;
 }
 

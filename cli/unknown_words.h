@@ -2,7 +2,6 @@
 // What is wrong with a command line before any option is read: words that name no command or option, with the
 // name that was probably meant, and options without a value.
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace CLI {
@@ -10,12 +9,6 @@ class App;
 }
 
 namespace paretoken::cli {
-
-/// Fewest letters to insert, delete, replace or swap with a neighbour that turn `a` into `b`.
-std::size_t edit_distance(std::string_view a, std::string_view b);
-
-/// The nearest of `names`, if it is near enough to have been meant; else empty.
-std::string nearest(std::string_view word, const std::vector<std::string>& names);
 
 /// Throws UsageError at the first word of `arguments` (without the program's name) that is no command, or
 /// looks like an option and is none of its command. The parser would take the value behind an unknown option

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "cards/deployment.h"
-#include "cards/dtype.h"
+#include "core/formats.h"
 #include "reports/micro/micro_fit.h"
 
 namespace paretoken::reports {
@@ -132,7 +132,7 @@ SourcedTerm scaled(std::string name, double value, double unit, std::string unit
 // ---------------------------------------------------------------------------------------
 
 void add_model(LimitInputs& inputs, const cards::ModelCard& model) {
-    const double kv_value_bytes = cards::bytes_per_value(cards::require_dtype(model.kv_dtype));
+    const double kv_value_bytes = bytes_per_value(number_format(model.kv_dtype));
     inputs.dense_weight_bytes = static_cast<double>(model.dense_streamed_bytes);
     inputs.kv_bytes_per_token = static_cast<double>(model.kv_values_per_token) * kv_value_bytes;
     inputs.windowed_kv_bytes_per_token =

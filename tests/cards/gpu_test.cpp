@@ -29,6 +29,38 @@ TEST(Gpu, IsFoundUnderTheNamesThatToolsGiveIt) {
     EXPECT_EQ(found("sim:llama3-70b/h200x2/fp8"), "h200");
 }
 
+TEST(Gpu, ProductNamesOfTheDriverLeadToTheirOwnCard) {
+    EXPECT_EQ(found("NVIDIA H100 NVL"), "h100-nvl");
+    EXPECT_EQ(found("NVIDIA H100 80GB HBM3"), "h100-sxm");
+    EXPECT_EQ(found("NVIDIA GeForce RTX 3090"), "rtx-3090");
+    EXPECT_EQ(found("NVIDIA A100 80GB PCIe"), "a100-80gb-pcie");
+    EXPECT_EQ(found("NVIDIA A100-PCIE-40GB"), "a100-40gb");
+    EXPECT_EQ(found("NVIDIA A100-SXM4-80GB"), "a100-80gb");
+    EXPECT_EQ(found("NVIDIA H200"), "h200");
+    EXPECT_EQ(found("NVIDIA B200"), "b200");
+    EXPECT_EQ(found("NVIDIA L4"), "l4");
+    EXPECT_EQ(found("NVIDIA A10"), "a10");
+}
+
+TEST(Gpu, AVariantWithoutACardOfItsOwnHasNone) {
+    EXPECT_EQ(found("NVIDIA H200 NVL"), "nothing");
+    EXPECT_EQ(found("NVIDIA GeForce RTX 3090 Ti"), "nothing");
+    EXPECT_EQ(found("NVIDIA GeForce RTX 4090 D"), "nothing");
+    EXPECT_EQ(found("NVIDIA GeForce RTX 4090 Laptop GPU"), "nothing");
+    EXPECT_EQ(found("NVIDIA H100 80GB HBM3 MIG 1g.10gb"), "nothing");
+    EXPECT_EQ(found("NVIDIA A100-SXM-64GB"), "nothing");
+    EXPECT_EQ(found("NVIDIA H100 96GB HBM3"), "nothing");
+    EXPECT_EQ(found("NVIDIA H800"), "nothing");
+}
+
+TEST(Gpu, ADatasheetsBandwidthIsNotRoundedDown) {
+    EXPECT_GE(gpu_card("h100-pcie").memory_bytes_per_s, 1593e6 * 2 * 5120 / 8);
+    EXPECT_GE(gpu_card("h100-nvl").memory_bytes_per_s, 2619e6 * 2 * 6016 / 8);
+    EXPECT_GE(gpu_card("rtx-3090").memory_bytes_per_s, 9751e6 * 2 * 384 / 8);
+    EXPECT_GE(gpu_card("a100-80gb").memory_bytes_per_s, 1593e6 * 2 * 5120 / 8);
+    EXPECT_GE(gpu_card("a100-40gb").memory_bytes_per_s, 1215e6 * 2 * 5120 / 8);
+}
+
 TEST(Gpu, IsNotFoundInTheNamesOfOtherThings) {
     EXPECT_EQ(found("AMD EPYC"), "nothing");
     EXPECT_EQ(found("Intel(R) Xeon(R) Platinum 8480+"), "nothing");

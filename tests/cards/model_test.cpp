@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "cards/dtype.h"
 #include "core/error.h"
 #include "tests/cards/gguf_bytes.h"
 
@@ -407,25 +406,6 @@ TEST(GgufModelCard, ReadsEveryPartOfASplitFile) {
     EXPECT_EQ(model_card_of_gguf(one.path()).resident_weight_bytes, 64u * 4 * 2 + 64 * 64 / 32 * 20);
     const TemporaryFile alone("alone-00001-of-00002.gguf", first.bytes(), 4096);
     EXPECT_THROW(model_card_of_gguf(alone.path()), UsageError);
-}
-
-// --- types
-// ---------------------------------------------------------------------------------------------------
-
-TEST(Dtype, KnowsBlocksAndOtherSpellings) {
-    EXPECT_EQ(bytes_per_value(require_dtype("q4_1")), 20.0 / 32);
-    EXPECT_EQ(bytes_per_value(require_dtype("q8_0")), 34.0 / 32);
-    EXPECT_EQ(bytes_per_value(require_dtype("int4")), 0.5);
-    EXPECT_EQ(require_dtype("BFloat16").name, "bf16");
-    EXPECT_EQ(require_dtype("w4a16").name, "int4");
-    EXPECT_EQ(dtype_named("q9"), nullptr);
-    EXPECT_EQ(dtype_of_ggml(-1), nullptr);
-    for (const Dtype& dtype : dtypes()) {
-        EXPECT_EQ(dtype_named(dtype.name), &dtype);
-        if (dtype.ggml_type >= 0) {
-            EXPECT_EQ(dtype_of_ggml(dtype.ggml_type), &dtype);
-        }
-    }
 }
 
 }  // namespace

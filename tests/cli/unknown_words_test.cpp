@@ -11,19 +11,6 @@
 namespace paretoken::cli {
 namespace {
 
-TEST(UnknownWords, the_distance_of_two_words_counts_letters_and_swapped_neighbours) {
-    EXPECT_EQ(edit_distance("", "abc"), 3U);
-    EXPECT_EQ(edit_distance("report", "report"), 0U);
-    EXPECT_EQ(edit_distance("repotr", "report"), 1U);
-    EXPECT_EQ(edit_distance("--concurency", "--concurrency"), 1U);
-    EXPECT_EQ(edit_distance("kitten", "sitting"), 3U);
-}
-
-TEST(UnknownWords, only_a_name_that_may_have_been_meant_is_suggested) {
-    EXPECT_EQ(nearest("--ouput", {"--url", "--output"}), "--output");
-    EXPECT_EQ(nearest("--zebra", {"--url", "--output"}), "");
-}
-
 std::string complaint(const std::vector<std::string>& arguments) {
     CLI::App app{"", "paretoken"};
     std::string url;
