@@ -100,7 +100,7 @@ TEST(CardProfile, RefusalsAreOneLineWithWhatIsKnown) {
     EXPECT_THAT(model, AllOf(HasSubstr("llama9-8b"), HasSubstr("llama-3.1-70b"), Not(HasSubstr("\n"))));
     const std::string gpu = refusal_of("llama3-8b/h900");
     EXPECT_THAT(gpu, AllOf(HasSubstr("h900"), HasSubstr("h100-sxm"), Not(HasSubstr("\n"))));
-    EXPECT_THAT(refusal_of("llama3-8b/h100/fp9"), AllOf(HasSubstr("fp9"), HasSubstr("bf16")));
+    EXPECT_THAT(refusal_of("llama3-8b/h100/fp9"), AllOf(HasSubstr("fp9"), HasSubstr("fp8")));
     EXPECT_THAT(refusal_of("llama3-8b/h100/fp8/fp8/fp8"), HasSubstr("MODEL/GPU"));
     EXPECT_THAT(refusal_of("llama3-70b/h100"), AllOf(HasSubstr("141 GB"), HasSubstr("h100-sxmx2")));
     EXPECT_THAT(refusal_of("nonesuch.json"), AllOf(HasSubstr("ideal"), HasSubstr("llama3-70b/h200x2/fp8")));
