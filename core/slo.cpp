@@ -47,7 +47,7 @@ double parse_limit(const Metric& metric, std::string_view text) {
 std::string name_of_percentile(double p) {
     std::string digits = fmt::format("{:g}", p * 100);
     std::erase(digits, '.');
-    return "p" + digits;
+    return fmt::format("p{}", digits);
 }
 
 struct NameAndPercentile {
@@ -61,7 +61,7 @@ NameAndPercentile without_percentile(std::string_view slo, std::string_view name
     if (at == std::string_view::npos || at + 2 == name.size() ||
         name.find_first_not_of("0123456789.", at + 2) != std::string_view::npos)
         return {name, std::nullopt};
-    const std::string asked = "p" + std::string(name.substr(at + 2));
+    const std::string asked = fmt::format("p{}", name.substr(at + 2));
     std::string known;
     for (const double p : kPercentiles) {
         if (asked == name_of_percentile(p) || asked == fmt::format("p{:g}", p * 100))

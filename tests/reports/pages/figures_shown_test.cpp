@@ -1,0 +1,52 @@
+// A figure of the table in core/figures.cpp shows in every output, without an edit anywhere else.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "core/figures.h"
+#include "reports/files/json.h"
+#include "reports/pages/console.h"
+#include "reports/pages/report_columns.h"
+#include "tests/reports/sample_report.h"
+
+namespace paretoken::reports {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// A run that measured every figure there is.
+RunResult run_with_every_figure() {
+    RunResult run = sample::run(4);
+    for (const Figure& figure : figures()) {
+        run.throughput.set(figure.key, 0.5);
+        run.whole_run.set(figure.key, 0.5);
+    }
+    return run;
+}
+
+TEST(FiguresShown, every_row_of_the_table_is_in_the_result_file) {
+    const std::string json = run_json(run_with_every_figure());
+    for (const Figure& figure : figures())
+        EXPECT_THAT(json, HasSubstr("\"" + std::string(figure.key) + "\""));
+}
+
+TEST(FiguresShown, every_row_of_the_table_is_on_the_console_and_in_the_help) {
+    const std::string summary = run_summary(run_with_every_figure());
+    const std::string help = definitions_text();
+    for (const Figure& figure : figures()) {
+        EXPECT_THAT(summary, HasSubstr(std::string(figure.title)));
+        EXPECT_THAT(help, HasSubstr(std::string(figure.key)));
+    }
+}
+
+TEST(FiguresShown, every_row_of_the_table_is_a_column_of_the_report) {
+    for (const Figure& figure : figures()) {
+        bool shown = false;
+        for (const ReportColumn& column : report_columns()) shown = shown || column.key == figure.key;
+        EXPECT_TRUE(shown) << figure.key;
+    }
+}
+
+}  // namespace
+}  // namespace paretoken::reports
