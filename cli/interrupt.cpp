@@ -26,7 +26,8 @@ constexpr std::string_view kNothing = "\nparetoken: interrupted before anything 
 
 }  // namespace
 
-InterruptWatch::InterruptWatch(std::string_view first) : first_(first) {
+InterruptWatch::InterruptWatch(std::string_view first, std::string_view second)
+    : first_(first), second_(second) {
     const sigset_t set = watched();
     pthread_sigmask(SIG_BLOCK, &set, nullptr);
     thread_ = std::thread([this] { watch(); });
@@ -62,12 +63,15 @@ void InterruptWatch::watch() {
                 _exit(kKilledBySigint);
             }
         }
-        if (source_.stop_requested()) {
-            if (signal == SIGHUP) continue;  // a closing terminal may send several, and nobody is impatient
-            _exit(kKilledBySigint);
+        if (!source_.stop_requested()) {
+            [[maybe_unused]] const auto n = write(STDERR_FILENO, first_.data(), first_.size());
+            source_.request_stop();
+            continue;
         }
-        [[maybe_unused]] const auto n = write(STDERR_FILENO, first_.data(), first_.size());
-        source_.request_stop();
+        if (signal == SIGHUP) continue;  // a closing terminal may send several, and nobody is impatient
+        if (second_.empty() || cut_off_.stop_requested()) _exit(kKilledBySigint);
+        [[maybe_unused]] const auto n = write(STDERR_FILENO, second_.data(), second_.size());
+        cut_off_.request_stop();
     }
 }
 

@@ -34,15 +34,15 @@ void run(LoadPlan asked, const experiments::Access& access) {
     asked = reachable(std::move(asked));
     const auto streams = experiments::with_load(asked).classes.front().concurrency;
     if (streams && !asked.virtual_time) experiments::require_descriptors(*streams);
-    InterruptWatch interrupt;
+    InterruptWatch interrupt(InterruptWatch::kFollowing, InterruptWatch::kCuttingOff);
     reports::OutputDirectory output(output_request(asked, reports::OutputKind::run));
     interrupt.end_at_once([&output] { output.release(); });
     asked = experiments::with_dataset(std::move(asked));
     ConsoleWatcher watcher;
     const auto target = experiments::open_target(asked, access, watcher, interrupt.token());
     interrupt.end_in_order();
-    const auto measured =
-        experiments::measure(*target, asked, output.path(), this_invocation(), watcher, interrupt.token());
+    const auto measured = experiments::measure(*target, asked, output.path(), this_invocation(), watcher,
+                                               {interrupt.token(), interrupt.cut_off()});
     fmt::print("{}", reports::run_summary(measured.result, {.directory = measured.directory.string()}));
     std::fflush(stdout);
     experiments::require_valid(measured);

@@ -156,7 +156,7 @@ reports::SweepFile planned(const SweepPlan& plan, const experiments::Invocation&
 void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search,
            const experiments::Access& access) {
     const experiments::Invocation invocation = this_invocation();
-    InterruptWatch interrupt;
+    InterruptWatch interrupt(InterruptWatch::kFollowing, InterruptWatch::kCuttingOff);
     reports::OutputDirectory output(output_request(plan.asked, reports::OutputKind::sweep));
     const std::filesystem::path& directory = output.path();
     interrupt.end_at_once([&output] { output.release(); });
@@ -186,9 +186,10 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search,
     try {
         if (search) {
             experiments::search_knee(*target, *search, file, directory, invocation, watcher,
-                                     interrupt.token());
+                                     {interrupt.token(), interrupt.cut_off()});
         } else {
-            experiments::measure_points(open, plan, file, directory, invocation, watcher, interrupt.token());
+            experiments::measure_points(open, plan, file, directory, invocation, watcher,
+                                        {interrupt.token(), interrupt.cut_off()});
         }
     } catch (...) {
         show_table(file, directory);  // what was measured until then

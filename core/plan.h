@@ -47,6 +47,7 @@ struct RequestClass {
 struct StopRules {
     std::optional<std::uint64_t> requests = {};  ///< measured ones
     std::optional<Duration> duration = {};       ///< from the first measured request's start
+    std::vector<std::string> rules = {};         ///< further ones, as loadgen/limits.h reads them
 
     bool operator==(const StopRules&) const = default;
 };
@@ -83,7 +84,10 @@ struct LoadPlan {
     // ---- how much of it, and how long
     StopRules stop = {};
     std::uint64_t warmups = 0;
+    std::optional<Duration> warmup_duration = {};  ///< requests that start within it are warm-ups
     Duration request_timeout = std::chrono::minutes(10);
+    bool no_keepalive = false;                  ///< a connection of its own for every request
+    Duration grace = std::chrono::seconds(30);  ///< for what is in flight, after an interrupt
 
     // ---- how it is measured
     bool virtual_time = false;  ///< the simulated server without sockets or waiting

@@ -421,6 +421,22 @@ using Warmups = Member < [](auto& p, std::size_t) -> auto& {
     return p.warmups;
 }
 > ;
+using Rules = Member < [](auto& p, std::size_t) -> auto& {
+    return p.stop.rules;
+}
+> ;
+using WarmupDuration = Member < [](auto& p, std::size_t) -> auto& {
+    return p.warmup_duration;
+}
+> ;
+using NoKeepalive = Member < [](auto& p, std::size_t) -> auto& {
+    return p.no_keepalive;
+}
+> ;
+using Grace = Member < [](auto& p, std::size_t) -> auto& {
+    return p.grace;
+}
+> ;
 using RequestTimeout = Member < [](auto& p, std::size_t) -> auto& {
     return p.request_timeout;
 }
@@ -633,6 +649,41 @@ constexpr std::array kFields = {
               .help = "Start requests for so long (30s, 5m); those in flight are followed to their end",
               .get = DurationOf::get,
               .set = DurationOf::set_checked<above_zero>},
+    PlanField{.name = "stop",
+              .flags = "--stop",
+              .group = kPace,
+              .type = list,
+              .kind = load,
+              .help =
+                  "Further rule that ends the starting of requests, the first that is met; may be repeated: "
+                  "requests=N, duration=60s, tokens=1M, errors=5%, precision:ttft_p99=10%, "
+                  "slo:ttft_p95>2s, diverging=off (on where the rate of arrivals is constant)",
+              .get = Rules::get,
+              .set = Rules::set},
+    PlanField{
+        .name = "grace",
+        .flags = "--grace",
+        .group = kPace,
+        .type = duration,
+        .help = "After Ctrl-C: follow the requests in flight for so long; a second Ctrl-C cuts them off",
+        .get = Grace::get,
+        .set = Grace::set},
+    PlanField{.name = "warmup_duration",
+              .flags = "--warmup-duration",
+              .group = kPace,
+              .type = duration,
+              .kind = load,
+              .help = "Requests that start within this time are warm-ups, instead of --num-warmups",
+              .get = WarmupDuration::get,
+              .set = WarmupDuration::set_checked<above_zero>},
+    PlanField{.name = "no_keepalive",
+              .flags = "--no-keepalive",
+              .group = kPace,
+              .type = flag,
+              .kind = load,
+              .help = "Open a connection of its own for every request",
+              .get = NoKeepalive::get,
+              .set = NoKeepalive::set},
     PlanField{.name = "num_warmups",
               .flags = "--num-warmups",
               .group = kPace,

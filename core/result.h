@@ -206,6 +206,15 @@ struct Scope {
     std::optional<double> percentile(std::string_view key, double p) const;
 };
 
+/// Why nothing more was started.
+struct StopReason {
+    std::string rule;  ///< "requests", "duration", "diverging", …, or "interrupted"
+    double at_s = 0;   ///< since the run's start
+    std::string text;  ///< one sentence
+
+    bool operator==(const StopReason&) const = default;
+};
+
 /// The result of a run is the scope of all its requests, and what is said of the run as a whole.
 struct RunResult : Scope {
     Provenance provenance;
@@ -213,6 +222,7 @@ struct RunResult : Scope {
     Workload workload;
     Validity validity;
     bool partial = false;  ///< interrupted: what is here was measured, the rest was not
+    std::optional<StopReason> stop;
     Window window;
     std::map<std::string, Scope> classes;  ///< by name of the class, when requests carry any
     ClientHealth client;

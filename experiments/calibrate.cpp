@@ -83,6 +83,7 @@ CalibrationLevel level_at(double rate, const Search& search) {
                               fmt::format("{:.0f}", tokens));
     plan.classes.front().arrivals = Spec{"constant", {{"rate", fmt::format("{}", rate / tokens)}}};
     plan.stop.requests = kAnswersPerStream * kStreams;
+    plan.stop.rules = {"diverging=off"};
     const RunResult result = measured(plan, search.scratch.path / "level", search.invocation, search.stop);
     CalibrationLevel level{
         .asked_per_s = rate,

@@ -46,6 +46,43 @@ void check_pacing(const RequestClass& of, std::uint64_t warmups) {
         throw UsageError("--think-time pauses the slots of a closed loop; an open loop has its arrivals");
 }
 
+/// Takes requests= and duration= out of the further rules and into the limits that every run has. Whether
+/// what is left ends every run is returned.
+bool read_rules(LoadPlan& plan) {
+    bool ends = false;
+    std::vector<std::string> others;
+    for (const std::string& text : plan.stop.rules) {
+        const loadgen::StopRule rule = [&text] {
+            try {
+                return loadgen::parse_stop_rule(text);
+            } catch (const UsageError& error) {
+                throw UsageError(fmt::format("--stop {}", error.what()));
+            }
+        }();
+        switch (rule.kind) {
+            case loadgen::StopKind::requests:
+                plan.stop.requests =
+                    std::min(plan.stop.requests.value_or(UINT64_MAX), static_cast<std::uint64_t>(rule.limit));
+                continue;
+            case loadgen::StopKind::duration:
+                plan.stop.duration =
+                    std::min(plan.stop.duration.value_or(Duration::max()), from_seconds(rule.limit));
+                continue;
+            case loadgen::StopKind::tokens:
+            case loadgen::StopKind::precision:
+                ends = true;
+                break;
+            case loadgen::StopKind::errors:
+            case loadgen::StopKind::slo:
+            case loadgen::StopKind::diverging:
+                break;
+        }
+        others.push_back(text);
+    }
+    plan.stop.rules = std::move(others);
+    return ends;
+}
+
 /// In flight at once in a closed loop, when --concurrency does not say.
 std::uint64_t slots_of(const RequestClass& of, const StopRules& stop) {
     if (!of.request_rate) return 1;
@@ -95,6 +132,9 @@ LoadPlan with_dataset(LoadPlan plan) {
 }
 
 LoadPlan with_load(LoadPlan plan) {
+    const bool ends = read_rules(plan);
+    if (plan.warmups > 0 && plan.warmup_duration)
+        throw UsageError("--num-warmups and --warmup-duration exclude each other");
     for (RequestClass& of : plan.classes) {
         of.arrivals = arrivals_of(of);
         if (loadgen::arrivals_of(*of.arrivals).at_once && !of.concurrency)
@@ -104,7 +144,7 @@ LoadPlan with_load(LoadPlan plan) {
         of.burstiness.reset();
     }
     const bool recorded = loadgen::arrivals_of(*plan.classes.front().arrivals).recorded;
-    if (!plan.stop.requests && !plan.stop.duration && !recorded) {
+    if (!plan.stop.requests && !plan.stop.duration && !recorded && !ends) {
         const std::uint64_t slots = plan.classes.front().concurrency.value_or(kRequestsPerSlot);
         plan.stop.requests = std::max(kFewestRequests, kRequestsPerSlot * slots);
     }
@@ -155,8 +195,11 @@ loadgen::LoadOptions load_options(const LoadPlan& resolved) {
     load.pacing.prefills = of.prefill_concurrency;
     load.pacing.ramp_up = of.ramp_up.value_or(Duration{});
     if (!of.think_time.empty()) load.pacing.think_time.emplace(of.think_time);
-    load.limits = {
-        .warmups = resolved.warmups, .requests = resolved.stop.requests, .duration = resolved.stop.duration};
+    load.limits = {.warmups = resolved.warmups,
+                   .requests = resolved.stop.requests,
+                   .duration = resolved.stop.duration,
+                   .warmup_duration = resolved.warmup_duration};
+    for (const std::string& rule : resolved.stop.rules) load.rules.push_back(loadgen::parse_stop_rule(rule));
     load.workers = resolved.workers;
     for (const auto& cap : {of.concurrency, of.prefill_concurrency}) {
         if (cap) load.workers = static_cast<std::uint32_t>(std::min<std::uint64_t>(load.workers, *cap));
@@ -166,6 +209,8 @@ loadgen::LoadOptions load_options(const LoadPlan& resolved) {
     load.worker.client.request_timeout = resolved.request_timeout;
     load.worker.kernel_stamps = !resolved.user_timestamps;
     load.worker.spin = resolved.spin;
+    load.worker.keep_alive = !resolved.no_keepalive;
+    load.worker.grace = resolved.grace;
     return load;
 }
 

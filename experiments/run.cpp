@@ -115,7 +115,7 @@ std::string written(RunResult& result, reports::RecordWriter& records, const fs:
 }  // namespace
 
 Measured measure(const Target& target, const LoadPlan& asked, const fs::path& directory,
-                 const Invocation& invocation, Watcher& watcher, const std::stop_token& stop) {
+                 const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption) {
     Load load = target.load_for(asked);
     if (!target.in_virtual_time()) warn_of_shortfalls(load, watcher);
     RunResult result = begun(load, target, invocation);
@@ -134,7 +134,7 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
         std::optional<Watching> watching;  // virtual time is short, and its runs may go on side by side
         if (!target.in_virtual_time())
             watching.emplace(watcher, reports::load_label_of(result), progress, load.options.limits);
-        outcome = target.make(load, sink, progress, stop);
+        outcome = target.make(load, sink, progress, interruption);
     }
     // The events are read back from the disk, so that a run of any length fits into memory.
     records.finish();

@@ -1,7 +1,6 @@
 #pragma once
 // One run: a load is made for a target and leaves a run directory.
 #include <filesystem>
-#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -23,7 +22,7 @@ struct Measured {
 /// RuntimeError when nothing can be written there to begin with; what fails later is told in the value, which
 /// holds the result either way.
 Measured measure(const Target& target, const LoadPlan& asked, const std::filesystem::path& directory,
-                 const Invocation& invocation, Watcher& watcher, const std::stop_token& stop);
+                 const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption);
 
 /// The finished run in `directory` held against other SLOs: its recorded requests are judged anew, and its
 /// goodput replaced. Throws UsageError when its files cannot be read, RuntimeError when they cannot be

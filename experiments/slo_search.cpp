@@ -81,10 +81,10 @@ SweepPoint& place_for(SweepFile& file, const SweepPoint& point) {
 
 RunResult measured_now(const Target& target, const LoadPlan& asked, SweepFile& file,
                        const SweepPoint& planned, const fs::path& directory, const Invocation& invocation,
-                       Watcher& watcher, const std::stop_token& stop) {
+                       Watcher& watcher, const loadgen::Interruption& interruption) {
     place_for(file, planned).state = PointState::running;
     reports::write_sweep(directory, file);
-    Measured measured = measure(target, asked, directory / planned.directory, invocation, watcher, stop);
+    Measured measured = measure(target, asked, directory / planned.directory, invocation, watcher, interruption);
     SweepPoint& point = place_for(file, planned);
     point = reports::sweep_point_of(measured.result, planned);
     point.load_label = planned.load_label;
@@ -112,7 +112,7 @@ SloVerdict verdict_on_all(const RunResult& result, const std::vector<Slo>& slos)
 }
 
 void search_knee(const Target& target, const SloSearchPlan& plan, SweepFile& file, const fs::path& directory,
-                 const Invocation& invocation, Watcher& watcher, const std::stop_token& stop) {
+                 const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption) {
     const std::vector<double>& levels = plan.sweep.levels;
     KneeSearch search({.from = levels.front(),
                        .most = levels.back(),
@@ -128,7 +128,7 @@ void search_knee(const Target& target, const SloSearchPlan& plan, SweepFile& fil
         watcher.point_begins(search.runs() + 1, plan.max_runs, point.load_label, result.has_value());
         if (!result)
             result = measured_now(target, asked_for(plan, *step, point), file, point, directory, invocation,
-                                  watcher, stop);
+                                  watcher, interruption);
         if (result->validity.verdict == Verdict::invalid && !only_failed(*result))
             throw Error(ExitCode::measurement_invalid,
                         fmt::format("the run at {} is invalid, and the search ends; {}", point.load_label,

@@ -2,7 +2,6 @@
 // The highest load that meets SLOs, measured: a sweep whose levels a KneeSearch chooses. Every run is a point
 // of sweep.json; what an earlier search into the same directory has measured is not measured again.
 #include <filesystem>
-#include <stop_token>
 #include <vector>
 
 #include "core/slo.h"
@@ -24,7 +23,7 @@ struct SloSearchPlan {
 /// invalid for another reason than the server's failures; `file` says what was measured until then.
 void search_knee(const Target& target, const SloSearchPlan& plan, reports::SweepFile& file,
                  const std::filesystem::path& directory, const Invocation& invocation, Watcher& watcher,
-                 const std::stop_token& stop);
+                 const loadgen::Interruption& interruption);
 
 /// What a run says about all SLOs together: fail when one is certainly missed or the server does not keep up,
 /// pass when all are certainly met.

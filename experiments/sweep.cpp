@@ -107,7 +107,7 @@ struct Sweeping {
     const fs::path& directory;
     const Invocation& invocation;
     Watcher& watcher;
-    const std::stop_token& stop;
+    const loadgen::Interruption& interruption;
     std::mutex mutex = {};                   ///< of what follows, of `file` and of `watcher`
     std::vector<std::size_t> sequence = {};  ///< places of the cell's points in the file
     std::size_t next = 0;                    ///< place in `sequence`
@@ -192,7 +192,7 @@ Outcome outcome_of(const Sweeping& sweeping, SweepPoint point) {
     try {
         const Measured measured =
             measure(*sweeping.target, plan_at(sweeping.plan, point), sweeping.directory / point.directory,
-                    sweeping.invocation, sweeping.watcher, sweeping.stop);
+                    sweeping.invocation, sweeping.watcher, sweeping.interruption);
         if (!measured.not_written.empty()) throw RuntimeError(measured.not_written);
         if (measured.result.partial) {
             point.state = PointState::pending;
@@ -345,8 +345,9 @@ void remove_points(const SweepFile& file, const fs::path& directory) {
 }
 
 void measure_points(const OpenTarget& open, const SweepPlan& plan, SweepFile& file, const fs::path& directory,
-                    const Invocation& invocation, Watcher& watcher, const std::stop_token& stop) {
-    Sweeping sweeping{nullptr, plan, file, directory, invocation, watcher, stop};
+                    const Invocation& invocation, Watcher& watcher,
+                    const loadgen::Interruption& interruption) {
+    Sweeping sweeping{nullptr, plan, file, directory, invocation, watcher, interruption};
     for (const Cell& cell : cells_of(file.points)) {
         sweeping.sequence = sequence_of(plan, file.points, cell);
         sweeping.next = 0;

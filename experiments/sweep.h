@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -81,7 +80,7 @@ using OpenTarget = std::function<std::unique_ptr<Target>(const LoadPlan& asked)>
 /// then.
 void measure_points(const OpenTarget& open, const SweepPlan& plan, reports::SweepFile& file,
                     const std::filesystem::path& directory, const Invocation& invocation, Watcher& watcher,
-                    const std::stop_token& stop);
+                    const loadgen::Interruption& interruption);
 
 /// Throws what the sweep deserves: RuntimeError when points are missing, Error with
 /// ExitCode::measurement_invalid when none of them proves anything.

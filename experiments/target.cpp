@@ -120,13 +120,14 @@ class SocketTarget final : public Target {
         worker.client.head = {.target = endpoint_.url.target(loadgen::target_of(endpoint_)),
                               .authority = endpoint_.url.authority(),
                               .headers = endpoint_.headers};
+        if (load.plan.no_keepalive) worker.client.head.headers.emplace_back("Connection", "close");
         worker.id_prefix = fmt::format("pt-{}-", content_hash(load.plan.salt + utc_now()).substr(0, 8));
         return load;
     }
 
     loadgen::LoadOutcome make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
-                              const std::stop_token& stop) const override {
-        return loadgen::make_load(load.options, *load.dataset, sink, progress, stop);
+                              const loadgen::Interruption& interruption) const override {
+        return loadgen::make_load(load.options, *load.dataset, sink, progress, interruption);
     }
 
     void require_answer() const override {
@@ -183,8 +184,9 @@ class VirtualTarget final : public Target {
     }
 
     loadgen::LoadOutcome make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
-                              const std::stop_token& stop) const override {
-        return loadgen::make_virtual_load(load.options, virtual_, *load.dataset, sink, progress, stop);
+                              const loadgen::Interruption& interruption) const override {
+        return loadgen::make_virtual_load(load.options, virtual_, *load.dataset, sink, progress,
+                                          interruption);
     }
 
   private:

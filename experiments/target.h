@@ -36,7 +36,7 @@ class Target {
 
     /// Makes it; every finished record goes to `sink` at once. Blocks.
     virtual loadgen::LoadOutcome make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
-                                      const std::stop_token& stop) const = 0;
+                                      const loadgen::Interruption& interruption) const = 0;
 
     /// Throws RuntimeError when the server does not answer any more.
     virtual void require_answer() const {}

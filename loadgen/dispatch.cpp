@@ -37,6 +37,7 @@ Dispatcher::Dispatcher(Schedule schedule, const Limits& limits, std::optional<st
                        const Pacing& pacing, TimePoint begin)
     : schedule_(std::move(schedule)),
       duration_(limits.duration),
+      warmup_duration_(limits.warmup_duration),
       pacing_(pacing),
       begin_(begin),
       slots_(cap, schedule_.share(), begin, pacing.ramp_up),
@@ -44,13 +45,20 @@ Dispatcher::Dispatcher(Schedule schedule, const Limits& limits, std::optional<st
 
 bool Dispatcher::exhausted(TimePoint now) {
     if (ran_dry_) return true;
-    if (stopped_ || !schedule_.next()) {
+    if (schedule_.is_warming_up() && now >= begin_ + *warmup_duration_) schedule_.end_warmup();
+    if (stopped_) {
         ran_dry_ = now;
+    } else if (!schedule_.next()) {
+        ran_dry_ = now;
+        ended_by_ = StopKind::requests;
     } else if (duration_ && first_measured_) {
         // An arrival before the end is started however late it is; a closed loop starts nothing after it.
         const TimePoint end = *first_measured_ + *duration_;
         const TimePoint would_start = schedule_.at_once() ? now : begin_ + schedule_.next()->at;
-        if (would_start >= end) ran_dry_ = std::min(now, end);
+        if (would_start >= end) {
+            ran_dry_ = std::min(now, end);
+            ended_by_ = StopKind::duration;
+        }
     }
     return ran_dry_.has_value();
 }

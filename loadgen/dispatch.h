@@ -84,6 +84,9 @@ class Dispatcher {
 
     /// When the schedule ran dry or the time was up; nothing while there is more to start.
     std::optional<TimePoint> ran_dry() const { return ran_dry_; }
+    /// Which of its own limits ended it: requests or duration; nothing while there is more to start, and when
+    /// it was told to stop.
+    std::optional<StopKind> ended_by() const { return ended_by_; }
 
   private:
     bool exhausted(TimePoint now);
@@ -92,10 +95,12 @@ class Dispatcher {
 
     Schedule schedule_;
     std::optional<Duration> duration_;
+    std::optional<Duration> warmup_duration_;
     Pacing pacing_;
     TimePoint begin_;
     std::optional<TimePoint> first_measured_;
     std::optional<TimePoint> ran_dry_;
+    std::optional<StopKind> ended_by_;
     Slots slots_;
     Slots prefills_;
     std::set<RequestKey> without_first_token_;  ///< only while prefills are capped

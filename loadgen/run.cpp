@@ -1,8 +1,12 @@
 #include "loadgen/run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <condition_variable>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -19,11 +23,14 @@ Dispatcher dispatcher_for(const LoadOptions& options, std::uint32_t worker, Time
 }
 
 /// Runs every worker on a thread of its own; an exception of one stops all and is thrown again.
-void run_side_by_side(std::vector<std::unique_ptr<Worker>>& workers, const std::stop_token& stop) {
-    const auto stop_all = [&workers] {
-        for (const auto& worker : workers) worker->stop();
+void run_side_by_side(std::vector<std::unique_ptr<Worker>>& workers, const Interruption& interruption) {
+    const auto cut_off_all = [&workers] {
+        for (const auto& worker : workers) worker->cut_off();
     };
-    const std::stop_callback on_stop(stop, stop_all);
+    const std::stop_callback on_stop(interruption.stop_starting, [&workers] {
+        for (const auto& worker : workers) worker->stop();
+    });
+    const std::stop_callback on_cut(interruption.cut_off, cut_off_all);
     std::vector<std::exception_ptr> failures(workers.size());
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < workers.size(); ++i) {
@@ -32,7 +39,7 @@ void run_side_by_side(std::vector<std::unique_ptr<Worker>>& workers, const std::
                 workers[i]->run();
             } catch (...) {
                 failures[i] = std::current_exception();
-                stop_all();
+                cut_off_all();
             }
         });
     }
@@ -41,6 +48,27 @@ void run_side_by_side(std::vector<std::unique_ptr<Worker>>& workers, const std::
         if (failure) std::rethrow_exception(failure);
     }
 }
+
+/// Looks at the rules that need statistics while it lives, on a thread of its own.
+class Looking {
+  public:
+    explicit Looking(StopMonitor& monitor) {
+        if (!monitor.needs_looks()) return;
+        thread_ = std::jthread([&monitor](const std::stop_token& over) {
+            constexpr Duration kBetween = std::chrono::milliseconds(200);
+            std::mutex mutex;
+            std::condition_variable_any sleeping;
+            std::unique_lock lock(mutex);
+            while (!over.stop_requested()) {
+                monitor.look(Clock::now());
+                sleeping.wait_for(lock, over, kBetween, [] { return false; });
+            }
+        });
+    }
+
+  private:
+    std::jthread thread_;
+};
 
 std::optional<double> mean_of(const RequestTable& records,
                               std::optional<std::int64_t> (*value)(const RequestRecord&)) {
@@ -76,42 +104,96 @@ std::optional<Asked> asked_of(const RequestTable& records,
     return Asked{sum.asked / n, sum.counted / n};
 }
 
+/// The cap that the requests in flight fill; nothing where something else holds them back.
+std::optional<std::uint64_t> filled_cap(const LoadOptions& load) {
+    if (load.pacing.think_time || load.pacing.prefills) return std::nullopt;
+    return load.concurrency;
+}
+
+void withhold_percentiles(Scope& scope) {
+    for (MetricSummary& metric : scope.metrics) {
+        metric.mean = metric.std = metric.min = metric.max = std::nullopt;
+        for (PercentileValue& percentile : metric.percentiles) percentile = {.p = percentile.p, .value = {}};
+    }
+}
+
+/// Of a load that the server does not keep up with: whatever waiting times there are follow from how long it
+/// went on.
+void withhold_percentiles(RunResult& result) {
+    withhold_percentiles(static_cast<Scope&>(result));
+    for (auto& [name, scope] : result.classes) withhold_percentiles(scope);
+    result.validity.reasons.insert(
+        result.validity.reasons.begin(),
+        {.severity = Verdict::warn,
+         .check = "diverging",
+         .text =
+             result.stop->text + "; percentiles would follow from the length of the run and are left out"});
+    result.validity.verdict = std::max(result.validity.verdict, Verdict::warn);
+}
+
 }  // namespace
 
 LoadOutcome make_load(const LoadOptions& options, const datasets::Dataset& dataset, RecordSink& sink,
-                      Progress& progress, const std::stop_token& stop) {
+                      Progress& progress, const Interruption& interruption) {
     LoadOutcome outcome;
     HostMeter meter;
     outcome.began = options.began.value_or(Clock::now());
+    StopMonitor monitor(monitor_options(options));
     std::vector<std::unique_ptr<Worker>> workers;
     for (std::uint32_t i = 0; i < options.workers; ++i) {
         WorkerOptions own = options.worker;
         own.number = i;
         workers.push_back(std::make_unique<Worker>(own, dispatcher_for(options, i, outcome.began), dataset,
-                                                   sink, progress));
+                                                   sink, progress, monitor));
     }
-    run_side_by_side(workers, stop);
+    {
+        const Looking looking(monitor);
+        run_side_by_side(workers, interruption);
+    }
     outcome.host_lost_share = meter.lost_share();
-    outcome.interrupted = stop.stop_requested();
+    outcome.interrupted =
+        interruption.stop_starting.stop_requested() || interruption.cut_off.stop_requested();
+    std::optional<StopKind> limit;
     for (const auto& worker : workers) {
         WorkerReport report = worker->take_report();
         outcome.records.append(report.records);
         report.records = {};
         if (report.ran_dry && (!outcome.ran_dry || *report.ran_dry < *outcome.ran_dry)) {
             outcome.ran_dry = report.ran_dry;
+            limit = report.ended_by;
         }
         outcome.workers.push_back(std::move(report));
     }
+    outcome.stopped = monitor.stopped();
+    if (!outcome.stopped)
+        outcome.stopped = ended_by(limit, outcome.ran_dry.value_or(outcome.began), options.limits);
     return outcome;
+}
+
+StopMonitorOptions monitor_options(const LoadOptions& options) {
+    return {.rules = options.rules,
+            .open_loop = !options.arrivals.at_once,
+            .stationary = options.arrivals.stationary,
+            .concurrency = filled_cap(options)};
+}
+
+Stopped ended_by(std::optional<StopKind> limit, TimePoint at, const Limits& limits) {
+    if (limit == StopKind::requests) {
+        return {"requests", at,
+                limits.requests ? fmt::format("{} requests were started", *limits.requests)
+                                : "every request of the dataset was started"};
+    }
+    if (limit == StopKind::duration)
+        return {"duration", at, fmt::format("{:g} s had passed", seconds(*limits.duration))};
+    return {"interrupted", at, "the run was interrupted"};
 }
 
 void fold_into(RunResult& result, const LoadOutcome& outcome, const EventSource& events,
                const LoadOptions& load, const FoldOptions& options) {
     const bool open_loop = !load.arrivals.at_once;
-    const bool fills_its_cap = !load.pacing.think_time && !load.pacing.prefills;
     RunSummary summary = summarize(outcome.records, events,
                                    {.open_loop = open_loop,
-                                    .concurrency = fills_its_cap ? load.concurrency : std::nullopt,
+                                    .concurrency = filled_cap(load),
                                     .last_dispatch = outcome.ran_dry,
                                     .slos = options.slos});
     result.partial = outcome.interrupted;
@@ -137,6 +219,10 @@ void fold_into(RunResult& result, const LoadOutcome& outcome, const EventSource&
             [](const RequestRecord& r) -> std::optional<std::int64_t> { return output_tokens_of(r); });
     }
     result.validity = validity_of(result, options.validity);
+    if (!outcome.stopped) return;
+    const double at_s = seconds(outcome.stopped->at - outcome.began) - result.window.zero_s;
+    result.stop = {outcome.stopped->rule, at_s, outcome.stopped->text};
+    if (outcome.stopped->rule == name_of(StopKind::diverging)) withhold_percentiles(result);
 }
 
 }  // namespace paretoken::loadgen

@@ -2,7 +2,6 @@
 // One run: workers make the load side by side, then their records are folded into a RunResult. Measuring
 // prints nothing; folding is pure.
 #include <optional>
-#include <stop_token>
 #include <vector>
 
 #include "core/event_source.h"
@@ -11,7 +10,9 @@
 #include "core/result.h"
 #include "core/slo.h"
 #include "core/validity.h"
+#include "loadgen/interruption.h"
 #include "loadgen/progress.h"
+#include "loadgen/stop_monitor.h"
 #include "loadgen/worker.h"
 
 namespace paretoken::loadgen {
@@ -22,6 +23,7 @@ struct LoadOptions {
         concurrency;  ///< in-flight cap over all workers; needed when arrivals are at once
     Pacing pacing;
     Limits limits;
+    std::vector<StopRule> rules;  ///< besides the limits
     std::uint32_t workers = 1;
     std::uint64_t seed = 0;
     std::optional<TimePoint> began;  ///< the zero of the schedule; now, when not given
@@ -35,14 +37,21 @@ struct LoadOutcome {
     TimePoint began;
     std::optional<TimePoint> ran_dry;  ///< of the first worker that had nothing more to start
     double host_lost_share = 0;
+    std::optional<Stopped> stopped;  ///< why nothing more was started
     bool interrupted = false;
 };
 
-/// Blocks until the load has been made or `stop` was requested (then what is in flight is cancelled). Every
+/// Blocks until the load has been made, or ended from outside. Every
 /// finished record goes to `sink` at once. Throws RuntimeError when this host cannot make it (no threads, no
 /// descriptors).
 LoadOutcome make_load(const LoadOptions& options, const datasets::Dataset& dataset, RecordSink& sink,
-                      Progress& progress, const std::stop_token& stop);
+                      Progress& progress, const Interruption& interruption);
+
+/// What watches a load for its stop rules.
+StopMonitorOptions monitor_options(const LoadOptions& options);
+
+/// Why a load ended that the monitor did not end: the rule of the dispatcher that had nothing more first.
+Stopped ended_by(std::optional<StopKind> limit, TimePoint at, const Limits& limits);
 
 struct FoldOptions {
     std::vector<Slo> slos;

@@ -33,26 +33,43 @@ class VirtualRun {
           engine_(sim::engine_of(options.profile, load.seed)),
           dispatcher_(Schedule(load.arrivals, load.limits, load.seed, {}), load.limits, load.concurrency,
                       load.pacing, kVirtualBegin),
+          monitor_(monitor_options(load)),
           prefix_cache_(options.profile.timing == sim::Timing::batching &&
                         options.profile.prefix_cache != 0) {}
 
-    LoadOutcome outcome(const std::stop_token& stop) {
+    LoadOutcome outcome(const Interruption& interruption) {
         for (std::uint64_t round = 0; more_to_start_or_step(); ++round) {
-            if (round % kStepsBetweenStopChecks == 0 && stop.stop_requested()) {
-                cancel();
-                break;
-            }
+            if (monitor_.is_met()) dispatcher_.stop();
+            if (round % kStepsBetweenStopChecks == 0 && !obeys(interruption)) break;
         }
         LoadOutcome outcome;
         outcome.records = std::move(records_);
         outcome.workers.push_back(std::move(report_));
         outcome.began = kVirtualBegin;
         outcome.ran_dry = dispatcher_.ran_dry();
-        outcome.interrupted = stop.stop_requested();
+        outcome.interrupted = stopped_at_.has_value();
+        outcome.stopped = monitor_.stopped();
+        if (!outcome.stopped)
+            outcome.stopped = ended_by(dispatcher_.ended_by(), outcome.ran_dry.value_or(now_), load_.limits);
         return outcome;
     }
 
   private:
+    /// Stops starting, and after the grace time cancels what is in flight; false: the run is over.
+    bool obeys(const Interruption& interruption) {
+        if (interruption.cut_off.stop_requested() ||
+            (stopped_at_ && latest_ >= *stopped_at_ + load_.worker.grace)) {
+            if (!stopped_at_) stopped_at_ = latest_;
+            cancel();
+            return false;
+        }
+        if (!stopped_at_ && interruption.stop_starting.stop_requested()) {
+            stopped_at_ = latest_ = std::max(latest_, now_);
+            dispatcher_.stop();
+        }
+        return true;
+    }
+
     /// Starts what is due before the next step begins, or else makes that step. False: all is done.
     bool more_to_start_or_step() {
         const auto decision = dispatcher_.next(now_);
@@ -75,7 +92,7 @@ class VirtualRun {
 
     void start(const Start& start) {
         const Planned& planned = start.planned;
-        Request request = dataset_.outline(dataset_index(planned.index, planned.warmup));
+        Request request = dataset_.outline(planned.place);
         RequestRecord record;
         record.index = planned.index;
         record.id = request_id(load_.worker.id_prefix, planned.index, planned.warmup);
@@ -89,6 +106,7 @@ class VirtualRun {
         record.wanted_output_tokens = request.wanted_output_tokens;
         record.token_source = TokenSource::one_per_event;
         progress_.count_start(planned.warmup);
+        monitor_.started(record);
         submit(request, std::move(record));
     }
 
@@ -144,7 +162,7 @@ class VirtualRun {
         for (const sim::Admission& admission : step.admitted) {
             if (prefix_cache_) flights_[admission.id]->usage.cached_prompt = admission.cached_tokens;
         }
-        TimePoint written = step.end;
+        TimePoint written = latest_ = step.end;
         for (const sim::Emission& emission : step.emitted) {
             written += options_.write_time;
             RequestRecord& record = *flights_[emission.id];
@@ -169,6 +187,8 @@ class VirtualRun {
         const auto chunks = static_cast<std::uint64_t>(record.chunks);
         report_.client.chunks += chunks;
         report_.client.stamped_chunks += chunks;
+        monitor_.ended(record);
+        monitor_.look(end);
         progress_.count_end(record);
         records_.add(record);
         sink_.record(std::move(record));
@@ -193,8 +213,11 @@ class VirtualRun {
     Progress& progress_;
     std::unique_ptr<sim::Engine> engine_;
     Dispatcher dispatcher_;
+    StopMonitor monitor_;
+    std::optional<TimePoint> stopped_at_;  ///< from outside
     bool prefix_cache_;
-    TimePoint now_ = kVirtualBegin;
+    TimePoint now_ = kVirtualBegin;                        ///< of the next start
+    TimePoint latest_ = kVirtualBegin;                     ///< end of the last step
     std::vector<std::unique_ptr<RequestRecord>> flights_;  ///< by the engine's id; empty when over
     RequestTable records_;
     WorkerReport report_;
@@ -204,8 +227,8 @@ class VirtualRun {
 
 LoadOutcome make_virtual_load(const LoadOptions& options, const VirtualOptions& virtual_options,
                               const datasets::Dataset& dataset, RecordSink& sink, Progress& progress,
-                              const std::stop_token& stop) {
-    return VirtualRun(options, virtual_options, dataset, sink, progress).outcome(stop);
+                              const Interruption& interruption) {
+    return VirtualRun(options, virtual_options, dataset, sink, progress).outcome(interruption);
 }
 
 }  // namespace paretoken::loadgen

@@ -2,8 +2,6 @@
 // One run in virtual time: the simulated engine driven by the same schedule, dispatcher and dataset as a run
 // over sockets, without sockets, threads or sleeping. Invariant: the outcome is a function of the options,
 // the dataset and their seeds.
-#include <stop_token>
-
 #include "loadgen/run.h"
 #include "simulator/profile.h"
 
@@ -26,6 +24,6 @@ struct VirtualOptions {
 /// fail as over sockets. Nothing is timed out.
 LoadOutcome make_virtual_load(const LoadOptions& options, const VirtualOptions& virtual_options,
                               const datasets::Dataset& dataset, RecordSink& sink, Progress& progress,
-                              const std::stop_token& stop);
+                              const Interruption& interruption);
 
 }  // namespace paretoken::loadgen

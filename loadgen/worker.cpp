@@ -32,25 +32,21 @@ struct Overloaded : Handlers... {
 
 }  // namespace
 
-std::uint64_t dataset_index(std::uint64_t index, bool warmup) {
-    constexpr std::uint64_t kWarmupIndexBase = std::uint64_t{1} << 40;
-    return warmup ? kWarmupIndexBase + index : index;
-}
-
 std::string request_id(const std::string& prefix, std::uint64_t index, bool warmup) {
     return fmt::format("{}{}{}", prefix, warmup ? "w" : "", index);
 }
 
 Worker::Worker(const WorkerOptions& options, const Dispatcher& dispatcher, const datasets::Dataset& dataset,
-               RecordSink& sink, Progress& progress)
+               RecordSink& sink, Progress& progress, StopMonitor& monitor)
     : options_(options),
       drain_(options.kernel_stamps),
-      pool_(drain_, options.address, options.tls, options.host),
+      pool_(drain_, options.address, options.tls, options.host, options.keep_alive),
       client_(pool_, options.client, *this),
       dispatcher_(dispatcher),
       dataset_(dataset),
       sink_(sink),
-      progress_(progress) {}
+      progress_(progress),
+      monitor_(monitor) {}
 
 Worker::~Worker() = default;
 
@@ -80,12 +76,28 @@ void Worker::stop() {
     drain_.wake();
 }
 
-/// Everything but the sockets: what was asked for from outside, what is due, what the last round left.
-void Worker::act(TimePoint now) {
+void Worker::cut_off() {
+    cut_off_requested_ = true;
+    drain_.wake();
+}
+
+/// Ends what was to be ended, by a stop rule or from outside.
+void Worker::obey(TimePoint now) {
+    if (monitor_.is_met()) dispatcher_.stop();
     if (stop_requested_.exchange(false)) {
         dispatcher_.stop();
-        client_.cancel_all();
+        cut_off_due_ = now + options_.grace;
     }
+    if (cut_off_requested_.exchange(false) || now >= cut_off_due_) {
+        dispatcher_.stop();
+        client_.cancel_all();
+        cut_off_due_ = TimePoint::max();
+    }
+}
+
+/// Everything but the sockets: what was asked for from outside, what is due, what the last round left.
+void Worker::act(TimePoint now) {
+    obey(now);
     if (now >= tick_due_) tick(now);
     pool_.bury();
     client_.resend();
@@ -136,10 +148,10 @@ TimePoint Worker::rest(TimePoint now) {
     return now;
 }
 
-PreparedRequest Worker::prepared(std::uint64_t index, bool warmup) const {
-    Request request = dataset_.request(dataset_index(index, warmup));
-    request.index = index;
-    request.id = request_id(options_.id_prefix, index, warmup);
+PreparedRequest Worker::prepared(const Planned& planned) const {
+    Request request = dataset_.request(planned.place);
+    request.index = planned.index;
+    request.id = request_id(options_.id_prefix, planned.index, planned.warmup);
     return client_.prepare(std::move(request));
 }
 
@@ -147,7 +159,7 @@ PreparedRequest Worker::prepared(std::uint64_t index, bool warmup) const {
 void Worker::prepare_next() {
     const auto& next = dispatcher_.next_planned();
     if (!next || planned_ahead_ == next) return;
-    prepared_ahead_ = prepared(next->index, next->warmup);
+    prepared_ahead_ = prepared(*next);
     planned_ahead_ = next;
 }
 
@@ -160,10 +172,10 @@ void Worker::start(const Start& start) {
     record.warmup = planned.warmup;
     record.scheduled = start.scheduled;
     record.slot_wait = start.slot_wait;
+    monitor_.started(record);
     const bool ready = planned_ahead_ == planned;
     planned_ahead_.reset();
-    client_.start(ready ? std::move(prepared_ahead_) : prepared(planned.index, planned.warmup),
-                  std::move(record));
+    client_.start(ready ? std::move(prepared_ahead_) : prepared(planned), std::move(record));
 }
 
 void Worker::on_first_token(const RequestRecord& record, TimePoint at) {
@@ -172,6 +184,7 @@ void Worker::on_first_token(const RequestRecord& record, TimePoint at) {
 
 void Worker::on_finished(RequestRecord record, TimePoint over_at) {
     dispatcher_.finished({record.index, record.warmup}, over_at, is_failure(record.outcome));
+    monitor_.ended(record);
     progress_.count_end(record);
     report_.records.add(record);
     sink_.record(std::move(record));
@@ -200,6 +213,7 @@ WorkerReport Worker::take_report() {
     report_.unstamped_delay = drain_.unstamped_delay();
     report_.largest_clock_jump = drain_.largest_clock_jump();
     report_.ran_dry = dispatcher_.ran_dry();
+    report_.ended_by = dispatcher_.ended_by();
     return std::move(report_);
 }
 

@@ -16,6 +16,7 @@
 #include "loadgen/http/pool.h"
 #include "loadgen/laziness.h"
 #include "loadgen/progress.h"
+#include "loadgen/stop_monitor.h"
 
 namespace paretoken::loadgen {
 
@@ -27,13 +28,13 @@ struct WorkerOptions {
     ClientOptions client;
     std::string id_prefix;  ///< request ids are prefix + index: unique over runs
     bool kernel_stamps = true;
-    bool lazy = true;  ///< may serve sockets in batches when very many are ready (laziness.h)
-    Duration spin{};   ///< before a due start, the last stretch is polled instead of slept
+    bool lazy = true;        ///< may serve sockets in batches when very many are ready (laziness.h)
+    Duration spin{};         ///< before a due start, the last stretch is polled instead of slept
+    bool keep_alive = true;  ///< false: a connection of its own for every request
+    /// After stop(), what is in flight is followed for so long before it is cancelled.
+    Duration grace = std::chrono::seconds(30);
 };
 
-/// The place in the dataset: warm-up requests are drawn from far behind the measured ones, so that no prompt
-/// is seen twice.
-std::uint64_t dataset_index(std::uint64_t index, bool warmup);
 std::string request_id(const std::string& prefix, std::uint64_t index, bool warmup);
 
 /// CPU time of the worker's thread over one tick, less deliberate polling.
@@ -51,6 +52,7 @@ struct WorkerReport {
     Duration largest_clock_jump{};
     std::vector<CpuSample> cpu;
     std::optional<TimePoint> ran_dry;
+    std::optional<StopKind> ended_by;  ///< the dispatcher's own limit, when that was it
 };
 
 class Worker final : private ClientSink {
@@ -60,11 +62,12 @@ class Worker final : private ClientSink {
     static constexpr int kMostStartsPerRound = 32;
 
     Worker(const WorkerOptions& options, const Dispatcher& dispatcher, const datasets::Dataset& dataset,
-           RecordSink& sink, Progress& progress);
+           RecordSink& sink, Progress& progress, StopMonitor& monitor);
     ~Worker() override;
 
-    void run();   ///< on the worker's own thread; returns when all is done
-    void stop();  ///< from any thread: starts nothing more and cancels what is in flight
+    void run();      ///< on the worker's own thread; returns when all is done
+    void stop();     ///< from any thread: starts nothing more; what is in flight has the grace time
+    void cut_off();  ///< from any thread: starts nothing more and cancels what is in flight
 
     WorkerReport take_report();  ///< after run()
 
@@ -72,13 +75,14 @@ class Worker final : private ClientSink {
     void on_first_token(const RequestRecord& record, TimePoint at) override;
     void on_finished(RequestRecord record, TimePoint over_at) override;
     void act(TimePoint now);
+    void obey(TimePoint now);
     void dispatch();
     void start(const Start& start);
     void tick(TimePoint now);
     void sample_cpu(TimePoint now);
     bool polls(TimePoint now) const;
     TimePoint rest(TimePoint now);
-    PreparedRequest prepared(std::uint64_t index, bool warmup) const;
+    PreparedRequest prepared(const Planned& planned) const;
     void prepare_next();
 
     WorkerOptions options_;
@@ -89,6 +93,7 @@ class Worker final : private ClientSink {
     const datasets::Dataset& dataset_;
     RecordSink& sink_;
     Progress& progress_;
+    StopMonitor& monitor_;
     Laziness laziness_;
     Duration idle_{};  ///< napping, or polling without finding anything, since the start
     WorkerReport report_;
@@ -100,6 +105,8 @@ class Worker final : private ClientSink {
     Duration cpu_before_{};
     Duration polled_{};  ///< without finding anything, since cpu_sampled_at_
     std::atomic<bool> stop_requested_{false};
+    std::atomic<bool> cut_off_requested_{false};
+    TimePoint cut_off_due_ = TimePoint::max();
     bool more_to_start_ = false;  ///< dispatch() left some for after the next round
     bool ended_ = false;
 };

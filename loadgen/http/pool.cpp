@@ -4,8 +4,8 @@
 
 namespace paretoken::http {
 
-Pool::Pool(Drain& drain, const Address& address, const TlsContext* tls, std::string host)
-    : drain_(drain), address_(address), tls_(tls), host_(std::move(host)) {}
+Pool::Pool(Drain& drain, const Address& address, const TlsContext* tls, std::string host, bool keep_alive)
+    : drain_(drain), address_(address), tls_(tls), host_(std::move(host)), keep_alive_(keep_alive) {}
 
 Pool::~Pool() = default;
 
@@ -23,6 +23,7 @@ Connection& Pool::lend(bool fresh) {
 }
 
 void Pool::take_back(Connection& connection) {
+    if (!keep_alive_) return drop(connection);
     connection.idle_ = true;
     idle_.push_back(&connection);
 }

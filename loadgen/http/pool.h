@@ -11,7 +11,9 @@ namespace paretoken::http {
 
 class Pool {
   public:
-    Pool(Drain& drain, const Address& address, const TlsContext* tls, std::string host);
+    /// Without `keep_alive` every connection serves one request and is closed.
+    Pool(Drain& drain, const Address& address, const TlsContext* tls, std::string host,
+         bool keep_alive = true);
     ~Pool();
 
     Connection& lend(bool fresh = false);  ///< valid until its exchange has ended
@@ -35,6 +37,7 @@ class Pool {
     Address address_;
     const TlsContext* tls_;
     std::string host_;
+    bool keep_alive_;
     std::vector<std::unique_ptr<Connection>> all_;
     std::vector<Connection*> idle_;
     std::vector<std::unique_ptr<Connection>> dead_;

@@ -273,6 +273,13 @@ void fields(Archive& a, Is<Scope> auto& v) {
     a.metrics(v.metrics);
 }
 
+template <class Archive>
+void fields(Archive& a, Is<StopReason> auto& v) {
+    a.required("rule", v.rule);
+    a.required("at_s", v.at_s);
+    a("text", v.text);
+}
+
 /// Without the state and the schema, which decide whether these are read at all. The scope of the whole run
 /// has no key of its own: its fields stand beside the others.
 template <class Archive>
@@ -280,6 +287,7 @@ void fields(Archive& a, Is<RunResult> auto& v) {
     a("concurrency", v.concurrency);
     a("request_rate", v.request_rate);
     a("partial", v.partial);
+    a("stop", v.stop);
     a.required("validity", v.validity);
     a.required("window", v.window);
     fields(a, as_scope(v));

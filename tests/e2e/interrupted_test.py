@@ -12,10 +12,10 @@ def lines_in(path):
 
 
 class Interrupted(Case):
-    def start(self, address, *options):
+    def start(self, address, *options, concurrency=4, osl=8):
         out = self.directory / "run"
-        command = [BINARY, "run", address, "--concurrency", 4, "--num-prompts", 100000, "--isl", 32, "--osl", 8,
-                   "--out", out, *options]
+        command = [BINARY, "run", address, "--concurrency", concurrency, "--num-prompts", 100000, "--isl", 32,
+                   "--osl", osl, "--out", out, *options]
         return out, started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                             env=environment(), text=True)
 
@@ -35,6 +35,34 @@ class Interrupted(Case):
                          + result["counts"].get("warmup", 0))
         self.assertRegex(stdout + stderr, r"(?i)partial|interrupted")
         self.assertNotEqual(process.returncode, 0)
+
+    def long_streams(self, signals):
+        """Eight streams of half a second or more, interrupted as often as `signals` says."""
+        with simulated_server("--profile", "ideal?ttft=50ms&itl=20ms") as address:
+            out, running = self.start(address, concurrency=8, osl=100)
+            with running as process:
+                wait_until(lambda: lines_in(out / "requests.jsonl") >= 8, what="eight requests on disk")
+                for number in range(signals):
+                    process.send_signal(signal.SIGINT)
+                    if number == 0:  # signals that come together are one
+                        while "followed" not in process.stderr.readline():
+                            self.assertIsNone(process.poll())
+                stdout, stderr = process.communicate(timeout=60)
+        result = run_json(out)
+        self.assertIs(result["partial"], True)
+        self.assertEqual(result["stop"]["rule"], "interrupted")
+        self.assertRegex(stdout + stderr, r"(?i)partial")
+        return result["counts"]
+
+    def test_streams_are_followed_to_their_end_after_one_interrupt(self):
+        counts = self.long_streams(1)
+        self.assertEqual(counts["ok"], counts["requests"])
+        self.assertEqual(counts.get("cancelled", 0), 0)
+
+    def test_streams_are_cut_off_by_the_second_interrupt(self):
+        counts = self.long_streams(2)
+        self.assertGreater(counts["cancelled"], 0)
+        self.assertEqual(counts["failed"], 0)
 
     def test_a_killed_run_leaves_lines_that_can_be_read_and_no_good_result(self):
         with simulated_server() as address:

@@ -87,6 +87,24 @@ TEST(PlanFields, help_on_arrivals_names_every_process) {
         EXPECT_THAT(std::string(plan_field_named("arrivals")->help), HasSubstr(std::string(row.name)));
 }
 
+TEST(WithLoad, takes_requests_and_durations_out_of_the_rules) {
+    const LoadPlan plan =
+        with_load(plan_of({{"num_prompts", {"50"}}, {"stop", {"requests=20", "duration=1m", "errors=5%"}}}));
+    EXPECT_EQ(plan.stop.requests, 20U);
+    EXPECT_EQ(plan.stop.duration, std::chrono::minutes(1));
+    EXPECT_EQ(plan.stop.rules, Texts{"errors=5%"});
+    EXPECT_FALSE(with_load(plan_of({{"stop", {"tokens=1M"}}})).stop.requests) << "it ends by its tokens";
+    EXPECT_EQ(with_load(plan_of({{"stop", {"errors=5%"}}})).stop.requests, 100U) << "it might never end";
+    EXPECT_EQ(load_options(plan).rules.front().kind, loadgen::StopKind::errors);
+    EXPECT_THROW(with_load(plan_of({{"stop", {"boredom"}}})), UsageError);
+    EXPECT_THROW(with_load(plan_of({{"num_warmups", {"5"}}, {"warmup_duration", {"5s"}}})), UsageError);
+}
+
+TEST(PlanFields, help_on_stop_names_every_rule) {
+    for (const loadgen::StopRow& row : loadgen::stop_table())
+        EXPECT_THAT(std::string(plan_field_named("stop")->help), HasSubstr(std::string(row.name)));
+}
+
 TEST(WithLoad, has_ten_requests_for_every_slot_unless_they_or_a_duration_are_given) {
     EXPECT_EQ(with_load(plan_of({{"concurrency", {"32"}}})).stop.requests, 320U);
     EXPECT_EQ(with_load(plan_of({{"concurrency", {"32"}}, {"num_prompts", {"5"}}})).stop.requests, 5U);

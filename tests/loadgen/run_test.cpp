@@ -122,7 +122,7 @@ TEST(MakeLoad, NeverHasMoreWithoutAFirstTokenThanTheCapOnPrefills) {
     LoadOptions load = load_on_simulator(server, 8, 60);
     load.workers = 2;
     load.pacing.prefills = 2;
-    const LoadOutcome outcome = make(load);
+    const KeptOutcome outcome = make(load);
     EXPECT_EQ(outcome.records.size(), 60U);
     std::multimap<TimePoint, int> edges;
     for (const RequestRecord& r : outcome.records) {
@@ -187,7 +187,69 @@ TEST(MakeLoad, AnOpenLoopStartsRequestsAtTheirScheduledTimes) {
     }
 }
 
-TEST(MakeLoad, EndsInGoodOrderWhenStopped) {
+/// A load that is interrupted after its third batch of four was sent.
+LoadOutcome interrupted_load(const LoadOptions& load, bool cut_off) {
+    paretoken::testing::NoSink sink;
+    const auto dataset = prompts(16, 8);
+    Progress progress;
+    std::stop_source stop;
+    std::stop_source cut;
+    const std::jthread stopper([&] {
+        while (progress.started < 12) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        stop.request_stop();
+        if (cut_off) cut.request_stop();
+    });
+    return make_load(load, *dataset, sink, progress, {stop.get_token(), cut.get_token()});
+}
+
+std::int64_t count_of(const LoadOutcome& outcome, Outcome wanted) {
+    return std::count_if(outcome.records.begin(), outcome.records.end(),
+                         [&](const auto& r) { return r.outcome == wanted; });
+}
+
+TEST(MakeLoad, FollowsWhatIsInFlightToItsEndWhenInterrupted) {
+    const Simulated server("ideal?ttft=10ms&itl=20ms");
+    const LoadOutcome outcome = interrupted_load(load_on_simulator(server, 4, 10000), false);
+    EXPECT_TRUE(outcome.interrupted);
+    EXPECT_EQ(outcome.stopped->rule, "interrupted");
+    EXPECT_LT(outcome.records.size(), 40U);
+    EXPECT_EQ(count_of(outcome, Outcome::ok), static_cast<std::int64_t>(outcome.records.size()));
+}
+
+TEST(MakeLoad, CancelsWhatIsInFlightWhenTheGraceTimeIsOver) {
+    const Simulated server("ideal?ttft=10ms&itl=500ms");
+    LoadOptions load = load_on_simulator(server, 12, 10000);
+    load.worker.grace = std::chrono::milliseconds(100);
+    const LoadOutcome outcome = interrupted_load(load, false);
+    EXPECT_EQ(count_of(outcome, Outcome::cancelled), 12);
+    EXPECT_TRUE(outcome.interrupted);
+}
+
+TEST(MakeLoad, OpensAConnectionForEveryRequestWithoutKeepAlive) {
+    const Simulated server("ideal?ttft=1ms&itl=1ms");
+    LoadOptions load = load_on_simulator(server, 3, 30);
+    load.worker.keep_alive = false;
+    const KeptOutcome outcome = make(load);
+    EXPECT_EQ(outcome.workers.front().connections.opened, 30U);
+    for (const RequestRecord& r : outcome.records) {
+        EXPECT_EQ(r.outcome, Outcome::ok) << r.error;
+        EXPECT_TRUE(r.connect);
+    }
+}
+
+TEST(MakeLoad, AStopRuleEndsTheStartingAndWhatIsInFlightIsFollowed) {
+    const Simulated server("ideal?ttft=2ms&itl=1ms");
+    LoadOptions load = load_on_simulator(server, 4, 10000);
+    load.workers = 2;
+    load.rules = {parse_stop_rule("tokens=400")};
+    const LoadOutcome outcome = make(load);
+    EXPECT_FALSE(outcome.interrupted);
+    EXPECT_EQ(outcome.stopped->rule, "tokens");
+    EXPECT_GE(outcome.records.size(), 50U);
+    EXPECT_EQ(count_of(outcome, Outcome::ok), static_cast<std::int64_t>(outcome.records.size()));
+}
+
+TEST(MakeLoad, CancelsWhatIsInFlightWhenCutOff) {
     const Simulated server("ideal?ttft=10ms&itl=20ms");
     LoadOptions load = load_on_simulator(server, 4, 10000);
     KeptRecords sink;
@@ -199,7 +261,8 @@ TEST(MakeLoad, EndsInGoodOrderWhenStopped) {
         while (progress.started < 12) std::this_thread::sleep_for(std::chrono::milliseconds(1));
         stop.request_stop();
     });
-    const LoadOutcome outcome = make_load(load, *dataset, sink, progress, stop.get_token());
+    const LoadOutcome outcome =
+        make_load(load, *dataset, sink, progress, {stop.get_token(), stop.get_token()});
     EXPECT_TRUE(outcome.interrupted);
     const auto cancelled = std::count_if(outcome.records.begin(), outcome.records.end(),
                                          [](const auto& r) { return r.outcome == Outcome::cancelled; });

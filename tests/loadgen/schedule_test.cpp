@@ -41,6 +41,27 @@ TEST(Schedule, WorkersShareItWithoutGapOrOverlapAndAtTheSameTimes) {
     }
 }
 
+TEST(Schedule, WorkersAgreeOnAWarmupByTime) {
+    const Arrivals arrivals = parse_arrivals("poisson:rate=100");
+    const Limits limits{.requests = 50, .warmup_duration = std::chrono::seconds(1)};
+    const auto whole = all_of({arrivals, limits, 9, {}});
+    std::vector<Planned> joined;
+    for (std::uint32_t w = 0; w < 3; ++w) {
+        for (const Planned& p : all_of({arrivals, limits, 9, {w, 3}})) joined.push_back(p);
+    }
+    std::sort(joined.begin(), joined.end(), [](const Planned& a, const Planned& b) { return a.at < b.at; });
+    EXPECT_EQ(joined, whole);
+    EXPECT_TRUE(whole.front().warmup);
+    EXPECT_EQ(whole.back().index, 49U);
+}
+
+TEST(Schedule, WarmupsAreDrawnFromOtherPlacesOfTheDatasetThanMeasuredRequests) {
+    const auto entries = all_of({parse_arrivals("at_once"), {.warmups = 2, .requests = 2}, 0, {}});
+    EXPECT_GT(entries[0].place, 1'000'000U);
+    EXPECT_EQ(entries[2].place, 0U);
+    EXPECT_EQ(entries[3].place, 1U);
+}
+
 TEST(Schedule, TimesAscendAndDependOnTheSeed) {
     const Arrivals arrivals = parse_arrivals("poisson:rate=100");
     const auto one = all_of({arrivals, {.requests = 100}, 1, {}});

@@ -276,6 +276,75 @@ TEST(VirtualLoad, EndsWhenItIsStopped) {
     EXPECT_EQ(outcome.records.size(), sink.records.size());
 }
 
+/// Ends about 10.4 of these requests per second.
+VirtualOptions small_server() {
+    return on("llama3-8b-h100-bf16?max_num_seqs=8");
+}
+
+TEST(VirtualLoad, OfTwiceWhatIsServedEndsAsDivergingAndHasNoPercentiles) {
+    const auto dataset = prompts(512, 96);
+    LoadOptions load = open_loop("poisson:rate=20", 100'000);
+    const auto outcome = outcome_of(load, small_server(), *dataset);
+    ASSERT_TRUE(outcome.stopped);
+    EXPECT_EQ(outcome.stopped->rule, "diverging");
+    EXPECT_LE(outcome.stopped->at - kVirtualBegin, std::chrono::seconds(60));
+    RunResult result;
+    fold_into(result, outcome, outcome.events(), load, {});
+    EXPECT_EQ(result.stop->rule, "diverging");
+    EXPECT_EQ(result.validity.reasons.front().check, "diverging");
+    ASSERT_NE(result.metric("ttft_s"), nullptr);
+    for (const MetricSummary& metric : result.metrics) {
+        EXPECT_FALSE(metric.mean) << metric.key;
+        for (const PercentileValue& percentile : metric.percentiles) EXPECT_FALSE(percentile.value);
+    }
+    EXPECT_TRUE(result.whole_run.at(figure::kRequests)) << "what was served is told";
+
+    load.rules = {parse_stop_rule("diverging=off")};
+    load.limits.requests = 1500;
+    EXPECT_EQ(outcome_of(load, small_server(), *dataset).stopped->rule, "requests");
+}
+
+TEST(VirtualLoad, AtFourFifthsOfCapacityNeverEndsAsDiverging) {
+    const auto dataset = prompts(512, 96);
+    LoadOptions load = open_loop("poisson:rate=8", 600);
+    for (load.seed = 0; load.seed < 100; ++load.seed) {
+        paretoken::testing::NoSink sink;
+        Progress progress;
+        const auto outcome = make_virtual_load(load, small_server(), *dataset, sink, progress, {});
+        EXPECT_EQ(outcome.stopped->rule, "requests") << "seed " << load.seed << ": " << outcome.stopped->text;
+    }
+}
+
+TEST(VirtualLoad, SaysWhichLimitEndedItAndWhen) {
+    const auto dataset = prompts(16, 4);
+    LoadOptions load = open_loop("constant:rate=100", 1);
+    load.limits = {.duration = std::chrono::seconds(2)};
+    const auto outcome = outcome_of(load, on("ideal?ttft=20ms&itl=10ms"), *dataset);
+    EXPECT_EQ(outcome.stopped->rule, "duration");
+    EXPECT_EQ(outcome.stopped->text, "2 s had passed");
+    EXPECT_NEAR(seconds(outcome.stopped->at - kVirtualBegin), 2, 0.02);
+}
+
+TEST(VirtualLoad, AWarmupByTimeIsWhatStartsWithinIt) {
+    const auto dataset = prompts(16, 4);
+    const auto counts = [&](LoadOptions load) {
+        load.limits.warmup_duration = std::chrono::seconds(1);
+        const auto outcome = outcome_of(load, on("ideal?ttft=20ms&itl=10ms"), *dataset);
+        std::map<bool, std::set<std::uint64_t>> indexes;
+        for (const RequestRecord& r : outcome.records) {
+            EXPECT_EQ(r.warmup, r.scheduled < kVirtualBegin + std::chrono::seconds(1));
+            indexes[r.warmup].insert(r.index);
+        }
+        EXPECT_EQ(*indexes[false].begin(), 0U);
+        EXPECT_EQ(*indexes[false].rbegin() + 1, indexes[false].size());
+        return std::pair(indexes[true].size(), indexes[false].size());
+    };
+    EXPECT_EQ(counts(open_loop("constant:rate=100", 50)), std::pair(std::size_t{100}, std::size_t{50}));
+    const auto [warmups, measured] = counts(closed_loop(4, 50));  // an answer takes 50 ms
+    EXPECT_EQ(measured, 50U);
+    EXPECT_NEAR(static_cast<double>(warmups), 80, 4);
+}
+
 TEST(VirtualLoad, FoldsIntoAValidResult) {
     const auto dataset = prompts(64, 16);
     const LoadOptions load = closed_loop(8, 400);

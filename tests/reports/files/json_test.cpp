@@ -136,6 +136,7 @@ class Maker {
         r.validity = {.verdict = coin() ? Verdict::warn : Verdict::invalid,
                       .reasons = {{Verdict::invalid, text(), text()}, {Verdict::warn, text(), ""}}};
         r.partial = coin();
+        if (coin()) r.stop = StopReason{.rule = text(), .at_s = number(), .text = text()};
         r.window = {
             .begin_s = number(), .end_s = number(), .run_s = number(), .steady = coin(), .how = text()};
         static_cast<Scope&>(r) = scope();
