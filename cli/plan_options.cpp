@@ -73,9 +73,10 @@ std::optional<std::string> environment(const std::string& variable) {
 
 }  // namespace
 
-void add_plan_options(CLI::App& command, PlanOptions& options, Levels levels) {
+void add_plan_options(CLI::App& command, PlanOptions& options, Levels levels,
+                      const std::set<std::string_view>& without) {
     for (const PlanField& field : plan_fields()) {
-        if (field.flags.empty()) continue;
+        if (field.flags.empty() || without.contains(field.name)) continue;
         if (levels == Levels::several && field.name == "arrivals") continue;  // a sweep's axis says them
         add_field(command, field, options.given, levels);
     }

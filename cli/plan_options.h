@@ -2,7 +2,9 @@
 // The options of `run` and `sweep`, bound from the list of a plan's fields (core/plan_fields.h), and the
 // configuration file that they are laid over.
 #include <CLI/App.hpp>
+#include <set>
 #include <string>
+#include <string_view>
 
 #include "core/plan_fields.h"
 
@@ -21,7 +23,9 @@ enum class Levels {
     several  ///< a sweep: a ladder of values, "1..64"
 };
 
-void add_plan_options(CLI::App& command, PlanOptions& options, Levels levels);
+/// All but the fields `without`.
+void add_plan_options(CLI::App& command, PlanOptions& options, Levels levels,
+                      const std::set<std::string_view>& without = {});
 
 /// The configuration file's values with the command line's over them; hidden secrets come from the
 /// environment. Throws UsageError.

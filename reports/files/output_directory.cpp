@@ -68,6 +68,14 @@ void refuse_to_lose(const OutputRequest& request, const fs::path& path) {
                             place));
         return;
     }
+    if (request.kind == OutputKind::gate) {
+        if (holds_run || holds_sweep)
+            throw UsageError(
+                fmt::format("{} holds the result of a {}; a gate needs a directory of its own, give another "
+                            "--out",
+                            place, holds_sweep ? "sweep" : "run"));
+        return;
+    }
     if (holds_sweep)
         throw UsageError(fmt::format(
             "{} holds a sweep, which a run would hide; give the run a directory of its own with --out",

@@ -1,0 +1,304 @@
+// paretoken gate: is the candidate worse than the baseline? Exit 0 no, 1 yes, 5 that cannot be told.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <utility>
+
+#include "cli/commands.h"
+#include "cli/console_watcher.h"
+#include "cli/interrupt.h"
+#include "cli/invocation.h"
+#include "cli/plan_options.h"
+#include "core/error.h"
+#include "core/spec.h"
+#include "experiments/gate.h"
+#include "experiments/lifecycle.h"
+#include "experiments/redaction.h"
+#include "experiments/resolve.h"
+#include "experiments/run.h"
+#include "reports/files/baseline_store.h"
+#include "reports/files/run_directory.h"
+#include "reports/gate/pages.h"
+
+namespace paretoken::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using experiments::GatePlan;
+using experiments::GateSide;
+using reports::GatePolicy;
+using reports::GateReport;
+
+struct GateCommand {
+    PlanOptions plan;
+    std::vector<std::string> baseline;
+    std::vector<std::string> candidate;
+    GateSide baseline_server;
+    GateSide candidate_server;
+    std::string store = reports::kDefaultStore;
+    std::string policy;
+    bool print_policy = false;
+    std::vector<std::string> limits;
+    std::string across;
+    std::optional<std::uint64_t> max_pairs;
+    std::string max_time;
+    std::string ready_timeout = "10m";
+    bool within_run = false;
+    bool dry_run = false;
+    bool github = false;
+};
+
+GatePolicy policy_of(const GateCommand& command) {
+    GatePolicy policy = command.policy.empty()
+                            ? reports::default_policy()
+                            : reports::parse_policy_json(reports::read_file(command.policy), command.policy);
+    if (command.max_pairs) policy.max_pairs = *command.max_pairs;
+    for (const std::string& limit : command.limits) {
+        try {
+            policy.limits.push_back(reports::parse_limit(limit));
+        } catch (const UsageError& error) {
+            throw UsageError(fmt::format("--limit {}", error.what()));
+        }
+    }
+    reports::check(policy);
+    return policy;
+}
+
+std::set<reports::Across> across_of(const GateCommand& command) {
+    return command.across.empty() ? std::set<reports::Across>() : reports::parse_across(command.across);
+}
+
+// ---- what is compared
+
+bool is_given(const GateSide& side) {
+    return !side.url.empty() || !side.command.empty();
+}
+
+void require_one_way(const GateCommand& command) {
+    for (const auto& [name, side, directories] :
+         {std::tuple{"baseline", &command.baseline_server, &command.baseline},
+          std::tuple{"candidate", &command.candidate_server, &command.candidate}}) {
+        const int ways =
+            (side->url.empty() ? 0 : 1) + (side->command.empty() ? 0 : 1) + (directories->empty() ? 0 : 1);
+        if (ways != 1)
+            throw UsageError(
+                fmt::format("give the {0} as one of --{0} DIR…, --{0}-url URL and --{0}-cmd COMMAND", name));
+    }
+    if (is_given(command.baseline_server) != is_given(command.candidate_server))
+        throw UsageError(
+            "one side is to be measured and the other is there already: measure both (two URLs or commands), "
+            "or give the directories of both");
+}
+
+std::vector<fs::path> directories_of(const std::vector<std::string>& names, const std::string& store) {
+    std::vector<fs::path> directories;
+    for (const std::string& name : names) {
+        if (!fs::is_directory(name) && reports::BaselineStore(store).holds(name))
+            directories.push_back(reports::BaselineStore(store).find(name).directory);
+        else
+            directories.emplace_back(name);
+    }
+    return directories;
+}
+
+// ---- what becomes of the verdict
+
+void append_to(const std::string& path, const std::string& text) {
+    std::ofstream file(path, std::ios::binary | std::ios::app);
+    file << text << "\n";
+    if (!file.flush())
+        throw RuntimeError(fmt::format("cannot write {}, which GITHUB_STEP_SUMMARY names", path));
+}
+
+void write_pages(const GateReport& report, const fs::path& directory) {
+    reports::write_file_atomically(directory / "gate.md", reports::gate_markdown(report));
+    reports::write_file_atomically(directory / "junit.xml", reports::gate_junit(report));
+}
+
+/// Prints, and throws what the verdict deserves.
+void conclude(const GateReport& report, bool github) {
+    fmt::print("{}", reports::gate_console(report));
+    if (github) {
+        fmt::print("{}", reports::gate_annotations(report));
+        if (const char* summary = std::getenv("GITHUB_STEP_SUMMARY"); summary != nullptr && *summary != '\0')
+            append_to(summary, reports::gate_markdown(report));
+    }
+    std::fflush(stdout);
+    switch (report.verdict) {
+        case reports::GateVerdict::pass:
+            return;
+        case reports::GateVerdict::fail:
+            throw Error(ExitCode::gate_failed, report.headline);
+        case reports::GateVerdict::inconclusive:
+            throw Error(ExitCode::gate_inconclusive, report.headline);
+    }
+}
+
+// ---- runs that are there
+
+void judge(const GateCommand& command) {
+    const LoadPlan asked = plan_of(texts_of(command.plan));
+    const GateReport report = experiments::judge_gate(
+        policy_of(command),
+        {directories_of(command.baseline, command.store), directories_of(command.candidate, command.store)},
+        across_of(command), command.within_run);
+    if (!asked.out.empty()) {
+        const reports::OutputDirectory output(output_request(asked, reports::OutputKind::gate));
+        reports::write_file_atomically(output.path() / reports::kGateFileName,
+                                       reports::gate_json(report, std::nullopt));
+        write_pages(report, output.path());
+    }
+    conclude(report, command.github);
+}
+
+// ---- measuring
+
+GatePlan plan_of_gate(const GateCommand& command) {
+    GatePlan plan{.asked = plan_of(texts_of(command.plan)),
+                  .baseline = command.baseline_server,
+                  .candidate = command.candidate_server,
+                  .policy = policy_of(command),
+                  .across = across_of(command),
+                  .max_time = {},
+                  .server_patience = parse_duration(command.ready_timeout)};
+    if (!command.max_time.empty()) plan.max_time = parse_duration(command.max_time);
+    if (plan.asked.virtual_time)
+        for (const GateSide* const side : {&plan.baseline, &plan.candidate})
+            if (!experiments::names_simulator(side->url))
+                throw UsageError(
+                    fmt::format("--virtual: both sides must be sim:PROFILE, and one is {}", side->shown()));
+    return plan;
+}
+
+void print_dry_run(const GatePlan& plan) {
+    const auto looks = reports::looks_of(plan.policy);
+    fmt::print("baseline   {}\ncandidate  {}\n", plan.baseline.shown(), plan.candidate.shown());
+    std::string at;
+    for (const Look& look : looks) at += fmt::format("{}{}", at.empty() ? "" : ", ", look.pairs);
+    fmt::print("looks      after {} pairs\n", at);
+    const LoadPlan load = experiments::with_load(plan.asked);
+    if (load.stop.duration) {
+        const double pair_s = 2 * seconds(*load.stop.duration);
+        fmt::print(
+            "time       about {:.0f} s a pair and what servers need to start: {:.0f} to {:.0f} minutes\n",
+            pair_s, pair_s * 3 / 60, pair_s * static_cast<double>(plan.policy.max_pairs) / 60);
+    } else {
+        fmt::print("time       {} requests a run: 6 to {} times as long as one run takes\n",
+                   load.stop.requests.value_or(0), 2 * plan.policy.max_pairs);
+    }
+}
+
+/// Of the plan's own, and keys that the commands of servers are called with.
+Secrets secrets_of(const GatePlan& plan, const experiments::Access& access) {
+    Secrets secrets = experiments::secrets_of(plan.asked, access.api_key);
+    for (const GateSide* const side : {&plan.baseline, &plan.candidate})
+        if (!side->url.empty()) secrets.add_url(side->url);
+    return secrets;
+}
+
+void measure(GatePlan plan, const experiments::Access& access, bool github) {
+    const auto streams = experiments::with_load(plan.asked).classes.front().concurrency;
+    if (streams && !plan.asked.virtual_time) experiments::require_descriptors(*streams);
+    InterruptWatch interrupt("\nending the gate: the same command goes on with it (once more to give up)\n");
+    reports::OutputDirectory output(output_request(plan.asked, reports::OutputKind::gate));
+    plan.asked = experiments::with_dataset(plan.asked);
+    ConsoleWatcher watcher;
+    const auto tell = [](const GateReport& report) {
+        if (report.verdict == reports::GateVerdict::inconclusive)
+            fmt::print(stderr, "after {} pairs: {}\n", report.pairs, report.headline);
+    };
+    const GateReport report = experiments::measure_gate(plan, access, output.path(), this_invocation(),
+                                                        watcher, interrupt.token(), tell);
+    write_pages(report, output.path());
+    fmt::print("  files       {}\n", output.path().string());
+    conclude(report, github);
+}
+
+void gate(const GateCommand& command) {
+    if (command.print_policy) {
+        fmt::print("{}", reports::policy_json(policy_of(command)));
+        return;
+    }
+    require_one_way(command);
+    if (!is_given(command.baseline_server)) return judge(command);
+    const GatePlan plan = plan_of_gate(command);
+    if (command.plan.print_config) {
+        fmt::print("{}\n", config_text(plan.asked));
+        return;
+    }
+    if (command.dry_run) return print_dry_run(plan);
+    const experiments::Access access = access_of(plan.asked);
+    without_telling(secrets_of(plan, access), [&] { measure(plan, access, command.github); });
+}
+
+void add_own_options(CLI::App& sub, GateCommand& command) {
+    const char* sides = "Sides";
+    sub.add_option("--baseline", command.baseline,
+                   "Runs to compare with: directories, or the name of a baseline")
+        ->group(sides);
+    sub.add_option("--candidate", command.candidate, "Runs that are judged: directories")->group(sides);
+    sub.add_option("--baseline-url", command.baseline_server.url, "Server to compare with, measured in turn")
+        ->group(sides);
+    sub.add_option("--candidate-url", command.candidate_server.url, "Server that is judged, measured in turn")
+        ->group(sides);
+    sub.add_option("--baseline-cmd", command.baseline_server.command,
+                   "Shell command that starts the server to compare with, once for each run; {port} in it "
+                   "becomes a free port")
+        ->group(sides);
+    sub.add_option("--candidate-cmd", command.candidate_server.command,
+                   "Shell command that starts the server that is judged")
+        ->group(sides);
+    sub.add_option("--ready-timeout", command.ready_timeout, "Longest wait for a started server to answer")
+        ->group(sides)
+        ->capture_default_str();
+    sub.add_option("--store", command.store, "Directory of the named baselines")
+        ->group(sides)
+        ->capture_default_str();
+    const char* judging = "Verdict";
+    sub.add_option("--policy", command.policy, "JSON file of metrics, tolerances and limits (--print-policy)")
+        ->group(judging);
+    sub.add_flag("--print-policy", command.print_policy,
+                 "Print the policy as such a file, and do nothing else")
+        ->group(judging);
+    sub.add_option(
+           "--limit", command.limits,
+           "Limit on the candidate alone, 'ttft_p95<800ms'; met only where it is certified; repeatable")
+        ->group(judging);
+    sub.add_option("--across", command.across, "Differences that are meant: model, hardware, load, by commas")
+        ->group(judging);
+    sub.add_option("--max-pairs", command.max_pairs, "Most pairs of runs, 3 or more [16]")->group(judging);
+    sub.add_option("--max-time", command.max_time, "Begin no pair that would probably end later (30m)")
+        ->group(judging);
+    sub.add_flag("--within-run", command.within_run,
+                 "Accept one run a side, judged by its own intervals: they do not hold what differs from run "
+                 "to run")
+        ->group(judging);
+    sub.add_flag("--dry-run", command.dry_run, "Say what would be measured and how long it takes")
+        ->group(judging);
+    sub.add_flag("--github", command.github,
+                 "Print annotations for GitHub Actions, and append the verdict to its step summary")
+        ->group(judging);
+}
+
+}  // namespace
+
+void add_gate(CLI::App& app) {
+    const auto command = std::make_shared<GateCommand>();
+    CLI::App* sub =
+        app.add_subcommand("gate", "Compare a candidate with a baseline: pass, fail or inconclusive");
+    add_own_options(*sub, *command);
+    add_plan_options(*sub, command->plan, Levels::one, {"url"});
+    sub->footer(
+        "Exit codes: 0 pass, 1 fail, 5 inconclusive, 2 wrong options or runs that cannot be compared, "
+        "3 a side cannot be reached, 4 a run is invalid.");
+    sub->callback([command] { gate(*command); });
+}
+
+}  // namespace paretoken::cli

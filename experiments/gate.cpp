@@ -1,0 +1,319 @@
+#include "experiments/gate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <utility>
+
+#include "core/error.h"
+#include "core/plan_fields.h"
+#include "core/secrets.h"
+#include "experiments/run.h"
+#include "experiments/server_command.h"
+#include "reports/files/records.h"
+#include "reports/files/run_directory.h"
+
+namespace paretoken::experiments {
+namespace {
+
+namespace fs = std::filesystem;
+using reports::GateReport;
+using reports::GateRun;
+
+constexpr std::array<const char*, 2> kSides{"baseline", "candidate"};
+
+// ---- going on with an earlier gate
+
+reports::GateAsked asked_for(const GatePlan& plan, const Invocation& invocation) {
+    return {.baseline = plan.baseline.shown(),
+            .candidate = plan.candidate.shown(),
+            .command = invocation.command,
+            .started_at = utc_now(),
+            .options = echo_of(plan.asked)};
+}
+
+bool must_stay(const PlanField& field) {
+    return field.name != "url" && field.kind != FieldKind::none;
+}
+
+void refuse_another_gate(const reports::GateAsked& before, const reports::GateAsked& now,
+                         const fs::path& place) {
+    const auto refuse = [&](std::string_view what, const std::string& a, const std::string& b) {
+        throw UsageError(
+            fmt::format("{} holds a gate with {} {}, and this one has {}; give another --out, or the same "
+                        "options to go on with it ({})",
+                        place.string(), what, a.empty() ? "not given" : a, b.empty() ? "it not given" : b,
+                        before.command));
+    };
+    if (before.baseline != now.baseline) refuse("the baseline", before.baseline, now.baseline);
+    if (before.candidate != now.candidate) refuse("the candidate", before.candidate, now.candidate);
+    if (const auto found = difference(before.options, now.options, must_stay))
+        refuse(found->name, found->before, found->after);
+}
+
+/// What this gate is asked for; refused where the directory holds one that was asked for otherwise.
+reports::GateAsked begun(const GatePlan& plan, const fs::path& directory, const Invocation& invocation) {
+    reports::GateAsked asked = asked_for(plan, invocation);
+    const fs::path file = directory / reports::kGateFileName;
+    if (!fs::exists(file)) return asked;
+    if (plan.asked.overwrite) {
+        fs::remove_all(directory / "pairs");
+        return asked;
+    }
+    const reports::GateAsked before = reports::parse_gate_asked(reports::read_file(file), file.string());
+    refuse_another_gate(before, asked, directory);
+    asked.started_at = before.started_at;
+    return asked;
+}
+
+// ---- measuring
+
+/// One gate on its way.
+struct Gating {
+    const GatePlan& plan;
+    const Access& access;
+    const fs::path& directory;
+    const Invocation& invocation;
+    Watcher& watcher;
+    const std::stop_token& stop;
+    std::array<std::unique_ptr<Target>, 2> targets = {};  ///< of sides that are URLs, once they are opened
+    std::array<std::vector<GateRun>, 2> runs = {};
+    std::vector<std::string> notes = {};
+};
+
+const GateSide& side_of(const GatePlan& plan, std::size_t side) {
+    return side == 0 ? plan.baseline : plan.candidate;
+}
+
+fs::path directory_of(const Gating& gating, std::uint64_t pair, std::size_t side) {
+    return gating.directory / "pairs" / fmt::format("{:02}", pair + 1) / kSides[side];
+}
+
+/// A run of this gate that an earlier call has finished.
+std::optional<GateRun> kept_run(const fs::path& directory, bool is_candidate) {
+    if (!fs::exists(directory / reports::kRunFileName)) return std::nullopt;
+    try {
+        GateRun run = gate_run_in(directory);
+        if (reports::why_unusable(run.result, is_candidate).empty()) return run;
+    } catch (const UsageError&) {  // cut off in the middle: measured again
+    }
+    return std::nullopt;
+}
+
+void measure_at(Gating& gating, const LoadPlan& asked, const Target& target, const fs::path& directory) {
+    const Measured run = measure(target, asked, directory, gating.invocation, gating.watcher, gating.stop);
+    if (!run.not_written.empty()) throw RuntimeError(run.not_written);
+    if (run.result.partial)
+        throw RuntimeError(
+            fmt::format("interrupted; the same command goes on with {}", gating.directory.string()));
+    if (run.result.counts.ok == 0) target.require_answer();
+}
+
+void measure_once(Gating& gating, std::uint64_t pair, std::size_t side, const fs::path& directory) {
+    const GateSide& of = side_of(gating.plan, side);
+    if (of.command.empty()) {
+        const LoadPlan asked = asked_of(gating.plan, of, of.url, pair);
+        auto& target = gating.targets[side];
+        if (!target) target = open_target(asked, gating.access, gating.watcher, gating.stop);
+        measure_at(gating, asked, *target, directory);
+        return;
+    }
+    fs::create_directories(directory);
+    const CommandServer server(
+        {.text = of.command, .log = directory / "server.log", .patience = gating.plan.server_patience},
+        gating.watcher, gating.stop);
+    const LoadPlan asked = asked_of(gating.plan, of, server.url(), pair);
+    const auto target = open_target(asked, gating.access, gating.watcher, gating.stop);
+    measure_at(gating, asked, *target, directory);
+}
+
+/// Measures one run, once more where it is invalid.
+GateRun run_of(Gating& gating, std::uint64_t pair, std::size_t side) {
+    const fs::path directory = directory_of(gating, pair, side);
+    const bool is_candidate = side == 1;
+    const auto kept = kept_run(directory, is_candidate);
+    gating.watcher.point_begins(static_cast<std::size_t>(pair + 1),
+                                static_cast<std::size_t>(gating.plan.policy.max_pairs), kSides[side],
+                                kept.has_value());
+    if (kept) return *kept;
+    constexpr int kAttempts = 2;
+    for (int attempt = 1;; ++attempt) {
+        measure_once(gating, pair, side, directory);
+        GateRun run = gate_run_in(directory);
+        const std::string why = reports::why_unusable(run.result, is_candidate);
+        if (why.empty()) return run;
+        if (attempt == kAttempts)
+            throw Error(ExitCode::measurement_invalid,
+                        fmt::format("{} is invalid for the {}th time: {}", directory.string(), attempt, why));
+        gating.watcher.warn(fmt::format("{} is invalid and is measured again: {}", directory.string(), why));
+        gating.notes.push_back(
+            fmt::format("The {} of pair {} was measured twice, since the first run was "
+                        "invalid: {}.",
+                        kSides[side], pair + 1, why));
+    }
+}
+
+void measure_pair(Gating& gating, std::uint64_t pair) {
+    std::array<std::optional<GateRun>, 2> runs;
+    for (const std::size_t turn : {0U, 1U}) {
+        const std::size_t side = candidate_is_first(pair) ? 1 - turn : turn;
+        runs[side] = run_of(gating, pair, side);
+    }
+    for (const std::size_t side : {0U, 1U}) gating.runs[side].push_back(std::move(*runs[side]));
+    reports::require_comparable(gating.runs[0], gating.runs[1], gating.plan.across);
+}
+
+GateReport report_of(const Gating& gating) {
+    GateReport report =
+        reports::decided(gating.plan.policy, {.baseline = gating.runs[0],
+                                              .candidate = gating.runs[1],
+                                              .design = reports::GateDesign::pairs,
+                                              .looks = reports::looks_of(gating.plan.policy)});
+    report.notes.insert(report.notes.end(), gating.notes.begin(), gating.notes.end());
+    report.baseline_name = gating.plan.baseline.shown();
+    report.candidate_name = gating.plan.candidate.shown();
+    return report;
+}
+
+// ---- runs that were measured before
+
+std::vector<GateRun> runs_below(const std::vector<fs::path>& directories) {
+    std::vector<GateRun> runs;
+    for (const fs::path& directory : directories)
+        for (const fs::path& run : reports::find_run_directories(directory)) runs.push_back(gate_run_in(run));
+    return runs;
+}
+
+/// Days since 1970 of "2026-11-21T09:38:00Z"; nothing where the text is something else.
+std::optional<std::int64_t> day_of(const std::string& time) {
+    int year = 0;
+    unsigned month = 0;
+    unsigned day = 0;
+    if (std::sscanf(time.c_str(), "%4d-%2u-%2u", &year, &month, &day) != 3) return std::nullopt;
+    const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month),
+                                           std::chrono::day(day)};
+    if (!date.ok()) return std::nullopt;
+    return std::chrono::sys_days(date).time_since_epoch().count();
+}
+
+void note_age(const std::vector<GateRun>& baseline, const std::vector<GateRun>& candidate,
+              GateReport& report) {
+    constexpr std::int64_t kOld = 30;
+    const auto before = day_of(baseline.front().result.provenance.started_at);
+    const auto after = day_of(candidate.front().result.provenance.started_at);
+    if (before && after && *after - *before > kOld)
+        report.notes.push_back(fmt::format(
+            "The baseline is {} days older than the candidate: measure a new one.", *after - *before));
+}
+
+std::string names_of(const std::vector<fs::path>& directories) {
+    std::string names;
+    for (const fs::path& directory : directories) names += (names.empty() ? "" : " ") + directory.string();
+    return names;
+}
+
+}  // namespace
+
+std::string GateSide::shown() const {
+    if (!command.empty()) return command;
+    return url.find("://") == std::string::npos ? url : redacted_url(url);
+}
+
+bool candidate_is_first(std::uint64_t pair) {
+    return pair % 2 == 1;
+}
+
+LoadPlan asked_of(const GatePlan& plan, const GateSide& side, const std::string& url, std::uint64_t pair) {
+    LoadPlan asked = plan.asked;
+    asked.targets = {url};
+    asked.seed += pair;
+    if (!side.command.empty()) asked.metadata["server_command"] = side.command;
+    asked.metadata["gate_pair"] = fmt::format("{}", pair + 1);
+    return asked;
+}
+
+GateReport measure_gate(const GatePlan& plan, const Access& access, const fs::path& directory,
+                        const Invocation& invocation, Watcher& watcher, const std::stop_token& stop,
+                        const TellReport& tell) {
+    const reports::GateAsked asked = begun(plan, directory, invocation);
+    Gating gating{plan, access, directory, invocation, watcher, stop};
+    const TimePoint began = Clock::now();
+    Duration longest{};
+    GateReport report = report_of(gating);
+    reports::write_file_atomically(directory / reports::kGateFileName, reports::gate_json(report, asked));
+    for (std::uint64_t pair = 0; pair < plan.policy.max_pairs; ++pair) {
+        const TimePoint pair_began = Clock::now();
+        if (plan.max_time && pair > 0 && pair_began - began + longest > *plan.max_time) {
+            gating.notes.push_back(fmt::format("--max-time ended the gate after {} pairs.", pair));
+            report = report_of(gating);
+            break;
+        }
+        measure_pair(gating, pair);
+        longest = std::max(longest, Clock::now() - pair_began);
+        report = report_of(gating);
+        reports::write_file_atomically(directory / reports::kGateFileName, reports::gate_json(report, asked));
+        const bool looked = report.pairs == pair + 1;
+        if (looked && tell) tell(report);
+        if (looked && report.verdict != reports::GateVerdict::inconclusive) break;
+    }
+    reports::write_file_atomically(directory / reports::kGateFileName, reports::gate_json(report, asked));
+    return report;
+}
+
+GateRun gate_run_in(const fs::path& directory) {
+    GateRun run{.directory = directory.string(),
+                .result = reports::read_run_directory(directory),
+                .finish_reasons = {}};
+    const fs::path records = directory / reports::kRecordsFileName;
+    if (!fs::exists(records)) return run;
+    (void)reports::for_each_record(records, TimePoint{}, [&run](RequestRecord&& record) {
+        if (!record.warmup && record.outcome == Outcome::ok && !record.finish_reason.empty())
+            ++run.finish_reasons[record.finish_reason];
+    });
+    return run;
+}
+
+bool are_interleaved(std::vector<GateRun>& baseline, std::vector<GateRun>& candidate) {
+    if (baseline.size() != candidate.size()) return false;
+    const auto is_virtual = [](const GateRun& run) { return run.result.client.timing == "virtual"; };
+    if (std::all_of(baseline.begin(), baseline.end(), is_virtual) &&
+        std::all_of(candidate.begin(), candidate.end(), is_virtual))
+        return true;
+    const auto start = [](const GateRun& run) { return run.result.provenance.started_at; };
+    for (auto* const side : {&baseline, &candidate})
+        std::stable_sort(side->begin(), side->end(),
+                         [&](const GateRun& a, const GateRun& b) { return start(a) < start(b); });
+    for (std::size_t i = 0; i + 1 < baseline.size(); ++i) {
+        const std::string end = std::max(start(baseline[i]), start(candidate[i]));
+        if (end >= std::min(start(baseline[i + 1]), start(candidate[i + 1]))) return false;
+    }
+    return true;
+}
+
+GateReport judge_gate(const reports::GatePolicy& policy, const GateDirectories& directories,
+                      const std::set<reports::Across>& across, bool within_run) {
+    reports::GateInput input{.baseline = runs_below(directories.baseline),
+                             .candidate = runs_below(directories.candidate),
+                             .looks = {}};
+    reports::require_comparable(input.baseline, input.candidate, across);
+    const std::size_t fewer = std::min(input.baseline.size(), input.candidate.size());
+    const bool single = input.baseline.size() == 1 && input.candidate.size() == 1;
+    if (single && within_run)
+        input.design = reports::GateDesign::within_runs;
+    else if (fewer < 3 || !are_interleaved(input.baseline, input.candidate))
+        input.design = reports::GateDesign::two_sets;
+    input.looks = reports::one_look(policy, fewer);
+    GateReport report = reports::decided(policy, input);
+    if (single && !within_run)
+        report.notes.emplace_back(
+            "One run a side tells nothing of what differs from run to run: give 3 or more, or accept that "
+            "with --within-run.");
+    note_age(input.baseline, input.candidate, report);
+    report.baseline_name = names_of(directories.baseline);
+    report.candidate_name = names_of(directories.candidate);
+    return report;
+}
+
+}  // namespace paretoken::experiments

@@ -1,0 +1,237 @@
+#include "reports/files/gate_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/version.h"
+
+namespace paretoken::reports {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Where a policy is read from, for messages.
+struct Source {
+    std::string_view text;
+    const std::string& where;
+
+    std::size_t line_at(std::size_t position) const {
+        const std::string_view before = text.substr(0, std::min(position, text.size()));
+        return 1 + static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
+    }
+    /// Of the first place that holds `quoted` as a string.
+    std::size_t line_of(std::string_view quoted) const {
+        const std::size_t found = text.find(fmt::format("\"{}\"", quoted));
+        return found == std::string_view::npos ? 1 : line_at(found);
+    }
+    [[noreturn]] void refuse(std::string_view key, const std::string& why) const {
+        throw UsageError(fmt::format("{}:{}: \"{}\" {}", where, line_of(key), key, why));
+    }
+};
+
+double number_of(const Json& value, std::string_view key, const Source& source) {
+    if (!value.is_number()) source.refuse(key, fmt::format("is {}; a number was expected", value.dump()));
+    return value.get<double>();
+}
+
+std::string string_of(const Json& value, std::string_view key, const Source& source) {
+    if (!value.is_string()) source.refuse(key, fmt::format("is {}; text was expected", value.dump()));
+    return value.get<std::string>();
+}
+
+/// Does `action`; what is wrong with a name is said with the line that holds it.
+template <class Action>
+void at_line_of(std::string_view name, const Source& source, const Action& action) {
+    try {
+        action();
+    } catch (const UsageError& error) {
+        throw UsageError(fmt::format("{}:{}: {}", source.where, source.line_of(name), error.what()));
+    }
+}
+
+GateMetric metric_of(const Json& object, const Source& source) {
+    if (!object.is_object() || !object.contains("metric"))
+        source.refuse("metrics", R"(must hold objects such as {"metric": "ttft_p95", "tolerance": 0.1})");
+    GateMetric metric{.name = string_of(object.at("metric"), "metric", source)};
+    for (const auto& [key, value] : object.items()) {
+        if (key == "tolerance")
+            metric.tolerance = number_of(value, key, source);
+        else if (key == "floor")
+            metric.floor = number_of(value, key, source);
+        else if (key == "optional" && value.is_boolean())
+            metric.optional = value.get<bool>();
+        else if (key != "metric")
+            source.refuse(key, "is not a key of a metric; known: metric, tolerance, floor, optional");
+    }
+    at_line_of(metric.name, source, [&] {
+        GatePolicy alone;
+        alone.metrics = {metric};
+        check(alone);
+    });
+    return metric;
+}
+
+void read(const std::string& key, const Json& value, const Source& source, GatePolicy& policy) {
+    if (key == "schema") {
+        if (value != Json(kGatePolicySchema))
+            source.refuse(key, fmt::format("is {}, not \"{}\"", value.dump(), kGatePolicySchema));
+    } else if (key == "alpha") {
+        policy.alpha = number_of(value, key, source);
+    } else if (key == "beta") {
+        policy.beta = number_of(value, key, source);
+    } else if (key == "max_pairs") {
+        if (!value.is_number_unsigned()) source.refuse(key, "must be a whole number");
+        policy.max_pairs = value.get<std::uint64_t>();
+    } else if (key == "metrics") {
+        if (!value.is_array()) source.refuse(key, "must be a list");
+        policy.metrics.clear();
+        for (const Json& metric : value) policy.metrics.push_back(metric_of(metric, source));
+    } else if (key == "limits") {
+        if (!value.is_array()) source.refuse(key, "must be a list");
+        policy.limits.clear();
+        for (const Json& limit : value) {
+            const std::string text = string_of(limit, key, source);
+            at_line_of(text, source, [&] { policy.limits.push_back(parse_limit(text)); });
+        }
+    } else {
+        source.refuse(key,
+                      "is not a key of a policy; known: schema, alpha, beta, max_pairs, metrics, limits");
+    }
+}
+
+Json number_or_null(double value) {
+    return std::isfinite(value) ? Json(value) : Json();
+}
+
+Json json_of(const GatePolicy& policy) {
+    Json metrics = Json::array();
+    for (const GateMetric& metric : policy.metrics) {
+        Json object{{"metric", metric.name}, {"tolerance", metric.tolerance}};
+        if (metric.floor > 0) object["floor"] = metric.floor;
+        if (metric.optional) object["optional"] = true;
+        metrics.push_back(std::move(object));
+    }
+    Json limits = Json::array();
+    for (const GateLimit& limit : policy.limits) limits.push_back(text_of(limit));
+    return {{"schema", kGatePolicySchema},   {"alpha", policy.alpha},         {"beta", policy.beta},
+            {"max_pairs", policy.max_pairs}, {"metrics", std::move(metrics)}, {"limits", std::move(limits)}};
+}
+
+Json json_of(const GateRow& row) {
+    Json object{{"metric", row.metric}, {"title", row.title}, {"unit", row.unit}};
+    object["verdict"] = name_of(row.verdict);
+    object["tolerance"] = row.tolerance;
+    if (row.floor > 0) object["floor"] = row.floor;
+    const auto add = [&object](const char* key, const std::optional<double>& value) {
+        if (value) object[key] = number_or_null(*value);
+    };
+    add("baseline", row.baseline);
+    add("candidate", row.candidate);
+    add("shift", row.shift);
+    if (row.ci95)
+        object["shift_ci95"] = Json::array({number_or_null(row.ci95->low), number_or_null(row.ci95->high)});
+    object["limit"] = number_or_null(row.limit);
+    object["p_fail"] = row.p_fail;
+    if (row.decided_at > 0) object["decided_at"] = row.decided_at;
+    add("detectable_shift", row.detectable);
+    if (row.pairs_to_decide) object["pairs_to_decide"] = *row.pairs_to_decide;
+    if (!row.reason.empty()) object["reason"] = row.reason;
+    return object;
+}
+
+std::string_view name_of(GateDesign design) {
+    switch (design) {
+        case GateDesign::pairs:
+            return "pairs";
+        case GateDesign::two_sets:
+            return "two_sets";
+        case GateDesign::within_runs:
+            return "within_runs";
+    }
+    return "";
+}
+
+}  // namespace
+
+std::string policy_json(const GatePolicy& policy) {
+    return json_of(policy).dump(2) + "\n";
+}
+
+GatePolicy parse_policy_json(std::string_view text, const std::string& where) {
+    const Source source{text, where};
+    Json object;
+    try {
+        object = Json::parse(text);
+    } catch (const nlohmann::json::parse_error& error) {
+        throw UsageError(fmt::format("{}:{}: not JSON", where, source.line_at(error.byte)));
+    }
+    if (!object.is_object()) throw UsageError(fmt::format("{}:1: expected a JSON object", where));
+    GatePolicy policy = default_policy();
+    for (const auto& [key, value] : object.items()) read(key, value, source, policy);
+    for (const std::string_view key : {"alpha", "beta", "max_pairs"})
+        if (object.contains(key)) {
+            GatePolicy with_it = default_policy();
+            read(std::string(key), object.at(std::string(key)), source, with_it);
+            at_line_of(key, source, [&] { check(with_it); });
+        }
+    check(policy);
+    return policy;
+}
+
+std::string gate_json(const GateReport& report, const std::optional<GateAsked>& asked) {
+    Json object{{"schema", kGateSchema},
+                {"version", version()},
+                {"verdict", name_of(report.verdict)},
+                {"headline", report.headline},
+                {"why", report.why},
+                {"design", name_of(report.design)},
+                {"pairs", report.pairs},
+                {"baseline", report.baseline_name},
+                {"candidate", report.candidate_name},
+                {"fingerprint", report.fingerprint}};
+    object["rows"] = Json::array();
+    for (const GateRow& row : report.rows) object["rows"].push_back(json_of(row));
+    object["notes"] = report.notes;
+    object["looks"] = Json::array();
+    for (const Look& look : report.looks)
+        object["looks"].push_back({{"pairs", look.pairs}, {"alpha", look.alpha}, {"beta", look.beta}});
+    object["policy"] = json_of(report.policy);
+    if (asked) {
+        Json options = Json::object();
+        for (const auto& [key, value] : asked->options) options[key] = value;
+        object["asked"] = {{"baseline", asked->baseline},
+                           {"candidate", asked->candidate},
+                           {"command", asked->command},
+                           {"started_at", asked->started_at},
+                           {"options", std::move(options)}};
+    }
+    return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+GateAsked parse_gate_asked(std::string_view text, const std::string& where) {
+    const Json object = Json::parse(text, nullptr, false);
+    const auto refuse = [&]() -> UsageError {
+        return UsageError(
+            fmt::format("{}: not the {} that a gate wrote; give another --out", where, kGateFileName));
+    };
+    if (!object.is_object() || object.value("schema", "") != kGateSchema || !object.contains("asked"))
+        throw refuse();
+    try {
+        const Json& asked = object.at("asked");
+        GateAsked read{.baseline = asked.at("baseline"),
+                       .candidate = asked.at("candidate"),
+                       .command = asked.at("command"),
+                       .started_at = asked.at("started_at"),
+                       .options = {}};
+        for (const auto& [key, value] : asked.at("options").items()) read.options[key] = value;
+        return read;
+    } catch (const nlohmann::json::exception&) {
+        throw refuse();
+    }
+}
+
+}  // namespace paretoken::reports

@@ -1,0 +1,242 @@
+#include "reports/gate/pages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "reports/pages/markdown.h"
+#include "reports/pages/table.h"
+
+namespace paretoken::reports {
+namespace {
+
+bool is_count(const GateRow& row) {
+    return row.metric == "failures" || row.metric.ends_with("/failures") || row.metric == "finish_reasons";
+}
+
+bool is_time(const GateRow& row) {
+    return row.unit.substr(0, 1) == "s";
+}
+
+/// "Time to first token, p95 (ms)"
+std::string title_of(const GateRow& row) {
+    if (is_time(row)) return fmt::format("{}, ms", row.title);
+    if (row.unit == "ratio") return row.title + ", %";
+    return fmt::format("{}, {}", row.title, row.unit);
+}
+
+std::string value_text(const GateRow& row, const std::optional<double>& value) {
+    return significant(value, is_time(row) ? 1e3 : row.unit == "ratio" ? 100 : 1, 4);
+}
+
+std::string percent(double shift) {
+    return fmt::format("{:+.3g} %", percent_of(shift));
+}
+
+/// "+3.2 %": positive is worse.
+std::string shift_text(const GateRow& row) {
+    if (!row.shift) return "–";
+    if (is_count(row)) return fmt::format("{:+.2g} points", *row.shift * 100);
+    return percent(*row.shift);
+}
+
+std::string interval_text(const GateRow& row) {
+    if (!row.ci95) return "–";
+    return fmt::format("{:+.3g} to {:+.3g}", percent_of(row.ci95->low), percent_of(row.ci95->high));
+}
+
+std::string tolerance_text(const GateRow& row) {
+    if (row.title.starts_with("Limit ")) return "";
+    if (is_count(row)) return fmt::format("{:.3g} points", row.tolerance * 100);
+    if (row.floor > 0 && row.limit > std::log1p(row.tolerance) + 1e-12)
+        return fmt::format("{:.3g} (floor)", percent_of(row.limit));
+    return fmt::format("{:.3g}", row.tolerance * 100);
+}
+
+/// What remains open, and what would close it.
+std::string open_text(const GateRow& row) {
+    std::string text = row.reason;
+    if (row.verdict != GateVerdict::inconclusive) return text;
+    const auto add = [&text](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
+    if (row.detectable)
+        add(fmt::format("this data would have shown {:.3g} % or more", percent_of(*row.detectable)));
+    if (row.pairs_to_decide) add(fmt::format("about {} pairs would decide", *row.pairs_to_decide));
+    return text;
+}
+
+std::string base_text(const GateReport& report) {
+    switch (report.design) {
+        case GateDesign::pairs:
+            return fmt::format("{} interleaved pairs, of at most {}", report.pairs,
+                               report.looks.empty() ? report.pairs : report.looks.back().pairs);
+        case GateDesign::two_sets:
+            return fmt::format("two sets of runs, {} in the smaller one", report.pairs);
+        case GateDesign::within_runs:
+            return "one run a side";
+    }
+    return "";
+}
+
+std::string paragraph(std::string_view text, std::size_t indent = 0) {
+    std::string out;
+    for (const std::string& line : wrapped(printable(text, 2000), 80 - indent))
+        out += std::string(indent, ' ') + line + "\n";
+    return out;
+}
+
+/// Where the interval lies between twice the limit better and twice the limit worse: "|" is no change, "!"
+/// the limit.
+std::string interval_chart(const GateRow& row) {
+    constexpr int kHalf = 20;
+    if (!row.ci95 || !(row.limit > 0) || !std::isfinite(row.limit)) return "";
+    const auto column = [&](double shift) {
+        return std::clamp(static_cast<int>(std::lround(shift / row.limit * kHalf / 2)), -kHalf, kHalf) +
+               kHalf;
+    };
+    std::string chart(2 * kHalf + 1, ' ');
+    for (int i = column(row.ci95->low); i <= column(row.ci95->high); ++i)
+        chart[static_cast<std::size_t>(i)] = '-';
+    chart[kHalf] = '|';
+    chart[static_cast<std::size_t>(column(row.limit))] = '!';
+    chart[static_cast<std::size_t>(column(*row.shift))] = 'o';
+    chart.erase(chart.find_last_not_of(' ') + 1);
+    return chart;
+}
+
+std::string xml_escaped(std::string_view text) {
+    std::string out;
+    for (const char c : printable(text, 4000)) {
+        switch (c) {
+            case '<':
+                out += "&lt;";
+                break;
+            case '>':
+                out += "&gt;";
+                break;
+            case '&':
+                out += "&amp;";
+                break;
+            case '"':
+                out += "&quot;";
+                break;
+            default:
+                out += c;
+        }
+    }
+    return out;
+}
+
+std::string line_of(const GateRow& row) {
+    std::string text = fmt::format("{}: {}", row.title, shift_text(row));
+    if (row.ci95)
+        text += fmt::format(" (95 %: {} %, tolerance {} %)", interval_text(row), tolerance_text(row));
+    if (const std::string open = open_text(row); !open.empty()) text += "; " + open;
+    return text;
+}
+
+/// A message of a workflow command: its own escapes.
+std::string annotation_escaped(std::string_view text) {
+    std::string out;
+    for (const char c : printable(text, 2000)) out += c == '%' ? std::string("%25") : std::string(1, c);
+    return out;
+}
+
+std::size_t count(const GateReport& report, GateVerdict verdict) {
+    return static_cast<std::size_t>(
+        std::count_if(report.rows.begin(), report.rows.end(),
+                      [verdict](const GateRow& row) { return row.verdict == verdict; }));
+}
+
+}  // namespace
+
+std::string gate_console(const GateReport& report) {
+    std::string text = paragraph(report.headline);
+    if (!report.why.empty()) text += paragraph(report.why);
+    Table table{{{"", Align::left},
+                 {"baseline"},
+                 {"candidate"},
+                 {"worse by"},
+                 {"95 %, %"},
+                 {"tolerance"},
+                 {"", Align::left}},
+                {}};
+    for (const GateRow& row : report.rows)
+        table.rows.push_back({printable(title_of(row), 40), value_text(row, row.baseline),
+                              value_text(row, row.candidate), shift_text(row), interval_text(row),
+                              tolerance_text(row), std::string(name_of(row.verdict))});
+    text += "\n" + text_of(table, 2);
+    for (const GateRow& row : report.rows)
+        if (row.verdict != GateVerdict::pass)
+            if (const std::string open = open_text(row); !open.empty())
+                text += paragraph(fmt::format("{}: {}", row.title, open), 2);
+    text += "\n" + paragraph(fmt::format("{}; workload {}", base_text(report), report.fingerprint), 2);
+    for (const std::string& note : report.notes) text += paragraph(note, 2);
+    return text;
+}
+
+std::string gate_markdown(const GateReport& report) {
+    std::string text = fmt::format("# paretoken gate: {}\n\n**{}**\n\n", name_of(report.verdict),
+                                   markdown_escaped(report.headline));
+    if (!report.why.empty()) text += markdown_escaped(report.why) + "\n\n";
+    text +=
+        "| metric | baseline | candidate | worse by | 95 %, % | tolerance, % | verdict |\n"
+        "|:--|--:|--:|--:|--:|--:|:--|\n";
+    for (const GateRow& row : report.rows)
+        text += fmt::format(
+            "| {} | {} | {} | {} | {} | {} | {}{} |\n", markdown_escaped(title_of(row)),
+            value_text(row, row.baseline), value_text(row, row.candidate), shift_text(row),
+            interval_text(row), tolerance_text(row), row.verdict == GateVerdict::pass ? "" : "**",
+            row.verdict == GateVerdict::pass ? "pass" : fmt::format("{}**", name_of(row.verdict)));
+    std::string charts;
+    for (const GateRow& row : report.rows)
+        if (const std::string chart = interval_chart(row); !chart.empty())
+            charts += fmt::format("{:<34} {}\n", printable(row.metric, 34), chart);
+    if (!charts.empty())
+        text +=
+            "\nShift with its 95 % interval (`|` no change, `!` the limit, worse is to the right):\n\n```\n" +
+            charts + "```\n";
+    text += "\n";
+    for (const GateRow& row : report.rows)
+        if (row.verdict != GateVerdict::pass)
+            if (const std::string open = open_text(row); !open.empty())
+                text += fmt::format("- {}: {}\n", markdown_escaped(row.title), markdown_escaped(open));
+    for (const std::string& note : report.notes) text += fmt::format("- {}\n", markdown_escaped(note));
+    return text + fmt::format("\n{}; baseline {}, candidate {}, workload {}.\n", base_text(report),
+                              markdown_escaped(report.baseline_name), markdown_escaped(report.candidate_name),
+                              markdown_escaped(report.fingerprint));
+}
+
+std::string gate_junit(const GateReport& report) {
+    std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+    text += fmt::format(
+        "<testsuites>\n  <testsuite name=\"paretoken gate\" tests=\"{}\" failures=\"{}\" errors=\"{}\" "
+        "skipped=\"0\">\n",
+        report.rows.size(), count(report, GateVerdict::fail), count(report, GateVerdict::inconclusive));
+    for (const GateRow& row : report.rows) {
+        text +=
+            fmt::format("    <testcase classname=\"paretoken.gate\" name=\"{}\"", xml_escaped(row.metric));
+        if (row.verdict == GateVerdict::pass) {
+            text += "/>\n";
+            continue;
+        }
+        const std::string_view element = row.verdict == GateVerdict::fail ? "failure" : "error";
+        text += fmt::format(">\n      <{0} type=\"{1}\" message=\"{2}\"/>\n    </testcase>\n", element,
+                            name_of(row.verdict), xml_escaped(line_of(row)));
+    }
+    return text + fmt::format("    <system-out>{}</system-out>\n  </testsuite>\n</testsuites>\n",
+                              xml_escaped(report.headline + " " + report.why));
+}
+
+std::string gate_annotations(const GateReport& report) {
+    std::string text;
+    for (const GateRow& row : report.rows) {
+        if (row.verdict != report.verdict || row.verdict == GateVerdict::pass) continue;
+        text += fmt::format("::{} title=paretoken gate::{}\n",
+                            row.verdict == GateVerdict::fail ? "error" : "warning",
+                            annotation_escaped(line_of(row)));
+    }
+    return text + fmt::format("::notice title=paretoken gate::{}\n", annotation_escaped(report.headline));
+}
+
+}  // namespace paretoken::reports

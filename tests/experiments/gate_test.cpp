@@ -1,0 +1,231 @@
+#include "experiments/gate.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "tests/experiments/virtual_sweep.h"
+
+namespace paretoken::experiments {
+namespace {
+
+using reports::GateVerdict;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+constexpr const char* kServer = "sim:llama3-8b-h100-bf16";
+
+class VirtualGate : public VirtualExperiment {
+  protected:
+    static PlanTexts load() {
+        return {{"virtual", {"true"}},  {"isl", {"2048"}},       {"osl", {"32"}},
+                {"concurrency", {"4"}}, {"num_prompts", {"40"}}, {"url", {kServer}}};
+    }
+    static GatePlan plan(const std::string& candidate, const PlanTexts& texts = load()) {
+        return {.asked = with_dataset(plan_of(texts)),
+                .baseline = {.url = kServer},
+                .candidate = {.url = candidate}};
+    }
+    reports::GateReport gated(const GatePlan& plan, const std::string& name = "gate") {
+        std::filesystem::create_directories(directory_ / name);
+        return measure_gate(plan, {}, directory_ / name, {{"paretoken"}, "paretoken gate"}, watcher_,
+                            stop_.get_token(), [this](const auto& report) { told_.push_back(report.pairs); });
+    }
+    std::string refused(const GatePlan& plan) {
+        try {
+            (void)gated(plan);
+        } catch (const UsageError& error) {
+            return error.what();
+        }
+        return "taken";
+    }
+    const reports::GateRow& row(const reports::GateReport& report, const std::string& metric) {
+        return *std::find_if(report.rows.begin(), report.rows.end(),
+                             [&](const auto& r) { return r.metric == metric; });
+    }
+
+    std::vector<std::uint64_t> told_;
+};
+
+TEST_F(VirtualGate, passes_a_candidate_that_is_the_baseline) {
+    const auto report = gated(plan(kServer));
+    EXPECT_EQ(report.verdict, GateVerdict::pass);
+    EXPECT_EQ(told_.back(), report.pairs);
+    EXPECT_TRUE(std::filesystem::exists(directory_ / "gate/pairs/03/candidate/run.json"));
+    EXPECT_FALSE(std::filesystem::exists(directory_ / "gate/pairs/17"));
+}
+
+TEST_F(VirtualGate, fails_slower_memory_and_says_that_itl_moved_and_ttft_not) {
+    const auto report = gated(plan("sim:llama3-8b-h100-bf16?weight_bytes_per_s=2.0328e12"));
+    EXPECT_EQ(report.verdict, GateVerdict::fail);
+    EXPECT_EQ(row(report, "itl_p50").verdict, GateVerdict::fail);
+    EXPECT_THAT(report.why, HasSubstr("ITL moved and TTFT not"));
+}
+
+TEST_F(VirtualGate, fails_answers_that_stop_at_half_the_length) {
+    PlanTexts texts = load();
+    texts["ignore_eos"] = {"false"};
+    texts["osl"] = {"2000"};
+    texts["isl"] = {"64"};
+    const auto report = gated(plan("sim:llama3-8b-h100-bf16?answer_tokens=100", texts));
+    EXPECT_EQ(report.verdict, GateVerdict::fail);
+    EXPECT_EQ(row(report, "output_length").verdict, GateVerdict::fail);
+}
+
+TEST_F(VirtualGate, measures_abba_with_the_same_seed_on_both_sides_and_fresh_salts) {
+    (void)gated(plan(kServer));
+    std::set<std::string> salts;
+    for (int pair = 1; pair <= 3; ++pair) {
+        const auto of = [&](const std::string& side) {
+            return result(fmt::format("gate/pairs/{:02}/{}", pair, side));
+        };
+        EXPECT_EQ(of("baseline").workload.seed, static_cast<std::uint64_t>(pair - 1));
+        EXPECT_EQ(of("candidate").workload.seed, of("baseline").workload.seed);
+        salts.insert(of("baseline").workload.salt);
+        salts.insert(of("candidate").workload.salt);
+    }
+    EXPECT_EQ(salts.size(), 6U);
+    EXPECT_EQ((std::vector<bool>{candidate_is_first(0), candidate_is_first(1), candidate_is_first(2),
+                                 candidate_is_first(3)}),
+              (std::vector<bool>{false, true, false, true}));
+}
+
+TEST_F(VirtualGate, goes_on_with_the_pairs_that_are_there) {
+    GatePlan asked = plan(kServer);
+    (void)gated(asked);
+    const std::string first = bytes("gate/pairs/01/baseline/run.json");
+    std::filesystem::remove_all(directory_ / "gate/pairs/02/candidate");
+    EXPECT_EQ(gated(asked).verdict, GateVerdict::pass);
+    EXPECT_EQ(bytes("gate/pairs/01/baseline/run.json"), first) << "it was not measured again";
+    EXPECT_TRUE(std::filesystem::exists(directory_ / "gate/pairs/02/candidate/run.json"));
+    asked.asked.overwrite = true;
+    (void)gated(asked);
+    EXPECT_NE(bytes("gate/pairs/01/baseline/run.json"), first);
+}
+
+TEST_F(VirtualGate, refuses_to_go_on_with_another_gate) {
+    (void)gated(plan(kServer));
+    EXPECT_THAT(refused(plan("sim:llama3-8b-h100-bf16?step_s=.002")), HasSubstr("the candidate"));
+    PlanTexts texts = load();
+    texts["temperature"] = {"0.7"};
+    EXPECT_THAT(refused(plan(kServer, texts)), HasSubstr("--temperature"));
+    texts = load();
+    texts["concurrency"] = {"8"};
+    EXPECT_THAT(refused(plan(kServer, texts)), HasSubstr("--concurrency 4, and this one has 8"));
+}
+
+TEST_F(VirtualGate, refuses_another_model_or_hardware_unless_that_is_meant) {
+    GatePlan asked = plan("sim:llama3-8b-h100-fp8");
+    EXPECT_THAT(refused(asked), HasSubstr("model: llama3-8b-h100-bf16 and llama3-8b-h100-fp8"));
+    asked.across = {reports::Across::model};
+    asked.asked.overwrite = true;
+    EXPECT_THAT(refused(asked), HasSubstr("hardware"));
+    asked.across.insert(reports::Across::hardware);
+    EXPECT_EQ(gated(asked).verdict, GateVerdict::pass);
+}
+
+TEST_F(VirtualGate, begins_no_pair_that_would_end_after_its_time) {
+    GatePlan asked = plan(kServer);
+    asked.max_time = Duration(1);
+    const auto report = gated(asked);
+    EXPECT_EQ(report.verdict, GateVerdict::inconclusive);
+    EXPECT_THAT(report.notes, Contains(HasSubstr("--max-time ended the gate after 1 pairs")));
+}
+
+TEST_F(VirtualGate, ends_when_it_is_interrupted) {
+    stop_.request_stop();
+    EXPECT_THROW(gated(plan(kServer)), RuntimeError);
+}
+
+TEST_F(VirtualGate, needs_a_simulated_side_to_be_known) {
+    EXPECT_THROW(gated(plan("sim:warp-drive")), UsageError);
+}
+
+// ---- runs that are there
+
+class StoredGate : public VirtualGate {
+  protected:
+    /// Names of runs of `url`, one per seed.
+    std::vector<std::filesystem::path> runs(const std::string& name, int n, const std::string& url,
+                                            PlanTexts texts = load()) {
+        std::vector<std::filesystem::path> found;
+        texts["url"] = {url};
+        for (int i = 0; i < n; ++i) {
+            texts["seed"] = {std::to_string(i)};
+            found.push_back(measured(texts, name + std::to_string(i)).directory);
+        }
+        return found;
+    }
+    static reports::GateReport judged(const GateDirectories& directories, bool within_run = false) {
+        return judge_gate(reports::default_policy(), directories, {}, within_run);
+    }
+};
+
+TEST_F(StoredGate, compares_runs_that_were_measured_before) {
+    const auto before = runs("before", 4, kServer);
+    EXPECT_EQ(judged({before, runs("same", 4, kServer)}).verdict, GateVerdict::pass);
+    const auto slow = judged({before, runs("slow", 4, "sim:llama3-8b-h100-bf16?step_s=.004")});
+    EXPECT_EQ(slow.verdict, GateVerdict::fail);
+    EXPECT_EQ(slow.baseline_name.substr(slow.baseline_name.size() - 7), "before3");
+}
+
+TEST_F(StoredGate, of_one_run_a_side_is_inconclusive_unless_that_is_accepted) {
+    const GateDirectories single{runs("a", 1, kServer), runs("b", 1, "sim:llama3-8b-h100-bf16?step_s=.009")};
+    const auto report = judged(single);
+    EXPECT_EQ(report.verdict, GateVerdict::inconclusive);
+    EXPECT_THAT(report.notes, Contains(HasSubstr("--within-run")));
+    EXPECT_EQ(judged(single, true).design, reports::GateDesign::within_runs);
+}
+
+TEST_F(StoredGate, refuses_another_workload_and_takes_another_seed_or_salt) {
+    const auto before = runs("before", 3, kServer);
+    const auto with = [&](const std::string& option, const std::string& value) {
+        PlanTexts texts = load();
+        texts[option] = {value};
+        try {
+            (void)judged({before, runs("with_" + option, 3, kServer, texts)});
+        } catch (const UsageError& error) {
+            return std::string(error.what());
+        }
+        return std::string("taken");
+    };
+    EXPECT_THAT(with("temperature", "0.7"), HasSubstr("--temperature: not given and 0.7"));
+    EXPECT_THAT(with("model", "other"), HasSubstr("model: llama3-8b-h100-bf16 and other"));
+    EXPECT_EQ(with("salt", "fixed"), "taken");
+    EXPECT_EQ(with("seed", "17"), "taken");
+}
+
+TEST_F(StoredGate, refuses_another_content_of_the_same_file) {
+    PlanTexts texts = load();
+    texts.erase("isl");
+    texts["dataset_path"] = {(directory_ / "prompts.jsonl").string()};
+    const auto write = [&](const std::string& prompt) {
+        std::ofstream(directory_ / "prompts.jsonl") << "{\"prompt\": \"" << prompt << "\"}\n";
+    };
+    write("one");
+    const auto before = runs("one", 3, kServer, texts);
+    write("two");
+    EXPECT_THROW(judged({before, runs("two", 3, kServer, texts)}), UsageError);
+}
+
+reports::GateRun at(const std::string& time) {
+    reports::GateRun run;
+    run.result.provenance.started_at = "2026-11-22T09:" + time + "Z";
+    return run;
+}
+
+TEST(Interleaved, are_runs_of_two_sides_that_were_measured_in_turn) {
+    std::vector<reports::GateRun> baseline{at("00:00"), at("30:00"), at("40:00")};
+    std::vector<reports::GateRun> candidate{at("10:00"), at("20:00"), at("50:00")};
+    EXPECT_TRUE(are_interleaved(baseline, candidate)) << "ABBAAB";
+    std::vector<reports::GateRun> later{at("41:00"), at("42:00"), at("50:00")};
+    EXPECT_FALSE(are_interleaved(baseline, later));
+    later.pop_back();
+    EXPECT_FALSE(are_interleaved(baseline, later));
+}
+
+}  // namespace
+}  // namespace paretoken::experiments

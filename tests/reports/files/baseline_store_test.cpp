@@ -1,0 +1,75 @@
+#include "reports/files/baseline_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "core/error.h"
+#include "reports/files/run_directory.h"
+#include "tests/reports/gate/gate_runs.h"
+#include "tests/reports/temporary_directory.h"
+
+namespace paretoken::reports {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class Store : public ::testing::Test {
+  protected:
+    fs::path run(const std::string& name, Verdict verdict = Verdict::valid) {
+        const fs::path directory = place_.path() / name;
+        fs::create_directories(directory);
+        RunResult result = sample::gate_run({}).result;
+        result.validity = {verdict, {{verdict, "hiccups", "the host was busy"}}};
+        write_run(directory, result);
+        std::ofstream(directory / kRecordsFileName) << "";
+        std::ofstream(directory / kEventsFileName) << "events";
+        return directory;
+    }
+    BaselineStore store() const { return BaselineStore(place_.path() / "store"); }
+
+    TemporaryDirectory place_;
+};
+
+TEST_F(Store, keeps_what_a_gate_needs_under_a_name_and_no_events) {
+    store().save("main", {run("a"), run("b")}, false);
+    const StoredBaseline kept = store().find("main");
+    ASSERT_EQ(kept.runs.size(), 2U);
+    EXPECT_NO_THROW((void)read_run_directory(kept.runs[1]));
+    EXPECT_TRUE(fs::exists(kept.runs[0] / kRecordsFileName));
+    EXPECT_FALSE(fs::exists(kept.runs[0] / kEventsFileName));
+    EXPECT_EQ(store().list().size(), 1U);
+    EXPECT_TRUE(store().holds("main"));
+    store().drop("main");
+    EXPECT_FALSE(store().holds("main"));
+}
+
+TEST_F(Store, replaces_a_baseline_only_when_told_to) {
+    store().save("main", {run("a"), run("b")}, false);
+    EXPECT_THROW(store().save("main", {run("c")}, false), UsageError);
+    EXPECT_EQ(store().find("main").runs.size(), 2U);
+    store().save("main", {run("c")}, true);
+    EXPECT_EQ(store().find("main").runs.size(), 1U);
+}
+
+TEST_F(Store, refuses_invalid_runs_and_names_that_are_paths) {
+    EXPECT_THROW(store().save("main", {run("bad", Verdict::invalid)}, false), UsageError);
+    for (const std::string name : {"", "..", "a/b", "-x", ".hidden", "a b"})
+        EXPECT_THROW(store().save(name, {run("a")}, false), UsageError) << name;
+    EXPECT_TRUE(store().list().empty());
+}
+
+TEST_F(Store, names_the_known_baselines_when_one_is_missing) {
+    store().save("main", {run("a")}, false);
+    try {
+        (void)store().find("mian");
+        FAIL();
+    } catch (const UsageError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("known: main"));
+    }
+}
+
+}  // namespace
+}  // namespace paretoken::reports

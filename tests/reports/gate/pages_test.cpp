@@ -1,0 +1,71 @@
+#include "reports/gate/pages.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/reports/gate/gate_runs.h"
+
+namespace paretoken::reports {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+GateReport report_of(const sample::Factors& candidate, double noise = .004) {
+    const GatePolicy policy = default_policy();
+    GateReport report = decided(policy, {.baseline = sample::gate_runs(16, {}, noise, 1, "b"),
+                                         .candidate = sample::gate_runs(16, candidate, noise, 1, "c"),
+                                         .design = GateDesign::pairs,
+                                         .looks = looks_of(policy)});
+    report.baseline_name = "runs/main";
+    report.candidate_name = "runs/<b>|x";
+    return report;
+}
+
+TEST(GateConsole, begins_with_what_moved_and_what_to_do) {
+    const std::string text = gate_console(report_of({{"ttft", 1.4}}));
+    EXPECT_THAT(text, StartsWith("FAIL: Time to first token"));
+    EXPECT_THAT(text, HasSubstr("Do not roll out"));
+    EXPECT_THAT(text, HasSubstr("TTFT moved and ITL not"));
+    EXPECT_THAT(text, HasSubstr("interleaved pairs, of at most 16"));
+}
+
+TEST(GateConsole, says_of_an_open_verdict_what_would_close_it) {
+    const std::string text = gate_console(report_of({}, .1));
+    EXPECT_THAT(text, StartsWith("INCONCLUSIVE"));
+    EXPECT_THAT(text, HasSubstr("pairs would decide"));
+    EXPECT_THAT(text, HasSubstr("this data would have"));
+}
+
+TEST(GateMarkdown, has_a_row_and_a_drawn_interval_per_metric_and_escapes_names) {
+    const std::string text = gate_markdown(report_of({{"ttft", 1.4}}));
+    EXPECT_THAT(text, StartsWith("# paretoken gate: fail"));
+    EXPECT_THAT(text, HasSubstr("| Time to first token, p50, ms |"));
+    EXPECT_THAT(text, HasSubstr("**fail**"));
+    EXPECT_THAT(text, HasSubstr("\nttft_p50 "));
+    EXPECT_THAT(text, HasSubstr("runs/&lt;b>\\|x"));
+}
+
+TEST(GateJunit, counts_failures_and_open_metrics_and_escapes_what_it_holds) {
+    GateReport report = report_of({{"ttft", 1.4}});
+    report.headline += " <&\">";
+    const std::string text = gate_junit(report);
+    EXPECT_THAT(text,
+                HasSubstr("name=\"ttft_p50\">\n      <failure type=\"fail\" message=\"Time to first token"));
+    EXPECT_THAT(text, HasSubstr("name=\"failures\"/>"));
+    EXPECT_THAT(text, HasSubstr("&lt;&amp;&quot;&gt;"));
+    EXPECT_THAT(gate_junit(report_of({}, .1)), HasSubstr("<error type=\"inconclusive\""));
+    EXPECT_THAT(gate_junit(report_of({})), HasSubstr("failures=\"0\" errors=\"0\""));
+}
+
+TEST(GateAnnotations, are_an_error_per_failed_metric_on_one_line_with_its_escapes) {
+    const std::string text = gate_annotations(report_of({{"ttft", 1.4}}));
+    EXPECT_THAT(text, StartsWith("::error title=paretoken gate::Time to first token, p50: +"));
+    EXPECT_THAT(text, HasSubstr(" %25"));
+    EXPECT_THAT(text, Not(HasSubstr(" % ")));
+    EXPECT_THAT(gate_annotations(report_of({})), StartsWith("::notice"));
+}
+
+}  // namespace
+}  // namespace paretoken::reports
