@@ -97,6 +97,8 @@ struct LoadPlan {
     std::uint32_t workers = 1;
     Duration spin{};
     bool user_timestamps = false;
+    std::string scrape = "auto";  ///< where the server tells of itself: "auto", "none" or a URL
+    Duration scrape_interval = std::chrono::seconds(1);
     std::string events = "all";  ///< whose events are kept, as core/events_kept.h reads it
     std::string gpu = {};        ///< what serves, as NAME[xN]
 

@@ -162,6 +162,17 @@ void known_events(const std::string& text) {
     parse_events_kept(text);
 }
 
+void known_scrape(const std::string& text) {
+    if (text == "auto" || text == "none" || text.starts_with("http://") || text.starts_with("https://"))
+        return;
+    throw UsageError(fmt::format("'{}': expected auto, none, or a URL like http://host:9090/metrics", text));
+}
+
+void at_least_a_second(const Duration& interval) {
+    if (interval < std::chrono::seconds(1))
+        throw UsageError("must be at least 1s: more often would be load of its own");
+}
+
 void above_zero(const std::optional<Duration>& duration) {
     if (duration && *duration <= Duration{}) throw UsageError("must be above 0");
 }
@@ -453,6 +464,14 @@ using UserTimestamps = Member < [](auto& p, std::size_t) -> auto& {
     return p.user_timestamps;
 }
 > ;
+using Scrape = Member < [](auto& p, std::size_t) -> auto& {
+    return p.scrape;
+}
+> ;
+using ScrapeInterval = Member < [](auto& p, std::size_t) -> auto& {
+    return p.scrape_interval;
+}
+> ;
 using Events = Member < [](auto& p, std::size_t) -> auto& {
     return p.events;
 }
@@ -720,6 +739,22 @@ constexpr std::array kFields = {
                   "difference",
               .get = UserTimestamps::get,
               .set = UserTimestamps::set},
+    PlanField{.name = "scrape",
+              .flags = "--scrape",
+              .group = kPace,
+              .help =
+                  "Read what the server says of itself (queue, KV cache, prefix hits, preemptions) from its "
+                  "/metrics while the load is made: auto, none, or the URL of the metrics",
+              .get = Scrape::get,
+              .set = Scrape::set_checked<known_scrape>,
+              .shown = redacted_url},
+    PlanField{.name = "scrape_interval",
+              .flags = "--scrape-interval",
+              .group = kPace,
+              .type = duration,
+              .help = "Time between two such readings, at least 1s",
+              .get = ScrapeInterval::get,
+              .set = ScrapeInterval::set_checked<at_least_a_second>},
     PlanField{.name = "events",
               .flags = "--events",
               .group = kPace,

@@ -190,6 +190,22 @@ struct Series {
     bool operator==(const Series&) const = default;
 };
 
+/// What the server said of itself on /metrics while the load was made. Keys are quantities, e.g. "running"
+/// (mean of a gauge), "running_max", "generation_tokens" (growth of a counter), "queue_mean_s" (mean of what
+/// was added to a histogram), "prefix_hit_ratio".
+struct ServerFigures {
+    std::string engine;                          ///< "vllm", "sglang", "trtllm", "tgi", "llamacpp", or empty
+    std::map<std::string, std::string> sources;  ///< quantity → the metric that it was read from
+    std::map<std::string, double> window;
+    std::map<std::string, double> whole_run;
+    std::map<std::string, double> asked;  ///< what this client's requests add up to, warm-up included
+    std::uint64_t scrapes = 0;
+    std::uint64_t failed_scrapes = 0;
+    std::string note;  ///< why there is nothing more, one sentence
+
+    bool operator==(const ServerFigures&) const = default;
+};
+
 /// What was found for a set of requests: the whole run, a class, a target, or a turn of conversations.
 struct Scope {
     Counts counts;
@@ -226,6 +242,7 @@ struct RunResult : Scope {
     Window window;
     std::map<std::string, Scope> classes;  ///< by name of the class, when requests carry any
     ClientHealth client;
+    std::optional<ServerFigures> server;
     std::vector<Series> series;
     std::optional<std::uint64_t> concurrency;  ///< the in-flight cap; the load axis of a closed loop
     std::optional<double> request_rate;        ///< requests/s asked for; the load axis of an open loop

@@ -91,6 +91,37 @@ Figure clock_jump(const RunResult& run) {
     return relative(run.client.clock_jump_max_s, median_of(run, "ttft_s"), kLagFloor);
 }
 
+/// The server's count of output tokens over what the run's requests add up to; nothing where either is
+/// unknown or so few that an answer under way would matter.
+Figure counted_by_server(const RunResult& run) {
+    constexpr double kFewest = 1000;
+    if (!run.server) return std::nullopt;
+    const auto asked = run.server->asked.find("generation_tokens");
+    const auto made = run.server->whole_run.find("generation_tokens");
+    if (asked == run.server->asked.end() || made == run.server->whole_run.end() || asked->second < kFewest)
+        return std::nullopt;
+    return made->second / asked->second;
+}
+
+Figure foreign_load(const RunResult& run) {
+    const auto counted = counted_by_server(run);
+    if (!counted) return std::nullopt;
+    return std::max(0.0, *counted - 1);
+}
+
+Figure missing_tokens(const RunResult& run) {
+    const auto counted = counted_by_server(run);
+    if (!counted) return std::nullopt;
+    return std::max(0.0, 1 - *counted);
+}
+
+Figure failed_scrapes(const RunResult& run) {
+    if (!run.server) return std::nullopt;
+    const auto failed = static_cast<double>(run.server->failed_scrapes);
+    const auto all = failed + static_cast<double>(run.server->scrapes);
+    return all > 0 ? Figure(failed / all) : std::nullopt;
+}
+
 Figure error_share(const RunResult& run) {
     if (run.counts.requests == 0) return std::nullopt;
     return static_cast<double>(run.counts.failed) / static_cast<double>(run.counts.requests);
@@ -153,6 +184,12 @@ constexpr std::array kChecks = {
     Check{"errors", "failed requests", "of all requests", error_share, 0.01, kMaxFailed},
     Check{"no_stream", "the server did not stream: answers that came in one piece", "of those that came well",
           unstreamed, 0, 0.05},
+    Check{"foreign_load",
+          "output tokens that the server made beyond those of this run: another client was there",
+          "of those of this run", foreign_load, 0.02, kNever},
+    Check{"token_counts", "output tokens that usage tells and the server's own counter lacks", "of all",
+          missing_tokens, 0.01, kNever},
+    Check{"scrape", "readings of the server's metrics that failed", "of all", failed_scrapes, 0, kNever},
     Check{"input_length", "prompts of another mean length than asked for: off by", "of what was asked for",
           input_deviation, 0.05, 0.50},
     Check{"output_length", "answers of another mean length than asked for: off by", "of what was asked for",

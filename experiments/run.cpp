@@ -19,6 +19,7 @@
 #include "reports/files/output_directory.h"
 #include "reports/files/records.h"
 #include "reports/files/run_directory.h"
+#include "reports/files/server_lines.h"
 
 namespace paretoken::experiments {
 namespace {
@@ -96,6 +97,16 @@ class Watching {
     Watcher& watcher_;
 };
 
+/// The quantities of a scrape as they stand in a line of server.jsonl.
+std::map<std::string, double> fields_of(const scrape::ServerScrape& scrape) {
+    std::map<std::string, double> fields = scrape.values;
+    for (const auto& [key, sums] : scrape.histograms) {
+        fields[key + "_s_sum"] = sums.sum;
+        fields[key + "_s_count"] = sums.count;
+    }
+    return fields;
+}
+
 /// Closes the records and writes the result, as far as the disk lets it.
 std::string written(RunResult& result, reports::RecordWriter& records, const fs::path& directory) {
     std::string failure = fmt::format("{}", fmt::join(records.finish(), "; "));
@@ -127,6 +138,11 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
         reports::record_files_in(directory), *load.options.began,
         {.events = parse_events_kept(load.plan.events), .waits = target.in_virtual_time()});
     RedactingSink sink(records, target.secrets());
+
+    reports::ServerLines server_lines(directory / reports::kServerFileName, *load.options.began);
+    load.on_scrape = [&](const scrape::ServerScrape& scrape) {
+        server_lines.add(scrape.at, fields_of(scrape));
+    };
 
     loadgen::Progress progress;
     loadgen::LoadOutcome outcome;

@@ -84,7 +84,8 @@ RunResult measured_now(const Target& target, const LoadPlan& asked, SweepFile& f
                        Watcher& watcher, const loadgen::Interruption& interruption) {
     place_for(file, planned).state = PointState::running;
     reports::write_sweep(directory, file);
-    Measured measured = measure(target, asked, directory / planned.directory, invocation, watcher, interruption);
+    Measured measured =
+        measure(target, asked, directory / planned.directory, invocation, watcher, interruption);
     SweepPoint& point = place_for(file, planned);
     point = reports::sweep_point_of(measured.result, planned);
     point.load_label = planned.load_label;

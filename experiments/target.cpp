@@ -12,6 +12,7 @@
 #include "experiments/provenance.h"
 #include "experiments/redaction.h"
 #include "experiments/resolve.h"
+#include "loadgen/scrape/scraper.h"
 #include "loadgen/virtual.h"
 
 namespace paretoken::experiments {
@@ -127,7 +128,15 @@ class SocketTarget final : public Target {
 
     loadgen::LoadOutcome make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
                               const loadgen::Interruption& interruption) const override {
-        return loadgen::make_load(load.options, *load.dataset, sink, progress, interruption);
+        const auto scraping = scraper_options(load.plan);
+        if (!scraping) return loadgen::make_load(load.options, *load.dataset, sink, progress, interruption);
+        scrape::Scraper scraper(*scraping, load.on_scrape);
+        loadgen::LoadOutcome outcome =
+            loadgen::make_load(load.options, *load.dataset, sink, progress, interruption);
+        outcome.server = scraper.finish();
+        // A server that never told of itself was not promised to: hosted ones do not.
+        if (load.plan.scrape == "auto" && outcome.server.scrapes.empty()) outcome.server = {};
+        return outcome;
     }
 
     void require_answer() const override {
@@ -139,6 +148,30 @@ class SocketTarget final : public Target {
     }
 
   private:
+    /// Where the server's metrics are; nothing when they are not wanted. Throws RuntimeError for a URL whose
+    /// host is not known.
+    std::optional<scrape::ScraperOptions> scraper_options(const LoadPlan& plan) const {
+        if (plan.scrape == "none") return std::nullopt;
+        scrape::ScraperOptions options;
+        options.address = facts_.address;
+        options.interval = plan.scrape_interval;
+        if (plan.scrape == "auto") {
+            options.url = endpoint_.url;
+            options.url.base = "/metrics";
+            options.url.query.clear();
+        } else {
+            options.url = http::parse_url(plan.scrape);
+            if (options.url.base.empty()) options.url.base = "/metrics";
+            options.address = http::resolve(options.url).front();
+        }
+        if (!options.url.tls) return options;
+        if (!endpoint_.tls)
+            throw UsageError(fmt::format(
+                "--scrape {}: https is read only where the server is asked by https too", plan.scrape));
+        options.tls = endpoint_.tls;
+        return options;
+    }
+
     std::string url_;
     std::unique_ptr<StartedServer> simulator_;
     std::unique_ptr<http::TlsContext> tls_;

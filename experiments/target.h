@@ -2,6 +2,7 @@
 // Whom a load is made for: found out about once (and kept: the simulated server, the TLS context, what the
 // probe learnt), then measured at one load level after the other. There are two kinds, a server behind
 // sockets and the simulated server in virtual time.
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -19,6 +20,8 @@ struct Load {
     LoadPlan plan;
     std::unique_ptr<datasets::Dataset> dataset;
     loadgen::LoadOptions options;
+    std::function<void(const scrape::ServerScrape&)> on_scrape =
+        {};  ///< told from a thread of its own; may be empty
 };
 
 class Target {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <exception>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -131,6 +132,35 @@ void withhold_percentiles(RunResult& result) {
     result.validity.verdict = std::max(result.validity.verdict, Verdict::warn);
 }
 
+/// The tokens that all requests of the run add up to, warm-up included; nothing where it is not known how far
+/// the server came with one.
+std::map<std::string, double> asked_of_server(const RequestTable& records) {
+    double output = 0;
+    double prompt = 0;
+    double count = 0;
+    bool prompts_known = true;
+    for (const RequestRecord& r : records) {
+        if (r.outcome != Outcome::ok) return {};
+        output += static_cast<double>(output_tokens_of(r));
+        prompt += static_cast<double>(r.usage.prompt.value_or(0));
+        prompts_known = prompts_known && r.usage.prompt.has_value();
+        ++count;
+    }
+    std::map<std::string, double> asked{{"generation_tokens", output}, {"requests", count}};
+    if (prompts_known) asked["prompt_tokens"] = prompt;
+    return asked;
+}
+
+/// What the server said of itself, beside what was asked of it.
+void add_server(RunResult& result, const LoadOutcome& outcome, TimeSpan window) {
+    result.server = scrape::server_figures(outcome.server, window);
+    if (!result.server) return;
+    result.server->asked = asked_of_server(outcome.records);
+    const TimePoint zero = outcome.began + from_seconds(result.window.zero_s);
+    for (Series& series : scrape::server_series(outcome.server.scrapes, zero))
+        result.series.push_back(std::move(series));
+}
+
 }  // namespace
 
 LoadOutcome make_load(const LoadOptions& options, const datasets::Dataset& dataset, RecordSink& sink,
@@ -218,6 +248,7 @@ void fold_into(RunResult& result, const LoadOutcome& outcome, const EventSource&
             outcome.records, [](const RequestRecord& r) { return r.wanted_output_tokens; },
             [](const RequestRecord& r) -> std::optional<std::int64_t> { return output_tokens_of(r); });
     }
+    add_server(result, outcome, summary.window);
     result.validity = validity_of(result, options.validity);
     if (!outcome.stopped) return;
     const double at_s = seconds(outcome.stopped->at - outcome.began) - result.window.zero_s;

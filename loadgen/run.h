@@ -12,6 +12,7 @@
 #include "core/validity.h"
 #include "loadgen/interruption.h"
 #include "loadgen/progress.h"
+#include "loadgen/scrape/server_metrics.h"
 #include "loadgen/stop_monitor.h"
 #include "loadgen/worker.h"
 
@@ -34,6 +35,7 @@ struct LoadOptions {
 struct LoadOutcome {
     RequestTable records;
     std::vector<WorkerReport> workers;  ///< their records moved into `records`
+    scrape::ServerScrapes server;       ///< empty unless the server was asked
     TimePoint began;
     std::optional<TimePoint> ran_dry;  ///< of the first worker that had nothing more to start
     double host_lost_share = 0;

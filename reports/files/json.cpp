@@ -218,6 +218,18 @@ void fields(Archive& a, Is<Totals> auto& v) {
 }
 
 template <class Archive>
+void fields(Archive& a, Is<ServerFigures> auto& v) {
+    a("engine", v.engine);
+    a("sources", v.sources);
+    a("window", v.window);
+    a("whole_run", v.whole_run);
+    a("asked", v.asked);
+    a("scrapes", v.scrapes);
+    a("failed_scrapes", v.failed_scrapes);
+    a("note", v.note);
+}
+
+template <class Archive>
 void fields(Archive& a, Is<ClientHealth> auto& v) {
     a("timing", v.timing);
     a("kernel_stamp_share", v.kernel_stamp_share);
@@ -293,6 +305,7 @@ void fields(Archive& a, Is<RunResult> auto& v) {
     fields(a, as_scope(v));
     a("classes", v.classes);
     a("client", v.client);
+    a("server", v.server);
     a.required("workload", v.workload);
     a.plan(v.plan);
     a.required("provenance", v.provenance);

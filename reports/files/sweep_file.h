@@ -69,8 +69,9 @@ struct SweepSearch {
     std::string binding = {};            ///< the SLO that `fail` missed
     std::uint64_t runs = 0;
     std::optional<double> most_requests_per_s = {};  ///< of all levels
-    std::optional<double> saturation = {};  ///< by Little's law: most requests/s × end-to-end time of the lowest level
-    std::string ended = {};                 ///< why it ended, one sentence
+    std::optional<double> saturation =
+        {};                  ///< by Little's law: most requests/s × end-to-end time of the lowest level
+    std::string ended = {};  ///< why it ended, one sentence
 
     bool operator==(const SweepSearch&) const = default;
 };

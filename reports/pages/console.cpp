@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/metrics.h"
+#include "reports/pages/server_rows.h"
 #include "reports/pages/table.h"
 
 namespace paretoken::reports {
@@ -206,11 +207,22 @@ std::string cell_of(const std::optional<double>& value, double scale = 1) {
     return significant(value, scale);
 }
 
+// ---- what the server said
+
+std::string server_of(const std::optional<ServerFigures>& server) {
+    if (!server) return "";
+    std::string text;
+    for (const auto& [title, value] : server_rows(*server))
+        text += fmt::format("{}{} {}", text.empty() ? "" : "; ", title, value);
+    return text.empty() ? "" : labelled("/metrics", text);
+}
+
 }  // namespace
 
 std::string run_summary(const RunResult& result, const ConsoleStyle& style) {
     std::string text = head_of(result, style) + throughput_of(result) + latency_of(result) + "\n";
     text += failures_of(result.counts);
+    text += server_of(result.server);
     text += lengths_of(result.workload);
     text += window_of(result.window);
     text += verdict_of(result, style);

@@ -13,6 +13,7 @@
 #include "core/metrics.h"
 #include "reports/files/json.h"
 #include "reports/pages/report_columns.h"
+#include "reports/pages/server_rows.h"
 #include "reports/pages/table.h"
 
 namespace paretoken::reports {
@@ -429,6 +430,13 @@ std::string price_of(const std::optional<PriceNote>& price) {
     return html + "</div>\n";
 }
 
+std::string server_facts(const std::optional<ServerFigures>& server) {
+    if (!server) return "";
+    std::string rows = fact("Engine", server->engine);
+    for (const auto& [title, text] : server_rows(*server)) rows += fact(title, text);
+    return rows + fact("Readings of /metrics", grouped(server->scrapes));
+}
+
 std::string client_facts(const ClientHealth& client) {
     return fact("Clock of events", client.timing) +
            fact("Events with a kernel stamp", share(client.kernel_stamp_share)) +
@@ -525,6 +533,7 @@ std::string run_details(const ReportPoint& point, std::size_t series) {
                        escaped(point.directory)) +
            titled("Command", command_of(run.provenance.command)) + metrics_table(run) +
            titled("The client", facts(client_facts(run.client))) +
+           titled("What the server said of itself", facts(server_facts(run.server))) +
            titled("Where and when", facts(origin_facts(run))) +
            titled("What was asked", facts(workload_facts(run))) + "</div></details>\n";
 }

@@ -46,6 +46,8 @@ const std::map<std::string, Texts, std::less<>>& other_values() {
         {"workers", {"2"}},
         {"spin", {"200us"}},
         {"user_timestamps", {"true"}},
+        {"scrape", {"http://localhost:9090/metrics"}},
+        {"scrape_interval", {"5s"}},
         {"events", {"sample=10"}},
         {"timeout", {"30s"}},
         {"class", {"interactive"}},

@@ -74,6 +74,23 @@ TEST(RunSummary, ShowsNothingThatATerminalWouldObey) {
     EXPECT_EQ(text.find('\r'), std::string::npos);
 }
 
+TEST(RunSummary, TellsWhatTheServerSaidOfItself) {
+    RunResult run = sample::run(4);
+    EXPECT_THAT(run_summary(run), Not(HasSubstr("/metrics")));
+    run.server = ServerFigures{
+        .engine = "vllm",
+        .sources = {},
+        .window = {{"running", 3.9}, {"running_max", 4}, {"kv_usage", 0.123}, {"queue_mean_s", 0.0021}},
+        .whole_run = {},
+        .asked = {},
+        .scrapes = 9,
+        .note = {}};
+    const std::string text = run_summary(run);
+    EXPECT_THAT(text, HasSubstr("Requests running 3.90, at most 4"));
+    EXPECT_THAT(text, HasSubstr("12.3 %"));
+    EXPECT_THAT(text, HasSubstr("2.10 ms"));
+}
+
 TEST(RunSummary, OfARunWithoutASingleAnswerStillReads) {
     RunResult r;
     r.validity = {Verdict::invalid, {{Verdict::invalid, "no_answers", "Not one request succeeded."}}};

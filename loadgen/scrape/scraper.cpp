@@ -1,0 +1,70 @@
+#include "loadgen/scrape/scraper.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "loadgen/http/fetch.h"
+
+namespace paretoken::scrape {
+
+Scraper::Scraper(const ScraperOptions& options, OnScrape on_scrape)
+    : options_(options), on_scrape_(std::move(on_scrape)) {
+    scrape();
+    thread_ = std::thread([this] { run(); });
+}
+
+Scraper::~Scraper() {
+    if (thread_.joinable()) {
+        stop_.request_stop();
+        finish();
+    }
+}
+
+ServerScrapes Scraper::finish() {
+    {
+        const std::lock_guard lock(mutex_);
+        ending_ = true;
+    }
+    wake_.notify_one();
+    thread_.join();
+    scrape();
+    return std::move(result_);
+}
+
+void Scraper::run() {
+    std::unique_lock lock(mutex_);
+    auto due = Clock::now() + options_.interval;
+    while (!wake_.wait_until(lock, due, [this] { return ending_; })) {
+        lock.unlock();
+        scrape();
+        lock.lock();
+        due = std::max(due + options_.interval, Clock::now());  // one that took long is not made up for
+    }
+}
+
+void Scraper::scrape() {
+    if (stop_.stop_requested()) return;
+    // A connection of its own each time: one that a server keeps open may be stale by the next.
+    http::Fetcher fetcher(options_.url, options_.address, options_.tls, {}, stop_.get_token());
+    const TimePoint asked = Clock::now();
+    const http::Fetched fetched = fetcher.get("", options_.timeout);
+    const TimePoint at = asked + (Clock::now() - asked) / 2;
+    if (!fetched.ok()) {
+        ++result_.failed;
+        result_.last_failure =
+            fetched.failure ? fetched.failure->why : fmt::format("HTTP {}", fetched.head.status);
+        return;
+    }
+    ServerScrape scrape = server_scrape_of(parse_prometheus(fetched.body), at);
+    if (scrape.sources.empty()) {
+        ++result_.failed;
+        result_.last_failure = "no known metric among what it gave";
+        return;
+    }
+    on_scrape_(scrape);
+    result_.scrapes.push_back(std::move(scrape));
+}
+
+}  // namespace paretoken::scrape

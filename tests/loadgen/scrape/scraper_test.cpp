@@ -1,0 +1,85 @@
+#include "loadgen/scrape/scraper.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+
+#include "tests/support/scripted_server.h"
+
+namespace paretoken::scrape {
+namespace {
+
+using paretoken::testing::ScriptedAnswer;
+using paretoken::testing::ScriptedServer;
+
+std::string answer(const std::string& body, int status = 200) {
+    return "HTTP/1.1 " + std::to_string(status) + " X\r\nContent-Length: " + std::to_string(body.size()) +
+           "\r\n\r\n" + body;
+}
+
+ScraperOptions on(const ScriptedServer& server, Duration timeout = std::chrono::seconds(20)) {
+    ScraperOptions options;
+    options.url = http::parse_url(server.url() + "/metrics");
+    options.address = http::resolve(options.url).front();
+    options.interval = std::chrono::milliseconds(50);
+    options.timeout = timeout;
+    return options;
+}
+
+TEST(Scraper, reads_before_during_and_after_the_load) {
+    std::atomic<int> asked{0};
+    const ScriptedServer server([&](int, int, const std::string& text) {
+        EXPECT_TRUE(text.starts_with("GET /metrics HTTP/1.1"));
+        return ScriptedAnswer{
+            .writes = {answer("vllm:generation_tokens_total " + std::to_string(++asked) + "\n")},
+            .close_after = true};
+    });
+    std::atomic<int> told{0};
+    Scraper scraper(on(server), [&](const ServerScrape&) { ++told; });
+    EXPECT_EQ(told, 1) << "before the constructor returns";
+    for (int i = 0; i < 2000 && told < 4; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    const ServerScrapes scrapes = scraper.finish();
+    EXPECT_GE(scrapes.scrapes.size(), 5U);
+    EXPECT_EQ(scrapes.scrapes.size(), static_cast<std::size_t>(told));
+    EXPECT_EQ(scrapes.failed, 0U);
+    for (std::size_t i = 1; i < scrapes.scrapes.size(); ++i)
+        EXPECT_GT(scrapes.scrapes[i].at, scrapes.scrapes[i - 1].at);
+}
+
+TEST(Scraper, counts_what_it_cannot_read_and_goes_on) {
+    std::atomic<int> asked{0};
+    const ScriptedServer server([&](int, int, const std::string&) {
+        const int number = asked++;
+        if (number == 1) return ScriptedAnswer{.writes = {answer("no", 503)}, .close_after = true};
+        if (number == 2) return ScriptedAnswer{.writes = {answer("<html>hello</html>")}, .close_after = true};
+        if (number == 3) return ScriptedAnswer{.close_after = true};
+        return ScriptedAnswer{.writes = {answer("llamacpp:requests_processing 1\n")}, .close_after = true};
+    });
+    Scraper scraper(on(server), [](const ServerScrape&) {});
+    for (int i = 0; i < 2000 && asked < 6; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    const ServerScrapes scrapes = scraper.finish();
+    EXPECT_EQ(scrapes.failed, 3U);
+    EXPECT_GE(scrapes.scrapes.size(), 3U);
+    EXPECT_FALSE(scrapes.last_failure.empty());
+}
+
+TEST(Scraper, gives_an_endless_answer_up) {
+    const ScriptedServer server([&](int, int, const std::string&) {
+        return ScriptedAnswer{.writes = {"HTTP/1.1 200 OK\r\n\r\n", std::string(65536, 'x')},
+                              .endless = true};
+    });
+    Scraper scraper(on(server), [](const ServerScrape&) {});
+    const ServerScrapes scrapes = scraper.finish();
+    EXPECT_TRUE(scrapes.scrapes.empty());
+    EXPECT_GE(scrapes.failed, 2U);
+}
+
+TEST(Scraper, gives_a_silent_server_up) {
+    const ScriptedServer server([&](int, int, const std::string&) { return ScriptedAnswer{}; });
+    Scraper scraper(on(server, std::chrono::milliseconds(200)), [](const ServerScrape&) {});
+    EXPECT_GE(scraper.finish().failed, 2U);
+}
+
+}  // namespace
+}  // namespace paretoken::scrape

@@ -1,0 +1,128 @@
+#include "loadgen/scrape/server_metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+namespace paretoken::scrape {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::DoubleNear;
+
+constexpr TimePoint kStart{std::chrono::seconds(1000)};
+
+ServerScrape scraped(const std::string& text, TimePoint at = kStart) {
+    return server_scrape_of(parse_prometheus(text), at);
+}
+
+TEST(ServerMetrics, have_keys_of_their_own_and_names_that_no_other_has) {
+    std::set<std::string_view> keys;
+    std::set<std::string_view> names;
+    for (const ServerMetric& metric : server_metrics()) {
+        EXPECT_TRUE(keys.insert(metric.key).second) << metric.key;
+        EXPECT_FALSE(metric.names.empty());
+        for (const std::string_view name : metric.names) EXPECT_TRUE(names.insert(name).second) << name;
+    }
+}
+
+// The names are those that each engine documents; the values are made up.
+TEST(ServerMetrics, of_every_engine_are_recognised) {
+    const ServerScrape vllm = scraped(
+        "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 3\n"
+        "vllm:num_requests_running{engine=\"1\",model_name=\"m\"} 4\n"
+        "vllm:kv_cache_usage_perc{engine=\"0\"} 0.5\n"
+        "vllm:prefix_cache_queries_total 100\nvllm:prefix_cache_hits_total 40\n"
+        "vllm:generation_tokens_total 7\n"
+        "vllm:request_queue_time_seconds_sum 2\nvllm:request_queue_time_seconds_count 4\n");
+    EXPECT_EQ(vllm.engine, "vllm");
+    EXPECT_EQ(vllm.values.at("running"), 7) << "engines are added";
+    EXPECT_EQ(vllm.sources.at("kv_usage"), "vllm:kv_cache_usage_perc");
+    EXPECT_EQ(vllm.histograms.at("queue"), (ServerScrape::Sums{2, 4}));
+
+    const ServerScrape older = scraped(
+        "vllm:gpu_cache_usage_perc 0.25\nvllm:gpu_prefix_cache_queries 10\nvllm:gpu_prefix_cache_hits 5\n"
+        "vllm:time_per_output_token_seconds_sum 1\nvllm:time_per_output_token_seconds_count 100\n");
+    EXPECT_EQ(older.values.at("kv_usage"), 0.25);
+    EXPECT_EQ(older.values.at("prefix_hits"), 5) << "also without _total";
+    EXPECT_EQ(older.histograms.at("itl").count, 100);
+
+    EXPECT_EQ(scraped("sglang:num_running_reqs 2\nsglang:token_usage 0.1\n").engine, "sglang");
+    EXPECT_EQ(scraped("trtllm_num_requests_running 2\n").engine, "trtllm");
+    EXPECT_EQ(scraped("tgi_queue_size 2\n").values.at("waiting"), 2);
+    EXPECT_EQ(scraped("llamacpp:requests_processing 1\n").engine, "llamacpp");
+    EXPECT_EQ(scraped("node_load1 1\n"),
+              (ServerScrape{.at = kStart, .engine = {}, .sources = {}, .values = {}, .histograms = {}}));
+}
+
+std::vector<ServerScrape> five_seconds() {
+    std::vector<ServerScrape> scrapes;
+    for (int second = 0; second <= 5; ++second)
+        scrapes.push_back(scraped("vllm:generation_tokens_total " + std::to_string(100 + 10 * second) +
+                                      "\nvllm:num_requests_running " + std::to_string(second) +
+                                      "\nvllm:time_to_first_token_seconds_sum " + std::to_string(second) +
+                                      "\nvllm:time_to_first_token_seconds_count " +
+                                      std::to_string(4 * second) + "\n",
+                                  kStart + std::chrono::seconds(second)));
+    return scrapes;
+}
+
+TEST(ServerFiguresOver, a_stretch_are_differences_means_and_maxima) {
+    const auto figures = figures_over(five_seconds(), {kStart + 1500ms, kStart + 4s});
+    EXPECT_THAT(figures.at("generation_tokens"), DoubleNear(25, 1e-9)) << "linear between two scrapes";
+    EXPECT_EQ(figures.at("running"), 2.5) << "of the scrapes at 2 and 3 s";
+    EXPECT_EQ(figures.at("running_max"), 3);
+    EXPECT_THAT(figures.at("ttft_mean_s"), DoubleNear(0.25, 1e-9));
+    EXPECT_FALSE(figures.contains("waiting"));
+    EXPECT_FALSE(figures.contains("prefix_hit_ratio"));
+    const auto one = std::vector{five_seconds().front()};
+    EXPECT_TRUE(figures_over(one, {kStart, kStart + 5s}).empty());
+}
+
+TEST(ServerFiguresOver, a_reset_counts_from_zero_again) {
+    const std::vector<ServerScrape> scrapes = {scraped("vllm:generation_tokens_total 100\n", kStart),
+                                               scraped("vllm:generation_tokens_total 130\n", kStart + 1s),
+                                               scraped("vllm:generation_tokens_total 5\n", kStart + 2s)};
+    EXPECT_EQ(figures_over(scrapes, {kStart, kStart + 3s}).at("generation_tokens"), 35);
+}
+
+TEST(ServerFiguresOver, ratios_are_of_what_was_counted_in_the_stretch) {
+    const auto text = [](int queries, int hits, int prompts, const std::string& engine) {
+        if (engine == "llamacpp")
+            return "llamacpp:prompt_tokens_total " + std::to_string(prompts) +
+                   "\nllamacpp:prompt_tokens_cached_total " + std::to_string(hits) + "\n";
+        return "vllm:prefix_cache_queries_total " + std::to_string(queries) +
+               "\nvllm:prefix_cache_hits_total " + std::to_string(hits) + "\n";
+    };
+    const std::vector<ServerScrape> vllm = {scraped(text(1000, 900, 0, "vllm"), kStart),
+                                            scraped(text(1200, 950, 0, "vllm"), kStart + 1s)};
+    EXPECT_THAT(figures_over(vllm, {kStart, kStart + 1s}).at("prefix_hit_ratio"), DoubleNear(0.25, 1e-9));
+    const std::vector<ServerScrape> llamacpp = {scraped(text(0, 0, 0, "llamacpp"), kStart),
+                                                scraped(text(0, 90, 10, "llamacpp"), kStart + 1s)};
+    EXPECT_THAT(figures_over(llamacpp, {kStart, kStart + 1s}).at("prefix_hit_ratio"), DoubleNear(0.9, 1e-9))
+        << "llama.cpp counts computed tokens, and cached ones beside them";
+}
+
+TEST(ServerFiguresOf, a_run_name_their_sources_or_say_why_there_are_none) {
+    ServerScrapes scrapes{.scrapes = five_seconds(), .failed = 1, .last_failure = "HTTP 503"};
+    const auto figures = server_figures(scrapes, {kStart, kStart + 5s});
+    ASSERT_TRUE(figures);
+    EXPECT_EQ(figures->engine, "vllm");
+    EXPECT_EQ(figures->whole_run.at("generation_tokens"), 50);
+    EXPECT_EQ(figures->scrapes, 6U);
+    EXPECT_EQ(figures->failed_scrapes, 1U);
+    EXPECT_FALSE(server_figures({}, {kStart, kStart + 5s}));
+    EXPECT_EQ(
+        server_figures({.scrapes = {}, .failed = 2, .last_failure = "HTTP 404"}, {kStart, kStart + 5s})->note,
+        "HTTP 404");
+    const auto series = server_series(scrapes.scrapes, kStart);
+    ASSERT_EQ(series.size(), 1U);
+    EXPECT_EQ(series[0].name, "running");
+    EXPECT_EQ(series[0].source, "server");
+    EXPECT_EQ(series[0].values, (std::vector<double>{0, 1, 2, 3, 4, 5}));
+}
+
+}  // namespace
+}  // namespace paretoken::scrape
