@@ -15,18 +15,20 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stop_token>
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/micro_cache.h"
+#include "cli/micro_page.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "experiments/child_process.h"
 #include "reports/micro/micro_bound.h"
 #include "reports/micro/micro_fit.h"
+#include "reports/micro/micro_results.h"
 #include "reports/micro/micro_rows.h"
 
 namespace paretoken::cli {
@@ -44,6 +46,7 @@ struct MicroOptions {
     std::string preset;
     std::string model_card;
     std::string out = "micro.json";
+    std::string page;  // empty: none
 };
 
 /// One line of the table.
@@ -151,25 +154,24 @@ reports::MicroFile parsed_result(const std::string& text) {
 }
 
 nlohmann::ordered_json json_of(const reports::SizeFit& fit) {
-    return {{"kernel", fit.kernel},
-            {"fixed_s", fit.fixed_s},
-            {"bytes_per_s", fit.bytes_per_s},
-            {"points", fit.points},
-            {"least_bytes", fit.least_bytes},
-            {"most_bytes", fit.most_bytes},
-            {"worst_residual", fit.worst_residual}};
+    return {{"kernel", fit.kernel},         {"device", fit.device},
+            {"fixed_s", fit.fixed_s},       {"bytes_per_s", fit.bytes_per_s},
+            {"points", fit.points},         {"least_bytes", fit.least_bytes},
+            {"most_bytes", fit.most_bytes}, {"worst_residual", fit.worst_residual}};
 }
 
-/// The text with what follows from its rows: "bound_by" in rows where it is known, and "fits".
+/// The text with what follows from its rows: the device of each, "bound_by" where it is known, and "fits".
 std::string completed(const std::string& text, const reports::MicroFile& file,
                       const std::vector<std::optional<reports::RowBound>>& bounds) {
     auto json = nlohmann::ordered_json::parse(text);
-    std::map<std::string, std::string> bound_by;
-    for (std::size_t i = 0; i < bounds.size(); ++i)
-        if (bounds[i]) bound_by.emplace(file.rows[i].name, name_of(bounds[i]->by));
-    for (auto& row : json["benchmarks"])
-        if (const auto found = bound_by.find(row.value("name", "")); found != bound_by.end())
-            row["bound_by"] = found->second;
+    std::size_t place = 0;
+    for (auto& row : json["benchmarks"]) {
+        if (row.value("run_type", "") == "aggregate") continue;  // no row of the file
+        const auto& bound = bounds.at(place);
+        row["device"] = file.rows.at(place).device;
+        if (bound) row["bound_by"] = name_of(bound->by);
+        ++place;
+    }
     json["fits"] = nlohmann::ordered_json::array();
     for (const reports::SizeFit& fit : file.fits) json["fits"].push_back(json_of(fit));
     return json.dump(2) + "\n";
@@ -228,13 +230,24 @@ MicroLine line_of(const reports::MicroRow& row, const std::optional<reports::Row
     return line;
 }
 
-std::string context_line(const reports::MicroFile& file) {
+/// One line for each device, with what was measured on it.
+std::string context_lines(const reports::MicroFile& file) {
     const auto text = [&](const char* key) {
         const auto found = file.context.find(key);
         return found == file.context.end() ? std::string("?") : found->second;
     };
-    return fmt::format("{}, {} cores, {}; matrices of {}", file.hardware, file.cores, text("isa"),
-                       text("preset"));
+    std::string lines;
+    for (const reports::MicroDevice& device : file.devices) {
+        lines += fmt::format("{}: {}", device.id, title_of(device));
+        if (device.backend == reports::MicroBackend::cpu) {
+            lines += fmt::format(", {}; matrices of {}", text("isa"), text("preset"));
+        } else {
+            if (device.driver) lines += fmt::format(", driver {}", *device.driver);
+            if (!device.card) lines += "; it has no datasheet card, so its limit is what is measured here";
+        }
+        lines += "\n";
+    }
+    return lines;
 }
 
 /// 80 columns while names are short; remarks on a line of their own.
@@ -309,18 +322,33 @@ void refuse_bad_result(const reports::MicroFile& file) {
     }
 }
 
+/// A result without one, because of --filter, bounds nothing and would take the place of one that does.
+bool has_read_ceiling(const reports::MicroFile& file) {
+    const auto results = reports::results_of(file);
+    return std::any_of(results.begin(), results.end(),
+                       [](const reports::MicroResults& one) { return one.read_bytes_per_s.has_value(); });
+}
+
 void micro(const MicroOptions& options) {
+    if (!options.page.empty()) expect_page_name("--report", options.page);
     PartialFile partial(options.out);
     run_microbench(options, partial.path());
     const std::string text = text_of_file(partial.path());
     reports::MicroFile file = parsed_result(text);
     file.fits = reports::size_fits(file.rows);
     const auto bounds = reports::bounds_of(file.rows);
-    partial.keep(completed(text, file, bounds));
+    const std::string result = completed(text, file, bounds);
+    partial.keep(result);
     std::vector<MicroLine> lines;
     for (std::size_t i = 0; i < bounds.size(); ++i) lines.push_back(line_of(file.rows[i], bounds[i]));
-    fmt::print("{}\n{}{}written to {}\n", context_line(file), table_of(lines), footer_of(file), options.out);
+    fmt::print("{}{}{}written to {}\n", context_lines(file), table_of(lines), footer_of(file), options.out);
+    if (!options.page.empty()) {
+        write_micro_page(options.page, file);
+        fmt::print("{}\n", options.page);
+    }
     refuse_bad_result(file);
+    if (!has_read_ceiling(file)) return;
+    if (const auto kept = keep_micro(result)) fmt::print("kept for reports in {}\n", *kept);
 }
 
 }  // namespace
@@ -345,6 +373,8 @@ void add_micro(CLI::App& app) {
                      "The same from a config.json, a GGUF file or a shipped card's name")
         ->excludes(preset);
     command->add_option("--out", options->out, "Where the result goes")->capture_default_str();
+    command->add_option("--report", options->page,
+                        "Also draw the result: a page that ends in .html, or .md for tables");
     add_micro_compare(*command);
     command->callback([options, command] {
         if (command->get_subcommands().empty()) micro(*options);

@@ -9,6 +9,7 @@
 
 #include "cards/card_file.h"
 #include "cli/commands.h"
+#include "cli/micro_page.h"
 #include "core/error.h"
 #include "reports/micro/micro_compare.h"
 
@@ -21,6 +22,7 @@ struct CompareOptions {
     double least_effect_percent = reports::kLeastEffect * 100;
     bool json = false;
     bool fail_on_slower = false;
+    std::string page;  // empty: none
 };
 
 nlohmann::ordered_json json_of(const reports::Speed& speed) {
@@ -68,12 +70,15 @@ void compare(const CompareOptions& options) {
     const auto read = [](const std::string& path) {
         return reports::parse_micro_file(cards::read_card_file(path), path);
     };
-    const auto comparison =
-        reports::comparison_of(read(options.before), read(options.after), options.least_effect_percent / 100);
+    if (!options.page.empty()) expect_page_name("--report", options.page);
+    const reports::MicroFile before = read(options.before);
+    const reports::MicroFile after = read(options.after);
+    const auto comparison = reports::comparison_of(before, after, options.least_effect_percent / 100);
     fmt::print("{}", options.json ? json_text(comparison, options) : text_of(comparison));
     if (comparison.rows.empty())
         throw UsageError(
             fmt::format("micro compare: {} and {} have no row in common", options.before, options.after));
+    if (!options.page.empty()) write_comparison_page(options.page, before, after);
     const std::size_t slower = comparison.count(reports::Verdict::slower);
     if (options.fail_on_slower && slower > 0)
         throw Error(ExitCode::gate_failed,
@@ -94,6 +99,8 @@ void add_micro_compare(CLI::App& micro) {
         ->capture_default_str()
         ->check(CLI::Range(0.0, 1000.0));
     command->add_flag("--json", options->json, "JSON on standard output");
+    command->add_option("--report", options->page,
+                        "Also draw both beside each other: a page that ends in .html, or .md for tables");
     command->add_flag("--fail-on-slower", options->fail_on_slower, "Exit 1 when any row is slower");
     command->callback([options] { compare(*options); });
 }

@@ -18,6 +18,7 @@
 #include "cards/model.h"
 #include "cards/price.h"
 #include "cli/commands.h"
+#include "cli/micro_cache.h"
 #include "core/error.h"
 #include "core/slo.h"
 #include "reports/files/run_directory.h"
@@ -36,6 +37,7 @@ using reports::ReportModel;
 struct ReportCommand {
     std::vector<std::string> directories;
     std::vector<std::string> micro;
+    bool no_micro = false;
     std::string model_card;
     std::string gpu;
     std::vector<std::string> prices;
@@ -71,7 +73,13 @@ reports::JoinOptions join_options(const ReportCommand& command) {
     reports::JoinOptions options;
     if (!command.title.empty()) options.title = command.title;
     options.generated_at = utc_now();
-    options.micro = reports::read_micro_results({command.micro.begin(), command.micro.end()});
+    if (!command.micro.empty()) {
+        options.micro = reports::read_micro_results({command.micro.begin(), command.micro.end()});
+    } else if (!command.no_micro) {
+        KeptMicro kept = kept_micro();
+        options.micro = std::move(kept.results);
+        options.micro_note = std::move(kept.note);
+    }
     if (!command.model_card.empty()) options.model = cards::model_card(command.model_card);
     options.gpu = given(command.gpu);
     for (const std::string& price : command.prices) options.prices.push_back(cards::price_card(price));
@@ -154,8 +162,10 @@ void add_report(CLI::App& app) {
     CLI::App* sub = app.add_subcommand("report", "Join runs with model, hardware and prices into a report");
     sub->add_option("directories", command->directories, "Run or sweep directories, or directories of these")
         ->required();
-    sub->add_option("--micro", command->micro,
-                    "What `paretoken micro` measured on the hardware that served; repeatable");
+    auto* const micro = sub->add_option("--micro", command->micro,
+                                        "What `paretoken micro` measured on the hardware that served; "
+                                        "repeatable [the newest of this machine, if it is unchanged]");
+    sub->add_flag("--no-micro", command->no_micro, "Use no result of `paretoken micro`")->excludes(micro);
     sub->add_option("--model-card", command->model_card,
                     "A known model, a config.json or a GGUF file; CARD:kv=fp8,weights=int4 says other types");
     sub->add_option("--gpu", command->gpu, "What served: NAME or NAMExN");

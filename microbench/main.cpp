@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "cards/gpu_devices.h"
 #include "cards/host.h"
 #include "cards/model.h"
 #include "core/error.h"
@@ -19,6 +20,7 @@
 #include "microbench/cpu/isa.h"
 #include "microbench/cpu/machine.h"
 #include "microbench/cpu/rows.h"
+#include "microbench/devices.h"
 #include "microbench/gpu/rows.h"
 #include "microbench/reporters.h"
 #include "microbench/shapes.h"
@@ -201,13 +203,10 @@ std::vector<Row> rows_of(const Options& options, const CpuSettings& settings, co
 }
 
 void add_context(const CpuSettings& settings, const gpu::GpuBackend& gpu) {
-    const auto host = cards::this_host();
     const auto add = [](const char* key, const std::string& value) {
         benchmark::AddCustomContext(key, value);
     };
-    add("paretoken_schema", "paretoken/micro/1");
-    add("hardware", host.cpu);
-    add("cores", fmt::format("{}", host.cores));
+    add("paretoken_schema", "paretoken/micro/2");
     add("threads", fmt::format("{}", settings.cpus.size()));
     add("isa", std::string(name_of(settings.isa)));
     add("preset", std::string(settings.model.name));
@@ -228,10 +227,12 @@ std::string filter_of(const Options& options, const CpuSettings& settings) {
     return benchmark::GetBenchmarkFilter();
 }
 
-std::unique_ptr<benchmark::BenchmarkReporter> display_for(const Options& options, std::size_t rows) {
+std::unique_ptr<benchmark::BenchmarkReporter> display_for(const Options& options, std::size_t rows,
+                                                          const std::string& devices) {
     using Reporter = std::unique_ptr<benchmark::BenchmarkReporter>;
-    if (options.probe) return with_plain_names(std::make_unique<benchmark::JSONReporter>());
-    if (options.json_on_stdout) return with_plain_names(Reporter(benchmark::CreateDefaultDisplayReporter()));
+    if (options.probe) return with_plain_names(std::make_unique<benchmark::JSONReporter>(), devices);
+    if (options.json_on_stdout)
+        return with_plain_names(Reporter(benchmark::CreateDefaultDisplayReporter()), devices);
     return progress_of(rows);
 }
 
@@ -260,8 +261,9 @@ ExitCode run(int argc, char** argv) {
     add_context(settings, gpu);
     std::size_t failed = 0;
     register_rows(rows, failed);
-    const auto display = display_for(options, rows.size());
-    const auto file = with_plain_names(std::make_unique<benchmark::JSONReporter>());
+    const std::string devices = devices_json(cards::this_host(), gpu.context, cards::gpus_of_driver());
+    const auto display = display_for(options, rows.size(), devices);
+    const auto file = with_plain_names(std::make_unique<benchmark::JSONReporter>(), devices);
     benchmark::RunSpecifiedBenchmarks(
         display.get(), options.writes_file && options.file_is_json ? file.get() : nullptr, ".");
     benchmark::Shutdown();

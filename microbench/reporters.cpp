@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,12 +32,17 @@ std::string figures_of(const benchmark::BenchmarkReporter::Run& run) {
 
 class PlainNames final : public benchmark::BenchmarkReporter {
   public:
-    explicit PlainNames(std::unique_ptr<benchmark::BenchmarkReporter> inner) : inner_(std::move(inner)) {}
+    PlainNames(std::unique_ptr<benchmark::BenchmarkReporter> inner, std::string devices)
+        : inner_(std::move(inner)), devices_(std::move(devices)) {}
 
     bool ReportContext(const Context& context) override {
-        inner_->SetOutputStream(&GetOutputStream());
+        std::ostringstream written;
+        inner_->SetOutputStream(&written);
         inner_->SetErrorStream(&GetErrorStream());
-        return inner_->ReportContext(context);
+        const bool goes_on = inner_->ReportContext(context);
+        GetOutputStream() << with_devices(written.str());
+        inner_->SetOutputStream(&GetOutputStream());
+        return goes_on;
     }
     void ReportRuns(const std::vector<Run>& runs) override {
         std::vector<Run> renamed = runs;
@@ -48,7 +55,15 @@ class PlainNames final : public benchmark::BenchmarkReporter {
     void Finalize() override { inner_->Finalize(); }
 
   private:
+    std::string with_devices(std::string text) const {
+        constexpr std::string_view kContext = "\"context\": {";
+        if (const auto at = text.find(kContext); at != std::string::npos)
+            text.insert(at + kContext.size(), fmt::format("\n    \"devices\": {},", devices_));
+        return text;
+    }
+
     std::unique_ptr<benchmark::BenchmarkReporter> inner_;
+    std::string devices_;
 };
 
 class Progress final : public benchmark::BenchmarkReporter {
@@ -78,8 +93,8 @@ class Progress final : public benchmark::BenchmarkReporter {
 }  // namespace
 
 std::unique_ptr<benchmark::BenchmarkReporter> with_plain_names(
-    std::unique_ptr<benchmark::BenchmarkReporter> inner) {
-    return std::make_unique<PlainNames>(std::move(inner));
+    std::unique_ptr<benchmark::BenchmarkReporter> inner, std::string devices) {
+    return std::make_unique<PlainNames>(std::move(inner), std::move(devices));
 }
 
 std::unique_ptr<benchmark::BenchmarkReporter> progress_of(std::size_t rows) {

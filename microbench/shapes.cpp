@@ -2,22 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "cards/presets.h"
 #include "core/error.h"
 
 namespace paretoken::microbench {
 namespace {
 
-struct Preset {
-    std::string_view name;
-    std::string_view card;
-};
-constexpr Preset kPresets[] = {
-    {"smollm2-135m", "smollm2-135m"},   {"llama3-8b", "llama-3.1-8b"},    {"llama3-70b", "llama-3.1-70b"},
-    {"llama3-405b", "llama-3.1-405b"},  {"qwen3-8b", "qwen3-8b"},         {"qwen3-32b", "qwen3-32b"},
-    {"qwen3-30b-a3b", "qwen3-30b-a3b"}, {"gpt-oss-120b", "gpt-oss-120b"}, {"deepseek-v3", "deepseek-v3"},
-};
-
-ModelShape shape_of(const Preset& preset) {
+ModelShape shape_of(const cards::ModelPreset& preset) {
     ModelShape shape = model_shape_of(cards::model_card(std::string(preset.card)));
     shape.name = preset.name;
     return shape;
@@ -80,13 +71,13 @@ ModelShape model_shape_of(const cards::ModelCard& card) {
 
 std::vector<ModelShape> model_shapes() {
     std::vector<ModelShape> shapes;
-    for (const Preset& preset : kPresets) shapes.push_back(shape_of(preset));
+    for (const cards::ModelPreset& preset : cards::model_presets()) shapes.push_back(shape_of(preset));
     return shapes;
 }
 
 ModelShape model_shape(std::string_view name) {
     std::string known;
-    for (const Preset& preset : kPresets) {
+    for (const cards::ModelPreset& preset : cards::model_presets()) {
         if (preset.name == name) return shape_of(preset);
         known += fmt::format("{}{}", known.empty() ? "" : ", ", preset.name);
     }

@@ -469,7 +469,9 @@ void fields(Archive& a, Is<Configuration> auto& v) {
     a("answer", v.answer);
     a("points", v.points);
     a("hard_limit", v.hard_limit);
+    a("size_aware", v.size_aware);
     a("no_overlap", v.no_overlap);
+    a("reachable", v.reachable);
     a("limit_terms", v.limit_terms);
     a("dropped_terms", v.dropped_terms);
     a("missing", v.missing);
@@ -487,11 +489,75 @@ void fields(Archive& a, Is<PriceNote> auto& v) {
 }
 
 template <class Archive>
+void fields(Archive& a, Is<PicturePoint> auto& v) {
+    a("x", v.x);
+    a("y", v.y);
+    a("valid", v.valid);
+    a("row", v.row);
+    a("note", v.note);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<PictureSeries> auto& v) {
+    a("name", v.name);
+    a("points", v.points);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<PictureLine> auto& v) {
+    a("name", v.name);
+    a("y", v.y);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<Picture> auto& v) {
+    a("id", v.id);
+    a("title", v.title);
+    a("x_title", v.x_title);
+    a("y_title", v.y_title);
+    a("series", v.series);
+    a("lines", v.lines);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<LayerOperation> auto& v) {
+    a("name", v.name);
+    a("group", v.group);
+    a("seconds", v.seconds);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<LayerStack> auto& v) {
+    a("name", v.name);
+    a("operations", v.operations);
+    a("seconds", v.seconds);
+    a("valid", v.valid);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<CeilingRow> auto& v) {
+    a("name", v.name);
+    a("value", v.value);
+    a("unit", v.unit);
+    a("valid", v.valid);
+    a("note", v.note);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<DevicePicture> auto& v) {
+    a("title", v.title);
+    a("charts", v.pictures);
+    a("layers", v.layers);
+    a("ceilings", v.ceilings);
+}
+
+template <class Archive>
 void fields(Archive& a, Is<ReportModel> auto& v) {
     a("title", v.title);
     a("generated_at", v.generated_at);
     a("version", v.version);
     a("configurations", v.configurations);
+    a("devices", v.devices);
     a("price", v.price);
     a("notes", v.notes);
 }
@@ -965,22 +1031,27 @@ Json chart_point(const ReportPoint& point) {
             {"itl", percentiles_of(point.result, "itl_s")}};
 }
 
-Json chart_configuration(const Configuration& configuration) {
-    Json points = Json::array();
-    for (const ReportPoint& point : configuration.points) points.push_back(chart_point(point));
-    Json limit = Json::array();
-    for (const LimitPoint& point : configuration.hard_limit)
-        limit.push_back({{"x", Writer::json_of(point.interactivity)},
+Json chart_curve(const std::vector<LimitPoint>& points) {
+    Json curve = Json::array();
+    for (const LimitPoint& point : points)
+        curve.push_back({{"x", Writer::json_of(point.interactivity)},
                          {"tps", Writer::json_of(point.output_tokens_per_s)},
                          {"usd", value_or_null(point.usd_per_m_output)},
                          {"batch", Writer::json_of(point.batch)}});
+    return curve;
+}
+
+Json chart_configuration(const Configuration& configuration) {
+    Json points = Json::array();
+    for (const ReportPoint& point : configuration.points) points.push_back(chart_point(point));
     bool open_loop = false;
     bool closed_loop = false;
     for (const ReportPoint& point : configuration.points) (point.open_loop ? open_loop : closed_loop) = true;
     return {{"title", configuration.title},
             {"workload", configuration.workload},
             {"points", points},
-            {"limit", limit},
+            {"limit", chart_curve(configuration.hard_limit)},
+            {"reachable", chart_curve(configuration.reachable)},
             {"openLoop", open_loop},
             {"closedLoop", closed_loop}};
 }
@@ -991,7 +1062,9 @@ std::string chart_json(const ReportModel& model) {
     Json configurations = Json::array();
     for (const Configuration& configuration : model.configurations)
         configurations.push_back(chart_configuration(configuration));
-    const std::string text = text_of({{"configurations", configurations}}, -1);
+    Json devices = Json::array();
+    for (const DevicePicture& device : model.devices) devices.push_back(Writer::json_of(device));
+    const std::string text = text_of({{"configurations", configurations}, {"devices", devices}}, -1);
     std::string safe;
     safe.reserve(text.size());
     for (const char c : text) {

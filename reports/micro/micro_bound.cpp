@@ -3,39 +3,44 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <string>
-#include <utility>
+
+#include "core/formats.h"
 
 namespace paretoken::reports {
 namespace {
 
-/// Which arithmetic multiplies numbers of a stored type (rows' `w` or `kv`) on a CPU.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kKinds{{{"bf16", "bf16_dot"},
-                                                                               {"f16", "f32_fma"},
-                                                                               {"int8", "int8_dot"},
-                                                                               {"q8_0", "int8_dot"},
-                                                                               {"q4_0", "int8_dot"},
-                                                                               {"q4_1", "int8_dot"},
-                                                                               {"q4_k", "int8_dot"},
-                                                                               {"q6_k", "int8_dot"}}};
-
+/// Which arithmetic multiplies numbers of a stored format (rows' `w` or `kv`) on a CPU; empty where no
+/// ceiling is of its kind.
 std::string_view kind_of(std::string_view type) {
-    const auto found =
-        std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& kind) { return kind.first == type; });
-    return found == kKinds.end() ? std::string_view() : found->second;
+    const NumberFormat* const format = find_format(type);
+    if (format == nullptr) return {};
+    switch (format->arithmetic) {
+        case Arithmetic::bf16:
+            return "bf16_dot";
+        case Arithmetic::f16:
+            return "f32_fma";
+        case Arithmetic::int8:
+            return "int8_dot";
+        case Arithmetic::f64:
+        case Arithmetic::f32:
+        case Arithmetic::fp8:
+        case Arithmetic::fp4:
+            return {};
+    }
+    return {};
 }
 
 /// Which numbers a GPU multiplies for a row, as its ceilings name them (`w`): a library those that are
 /// stored, our own kernels 16 bits, whatever is stored.
 std::string product_type(const RowName& name) {
     const bool library = name.family == "gemm_lib" || name.family == "prefill/gemm";
-    return library ? name.axis("w") : "bf16";
+    return library ? std::string(format_name(name.axis("w"))) : "bf16";
 }
 
 /// Whether a ceiling of the same backend is one of the row's own arithmetic.
 bool is_of_kind(const RowName& ceiling, const RowName& name, std::string_view type) {
-    if (name.axis("backend") == "gpu") return ceiling.axis("w") == product_type(name);
+    if (name.axis("backend") == "gpu") return format_name(ceiling.axis("w")) == product_type(name);
     return !ceiling.axis("kind").empty() && ceiling.axis("kind") == kind_of(type);
 }
 
@@ -44,9 +49,10 @@ struct Arithmetic {
     double flops_per_s = 0;
 };
 
-/// The best ceiling of the row's backend and threads, of the kind its numbers want where that kind was
+/// The best ceiling of the row's device and threads, of the kind its numbers want where that kind was
 /// measured.
-std::optional<Arithmetic> arithmetic_ceiling(std::span<const MicroRow> rows, const RowName& name) {
+std::optional<Arithmetic> arithmetic_ceiling(std::span<const MicroRow> rows, const MicroRow& of,
+                                             const RowName& name) {
     const std::string type = name.axis("w").empty() ? name.axis("kv") : name.axis("w");
     std::optional<Arithmetic> best;
     std::optional<Arithmetic> best_of_kind;
@@ -54,6 +60,7 @@ std::optional<Arithmetic> arithmetic_ceiling(std::span<const MicroRow> rows, con
         if (!to || to->flops_per_s < ceiling.flops_per_s) to = ceiling;
     };
     for (const MicroRow& row : rows) {
+        if (row.device != of.device) continue;
         const RowName ceiling = parse_row_name(row.name);
         if (!ceiling.family.starts_with("ceiling/flops") || !row.valid || !row.flops_per_s) continue;
         if (ceiling.axis("backend") != name.axis("backend") ||
@@ -112,7 +119,7 @@ std::vector<std::optional<RowBound>> bounds_of(std::span<const MicroRow> rows) {
         RowBound bound;
         if (row.flops_per_s && row.cached_flops_per_s)
             bound.of_cached = *row.flops_per_s / *row.cached_flops_per_s;
-        if (const auto ceiling = arithmetic_ceiling(rows, name); ceiling && row.flops_per_s) {
+        if (const auto ceiling = arithmetic_ceiling(rows, row, name); ceiling && row.flops_per_s) {
             bound.of_arithmetic = *row.flops_per_s / ceiling->flops_per_s;
             bound.arithmetic = ceiling->name;
         }

@@ -10,15 +10,50 @@ namespace paretoken::reports {
 namespace {
 
 /// Parts of the context that figures depend on.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kCircumstances{
-    {{"hardware", "hardware"},
-     {"cores", "cores"},
-     {"threads", "threads"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kCircumstances{
+    {{"threads", "threads"},
      {"isa", "instruction set"},
      {"preset", "model"},
      {"mode", "mode"},
-     {"working_set_bytes", "working set"},
-     {"driver", "driver"}}};
+     {"working_set_bytes", "working set"}}};
+
+std::string gigabytes(const std::optional<double>& bytes) {
+    return bytes ? fmt::format("{:.4g} GB", *bytes / 1e9) : std::string("not said");
+}
+
+std::string megahertz(const std::optional<double>& hertz) {
+    return hertz ? fmt::format("{:.0f} MHz", *hertz / 1e6) : std::string("not said");
+}
+
+std::string watts(const std::optional<double>& power) {
+    return power ? fmt::format("{:.0f} W", *power) : std::string("not said");
+}
+
+/// What differs between two devices of one place in their files.
+std::vector<std::string> differences_between(const MicroDevice& before, const MicroDevice& after) {
+    std::vector<std::string> differences;
+    const auto compare = [&](std::string_view what, const std::string& first, const std::string& second) {
+        if (first != second)
+            differences.push_back(fmt::format("{} of {}: {}, then {}", what, before.id, first, second));
+    };
+    const auto cores = [](const MicroDevice& device) {
+        return device.cores ? fmt::format("{}", *device.cores) : std::string("not said");
+    };
+    compare("name", before.name, after.name);
+    compare("cores", cores(before), cores(after));
+    compare("memory", gigabytes(before.memory_bytes), gigabytes(after.memory_bytes));
+    compare("driver", before.driver.value_or("not said"), after.driver.value_or("not said"));
+    compare("core clock", megahertz(before.sm_clock_hz), megahertz(after.sm_clock_hz));
+    compare("memory clock", megahertz(before.memory_clock_hz), megahertz(after.memory_clock_hz));
+    compare("power limit", watts(before.power_limit_w), watts(after.power_limit_w));
+    return differences;
+}
+
+const MicroDevice* find_device(const MicroFile& file, const std::string& id) {
+    const auto found = std::find_if(file.devices.begin(), file.devices.end(),
+                                    [&](const MicroDevice& device) { return device.id == id; });
+    return found == file.devices.end() ? nullptr : &*found;
+}
 
 std::vector<std::string> differences_between(const MicroFile& before, const MicroFile& after) {
     const auto text = [](const MicroFile& file, std::string_view key) {
@@ -26,6 +61,10 @@ std::vector<std::string> differences_between(const MicroFile& before, const Micr
         return found == file.context.end() ? std::string("not said") : found->second;
     };
     std::vector<std::string> differences;
+    for (const MicroDevice& device : before.devices)
+        if (const MicroDevice* other = find_device(after, device.id))
+            for (std::string& difference : differences_between(device, *other))
+                differences.push_back(std::move(difference));
     for (const auto& [key, title] : kCircumstances) {
         const std::string first = text(before, key);
         const std::string second = text(after, key);
@@ -75,9 +114,11 @@ RowComparison compared(const MicroRow& before, const MicroRow& after, double lea
     return row;
 }
 
-const MicroRow* find_row(const MicroFile& file, const std::string& name) {
-    const auto found = std::find_if(file.rows.begin(), file.rows.end(),
-                                    [&](const MicroRow& row) { return row.name == name; });
+/// The row of the same name on the device of the same place.
+const MicroRow* find_row(const MicroFile& file, const MicroRow& wanted) {
+    const auto found = std::find_if(file.rows.begin(), file.rows.end(), [&](const MicroRow& row) {
+        return row.name == wanted.name && row.device == wanted.device;
+    });
     return found == file.rows.end() ? nullptr : &*found;
 }
 
@@ -144,14 +185,14 @@ MicroComparison comparison_of(const MicroFile& before, const MicroFile& after, d
                                .only_after = {},
                                .differences = differences_between(before, after)};
     for (const MicroRow& row : before.rows) {
-        if (const MicroRow* const other = find_row(after, row.name)) {
+        if (const MicroRow* const other = find_row(after, row)) {
             comparison.rows.push_back(compared(row, *other, least_effect));
         } else {
             comparison.only_before.push_back(row.name);
         }
     }
     for (const MicroRow& row : after.rows)
-        if (find_row(before, row.name) == nullptr) comparison.only_after.push_back(row.name);
+        if (find_row(before, row) == nullptr) comparison.only_after.push_back(row.name);
     return comparison;
 }
 

@@ -90,22 +90,29 @@ std::string kernel_of(std::string_view name) {
 }
 
 std::vector<SizeFit> size_fits(std::span<const MicroRow> rows) {
-    std::vector<std::pair<std::string, std::vector<SizedTime>>> kernels;
+    struct Kernel {
+        std::string device;
+        std::string name;
+        std::vector<SizedTime> points;
+    };
+    std::vector<Kernel> kernels;
     for (const MicroRow& row : rows) {
         if (parse_row_name(row.name).family == "ceiling/cached_read") continue;
         const auto point = sized_time(row);
         if (!point) continue;
         const std::string kernel = kernel_of(row.name);
-        auto found = std::find_if(kernels.begin(), kernels.end(),
-                                  [&](const auto& entry) { return entry.first == kernel; });
-        if (found == kernels.end()) found = kernels.insert(kernels.end(), {kernel, {}});
-        found->second.push_back(*point);
+        auto found = std::find_if(kernels.begin(), kernels.end(), [&](const Kernel& one) {
+            return one.device == row.device && one.name == kernel;
+        });
+        if (found == kernels.end()) found = kernels.insert(kernels.end(), {row.device, kernel, {}});
+        found->points.push_back(*point);
     }
     std::vector<SizeFit> fits;
-    for (const auto& [kernel, points] : kernels) {
-        auto fit = size_fit(points);
+    for (const Kernel& kernel : kernels) {
+        auto fit = size_fit(kernel.points);
         if (!fit) continue;
-        fit->kernel = kernel;
+        fit->kernel = kernel.name;
+        fit->device = kernel.device;
         fits.push_back(std::move(*fit));
     }
     return fits;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cards/json_value.h"
 #include "core/error.h"
 
@@ -40,6 +42,10 @@ MicroRow row_of(const JsonCursor& row) {
     out.flops_per_s = positive_at(row, "flops_per_second");
     out.of_ceiling = positive_at(row, "of_ceiling");
     out.cached_flops_per_s = positive_at(row, "cached_flops_per_second");
+    for (const auto& [key, value] : row.members())
+        if (key.starts_with("part_") && key.ends_with("_s"))
+            out.part_s.emplace(key.substr(5, key.size() - 7), value.not_negative());
+    if (const auto gap = row.find("gap_s")) out.gap_s = gap->number();
     return out;
 }
 
@@ -53,25 +59,115 @@ SizeFit fit_of(const JsonCursor& fit) {
             .worst_residual = fit.at("worst_residual", "a fraction").not_negative()};
 }
 
-/// Contexts hold numbers as numbers or, where Google Benchmark wrote them, as text.
-std::uint32_t cores_of(const JsonCursor& context) {
-    const JsonCursor cores = context.at("cores", "the number of cores that were measured");
-    constexpr double kMost = 65536;
-    double value = 0;
-    if (cores.is_number()) {
-        value = cores.number();
-    } else {
-        const std::string text = cores.string();
-        for (const char c : text) {
-            if (c < '0' || c > '9' || value > kMost) cores.complain("a number of cores");
-            value = value * 10 + (c - '0');
-        }
+std::optional<double> optional_positive(const JsonCursor& object, const std::string& key) {
+    const auto found = object.find(key);
+    return found ? std::optional(found->positive()) : std::nullopt;
+}
+
+std::optional<std::string> optional_text(const JsonCursor& object, const std::string& key) {
+    const auto found = object.find(key);
+    return found ? std::optional(found->string()) : std::nullopt;
+}
+
+MicroBackend backend_of(const JsonCursor& text) {
+    for (const MicroBackend backend : {MicroBackend::cpu, MicroBackend::gpu})
+        if (text.string() == name_of(backend)) return backend;
+    text.complain("\"cpu\" or \"gpu\"");
+}
+
+MicroDevice device_of(const JsonCursor& json) {
+    MicroDevice device{.id = json.at("id", "a name within the file").string(),
+                       .backend = backend_of(json.at("backend", "\"cpu\" or \"gpu\"")),
+                       .name = json.at("name", "the name of the CPU or GPU").string(),
+                       .card = optional_text(json, "card"),
+                       .uuid = optional_text(json, "uuid"),
+                       .driver = optional_text(json, "driver"),
+                       .compute_capability = optional_text(json, "compute_capability"),
+                       .memory_bytes = optional_positive(json, "memory_bytes"),
+                       .sm_clock_hz = optional_positive(json, "sm_clock_hz"),
+                       .memory_clock_hz = optional_positive(json, "memory_clock_hz"),
+                       .peak_bytes_per_s = optional_positive(json, "peak_bytes_per_s"),
+                       .power_limit_w = optional_positive(json, "power_limit_w")};
+    if (const auto cores = json.find("cores")) device.cores = static_cast<std::uint32_t>(cores->count());
+    if (const auto mig = json.find("mig")) device.mig = mig->boolean();
+    return device;
+}
+
+std::vector<MicroDevice> devices_of(const JsonCursor& context) {
+    const JsonCursor list = context.at("devices", "the devices that were measured");
+    std::vector<MicroDevice> devices;
+    for (const JsonCursor& json : list.elements()) {
+        MicroDevice device = device_of(json);
+        const bool known = std::any_of(devices.begin(), devices.end(),
+                                       [&](const MicroDevice& other) { return other.id == device.id; });
+        if (known) json.at("id", "").complain("an id that no other device has");
+        devices.push_back(std::move(device));
     }
-    if (!(value >= 1 && value <= kMost)) cores.complain("a number of cores");
-    return static_cast<std::uint32_t>(value);
+    if (devices.empty()) list.complain("at least one device");
+    return devices;
+}
+
+/// The id of the device that a row or fit belongs to. Rows without a backend in their name are the CPU's.
+std::string owner_of(const JsonCursor& json, std::string_view name, const MicroFile& file) {
+    if (const auto given = json.find("device")) {
+        const std::string id = given->string();
+        const bool known = std::any_of(file.devices.begin(), file.devices.end(),
+                                       [&](const MicroDevice& device) { return device.id == id; });
+        if (!known) given->complain("the id of one of the devices in the context");
+        return id;
+    }
+    const bool gpu = parse_row_name(name).axis("backend") == name_of(MicroBackend::gpu);
+    const MicroBackend backend = gpu ? MicroBackend::gpu : MicroBackend::cpu;
+    std::string owner;
+    for (const MicroDevice& device : file.devices) {
+        if (device.backend != backend) continue;
+        if (!owner.empty())
+            throw UsageError(
+                fmt::format("{}: {}: several devices have the backend {}: say which by \"device\"",
+                            file.where, name, name_of(backend)));
+        owner = device.id;
+    }
+    if (owner.empty())
+        throw UsageError(fmt::format("{}: {}: no device in the context has the backend {}", file.where, name,
+                                     name_of(backend)));
+    return owner;
+}
+
+/// Throws at a schema that this program does not read; one of an older program by its name.
+void expect_schema(const JsonCursor& schema, const std::string& where) {
+    if (schema.string() == kMicroSchema) return;
+    if (schema.string() == "paretoken/micro/1")
+        throw UsageError(fmt::format(
+            "{}: paretoken/micro/1 does not say which device a row belongs to: measure again with "
+            "`paretoken micro`, which writes {}",
+            where, kMicroSchema));
+    schema.complain(fmt::format("\"{}\"", kMicroSchema));
 }
 
 }  // namespace
+
+std::string_view name_of(MicroBackend backend) {
+    switch (backend) {
+        case MicroBackend::cpu:
+            return "cpu";
+        case MicroBackend::gpu:
+            return "gpu";
+    }
+    return "";
+}
+
+double MicroRow::bytes() const {
+    return bytes_per_s && median_s ? *bytes_per_s * *median_s : 0;
+}
+
+double MicroRow::flops() const {
+    return flops_per_s && median_s ? *flops_per_s * *median_s : 0;
+}
+
+std::string title_of(const MicroDevice& device) {
+    if (!device.cores) return device.name;
+    return fmt::format("{} ({} core{})", device.name, *device.cores, *device.cores == 1 ? "" : "s");
+}
 
 std::string RowName::axis(const std::string& key) const {
     const auto found = axes.find(key);
@@ -99,17 +195,22 @@ MicroFile parse_micro_file(std::string_view json, const std::string& where) {
     const JsonCursor context = root.at("context", "what `paretoken micro` writes");
     const JsonCursor schema =
         context.at("paretoken_schema", fmt::format("\"{}\" (from `paretoken micro`)", kMicroSchema));
-    if (schema.string() != kMicroSchema) schema.complain(fmt::format("\"{}\"", kMicroSchema));
+    expect_schema(schema, where);
     MicroFile file{.where = where,
-                   .hardware = context.at("hardware", "what was measured").string(),
-                   .cores = cores_of(context),
-                   .date = context.at("date", "the date of the measurement").string()};
+                   .date = context.at("date", "the date of the measurement").string(),
+                   .devices = devices_of(context)};
     for (const auto& [key, entry] : context.members())
         if (entry.is_string()) file.context.emplace(key, entry.string());
     for (const JsonCursor& row : root.at("benchmarks", "a list of measurements").elements())
-        if (!is_aggregate(row)) file.rows.push_back(row_of(row));
+        if (!is_aggregate(row)) {
+            file.rows.push_back(row_of(row));
+            file.rows.back().device = owner_of(row, file.rows.back().name, file);
+        }
     if (const auto fits = root.find("fits"))
-        for (const JsonCursor& fit : fits->elements()) file.fits.push_back(fit_of(fit));
+        for (const JsonCursor& fit : fits->elements()) {
+            file.fits.push_back(fit_of(fit));
+            file.fits.back().device = owner_of(fit, file.fits.back().kernel, file);
+        }
     return file;
 }
 

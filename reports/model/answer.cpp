@@ -63,15 +63,15 @@ std::string how_far_to_trust(const Configuration& configuration) {
     return date.empty() ? text + "." : text + ", " + date + ".";
 }
 
-/// A limit whose bandwidth is that of the kernels which were measured.
-std::optional<LimitInputs> with_kernel_bandwidth(const LimitInputs& inputs) {
-    if (!inputs.reachable_weight_bytes_per_s && !inputs.reachable_kv_bytes_per_s) return {};
+/// A limit whose bandwidth is that of the kernels which were measured, at this load.
+LimitInputs with_kernel_bandwidth(const LimitInputs& inputs, const Totals& work, double batch) {
+    const double context = work.decoded_tokens > 0 ? work.decoded_context_tokens / work.decoded_tokens : 1;
+    const ReachedBandwidth kernels = reached_bandwidth(inputs, batch, context);
     LimitInputs reached = inputs;
-    if (inputs.reachable_weight_bytes_per_s && inputs.weight_bytes_per_s)
-        reached.weight_bytes_per_s =
-            std::min(*inputs.weight_bytes_per_s, *inputs.reachable_weight_bytes_per_s);
-    if (inputs.reachable_kv_bytes_per_s && inputs.kv_bytes_per_s)
-        reached.kv_bytes_per_s = std::min(*inputs.kv_bytes_per_s, *inputs.reachable_kv_bytes_per_s);
+    if (kernels.weight_bytes_per_s && inputs.weight_bytes_per_s)
+        reached.weight_bytes_per_s = std::min(*inputs.weight_bytes_per_s, *kernels.weight_bytes_per_s);
+    if (kernels.kv_bytes_per_s && inputs.kv_bytes_per_s)
+        reached.kv_bytes_per_s = std::min(*inputs.kv_bytes_per_s, *kernels.kv_bytes_per_s);
     return reached;
 }
 
@@ -91,7 +91,7 @@ std::optional<Gap> gap_of(const ReportPoint& point, const LimitPoint& floor, con
     if (!hard_limit || !point.output_tokens_per_s) return {};
     const double measured = *point.output_tokens_per_s;
     if (measured >= kNear * floor.output_tokens_per_s) return {};
-    const LimitInputs reached = with_kernel_bandwidth(inputs).value_or(inputs);
+    const LimitInputs reached = with_kernel_bandwidth(inputs, work, batch);
     const auto rate = [&](LimitKind kind, double at_most) {
         const auto limit = limit_at(reached, kind, work, batch);
         // Held between its neighbours: what was reached all the same is no part of the gap.

@@ -91,10 +91,14 @@ std::string normalised(std::string_view hardware) {
     return out;
 }
 
-const MicroResults* micro_of(const JoinOptions& options, std::string_view hardware) {
-    for (const MicroResults& micro : options.micro)
-        if (normalised(micro.hardware) == normalised(hardware)) return &micro;
-    return nullptr;
+/// The devices that were measured and are of the kind that served.
+std::vector<const MicroResults*> micro_of(const JoinOptions& options, std::string_view hardware) {
+    std::vector<const MicroResults*> same;
+    for (const MicroResults& micro : options.micro) {
+        const std::string measured = micro.device.card.value_or(micro.device.name);
+        if (normalised(measured) == normalised(hardware)) same.push_back(&micro);
+    }
+    return same;
 }
 
 /// What served, as it is named, priced and limited.
@@ -104,7 +108,7 @@ struct Served {
     std::optional<cards::PricedHardware>
         priced;                               ///< nothing: a simulated server that stands for no known GPU
     std::optional<cards::GpuCard> datasheet;  ///< of real GPUs
-    const MicroResults* micro = nullptr;      ///< measured on this very hardware
+    std::vector<const MicroResults*> micro = {};  ///< measured on this very hardware
 };
 
 /// Throws UsageError where --gpu and the run name numbers of GPUs that differ.
@@ -126,8 +130,7 @@ void refuse_contradiction(const LoadedRun& run, const std::optional<cards::GpuSp
 }
 
 Served served_as_simulated(const Provenance& provenance, const std::optional<cards::GpuSpec>& wanted) {
-    Served served{
-        .hardware = provenance.hardware, .simulated = true, .priced = {}, .datasheet = {}, .micro = nullptr};
+    Served served{.hardware = provenance.hardware, .simulated = true, .priced = {}, .datasheet = {}};
     if (wanted)
         served.priced = cards::PricedHardware{wanted->name, wanted->count, {}};
     else if (const auto gpu = cards::find_gpu(provenance.hardware))
@@ -144,16 +147,15 @@ Served served_by(const Provenance& provenance, const JoinOptions& options) {
     const auto wanted = wanted_gpu(options);
     if (is_simulated(provenance)) return served_as_simulated(provenance, wanted);
 
-    Served served{
-        .hardware = provenance.hardware, .simulated = false, .priced = {}, .datasheet = {}, .micro = nullptr};
-    served.micro = provenance.hardware.empty() ? nullptr : micro_of(options, provenance.hardware);
+    Served served{.hardware = provenance.hardware, .simulated = false, .priced = {}, .datasheet = {}};
+    if (!provenance.hardware.empty()) served.micro = micro_of(options, provenance.hardware);
     cards::GpuSpec gpu{provenance.hardware, provenance.hardware_count};
     if (!provenance.hardware.empty()) {
         gpu = cards::parse_gpu_spec(provenance.hardware);
         gpu.count = std::max({gpu.count, provenance.hardware_count, 1u});
     }
     served.datasheet = cards::find_gpu(gpu.name);
-    if (!served.datasheet && served.micro == nullptr && wanted) {  // the run names no GPU: --gpu does
+    if (!served.datasheet && served.micro.empty() && wanted) {  // the run names no GPU: --gpu does
         gpu = *wanted;
         served.hardware = gpu.name;
         served.datasheet = cards::find_gpu(gpu.name);
@@ -257,10 +259,12 @@ std::optional<LimitInputs> limit_of(const Served& served, const RunResult& resul
         return {};
     }
     HardwareTerms terms;
+    const std::uint32_t count = served.priced ? served.priced->count : 1;
     if (served.datasheet)
-        terms = hardware_of_datasheet(*served.datasheet, served.priced ? served.priced->count : 1,
-                                      options.model->weight_dtype);
-    if (served.micro != nullptr) terms = overlaid(hardware_of_micro(*served.micro, *options.model), terms);
+        terms = hardware_of_datasheet(*served.datasheet, count, options.model->weight_dtype);
+    if (!served.micro.empty())
+        terms =
+            overlaid(hardware_of_micro(bounding_result(served.micro, count), *options.model, count), terms);
     LimitInputs inputs = limit_inputs(*options.model, terms);
     if (limits_anything(inputs)) return inputs;
     missing.push_back(
@@ -269,12 +273,21 @@ std::optional<LimitInputs> limit_of(const Served& served, const RunResult& resul
     return {};
 }
 
-/// Micro results of other machines are no part of this configuration's limit, and said so.
+/// Micro results of other machines are no part of this configuration's limit, and said so, as is that equal
+/// devices differ.
 void mention_other_micro(const Served& served, const JoinOptions& options,
                          std::vector<std::string>& missing) {
-    if (served.simulated || served.micro != nullptr || options.micro.empty()) return;
+    if (served.simulated || options.micro.empty()) return;
+    if (!served.micro.empty()) {
+        if (std::string spread = spread_of(served.micro); !spread.empty())
+            missing.push_back(std::move(spread));
+        return;
+    }
+    if (!options.micro_note.empty()) return;  // nobody asked for it
     std::vector<std::string> names;
-    for (const MicroResults& micro : options.micro) names.push_back(micro.hardware);
+    for (const MicroResults& micro : options.micro)
+        if (std::find(names.begin(), names.end(), micro.device.name) == names.end())
+            names.push_back(micro.device.name);
     missing.push_back(fmt::format("--micro was measured on {}, not on {}: not used here",
                                   fmt::join(names, ", "),
                                   served.hardware.empty() ? "what served" : served.hardware));
@@ -481,8 +494,11 @@ void add_limit(Configuration& configuration, const LimitInputs& inputs,
     const double end = curve_end(configuration.points);
     configuration.hard_limit = limit_curve(inputs, LimitKind::hard, work, end);
     configuration.no_overlap = limit_curve(inputs, LimitKind::no_overlap, work, end);
-    price_curve(configuration.hard_limit, price);
-    price_curve(configuration.no_overlap, price);
+    configuration.size_aware = limit_curve(inputs, LimitKind::size_aware, work, end);
+    configuration.reachable = limit_curve(inputs, LimitKind::reachable, work, end);
+    for (auto* curve : {&configuration.hard_limit, &configuration.size_aware, &configuration.no_overlap,
+                        &configuration.reachable})
+        price_curve(*curve, price);
     configuration.limit_terms = inputs.terms;
     configuration.dropped_terms = inputs.dropped;
     for (ReportPoint& point : configuration.points) hold_against_limit(point, inputs);
@@ -509,6 +525,7 @@ AnswerInputs answer_inputs(const Configuration& configuration, const LimitInputs
 struct Joined {
     Configuration configuration;
     std::optional<AppliedPrice> price;
+    std::vector<const MicroResults*> micro;  ///< devices that its limit comes from
 };
 
 Joined joined(Group group, const JoinOptions& options) {
@@ -530,6 +547,7 @@ Joined joined(Group group, const JoinOptions& options) {
     if (!out.price) configuration.missing.push_back(why_no_price(served, options));
     const auto limit = limit_of(served, first, options, configuration.missing);
     mention_other_micro(served, options, configuration.missing);
+    if (limit) out.micro = served.micro;
     for (ReportPoint& point : configuration.points)
         if (out.price) point.cost = cost_of(point.result, *out.price, options);
     place_on_front(configuration.points, options.slos);
@@ -564,6 +582,13 @@ void add_rate(PriceNote& note, const std::string& hardware, const AppliedPrice& 
         note.rates.push_back(std::move(rate));
 }
 
+bool has_real_run(const std::vector<Configuration>& configurations) {
+    return std::any_of(configurations.begin(), configurations.end(), [](const Configuration& configuration) {
+        return std::any_of(configuration.points.begin(), configuration.points.end(),
+                           [](const ReportPoint& point) { return !is_simulated(point.result.provenance); });
+    });
+}
+
 std::vector<std::string> notes_on_options(const std::vector<Configuration>& configurations,
                                           const JoinOptions& options) {
     std::set<std::string> real_models;
@@ -581,8 +606,10 @@ std::vector<std::string> notes_on_options(const std::vector<Configuration>& conf
                         options.model->name));
     for (const MicroResults& micro : options.micro)
         if (micro.invalid_rows > 0)
-            notes.push_back(fmt::format("{} micro measurements on {} were not valid and were left out",
-                                        micro.invalid_rows, micro.hardware));
+            notes.push_back(fmt::format("{} row{} of {} ({}) in micro.json {} not valid and left out",
+                                        micro.invalid_rows, micro.invalid_rows == 1 ? "" : "s",
+                                        micro.device.name, micro.device.id,
+                                        micro.invalid_rows == 1 ? "was" : "were"));
     return notes;
 }
 
@@ -594,15 +621,23 @@ ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options
     model.title = options.title;
     model.generated_at = options.generated_at;
     model.version = version();
+    std::set<const MicroResults*> used;
     for (Group& group : grouped_runs(std::move(runs))) {
         Joined one = joined(std::move(group), options);
         if (one.price) {
             if (!model.price) model.price.emplace();
             add_rate(*model.price, one.configuration.hardware, *one.price);
         }
+        used.insert(one.micro.begin(), one.micro.end());
         model.configurations.push_back(std::move(one.configuration));
     }
     model.notes = notes_on_options(model.configurations, options);
+    // A result that was named is shown whether a run was made on its devices or not.
+    for (const MicroResults& micro : options.micro)
+        if (options.micro_note.empty() || used.contains(&micro)) model.devices.push_back(picture_of(micro));
+    const bool lacks_micro = options.micro.empty() && has_real_run(model.configurations);
+    if (!options.micro_note.empty() && (!used.empty() || lacks_micro))
+        model.notes.push_back(options.micro_note);
     return model;
 }
 

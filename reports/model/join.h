@@ -22,7 +22,8 @@ struct LoadedRun {
 struct JoinOptions {
     std::string title = "Cost and performance";
     std::string generated_at;               ///< UTC, "2026-11-21T09:38:00Z"
-    std::vector<MicroResults> micro;        ///< --micro, one per hardware (read_micro_results)
+    std::vector<MicroResults> micro;        ///< --micro, one per device (read_micro_results)
+    std::string micro_note;                 ///< how `micro` was found where --micro did not name it
     std::optional<cards::ModelCard> model;  ///< --model-card
     std::optional<std::string>
         gpu;  ///< --gpu NAME[xN]: what real runs ran on, what simulated ones are priced as

@@ -105,6 +105,75 @@ Decoding decoding_of(const LimitInputs& inputs, const Totals& work, double batch
     return decoding;
 }
 
+// --- with our own kernels
+// ------------------------------------------------------------------------------------
+
+/// Seconds of `steps` steps of `batch` sequences each that read `kv` bytes of cache in all, every part on its
+/// own. Nothing without a kernel for the weights.
+std::optional<double> parts_s(const LimitInputs& inputs, double steps, double batch, double context,
+                              double kv) {
+    const ReachableTerms& reachable = *inputs.reachable;
+    const auto weights = weight_speed_at(reachable.kernels, batch);
+    if (!weights) return {};
+    double seconds =
+        steps * (weight_bytes(inputs, batch) / (*weights * reachable.ranks) + reachable.small_kernels_s);
+    const SpeedAt* attention = nearest_speed(reachable.kernels.attention, batch, context);
+    const std::optional<double> kv_bytes_per_s =
+        attention != nullptr ? std::optional(attention->per_s * reachable.kv_ranks) : inputs.kv_bytes_per_s;
+    return seconds + over(kv, kv_bytes_per_s);
+}
+
+/// Measured whole layer ÷ sum of its parts, at the nearest load where a layer was measured; 1 without one.
+double whole_by_parts(const LimitInputs& inputs, double batch, double context) {
+    const ReachableTerms& reachable = *inputs.reachable;
+    const LayerTime* layer = nearest_layer(reachable.kernels.layers, batch, context);
+    if (layer == nullptr) return 1;
+    const double kv = layer->batch * kv_bytes(inputs, layer->context);
+    const auto parts = parts_s(inputs, 1, layer->batch, layer->context, kv);
+    const auto weights = weight_speed_at(reachable.kernels, layer->batch);
+    if (!parts || !weights) return 1;
+    const double head = reachable.head_bytes / (*weights * reachable.ranks);
+    return (reachable.layers * layer->seconds + head) / *parts;
+}
+
+/// Prompts one after the other: the larger of their products and of the pass over the weights.
+double reachable_prefill_s(const LimitInputs& inputs, const Totals& work) {
+    if (!(work.prompts > 0)) return 0;
+    const ReachableTerms& reachable = *inputs.reachable;
+    const double fresh = std::max(1.0, work.fresh_input_tokens / work.prompts);
+    const double memory = work.prompts * weight_bytes(inputs, fresh) /
+                          (*weight_speed_at(reachable.kernels, 1) * reachable.ranks);
+    const double linear =
+        work.fresh_input_tokens * reachable.linear_flops_per_token + work.prompts * reachable.head_flops;
+    const double windowed_pairs = within(work.prefill_pairs_within, work.prefill_pairs, inputs);
+    const double attention = work.prefill_pairs * reachable.attention_flops_per_pair +
+                             windowed_pairs * reachable.windowed_attention_flops_per_pair;
+    const auto seconds = [&](double flops, const std::vector<SpeedAt>& speeds, double at_ceiling) {
+        const SpeedAt* speed = nearest_speed(speeds, 1, fresh);
+        return speed != nullptr ? flops / (speed->per_s * reachable.ranks) : at_ceiling;
+    };
+    const double linear_at_ceiling = times(work.fresh_input_tokens, inputs.linear_s_per_token) +
+                                     work.prompts * inputs.lm_head_s_per_sequence;
+    const double attention_at_ceiling = times(work.prefill_pairs, inputs.prefill_attention_s_per_pair) +
+                                        times(windowed_pairs, inputs.windowed_prefill_attention_s_per_pair);
+    return std::max(memory,
+                    seconds(linear, reachable.kernels.prefill, linear_at_ceiling) +
+                        seconds(attention, reachable.kernels.prefill_attention, attention_at_ceiling));
+}
+
+std::optional<double> reachable_s(const LimitInputs& inputs, const Totals& work, double batch) {
+    if (!inputs.reachable) return {};
+    const Decoding decoding = decoding_of(inputs, work, batch);
+    if (!(decoding.passes > 0) || !(decoding.steps > 0)) return {};
+    const double at_once = decoding.passes / decoding.steps;
+    const double context = decoding.context / decoding.passes;
+    const double kv = inputs.kv_bytes_per_token * decoding.context +
+                      inputs.windowed_kv_bytes_per_token * decoding.windowed_context;
+    const auto parts = parts_s(inputs, decoding.steps, at_once, context, kv);
+    if (!parts) return {};
+    return *parts * whole_by_parts(inputs, at_once, context) + reachable_prefill_s(inputs, work);
+}
+
 /// Seconds that `work` takes the whole deployment; nothing when nothing limits it.
 std::optional<double> seconds_of(const LimitInputs& inputs, LimitKind kind, const Totals& work,
                                  double batch) {
@@ -113,11 +182,17 @@ std::optional<double> seconds_of(const LimitInputs& inputs, LimitKind kind, cons
         return positive((work.prompts * inputs.fixed_ttft_s.value_or(0) +
                          work.decoded_tokens * inputs.fixed_itl_s.value_or(0)) /
                         batch);
+    if (kind == LimitKind::reachable) return reachable_s(inputs, work, batch);
     const StepTime decoding = decoding_time(inputs, decoding_of(inputs, work, batch));
     const PrefillTime prefill = prefill_time(inputs, work);
     switch (kind) {
         case LimitKind::hard:
             return positive(std::max(decoding.memory_s, decoding.compute_s + prefill.compute_s));
+        case LimitKind::size_aware:
+            return positive(
+                std::max(decoding.memory_s + decoding.fixed_s, decoding.compute_s + prefill.compute_s));
+        case LimitKind::reachable:
+            break;
         case LimitKind::no_overlap:
             return positive(prefill.prefill_s() + decoding.step_s());
     }
@@ -230,18 +305,70 @@ void add_memory(LimitInputs& inputs, const cards::ModelCard& model, const Hardwa
                            hardware.memory_bytes->source)));
 }
 
+/// Bytes of the output projection: what the streamed dense weights hold beyond the layers' matrices.
+double head_bytes_of(const cards::ModelCard& model) {
+    const NumberFormat* const format = find_format(model.weight_dtype);
+    if (format == nullptr) return 0;
+    const double head = static_cast<double>(model.vocab) * static_cast<double>(model.hidden);
+    double body = (static_cast<double>(model.active_parameters) - head) * bytes_per_value(*format);
+    if (model.moe)
+        body -= static_cast<double>(model.moe->layers) * static_cast<double>(model.moe->active) *
+                static_cast<double>(model.moe->expert_bytes);
+    return std::max(0.0, static_cast<double>(model.dense_streamed_bytes) - body);
+}
+
+void show_speeds(LimitInputs& inputs, const std::string& name, const std::vector<SpeedAt>& speeds,
+                 double ranks, double unit, const std::string& unit_name, const std::string& source) {
+    const auto show = [&](const SpeedAt& speed) {
+        std::string at = fmt::format(", batch {:g}", speed.batch);
+        if (speed.tokens > 0) at += fmt::format(", {:g} tokens", speed.tokens);
+        inputs.terms.push_back(scaled(name + at, speed.per_s * ranks, unit, unit_name,
+                                      fmt::format("{}: {}", source, speed.row)));
+    };
+    if (speeds.empty()) return;
+    show(speeds.front());
+    if (speeds.size() > 1) show(speeds.back());
+}
+
 /// Shown beside the limit: what our own kernels reach of it.
-void add_kernels(LimitInputs& inputs, const HardwareTerms& hardware) {
-    if (const auto& weights = hardware.kernel_weight_bytes_per_s) {
-        inputs.reachable_weight_bytes_per_s = weights->value * hardware.ranks;
-        inputs.terms.push_back(scaled("reached by our weight kernel", *inputs.reachable_weight_bytes_per_s,
-                                      kGiga, "GB/s", weights->source));
+void add_kernels(LimitInputs& inputs, const cards::ModelCard& model, const HardwareTerms& hardware) {
+    if (!hardware.kernels || hardware.kernels->weights.empty()) return;
+    constexpr double kSmallKernels = 5;  // of a layer: two norms, rotation, activation, combining
+    const KernelSpeeds& kernels = *hardware.kernels;
+    const std::string& source = hardware.kernels_source;
+    ReachableTerms reachable{
+        .kernels = kernels,
+        .ranks = static_cast<double>(hardware.ranks),
+        .kv_ranks = cards::kv_ranks(model, hardware.ranks),
+        .layers = static_cast<double>(model.layers),
+        .head_bytes = head_bytes_of(model),
+        .small_kernels_s = 0,
+        .linear_flops_per_token = cards::linear_flops_per_token(model) - cards::output_head_flops(model),
+        .head_flops = cards::output_head_flops(model),
+        .attention_flops_per_pair = model.attention_flops_per_pair,
+        .windowed_attention_flops_per_pair = model.windowed_attention_flops_per_pair};
+    show_speeds(inputs, "reached by our weight kernel", kernels.weights, reachable.ranks, kGiga, "GB/s",
+                source);
+    show_speeds(inputs, "reached by our attention kernel", kernels.attention, reachable.kv_ranks, kGiga,
+                "GB/s", source);
+    show_speeds(inputs, "reached by prefill's products", kernels.prefill, reachable.ranks, kTera, "TFLOP/s",
+                source);
+    show_speeds(inputs, "reached by prefill's attention", kernels.prefill_attention, reachable.ranks, kTera,
+                "TFLOP/s", source);
+    for (const LayerTime& layer : kernels.layers)
+        inputs.terms.push_back(
+            scaled(fmt::format("step of one layer, batch {:g}, {:g} tokens", layer.batch, layer.context),
+                   layer.seconds, 1e-6, "µs", fmt::format("{}: {}", source, layer.row)));
+    if (kernels.launch_s) {
+        reachable.small_kernels_s = kSmallKernels * reachable.layers * kernels.launch_s->value;
+        inputs.terms.push_back(
+            scaled("launches of a step's small kernels", reachable.small_kernels_s, 1e-6, "µs",
+                   fmt::format("{:g} × {:.2g} µs; {}: {}", kSmallKernels * reachable.layers,
+                               kernels.launch_s->value * 1e6, source, kernels.launch_s->row)));
     }
-    if (const auto& kv = hardware.kernel_kv_bytes_per_s) {
-        inputs.reachable_kv_bytes_per_s = kv->value * hardware.ranks;
-        inputs.terms.push_back(scaled("reached by our attention kernel", *inputs.reachable_kv_bytes_per_s,
-                                      kGiga, "GB/s", kv->source));
-    }
+    if (hardware.ranks > 1)
+        inputs.dropped.emplace_back("communication between GPUs (of the reachable limit)");
+    inputs.reachable = std::move(reachable);
 }
 
 // --- from a profile
@@ -296,38 +423,40 @@ HardwareTerms hardware_of_datasheet(const cards::GpuCard& gpu, std::uint32_t cou
     return terms;
 }
 
-HardwareTerms hardware_of_micro(const MicroResults& micro, const cards::ModelCard& model) {
+HardwareTerms hardware_of_micro(const MicroResults& micro, const cards::ModelCard& model,
+                                std::uint32_t count) {
+    const MicroDevice& device = micro.device;
+    const std::string name =
+        device.backend == MicroBackend::gpu ? fmt::format("{} ({})", device.name, device.id) : device.name;
     const std::string source =
-        fmt::format("measured by micro on {}, {}", micro.hardware, micro.date.substr(0, 10));
+        fmt::format("measured by micro on {}{}, {}", count > 1 ? fmt::format("{} × ", count) : "", name,
+                    micro.date.substr(0, 10));
+    const auto sourced = [&](const MeasuredFigure& figure) {
+        return Sourced{figure.value, fmt::format("{}: {}", source, figure.row)};
+    };
     HardwareTerms terms;
-    if (const auto ceiling = read_ceiling_of(micro, cards::streamed_weight_bytes(model)))
-        terms.read_bytes_per_s = Sourced{*ceiling, source + " (read ceiling)"};
-    if (const SizeFit* fit =
-            fastest_read_fit(micro, cards::streamed_weight_bytes(model) / dependent_matrices(model)))
-        terms.read_fixed_s = Sourced{fit->fixed_s, source + " (reads by size)"};
-    if (const auto flops = micro.best_flops_per_s()) {
-        const auto kind = std::max_element(micro.flops_per_s.begin(), micro.flops_per_s.end(),
-                                           [](const auto& a, const auto& b) { return a.second < b.second; });
-        terms.flops_per_s = Sourced{*flops, fmt::format("{} ({})", source, kind->first)};
-    }
-    if (const auto found = micro.weight_bytes_per_s.find(model.weight_dtype);
-        found != micro.weight_bytes_per_s.end())
-        terms.kernel_weight_bytes_per_s =
-            Sourced{found->second, fmt::format("{} ({})", source, found->first)};
-    if (const auto found = micro.attention_bytes_per_s.find(model.kv_dtype);
-        found != micro.attention_bytes_per_s.end())
-        terms.kernel_kv_bytes_per_s = Sourced{found->second, fmt::format("{} ({})", source, found->first)};
+    terms.ranks = std::max<std::uint32_t>(1, count);
+    const double streamed = cards::streamed_weight_bytes(model) / terms.ranks;
+    if (const auto ceiling = read_ceiling_of(micro, streamed)) terms.read_bytes_per_s = sourced(*ceiling);
+    if (const SizeFit* fit = fastest_read_fit(micro, streamed / dependent_matrices(model)))
+        terms.read_fixed_s = sourced({fit->fixed_s, fit->kernel + " (fit by size)"});
+    if (const auto flops = flops_ceiling_of(micro, model.weight_dtype)) terms.flops_per_s = sourced(*flops);
+    if (device.backend == MicroBackend::gpu && device.memory_bytes)
+        terms.memory_bytes = Sourced{*device.memory_bytes, "memory of " + name};
+    terms.kernels = kernel_speeds(micro, model, terms.ranks);
+    terms.kernels_source = source;
     return terms;
 }
 
 HardwareTerms overlaid(const HardwareTerms& measured, const HardwareTerms& datasheet) {
     HardwareTerms terms = datasheet;
+    terms.ranks = std::max(measured.ranks, datasheet.ranks);
     if (measured.read_bytes_per_s) terms.read_bytes_per_s = measured.read_bytes_per_s;
     terms.read_fixed_s = measured.read_fixed_s;
     if (measured.flops_per_s) terms.flops_per_s = measured.flops_per_s;
     if (measured.memory_bytes) terms.memory_bytes = measured.memory_bytes;
-    terms.kernel_weight_bytes_per_s = measured.kernel_weight_bytes_per_s;
-    terms.kernel_kv_bytes_per_s = measured.kernel_kv_bytes_per_s;
+    terms.kernels = measured.kernels;
+    terms.kernels_source = measured.kernels_source;
     return terms;
 }
 
@@ -338,7 +467,7 @@ LimitInputs limit_inputs(const cards::ModelCard& model, const HardwareTerms& har
     add_fixed_cost(inputs, model, hardware);
     add_arithmetic(inputs, model, hardware);
     add_memory(inputs, model, hardware);
-    add_kernels(inputs, hardware);
+    add_kernels(inputs, model, hardware);
     return inputs;
 }
 
@@ -430,6 +559,23 @@ std::optional<double> batch_cap(const LimitInputs& inputs, const Totals& work) {
     }
     const auto cap = smaller_of(fitting, inputs.max_sequences);
     return cap ? std::optional(std::max(1.0, std::floor(*cap))) : std::nullopt;
+}
+
+ReachedBandwidth reached_bandwidth(const LimitInputs& inputs, double batch, double context) {
+    ReachedBandwidth reached;
+    if (!inputs.reachable) return reached;
+    const ReachableTerms& reachable = *inputs.reachable;
+    if (const auto weights = weight_speed_at(reachable.kernels, batch))
+        reached.weight_bytes_per_s = *weights * reachable.ranks;
+    if (const SpeedAt* attention = nearest_speed(reachable.kernels.attention, batch, context))
+        reached.kv_bytes_per_s = attention->per_s * reachable.kv_ranks;
+    return reached;
+}
+
+std::optional<double> reachable_step_s(const LimitInputs& inputs, double batch, double context) {
+    if (!inputs.reachable) return {};
+    const auto parts = parts_s(inputs, 1, batch, context, batch * kv_bytes(inputs, context));
+    return parts ? std::optional(*parts * whole_by_parts(inputs, batch, context)) : std::nullopt;
 }
 
 std::vector<LimitPoint> limit_curve(const LimitInputs& inputs, LimitKind kind, const Totals& work,

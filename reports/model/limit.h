@@ -13,6 +13,7 @@
 #include "cards/gpu.h"
 #include "cards/model.h"
 #include "core/totals.h"
+#include "reports/micro/micro_kernels.h"
 #include "reports/micro/micro_results.h"
 #include "reports/model/report_model.h"
 
@@ -33,9 +34,8 @@ struct HardwareTerms {
     std::optional<Sourced> flops_per_s;
     std::optional<Sourced> memory_bytes;
     std::uint32_t ranks = 1;
-    std::optional<Sourced>
-        kernel_weight_bytes_per_s;  ///< reached by our own kernels: shown, no part of the limit
-    std::optional<Sourced> kernel_kv_bytes_per_s;
+    std::optional<KernelSpeeds> kernels = {};  ///< what our own reach on one rank: no part of the limit
+    std::string kernels_source = {};
 
     bool operator==(const HardwareTerms&) const = default;
 };
@@ -44,8 +44,10 @@ struct HardwareTerms {
 HardwareTerms hardware_of_datasheet(const cards::GpuCard& gpu, std::uint32_t count,
                                     const std::string& weight_dtype);
 
-/// The read ceiling and the fastest arithmetic that was measured; the kernels' own speeds are `reachable`.
-HardwareTerms hardware_of_micro(const MicroResults& micro, const cards::ModelCard& model);
+/// The read ceiling and the fastest arithmetic that was measured on each of `count` equal devices, and what
+/// our own kernels reach there. The memory for the KV cache is a GPU's own; a CPU's is shared.
+HardwareTerms hardware_of_micro(const MicroResults& micro, const cards::ModelCard& model,
+                                std::uint32_t count = 1);
 
 /// `measured` where it has a figure, else `datasheet`.
 HardwareTerms overlaid(const HardwareTerms& measured, const HardwareTerms& datasheet);
@@ -57,6 +59,23 @@ struct RoutedWeights {
     double expert_bytes = 0;
 
     bool operator==(const RoutedWeights&) const = default;
+};
+
+/// What our own kernels need for the model on this hardware: the reachable limit.
+struct ReachableTerms {
+    KernelSpeeds kernels;  ///< of one rank
+    double ranks = 1;
+    double kv_ranks = 1;
+    double layers = 0;
+    double head_bytes = 0;  ///< of the output projection, over all ranks
+    double small_kernels_s =
+        0;  ///< launches of a step that move next to nothing: norms, rotation, activation
+    double linear_flops_per_token = 0;
+    double head_flops = 0;
+    double attention_flops_per_pair = 0;
+    double windowed_attention_flops_per_pair = 0;
+
+    bool operator==(const ReachableTerms&) const = default;
 };
 
 /// Everything the formulas need, ranks already folded in. An absent term costs no time.
@@ -87,8 +106,7 @@ struct LimitInputs {
     std::optional<double> fixed_ttft_s;  ///< a server of fixed times: the only terms then
     std::optional<double> fixed_itl_s;
 
-    std::optional<double> reachable_weight_bytes_per_s;  ///< by our own kernels: no part of the limit
-    std::optional<double> reachable_kv_bytes_per_s;
+    std::optional<ReachableTerms> reachable;  ///< no part of the limit
 
     std::vector<SourcedTerm> terms;
     std::vector<std::string> dropped;
@@ -126,7 +144,22 @@ struct PrefillTime {
 };
 PrefillTime prefill_time(const LimitInputs& inputs, const Totals& work);
 
-enum class LimitKind { hard, no_overlap };
+/// hard: bytes at the read ceiling and arithmetic at its own, at once. size_aware: the same, but each matrix
+/// is read for itself and costs what a read of its size costs. no_overlap: prefill and decode one after the
+/// other, at the ceilings. reachable: one after the other, with our own kernels; nothing where none was
+/// measured for the model's format.
+enum class LimitKind { hard, size_aware, no_overlap, reachable };
+
+/// Bytes/s that our kernels reach at a load, over all ranks; nothing without a row.
+struct ReachedBandwidth {
+    std::optional<double> weight_bytes_per_s;
+    std::optional<double> kv_bytes_per_s;
+};
+ReachedBandwidth reached_bandwidth(const LimitInputs& inputs, double batch, double context);
+
+/// One decode step with our own kernels, in seconds. A layer that was measured as a whole gives it directly
+/// at its batch and context; around it the sum of the parts is scaled by what the layer took beyond them.
+std::optional<double> reachable_step_s(const LimitInputs& inputs, double batch, double context);
 
 /// The shortest time in which `work` can be done with `batch` requests in flight (those beyond what fits
 /// wait), as rates. Only the proportions of the sums count. Nothing without output tokens or limiting terms.

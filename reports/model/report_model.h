@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/result.h"
+#include "reports/micro/micro_picture.h"
 
 namespace paretoken::reports {
 
@@ -71,7 +72,9 @@ struct Configuration {
     std::string answer;                      ///< the sentence at the top
     std::vector<ReportPoint> points;         ///< ascending load
     std::vector<LimitPoint> hard_limit;      ///< ascending batch; empty when unknown
+    std::vector<LimitPoint> size_aware;      ///< the same with what a read of a matrix's size costs
     std::vector<LimitPoint> no_overlap;      ///< the reference without overlap of prefill and decode
+    std::vector<LimitPoint> reachable;       ///< with our own kernels; empty where none was measured
     std::vector<SourcedTerm> limit_terms;    ///< what the limit was computed from
     std::vector<std::string> dropped_terms;  ///< terms of the limit that nothing was known for, by name
     std::vector<std::string> missing;        ///< what the reader lacks and the flag that adds it
@@ -92,6 +95,7 @@ struct ReportModel {
     std::string generated_at;  ///< UTC
     std::string version;
     std::vector<Configuration> configurations;
+    std::vector<DevicePicture> devices;  ///< what the hardware can do, as far as it was measured
     std::optional<PriceNote> price;
     std::vector<std::string> notes;  ///< e.g. runs that were found and left out, and why
 };

@@ -3,6 +3,7 @@
 Everything started here is a context manager that stops it, and listens on the loopback only. Standard library only.
 """
 
+import atexit
 import contextlib
 import http.server
 import json
@@ -73,9 +74,14 @@ def paretoken(*arguments, timeout=120, env=None, **options):
                           env=environment(env), stdin=subprocess.DEVNULL, check=False, **options)
 
 
+# No test finds what a user's `paretoken micro` kept, and none leaves anything there.
+CACHE = tempfile.mkdtemp(prefix="paretoken-e2e-cache-")
+atexit.register(shutil.rmtree, CACHE, ignore_errors=True)
+
+
 def environment(extra=None):
     kept = {key: value for key, value in os.environ.items() if not key.startswith("OPENAI_")}
-    return {**kept, **(extra or {})}
+    return {**kept, "XDG_CACHE_HOME": CACHE, **(extra or {})}
 
 
 @contextlib.contextmanager

@@ -9,17 +9,19 @@ FEW = "^ceiling/(read|flops/kind:int8)|^weights/w:(q4_0|q6_k)/layout:packed/batc
 
 
 class Micro(Case):
-    def measure(self, name, *arguments):
+    def measure(self, name, *arguments, env=None):
         path = self.directory / name
         # Elsewhere is busy: rows may be called unsteady, which is an answer too.
-        done = paretoken("micro", "--quick", "--filter", FEW, "--out", path, *arguments, timeout=180)
+        done = paretoken("micro", "--quick", "--filter", FEW, "--out", path, *arguments, timeout=180, env=env)
         self.assertIn(done.returncode, (0, 4), done.stderr)
         return path, done
 
     def test_a_result_has_a_table_bounds_and_fits(self):
         path, done = self.measure("micro.json")
         result = json.loads(path.read_text())
-        self.assertEqual(result["context"]["paretoken_schema"], "paretoken/micro/1")
+        self.assertEqual(result["context"]["paretoken_schema"], "paretoken/micro/2")
+        self.assertEqual([device["id"] for device in result["context"]["devices"]][0], "cpu")
+        self.assertEqual({row["device"] for row in result["benchmarks"]}, {"cpu"})
         rows = {row["name"]: row for row in result["benchmarks"]}
         self.assertTrue(any(name.startswith("ceiling/read/kib:128/") for name in rows))
         threads = result["context"]["threads"]
@@ -46,7 +48,7 @@ class Micro(Case):
             slowed["benchmarks"][0][key] *= 10
         slowed["benchmarks"][0]["bytes_per_second"] /= 10
         dropped = slowed["benchmarks"].pop()["name"]
-        slowed["context"]["hardware"] = "Another Machine"
+        slowed["context"]["devices"][0]["name"] = "Another Machine"
         first, second = self.directory / "a.json", self.directory / "b.json"
         first.write_text(json.dumps(result))
         second.write_text(json.dumps(slowed))
@@ -65,6 +67,66 @@ class Micro(Case):
         self.fails_clearly(paretoken("micro", "compare", first, second, "--fail-on-slower"), 1, "1 of", "slower")
         turned = json.loads(paretoken("micro", "compare", second, first, "--json").stdout)
         self.assertEqual(turned["rows"][0]["verdict"], "faster")
+
+    def local_run(self):
+        """A run directory that says that this machine's CPU served it."""
+        run = self.directory / "run"
+        self.measures(paretoken("run", "sim:ideal", "--virtual", "--concurrency", 2, "--num-prompts", 40, "--out", run))
+        path = run / "run.json"
+        result = json.loads(path.read_text())
+        result["provenance"]["hardware"] = result["provenance"]["host_cpu"]
+        result["provenance"].pop("simulator", None)
+        path.write_text(json.dumps(result))
+        return run
+
+    def report(self, run, cache, *arguments, env=None):
+        page = self.directory / "page.html"
+        done = paretoken("report", run, "--out", page, "--model-card", "smollm2-135m", *arguments,
+                         env={"XDG_CACHE_HOME": str(cache), **(env or {})})
+        self.assertIn(done.returncode, (0, 4), done.stderr)
+        model = json.loads(page.with_suffix(".json").read_text())
+        terms = model["configurations"][0]["limit_terms"]
+        return {term["name"]: term["source"] for term in terms}, " ".join(model["notes"])
+
+    def test_a_report_uses_the_newest_result_of_this_machine_unless_told_not_to(self):
+        cache = self.directory / "cache"
+        run = self.local_run()
+        self.assertEqual(self.report(run, cache), ({}, ""))
+        path, done = self.measure("micro.json", env={"XDG_CACHE_HOME": str(cache)})
+        kept = cache / "paretoken" / "micro.json"
+        if done.returncode == 0:
+            self.assertIn(str(kept), done.stdout)
+            self.assertEqual(kept.read_text(), path.read_text())
+        else:  # so busy that no row is valid: such a result is not kept
+            self.assertFalse(kept.exists())
+            kept.parent.mkdir(parents=True)
+            kept.write_text(path.read_text())
+
+        terms, notes = self.report(run, cache)
+        self.assertIn("ceiling/", terms["memory bandwidth"])
+        date = json.loads(path.read_text())["context"]["date"][:10]
+        self.assertIn(f"measured on this machine on {date}; --no-micro leaves it out", notes)
+        self.assertEqual(self.report(run, cache, "--no-micro"), ({}, ""))
+        self.fails_clearly(paretoken("report", run, "--no-micro", "--micro", path), 2, "--no-micro")
+
+        changed = json.loads(kept.read_text())
+        changed["context"]["devices"][0]["memory_bytes"] *= 2
+        kept.write_text(json.dumps(changed))
+        terms, notes = self.report(run, cache)
+        self.assertEqual(terms, {})
+        self.assertIn("was not used: it was measured with", notes)
+        kept.write_text(json.dumps({"context": {"paretoken_schema": "paretoken/micro/1"}}))
+        terms, notes = self.report(run, cache)
+        self.assertEqual(terms, {})
+        self.assertIn("paretoken/micro/1", notes)
+        self.fails_clearly(paretoken("report", run, "--micro", kept), 2, "paretoken/micro/1", "measure again")
+
+    def test_a_filtered_result_without_a_ceiling_is_not_kept(self):
+        cache = self.directory / "cache"
+        done = paretoken("micro", "--quick", "--filter", "^weights/w:q4_0/layout:packed/batch:1/", "--out",
+                         self.directory / "micro.json", env={"XDG_CACHE_HOME": str(cache)}, timeout=180)
+        self.assertIn(done.returncode, (0, 4), done.stderr)
+        self.assertFalse(cache.exists())
 
     def test_shapes_from_a_config(self):
         config = self.directory / "config.json"

@@ -133,12 +133,18 @@ TEST(Program, a_tiny_run_writes_json_with_context_counters_and_plain_names) {
     ASSERT_EQ(ended.code, 0) << ended.output;
     const auto json = taken_result(path);
     const auto& context = json.at("context");
-    EXPECT_EQ(context.at("paretoken_schema"), "paretoken/micro/1");
+    EXPECT_EQ(context.at("paretoken_schema"), "paretoken/micro/2");
     EXPECT_EQ(context.at("threads"), "1");
     EXPECT_EQ(context.at("working_set_bytes"), "16000000");
-    for (const char* const key : {"hardware", "cores", "isa", "commit", "version", "llc_bytes", "date"}) {
+    for (const char* const key : {"isa", "commit", "version", "llc_bytes", "date"}) {
         EXPECT_FALSE(context.at(key).get<std::string>().empty()) << key;
     }
+    const auto& cpu = context.at("devices").at(0);
+    EXPECT_EQ(cpu.at("id"), "cpu");
+    EXPECT_EQ(cpu.at("backend"), "cpu");
+    EXPECT_FALSE(cpu.at("name").get<std::string>().empty());
+    EXPECT_GE(cpu.at("cores").get<int>(), 1);
+    EXPECT_GT(cpu.at("memory_bytes").get<double>(), 1e8);
     std::set<std::string> names;
     for (const auto& row : json.at("benchmarks")) {
         const auto name = row.at("name").get<std::string>();

@@ -79,8 +79,9 @@ MicroRow row(const std::string& name, double seconds, double spread = 0.01) {
 }
 
 MicroFile file_of(std::vector<MicroRow> rows, const std::string& hardware = "AMD EPYC") {
-    MicroFile file{.where = "micro.json", .hardware = hardware, .cores = 2, .date = "2026-11-21"};
-    file.context = {{"hardware", hardware}, {"isa", "avx512"}};
+    MicroFile file{.where = "micro.json", .date = "2026-11-21"};
+    file.devices = {{.id = "gpu0", .name = hardware, .driver = "580.65"}};
+    file.context = {{"isa", "avx512"}};
     file.rows = std::move(rows);
     return file;
 }
@@ -98,6 +99,15 @@ TEST(MicroCompare, JoinsRowsByNameAndListsTheOthers) {
     EXPECT_EQ(comparison.only_after, std::vector<std::string>{"new"});
     EXPECT_EQ(comparison.count(Verdict::slower), 1u);
     EXPECT_TRUE(comparison.differences.empty());
+}
+
+TEST(MicroCompare, JoinsRowsOfOnePlaceOnly) {
+    MicroRow first = row("a", 1e-4);
+    MicroRow second = row("a", 2e-4);
+    first.device = "gpu0";
+    second.device = "gpu1";
+    const auto comparison = comparison_of(file_of({first, second}), file_of({second, first}));
+    EXPECT_EQ(comparison.count(Verdict::same), 2u);
 }
 
 TEST(MicroCompare, AFileAgainstItselfIsTheSameThroughout) {
@@ -143,11 +153,13 @@ TEST(MicroCompare, SaysWhyARowTellsNothing) {
 TEST(MicroCompare, NamesWhatWasMeasuredOnDifferently) {
     auto other = file_of({row("a", 1e-4)}, "NVIDIA H200");
     other.context["isa"] = "avx2";
+    other.devices[0].driver = "580.82";
     const auto comparison = comparison_of(file_of({row("a", 1e-4)}), other);
-    EXPECT_EQ(comparison.differences, (std::vector<std::string>{"hardware: AMD EPYC, then NVIDIA H200",
+    EXPECT_EQ(comparison.differences, (std::vector<std::string>{"name of gpu0: AMD EPYC, then NVIDIA H200",
+                                                                "driver of gpu0: 580.65, then 580.82",
                                                                 "instruction set: avx512, then avx2"}));
     const std::string text = text_of(comparison);
-    EXPECT_NE(text.find("different hardware: AMD EPYC, then NVIDIA H200"), std::string::npos);
+    EXPECT_NE(text.find("different name of gpu0: AMD EPYC, then NVIDIA H200"), std::string::npos);
 }
 
 TEST(MicroCompare, TheTableHasALinePerRowAndACount) {

@@ -78,11 +78,10 @@ LoadedRun simulated(std::uint64_t concurrency, double per_user, double output) {
 
 MicroResults epyc_micro(double read_bytes_per_s = 40e9) {
     MicroResults micro;
-    micro.hardware = "AMD EPYC";
-    micro.cores = 2;
+    micro.device = {.id = "cpu", .name = "AMD EPYC", .cores = 2};
     micro.date = "2026-11-21T09:40:00Z";
-    micro.read_bytes_per_s = read_bytes_per_s;
-    micro.flops_per_s = {{"int8_dot", 1.6e12}};
+    micro.read_bytes_per_s = MeasuredFigure{read_bytes_per_s, "ceiling/read/backend:cpu/threads:2"};
+    micro.flops_per_s = {{"int8_dot", {1.6e12, "ceiling/flops/kind:int8_dot/backend:cpu/threads:2"}}};
     return micro;
 }
 
@@ -286,13 +285,13 @@ TEST(Join, RefusesAGpuThatContradictsTheRunsOwnNumber) {
 
 TEST(Join, UsesMicroResultsOfTheSameHardwareOnly) {
     JoinOptions options = cpu_options();
-    options.micro.front().hardware = "Intel Xeon";
+    options.micro.front().device.name = "Intel Xeon";
     const Configuration c = build_report({run(1, 60, 60)}, options).configurations.front();
     EXPECT_THAT(c.hard_limit, IsEmpty());
     EXPECT_FALSE(c.points.front().of_limit);
     EXPECT_THAT(c.missing, Contains(HasSubstr("measured on Intel Xeon, not on AMD EPYC")));
     EXPECT_THAT(c.missing, Contains(HasSubstr("--micro micro.json")));
-    options.micro.front().hardware = "amd epyc ";
+    options.micro.front().device.name = "amd epyc ";
     EXPECT_FALSE(build_report({run(1, 60, 60)}, options).configurations.front().hard_limit.empty());
 }
 
@@ -455,7 +454,7 @@ TEST(Join, NothingGivesAnEmptyReport) {
 TEST(Answer, SplitsTheGapIntoSharesOfTheWhole) {
     const LimitInputs inputs = [] {
         LimitInputs terms = limit_inputs_of_simulator(simulated(1, 1, 1).result.provenance.simulator);
-        terms.reachable_weight_bytes_per_s = 2.0e12;
+        terms.reachable = ReachableTerms{.kernels = {.weights = {{1, 0, 2.0e12, "weights"}}}};
         return terms;
     }();
     const Totals load = work_of_request(512, 0, 128);

@@ -14,9 +14,7 @@ LimitInputs llama_on_h200(std::uint32_t count = 1) {
     const HardwareTerms h200{.read_bytes_per_s = Sourced{4.8e12, "datasheet"},
                              .flops_per_s = Sourced{989e12, "datasheet"},
                              .memory_bytes = Sourced{141e9, "datasheet"},
-                             .ranks = count,
-                             .kernel_weight_bytes_per_s = {},
-                             .kernel_kv_bytes_per_s = {}};
+                             .ranks = count};
     return limit_inputs(cards::model_card("llama-3.1-8b"), h200);
 }
 
@@ -219,32 +217,177 @@ TEST(Limit, SaysWhenWeightsDoNotFit) {
     EXPECT_NE(inputs.dropped.front().find("do not fit"), std::string::npos);
 }
 
+MicroRow speed_row(const std::string& name, double bytes_per_s, double bytes = 1e8) {
+    MicroRow row{.name = name, .device = "cpu"};
+    row.median_s = bytes / bytes_per_s;
+    row.bytes_per_s = bytes_per_s;
+    return row;
+}
+
+const SourcedTerm* term_named(const LimitInputs& inputs, const std::string& name) {
+    for (const SourcedTerm& term : inputs.terms)
+        if (term.name == name) return &term;
+    return nullptr;
+}
+
 TEST(Limit, UsesTheReadCeilingAndOnlyShowsWhatKernelsReach) {
     MicroResults micro;
-    micro.hardware = "AMD EPYC";
+    micro.device.name = "AMD EPYC";
     micro.date = "2026-11-21T09:40:00Z";
-    micro.read_bytes_per_s = 45e9;
-    micro.flops_per_s = {{"f32_fma", 100e9}, {"int8_dot", 900e9}};
-    micro.weight_bytes_per_s = {{"bf16", 42e9}, {"q4_1", 30e9}};
-    micro.attention_bytes_per_s = {{"bf16", 35e9}};
+    micro.read_bytes_per_s = MeasuredFigure{45e9, "ceiling/read/backend:cpu/threads:2"};
+    micro.flops_per_s = {{"f32_fma", {100e9, "fma"}}, {"int8_dot", {900e9, "int8"}}};
+    micro.rows = {
+        speed_row("weights/w:bf16/layout:packed/batch:1/backend:cpu/threads:2", 42e9),
+        speed_row("weights/w:q4_1/layout:packed/batch:1/backend:cpu/threads:2", 30e9),
+        speed_row("attention/kv:bf16/heads:9x3x64/ctx:4096/block:64/order:seq/backend:cpu/threads:2", 35e9)};
     const LimitInputs inputs = limit_inputs(cards::model_card("smollm2-135m"),
                                             hardware_of_micro(micro, cards::model_card("smollm2-135m")));
     EXPECT_EQ(inputs.weight_bytes_per_s, 45e9);
     EXPECT_EQ(inputs.kv_bytes_per_s, 45e9);
-    EXPECT_EQ(inputs.reachable_weight_bytes_per_s, 42e9);
-    EXPECT_EQ(inputs.reachable_kv_bytes_per_s, 35e9);
+    EXPECT_EQ(reached_bandwidth(inputs, 1, 1000).weight_bytes_per_s, 42e9);
+    EXPECT_EQ(reached_bandwidth(inputs, 1, 1000).kv_bytes_per_s, 35e9);
     EXPECT_NEAR(*inputs.linear_s_per_token, 2 * (134479872.0 - 49152 * 576) / 900e9, 1e-12);
     EXPECT_NEAR(inputs.lm_head_s_per_sequence, 2.0 * 49152 * 576 / 900e9, 1e-12);
-    bool shown = false;
-    for (const SourcedTerm& term : inputs.terms)
-        shown = shown || (term.name.find("weight kernel") != std::string::npos && term.value == 42);
-    EXPECT_TRUE(shown);
+    const SourcedTerm* read = term_named(inputs, "memory bandwidth");
+    ASSERT_NE(read, nullptr);
+    EXPECT_EQ(read->source, "measured by micro on AMD EPYC, 2026-11-21: ceiling/read/backend:cpu/threads:2");
+    const SourcedTerm* shown = term_named(inputs, "reached by our weight kernel, batch 1");
+    ASSERT_NE(shown, nullptr);
+    EXPECT_EQ(shown->value, 42);
+    EXPECT_NE(shown->source.find("weights/w:bf16/layout:packed/batch:1"), std::string::npos);
+}
+
+TEST(Limit, GoldenValuesComeFromMeasuredRowsAsFromTheDatasheet) {
+    const cards::ModelCard model = cards::model_card("llama-3.1-8b");
+    MicroResults micro;
+    micro.device = {.id = "gpu0",
+                    .backend = MicroBackend::gpu,
+                    .name = "NVIDIA H200",
+                    .card = "h200",
+                    .memory_bytes = 141e9};
+    micro.read_bytes_per_s =
+        MeasuredFigure{4.8e12, "ceiling/read/mib:1024/access:staged/backend:gpu/mode:ring"};
+    micro.library_flops_per_s = {{"bf16", {989.4e12, "ceiling/flops/lib/w:bf16/backend:gpu/mode:ring"}}};
+    const LimitInputs measured = limit_inputs(model, hardware_of_micro(micro, model));
+    const LimitInputs datasheet =
+        limit_inputs(model, hardware_of_datasheet(cards::gpu_card("h200"), 1, "bf16"));
+    EXPECT_TRUE(measured.dropped.empty());
+    EXPECT_EQ(measured.kv_pool_bytes, datasheet.kv_pool_bytes);
+    const Totals work = work_of_request(1024, 0, 1024);
+    EXPECT_EQ(batch_cap(measured, work), 412);
+    for (const double batch : {1.0, 32.0, 128.0, 412.0})
+        for (const LimitKind kind : {LimitKind::hard, LimitKind::size_aware, LimitKind::no_overlap})
+            EXPECT_EQ(limit_at(measured, kind, work, batch), limit_at(datasheet, kind, work, batch));
+    EXPECT_NEAR(limit_at(measured, LimitKind::hard, work, 32)->output_tokens_per_s, 7167, 4);
+    EXPECT_NEAR(limit_at(measured, LimitKind::no_overlap, work, 32)->output_tokens_per_s, 6497, 4);
+    EXPECT_FALSE(limit_at(measured, LimitKind::reachable, work, 32)) << "no kernel was measured";
+}
+
+/// Rows of an H200 as its names are, at speeds that are easy to compute with.
+MicroResults h200_kernels() {
+    MicroResults micro;
+    micro.device = {.id = "gpu0", .backend = MicroBackend::gpu, .name = "NVIDIA H200", .card = "h200"};
+    micro.read_bytes_per_s = MeasuredFigure{4.4e12, "ceiling/read"};
+    micro.library_flops_per_s = {{"bf16", {800e12, "ceiling/flops/lib/w:bf16"}}};
+    micro.rows = {speed_row("weights/preset:llama3-8b/op:qkv/w:bf16/batch:1/backend:gpu/mode:ring", 4e12),
+                  speed_row("weights/preset:llama3-8b/op:qkv/w:bf16/batch:32/backend:gpu/mode:ring", 2e12),
+                  speed_row("weights/preset:llama3-70b/op:qkv/w:bf16/batch:1/backend:gpu/mode:ring", 9e12),
+                  speed_row("weights/preset:llama3-8b/op:qkv/w:fp8/batch:1/backend:gpu/mode:ring", 9e12),
+                  speed_row("attention/preset:llama3-8b/kv:bf16/batch:1/ctx:4096/page:16/layout:nhd/"
+                            "order:random/backend:gpu/mode:ring",
+                            1e12),
+                  speed_row("attention/preset:llama3-8b/kv:bf16/batch:32/ctx:4096/page:16/layout:nhd/"
+                            "order:random/backend:gpu/mode:ring",
+                            3e12),
+                  speed_row("attention/preset:llama3-8b/kv:bf16/batch:32/ctx:4096/page:16/layout:nhd/"
+                            "order:random/window:128/backend:gpu/mode:ring",
+                            9e12)};
+    return micro;
+}
+
+TEST(ReachableLimit, IsMadeOfTheModelsOwnRowsByBatchAndContext) {
+    const cards::ModelCard model = cards::model_card("llama-3.1-8b");
+    const LimitInputs inputs = limit_inputs(model, hardware_of_micro(h200_kernels(), model));
+    const double weights = static_cast<double>(model.dense_streamed_bytes);
+    const double kv = cards::kv_bytes_per_token(model);
+    EXPECT_NEAR(*reachable_step_s(inputs, 1, 4096), weights / 4e12 + 4096 * kv / 1e12, 1e-9);
+    EXPECT_NEAR(*reachable_step_s(inputs, 32, 4096), weights / 2e12 + 32 * 4096 * kv / 3e12, 1e-9);
+    // Half way between 1 and 32 by the logarithm: the mean of the times per byte.
+    const double between = std::sqrt(32.0);
+    EXPECT_NEAR(*reached_bandwidth(inputs, between, 4096).weight_bytes_per_s, 2 / (1 / 4e12 + 1 / 2e12), 1e3);
+    EXPECT_EQ(reached_bandwidth(inputs, 512, 4096).weight_bytes_per_s, 2e12);
+    const Totals work = work_of_request(1024, 0, 1024);
+    for (const double batch : {1.0, 8.0, 64.0})
+        EXPECT_LT(limit_at(inputs, LimitKind::reachable, work, batch)->output_tokens_per_s,
+                  limit_at(inputs, LimitKind::no_overlap, work, batch)->output_tokens_per_s);
+}
+
+TEST(ReachableLimit, TakesTheStepOfAWholeLayerWhereItWasMeasured) {
+    const cards::ModelCard model = cards::model_card("llama-3.1-8b");
+    MicroResults micro = h200_kernels();
+    MicroRow layer{.name = "layer/preset:llama3-8b/w:bf16/kv:bf16/batch:32/ctx:4096/backend:gpu/mode:ring",
+                   .device = "gpu0"};
+    layer.median_s = 400e-6;
+    micro.rows.push_back(layer);
+    MicroRow other = layer;
+    other.name = "layer/preset:llama3-8b/tp:8/w:bf16/kv:bf16/batch:32/ctx:4096/backend:gpu/mode:ring";
+    other.median_s = 1e-6;
+    micro.rows.push_back(other);
+    const LimitInputs inputs = limit_inputs(model, hardware_of_micro(micro, model));
+    const double head = 128256.0 * 4096 * 2;
+    EXPECT_NEAR(*reachable_step_s(inputs, 32, 4096), 32 * 400e-6 + head / 2e12, 1e-8);
+    EXPECT_GT(*reachable_step_s(inputs, 32, 8192), *reachable_step_s(inputs, 32, 4096));
+    EXPECT_NE(term_named(inputs, "step of one layer, batch 32, 4096 tokens"), nullptr);
+}
+
+TEST(ReachableLimit, ServesAnF16CardFromFp16RowsAndLatentAttentionFromItsOwn) {
+    MicroResults micro = h200_kernels();
+    micro.rows.push_back(
+        speed_row("weights/preset:llama3-8b/op:qkv/w:fp16/batch:1/backend:gpu/mode:ring", 3.5e12));
+    micro.rows.push_back(
+        speed_row("attention/preset:llama3-8b/kv:fp16/batch:1/ctx:4096/page:16/layout:nhd/order:random/"
+                  "backend:gpu/mode:ring",
+                  2.5e12));
+    micro.rows.push_back(speed_row(
+        "mla/preset:deepseek-v3-tp8/kv:bf16/batch:64/ctx:8192/page:64/order:random/backend:gpu/mode:ring",
+        2.9e12));
+    const cards::ModelCard f16 = cards::model_card("llama-3.1-8b:weights=f16,kv=f16");
+    const KernelSpeeds kernels = kernel_speeds(micro, f16, 1);
+    ASSERT_EQ(kernels.weights.size(), 1u);
+    EXPECT_EQ(kernels.weights[0].per_s, 3.5e12);
+    ASSERT_EQ(kernels.attention.size(), 1u);
+    EXPECT_EQ(kernels.attention[0].per_s, 2.5e12);
+    const KernelSpeeds latent = kernel_speeds(micro, cards::model_card("deepseek-v3:kv=bf16"), 8);
+    ASSERT_EQ(latent.attention.size(), 1u);
+    EXPECT_NE(latent.attention[0].row.find("mla/"), std::string::npos);
+}
+
+TEST(ReachableLimit, TakesPrefillFromItsProductsAndTheFixedPartFromLaunches) {
+    const cards::ModelCard model = cards::model_card("llama-3.1-8b");
+    MicroResults micro = h200_kernels();
+    const LimitInputs without = limit_inputs(model, hardware_of_micro(micro, model));
+    MicroRow gemm{
+        .name =
+            "prefill/gemm/engine:lib/preset:llama3-8b/op:gate_up/w:bf16/tokens:2048/backend:gpu/mode:ring",
+        .device = "gpu0"};
+    gemm.median_s = 1e-3;
+    gemm.flops_per_s = 400e12;
+    MicroRow launch{.name = "launch/graph_node/backend:gpu/mode:ring", .device = "gpu0"};
+    launch.median_s = 1.4e-6;
+    micro.rows.push_back(gemm);
+    micro.rows.push_back(launch);
+    const LimitInputs with = limit_inputs(model, hardware_of_micro(micro, model));
+    EXPECT_NEAR(*reachable_step_s(with, 1, 4096) - *reachable_step_s(without, 1, 4096), 5 * 32 * 1.4e-6,
+                1e-12);
+    EXPECT_LT(limit_at(with, LimitKind::reachable, work_of_request(8192, 0, 2), 1)->output_tokens_per_s,
+              limit_at(without, LimitKind::reachable, work_of_request(8192, 0, 2), 1)->output_tokens_per_s);
+    EXPECT_NE(term_named(with, "reached by prefill's products, batch 1, 2048 tokens"), nullptr);
 }
 
 TEST(Limit, SmallMatricesOneAfterTheOtherDoNotReachTheAsymptoticBandwidth) {
     const cards::ModelCard model = cards::model_card("smollm2-135m");
     MicroResults micro;
-    micro.read_bytes_per_s = 45e9;
+    micro.read_bytes_per_s = MeasuredFigure{45e9, "ceiling/read"};
     const LimitInputs asymptotic = limit_inputs(model, hardware_of_micro(micro, model));
     micro.read_fits = {
         {.kernel = "ceiling/read/backend:cpu/threads:2", .fixed_s = 2e-6, .bytes_per_s = 45e9}};
@@ -266,6 +409,8 @@ TEST(Limit, SmallMatricesOneAfterTheOtherDoNotReachTheAsymptoticBandwidth) {
     EXPECT_LT(rate(sized, LimitKind::no_overlap, 1), rate(asymptotic, LimitKind::no_overlap, 1));
     for (const double batch : {1.0, 2.0, 16.0, 128.0})  // fetching ahead can hide it: nothing hard
         EXPECT_EQ(rate(sized, LimitKind::hard, batch), rate(asymptotic, LimitKind::hard, batch));
+    EXPECT_LT(rate(sized, LimitKind::size_aware, 1), rate(sized, LimitKind::hard, 1));
+    EXPECT_EQ(rate(asymptotic, LimitKind::size_aware, 1), rate(asymptotic, LimitKind::hard, 1));
     EXPECT_FALSE(overlaid(hardware_of_micro(micro, model), {}).read_fixed_s->source.empty());
 }
 

@@ -1,0 +1,91 @@
+// NVIDIA's management library for machines without one: two GPUs, of which the second answers less. The
+// signatures are those of NVML's API reference.
+#include <cstring>
+
+namespace {
+
+struct Memory {
+    unsigned long long total;
+    unsigned long long free;
+    unsigned long long used;
+};
+struct PciInfo {
+    char legacy_bus_id[16];
+    unsigned domain;
+    unsigned bus;
+    unsigned device;
+    unsigned pci_device_id;
+    unsigned pci_subsystem_id;
+    char bus_id[32];
+};
+
+constexpr int kSuccess = 0;
+constexpr int kNotSupported = 3;
+
+int gpus[2] = {0, 1};
+
+bool is_first(const void* device) {
+    return device == &gpus[0];
+}
+
+int answer(char* to, unsigned size, const char* text) {
+    std::strncpy(to, text, size - 1);
+    to[size - 1] = 0;
+    return kSuccess;
+}
+
+}  // namespace
+
+extern "C" {
+
+int nvmlInit_v2() {
+    return kSuccess;
+}
+int nvmlShutdown() {
+    return kSuccess;
+}
+int nvmlSystemGetDriverVersion(char* version, unsigned size) {
+    return answer(version, size, "580.82.07");
+}
+int nvmlDeviceGetCount_v2(unsigned* count) {
+    *count = 2;
+    return kSuccess;
+}
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
+    *device = &gpus[index];
+    return kSuccess;
+}
+int nvmlDeviceGetName(void* device, char* name, unsigned size) {
+    return answer(name, size, is_first(device) ? "NVIDIA H200" : "NVIDIA H900 Imaginary");
+}
+int nvmlDeviceGetUUID(void* device, char* uuid, unsigned size) {
+    return is_first(device) ? answer(uuid, size, "GPU-11111111-2222-3333-4444-555555555555") : kNotSupported;
+}
+int nvmlDeviceGetPciInfo_v3(void* device, void* info) {
+    PciInfo* const pci = static_cast<PciInfo*>(info);
+    std::memset(pci, 0, sizeof *pci);
+    return answer(pci->bus_id, sizeof pci->bus_id,
+                  is_first(device) ? "00000000:65:00.0" : "00000000:B6:00.0");
+}
+int nvmlDeviceGetMemoryInfo(void* device, void* info) {
+    if (!is_first(device)) return kNotSupported;
+    *static_cast<Memory*>(info) = {150754820096ULL, 150000000000ULL, 754820096ULL};
+    return kSuccess;
+}
+int nvmlDeviceGetMaxClockInfo(void* device, int type, unsigned* megahertz) {
+    if (!is_first(device)) return kNotSupported;
+    *megahertz = type == 1 ? 1980 : 3201;
+    return kSuccess;
+}
+int nvmlDeviceGetEnforcedPowerLimit(void* device, unsigned* milliwatts) {
+    if (!is_first(device)) return kNotSupported;
+    *milliwatts = 700000;
+    return kSuccess;
+}
+int nvmlDeviceGetMigMode(void* device, unsigned* current, unsigned* pending) {
+    if (!is_first(device)) return kNotSupported;
+    *current = *pending = 0;
+    return kSuccess;
+}
+
+}  // extern "C"
