@@ -111,13 +111,21 @@ void measure_at(Gating& gating, const LoadPlan& asked, const Target& target, con
     if (run.result.counts.ok == 0) target.require_answer();
 }
 
+/// Of both sides, so that one that cannot be reached is known before the other is measured.
+void open_targets(Gating& gating, std::uint64_t pair) {
+    for (const std::size_t side : {0U, 1U}) {
+        const GateSide& of = side_of(gating.plan, side);
+        if (!of.command.empty() || gating.targets[side]) continue;
+        gating.targets[side] =
+            open_target(asked_of(gating.plan, of, of.url, pair), gating.access, gating.watcher, gating.stop);
+    }
+}
+
 void measure_once(Gating& gating, std::uint64_t pair, std::size_t side, const fs::path& directory) {
     const GateSide& of = side_of(gating.plan, side);
     if (of.command.empty()) {
-        const LoadPlan asked = asked_of(gating.plan, of, of.url, pair);
-        auto& target = gating.targets[side];
-        if (!target) target = open_target(asked, gating.access, gating.watcher, gating.stop);
-        measure_at(gating, asked, *target, directory);
+        open_targets(gating, pair);
+        measure_at(gating, asked_of(gating.plan, of, of.url, pair), *gating.targets[side], directory);
         return;
     }
     fs::create_directories(directory);
@@ -145,8 +153,10 @@ GateRun run_of(Gating& gating, std::uint64_t pair, std::size_t side) {
         const std::string why = reports::why_unusable(run.result, is_candidate);
         if (why.empty()) return run;
         if (attempt == kAttempts)
-            throw Error(ExitCode::measurement_invalid,
-                        fmt::format("{} is invalid for the {}th time: {}", directory.string(), attempt, why));
+            throw Error(
+                ExitCode::measurement_invalid,
+                fmt::format("{} is invalid, as it was before: {}; the same command goes on from there",
+                            directory.string(), why));
         gating.watcher.warn(fmt::format("{} is invalid and is measured again: {}", directory.string(), why));
         gating.notes.push_back(
             fmt::format("The {} of pair {} was measured twice, since the first run was "

@@ -1,0 +1,317 @@
+// How often a gate's verdict is wrong: Markdown tables over simulated gates, for docs/gate.md.
+//     paretoken-gate-errors [GATES] [THREADS]             noise that is drawn
+//     paretoken-gate-errors virtual [GATES] [THREADS]     runs of the simulated server in virtual time
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/event_source.h"
+#include "core/plan_fields.h"
+#include "core/random.h"
+#include "core/sequential.h"
+#include "experiments/gate.h"
+#include "experiments/resolve.h"
+#include "loadgen/run.h"
+#include "reports/gate/decision.h"
+
+namespace paretoken::gate_errors {
+namespace {
+
+constexpr std::size_t kPairs = 16;
+
+// ---- noise of pairs
+
+enum class Noise { normal, t3, ar1, drift, correlated };
+constexpr std::array kNoises{
+    std::pair{Noise::normal, "normal"}, std::pair{Noise::t3, "Student's t, 3 degrees"},
+    std::pair{Noise::ar1, "AR(1), .6"}, std::pair{Noise::drift, "normal, drift of 5 % an hour"},
+    std::pair{Noise::correlated, "normal, 12 metrics correlated .7"}};
+
+/// One metric: what is tolerated, the standard deviation of a pair's log ratio, and its true shift.
+struct Metric {
+    double limit = 0;
+    double deviation = 0;
+    double shift = 0;
+};
+
+/// The default policy's metrics with usual noise; `more` extra ones where there are 12.
+std::vector<Metric> usual_metrics(std::size_t more = 0) {
+    const double two = std::log(1.02);
+    const double five = std::log(1.05);
+    const double ten = std::log(1.1);
+    std::vector<Metric> metrics{{two, .01}, {five, .02}, {five, .015}, {five, .015}, {ten, .06},
+                                {ten, .03}, {ten, .06},  {five, .02},  {ten, .03}};
+    for (std::size_t i = 0; i < more; ++i) metrics.push_back({ten, .04});
+    return metrics;
+}
+
+using Series = std::array<double, kPairs>;
+
+/// Unit noise of every metric over the pairs of one gate.
+std::vector<Series> drawn(Noise noise, std::size_t metrics, Random& random) {
+    std::vector<Series> series(metrics);
+    std::vector<double> before(metrics, 0);
+    for (std::size_t pair = 0; pair < kPairs; ++pair) {
+        const double common = random.normal();
+        for (std::size_t m = 0; m < metrics; ++m) {
+            double z = random.normal();
+            if (noise == Noise::t3) {  // scaled to a variance of 1
+                double chi2 = 0;
+                for (int i = 0; i < 3; ++i) chi2 += std::pow(random.normal(), 2);
+                z /= std::sqrt(chi2 / 3) * std::sqrt(3.0);
+            }
+            if (noise == Noise::ar1) z = before[m] = pair == 0 ? z : .6 * before[m] + .8 * z;
+            if (noise == Noise::correlated) z = std::sqrt(.7) * common + std::sqrt(.3) * z;
+            series[m][pair] = z;
+        }
+    }
+    return series;
+}
+
+/// Of a machine that slows by 5 % an hour with runs of two minutes: what the order of a pair (ABBA) leaves.
+double drift_of(Noise noise, std::size_t pair) {
+    if (noise != Noise::drift) return 0;
+    const double step = std::log(1.05) * 2.0 / 60;
+    return experiments::candidate_is_first(pair) ? -step : step;
+}
+
+std::vector<Series> pairs_of(Noise noise, const std::vector<Metric>& metrics, std::uint64_t seed) {
+    Random random(derived_seed(seed, "gate"));
+    std::vector<Series> series = drawn(noise, metrics.size(), random);
+    for (std::size_t m = 0; m < metrics.size(); ++m)
+        for (std::size_t pair = 0; pair < kPairs; ++pair)
+            series[m][pair] =
+                metrics[m].shift + metrics[m].deviation * series[m][pair] + drift_of(noise, pair);
+    return series;
+}
+
+// ---- one gate
+
+struct Outcome {
+    bool failed = false;
+    bool passed = false;
+    std::size_t pairs = kPairs;
+    bool first_failed = false;  ///< metric 0
+    bool first_passed = false;
+};
+
+Outcome gated(const std::vector<Series>& series, const std::vector<Metric>& metrics,
+              const std::vector<Look>& looks) {
+    Outcome outcome;
+    std::vector<bool> passed(metrics.size(), false);
+    for (const Look& look : looks) {
+        std::vector<double> p;
+        bool open = false;
+        for (std::size_t m = 0; m < metrics.size(); ++m) {
+            const Shift shift = paired_shift(std::span(series[m]).first(look.pairs));
+            p.push_back(p_above(shift, metrics[m].limit));
+            if (p_below(shift, metrics[m].limit) <= look.beta) passed[m] = true;
+            open = open || !passed[m];
+        }
+        const auto rejected = rejected_by_holm(p, look.alpha);
+        for (const bool one : rejected) outcome.failed = outcome.failed || one;
+        outcome.first_failed = rejected[0];
+        if (outcome.failed || !open) {
+            outcome.pairs = look.pairs;
+            break;
+        }
+    }
+    outcome.first_passed = passed[0];
+    outcome.passed = !outcome.failed && std::find(passed.begin(), passed.end(), false) == passed.end();
+    return outcome;
+}
+
+/// Testing after every pair from the third on, each time with the whole error.
+bool failed_by_peeking(const Series& series, double limit) {
+    for (std::size_t pairs = 3; pairs <= kPairs; ++pairs)
+        if (p_above(paired_shift(std::span(series).first(pairs)), limit) <= .01) return true;
+    return false;
+}
+
+// ---- many gates
+
+struct Shares {
+    std::atomic<std::uint64_t> failed{0};
+    std::atomic<std::uint64_t> passed{0};
+    std::atomic<std::uint64_t> failed_by_6{0};
+    std::atomic<std::uint64_t> pairs{0};
+    std::atomic<std::uint64_t> first_failed{0};
+    std::atomic<std::uint64_t> first_passed{0};
+    std::atomic<std::uint64_t> peeked{0};
+    std::atomic<std::uint64_t> held{0};
+};
+
+struct Options {
+    std::uint64_t gates = 10'000;
+    std::uint64_t threads = 2;
+};
+
+void in_parallel(const Options& options, const std::function<void(std::uint64_t)>& one) {
+    std::atomic<std::uint64_t> next{0};
+    std::vector<std::jthread> threads;
+    for (std::uint64_t i = 0; i < options.threads; ++i)
+        threads.emplace_back([&] {
+            for (std::uint64_t gate = next++; gate < options.gates; gate = next++) one(gate);
+        });
+}
+
+void count(Noise noise, const std::vector<Metric>& metrics, const Options& options, Shares& shares) {
+    const auto looks = planned_looks(kPairs, .01, .05);
+    in_parallel(options, [&](std::uint64_t gate) {
+        const auto series = pairs_of(noise, metrics, gate);
+        const Outcome outcome = gated(series, metrics, looks);
+        shares.failed += outcome.failed ? 1 : 0;
+        shares.passed += outcome.passed ? 1 : 0;
+        shares.failed_by_6 += outcome.failed && outcome.pairs <= 6 ? 1 : 0;
+        shares.pairs += outcome.pairs;
+        shares.first_failed += outcome.first_failed ? 1 : 0;
+        shares.first_passed += outcome.first_passed ? 1 : 0;
+        shares.peeked += failed_by_peeking(series[0], metrics[0].limit) ? 1 : 0;
+        const Interval interval = interval_of(paired_shift(series[0]));
+        shares.held += interval.low <= metrics[0].shift && metrics[0].shift <= interval.high ? 1 : 0;
+    });
+}
+
+std::string percent(std::uint64_t count, const Options& options) {
+    return fmt::format("{:.2f}", 100 * static_cast<double>(count) / static_cast<double>(options.gates));
+}
+
+void print_drawn(const Options& options) {
+    fmt::print(
+        "| noise | A/A fails | A/A passes | pairs | 95 % interval holds | throughput −5 % fails | ttft p95 "
+        "+20 % "
+        "fails | ttft × 2 fails by 6 pairs | at the tolerance: fails | passes | fails by peeking |\n"
+        "|:--|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+    for (const auto& [noise, name] : kNoises) {
+        const std::size_t more = noise == Noise::correlated ? 3 : 0;
+        Shares equal;
+        count(noise, usual_metrics(more), options, equal);
+        const auto shifted = [&](std::size_t metric, double shift, double deviation, Shares& shares) {
+            auto metrics = usual_metrics(more);
+            metrics[metric].shift = shift;
+            metrics[metric].deviation = deviation;
+            count(noise, metrics, options, shares);
+        };
+        Shares throughput;
+        shifted(0, -std::log(.95), .01, throughput);
+        Shares tail;
+        shifted(4, std::log(1.2), .06, tail);
+        Shares doubled;
+        shifted(1, std::log(2.0), .06, doubled);
+        Shares at_tolerance;
+        shifted(0, std::log(1.02), .01, at_tolerance);
+        // Alone, so that no other metric shares the error: the most that one metric may fail.
+        Shares alone;
+        count(noise, {{std::log(1.02), .01, std::log(1.02)}}, options, alone);
+        fmt::print("| {} | {} | {} | {:.1f} | {} | {} | {} | {} | {} | {} | {} |\n", name,
+                   percent(equal.failed, options), percent(equal.passed, options),
+                   static_cast<double>(equal.pairs) / static_cast<double>(options.gates),
+                   percent(equal.held, options), percent(throughput.failed, options),
+                   percent(tail.failed, options), percent(doubled.failed_by_6, options),
+                   percent(alone.first_failed, options), percent(at_tolerance.first_passed, options),
+                   percent(alone.peeked, options));
+        std::fflush(stdout);
+    }
+}
+
+// ---- virtual runs
+
+/// How the candidate of a virtual gate differs from the baseline.
+struct Change {
+    std::string_view name;
+    double weight_speed = 1;         ///< of reading the weights
+    std::string_view expected = {};  ///< what the reason must say
+};
+constexpr std::array kChanges{Change{.name = "equal"},
+                              Change{"weights read 12 % slower", .88, "ITL moved and TTFT not"}};
+
+/// A run of a server whose every speed differs by a factor of `speed`, and which pauses now and then.
+reports::GateRun virtual_run(const PlanTexts& texts, const Change& change, double speed, std::uint64_t seed) {
+    PlanTexts of_run = texts;
+    of_run["seed"] = {fmt::format("{}", seed)};
+    const std::string url = fmt::format(
+        "sim:llama3-8b-h100-bf16?hiccup=5ms-20ms/2s&step_s={}&linear_s_per_token={}&weight_bytes_per_s={}"
+        "&kv_bytes_per_s={}",
+        1e-3 / speed, 21.8e-6 / speed, 2.31e12 * speed * change.weight_speed, 2.9e12 * speed);
+    of_run["url"] = {url};
+    const LoadPlan asked = experiments::with_dataset(plan_of(of_run));
+    experiments::Watcher watcher;
+    const auto target = experiments::open_target(asked, {}, watcher, {});
+    const auto load = target->load_for(asked);
+    struct Kept : RecordSink {
+        void record(RequestRecord&& record) override { records.push_back(std::move(record)); }
+        std::vector<RequestRecord> records;
+    } kept;
+    loadgen::Progress progress;
+    const auto outcome = target->make(load, kept, progress, {});
+    reports::GateRun run;
+    loadgen::fold_into(run.result, outcome, KeptEvents(kept.records), load.options, {});
+    return run;
+}
+
+reports::GateReport virtual_gate(const PlanTexts& texts, const Change& change, std::uint64_t gate) {
+    const reports::GatePolicy policy = reports::default_policy();
+    reports::GateInput input{.baseline = {}, .candidate = {}, .looks = reports::looks_of(policy)};
+    Random random(derived_seed(gate, "speed"));
+    reports::GateReport report;
+    for (std::uint64_t pair = 0; pair < policy.max_pairs; ++pair) {
+        const std::uint64_t seed = gate * 1000 + pair;
+        input.baseline.push_back(virtual_run(texts, kChanges[0], std::exp(.01 * random.normal()), seed));
+        input.candidate.push_back(virtual_run(texts, change, std::exp(.01 * random.normal()), seed + 500));
+        report = reports::decided(policy, input);
+        if (report.pairs == pair + 1 && report.verdict != reports::GateVerdict::inconclusive) break;
+    }
+    return report;
+}
+
+void print_virtual(const Options& options) {
+    const PlanTexts texts{{"virtual", {"true"}},
+                          {"isl", {"2048"}},
+                          {"osl", {"64"}},
+                          {"concurrency", {"8"}},
+                          {"num_prompts", {"64"}}};
+    fmt::print("| candidate | pass | fail | inconclusive | mean pairs | why |\n|:--|--:|--:|--:|--:|:--|\n");
+    for (const Change& change : kChanges) {
+        std::array<std::atomic<std::uint64_t>, 3> verdicts{};
+        std::atomic<std::uint64_t> pairs{0};
+        std::atomic<std::uint64_t> named{0};
+        in_parallel(options, [&](std::uint64_t gate) {
+            const auto report = virtual_gate(texts, change, gate);
+            ++verdicts[static_cast<std::size_t>(report.verdict)];
+            pairs += report.pairs;
+            if (report.why.find(change.expected) != std::string::npos) ++named;
+        });
+        fmt::print("| {} | {} | {} | {} | {:.1f} | {} |\n", change.name, verdicts[0].load(),
+                   verdicts[1].load(), verdicts[2].load(),
+                   static_cast<double>(pairs) / static_cast<double>(options.gates),
+                   change.expected.empty() ? "" : fmt::format("\"{}\" in {}", change.expected, named.load()));
+        std::fflush(stdout);
+    }
+}
+
+}  // namespace
+}  // namespace paretoken::gate_errors
+
+int main(int argc, char** argv) {
+    using namespace paretoken::gate_errors;
+    const bool in_virtual_time = argc > 1 && std::string(argv[1]) == "virtual";
+    const int first = in_virtual_time ? 2 : 1;
+    Options options{.gates = in_virtual_time ? 200U : 10'000U};
+    if (argc > first) options.gates = std::strtoull(argv[first], nullptr, 10);
+    if (argc > first + 1) options.threads = std::strtoull(argv[first + 1], nullptr, 10);
+    if (options.gates == 0 || options.threads == 0) {
+        fmt::print(stderr, "usage: paretoken-gate-errors [virtual] [GATES] [THREADS]\n");
+        return 2;
+    }
+    in_virtual_time ? print_virtual(options) : print_drawn(options);
+}

@@ -1,0 +1,210 @@
+"""`paretoken gate`: pairs measured in turn, on the simulator, on commands of servers, and on a real llama.cpp."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import unittest
+
+from harness import BINARY, ROOT, Case, environment, paretoken, simulated_server, started, wait_until
+
+LOAD = ("--virtual", "--isl", 2048, "--osl", 32, "--concurrency", 4, "--num-prompts", 40)
+SERVER = "sim:llama3-8b-h100-bf16"
+SLOWER = SERVER + "?weight_bytes_per_s=2.0328e12"
+
+
+def gate_json(out):
+    return json.loads((pathlib.Path(out) / "gate.json").read_text())
+
+
+STEADY = "'ideal?ttft=50ms&itl=20ms'"  # slow enough for any host to read in time
+
+
+class Gate(Case):
+    def gate(self, code, candidate=SLOWER, *options, **more):
+        self.out = self.directory / "gate"
+        done = paretoken("gate", "--baseline-url", SERVER, "--candidate-url", candidate, *LOAD, "--out", self.out, *options,
+                         **more)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done
+
+    def test_a_slower_candidate_fails_and_says_why(self):
+        done = self.gate(1)
+        self.assertTrue(done.stdout.splitlines()[1].startswith("FAIL: "), done.stdout)
+        self.assertIn("ITL moved and TTFT not", done.stdout)
+        self.assertEqual(sum(line.startswith("paretoken: ") for line in done.stderr.splitlines()), 1, done.stderr)
+        verdict = gate_json(self.out)
+        self.assertEqual((verdict["schema"], verdict["verdict"]), ("paretoken/gate/1", "fail"))
+        self.assertTrue((self.out / "gate.md").read_text().startswith("# paretoken gate: fail"))
+        # The same command goes on from the verdict that is there, without measuring anything again.
+        again = self.gate(1)
+        self.assertEqual(again.stderr.count("already measured"), 2 * verdict["pairs"], again.stderr)
+
+    def test_an_equal_candidate_passes_and_a_better_one_is_called_so(self):
+        self.gate(0, SERVER)
+        self.assertEqual(gate_json(self.out)["verdict"], "pass")
+        self.assertIn("better", self.gate(0, SERVER + "?weight_bytes_per_s=3e12", "--overwrite").stdout)
+
+    def test_a_noisy_comparison_is_inconclusive_and_tells_what_would_decide(self):
+        done = self.gate(5, SERVER + "?jitter=.8", "--max-pairs", 3, "--policy", self.policy({"metrics": [
+            {"metric": "itl_p50", "tolerance": 0.02}]}))
+        self.assertIn("INCONCLUSIVE", done.stdout)
+        self.assertRegex(done.stdout, r"would\s+have\s+shown")
+        self.assertRegex(done.stdout, r"About\s+\d+\s+pairs\s+would\s+decide")
+
+    def policy(self, content):
+        path = self.directory / "policy.json"
+        path.write_text(json.dumps(content, indent=1))
+        return path
+
+    def test_junit_follows_its_schema(self):
+        if not shutil.which("xmllint"):
+            self.skipTest("xmllint is not installed (libxml2-utils)")
+        schema = ROOT / "tests" / "reports" / "gate" / "junit.xsd"
+        for candidate, code in ((SERVER, 0), (SLOWER, 1)):
+            self.gate(code, candidate, "--overwrite")
+            checked = subprocess.run(["xmllint", "--noout", "--schema", schema, self.out / "junit.xml"],
+                                     capture_output=True, text=True, check=False)
+            self.assertEqual(checked.returncode, 0, checked.stderr)
+
+    def test_the_steps_of_the_action_pass_and_fail_a_job(self):
+        text = (ROOT / "scripts" / "ci" / "action.yml").read_text()
+        indented = re.search(r"\n {6}run: \|\n((?: {8}.*\n?)+)", text).group(1)
+        script = "\n".join(line[8:] for line in indented.splitlines())
+        for candidate, code in ((SERVER, 0), (SLOWER, 1)):
+            summary = self.directory / "summary.md"
+            summary.write_text("")
+            done = subprocess.run(["bash", "-e", "-c", script], capture_output=True, text=True, check=False,
+                                  env=environment({"BASELINE": SERVER, "CANDIDATE": candidate, "PARETOKEN": str(BINARY),
+                                                   "OPTIONS": " ".join(map(str, LOAD)), "POLICY": "",
+                                                   "OUT": str(self.directory / f"action{code}"),
+                                                   "ACCEPT_INCONCLUSIVE": "false", "GITHUB_STEP_SUMMARY": str(summary)}))
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+            self.assertIn("::notice title=paretoken gate::", done.stdout)
+            self.assertEqual("::error title=paretoken gate::" in done.stdout, code == 1)
+            self.assertTrue(summary.read_text().startswith("# paretoken gate: "))
+
+    def test_a_policy_can_be_printed_and_given_back_and_a_wrong_one_names_its_line(self):
+        printed = self.succeeds(paretoken("gate", "--print-policy")).stdout
+        path = self.directory / "policy.json"
+        path.write_text(printed)
+        self.gate(1, SLOWER, "--policy", path)
+        path.write_text(printed.replace("ttft_p95", "ttft_p96"))
+        line = 1 + printed[:printed.index("ttft_p95")].count("\n")
+        self.fails_clearly(paretoken("gate", "--baseline-url", SERVER, "--candidate-url", SERVER, *LOAD, "--policy", path), 2,
+                           f"policy.json:{line}:", "ttft_p96")
+
+    def test_a_limit_on_the_candidate_is_judged_beside_the_comparison(self):
+        done = paretoken("gate", "--baseline-url", SERVER, "--candidate-url", SERVER, "--virtual", "--isl", 256, "--osl", 16,
+                         "--concurrency", 2, "--num-prompts", 400, "--limit", "ttft_p50<1ms", "--limit", "ttft_p50<10s",
+                         "--out", self.directory / "gate")
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        rows = {row["metric"]: row["verdict"] for row in gate_json(self.directory / "gate")["rows"]}
+        self.assertEqual((rows["ttft_p50<1ms"], rows["ttft_p50<10000ms"]), ("fail", "pass"))
+        self.fails_clearly(paretoken("gate", "--baseline-url", SERVER, "--candidate-url", SERVER, "--limit", "ttft<1"), 2,
+                           "--limit", "ttft")
+
+    def test_sides_that_are_missing_twice_or_unlike_are_refused(self):
+        for words in ((), ("--baseline-url", SERVER), ("--baseline-url", SERVER, "--candidate", "."),
+                      ("--baseline-url", SERVER, "--baseline-cmd", "x", "--candidate-url", SERVER)):
+            self.fails_clearly(paretoken("gate", *words), 2)
+
+    def test_dry_run_measures_nothing(self):
+        done = self.succeeds(paretoken("gate", "--baseline-url", SERVER, "--candidate-url", SERVER, "--duration", "60s",
+                                       "--dry-run", "--out", self.directory / "dry"))
+        self.assertIn("6 to 32 minutes", done.stdout)
+        self.assertFalse((self.directory / "dry").exists())
+
+
+class Baselines(Case):
+    def test_a_baseline_has_a_name_and_candidates_are_compared_with_it(self):
+        store = ("--store", self.directory / "store")
+        for side, url in (("a", SERVER), ("b", SLOWER)):
+            for seed in range(3):
+                self.succeeds(paretoken("run", url, *LOAD, "--seed", seed, "--out", self.directory / f"{side}{seed}"))
+        before = [self.directory / f"a{seed}" for seed in range(3)]
+        after = [self.directory / f"b{seed}" for seed in range(3)]
+        self.succeeds(paretoken("baseline", "save", "main", *before, *store))
+        self.assertIn("main", self.succeeds(paretoken("baseline", "list", *store)).stdout)
+        self.assertIn("tok/s", self.succeeds(paretoken("baseline", "show", "main", *store)).stdout)
+        self.fails_clearly(paretoken("gate", "--baseline", "main", "--candidate", *after, *store), 1, "inter-token")
+        self.succeeds(paretoken("gate", "--baseline", "main", "--candidate", *before, *store, "--out",
+                                self.directory / "verdict"))
+        self.assertEqual(gate_json(self.directory / "verdict")["verdict"], "pass")
+        self.succeeds(paretoken("baseline", "drop", "main", *store))
+        self.fails_clearly(paretoken("gate", "--baseline", "main", "--candidate", *after, *store), 2, "main")
+
+
+class Commands(Case):
+    """Servers that the gate starts itself."""
+
+    LOAD = ("--isl", 16, "--osl", 4, "--concurrency", 1, "--num-prompts", 5)
+
+    def command(self, *options):
+        return " ".join(map(str, [BINARY, "serve", "--port", "{port}", *options]))
+
+    def alive(self):
+        """Processes that serve for this test: its directory is in their command line."""
+        return [entry.name for entry in pathlib.Path("/proc").glob("[0-9]*") if entry.name != str(os.getpid()) and
+                str(self.directory).encode() in self.command_line(entry) and b"serve" in self.command_line(entry)]
+
+    @staticmethod
+    def command_line(entry):
+        try:
+            return (entry / "cmdline").read_bytes()
+        except OSError:
+            return b""
+
+    def test_a_server_is_started_for_every_run_and_none_is_left(self):
+        out = self.directory / "gate"
+        server = self.command("--profile", STEADY, "--model", self.directory)
+        done = paretoken("gate", "--baseline-cmd", server, "--candidate-cmd", server, *self.LOAD, "--max-pairs", 3, "--out",
+                         out)
+        self.assertIn(done.returncode, (0, 4, 5), done.stdout + done.stderr)  # a busy host may spoil a run
+        if done.returncode != 4:
+            urls = {json.loads((out / "pairs" / f"{pair:02}" / side / "run.json").read_text())["provenance"]["url"]
+                    for pair in (1, 2, 3) for side in ("baseline", "candidate")}
+            self.assertEqual(len(urls), 6, "each run had a server of its own")
+        self.assertIn("paretoken serve", (out / "pairs" / "01" / "baseline" / "server.log").read_text())
+        self.assertEqual(self.alive(), [])
+
+    def test_a_server_that_does_not_come_up_is_told_with_its_last_lines(self):
+        broken = "echo loading; echo CUDA out of memory >&2; exit 9 # {port}"
+        done = paretoken("gate", "--baseline-cmd", broken, "--candidate-cmd", broken, *self.LOAD, "--out",
+                         self.directory / "gate")
+        self.fails_clearly(done, 3, "exit status 9", "loading | CUDA out of memory")
+
+    def test_a_side_that_cannot_be_reached_ends_with_3(self):
+        with simulated_server("--profile", "ideal") as address:
+            done = paretoken("gate", "--baseline-url", address, "--candidate-url", "http://127.0.0.1:9", *self.LOAD, "--out",
+                             self.directory / "gate")
+        self.fails_clearly(done, 3, "127.0.0.1:9")
+
+    def test_servers_end_with_a_gate_that_is_killed(self):
+        server = self.command("--profile", STEADY, "--model", self.directory)
+        words = ["gate", "--baseline-cmd", server, "--candidate-cmd", server, "--num-prompts", 100000, "--out",
+                 self.directory / "gate"]
+        command = [str(word) for word in [BINARY, *words]]
+        lines = self.directory / "gate" / "pairs" / "01" / "baseline" / "requests.jsonl"
+        with started(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
+                     env=environment()) as process:
+            wait_until(lambda: lines.exists() and lines.stat().st_size > 0, seconds=60, what="a first request")
+            self.assertNotEqual(self.alive(), [])
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            wait_until(lambda: not self.alive(), seconds=30, what="the end of the server")
+
+
+class RealServer(Case):
+    def test_equal_servers_never_fail(self):
+        server = f"{ROOT}/scripts/servers/llamacpp --port {{port}} --threads 1"
+        done = paretoken("gate", "--baseline-cmd", server, "--candidate-cmd", server, "--concurrency", 2, "--num-prompts", 12,
+                         "--isl", 64, "--osl", 16, "--max-pairs", 3, "--out", self.directory / "gate", timeout=600)
+        self.assertIn(done.returncode, (0, 4, 5), done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
