@@ -35,6 +35,8 @@ LOADGEN_PARTS = {
     "arrival": set(),
     "limits": set(),
     "progress": set(),
+    "interruption": set(),
+    "stop_monitor": {"limits"},
     "host_meter": set(),
     "schedule": {"arrival", "limits"},
     "dispatch": {"schedule", "limits"},
@@ -44,11 +46,10 @@ LOADGEN_PARTS = {
     "scrape": {"http"},
     "probe": {"http", "openai"},
     "client": {"http", "openai"},
-    "worker": {"client", "dispatch", "laziness", "progress"},
-    "run": {"worker", "scrape", "health", "host_meter", "progress"},
+    "worker": {"client", "dispatch", "laziness", "progress", "stop_monitor"},
+    "run": {"worker", "scrape", "health", "host_meter", "progress", "stop_monitor", "interruption"},
     "virtual": {"run"},  # a run without sockets
     "health": {"run"},  # what it judges; run.cpp asks it for its verdict
-    "sweep": {"run"},
 }
 # Folders of the project that a part of loadgen may not use although loadgen may.
 LOADGEN_FORBIDDEN_FOLDERS = {

@@ -1,6 +1,7 @@
 """Plants one violation of each kind in a small tree and expects exactly it; run with `python3 tests/scripts/…`."""
 
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -128,6 +129,35 @@ class CheckIncludes(unittest.TestCase):
 
     def test_a_header_starts_with_pragma_once(self):
         self.finds("core/new.h", "#include <vector>\n", "core/new.h:1", "#pragma once")
+
+
+class Architecture(unittest.TestCase):
+    """ARCHITECTURE.md says what the checker enforces, and the checker knows what is there."""
+
+    ROOT = SCRIPT.parents[1]
+
+    @classmethod
+    def setUpClass(cls):
+        sys.path.insert(0, str(SCRIPT.parent))
+        import check_includes
+        cls.checker = check_includes
+
+    def test_its_table_of_folders_is_what_is_checked(self):
+        text = (self.ROOT / "ARCHITECTURE.md").read_text()
+        table = text.split("## Folders", 1)[1].split("```", 1)[0]
+        told = {}
+        for row in table.splitlines():
+            cells = [cell.strip() for cell in row.strip("|").split("|")]
+            folder = cells[0].strip("`/")
+            if len(cells) != 3 or folder not in self.checker.FOLDERS:
+                continue
+            may_use = set(re.findall("`([a-z]+)`", cells[2])) & set(self.checker.FOLDERS)
+            told[folder] = may_use or (set(told) if "all of the above" in cells[2] else set())
+        self.assertEqual(told, self.checker.FOLDERS)
+
+    def test_the_parts_of_loadgen_are_those_that_exist(self):
+        parts = {path.name.split(".")[0] for path in (self.ROOT / "loadgen").iterdir()}
+        self.assertEqual(set(self.checker.LOADGEN_PARTS), parts)
 
 
 if __name__ == "__main__":
