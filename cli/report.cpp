@@ -87,6 +87,7 @@ reports::JoinOptions join_options(const ReportCommand& command) {
     options.basis = given(command.price_basis);
     options.split_ratio = command.split_ratio;
     for (const std::string& slo : command.slos) options.slos.push_back(parse_slo(slo));
+    options.slo_texts = command.slos;
     return options;
 }
 

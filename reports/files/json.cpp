@@ -552,11 +552,29 @@ void fields(Archive& a, Is<DevicePicture> auto& v) {
 }
 
 template <class Archive>
+void fields(Archive& a, Is<Choice> auto& v) {
+    a("configuration", v.configuration);
+    a("load_label", v.load_label);
+    a("usd_per_m_output", v.usd_per_m_output);
+    a("output_tokens_per_s", v.output_tokens_per_s);
+    a("interactivity", v.interactivity);
+    a("margins", v.margins);
+    a("why_not", v.why_not);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<ChoiceTable> auto& v) {
+    a("slos", v.slos);
+    a("ranked", v.ranked);
+}
+
+template <class Archive>
 void fields(Archive& a, Is<ReportModel> auto& v) {
     a("title", v.title);
     a("generated_at", v.generated_at);
     a("version", v.version);
     a("configurations", v.configurations);
+    a("choice", v.choice);
     a("devices", v.devices);
     a("price", v.price);
     a("notes", v.notes);

@@ -15,6 +15,7 @@
 #include "core/version.h"
 #include "reports/files/sweep_file.h"
 #include "reports/model/answer.h"
+#include "reports/model/choice.h"
 #include "reports/model/cost.h"
 #include "reports/model/limit.h"
 #include "reports/model/pareto.h"
@@ -328,44 +329,6 @@ ReportPoint point_of(LoadedRun run) {
     return point;
 }
 
-std::string named_reasons(const Validity& validity) {
-    std::vector<std::string> names;
-    for (const Reason& reason : validity.reasons)
-        if (reason.severity == Verdict::invalid) names.push_back(reason.check);
-    return fmt::format("{}", fmt::join(names, ", "));
-}
-
-/// The first SLO that is not certainly met at the certified percentile, in words; empty when all are.
-std::string missed_slo(const ReportPoint& point, const std::vector<Slo>& slos) {
-    for (const Slo& slo : slos) {
-        const SloFinding found = finding_on(point.result, slo);
-        const MetricSummary* summary = point.result.metric(headline_key(slo.tag, point.open_loop));
-        if (summary == nullptr) return fmt::format("{} was not measured", slo.tag);
-        if (!found.value) return fmt::format("misses the SLO: {} falls among failures", name_of(slo));
-        switch (found.verdict) {
-            case SloVerdict::pass:
-                break;
-            case SloVerdict::fail:
-                return fmt::format("misses the SLO: {} is {}, the limit {}", name_of(slo),
-                                   significant(*found.value), significant(slo.limit));
-            case SloVerdict::insufficient:
-                return fmt::format("too few requests to tell whether the SLO on {} is met", name_of(slo));
-        }
-    }
-    return {};
-}
-
-/// Why a point cannot be on any front; empty when it can.
-std::string unfit_because(const ReportPoint& point, const std::vector<Slo>& slos) {
-    if (point.result.validity.verdict == Verdict::invalid) {
-        const std::string names = named_reasons(point.result.validity);
-        return names.empty() ? "invalid" : "invalid: " + names;
-    }
-    if (!point.output_tokens_per_s) return "no output tokens in the window";
-    if (!point.interactivity) return "no tokens/s per user: p90 falls among failures or was not measured";
-    return missed_slo(point, slos);
-}
-
 /// Within one deployment dollars are inverse to tokens, so the front needs no price.
 void place_on_front(std::vector<ReportPoint>& points, const std::vector<Slo>& slos) {
     std::vector<ReportPoint*> fit;
@@ -631,6 +594,13 @@ ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options
         used.insert(one.micro.begin(), one.micro.end());
         model.configurations.push_back(std::move(one.configuration));
     }
+    std::vector<Slo> slos = options.slos;
+    std::vector<std::string> slo_texts = options.slo_texts;
+    if (slos.empty()) {
+        slo_texts = common_goodput(model.configurations);
+        for (const std::string& text : slo_texts) slos.push_back(parse_slo(text));
+    }
+    model.choice = choices_of(model.configurations, slos, slo_texts);
     model.notes = notes_on_options(model.configurations, options);
     // A result that was named is shown whether a run was made on its devices or not.
     for (const MicroResults& micro : options.micro)

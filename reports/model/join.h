@@ -31,7 +31,9 @@ struct JoinOptions {
     std::optional<std::string> basis;      ///< --price-basis
     std::optional<double> split_ratio;     ///< --split-ratio: an output token costs this many input tokens
     double cached_ratio = 0.1;             ///< in that split, a cached input token costs this many fresh ones
-    std::vector<Slo> slos;  ///< --slo, on a percentile (p90 unless said); a point that misses one leaves the front
+    std::vector<std::string> slo_texts = {};  ///< the limits below as they were written
+    std::vector<Slo>
+        slos;  ///< --slo, on a percentile (p90 unless said); a point that misses one leaves the front
 };
 
 /// Runs grouped into configurations in order of first appearance, points by load. Throws UsageError when a

@@ -81,6 +81,26 @@ struct Configuration {
     std::vector<std::string> errors;         ///< e.g. a point above the hard limit
 };
 
+/// The cheapest run of a configuration that meets the limits.
+struct Choice {
+    std::size_t configuration = 0;  ///< its place in the model
+    std::string load_label = {};    ///< of the run; empty when none meets the limits
+    std::optional<double> usd_per_m_output = {};
+    std::optional<double> output_tokens_per_s = {};
+    std::optional<double> interactivity = {};
+    std::vector<std::string> margins = {};  ///< "ttft_p95 48.1 ms of 800 ms", one per limit
+    std::string why_not = {};               ///< why no run can be chosen
+
+    bool operator==(const Choice&) const = default;
+};
+
+struct ChoiceTable {
+    std::vector<std::string> slos;  ///< the limits as the user wrote them; empty: none were set
+    std::vector<Choice> ranked;     ///< the cheapest first, those that cannot last
+
+    bool operator==(const ChoiceTable&) const = default;
+};
+
 struct PriceNote {
     std::string card;  ///< name or path
     std::string as_of;
@@ -95,6 +115,7 @@ struct ReportModel {
     std::string generated_at;  ///< UTC
     std::string version;
     std::vector<Configuration> configurations;
+    ChoiceTable choice;                  ///< the cheapest configuration within the limits
     std::vector<DevicePicture> devices;  ///< what the hardware can do, as far as it was measured
     std::optional<PriceNote> price;
     std::vector<std::string> notes;  ///< e.g. runs that were found and left out, and why

@@ -174,6 +174,39 @@ std::string answers_section(const ReportModel& model) {
     return html + "</section>\n";
 }
 
+/// The table that ranks configurations; nothing for a single one without limits.
+std::string choice_section(const ReportModel& model) {
+    const ChoiceTable& choice = model.choice;
+    if (choice.ranked.empty() || (choice.slos.empty() && choice.ranked.size() < 2)) return "";
+    std::string rows;
+    for (const Choice& one : choice.ranked) {
+        const Configuration& configuration = model.configurations[one.configuration];
+        std::string margins;
+        for (const std::string& margin : one.margins)
+            margins += (margins.empty() ? "" : "<br>") + escaped(margin);
+        rows += fmt::format(
+            "<tr><th class=\"text\" scope=\"row\">{} {} <small>{}</small><td>{}<td class=\"text\">{}<td>{}"
+            "<td>{}<td class=\"text\">{}</tr>\n",
+            marker(one.configuration), escaped(configuration.title), escaped(configuration.workload),
+            one.usd_per_m_output ? "$" + dollars(*one.usd_per_m_output) : "–", escaped(one.load_label),
+            significant(one.output_tokens_per_s), significant(one.interactivity),
+            one.why_not.empty() ? margins : escaped(one.why_not));
+    }
+    const bool limited = !choice.slos.empty();
+    const std::string lead =
+        limited ? fmt::format("Within {}. A limit is met where the run shows it at 99 % confidence.",
+                              fmt::join(choice.slos, " and "))
+                : "No limit was given (--slo): the cheapest run of each configuration.";
+    return fmt::format(
+        "<section aria-labelledby=\"choice-title\">\n<h2 id=\"choice-title\">{}</h2>\n"
+        "<p class=\"lead\">{}</p>\n<div class=\"scroll\"><table class=\"choice\"><thead><tr>"
+        "<th class=\"text\">Configuration<th>$ per M output<th class=\"text\">Load<th>tok/s"
+        "<th>tok/s per user<th class=\"text\">{}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n"
+        "</section>\n",
+        limited ? "Cheapest within your limits" : "Cheapest", escaped(lead),
+        limited ? "Margin, or why not" : "Why not", rows);
+}
+
 // ---- 2 and 3. the charts
 
 /// A place for a chart with its text alternative. `what` says in words what is drawn.
@@ -620,8 +653,8 @@ std::string html_report(const ReportModel& model) {
     const std::string generated_at = escaped(model.generated_at);
     const std::string meta = escaped(meta_of(model));
     const std::string definitions = escaped(kDefinitions);
-    const std::string body = answers_section(model) + frontier_section(model) + load_section() +
-                             numbers_section(model) + trust_section(model);
+    const std::string body = choice_section(model) + answers_section(model) + frontier_section(model) +
+                             load_section() + numbers_section(model) + trust_section(model);
     const std::string data = chart_json(model);
     return filled_in(asset("report.html"), {{"policy", policy},
                                             {"title", title},

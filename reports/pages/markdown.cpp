@@ -1,6 +1,7 @@
 #include "reports/pages/markdown.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -166,6 +167,31 @@ std::string section_of(const Configuration& configuration) {
            commands_of(configuration) + "\n";
 }
 
+/// The table that ranks configurations; nothing for a single one without limits.
+std::string choice_of(const ReportModel& model) {
+    const ChoiceTable& choice = model.choice;
+    if (choice.ranked.empty() || (choice.slos.empty() && choice.ranked.size() < 2)) return "";
+    std::string text =
+        choice.slos.empty()
+            ? "## Cheapest\n\n"
+            : fmt::format("## Cheapest within {}\n\n",
+                          markdown_escaped(fmt::format("{}", fmt::join(choice.slos, " and "))));
+    text +=
+        "| configuration | load | $ per M output | tok/s | tok/s per user | margin, or why not |\n"
+        "|---|---|---:|---:|---:|---|\n";
+    for (const Choice& one : choice.ranked) {
+        const Configuration& configuration = model.configurations[one.configuration];
+        text +=
+            fmt::format("| {}, {} | {} | {} | {} | {} | {} |\n", markdown_escaped(configuration.title),
+                        markdown_escaped(configuration.workload), markdown_escaped(one.load_label),
+                        one.usd_per_m_output ? "$" + dollars(*one.usd_per_m_output) : "–",
+                        significant(one.output_tokens_per_s), significant(one.interactivity),
+                        markdown_escaped(one.why_not.empty() ? fmt::format("{}", fmt::join(one.margins, "; "))
+                                                             : one.why_not));
+    }
+    return text + "\n";
+}
+
 }  // namespace
 
 std::string markdown_escaped(std::string_view text) {
@@ -184,7 +210,7 @@ std::string markdown_escaped(std::string_view text) {
 }
 
 std::string markdown_report(const ReportModel& model) {
-    std::string text = fmt::format("# {}\n\n", markdown_escaped(model.title));
+    std::string text = fmt::format("# {}\n\n", markdown_escaped(model.title)) + choice_of(model);
     for (const Configuration& configuration : model.configurations)
         text += fmt::format("**{}**\n\n", markdown_escaped(configuration.answer));
     for (const Configuration& configuration : model.configurations) text += section_of(configuration);

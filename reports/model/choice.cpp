@@ -1,0 +1,131 @@
+#include "reports/model/choice.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <sstream>
+#include <tuple>
+
+#include "core/metrics.h"
+#include "reports/pages/table.h"
+
+namespace paretoken::reports {
+namespace {
+
+std::string named_reasons(const Validity& validity) {
+    std::vector<std::string> names;
+    for (const Reason& reason : validity.reasons)
+        if (reason.severity == Verdict::invalid) names.push_back(reason.check);
+    return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// What is least: dollars where they are known, else the time that a token takes the deployment.
+double cost_of(const ReportPoint& point) {
+    if (point.cost) return point.cost->usd_per_m_output;
+    return 1 / *point.output_tokens_per_s;
+}
+
+/// "ttft_p95 48.1 ms of 800 ms"
+std::string margin_of(const ReportPoint& point, const Slo& slo) {
+    const Metric* const metric = metric_named(slo.tag);
+    const SloFinding found = finding_on(point.result, slo);
+    if (metric == nullptr || !found.value) return name_of(slo) + " –";
+    const bool is_time = metric->unit.starts_with("s");
+    const double scale = is_time ? 1e3 : 1;
+    const std::string unit = is_time ? " ms" : "";
+    return fmt::format("{} {}{} of {}{}", name_of(slo), significant(*found.value * scale), unit,
+                       significant(slo.limit * scale), unit);
+}
+
+Choice choice_of(const Configuration& configuration, std::size_t index, const std::vector<Slo>& slos) {
+    Choice choice{.configuration = index};
+    const ReportPoint* best = nullptr;
+    const ReportPoint* nearest = nullptr;  // the cheapest of those that do not fit, to say why
+    for (const ReportPoint& point : configuration.points) {
+        if (!point.output_tokens_per_s) continue;
+        const ReportPoint*& held = unfit_because(point, slos).empty() ? best : nearest;
+        if (held == nullptr || cost_of(point) < cost_of(*held)) held = &point;
+    }
+    if (best == nullptr) {
+        choice.why_not = nearest != nullptr
+                             ? fmt::format("{}: {}", nearest->load_label, unfit_because(*nearest, slos))
+                             : "no run with output tokens";
+        return choice;
+    }
+    choice.load_label = best->load_label;
+    if (best->cost) choice.usd_per_m_output = best->cost->usd_per_m_output;
+    choice.output_tokens_per_s = best->output_tokens_per_s;
+    choice.interactivity = best->interactivity;
+    for (const Slo& slo : slos) choice.margins.push_back(margin_of(*best, slo));
+    return choice;
+}
+
+/// The limits as the command line of a run takes them: several may stand in one text.
+std::vector<std::string> words_of(const std::string& text) {
+    std::istringstream stream(text);
+    std::vector<std::string> words;
+    for (std::string word; stream >> word;) words.push_back(word);
+    return words;
+}
+
+}  // namespace
+
+std::string missed_slo(const ReportPoint& point, const std::vector<Slo>& slos) {
+    for (const Slo& slo : slos) {
+        const SloFinding found = finding_on(point.result, slo);
+        const MetricSummary* summary = point.result.metric(headline_key(slo.tag, point.open_loop));
+        if (summary == nullptr) return fmt::format("{} was not measured", slo.tag);
+        if (!found.value) return fmt::format("misses the SLO: {} falls among failures", name_of(slo));
+        switch (found.verdict) {
+            case SloVerdict::pass:
+                break;
+            case SloVerdict::fail:
+                return fmt::format("misses the SLO: {} is {}, the limit {}", name_of(slo),
+                                   significant(*found.value), significant(slo.limit));
+            case SloVerdict::insufficient:
+                return fmt::format("too few requests to tell whether the SLO on {} is met", name_of(slo));
+        }
+    }
+    return {};
+}
+
+std::string unfit_because(const ReportPoint& point, const std::vector<Slo>& slos) {
+    if (point.result.validity.verdict == Verdict::invalid) {
+        const std::string names = named_reasons(point.result.validity);
+        return names.empty() ? "invalid" : "invalid: " + names;
+    }
+    if (!point.output_tokens_per_s) return "no output tokens in the window";
+    if (!point.interactivity) return "no tokens/s per user: p90 falls among failures or was not measured";
+    return missed_slo(point, slos);
+}
+
+std::vector<std::string> common_goodput(const std::vector<Configuration>& configurations) {
+    std::optional<std::string> common;
+    for (const Configuration& configuration : configurations) {
+        for (const ReportPoint& point : configuration.points) {
+            const auto found = point.result.plan.find("goodput");
+            const std::string own = found == point.result.plan.end() ? "" : found->second;
+            if (common && *common != own) return {};
+            common = own;
+        }
+    }
+    return words_of(common.value_or(""));
+}
+
+ChoiceTable choices_of(const std::vector<Configuration>& configurations, const std::vector<Slo>& slos,
+                       const std::vector<std::string>& texts) {
+    ChoiceTable table{.slos = texts, .ranked = {}};
+    for (std::size_t i = 0; i < configurations.size(); ++i)
+        table.ranked.push_back(choice_of(configurations[i], i, slos));
+    const auto place = [](const Choice& choice) {
+        const double dollars = choice.usd_per_m_output.value_or(std::numeric_limits<double>::infinity());
+        return std::tuple(!choice.why_not.empty(), dollars, -choice.output_tokens_per_s.value_or(0));
+    };
+    std::stable_sort(table.ranked.begin(), table.ranked.end(),
+                     [&](const Choice& a, const Choice& b) { return place(a) < place(b); });
+    return table;
+}
+
+}  // namespace paretoken::reports
