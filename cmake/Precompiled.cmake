@@ -27,6 +27,8 @@ function(paretoken_precompiled target kind)
         target_precompile_headers(${owner} PRIVATE ${paretoken_headers_${kind}})
         if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
             target_compile_options(${owner} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+        elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+            target_compile_options(${owner} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")  # for ccache, too
         endif()
     endif()
     target_precompile_headers(${target} REUSE_FROM ${owner})

@@ -138,14 +138,18 @@ struct Member {
 
 // ---- what values are refused
 
-template <double lowest, double highest>
+constexpr Interval kRatios{0, 0.99};
+constexpr Interval kBurstiness{0.01, 1000};
+constexpr Interval kWorkers{1, 256};
+
+template <const Interval& range>
 void within(double value) {
-    if (value >= lowest && value <= highest) return;
-    throw UsageError(fmt::format("{} is not between {} and {}", value, lowest, highest));
+    if (value >= range.low && value <= range.high) return;
+    throw UsageError(fmt::format("{} is not between {} and {}", value, range.low, range.high));
 }
-template <double lowest, double highest>
+template <const Interval& range>
 void within_if_given(const std::optional<double>& value) {
-    if (value) within<lowest, highest>(*value);
+    if (value) within<range>(*value);
 }
 
 void known_endpoint_type(const std::string& type) {
@@ -245,7 +249,7 @@ struct DatasetField {
 
 void set_ratio(LoadPlan& plan, std::size_t request_class, const Texts& texts) {
     const double ratio = parse_number(only(texts));
-    within<0.0, 0.99>(ratio);
+    within<kRatios>(ratio);
     set_dataset_field(plan, request_class, kRatio, fmt::format("{}", ratio));
 }
 
@@ -650,7 +654,7 @@ constexpr std::array kFields = {
               .of_class = true,
               .help = "Shape of gamma gaps: 1 is Poisson, below 1 burstier [1]",
               .get = Burstiness::get,
-              .set = Burstiness::set_checked<within_if_given<0.01, 1000.0>>},
+              .set = Burstiness::set_checked<within_if_given<kBurstiness>>},
     PlanField{
         .name = "num_prompts",
         .flags = "--num-prompts,--request-count",
@@ -718,7 +722,7 @@ constexpr std::array kFields = {
               .kind = measuring,
               .help = "Threads that make load; one is enough for most servers",
               .get = Workers::get,
-              .set = Workers::set_checked<within<1.0, 256.0>>},
+              .set = Workers::set_checked<within<kWorkers>>},
     PlanField{.name = "spin",
               .flags = "--spin",
               .group = kPace,

@@ -93,8 +93,12 @@ Url parse_url(std::string_view text) {
     if (url.host.empty()) reject(text, "the host is missing");
     if (!port.empty()) url.port = port_of(port, text);
     if (slash != std::string_view::npos) url.base = rest.substr(slash);
-    while (url.base.ends_with('/')) url.base.pop_back();
+    const auto drop_slashes = [&] {
+        while (url.base.ends_with('/')) url.base.pop_back();
+    };
+    drop_slashes();
     if (url.base.ends_with("/v1")) url.base.resize(url.base.size() - 3);
+    drop_slashes();
     return url;
 }
 

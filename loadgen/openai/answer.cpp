@@ -126,17 +126,19 @@ std::uint32_t AnswerReader::on_body(std::span<const char> bytes, TimePoint stamp
         }
         return 0;
     }
+    // What lies within the limit counts, wherever the bytes were cut.
+    const bool too_long = bytes.size() > options_.limits.stream_bytes - stream_bytes_;
+    if (too_long) bytes = bytes.first(options_.limits.stream_bytes - stream_bytes_);
     stream_bytes_ += bytes.size();
-    if (stream_bytes_ > options_.limits.stream_bytes) {
-        fail(Outcome::malformed, "the answer does not end: more than " +
-                                     std::to_string(options_.limits.stream_bytes) +
-                                     " bytes of stream came, and of tokens " + asked_for(options_.limits));
-        return 0;
-    }
     const std::size_t before = log_.size();
     const bool output_before = output_in_this_read_;
     sse_.feed(bytes, [this](const SseEvent& event) { on_delta(parser_->parse(event.data)); });
     if (sse_.malformed()) fail(Outcome::malformed, "an event of the stream is larger than 1 MiB");
+    if (too_long && !done_) {
+        fail(Outcome::malformed, "the answer does not end: more than " +
+                                     std::to_string(options_.limits.stream_bytes) +
+                                     " bytes of stream came, and of tokens " + asked_for(options_.limits));
+    }
     const std::size_t news = log_.size() - before;
     return static_cast<std::uint32_t>(news == 0 || output_before ? news : news - 1);
 }

@@ -182,16 +182,20 @@ std::optional<Buckets> difference(const Buckets& later, const Buckets& earlier) 
 }
 
 std::optional<double> percentile(const Buckets& buckets, double p) {
-    if (buckets.cumulative.empty() || !(buckets.cumulative.back().second > 0)) return std::nullopt;
-    const double rank = p * buckets.cumulative.back().second;
+    if (buckets.cumulative.empty()) return std::nullopt;
+    const double all = buckets.cumulative.back().second;
+    if (!(all > 0) || std::isinf(all)) return std::nullopt;
+    const double rank = p * all;
     double low = 0, below = 0;
     for (const auto& [edge, count] : buckets.cumulative) {
         if (count >= rank && count > below) {
-            return std::isinf(edge) ? low : low + (edge - low) * (rank - below) / (count - below);
+            if (!std::isinf(edge)) low += (edge - low) * (rank - below) / (count - below);
+            break;
         }
         low = edge;
         below = count;
     }
+    if (!std::isfinite(low)) return std::nullopt;  // edges or counts that no histogram has
     return low;
 }
 

@@ -55,8 +55,8 @@ std::optional<Buckets> buckets_of(std::span<const Sample> samples, std::string_v
 /// edges.
 std::optional<Buckets> difference(const Buckets& later, const Buckets& earlier);
 
-/// Linear within the bucket, as PromQL's histogram_quantile; p in [0, 1]. Nothing for no samples; the largest
-/// finite edge when the percentile lies above it.
+/// Linear within the bucket, as PromQL's histogram_quantile; p in [0, 1]. Nothing for no samples or
+/// for edges and counts that no histogram has; the largest finite edge when the percentile lies above it.
 std::optional<double> percentile(const Buckets& buckets, double p);
 
 }  // namespace paretoken::scrape

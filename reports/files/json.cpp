@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "core/error.h"
+#include "core/json_nesting.h"
 #include "core/metrics.h"
 #include "core/version.h"
 #include "reports/files/plan_file.h"
@@ -917,6 +918,10 @@ class Reader {
 };
 
 Json parsed(std::string_view text, const std::string& where) {
+    if (nests_deeper_than(kDeepestJson, text)) {
+        throw UsageError(fmt::format("{}: nested deeper than {} levels; the file is not what this tool wrote",
+                                     where, kDeepestJson));
+    }
     try {
         return Json::parse(text);
     } catch (const Json::parse_error& error) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json_nesting.h"
 
 namespace paretoken::reports {
 namespace {
@@ -59,6 +60,8 @@ std::string plan_json(const PlanTexts& texts) {
 }
 
 PlanTexts parse_plan_json(std::string_view text, const std::string& where) {
+    if (nests_deeper_than(kDeepestJson, text))
+        throw UsageError(fmt::format("{}: nested deeper than {} levels", where, kDeepestJson));
     const Json object = Json::parse(text, nullptr, false);
     if (!object.is_object()) throw UsageError(fmt::format("{}: expected a JSON object of options", where));
     PlanTexts texts;

@@ -23,6 +23,8 @@ TEST(Url, KnowsTheUsualPorts) {
 TEST(Url, DropsAVersionAtItsEndBecauseEndpointsBringTheirOwn) {
     EXPECT_EQ(parse_url("http://a:1/v1").base, "");
     EXPECT_EQ(parse_url("http://a:1/x/v1/").base, "/x");
+    EXPECT_EQ(parse_url("http://a:1/x//v1").base, "/x");
+    EXPECT_EQ(parse_url("http://a:1//v1").base, "");
 }
 
 TEST(Url, TakesIpv6InBrackets) {

@@ -594,6 +594,19 @@ TEST(Answer, a_stream_without_end_is_given_up) {
     EXPECT_LE(record.chunks, 8 * 4 + 1024);
 }
 
+TEST(Answer, a_stream_is_kept_up_to_its_limit_wherever_it_was_cut) {
+    const std::string stream = text("abcd") + text("efgh") + text("ijkl");
+    AnswerOptions options;
+    options.limits.stream_bytes = (text("abcd") + text("efgh")).size() + 3;
+    const RequestRecord whole = Answer(options).read(1, stream).end();
+    EXPECT_EQ(whole.outcome, Outcome::malformed);
+    EXPECT_EQ(whole.chunks, 2) << "what came within the limit is known";
+    Answer cut(options);
+    cut.read(1, stream.substr(0, 1));
+    for (std::size_t i = 1; i < stream.size(); ++i) cut.more_of_that_read(1, stream.substr(i, 1));
+    EXPECT_EQ(cut.end(), whole);
+}
+
 TEST(Answer, a_stream_of_empty_events_without_end_is_given_up) {
     Answer answer({.limits = {.stream_bytes = 10'000}});
     for (int i = 0; i < 1000 && !answer.done(); ++i) answer.read(i, kRole);

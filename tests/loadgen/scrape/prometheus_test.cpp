@@ -89,6 +89,10 @@ TEST(Prometheus, APercentileIsLinearInsideItsBucket) {
     EXPECT_DOUBLE_EQ(*percentile(buckets, 0.99), 1.0);
     EXPECT_EQ(percentile(Buckets{}, 0.5), std::nullopt);
     EXPECT_EQ(percentile(Buckets{{{0.5, 0}, {INFINITY, 0}}, 0, 0}, 0.5), std::nullopt);
+    EXPECT_EQ(percentile(Buckets{{{-INFINITY, 1}, {0.5, 3}}, 0, 3}, 0.1), 0) << "no edge lies below 0";
+    EXPECT_EQ(percentile(Buckets{{{-INFINITY, 1}, {0.5, 3}}, 0, 3}, 0.9), std::nullopt);
+    EXPECT_EQ(percentile(Buckets{{{0.5, 1}, {INFINITY, INFINITY}}, 0, 3}, 0.5), std::nullopt);
+    EXPECT_EQ(percentile(Buckets{{{INFINITY, 3}}, 0, 3}, 0.5), 0);
 }
 
 TEST(Prometheus, RealServersMetricsAreReadWhole) {

@@ -296,6 +296,16 @@ TEST(RunJson, NamesFileAndKeyOfWhatIsWrong) {
                 AllOf(HasSubstr("d/run.json"), HasSubstr("\"workload\" is missing")));
 }
 
+TEST(RunJson, refuses_a_file_that_nests_without_end) {
+    const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+    json j = json::parse(run_json(sample::run(8)));
+    std::string text = j.dump();
+    const std::string plan = "\"plan\":{";
+    text.insert(text.find(plan) + plan.size(), "\"x\":" + deep + ",");
+    EXPECT_THAT(message_of([&] { parse_run_json(text, "d/run.json"); }),
+                AllOf(HasSubstr("d/run.json"), HasSubstr("nested deeper")));
+}
+
 TEST(RunJson, RefusesEveryPrefixOfAFile) {
     const std::string text = run_json(sample::run(2));
     for (std::size_t size = 0; size + 2 < text.size(); size += 397)

@@ -1,0 +1,37 @@
+# paretoken_fuzz(): one program <target>_fuzz per tests/fuzz/<target>_fuzz.cpp, with clang's libFuzzer (preset `fuzz`). It has a
+# library of its own that holds only the sources that are fuzzed, so that `scripts/fuzz` builds in little time. Beast is
+# compiled from its headers here.
+
+option(PARETOKEN_FUZZ "Build the fuzz targets of tests/fuzz (clang only)" OFF)
+
+function(paretoken_fuzz)
+    if(NOT PARETOKEN_FUZZ)
+        return()
+    endif()
+    if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+        message(FATAL_ERROR "PARETOKEN_FUZZ needs clang and its libFuzzer: cmake --preset fuzz")
+    endif()
+    set(folders core cards datasets loadgen/openai loadgen/scrape reports/files)
+    set(sources loadgen/arrival.cpp loadgen/http/body_framing.cpp loadgen/http/message.cpp loadgen/http/url.cpp)
+    foreach(folder IN LISTS folders)
+        file(GLOB found CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)
+        list(APPEND sources ${found})
+    endforeach()
+    add_library(fuzz_subjects STATIC ${sources})
+    target_link_libraries(fuzz_subjects PUBLIC paretoken_options fmt::fmt Threads::Threads Boost::headers
+                          nlohmann_json::nlohmann_json simdjson::simdjson)
+    paretoken_precompiled(fuzz_subjects std)
+    target_sources(fuzz_subjects PRIVATE ${CMAKE_BINARY_DIR}/generated/version.cpp
+                   ${CMAKE_BINARY_DIR}/generated/cards_embedded.cpp)
+    add_dependencies(fuzz_subjects paretoken_commit)
+    file(GLOB targets CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/*_fuzz.cpp)
+    foreach(source IN LISTS targets)
+        get_filename_component(name ${source} NAME_WE)
+        add_executable(${name} ${source} tests/fuzz/entry.cpp)
+        target_link_libraries(${name} PRIVATE fuzz_subjects)
+        target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+        paretoken_precompiled(${name} std)
+        list(APPEND names ${name})
+    endforeach()
+    add_custom_target(fuzz DEPENDS ${names})
+endfunction()

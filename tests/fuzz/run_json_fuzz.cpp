@@ -1,0 +1,62 @@
+// run.json, sweep.json, a configuration file and lines of requests.jsonl: what is accepted is written down as
+// a text that is read back to the same text.
+#include "reports/files/json.h"
+#include "reports/files/plan_file.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace paretoken::fuzz {
+namespace {
+
+constexpr const char* kSame = "what was read, written and read again is the same";
+
+void run(std::string_view text) {
+    const reports::RunFile file = reports::parse_run_json(text, "run.json");
+    const std::string once = reports::run_json(file.result, file.state);
+    const reports::RunFile again = reports::parse_run_json(once, "run.json");
+    require(reports::run_json(again.result, again.state) == once, kSame);
+}
+
+void sweep(std::string_view text) {
+    const std::string once = reports::sweep_json(reports::parse_sweep_json(text, "sweep.json"));
+    require(reports::sweep_json(reports::parse_sweep_json(once, "sweep.json")) == once, kSame);
+}
+
+void plan(std::string_view text) {
+    const PlanTexts texts = reports::parse_plan_json(text, "plan.json");
+    const std::string once = reports::plan_json(texts);
+    require(reports::plan_json(reports::parse_plan_json(once, "plan.json")) == once, kSame);
+    LoadPlan asked;
+    if (refuses([&] { asked = plan_of(texts); })) return;
+    require(plan_of(texts_of(asked)) == asked || !asked.headers.empty(), "a plan's texts give the plan");
+}
+
+void lines(std::string_view text) {
+    while (!text.empty()) {
+        const auto end = std::min(text.find('\n'), text.size());
+        const RequestRecord record = reports::parse_record_line(text.substr(0, end), {}, "requests.jsonl");
+        std::string once, twice;
+        reports::append_record_line(once, record, {});
+        reports::append_record_line(twice, reports::parse_record_line(once, {}, "requests.jsonl"), {});
+        require(once == twice, kSame);
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+}
+
+}  // namespace
+
+void fuzz(Input input) {
+    refuses([&] {
+        switch (input.byte()) {
+            case 'r':
+                return run(input.rest());
+            case 's':
+                return sweep(input.rest());
+            case 'p':
+                return plan(input.rest());
+            default:
+                return lines(input.rest());
+        }
+    });
+}
+
+}  // namespace paretoken::fuzz
