@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "core/statistics.h"
 
@@ -93,7 +94,11 @@ std::optional<Interval> interval_of(const Figure& figure, double value, std::spa
     const auto mean = block_mean(deviations);
     if (!mean || below <= 0) return std::nullopt;
     const double below_per_block = below / static_cast<double>(blocks.size());
-    return Interval{value + mean->ci95.low / below_per_block, value + mean->ci95.high / below_per_block};
+    // No figure is below 0, and no share above the whole.
+    const double most =
+        figure.unit == "ratio" ? std::max(1.0, value) : std::numeric_limits<double>::infinity();
+    return Interval{std::max(0.0, value + mean->ci95.low / below_per_block),
+                    std::min(most, value + mean->ci95.high / below_per_block)};
 }
 
 }  // namespace

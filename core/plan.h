@@ -102,6 +102,9 @@ struct LoadPlan {
     std::string events = "all";  ///< whose events are kept, as core/events_kept.h reads it
     std::string gpu = {};        ///< what serves, as NAME[xN]
 
+    // ---- what it is held against
+    double max_failed = 0.10;  ///< share of requests that may fail before the run is invalid
+
     // ---- what is kept
     std::string out = {};    ///< directory; empty: runs/TIME
     bool overwrite = false;  ///< a result that is there may be replaced

@@ -288,6 +288,19 @@ void set_goodput(LoadPlan& plan, std::size_t request_class, const Texts& texts) 
     }
 }
 
+/// "10%" or 0.1.
+void set_max_failed(LoadPlan& plan, std::size_t, const Texts& texts) {
+    std::string_view text = only(texts);
+    const bool percent = text.ends_with('%');
+    if (percent) text.remove_suffix(1);
+    const double share = parse_number(text) / (percent ? 100 : 1);
+    if (!(share >= 0 && share <= 1)) {
+        throw UsageError(fmt::format("'{}': expected a share of the requests, from 0% to 100% or from 0 to 1",
+                                     texts.front()));
+    }
+    plan.max_failed = share;
+}
+
 // ---- the list
 
 using enum FieldKind;
@@ -482,6 +495,10 @@ using Events = Member < [](auto& p, std::size_t) -> auto& {
 > ;
 using Gpu = Member < [](auto& p, std::size_t) -> auto& {
     return p.gpu;
+}
+> ;
+using MaxFailed = Member < [](auto& p, std::size_t) -> auto& {
+    return p.max_failed;
 }
 > ;
 using Out = Member < [](auto& p, std::size_t) -> auto& {
@@ -929,6 +946,14 @@ constexpr std::array kFields = {
               .help = "SLOs that make a request good, in ms: ttft:500 tpot:15 e2e:2000",
               .get = Goodput::get,
               .set = set_goodput},
+    PlanField{.name = "max_failed",
+              .flags = "--max-failed",
+              .group = kResult,
+              .type = number,
+              .kind = judging,
+              .help = "Share of requests that may fail before a run is invalid, as 10% or 0.1",
+              .get = MaxFailed::get,
+              .set = set_max_failed},
 };
 
 // ---- walking it

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/number_text.h"
+
 namespace paretoken {
 namespace {
 
@@ -208,8 +210,8 @@ std::optional<Reason> reason_of(const Check& check, const RunResult& run, const 
     if (!figure || !(*figure > std::min(check.warn, invalid))) return std::nullopt;
     const bool is_invalid = *figure > invalid;
     return Reason{is_invalid ? Verdict::invalid : Verdict::warn, std::string(check.name),
-                  fmt::format("{}: {:.3g} % {} (limit {:.3g} %)", check.what, 100 * *figure, check.of_what,
-                              100 * (is_invalid ? invalid : check.warn))};
+                  fmt::format("{}: {} {} (limit {})", check.what, percent_text(*figure), check.of_what,
+                              percent_text(is_invalid ? invalid : check.warn))};
 }
 
 /// What no single figure says: whether there is anything to judge, all of it, and from a steady stretch.
@@ -228,6 +230,14 @@ std::vector<Reason> reasons_of_course(const RunResult& run) {
     return reasons;
 }
 
+/// Whether validity_of() gives such reasons.
+bool is_judged_here(std::string_view check) {
+    constexpr std::array<std::string_view, 4> kOfCourse = {"no_requests", "all_failed", "no_steady_state",
+                                                           "partial"};
+    return std::find(kOfCourse.begin(), kOfCourse.end(), check) != kOfCourse.end() ||
+           std::any_of(kChecks.begin(), kChecks.end(), [&](const Check& row) { return row.name == check; });
+}
+
 }  // namespace
 
 Validity validity_of(const RunResult& result, const ValidityOptions& options) {
@@ -237,6 +247,16 @@ Validity validity_of(const RunResult& result, const ValidityOptions& options) {
     }
     for (const auto& reason : validity.reasons)
         validity.verdict = std::max(validity.verdict, reason.severity);
+    return validity;
+}
+
+Validity judged_anew(const RunResult& result, const ValidityOptions& options) {
+    Validity validity = validity_of(result, options);
+    for (const auto& reason : result.validity.reasons) {
+        if (is_judged_here(reason.check)) continue;
+        validity.reasons.push_back(reason);
+        validity.verdict = std::max(validity.verdict, reason.severity);
+    }
     return validity;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/metrics.h"
+#include "core/number_text.h"
 #include "core/statistics.h"
 
 namespace paretoken {
@@ -114,7 +115,8 @@ std::vector<Beginning> open_loop_beginnings(const std::vector<Step>& steps, Time
     const auto cut = run_begin + arriving.length() * static_cast<std::int64_t>(start_to_cut(course)) /
                                      static_cast<std::int64_t>(course.size());
     return {{std::max(*reached, cut),
-             fmt::format("from when in-flight reached its plateau of {:.3g} to the last dispatch", plateau)}};
+             fmt::format("from when in-flight reached its plateau of {} to the last dispatch",
+                         number_text(plateau))}};
 }
 
 /// Nothing unless the number in flight grew: a queue that the server does not work off has no steady state.

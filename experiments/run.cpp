@@ -13,6 +13,7 @@
 #include "core/events_kept.h"
 #include "core/plan_fields.h"
 #include "core/summary.h"
+#include "core/validity.h"
 #include "datasets/catalog.h"
 #include "experiments/redaction.h"
 #include "reports/files/events.h"
@@ -156,7 +157,8 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
     records.finish();
     const reports::EventsFile events(reports::record_files_in(directory).events, *load.options.began);
     loadgen::fold_into(result, outcome, events, load.options,
-                       {.slos = slos_of(load.plan.classes.front().goodput)});
+                       {.slos = slos_of(load.plan.classes.front().goodput),
+                        .validity = {.max_failed = load.plan.max_failed}});
     if (target.in_virtual_time()) result.client.timing = "virtual";
     result.provenance.clock = target.clock(result.client);
     redact(result, target.secrets());
@@ -164,19 +166,21 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
     return {std::move(result), directory, std::move(failure)};
 }
 
-void judge_anew(const fs::path& directory, const std::vector<std::string>& goodput) {
+Verdict judge_anew(const fs::path& directory, const LoadPlan& asked) {
     RunResult result = reports::read_run_directory(directory);
     const reports::RecordFiles files = reports::record_files_in(directory);
     paretoken::judge_anew(result, reports::read_requests(files.lines), reports::EventsFile(files.events, {}),
-                          TimePoint{}, slos_of(goodput));
-    LoadPlan judged;
-    judged.classes.front().goodput = goodput;
-    const PlanEcho echo = echo_of(judged);
-    if (goodput.empty())
-        result.plan.erase("goodput");
-    else
-        result.plan["goodput"] = echo.at("goodput");
+                          TimePoint{}, slos_of(asked.classes.front().goodput));
+    result.validity = judged_anew(result, {.max_failed = asked.max_failed});
+    const PlanEcho echo = echo_of(asked);
+    for (const PlanField& field : plan_fields()) {
+        if (field.kind != FieldKind::judging) continue;
+        const std::string name(field.name);
+        result.plan.erase(name);
+        if (const auto found = echo.find(name); found != echo.end()) result.plan.insert(*found);
+    }
     reports::write_run(directory, result);
+    return result.validity.verdict;
 }
 
 std::vector<Slo> slos_of(const std::vector<std::string>& texts) {

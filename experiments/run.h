@@ -24,10 +24,10 @@ struct Measured {
 Measured measure(const Target& target, const LoadPlan& asked, const std::filesystem::path& directory,
                  const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption);
 
-/// The finished run in `directory` held against other SLOs: its recorded requests are judged anew, and its
-/// goodput replaced. Throws UsageError when its files cannot be read, RuntimeError when they cannot be
-/// written.
-void judge_anew(const std::filesystem::path& directory, const std::vector<std::string>& goodput);
+/// The finished run in `directory` held against what `asked` says in its fields of kind judging: its recorded
+/// requests are judged anew, and these fields of its plan replaced. Returns its verdict. Throws UsageError
+/// when its files cannot be read, RuntimeError when they cannot be written.
+Verdict judge_anew(const std::filesystem::path& directory, const LoadPlan& asked);
 
 /// SLOs as core/slo.h reads them.
 std::vector<Slo> slos_of(const std::vector<std::string>& texts);

@@ -318,10 +318,9 @@ Resumed resumed(SweepFile fresh, const fs::path& directory) {
     return {std::move(fresh), judged_otherwise};
 }
 
-void judge_points_anew(const SweepFile& file, const LoadPlan& asked, const fs::path& directory) {
-    for (const SweepPoint& point : file.points) {
-        if (point.state == PointState::done)
-            judge_anew(directory / point.directory, asked.classes.front().goodput);
+void judge_points_anew(SweepFile& file, const LoadPlan& asked, const fs::path& directory) {
+    for (SweepPoint& point : file.points) {
+        if (point.state == PointState::done) point.verdict = judge_anew(directory / point.directory, asked);
     }
     reports::write_sweep(directory, file);
 }

@@ -57,7 +57,7 @@ Resumed resumed(reports::SweepFile fresh, const std::filesystem::path& directory
 
 /// Holds the finished points of `file` against the SLOs of `asked`, and writes sweep.json. Throws as
 /// judge_anew().
-void judge_points_anew(const reports::SweepFile& file, const LoadPlan& asked,
+void judge_points_anew(reports::SweepFile& file, const LoadPlan& asked,
                        const std::filesystem::path& directory);
 
 bool nothing_to_measure(const reports::SweepFile& file);

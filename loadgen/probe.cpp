@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/number_text.h"
 #include "core/printable.h"
 #include "core/random.h"
 #include "core/secrets.h"
@@ -92,8 +93,8 @@ class Asker {
           fetcher_(options.url, address, options.tls, options.headers, options.stop) {
         if (!options.on_wait) return;
         fetcher_.when_slow(kSlow, [this](const std::string& what) {
-            options_.on_wait(fmt::format("waiting for {} to answer {} (at most {:.3g} s, --timeout)",
-                                         options_.url.text(), what, seconds(options_.timeout)));
+            options_.on_wait(fmt::format("waiting for {} to answer {} (at most {} s, --timeout)",
+                                         options_.url.text(), what, number_text(seconds(options_.timeout))));
         });
     }
 
@@ -194,9 +195,9 @@ class Asker {
             const Duration wait = retry_after(answer.head).value_or(pause);
             if (Clock::now() + wait > deadline) return answer;
             if (options_.on_wait) {
-                options_.on_wait(
-                    fmt::format("{} is busy or still loading (HTTP {}); asking again in {:.3g} s",
-                                options_.url.text(), answer.head.status, seconds(wait)));
+                options_.on_wait(fmt::format("{} is busy or still loading (HTTP {}); asking again in {} s",
+                                             options_.url.text(), answer.head.status,
+                                             number_text(seconds(wait))));
             }
             sleep(wait);
             pause = std::min<Duration>(2 * pause, std::chrono::seconds(5));

@@ -119,8 +119,8 @@ Fetched Fetcher::perform(const RequestHead& head, std::string_view body, Duratio
                          bool (*is_whole)(std::string_view)) {
     const TimePoint began = Clock::now();
     const TimePoint deadline = began + timeout;
-    std::optional<TimePoint> slow_at;
-    if (tell_slow_ && slow_after_ < timeout) slow_at = began + slow_after_;
+    constexpr TimePoint kNever = TimePoint::max();
+    TimePoint slow_at = tell_slow_ && slow_after_ < timeout ? began + slow_after_ : kNever;
     const std::stop_callback on_stop(stop_, [this] { state_->drain.wake(); });
     const auto waiting = [&] { return Clock::now() < deadline && !stop_.stop_requested(); };
     bool fresh = false;
@@ -131,9 +131,9 @@ Fetched Fetcher::perform(const RequestHead& head, std::string_view body, Duratio
         collector.is_whole = is_whole;
         collector.connection->exchange(request_text(head, {}, body), collector);
         while (!collector.over && waiting() && !collector.left_open()) {
-            state_->drain.serve(std::min(collector.next_look(deadline), slow_at.value_or(deadline)));
-            if (!slow_at || collector.over || Clock::now() < *slow_at) continue;
-            slow_at.reset();
+            state_->drain.serve(std::min(collector.next_look(deadline), slow_at));
+            if (collector.over || slow_at == kNever || Clock::now() < slow_at) continue;
+            slow_at = kNever;
             tell_slow_(fmt::format("{} {}", head.method, head.target.substr(0, head.target.find('?'))));
         }
         if (!collector.over && collector.left_open()) {

@@ -179,6 +179,7 @@ void fields(Archive& a, Is<Counts> auto& v) {
     a("warmup", v.warmup);
     a("in_window", v.in_window);
     a("resent", v.resent);
+    a("unstreamed", v.unstreamed);
     a("without_events", v.without_events);
     a("by_outcome", v.by_outcome);
     a("example_errors", v.example_errors);
@@ -1066,7 +1067,8 @@ Json chart_curve(const std::vector<LimitPoint>& points) {
 
 Json chart_configuration(const Configuration& configuration) {
     Json points = Json::array();
-    for (const ReportPoint& point : configuration.points) points.push_back(chart_point(point));
+    for (const ReportPoint& point : configuration.points)
+        if (point.reached) points.push_back(chart_point(point));
     bool open_loop = false;
     bool closed_loop = false;
     for (const ReportPoint& point : configuration.points) (point.open_loop ? open_loop : closed_loop) = true;

@@ -72,6 +72,10 @@ std::vector<std::string> words_of(const std::string& text) {
 
 }  // namespace
 
+std::uint64_t requests_sent(const RunResult& result) {
+    return result.counts.requests + result.counts.cancelled + result.counts.warmup;
+}
+
 std::string missed_slo(const ReportPoint& point, const std::vector<Slo>& slos) {
     for (const Slo& slo : slos) {
         const SloFinding found = finding_on(point.result, slo);
@@ -96,6 +100,8 @@ std::string unfit_because(const ReportPoint& point, const std::vector<Slo>& slos
         const std::string names = named_reasons(point.result.validity);
         return names.empty() ? "invalid" : "invalid: " + names;
     }
+    if (!point.reached)
+        return fmt::format("{} requests were never that many in flight", requests_sent(point.result));
     if (!point.output_tokens_per_s) return "no output tokens in the window";
     if (!point.interactivity) return "no tokens/s per user: p90 falls among failures or was not measured";
     return missed_slo(point, slos);

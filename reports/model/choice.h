@@ -10,6 +10,9 @@
 
 namespace paretoken::reports {
 
+/// All requests of a run, warm-ups and cancelled ones too.
+std::uint64_t requests_sent(const RunResult& result);
+
 /// The first SLO that is not certainly met, in words; empty when all are.
 std::string missed_slo(const ReportPoint& point, const std::vector<Slo>& slos);
 

@@ -321,6 +321,7 @@ ReportPoint point_of(LoadedRun run) {
     point.load_label = load_label_of(point.result);
     point.load = load_axis_of(point.result);
     point.open_loop = point.result.open_loop();
+    point.reached = point.open_loop || point.load <= static_cast<double>(requests_sent(point.result));
     point.output_tokens_per_s = positive(point.result.throughput.at(figure::kOutputTokens));
     if (const auto* held = percentile_of(point.result, "interactivity_tok_per_s", kCertifiedPercentile)) {
         point.interactivity = positive(held->value);

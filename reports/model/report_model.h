@@ -50,6 +50,7 @@ struct ReportPoint {
     std::optional<double> limit_interactivity;
     std::optional<double> of_limit;         ///< measured ÷ hard limit of output tokens/s at the same load
     std::optional<double> limit_tolerance;  ///< how far above 1 that may be: edges of the window
+    bool reached = true;  ///< as many requests were there as the load has in flight; else no chart draws it
     bool on_front = false;
     std::string why_not;  ///< "dominated by c=8", "invalid: loop_lag", "no output tokens"
 };

@@ -72,6 +72,22 @@ TEST(Figures, of_blocks_have_an_interval_that_holds_the_value) {
     EXPECT_FALSE(figures_of(totals, std::span(blocks).first(9)).interval(figure::kOutputTokens));
 }
 
+TEST(Figures, have_intervals_within_what_they_can_be) {
+    std::vector<Totals> blocks(12);
+    Totals totals;
+    for (Totals& block : blocks) {
+        block.seconds = 1;
+        block.judged = block.judged_good = 10;
+    }
+    blocks[3].output_tokens = 1000;  // all of them in one block
+    blocks[7].judged_good = 0;
+    for (const Totals& block : blocks) totals += block;
+    const Figures figures = figures_of(totals, blocks);
+    ASSERT_TRUE(figures.interval(figure::kOutputTokens) && figures.interval(figure::kGoodputRatio));
+    EXPECT_EQ(figures.interval(figure::kOutputTokens)->low, 0);
+    EXPECT_EQ(figures.interval(figure::kGoodputRatio)->high, 1);
+}
+
 // 95 % intervals of a ratio of two random sums, over 400 samples of 40 blocks: the truth is E[cached] /
 // E[prompt] = .5.
 TEST(Figures, have_intervals_that_cover_the_ratio_of_two_sums) {

@@ -71,6 +71,7 @@ const std::map<std::string, Texts, std::less<>>& other_values() {
         {"metadata", {"build=7", "team=blue"}},
         {"gpu", {"h100x2"}},
         {"goodput", {"ttft:500", "tpot:15"}},
+        {"max_failed", {"0.25"}},
     };
     return kValues;
 }
@@ -253,6 +254,9 @@ TEST(PlanOf, refuses_values_that_make_no_sense_and_names_the_option) {
     refused({{"header", {"a: b\r\nc: d"}}}, "--header");
     refused({{"metadata", {"noequals"}}}, "--metadata 'noequals'");
     refused({{"goodput", {"ttft:500 speed:5"}}}, "speed");
+    refused({{"max_failed", {"10"}}}, "--max-failed '10': expected a share");
+    refused({{"max_failed", {"101%"}}}, "--max-failed");
+    refused({{"max_failed", {"few"}}}, "--max-failed");
     refused({{"seed", {"-1"}}}, "--seed");
     refused({{"ignore_eos", {"maybe"}}}, "--ignore-eos");
     refused({{"model", {"a", "b"}}}, "--model");
@@ -261,6 +265,12 @@ TEST(PlanOf, refuses_values_that_make_no_sense_and_names_the_option) {
 TEST(PlanOf, refuses_names_that_are_no_options) {
     refused({{"temprature", {"1"}}}, "temprature");
     refused({{"dataset_content", {"00"}}}, "dataset_content");
+}
+
+TEST(PlanOf, reads_a_share_with_and_without_its_percent_sign) {
+    EXPECT_EQ(plan_of({}).max_failed, 0.1);
+    EXPECT_DOUBLE_EQ(plan_of({{"max_failed", {"2.5%"}}}).max_failed, 0.025);
+    EXPECT_DOUBLE_EQ(plan_of({{"max_failed", {"0.5"}}}).max_failed, 0.5);
 }
 
 TEST(PlanOf, reads_the_forms_that_other_tools_write) {

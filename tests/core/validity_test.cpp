@@ -149,6 +149,27 @@ TEST(Validity, failures_warn_and_failures_alone_are_invalid) {
     EXPECT_EQ(checks_of(validity_of(run)), (std::vector<std::string>{"all_failed", "errors"}));
 }
 
+TEST(Validity, figures_above_the_whole_are_written_without_an_exponent) {
+    auto run = clean_run();
+    run.workload.output_length = Asked{8, 8 + 8 * 1000};
+    const auto validity = validity_of(run);
+    ASSERT_EQ(checks_of(validity), std::vector<std::string>{"output_length"});
+    EXPECT_THAT(validity.reasons[0].text, HasSubstr("100000 % of what was asked for (limit 50 %)"));
+}
+
+TEST(Validity, judged_anew_follows_the_options_and_keeps_what_it_cannot_know) {
+    auto run = clean_run();
+    run.counts.failed = 200;
+    run.validity = validity_of(run);
+    EXPECT_EQ(run.validity.verdict, Verdict::invalid);
+    EXPECT_EQ(judged_anew(run, {.max_failed = 0.5}).verdict, Verdict::warn);
+    EXPECT_EQ(judged_anew(run, {}), run.validity);
+    run.validity.reasons.push_back({Verdict::invalid, "records_lost", "the disk was full"});
+    const auto again = judged_anew(run, {.max_failed = 0.5});
+    EXPECT_EQ(again.verdict, Verdict::invalid);
+    EXPECT_EQ(checks_of(again), (std::vector<std::string>{"errors", "records_lost"}));
+}
+
 TEST(Validity, a_server_that_does_not_stream_makes_the_run_invalid) {
     auto run = clean_run();
     run.counts.unstreamed = 20;

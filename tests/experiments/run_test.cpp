@@ -86,7 +86,7 @@ TEST_F(VirtualRun, judged_anew_is_what_it_would_have_been_with_those_slos) {
     EXPECT_GT(*ratio, 0) << "the limits must divide the requests";
     EXPECT_LT(*ratio, 1);
 
-    judge_anew(directory_ / "later", texts["goodput"]);
+    EXPECT_EQ(judge_anew(directory_ / "later", plan_of(texts)), Verdict::valid);
     RunResult later = result("later");
     EXPECT_EQ(later.throughput, from_the_start.throughput);
     EXPECT_EQ(later.whole_run, from_the_start.whole_run);
@@ -94,10 +94,23 @@ TEST_F(VirtualRun, judged_anew_is_what_it_would_have_been_with_those_slos) {
     EXPECT_EQ(later.plan.at("goodput"), from_the_start.plan.at("goodput"));
     EXPECT_EQ(later.metrics, from_the_start.metrics);
 
-    judge_anew(directory_ / "later", {});
+    texts.erase("goodput");
+    judge_anew(directory_ / "later", plan_of(texts));
     later = result("later");
     EXPECT_FALSE(later.throughput.at(figure::kGoodput));
     EXPECT_FALSE(later.plan.contains("goodput"));
+}
+
+TEST_F(VirtualRun, judged_anew_is_held_against_another_share_of_failures) {
+    PlanTexts texts = plain();
+    RunResult run = measured(texts, "run").result;
+    run.counts.failed = run.counts.requests / 4;
+    reports::write_run(directory_ / "run", run);
+    EXPECT_EQ(judge_anew(directory_ / "run", plan_of(texts)), Verdict::invalid);
+    texts["max_failed"] = {"50%"};
+    EXPECT_EQ(judge_anew(directory_ / "run", plan_of(texts)), Verdict::warn);
+    EXPECT_EQ(result("run").validity.verdict, Verdict::warn);
+    EXPECT_EQ(result("run").plan.at("max_failed"), "0.5");
 }
 
 TEST_F(VirtualRun, is_folded_from_the_disk_as_its_records_in_memory_would_be) {

@@ -78,6 +78,7 @@ class Maker {
                 .warmup = whole(),
                 .in_window = whole(),
                 .resent = whole(),
+                .unstreamed = whole(),
                 .by_outcome = {{"ok", whole()}, {"timed_out", whole()}},
                 .example_errors = {{"timed_out", text()}}};
     }
@@ -447,6 +448,16 @@ TEST(ChartJson, CannotEndTheScriptElementItStandsIn) {
     const std::string text = chart_json(model);
     EXPECT_EQ(text.find('<'), std::string::npos);
     EXPECT_EQ(json::parse(text)["configurations"][0]["title"], model.configurations[0].title);
+}
+
+TEST(ChartJson, DrawsNoLoadThatWasNeverReached) {
+    ReportModel model = sample::report();
+    const std::size_t points = model.configurations[0].points.size();
+    const std::string label = model.configurations[0].points[0].load_label;
+    model.configurations[0].points[0].reached = false;
+    const json drawn = json::parse(chart_json(model))["configurations"][0]["points"];
+    EXPECT_EQ(drawn.size(), points - 1);
+    EXPECT_NE(drawn[0]["label"], label);
 }
 
 TEST(ChartJson, DrawsOpenLoopLatencyFromTheIntendedStart) {

@@ -51,6 +51,7 @@ LoadedRun run(std::uint64_t concurrency, double per_user, double output) {
     r.workload.achieved_input_tokens = 512;
     r.workload.achieved_output_tokens = 128;
     r.concurrency = concurrency;
+    r.counts.requests = r.counts.ok = 500;
     r.metrics = {metric("interactivity_tok_per_s", per_user), metric("ttft_s", 0.1)};
     r.throughput.set(figure::kOutputTokens, output, Interval{output * 0.95, output * 1.05});
     r.throughput.set(figure::kInputTokens, output * 4);
@@ -384,6 +385,17 @@ TEST(Join, PutsTheBestOfTheUsableOnTheFrontAndSaysWhyNotTheRest) {
     EXPECT_THAT(point_at(c, 32).why_not, HasSubstr("no output tokens"));
     EXPECT_THAT(point_at(c, 64).why_not, HasSubstr("falls among failures"));
     for (const double load : {4.0, 16.0, 32.0, 64.0}) EXPECT_FALSE(point_at(c, load).on_front);
+}
+
+TEST(Join, KeepsOffTheFrontALoadThatTheRunNeverReached) {
+    LoadedRun small = run(64, 30, 900);
+    small.result.counts.requests = small.result.counts.ok = 10;
+    const Configuration c = build_report({run(8, 20, 160), small}, cpu_options()).configurations.front();
+    EXPECT_TRUE(point_at(c, 8).reached);
+    EXPECT_TRUE(point_at(c, 8).on_front);
+    EXPECT_FALSE(point_at(c, 64).reached);
+    EXPECT_FALSE(point_at(c, 64).on_front);
+    EXPECT_THAT(point_at(c, 64).why_not, HasSubstr("10 requests were never that many in flight"));
 }
 
 // Users of an open loop wait from the moment they meant to start: that is what the table shows and what an
