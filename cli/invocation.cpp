@@ -70,22 +70,27 @@ std::string shell_line(const std::vector<std::string>& argv) {
     return line;
 }
 
-experiments::Access access_of(const LoadPlan& plan) {
-    const std::string variable = plan.api_key_env.empty() ? kUsualVariable : plan.api_key_env;
+std::string api_key_in(const std::string& variable, bool required) {
     const char* held = std::getenv(variable.c_str());
     std::string key = held ? held : "";
     const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
     while (!key.empty() && is_blank(key.back())) key.pop_back();
     key.erase(key.begin(), std::find_if_not(key.begin(), key.end(), is_blank));
-    if (key.empty() && !plan.api_key_env.empty())
-        throw UsageError(fmt::format("--api-key-env {}: the environment has no such variable, or it is empty",
-                                     plan.api_key_env));
+    if (key.empty() && required)
+        throw UsageError(
+            fmt::format("--api-key-env {}: the environment has no such variable, or it is empty", variable));
     if (std::any_of(key.begin(), key.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }))
         throw UsageError(
             fmt::format("the key in {} holds a line end or another control character, which no header can "
                         "carry; set it to the key alone",
                         variable));
-    return {.api_key = std::move(key), .proxy_variable = proxy_variable()};
+    return key;
+}
+
+experiments::Access access_of(const LoadPlan& plan) {
+    const bool named = !plan.api_key_env.empty();
+    return {.api_key = api_key_in(named ? plan.api_key_env : kUsualVariable, named),
+            .proxy_variable = proxy_variable()};
 }
 
 reports::OutputRequest output_request(const LoadPlan& plan, reports::OutputKind kind) {

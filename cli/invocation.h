@@ -23,8 +23,12 @@ std::vector<std::string> without_secrets(std::vector<std::string> argv);
 /// Arguments as one line that a POSIX shell takes back.
 std::string shell_line(const std::vector<std::string>& argv);
 
-/// The API key, without the spaces and line ends that an editor or `$(cat key)` leaves, and the proxy
-/// variable. Throws UsageError when a variable that the user named is not set, or the key could not be sent.
+/// The API key that an environment variable holds, without the spaces and line ends that an editor or `$(cat
+/// key)` leaves. Throws UsageError when it is `required` and not there, or could not be sent in a header.
+std::string api_key_in(const std::string& variable, bool required);
+
+/// The API key and the proxy variable. Throws UsageError as api_key_in() does for a variable that the user
+/// named.
 experiments::Access access_of(const LoadPlan& plan);
 
 /// Where a command of this kind writes to: what --out says, else a new "runs/20261121-094512".

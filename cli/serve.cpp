@@ -16,6 +16,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/invocation.h"
 #include "core/error.h"
 #include "core/spec.h"
 #include "simulator/dialect.h"
@@ -35,6 +36,7 @@ struct ServeOptions {
     std::string model;
     std::int64_t max_model_len = 0;
     std::string api_key;
+    std::string api_key_env;
     std::string tls_certificate;
     std::string tls_key;
     std::uint64_t seed = 0;
@@ -52,7 +54,7 @@ sim::ServerOptions server_options(const ServeOptions& options) {
     server.profile = sim::profile_named(options.profile);
     server.model = options.model;
     if (options.max_model_len > 0) server.max_model_len = options.max_model_len;
-    server.api_key = options.api_key;
+    server.api_key = options.api_key_env.empty() ? options.api_key : api_key_in(options.api_key_env, true);
     server.tls_certificate = options.tls_certificate;
     server.tls_key = options.tls_key;
     server.seed = options.seed;
@@ -125,13 +127,24 @@ void add_serve(CLI::App& app) {
                                  "speculative_tokens=3&acceptance=.7&hiccup=20ms/2s\"",
                                  fmt::join(sim::profile_names(), ", ")))
         ->capture_default_str();
-    command->add_option("--host", options->host, "Address to listen on")->capture_default_str();
+    command
+        ->add_option(
+            "--host", options->host,
+            "Address to listen on; the default is reached from this machine only, 0.0.0.0 from every "
+            "network that it is part of")
+        ->capture_default_str();
     command->add_option("--port", options->port, "Port to listen on; 0 takes a free one")
         ->capture_default_str();
     command->add_option("--model", options->model, "Name of the served model (default: the profile's)");
     command->add_option("--max-model-len", options->max_model_len, "Longest context (default: the profile's)")
         ->check(CLI::PositiveNumber);
-    command->add_option("--api-key", options->api_key, "Ask for this key in the Authorization header");
+    CLI::Option* api_key_env =
+        command->add_option("--api-key-env", options->api_key_env,
+                            "Environment variable that holds the key to ask for in the Authorization header");
+    command
+        ->add_option("--api-key", options->api_key,
+                     "The key itself, which other users of this machine can read in the list of processes")
+        ->excludes(api_key_env);
     CLI::Option* certificate = command->add_option("--tls-cert", options->tls_certificate,
                                                    "Serve https with this certificate chain (PEM)");
     CLI::Option* key = command->add_option("--tls-key", options->tls_key, "The certificate's key (PEM)");

@@ -44,5 +44,13 @@ TEST(AccessOf, is_read_from_the_variable_that_the_plan_names) {
     EXPECT_THROW(access_of(plan), UsageError);
 }
 
+TEST(ApiKeyIn, is_empty_where_nobody_asked_for_the_variable_and_refused_where_it_is_no_header) {
+    ASSERT_EQ(unsetenv("PARETOKEN_TEST_KEY"), 0);
+    EXPECT_EQ(api_key_in("PARETOKEN_TEST_KEY", false), "");
+    ASSERT_EQ(setenv("PARETOKEN_TEST_KEY", "two\nlines", 1), 0);
+    EXPECT_THROW(api_key_in("PARETOKEN_TEST_KEY", false), UsageError);
+    ASSERT_EQ(unsetenv("PARETOKEN_TEST_KEY"), 0);
+}
+
 }  // namespace
 }  // namespace paretoken::cli

@@ -120,9 +120,10 @@ def address_from(process, seconds=60):
 
 
 @contextlib.contextmanager
-def simulated_server(*options):
+def simulated_server(*options, env=None):
     """`paretoken serve` on a free port; gives its address."""
-    with started([BINARY, "serve", "--port", 0, *options], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
+    with started([BINARY, "serve", "--port", 0, *options], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                 env=environment(env)) as process:
         yield address_from(process)
 
 

@@ -26,11 +26,37 @@ def events(stream):
     return [json.loads(line[6:]) for line in stream.decode().split("\n") if line.startswith("data: {")]
 
 
+def listening_addresses(port):
+    """The IPv4 addresses, as the kernel writes them, on which somebody listens to a port."""
+    with open("/proc/net/tcp", encoding="ascii") as table:
+        rows = [line.split() for line in table][1:]
+    return {row[1].split(":")[0] for row in rows if row[3] == "0A" and int(row[1].split(":")[1], 16) == port}
+
+
 class Serve(Case):
     def test_help_names_what_can_be_imitated(self):
         said = self.succeeds(paretoken("serve", "--help")).stdout
         for word in ("--dialect", "llama3-70b/h200x2/fp8", "reasoning=64tok", "speculative_tokens", "hiccup", "gzip"):
             self.assertIn(word, said)
+
+    def test_the_key_comes_from_the_environment_and_is_asked_for(self):
+        body = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 2}
+        with simulated_server("--profile", "ideal", "--api-key-env", "SERVE_KEY", env={"SERVE_KEY": "sesame-123"}) as address:
+            with self.assertRaises(urllib.error.HTTPError) as refused:
+                ask(f"{address}/v1/chat/completions", body)
+            refused.exception.close()
+            self.assertEqual(refused.exception.code, 401)
+            ask(f"{address}/v1/chat/completions", body, {"Authorization": "Bearer sesame-123"})
+        self.fails_clearly(paretoken("serve", "--api-key-env", "NO_SUCH_KEY"), 2, "--api-key-env", "NO_SUCH_KEY")
+        self.fails_clearly(paretoken("serve", "--api-key", "k", "--api-key-env", "K"), 2, "--api-key")
+
+    def test_it_listens_on_the_loopback_address_unless_told(self):
+        with simulated_server("--profile", "ideal") as address:
+            self.assertTrue(address.startswith("http://127.0.0.1:"), address)
+            port = int(address.rpartition(":")[2])
+            self.assertEqual(listening_addresses(port), {"0100007F"})
+        with simulated_server("--profile", "ideal", "--host", "0.0.0.0") as address:
+            self.assertEqual(listening_addresses(int(address.rpartition(":")[2])), {"00000000"})
 
     def test_reasoning_and_a_tool_call_come_in_one_answer(self):
         with simulated_server("--profile", "ideal?ttft=1ms&itl=1ms&reasoning=3tok") as address:
