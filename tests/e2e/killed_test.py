@@ -1,0 +1,65 @@
+"""Runs that are killed with SIGKILL at random moments: `report` reads what each of them left.
+
+KILLS=100 python3 -m unittest killed_test    kills as many (default: 12)
+"""
+
+import json
+import os
+import random
+import subprocess
+import time
+import unittest
+
+from harness import BINARY, Case, environment, paretoken, request_lines, simulated_server, started, wait_until
+
+KILLS = int(os.environ.get("KILLS", "12"))
+SEED = int(os.environ.get("SEED", "12"))
+SECONDS = 1.0  # that a run makes load
+
+
+class Killed(Case):
+    def kill_one(self, address, out, wait):
+        """Starts a run and kills it `wait` seconds after its first request was recorded."""
+        command = [BINARY, "run", address, "--concurrency", 8, "--duration", f"{SECONDS}s", "--num-warmups", 4, "--isl", 16,
+                   "--osl", "uniform:min=1;max=12", "--out", out]
+        lines = out / "requests.jsonl"
+        with started(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
+                     env=environment()) as process:
+            wait_until(lambda: lines.exists() and b"\n" in lines.read_bytes(), seconds=60, what="a recorded request")
+            time.sleep(wait)
+            process.kill()
+            process.wait()
+
+    def check_report(self, out):
+        """`report` counts every request that has a line, and calls the run invalid, unless it had ended before."""
+        page = self.directory / "page.html"
+        done = paretoken("report", out, "--out", page)
+        said = f"{out}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        ended = json.loads((out / "run.json").read_text())["state"] == "finished"
+        self.assertIn(done.returncode, (0, 4) if ended else (4,), said)
+        points = [point for configuration in json.loads(page.with_suffix(".json").read_text())["configurations"]
+                  for point in configuration["points"]]
+        self.assertEqual(len(points), 1, said)
+        counts = points[0]["run"]["counts"]
+        lines = [line for line in request_lines(out) if not line.get("warmup") and line["outcome"] != "cancelled"]
+        self.assertEqual(counts["requests"], len(lines), said)
+        self.assertEqual(counts.get("without_events", 0), 0, said)
+        if not ended:
+            self.assertEqual(points[0]["run"]["validity"]["verdict"], "invalid", said)
+            self.assertTrue(points[0]["run"]["partial"], said)
+        return ended
+
+    def test_at_any_moment_leaves_a_directory_that_report_reads(self):
+        moments = random.Random(SEED)
+        ended = 0
+        with simulated_server("--profile", "ideal?ttft=5ms&itl=2ms") as address:
+            for number in range(KILLS):
+                with self.subTest(kill=number, seed=SEED):
+                    out = self.directory / f"run{number}"
+                    self.kill_one(address, out, moments.uniform(0, 1.2 * SECONDS))
+                    ended += self.check_report(out)
+        self.assertLess(ended, KILLS, "not one run was killed before its end")
+
+
+if __name__ == "__main__":
+    unittest.main()
