@@ -322,11 +322,15 @@ void refuse_bad_result(const reports::MicroFile& file) {
     }
 }
 
-/// A result without one, because of --filter, bounds nothing and would take the place of one that does.
-bool has_read_ceiling(const reports::MicroFile& file) {
+/// A result that lacks ceilings or kernels, because of --filter, would take the place of one that has both.
+bool is_worth_keeping(const reports::MicroFile& file) {
     const auto results = reports::results_of(file);
-    return std::any_of(results.begin(), results.end(),
-                       [](const reports::MicroResults& one) { return one.read_bytes_per_s.has_value(); });
+    const bool bounds = std::any_of(results.begin(), results.end(), [](const reports::MicroResults& one) {
+        return one.read_bytes_per_s.has_value();
+    });
+    return bounds && std::any_of(file.rows.begin(), file.rows.end(), [](const reports::MicroRow& row) {
+               return row.name.starts_with("weights/");
+           });
 }
 
 void micro(const MicroOptions& options) {
@@ -347,7 +351,7 @@ void micro(const MicroOptions& options) {
         fmt::print("{}\n", options.page);
     }
     refuse_bad_result(file);
-    if (!has_read_ceiling(file)) return;
+    if (!is_worth_keeping(file)) return;
     if (const auto kept = keep_micro(result)) fmt::print("kept for reports in {}\n", *kept);
 }
 

@@ -12,6 +12,7 @@
 #include "core/embedded.h"
 #include "core/metrics.h"
 #include "reports/files/json.h"
+#include "reports/pages/hardware.h"
 #include "reports/pages/report_columns.h"
 #include "reports/pages/server_rows.h"
 #include "reports/pages/table.h"
@@ -88,6 +89,9 @@ std::string plural(std::size_t count, std::string_view noun) {
 }
 
 std::string meta_of(const ReportModel& model) {
+    if (model.configurations.empty() && !model.devices.empty())
+        return fmt::format("{} · {}", model.generated_at.substr(0, 10),
+                           plural(model.devices.size(), "device"));
     std::string meta =
         fmt::format("{} · {} · {}", model.generated_at.substr(0, 10), plural(count_points(model), "run"),
                     plural(model.configurations.size(), "configuration"));
@@ -244,6 +248,10 @@ std::string frontier_section(const ReportModel& model) {
         priced ? "Cost per million output tokens against tokens per second per user, one marker per run"
                : "Output tokens per second against tokens per second per user, one marker per run",
         "main");
+    const bool reachable =
+        std::any_of(model.configurations.begin(), model.configurations.end(),
+                    [](const Configuration& configuration) { return !configuration.reachable.empty(); });
+    if (reachable) html += "<p class=\"lead\">Dotted: what our own kernels reach on this hardware.</p>\n";
     html +=
         "<ul class=\"key\"><li><span class=\"marker\" data-key=\"filled\"></span>on the Pareto front"
         "<li><span class=\"marker\" data-key=\"hollow\"></span>another run is better in both"
@@ -653,8 +661,12 @@ std::string html_report(const ReportModel& model) {
     const std::string generated_at = escaped(model.generated_at);
     const std::string meta = escaped(meta_of(model));
     const std::string definitions = escaped(kDefinitions);
-    const std::string body = choice_section(model) + answers_section(model) + frontier_section(model) +
-                             load_section() + numbers_section(model) + trust_section(model);
+    const std::string hardware = hardware_section(model.devices);
+    const std::string body = model.configurations.empty() && !hardware.empty()
+                                 ? hardware  // a page of its own
+                                 : choice_section(model) + answers_section(model) + frontier_section(model) +
+                                       load_section() + hardware + numbers_section(model) +
+                                       trust_section(model);
     const std::string data = chart_json(model);
     return filled_in(asset("report.html"), {{"policy", policy},
                                             {"title", title},

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "reports/pages/hardware.h"
 #include "reports/pages/report_columns.h"
 #include "reports/pages/table.h"
 
@@ -214,6 +215,7 @@ std::string markdown_report(const ReportModel& model) {
     for (const Configuration& configuration : model.configurations)
         text += fmt::format("**{}**\n\n", markdown_escaped(configuration.answer));
     for (const Configuration& configuration : model.configurations) text += section_of(configuration);
+    text += hardware_markdown(model.devices);
     text += list_of(model.notes);
     if (model.price)
         text += fmt::format("Prices: {} of {}, {} ({}).\n", markdown_escaped(model.price->card),

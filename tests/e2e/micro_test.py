@@ -4,15 +4,17 @@ import json
 import unittest
 
 from harness import Case, paretoken
+from pages import Browser, brightness, look_at
 
+FEWEST = "^ceiling/read/backend|^weights/w:q4_0/layout:packed/batch:1/"
 FEW = "^ceiling/(read|flops/kind:int8)|^weights/w:(q4_0|q6_k)/layout:packed/batch:1/"
 
 
 class Micro(Case):
-    def measure(self, name, *arguments, env=None):
+    def measure(self, name, *arguments, rows=FEW, env=None):
         path = self.directory / name
         # Elsewhere is busy: rows may be called unsteady, which is an answer too.
-        done = paretoken("micro", "--quick", "--filter", FEW, "--out", path, *arguments, timeout=180, env=env)
+        done = paretoken("micro", "--quick", "--filter", rows, "--out", path, *arguments, timeout=600, env=env)
         self.assertIn(done.returncode, (0, 4), done.stderr)
         return path, done
 
@@ -92,7 +94,7 @@ class Micro(Case):
         cache = self.directory / "cache"
         run = self.local_run()
         self.assertEqual(self.report(run, cache), ({}, ""))
-        path, done = self.measure("micro.json", env={"XDG_CACHE_HOME": str(cache)})
+        path, done = self.measure("micro.json", rows=FEWEST, env={"XDG_CACHE_HOME": str(cache)})
         kept = cache / "paretoken" / "micro.json"
         if done.returncode == 0:
             self.assertIn(str(kept), done.stdout)
@@ -121,12 +123,60 @@ class Micro(Case):
         self.assertIn("paretoken/micro/1", notes)
         self.fails_clearly(paretoken("report", run, "--micro", kept), 2, "paretoken/micro/1", "measure again")
 
-    def test_a_filtered_result_without_a_ceiling_is_not_kept(self):
+    def test_a_filtered_result_without_kernels_is_not_kept(self):
         cache = self.directory / "cache"
-        done = paretoken("micro", "--quick", "--filter", "^weights/w:q4_0/layout:packed/batch:1/", "--out",
-                         self.directory / "micro.json", env={"XDG_CACHE_HOME": str(cache)}, timeout=180)
-        self.assertIn(done.returncode, (0, 4), done.stderr)
+        self.measure("micro.json", rows="^ceiling/read/backend", env={"XDG_CACHE_HOME": str(cache)})
         self.assertFalse(cache.exists())
+
+    def gpu_file(self, name, gpu, scale):
+        """A micro.json of a GPU, by the names that its rows have."""
+        end = "/backend:gpu/mode:ring"
+
+        def row(row_name, seconds, valid=1, **figures):
+            figures = {key: value * scale for key, value in figures.items()}
+            return {"name": row_name + end, "run_type": "iteration", "median_s": seconds, "p10_s": seconds * .99,
+                    "p25_s": seconds * .99, "p75_s": seconds * 1.01, "p90_s": seconds * 1.01, "valid": valid, **figures}
+
+        rows = [row("ceiling/read/mib:1024/access:staged", 2.4e-4, bytes_per_second=4.4e12),
+                row("ceiling/flops/lib/w:bf16", 1e-3, flops_per_second=7.9e14)]
+        for batch, share in ((1, .95), (8, .94), (32, .85)):
+            rows.append(row(f"weights/preset:llama3-8b/op:gate_up/w:bf16/batch:{batch}", 6e-5, int(batch != 32),
+                            bytes_per_second=4.4e12 * share))
+        for context, share in ((1024, .6), (8192, .9)):
+            rows.append(row(f"attention/preset:llama3-8b/kv:bf16/batch:32/ctx:{context}/page:16/layout:nhd/order:random",
+                            1e-4, bytes_per_second=4.4e12 * share))
+        for tokens, share in ((512, .5), (2048, .8), (8192, .9)):
+            rows.append(row(f"prefill/gemm/engine:lib/preset:llama3-8b/op:gate_up/w:bf16/tokens:{tokens}", 1e-3,
+                            flops_per_second=7.9e14 * share))
+        rows.append(row("layer/preset:llama3-8b/w:bf16/kv:bf16/batch:1/ctx:4096", 1.2e-4) |
+                    {"part_qkv_s": 1e-5, "part_attention_s": 4e-5, "part_gate_up_s": 5e-5, "gap_s": 5e-6})
+        path = self.directory / name
+        path.write_text(json.dumps({
+            "context": {"paretoken_schema": "paretoken/micro/2", "date": "2026-11-21T09:40:00Z", "devices": [
+                {"id": "gpu0", "backend": "gpu", "name": gpu, "driver": "580.82.07"}]}, "benchmarks": rows}))
+        return path
+
+    def test_two_results_are_drawn_beside_each_other(self):
+        first = self.gpu_file("h200.json", "NVIDIA H200", 1)
+        second = self.gpu_file("other.json", "NVIDIA <b>H900</b>", .8)
+        page = self.directory / "page.html"
+        self.succeeds(paretoken("micro", "compare", first, second, "--report", page))
+        self.assertNotIn("<b>H900</b>", page.read_text())
+        with Browser() as browser:
+            light = look_at(self, browser, page, "light")
+            dark = look_at(self, browser, page, "dark")
+            self.assertEqual(int(browser.evaluate("return document.documentElement.dataset.charts")), 4)
+            browser.devtools("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1,
+                             mobile=True)
+            browser.open(page)
+            self.assertLessEqual(browser.evaluate("return document.documentElement.scrollWidth"), 390)
+        self.assertGreater(brightness(light), 200)
+        self.assertLess(brightness(dark), 80)
+        tables = self.directory / "page.md"
+        self.succeeds(paretoken("micro", "compare", first, second, "--report", tables))
+        self.assertIn("| Batch | bf16, first | bf16, second |", tables.read_text())
+        self.assertIn("| 32 | 3,740\\* | 2,990\\* |", tables.read_text())
+        self.fails_clearly(paretoken("micro", "compare", first, second, "--report", "page.pdf"), 2, "--report", ".html")
 
     def test_shapes_from_a_config(self):
         config = self.directory / "config.json"

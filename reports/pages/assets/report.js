@@ -4,6 +4,7 @@
   "use strict";
   const data = JSON.parse(document.getElementById("data").textContent);
   const configurations = data.configurations;
+  const devices = data.devices;
   const root = document.documentElement;
   const one = (selector) => document.querySelector(selector);
   const all = (selector) => [...document.querySelectorAll(selector)];
@@ -256,7 +257,7 @@
       bodyColor: colour("ink"), footerColor: colour("muted"), footerFont: { weight: "normal", size: 12 }, padding: 12,
       bodySpacing: 4, displayColors: false, titleFont: { size: 14, weight: 600 }, bodyFont: { size: 14 }, caretPadding: 8,
       callbacks: {
-        title: ([item]) => (item ? `${item.raw.label} · ${configurations[item.dataset.series].title}` : ""),
+        title: ([item]) => (item ? item.raw.title || `${item.raw.label} · ${configurations[item.dataset.series].title}` : ""),
         label: (item) => item.raw.lines,
         footer: ([item]) => (item ? folded(item.raw.command, 64, 4) : ""),
       },
@@ -333,9 +334,11 @@
     const points = configuration.points.map(frontierPoint).filter((p) => isNumber(p.x) && isNumber(p.y) && p.x > 0 && p.y > 0);
     const front = points.filter((p) => p.filled && !p.invalid).sort((a, b) => a.x - b.x);
     const gpus = configuration.points.length ? configuration.points[0].gpus : 1;
-    const limit = configuration.limit.map((p) => ({ x: p.x, y: inDollars ? p.usd : p.tps / gpus }))
+    const curve = (limits) => limits.map((p) => ({ x: p.x, y: inDollars ? p.usd : p.tps / gpus }))
       .filter((p) => isNumber(p.x) && isNumber(p.y) && p.x > 0 && p.y > 0);
+    const limit = curve(configuration.limit);
     return [
+      lineSet(series, ink, switches, curve(configuration.reachable), { borderDash: [2, 4], borderWidth: 1.6 }),
       lineSet(series, ink, switches, limit, { borderDash: [9, 4], borderWidth: 1.8, shaded: true, cheaperIsDown: inDollars }),
       lineSet(series, ink, switches, front.map(({ x, y }) => ({ x, y })), {}),
       markedSet(series, ink, switches, points),
@@ -434,6 +437,113 @@
     const values = points.map((p) => p.y).filter(isNumber);
     const scales = values.length ? { x: loadAxis(points.map((p) => p.x)), y: axis(values, "Output tokens/s", 8) } : {};
     draw("throughput", datasets, scales, [intervals, markers]);
+  }
+
+  // ---- what the hardware can do
+
+  /** Names of ceilings, each above its line where no other name is. */
+  const ceilingNames = {
+    id: "ceilingNames",
+    afterDatasetsDraw(chart) {
+      const { ctx, chartArea, scales } = chart;
+      const taken = [];
+      eachPoint(chart, ({ x, y }) => taken.push([x - 8, y - 8, x + 8, y + 8]));
+      ctx.save();
+      ctx.font = `12px ${Chart.defaults.font.family}`;
+      ctx.fillStyle = colour("muted");
+      ctx.textBaseline = "bottom";
+      for (const dataset of chart.data.datasets) {
+        if (!dataset.ceiling) continue;
+        const bottom = scales.y.getPixelForValue(dataset.data[0].y) - 3;
+        const width = ctx.measureText(dataset.ceiling).width;
+        const places = [1, 0.8, 0.6, 0.4, 0.2, 0].map((share) => chartArea.left + 6 + share * (chartArea.width - width - 12));
+        const isFree = (left) => taken.every((other) =>
+          left + width <= other[0] || other[2] <= left || bottom <= other[1] || other[3] <= bottom - 13);
+        const left = places.find(isFree);
+        if (left === undefined) continue;  // the caption names every ceiling
+        taken.push([left, bottom - 13, left + width, bottom]);
+        ctx.fillText(dataset.ceiling, left, bottom);
+      }
+      ctx.restore();
+    },
+  };
+
+  function drawPicture(picture, id) {
+    const xs = [...new Set(picture.series.flatMap((s) => s.points.map((p) => p.x)))].sort((a, b) => a - b);
+    const ys = [...picture.series.flatMap((s) => s.points.map((p) => p.y)), ...picture.lines.map((line) => line.y)];
+    const ends = xs.length > 1 ? [xs[0], xs[xs.length - 1]] : [xs[0] / 2, xs[0] * 2];
+    const edges = [ends[0] / 1.5, ends[1] * 1.5];
+    const lines = picture.lines.map((line) => ({
+      ...lineSet(0, colour("muted"), [], edges.map((x) => ({ x, y: line.y })), { borderDash: [7, 4], borderWidth: 1.3 }),
+      ceiling: line.name,
+    }));
+    const series = picture.series.map((one, i) => {
+      const ink = seriesColour(i);
+      const points = one.points.map((point) => ({
+        x: point.x, y: point.y, filled: point.valid, certified: true, invalid: false, label: one.name, command: point.row,
+        title: `${one.name} · ${picture.x_title.toLowerCase()}: ${point.x.toLocaleString("en-US")}`,
+        lines: [`${significant(point.y)} ${picture.y_title}`, ...(point.valid ? [] : ["not valid"]),
+          ...(point.note ? folded(point.note, 60, 3) : [])],
+      }));
+      return markedSet(i, ink, [`${id}:${i}`], points, {
+        showLine: true, borderColor: ink, borderWidth: 2, borderDash: DASHES[Math.floor(i / COLOURS) % DASHES.length],
+      });
+    });
+    one(`#${id}-legend`).replaceChildren(...picture.series.map((s, i) =>
+      legendItem(`${id}:${i}`, s.name, markerElement(shapeOf(i), seriesColour(i)))));
+    const across = axis(ends, picture.x_title, 1, xs.length <= 7 ? xs : null);
+    across.ticks.callback = (value) => value.toLocaleString("en-US");  // batches and lengths are whole
+    draw(id, [...lines, ...series], { x: across, y: axis(ys, picture.y_title, 40) }, [markers, ceilingNames]);
+  }
+
+  const GROUPS = ["attention's matrices", "attention", "feed-forward", "experts", "norms and other small kernels",
+    "gaps between kernels"];
+  const groupColour = (group) => colour(["series-0", "series-1", "series-2", "p99", "p95", "faint"][GROUPS.indexOf(group)]);
+
+  /** One bar per layer; operations of a group share its colour and are kept apart by an edge. */
+  function drawLayers(layers, id) {
+    const names = [...new Set(layers.flatMap((layer) => layer.operations.map((operation) => operation.name)))];
+    const datasets = names.map((name) => {
+      const group = layers.flatMap((layer) => layer.operations).find((operation) => operation.name === name).group;
+      return {
+        label: name, group, hidden: hidden.has(`${id}:${group}`), backgroundColor: groupColour(group),
+        borderColor: colour("paper"), borderWidth: { left: 0, right: 1 }, borderSkipped: false, barThickness: 22,
+        data: layers.map((layer) => (layer.operations.find((operation) => operation.name === name)?.seconds ?? 0) * 1e6),
+      };
+    });
+    const groups = GROUPS.filter((group) => datasets.some((dataset) => dataset.group === group));
+    one(`#${id}-legend`).replaceChildren(...groups.map((group) =>
+      legendItem(`${id}:${group}`, group, markerElement(SHAPES[1], groupColour(group)))));
+    const canvas = document.getElementById(id);
+    const narrow = innerWidth < 700;
+    canvas.parentElement.style.height = `${layers.length * 46 + 70}px`;
+    charts.get(id)?.destroy();
+    const width = narrow ? 20 : 44;
+    charts.set(id, new Chart(canvas, {
+      type: "bar",
+      data: { labels: layers.map((layer) => folded(layer.name + (layer.valid ? "" : " (not valid)"), width, 3)), datasets },
+      options: {
+        animation: false, responsive: true, maintainAspectRatio: false, indexAxis: "y",
+        plugins: {
+          legend: { display: false },
+          tooltip: { ...tooltip(), filter: () => true, callbacks: {
+            title: ([item]) => (item ? layers[item.dataIndex].name : ""),
+            label: (item) => `${item.dataset.label}: ${significant(item.raw)} µs`,
+          } },
+        },
+        scales: {
+          x: { ...axis([0, Math.max(...layers.map((layer) => layer.seconds * 1e6))], "µs of one step", 1e9), stacked: true },
+          y: { stacked: true, grid: { display: false }, ticks: { color: colour("muted"), font: { size: narrow ? 11 : 13 } } },
+        },
+      },
+    }));
+  }
+
+  function drawHardware() {
+    devices.forEach((device, i) => {
+      for (const picture of device.charts) drawPicture(picture, `device-${i}-${picture.id}`);
+      if (device.layers.length) drawLayers(device.layers, `device-${i}-layers`);
+    });
   }
 
   // ---- legends
@@ -540,11 +650,14 @@
     Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
     Chart.defaults.font.size = 14;
     drawMarkers();
-    drawLegends();
-    drawFrontier();
-    drawLatency("ttft", "ttft", "Time to first token, ms");
-    drawLatency("itl", "itl", "Inter-token latency, ms");
-    drawThroughput();
+    if (one("#frontier")) {
+      drawLegends();
+      drawFrontier();
+      drawLatency("ttft", "ttft", "Time to first token, ms");
+      drawLatency("itl", "itl", "Inter-token latency, ms");
+      drawThroughput();
+    }
+    drawHardware();
     root.dataset.charts = String(charts.size);
   }
 
