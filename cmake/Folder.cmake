@@ -13,6 +13,18 @@ endif()
 add_library(paretoken_options INTERFACE)
 target_include_directories(paretoken_options INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(paretoken_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${paretoken_warnings}>")
+# The program reads bytes of servers and files that nobody vouches for. Indices of containers and spans are checked in every
+# build; the rest is for builds that have no sanitizer. PARETOKEN_HARDEN=OFF shows what it costs.
+option(PARETOKEN_HARDEN "Check container indices, stack and calls of the C library at run time" ON)
+if(PARETOKEN_HARDEN)
+    target_compile_options(paretoken_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-D_GLIBCXX_ASSERTIONS>)
+    if(NOT PARETOKEN_SANITIZE)
+        target_compile_options(paretoken_options INTERFACE
+            "$<$<COMPILE_LANGUAGE:CXX>:-fPIE;-fstack-protector-strong>"
+            "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
+        target_link_options(paretoken_options INTERFACE $<$<LINK_LANGUAGE:CXX>:-pie> -Wl,-z,relro,-z,now)
+    endif()
+endif()
 if(PARETOKEN_SANITIZE)
     target_compile_options(paretoken_options INTERFACE -fsanitize=${PARETOKEN_SANITIZE} -fno-omit-frame-pointer
                            -fno-sanitize-recover=all)
