@@ -5,6 +5,8 @@
 #if defined(PARETOKEN_X86)
 #include <cpuid.h>
 #include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 namespace paretoken::microbench {
@@ -81,16 +83,70 @@ bool has_vex_vnni() {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("avxvnni");
 }
 
-/// AMX tiles: CPUID leaf 7, EDX bits 22 (bf16) and 25 (int8).
+/// AMX: CPUID leaf 7, EDX bits 22 (bf16), 24 (tiles) and 25 (int8).
 bool has_amx(FlopsKind kind) {
     unsigned a = 0;
     unsigned b = 0;
     unsigned c = 0;
     unsigned d = 0;
-    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d >> 24 & 1) == 0) return false;
     return kind == FlopsKind::bf16_dot ? (d >> 22 & 1) != 0
                                        : kind == FlopsKind::int8_dot && (d >> 25 & 1) != 0;
 }
+
+/// Linux gives a process the state of tiles only when it asks; threads inherit the permission.
+bool may_use_tiles() {
+    constexpr int kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+    constexpr int kTileData = 18;               // XFEATURE_XTILEDATA
+    static const bool granted = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+    return granted;
+}
+
+bool has_amx_bf16() {
+    return has_amx(FlopsKind::bf16_dot) && may_use_tiles();
+}
+bool has_amx_int8() {
+    return has_amx(FlopsKind::int8_dot) && may_use_tiles();
+}
+
+/// What LDTILECFG reads: eight tiles of 16 rows of 64 bytes.
+struct alignas(64) TileConfiguration {
+    std::uint8_t palette = 1;
+    std::uint8_t start_row = 0;
+    std::uint8_t reserved[14] = {};
+    std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+static_assert(sizeof(TileConfiguration) == 64);
+
+// Six accumulators of 16 cycles each hide a latency of 52. A product multiplies 16 rows by 16 columns over 64
+// bytes of each.
+constexpr double kTileProducts = 6;
+constexpr double kTileFlopsPerValue = 2.0 * 16 * 16;
+
+#define PARETOKEN_TILE_BURN(function, instruction)                                              \
+    std::uint64_t function(std::uint64_t repeats) {                                             \
+        static constexpr TileConfiguration kTiles;                                              \
+        asm volatile(                                                                           \
+            "ldtilecfg %1\n\t"                                                                  \
+            "tilezero %%tmm0\n\ttilezero %%tmm1\n\ttilezero %%tmm2\n\t"                         \
+            "tilezero %%tmm3\n\ttilezero %%tmm4\n\ttilezero %%tmm5\n\t"                         \
+            "tilezero %%tmm6\n\ttilezero %%tmm7\n\t"                                            \
+            "1:\n\t" instruction " %%tmm7, %%tmm6, %%tmm0\n\t" instruction                      \
+            " %%tmm7, %%tmm6, %%tmm1\n\t" instruction " %%tmm7, %%tmm6, %%tmm2\n\t" instruction \
+            " %%tmm7, %%tmm6, %%tmm3\n\t" instruction " %%tmm7, %%tmm6, %%tmm4\n\t" instruction \
+            " %%tmm7, %%tmm6, %%tmm5\n\t"                                                       \
+            "dec %0\n\t"                                                                        \
+            "jnz 1b\n\t"                                                                        \
+            "tilerelease"                                                                       \
+            : "+r"(repeats)                                                                     \
+            : "m"(kTiles)                                                                       \
+            : "cc");                                                                            \
+        return repeats;                                                                         \
+    }
+
+PARETOKEN_TILE_BURN(bf16_tiles, "tdpbf16ps")
+PARETOKEN_TILE_BURN(int8_tiles, "tdpbssd")
 #endif
 
 // A CPU without instructions for a kind does that work through those of a wider one, hence their rows under
@@ -110,6 +166,8 @@ constexpr FlopsVariant kVariants[] = {
     {FlopsKind::int8_dot, "dpbusd ymm", kChains * 32 * 2, has_vnni, int8_ymm},
     {FlopsKind::int8_dot, "dpbusd zmm", kChains * 64 * 2, has_vnni, int8_zmm},
     {FlopsKind::int8_dot, "dpbusd vex", kChains * 32 * 2, has_vex_vnni, int8_vex},
+    {FlopsKind::bf16_dot, "amx bf16", kTileProducts* kTileFlopsPerValue * 32, has_amx_bf16, bf16_tiles},
+    {FlopsKind::int8_dot, "amx int8", kTileProducts* kTileFlopsPerValue * 64, has_amx_int8, int8_tiles},
 #endif
 };
 
@@ -133,7 +191,8 @@ std::span<const FlopsVariant> flops_variants() {
 std::string faster_hardware_unused(FlopsKind kind) {
 #if defined(PARETOKEN_X86)
     if (!has_fma()) return "no upper bound: written for AVX2 at least";
-    if (has_amx(kind)) return "no upper bound: this CPU's AMX tiles were not driven";
+    if (has_amx(kind) && !may_use_tiles())
+        return "no upper bound: the system gives this process no AMX tiles";
     return {};
 #else
     static_cast<void>(kind);

@@ -54,5 +54,12 @@ TEST(Flops, every_supported_variant_runs_and_every_kind_has_one) {
     }
 }
 
+TEST(Flops, a_kind_whose_tiles_are_driven_is_bounded) {
+    for (const FlopsVariant& variant : flops_variants()) {
+        if (!variant.name.starts_with("amx") || !variant.supported()) continue;
+        EXPECT_EQ(faster_hardware_unused(variant.kind), "") << variant.name;
+    }
+}
+
 }  // namespace
 }  // namespace paretoken::microbench
