@@ -20,7 +20,6 @@
 #include "core/spec.h"
 #include "experiments/gate.h"
 #include "experiments/lifecycle.h"
-#include "experiments/redaction.h"
 #include "experiments/resolve.h"
 #include "experiments/run.h"
 #include "reports/files/baseline_store.h"
@@ -42,6 +41,7 @@ struct GateCommand {
     std::vector<std::string> candidate;
     GateSide baseline_server;
     GateSide candidate_server;
+    std::vector<std::string> history;
     std::string store = reports::kDefaultStore;
     std::string policy;
     bool print_policy = false;
@@ -145,10 +145,12 @@ void conclude(const GateReport& report, bool github) {
 
 void judge(const GateCommand& command) {
     const LoadPlan asked = plan_of(texts_of(command.plan));
-    const GateReport report = experiments::judge_gate(
-        policy_of(command),
-        {directories_of(command.baseline, command.store), directories_of(command.candidate, command.store)},
-        across_of(command), command.within_run);
+    const GateReport report =
+        experiments::judge_gate(policy_of(command),
+                                {.baseline = directories_of(command.baseline, command.store),
+                                 .candidate = directories_of(command.candidate, command.store),
+                                 .history = directories_of(command.history, command.store)},
+                                across_of(command), command.within_run);
     if (!asked.out.empty()) {
         const reports::OutputDirectory output(output_request(asked, reports::OutputKind::gate));
         reports::write_file_atomically(output.path() / reports::kGateFileName,
@@ -195,14 +197,6 @@ void print_dry_run(const GatePlan& plan) {
     }
 }
 
-/// Of the plan's own, and keys that the commands of servers are called with.
-Secrets secrets_of(const GatePlan& plan, const experiments::Access& access) {
-    Secrets secrets = experiments::secrets_of(plan.asked, access.api_key);
-    for (const GateSide* const side : {&plan.baseline, &plan.candidate})
-        if (!side->url.empty()) secrets.add_url(side->url);
-    return secrets;
-}
-
 void measure(GatePlan plan, const experiments::Access& access, bool github) {
     const auto streams = experiments::with_load(plan.asked).classes.front().concurrency;
     if (streams && !plan.asked.virtual_time) experiments::require_descriptors(*streams);
@@ -235,7 +229,7 @@ void gate(const GateCommand& command) {
     }
     if (command.dry_run) return print_dry_run(plan);
     const experiments::Access access = access_of(plan.asked);
-    without_telling(secrets_of(plan, access), [&] { measure(plan, access, command.github); });
+    without_telling(experiments::gate_secrets(plan, access), [&] { measure(plan, access, command.github); });
 }
 
 void add_own_options(CLI::App& sub, GateCommand& command) {
@@ -244,6 +238,11 @@ void add_own_options(CLI::App& sub, GateCommand& command) {
                    "Runs to compare with: directories, or the name of a baseline")
         ->group(sides);
     sub.add_option("--candidate", command.candidate, "Runs that are judged: directories")->group(sides);
+    sub.add_option(
+           "--history", command.history,
+           "Earlier baselines, with --baseline: directories or names; their spread between days widens "
+           "the intervals, and what creeps is named")
+        ->group(sides);
     sub.add_option("--baseline-url", command.baseline_server.url, "Server to compare with, measured in turn")
         ->group(sides);
     sub.add_option("--candidate-url", command.candidate_server.url, "Server that is judged, measured in turn")

@@ -165,6 +165,25 @@ double share_upper_bound(const Failures& failures, double error) {
                          static_cast<double>(failures.requests - failures.failed));
 }
 
+// S counts pairs that rise less pairs that fall; without a trend it is near normal with this variance (ties
+// make it smaller, so that the probability is not too small).
+RobustTrend robust_trend(std::span<const double> series) {
+    constexpr std::size_t kFewest = 6;
+    if (series.size() < kFewest) return {};
+    std::vector<double> slopes;
+    double s = 0;
+    for (std::size_t i = 0; i < series.size(); ++i)
+        for (std::size_t j = i + 1; j < series.size(); ++j) {
+            const double rise = series[j] - series[i];
+            slopes.push_back(rise / static_cast<double>(j - i));
+            s += rise > 0 ? 1 : rise < 0 ? -1 : 0;
+        }
+    std::sort(slopes.begin(), slopes.end());
+    const auto n = static_cast<double>(series.size());
+    const double z = std::max(0.0, std::abs(s) - 1) / std::sqrt(n * (n - 1) * (2 * n + 5) / 18);
+    return {percentile(slopes, .5) * (n - 1), std::erfc(z / std::sqrt(2.0))};
+}
+
 double mcnemar_p_value(std::uint64_t better, std::uint64_t worse) {
     const std::uint64_t changed = better + worse;
     double tail = 0;

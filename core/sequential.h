@@ -88,6 +88,16 @@ double p_fails_more(const Failures& baseline, const Failures& candidate);
 /// 1934). 1 without requests.
 double share_upper_bound(const Failures& failures, double error);
 
+/// A change over time that a few odd values neither make nor hide.
+struct RobustTrend {
+    double change = 0;   ///< from the first value to the last, along the median slope (Theil and Sen)
+    double p_value = 1;  ///< probability of so much order, were there none (Mann and Kendall)
+
+    bool operator==(const RobustTrend&) const = default;
+};
+/// No trend (p_value 1) for fewer than 6 values, which cannot show one beyond chance.
+RobustTrend robust_trend(std::span<const double> series);
+
 /// Two-sided significance of pairs that changed in opposite directions (McNemar's exact test).
 double mcnemar_p_value(std::uint64_t better, std::uint64_t worse);
 

@@ -10,10 +10,12 @@
 #include "core/error.h"
 #include "core/plan_fields.h"
 #include "core/secrets.h"
+#include "experiments/redaction.h"
 #include "experiments/run.h"
 #include "experiments/server_command.h"
 #include "reports/files/records.h"
 #include "reports/files/run_directory.h"
+#include "reports/gate/history.h"
 
 namespace paretoken::experiments {
 namespace {
@@ -26,10 +28,10 @@ constexpr std::array<const char*, 2> kSides{"baseline", "candidate"};
 
 // ---- going on with an earlier gate
 
-reports::GateAsked asked_for(const GatePlan& plan, const Invocation& invocation) {
-    return {.baseline = plan.baseline.shown(),
-            .candidate = plan.candidate.shown(),
-            .command = invocation.command,
+reports::GateAsked asked_for(const GatePlan& plan, const Invocation& invocation, const Secrets& secrets) {
+    return {.baseline = secrets.redacted(plan.baseline.shown()),
+            .candidate = secrets.redacted(plan.candidate.shown()),
+            .command = secrets.redacted(invocation.command),
             .started_at = utc_now(),
             .options = echo_of(plan.asked)};
 }
@@ -54,8 +56,9 @@ void refuse_another_gate(const reports::GateAsked& before, const reports::GateAs
 }
 
 /// What this gate is asked for; refused where the directory holds one that was asked for otherwise.
-reports::GateAsked begun(const GatePlan& plan, const fs::path& directory, const Invocation& invocation) {
-    reports::GateAsked asked = asked_for(plan, invocation);
+reports::GateAsked begun(const GatePlan& plan, const fs::path& directory, const Invocation& invocation,
+                         const Secrets& secrets) {
+    reports::GateAsked asked = asked_for(plan, invocation, secrets);
     const fs::path file = directory / reports::kGateFileName;
     if (!fs::exists(file)) return asked;
     if (plan.asked.overwrite) {
@@ -103,7 +106,8 @@ std::optional<GateRun> kept_run(const fs::path& directory, bool is_candidate) {
 }
 
 void measure_at(Gating& gating, const LoadPlan& asked, const Target& target, const fs::path& directory) {
-    const Measured run = measure(target, asked, directory, gating.invocation, gating.watcher, gating.stop);
+    const Measured run = measure(target, asked, directory, gating.invocation, gating.watcher,
+                                 {gating.stop, gating.stop});  // a part of a run is of no use
     if (!run.not_written.empty()) throw RuntimeError(run.not_written);
     if (run.result.partial)
         throw RuntimeError(
@@ -182,8 +186,9 @@ GateReport report_of(const Gating& gating) {
                                               .design = reports::GateDesign::pairs,
                                               .looks = reports::looks_of(gating.plan.policy)});
     report.notes.insert(report.notes.end(), gating.notes.begin(), gating.notes.end());
-    report.baseline_name = gating.plan.baseline.shown();
-    report.candidate_name = gating.plan.candidate.shown();
+    const Secrets secrets = gate_secrets(gating.plan, gating.access);
+    report.baseline_name = secrets.redacted(gating.plan.baseline.shown());
+    report.candidate_name = secrets.redacted(gating.plan.candidate.shown());
     return report;
 }
 
@@ -226,6 +231,13 @@ std::string names_of(const std::vector<fs::path>& directories) {
 
 }  // namespace
 
+Secrets gate_secrets(const GatePlan& plan, const Access& access) {
+    Secrets secrets = secrets_of(plan.asked, access.api_key);
+    for (const GateSide* const side : {&plan.baseline, &plan.candidate})
+        if (side->url.find("://") != std::string::npos) secrets.add_url(side->url);
+    return secrets;
+}
+
 std::string GateSide::shown() const {
     if (!command.empty()) return command;
     return url.find("://") == std::string::npos ? url : redacted_url(url);
@@ -247,7 +259,7 @@ LoadPlan asked_of(const GatePlan& plan, const GateSide& side, const std::string&
 GateReport measure_gate(const GatePlan& plan, const Access& access, const fs::path& directory,
                         const Invocation& invocation, Watcher& watcher, const std::stop_token& stop,
                         const TellReport& tell) {
-    const reports::GateAsked asked = begun(plan, directory, invocation);
+    const reports::GateAsked asked = begun(plan, directory, invocation, gate_secrets(plan, access));
     Gating gating{plan, access, directory, invocation, watcher, stop};
     const TimePoint began = Clock::now();
     Duration longest{};
@@ -315,7 +327,18 @@ GateReport judge_gate(const reports::GatePolicy& policy, const GateDirectories& 
     else if (fewer < 3 || !are_interleaved(input.baseline, input.candidate))
         input.design = reports::GateDesign::two_sets;
     input.looks = reports::one_look(policy, fewer);
+    std::vector<GateRun> earlier = runs_below(directories.history);
+    const auto others = std::erase_if(earlier, [&](const GateRun& run) {
+        return !reports::why_unusable(run.result, false).empty() ||
+               reports::difference_of_work(input.baseline.front().result, run.result, across).has_value();
+    });
+    reports::GateHistory history = reports::history_of(policy, earlier);
+    input.day_spread = std::move(history.day_spread);
     GateReport report = reports::decided(policy, input);
+    if (others > 0)
+        report.notes.push_back(
+            fmt::format("{} runs of the history are invalid or did other work, and are left out.", others));
+    report.notes.insert(report.notes.end(), history.trends.begin(), history.trends.end());
     if (single && !within_run)
         report.notes.emplace_back(
             "One run a side tells nothing of what differs from run to run: give 3 or more, or accept that "

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/plan.h"
+#include "core/secrets.h"
 #include "experiments/provenance.h"
 #include "experiments/target.h"
 #include "experiments/watcher.h"
@@ -40,6 +41,10 @@ struct GatePlan {
     Duration server_patience = std::chrono::minutes(10);
 };
 
+/// Of the load, and of the sides' URLs. A key that a server's command names is hidden where it is the
+/// client's too.
+Secrets gate_secrets(const GatePlan& plan, const Access& access);
+
 /// Which side is measured first in a pair: baseline, candidate, candidate, baseline, and so on.
 bool candidate_is_first(std::uint64_t pair);
 
@@ -62,6 +67,9 @@ reports::GateRun gate_run_in(const std::filesystem::path& directory);
 struct GateDirectories {
     std::vector<std::filesystem::path> baseline;
     std::vector<std::filesystem::path> candidate;
+    /// Earlier baselines: their spread between days widens the intervals, their trends are told. Runs that
+    /// did other work are left out.
+    std::vector<std::filesystem::path> history = {};
 };
 
 /// Judges runs that were measured before; each directory holds one or several. They count as pairs where the

@@ -205,8 +205,8 @@ void CommandServer::wait_until_ready(const ServerCommandLine& command, Watcher& 
                                            url_.empty() ? "did not say where it listens" : "did not answer",
                                            seconds(waited), said()));
         if (!told && waited > std::chrono::seconds(2)) {
-            watcher.wait(fmt::format("waiting for '{}' to be ready (its output: {})", command.text,
-                                     command.log.string()));
+            watcher.wait(
+                fmt::format("waiting for the server to be ready (its output: {})", command.log.string()));
             told = true;
         }
         std::this_thread::sleep_for(kPoll);

@@ -137,7 +137,16 @@ Finding found_in_pairs(const Values& values, std::uint64_t pairs, const GateQuan
     return found_of_shift(paired_shift(shifts), limit, quantity.better, beta);
 }
 
-Finding found_in_sets(const Values& values, const GateQuantity& quantity, double limit, double beta) {
+/// Two sets of other days differ by the days, too.
+Shift widened(Shift shift, const std::optional<DaySpread>& spread) {
+    if (!spread || spread->days < 2) return shift;
+    shift.standard_error = std::hypot(shift.standard_error, std::sqrt(2.0) * spread->deviation);
+    shift.degrees_of_freedom = std::min(shift.degrees_of_freedom, static_cast<double>(spread->days - 1));
+    return shift;
+}
+
+Finding found_in_sets(const Values& values, const GateQuantity& quantity, double limit, double beta,
+                      const std::optional<DaySpread>& spread) {
     const auto lost = [](const std::vector<GateValue>& side) {
         return std::count_if(side.begin(), side.end(), [](const GateValue& v) { return v.among_failures; });
     };
@@ -154,7 +163,7 @@ Finding found_in_sets(const Values& values, const GateQuantity& quantity, double
     if (before.size() < 3 || after.size() < 3)
         return {.reason = fmt::format("the baseline has {} values and the candidate {}; 3 of each are needed",
                                       before.size(), after.size())};
-    return found_of_shift(unpaired_shift(before, after), limit, quantity.better, beta);
+    return found_of_shift(widened(unpaired_shift(before, after), spread), limit, quantity.better, beta);
 }
 
 /// The 95 % interval that a run itself gives.
@@ -241,6 +250,11 @@ bool is_share(GateKind kind) {
     return kind == GateKind::failures || kind == GateKind::finish_reasons;
 }
 
+std::optional<DaySpread> spread_of(const GateInput& input, const std::string& metric) {
+    const auto found = input.day_spread.find(metric);
+    return found == input.day_spread.end() ? std::nullopt : std::optional(found->second);
+}
+
 Finding found_at(const Judged& judged, const GateInput& input, std::uint64_t pairs, double beta) {
     const auto first = [&](const std::vector<GateRun>& runs) {
         return std::span(runs).first(input.design == GateDesign::pairs ? static_cast<std::size_t>(pairs)
@@ -263,7 +277,8 @@ Finding found_at(const Judged& judged, const GateInput& input, std::uint64_t pai
         case GateDesign::pairs:
             return found_in_pairs(judged.values, pairs, judged.quantity, judged.row.limit, beta);
         case GateDesign::two_sets:
-            return found_in_sets(judged.values, judged.quantity, judged.row.limit, beta);
+            return found_in_sets(judged.values, judged.quantity, judged.row.limit, beta,
+                                 spread_of(input, judged.metric.name));
         case GateDesign::within_runs:
             if (judged.quantity.kind == GateKind::output_length)
                 return {.passes = true, .reason = "a mean of one run a side has no interval"};
@@ -429,6 +444,10 @@ void add_notes(const GateInput& input, GateReport& report) {
             report.notes.emplace_back(
                 "The runs of the two sides were not interleaved: a drift of the machine between them cannot "
                 "be told from a difference. `gate` with two URLs or commands measures pairs.");
+            if (!input.day_spread.empty())
+                report.notes.push_back(
+                    fmt::format("The intervals hold the spread between {} days of the history.",
+                                input.day_spread.begin()->second.days));
             break;
         case GateDesign::within_runs:
             report.notes.emplace_back(

@@ -56,12 +56,21 @@ struct GateRow {
     bool operator==(const GateRow&) const = default;
 };
 
+/// How much a metric differs from one day to the next, as earlier baselines show it.
+struct DaySpread {
+    double deviation = 0;  ///< standard deviation of the days' mean logarithms
+    std::size_t days = 0;
+
+    bool operator==(const DaySpread&) const = default;
+};
+
 struct GateInput {
     std::vector<GateRun> baseline;
     std::vector<GateRun> candidate;
     GateDesign design = GateDesign::pairs;
     /// Fixed before the first pair. Only looks that enough pairs are there for are taken.
     std::vector<Look> looks;
+    std::map<std::string, DaySpread> day_spread = {};  ///< by metric; widens the intervals of two sets
 };
 
 struct GateReport {

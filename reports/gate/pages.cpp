@@ -15,6 +15,10 @@ bool is_count(const GateRow& row) {
     return row.metric == "failures" || row.metric.ends_with("/failures") || row.metric == "finish_reasons";
 }
 
+bool is_limit(const GateRow& row) {
+    return row.title.starts_with("Limit ");
+}
+
 bool is_time(const GateRow& row) {
     return row.unit.substr(0, 1) == "s";
 }
@@ -46,12 +50,44 @@ std::string interval_text(const GateRow& row) {
     return fmt::format("{:+.3g} to {:+.3g}", percent_of(row.ci95->low), percent_of(row.ci95->high));
 }
 
+// The console's narrow columns: percent without the sign of it, points of counts with a "p".
+
+std::string brief_percent(double shift) {
+    const double percent_worse = percent_of(shift);
+    return std::abs(percent_worse) < 1000 ? fmt::format("{:+.2f}", percent_worse)
+                                          : fmt::format("{:+.2g}", percent_worse);
+}
+
+std::string brief_shift(const GateRow& row) {
+    if (!row.shift) return "–";
+    if (is_count(row)) return fmt::format("{:+.2g} p", *row.shift * 100);
+    return brief_percent(*row.shift);
+}
+
+std::string brief_interval(const GateRow& row) {
+    if (!row.ci95) return "–";
+    return brief_percent(row.ci95->low) + " " + brief_percent(row.ci95->high);
+}
+
+std::string brief_limit(const GateRow& row) {
+    if (is_limit(row) || !std::isfinite(row.limit)) return "";
+    if (is_count(row)) return fmt::format("{:.2g} p", row.limit * 100);
+    return fmt::format("{:.3g}", percent_of(row.limit));
+}
+
 std::string tolerance_text(const GateRow& row) {
-    if (row.title.starts_with("Limit ")) return "";
+    if (is_limit(row)) return "";
     if (is_count(row)) return fmt::format("{:.3g} points", row.tolerance * 100);
     if (row.floor > 0 && row.limit > std::log1p(row.tolerance) + 1e-12)
         return fmt::format("{:.3g} (floor)", percent_of(row.limit));
     return fmt::format("{:.3g}", row.tolerance * 100);
+}
+
+/// "ttft_p95, ms": the metric's name, which a policy takes.
+std::string label_of(const GateRow& row) {
+    if (is_limit(row)) return row.metric;
+    if (is_time(row)) return row.metric + ", ms";
+    return row.unit == "ratio" ? row.metric + ", %" : row.metric;
 }
 
 /// What remains open, and what would close it.
@@ -156,15 +192,16 @@ std::string gate_console(const GateReport& report) {
     Table table{{{"", Align::left},
                  {"baseline"},
                  {"candidate"},
-                 {"worse by"},
-                 {"95 %, %"},
-                 {"tolerance"},
+                 {"worse, %"},
+                 {"95 %"},
+                 {"limit"},
                  {"", Align::left}},
                 {}};
     for (const GateRow& row : report.rows)
-        table.rows.push_back({printable(title_of(row), 40), value_text(row, row.baseline),
-                              value_text(row, row.candidate), shift_text(row), interval_text(row),
-                              tolerance_text(row), std::string(name_of(row.verdict))});
+        table.rows.push_back(
+            {printable(label_of(row), 24), value_text(row, row.baseline), value_text(row, row.candidate),
+             brief_shift(row), brief_interval(row), brief_limit(row),
+             row.verdict == GateVerdict::inconclusive ? "?" : std::string(name_of(row.verdict))});
     text += "\n" + text_of(table, 2);
     for (const GateRow& row : report.rows)
         if (row.verdict != GateVerdict::pass)

@@ -198,6 +198,25 @@ TEST(Failures, none_of_many_bounds_their_share) {
     EXPECT_GT(share_upper_bound({3, 100}, .05), .03);
 }
 
+TEST(RobustTrend, is_found_beside_an_odd_value_and_not_made_by_one) {
+    const RobustTrend rising = robust_trend(std::vector<double>{8, 8.5, 9, 30, 9.5, 10, 10.5, 11, 11.5, 12});
+    EXPECT_NEAR(rising.change, 4.5, .6);
+    EXPECT_LT(rising.p_value, .01);
+    EXPECT_LT(robust_trend(std::vector<double>{12, 11, 10, 9, 8, 7, 6, 5}).change, 0);
+    EXPECT_GT(robust_trend(std::vector<double>{8, 8.1, 7.9, 8, 8.1, 7.9, 8, 30}).p_value, .05);
+    EXPECT_EQ(robust_trend(std::vector<double>{1, 2, 3, 4, 5}).p_value, 1) << "too few";
+    EXPECT_EQ(robust_trend(std::vector<double>(9, 4.0)).p_value, 1) << "nothing changes";
+}
+
+TEST(RobustTrend, of_mere_noise_is_significant_as_often_as_it_says) {
+    int found = 0;
+    constexpr int kCases = 2000;
+    for (std::uint64_t i = 0; i < kCases; ++i)
+        if (robust_trend(noise(12, 1, 0, i)).p_value <= .05) ++found;
+    EXPECT_LE(found, kCases * .05 + 3 * std::sqrt(kCases * .05 * .95));
+    EXPECT_GT(found, kCases * .02);
+}
+
 TEST(McNemar, judges_only_the_pairs_that_changed) {
     EXPECT_DOUBLE_EQ(mcnemar_p_value(0, 0), 1);
     EXPECT_NEAR(mcnemar_p_value(0, 10), 2.0 / 1024, 1e-12);

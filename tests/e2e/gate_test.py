@@ -119,6 +119,18 @@ class Gate(Case):
         self.assertFalse((self.directory / "dry").exists())
 
 
+class Recipe(Case):
+    def test_the_recipe_of_the_documentation_runs_as_it_stands(self):
+        text = (ROOT / "docs" / "gate.md").read_text()
+        recipe = re.search(r"## A recipe before a rollout.*?```sh\n(.*?)```", text, re.DOTALL).group(1)
+        (self.directory / "paretoken").symlink_to(BINARY)
+        done = subprocess.run(["bash", "-c", recipe], capture_output=True, text=True, check=False, cwd=self.directory,
+                              env=environment({"PATH": f"{self.directory}:{os.environ['PATH']}"}))
+        verdicts = [gate_json(self.directory / "gates" / name)["verdict"] for name in ("same", "candidate", "limit")]
+        self.assertEqual(verdicts, ["pass", "fail", "pass"], done.stdout + done.stderr)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+
 class Baselines(Case):
     def test_a_baseline_has_a_name_and_candidates_are_compared_with_it(self):
         store = ("--store", self.directory / "store")
@@ -170,6 +182,16 @@ class Commands(Case):
             self.assertEqual(len(urls), 6, "each run had a server of its own")
         self.assertIn("paretoken serve", (out / "pairs" / "01" / "baseline" / "server.log").read_text())
         self.assertEqual(self.alive(), [])
+
+    def test_a_key_in_a_command_is_stored_nowhere(self):
+        key, out = "sk-secret-of-this-test", self.directory / "gate"
+        server = self.command("--profile", STEADY, "--api-key", key)
+        done = paretoken("gate", "--baseline-cmd", server, "--candidate-cmd", server, *self.LOAD, "--max-pairs", 3, "--out",
+                         out, env={"OPENAI_API_KEY": key})
+        self.assertIn(done.returncode, (0, 4, 5), done.stdout + done.stderr)
+        self.assertNotIn(key, done.stdout + done.stderr)
+        told = [path for path in out.rglob("*") if path.is_file() and key.encode() in path.read_bytes()]
+        self.assertEqual(told, [])
 
     def test_a_server_that_does_not_come_up_is_told_with_its_last_lines(self):
         broken = "echo loading; echo CUDA out of memory >&2; exit 9 # {port}"

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
+#include "reports/pages/table.h"
 #include "tests/reports/gate/gate_runs.h"
 
 namespace paretoken::reports {
@@ -29,6 +32,13 @@ TEST(GateConsole, begins_with_what_moved_and_what_to_do) {
     EXPECT_THAT(text, HasSubstr("Do not roll out"));
     EXPECT_THAT(text, HasSubstr("TTFT moved and ITL not"));
     EXPECT_THAT(text, HasSubstr("interleaved pairs, of at most 16"));
+}
+
+TEST(GateConsole, fits_into_80_columns) {
+    for (const auto& report : {report_of({}), report_of({{"ttft", 1.4}}), report_of({}, .1)}) {
+        std::istringstream lines(gate_console(report));
+        for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 80U) << line;
+    }
 }
 
 TEST(GateConsole, says_of_an_open_verdict_what_would_close_it) {
