@@ -14,5 +14,6 @@ void add_calibrate(CLI::App& app);
 void add_report(CLI::App& app);
 void add_gate(CLI::App& app);
 void add_baseline(CLI::App& app);
+void add_dataset(CLI::App& app);
 
 }  // namespace paretoken::cli

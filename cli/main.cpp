@@ -64,9 +64,10 @@ int main(int argc, char** argv) {
     app.footer(
         "Exit codes: 0 ok, 1 gate failed, 2 usage, 3 runtime, 4 measurement invalid, 5 gate inconclusive.\n"
         "paretoken COMMAND --help tells each command's options.");
-    for (const auto add : {paretoken::cli::add_run, paretoken::cli::add_sweep, paretoken::cli::add_micro,
-                           paretoken::cli::add_report, paretoken::cli::add_gate, paretoken::cli::add_baseline,
-                           paretoken::cli::add_serve, paretoken::cli::add_calibrate}) {
+    for (const auto add :
+         {paretoken::cli::add_run, paretoken::cli::add_sweep, paretoken::cli::add_micro,
+          paretoken::cli::add_report, paretoken::cli::add_gate, paretoken::cli::add_baseline,
+          paretoken::cli::add_serve, paretoken::cli::add_calibrate, paretoken::cli::add_dataset}) {
         add(app);
     }
     try {

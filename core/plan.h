@@ -79,7 +79,8 @@ struct LoadPlan {
     Sampling sampling = {};
     std::vector<std::string> refused = {};  ///< resolved: options that the server does not take
     std::uint64_t seed = 0;
-    std::string salt = {};  ///< empty: a fresh one for every run
+    std::string salt = {};      ///< empty: a fresh one for every run
+    bool salt_prompts = false;  ///< prompts of a file begin with a few words of the salt
 
     // ---- how much of it, and how long
     StopRules stop = {};

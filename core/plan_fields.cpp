@@ -437,6 +437,11 @@ using Salt = Member < [](auto& p, std::size_t) -> auto& {
 }
 > ;
 
+using SaltPrompts = Member < [](auto& p, std::size_t) -> auto& {
+    return p.salt_prompts;
+}
+> ;
+
 using Requests = Member < [](auto& p, std::size_t) -> auto& {
     return p.stop.requests;
 }
@@ -802,19 +807,23 @@ constexpr std::array kFields = {
               .of_class = true,
               .get = Priority::get,
               .set = Priority::set},
-    PlanField{.name = "dataset",
-              .flags = "--dataset,--dataset-name",
-              .group = kWorkload,
-              .kind = workload,
-              .of_class = true,
-              .help = "synthetic, or custom with --dataset-path [custom if there is a path, else synthetic]",
-              .get = get_dataset,
-              .set = Dataset::set},
+    PlanField{
+        .name = "dataset",
+        .flags = "--dataset,--dataset-name",
+        .group = kWorkload,
+        .kind = workload,
+        .of_class = true,
+        .help =
+            "synthetic, shared_prefix:groups=8,levels=1000;500,unique=200,zipf=1.1, or with --dataset-path: "
+            "custom, sharegpt, mooncake, azure, burstgpt, log [custom if there is a path, else "
+            "synthetic]",
+        .get = get_dataset,
+        .set = Dataset::set},
     PlanField{.name = "dataset_path",
               .flags = "--dataset-path",
               .group = kWorkload,
               .of_class = true,
-              .help = "File of JSON lines with prompt or messages",
+              .help = "File that the requests come from; custom: JSON lines with prompt or messages",
               .get = DatasetPath::get,
               .set = DatasetPath::set},
     PlanField{.name = "dataset_content",
@@ -828,8 +837,9 @@ constexpr std::array kFields = {
               .kind = workload,
               .of_class = true,
               .help =
-                  "Prompt tokens: 512, uniform:min=1;max=8, normal:mean=…;stddev=…, lognormal:mean=512;cv=1 "
-                  "[512]",
+                  "Prompt tokens: 512, uniform:min=1;max=8, normal:mean=…;stddev=…, lognormal:mean=512;cv=1, "
+                  "zipf:s=1.1;max=4096, empirical:path=FILE;column=K, or with the answers' "
+                  "pairs:512/128=.7;4096/256=.3 [512]",
               .get = DatasetField<kInputLength>::get,
               .set = DatasetField<kInputLength>::set},
     PlanField{.name = "osl",
@@ -903,6 +913,14 @@ constexpr std::array kFields = {
               .help = "Text that makes prompts new to a prefix cache [fresh for every run, recorded]",
               .get = Salt::get,
               .set = Salt::set},
+    PlanField{.name = "salt_prompts",
+              .flags = "--salt-prompts",
+              .group = kWorkload,
+              .type = flag,
+              .kind = workload,
+              .help = "Begin prompts that come from a file with a few words of the salt, always equally many",
+              .get = SaltPrompts::get,
+              .set = SaltPrompts::set},
 
     PlanField{
         .name = "out",

@@ -6,14 +6,29 @@
 
 #include "core/error.h"
 #include "datasets/custom_jsonl.h"
+#include "datasets/mooncake.h"
+#include "datasets/shared_prefix.h"
+#include "datasets/sharegpt.h"
 #include "datasets/synthetic.h"
+#include "datasets/token_traces.h"
 
 namespace paretoken::datasets {
 namespace {
 
 constexpr std::array kCatalog = {
     CatalogRow{"synthetic", "Random prompts of a wanted length", "isl=512,osl=128,ratio=0", make_synthetic},
-    CatalogRow{"custom", "Prompts from a file of JSON lines", "path=FILE,osl=128", make_custom_jsonl, true},
+    CatalogRow{"shared_prefix", "Random prompts that begin alike",
+               "groups=8,levels=1000;500,unique=200,zipf=0,osl=128", make_shared_prefix},
+    CatalogRow{"custom", "Prompts from a file of JSON lines", "path=FILE,osl=128", make_custom_jsonl,
+               custom_format, false},
+    CatalogRow{"sharegpt", "First prompts of ShareGPT's conversations", "path=FILE,osl=128", make_sharegpt,
+               sharegpt_format, false},
+    CatalogRow{"mooncake", "Mooncake's traces: times, lengths and shared prefixes", "path=FILE,block=512",
+               make_mooncake, mooncake_format},
+    CatalogRow{"azure", "Azure's LLM traces: times and lengths", "path=FILE", make_azure, azure_format},
+    CatalogRow{"burstgpt", "BurstGPT's traces: times and lengths", "path=FILE", make_burstgpt,
+               burstgpt_format},
+    CatalogRow{"log", "A gateway's log: times and lengths", "path=FILE", make_log, log_format},
 };
 
 const CatalogRow& row_of(const std::string& name) {
@@ -39,10 +54,20 @@ std::unique_ptr<Dataset> make_dataset(const DatasetOptions& options) {
     return row_of(options.spec.name).make(options);
 }
 
+bool makes_prompts(const Spec& spec) {
+    return row_of(spec.name).makes_prompts;
+}
+
+RowFormat row_format_of(const Spec& spec) {
+    const CatalogRow& row = row_of(spec.name);
+    if (row.format == nullptr) throw UsageError(fmt::format("dataset '{}' is no file", spec.name));
+    return row.format(spec);
+}
+
 std::string file_of(const Spec& spec, const std::string& path) {
     const CatalogRow& row = row_of(spec.name);
     const auto field = spec.fields.find("path");
-    if (!row.is_file) return {};
+    if (row.format == nullptr) return {};
     if (!path.empty()) return path;
     if (field != spec.fields.end() && !field->second.empty()) return field->second;
     throw UsageError(

@@ -13,6 +13,8 @@
 
 namespace paretoken::datasets {
 
+struct RowFormat;
+
 enum class PromptForm { text, token_ids };
 std::string_view name_of(PromptForm form);
 
@@ -23,7 +25,8 @@ struct DatasetOptions {
     PromptForm form = PromptForm::text;
     std::optional<Calibration> calibration = {};   ///< of texts; nothing: uncalibrated()
     std::optional<std::uint32_t> vocabulary = {};  ///< token ids: how many the model has, where known
-    std::string path = {};  ///< of a dataset that is a file; else the spec's field "path"
+    std::string path = {};      ///< of a dataset that is a file; else the spec's field "path"
+    bool salt_prompts = false;  ///< prompts of a file begin with a few words of the salt
 };
 
 struct CatalogRow {
@@ -31,13 +34,21 @@ struct CatalogRow {
     std::string_view title;
     std::string_view fields;  ///< for --help: "isl=512,osl=128"
     std::unique_ptr<Dataset> (*make)(const DatasetOptions&);
-    bool is_file = false;
+    /// Of a dataset that is a file: how its rows are read (file_dataset.h).
+    RowFormat (*format)(const Spec& spec) = nullptr;
+    bool makes_prompts = true;  ///< prompts of a wanted length are made up, from a calibration
 };
 std::span<const CatalogRow> catalog();
 
 /// Throws UsageError on an unknown name (naming the known ones) or field, RuntimeError when a file cannot be
 /// read.
 std::unique_ptr<Dataset> make_dataset(const DatasetOptions& options);
+
+/// Whether prompts of a wanted length are made up. Throws UsageError on an unknown name.
+bool makes_prompts(const Spec& spec);
+
+/// How the rows of a dataset that is a file are read. Throws UsageError when it is none, or unknown.
+RowFormat row_format_of(const Spec& spec);
 
 /// The file of a dataset that is one: `path`, else the spec's field "path"; empty for the others.
 std::string file_of(const Spec& spec, const std::string& path);

@@ -1,14 +1,17 @@
 #pragma once
-// Prompts from a file, one JSON object per line: "prompt" (text or token ids) or "messages" ([{role,
-// content}]), and optionally "output_tokens", "input_tokens" (told beside what was achieved) and "class".
+// Requests from a file, one JSON object per line: "prompt" (text or token ids) or "messages" ([{role,
+// content}]), and optionally "output_tokens", "input_tokens" (told beside what was achieved), "at_s",
+// "class", "model" and "body" (an object that is merged into the request's). The content of a message is text
+// or a list of parts, which goes out as it is.
 #include <memory>
 
-#include "datasets/catalog.h"
+#include "datasets/file_dataset.h"
 
 namespace paretoken::datasets {
 
-/// "custom:path=FILE[,osl=128]": osl for lines that say nothing. Reads the whole file; throws RuntimeError
-/// when it cannot be read, UsageError naming the line that is wrong.
+/// "custom:path=FILE[,osl=128]": osl for lines that say nothing. Throws RuntimeError when the file cannot be
+/// read, UsageError naming the line that is wrong.
+RowFormat custom_format(const Spec& spec);
 std::unique_ptr<Dataset> make_custom_jsonl(const DatasetOptions& options);
 
 }  // namespace paretoken::datasets

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "core/random.h"
 
@@ -22,9 +23,21 @@ struct NormalLengths {
     std::int64_t high = 1;
 };
 
+/// Ranks with probabilities ∝ rank^−s, counted from `low`.
+struct ZipfLengths {
+    std::int64_t low = 1;
+    std::vector<double> below;  ///< probability of this rank or a lower one
+};
+
+/// Lengths that were seen, each as likely as any.
+struct EmpiricalLengths {
+    std::vector<std::int64_t> seen;
+};
+
 /// "512" · "512:ratio=0.2" (uniform in L(1±r), as vLLM's range ratio) · "uniform:min=1,max=8" ·
-/// "normal:mean=,stddev=" · "lognormal:mean=512,cv=1" (or stddev=). The last two take min= and max=, which
-/// clamp. Inside another spec ';' stands for ','.
+/// "normal:mean=,stddev=" · "lognormal:mean=512,cv=1" (or stddev=); the last two take min= and max=, which
+/// clamp · "zipf:s=1.1,max=4096" (min=) · "empirical:path=FILE,column=K": a column of comma-separated values,
+/// by number from 1 or by the name in its header. Inside another spec ';' stands for ','.
 class Lengths {
   public:
     /// Throws UsageError naming the text and what was expected.
@@ -36,7 +49,31 @@ class Lengths {
 
   private:
     std::string text_;
-    std::variant<UniformLengths, NormalLengths> shape_;
+    std::variant<UniformLengths, NormalLengths, ZipfLengths, EmpiricalLengths> shape_;
+};
+
+struct LengthPair {
+    std::int64_t input = 1;
+    std::int64_t output = 1;
+    double share = 1;
+
+    bool operator==(const LengthPair&) const = default;
+};
+
+/// "pairs:512/128=.7;4096/256=.3": input and output lengths that come together, with their shares.
+class LengthPairs {
+  public:
+    /// Throws UsageError naming the text and what was expected.
+    explicit LengthPairs(std::string_view text);
+
+    LengthPair draw(Random& random) const;
+    double mean_input() const;
+    double mean_output() const;
+    const std::string& text() const { return text_; }
+
+  private:
+    std::string text_;
+    std::vector<LengthPair> pairs_;  ///< their shares add up to 1
 };
 
 }  // namespace paretoken::datasets

@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "datasets/lengths.h"
-#include "datasets/text.h"
+#include "datasets/prompt_maker.h"
 
 namespace paretoken::datasets {
 namespace {
@@ -28,24 +28,36 @@ Lengths lengths_of(const Spec& spec, const std::string& key, std::string_view ot
     return Lengths(text);
 }
 
+/// "pairs:…" as the input length says the output length too.
+std::optional<LengthPairs> pairs_of(const Spec& spec) {
+    const std::string text = field_or(spec, "isl", "");
+    if (!text.starts_with("pairs:")) return std::nullopt;
+    if (spec.fields.contains("osl") || spec.fields.contains("ratio"))
+        throw UsageError("--isl pairs:… gives the output lengths as well; leave --osl and --range-ratio out");
+    return LengthPairs(text);
+}
+
 class Synthetic : public Dataset {
   public:
     explicit Synthetic(const DatasetOptions& options)
-        : input_(lengths_of(options.spec, "isl", "512")),
-          output_(lengths_of(options.spec, "osl", "128")),
+        : pairs_(pairs_of(options.spec)),
+          input_(pairs_ ? Lengths("1") : lengths_of(options.spec, "isl", "512")),
+          output_(pairs_ ? Lengths("1") : lengths_of(options.spec, "osl", "128")),
           seed_(options.seed),
           salt_(options.salt),
-          form_(options.form),
-          ids_(safe_token_ids(options.vocabulary)),
-          writer_(options.calibration.value_or(uncalibrated())),
-          prompts_("prompts " + options.salt),
-          opening_(derived_seed(options.seed, "openings " + options.salt)) {}
+          maker_(options) {}
 
     Request outline(std::uint64_t index) const override {
         Random lengths(derived_seed(seed_, "lengths", index));
         Request request;
         request.index = index;
         request.id = salt_.empty() ? fmt::format("{}", index) : fmt::format("{}-{}", salt_, index);
+        if (pairs_) {
+            const LengthPair pair = pairs_->draw(lengths);
+            request.wanted_input_tokens = pair.input;
+            request.wanted_output_tokens = pair.output;
+            return request;
+        }
         request.wanted_input_tokens = input_.draw(lengths);
         request.wanted_output_tokens = output_.draw(lengths);
         return request;
@@ -53,40 +65,28 @@ class Synthetic : public Dataset {
 
     Request request(std::uint64_t index) const override {
         Request request = outline(index);
-        const Random random(derived_seed(seed_, prompts_, index));
-        const std::uint64_t opening = opening_ + index;
-        if (form_ == PromptForm::text) {
-            request.prompt = writer_.prompt(*request.wanted_input_tokens, opening, random);
-        } else {
-            request.prompt = ids(*request.wanted_input_tokens, opening, random);
-        }
+        request.prompt = maker_.prompt(*request.wanted_input_tokens, index);
         return request;
     }
 
     std::string description() const override {
+        if (pairs_) return fmt::format("synthetic:isl={}", pairs_->text());
         return fmt::format("synthetic:isl={},osl={}", input_.text(), output_.text());
     }
-    std::optional<double> mean_input_tokens() const override { return input_.mean(); }
-    std::optional<double> mean_output_tokens() const override { return output_.mean(); }
-
-  private:
-    TokenIds ids(std::int64_t count, std::uint64_t opening, Random random) const {
-        const auto choices = static_cast<std::uint64_t>(ids_.high - ids_.low);
-        TokenIds ids(static_cast<std::size_t>(count));
-        for (auto& id : ids) id = ids_.low + static_cast<std::int32_t>(random.below(choices));
-        ids.front() = ids_.low + static_cast<std::int32_t>(opening % choices);
-        return ids;
+    std::optional<double> mean_input_tokens() const override {
+        return pairs_ ? pairs_->mean_input() : input_.mean();
+    }
+    std::optional<double> mean_output_tokens() const override {
+        return pairs_ ? pairs_->mean_output() : output_.mean();
     }
 
+  private:
+    std::optional<LengthPairs> pairs_;
     Lengths input_;
     Lengths output_;
     std::uint64_t seed_;
     std::string salt_;
-    PromptForm form_;
-    IdRange ids_;
-    TextWriter writer_;
-    std::string prompts_;    ///< names the stream of randomness for words and ids
-    std::uint64_t opening_;  ///< of request 0; the next ones count up
+    PromptMaker maker_;
 };
 
 }  // namespace

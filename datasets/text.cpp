@@ -145,6 +145,16 @@ std::string TextWriter::prompt(std::int64_t tokens, std::uint64_t opening, Rando
     return text;
 }
 
+void TextWriter::append(std::string& text, std::int64_t tokens, Random random) const {
+    for (auto left = static_cast<double>(tokens); left > 0;) {
+        const auto word = next_word(left, random);
+        if (!word) break;
+        if (!text.empty()) text += ' ';
+        text += kWords[*word];
+        left -= calibration_.word_tokens[*word];
+    }
+}
+
 std::optional<std::uint32_t> TextWriter::next_word(double left, Random& random) const {
     if (!singles_.empty()) {
         return left >= 0.5 ? std::optional(any_of(singles_, random)) : std::nullopt;

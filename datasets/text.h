@@ -28,6 +28,9 @@ class TextWriter {
     /// `tokens`). `opening`: texts of different openings (modulo openings()) begin differently.
     std::string prompt(std::int64_t tokens, std::uint64_t opening, Random random) const;
 
+    /// Words of `tokens` tokens behind what is there; the same words wherever they stand.
+    void append(std::string& text, std::int64_t tokens, Random random) const;
+
     /// A text of so many words; for calibration_from_counts().
     std::string of_words(std::size_t words, std::uint64_t opening, Random random) const;
 

@@ -18,9 +18,9 @@ constexpr std::uint64_t kRequestsPerSlot = 10;
 
 void name_dataset(RequestClass& of) {
     if (of.dataset.name.empty()) of.dataset.name = of.dataset_path.empty() ? "synthetic" : "custom";
-    if (of.dataset.name == "synthetic" && !of.dataset_path.empty())
-        throw UsageError(fmt::format(
-            "--dataset synthetic reads no file; leave it out to use --dataset-path {}", of.dataset_path));
+    if (!of.dataset_path.empty() && datasets::file_of(of.dataset, of.dataset_path).empty())
+        throw UsageError(fmt::format("--dataset {} reads no file; leave it out to use --dataset-path {}",
+                                     of.dataset.name, of.dataset_path));
 }
 
 Spec arrivals_of(const RequestClass& of) {
@@ -122,8 +122,10 @@ LoadPlan with_dataset(LoadPlan plan) {
     for (RequestClass& of : plan.classes) {
         name_dataset(of);
         if (of.dataset.name == "synthetic") of.dataset.fields.emplace("isl", "512");
-        of.dataset.fields.emplace("osl",
-                                  "128");  // custom: of lines without a length; answers might never end
+        // Of a file: for rows without a length, whose answers might never end.
+        const auto isl = of.dataset.fields.find("isl");
+        const bool pairs = isl != of.dataset.fields.end() && isl->second.starts_with("pairs:");
+        if (!pairs) of.dataset.fields.emplace("osl", "128");
         if (of.dataset_content.empty() && !datasets::file_of(of.dataset, of.dataset_path).empty())
             of.dataset_content =
                 datasets::make_dataset({.spec = of.dataset, .path = of.dataset_path})->content();
@@ -184,7 +186,8 @@ std::unique_ptr<datasets::Dataset> dataset_of(const LoadPlan& resolved,
                                                : datasets::PromptForm::text,
                                    .calibration = calibration,
                                    .vocabulary = std::nullopt,
-                                   .path = of.dataset_path});
+                                   .path = of.dataset_path,
+                                   .salt_prompts = resolved.salt_prompts});
 }
 
 loadgen::LoadOptions load_options(const LoadPlan& resolved) {

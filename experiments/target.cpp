@@ -54,7 +54,7 @@ loadgen::EndpointOptions endpoint_options(const LoadPlan& plan, const std::strin
     endpoint.timeout = plan.request_timeout;
     endpoint.proxy_variable = access.proxy_variable;
     endpoint.body = body_of(plan);
-    endpoint.calibrate = with_dataset(plan).classes.front().dataset.name == "synthetic";
+    endpoint.calibrate = datasets::makes_prompts(with_dataset(plan).classes.front().dataset);
     endpoint.token_ids = endpoint.calibrate && plan.prompt_form != "text";
     return endpoint;
 }

@@ -77,11 +77,16 @@ void append_string(std::string& out, std::string_view text) {
     out += '"';
 }
 
-void append_message(std::string& out, std::string_view role, std::string_view content) {
+void append_message(std::string& out, std::string_view role, std::string_view content,
+                    std::string_view parts = {}) {
     out += "{\"role\":";
     append_string(out, role);
     out += ",\"content\":";
-    append_string(out, content);
+    if (parts.empty()) {
+        append_string(out, content);
+    } else {
+        out += parts;
+    }
     out += '}';
 }
 
@@ -92,7 +97,8 @@ void append_chat_prompt(std::string& out, const Prompt& prompt) {
     } else if (const auto* messages = std::get_if<Messages>(&prompt)) {
         for (std::size_t i = 0; i < messages->size(); ++i) {
             if (i != 0) out += ',';
-            append_message(out, (*messages)[i].role, (*messages)[i].content);
+            const Message& message = (*messages)[i];
+            append_message(out, message.role, message.content, message.parts);
         }
     } else {
         throw std::invalid_argument("token ids are no prompt for the chat endpoint");
@@ -123,11 +129,16 @@ void append_completions_prompt(std::string& out, const Prompt& prompt) {
     }
 }
 
+bool is_limit(std::string_view key) {
+    return key == "max_tokens" || key == "max_completion_tokens";
+}
+
 std::size_t size_hint(const Prompt& prompt) {
     if (const auto* text = std::get_if<std::string>(&prompt)) return text->size() + text->size() / 8;
     if (const auto* ids = std::get_if<TokenIds>(&prompt)) return 6 * ids->size();
     std::size_t size = 0;
-    for (const Message& message : std::get<Messages>(prompt)) size += message.content.size() + 48;
+    for (const Message& message : std::get<Messages>(prompt))
+        size += message.content.size() + message.parts.size() + 48;
     return size + size / 8;
 }
 
@@ -199,10 +210,9 @@ BodyWriter::BodyWriter(const BodyOptions& options)
     Json fields = own_fields(options);
     const Json extra = parse_extra_body(options.extra_body);
     for (const auto& [key, value] : extra.items()) {
-        own_prompt_ &= key != (endpoint_ == EndpointType::chat ? "messages" : "prompt");
-        const bool limit = key == "max_tokens" || key == "max_completion_tokens";
-        own_max_tokens_ &= !limit;
-        if (limit && value.is_number_integer()) extra_max_tokens_ = value.get<std::int64_t>();
+        own_prompt_ &= !is_prompt(key);
+        own_max_tokens_ &= !is_limit(key);
+        if (is_limit(key) && value.is_number_integer()) extra_max_tokens_ = value.get<std::int64_t>();
         if ((key == "n" || key == "best_of") && value.is_number_integer()) {
             choices_ = std::clamp<std::int64_t>(value.get<std::int64_t>(), choices_, kMostChoices);
         }
@@ -222,16 +232,38 @@ std::optional<std::int64_t> BodyWriter::asked_output_tokens(const Request& reque
     return std::clamp<std::int64_t>(*each, 0, kMostTokens / choices_) * choices_;
 }
 
+/// The fields that are not the prompt or its limit, with the request's own model and fields over the run's.
+BodyWriter::Fields BodyWriter::fields_of(const Request& request) const {
+    Fields fields{.text = constant_, .own_prompt = own_prompt_, .own_max_tokens = own_max_tokens_};
+    if (request.model.empty() && request.body.empty()) return fields;
+    Json object = Json::parse("{" + constant_ + "}");
+    if (!request.model.empty()) object["model"] = request.model;
+    const Json own = request.body.empty() ? Json::object() : Json::parse(request.body);
+    for (const auto& [key, value] : own.items()) {
+        fields.own_prompt &= !is_prompt(key);
+        fields.own_max_tokens &= !is_limit(key);
+        if (value.is_null()) {
+            object.erase(key);
+        } else {
+            object[key] = value;
+        }
+    }
+    const std::string text = object.dump(-1, ' ', false, Json::error_handler_t::replace);
+    fields.text = text.substr(1, text.size() - 2);
+    return fields;
+}
+
 std::string BodyWriter::body(const Request& request) const {
+    const Fields fields = fields_of(request);
     std::string out;
-    out.reserve(constant_.size() + size_hint(request.prompt) + 128);
+    out.reserve(fields.text.size() + size_hint(request.prompt) + 128);
     out += '{';
-    out += constant_;
-    if (own_max_tokens_ && request.wanted_output_tokens) {
+    out += fields.text;
+    if (fields.own_max_tokens && request.wanted_output_tokens) {
         if (out.size() > 1) out += ',';
         fmt::format_to(std::back_inserter(out), "\"{}\":{}", max_tokens_key_, *request.wanted_output_tokens);
     }
-    if (own_prompt_) {
+    if (fields.own_prompt) {
         if (out.size() > 1) out += ',';
         if (endpoint_ == EndpointType::chat) {
             append_chat_prompt(out, request.prompt);
@@ -241,6 +273,10 @@ std::string BodyWriter::body(const Request& request) const {
     }
     out += '}';
     return out;
+}
+
+bool BodyWriter::is_prompt(std::string_view key) const {
+    return key == (endpoint_ == EndpointType::chat ? "messages" : "prompt");
 }
 
 }  // namespace paretoken::openai

@@ -38,7 +38,8 @@ class BodyWriter {
     /// Throws UsageError when extra_body is not a JSON object, with the place where it stops being one.
     explicit BodyWriter(const BodyOptions& options);
 
-    /// The JSON body. A text is one user message in chat; a conversation in completions is its messages'
+    /// The JSON body. The request's own model and fields go before the run's; a null takes one of the run's
+    /// away. A text is one user message in chat; a conversation in completions is its messages'
     /// text, one per line; token ids belong to completions only (std::invalid_argument in chat). Bytes that
     /// are not UTF-8 become U+FFFD. Thread-safe.
     std::string body(const Request& request) const;
@@ -48,6 +49,14 @@ class BodyWriter {
     std::optional<std::int64_t> asked_output_tokens(const Request& request) const;
 
   private:
+    struct Fields {
+        std::string text;  ///< as `constant_`
+        bool own_prompt = true;
+        bool own_max_tokens = true;
+    };
+    Fields fields_of(const Request& request) const;
+    bool is_prompt(std::string_view key) const;
+
     EndpointType endpoint_;
     bool own_prompt_ = true;                        ///< extra_body brings no prompt of its own
     bool own_max_tokens_ = true;                    ///< nor a limit of its own

@@ -66,6 +66,7 @@ const std::map<std::string, Texts, std::less<>>& other_values() {
         {"refused_by_server", {"ignore_eos"}},
         {"seed", {"18446744073709551615"}},
         {"salt", {"s"}},
+        {"salt_prompts", {"true"}},
         {"out", {"runs/here"}},
         {"overwrite", {"true"}},
         {"metadata", {"build=7", "team=blue"}},

@@ -1,33 +1,18 @@
 #include "datasets/custom_jsonl.h"
 
 #include <gmock/gmock.h>
-#include <unistd.h>
 
-#include <cstdio>
-#include <fstream>
+#include <algorithm>
 
 #include "core/error.h"
+#include "tests/datasets/temporary_file.h"
 
 namespace paretoken::datasets {
 namespace {
 
 using ::testing::HasSubstr;
 
-/// A file that is gone when the test is over.
-class File {
-  public:
-    explicit File(std::string_view text) {
-        static int files = 0;
-        path_ = ::testing::TempDir() + "paretoken_custom_" + std::to_string(getpid()) + "_" +
-                std::to_string(++files);
-        std::ofstream(path_, std::ios::binary) << text;
-    }
-    ~File() { std::remove(path_.c_str()); }
-    const std::string& path() const { return path_; }
-
-  private:
-    std::string path_;
-};
+using File = paretoken::testing::TemporaryFile;
 
 std::unique_ptr<Dataset> dataset_of(std::string_view text, std::string_view spec = "custom") {
     const File file(text);
@@ -54,10 +39,55 @@ TEST(CustomJsonl, ReadsPromptsConversationsAndTokenIds) {
     EXPECT_EQ(dataset->request(0).prompt, Prompt("héllo"));
     EXPECT_EQ(dataset->request(0).wanted_output_tokens, 5);
     EXPECT_EQ(dataset->request(0).request_class, "batch");
-    EXPECT_EQ(dataset->request(1).prompt, Prompt(Messages{{"system", "be brief"}, {"user", "ab"}}));
+    EXPECT_EQ(dataset->request(1).prompt,
+              Prompt(Messages{{"system", "be brief"},
+                              {"user", "ab", R"([{"type":"text","text":"a"},{"type":"text","text":"b"}])"}}));
     EXPECT_EQ(dataset->request(1).wanted_output_tokens, std::nullopt);
     EXPECT_EQ(dataset->request(2).prompt, Prompt(TokenIds{5, 6, 7}));
     EXPECT_EQ(dataset->request(2).wanted_input_tokens, 3);
+}
+
+TEST(CustomJsonl, ReadsTimesModelsAndBodies) {
+    const auto dataset = dataset_of(
+        R"({"prompt": "a", "at_s": 3, "model": "lora-a", "body": {"tools": [{"type": "function"}], "seed": null}})"
+        "\n"
+        R"({"prompt": "b", "at_s": 4.5})");
+    EXPECT_EQ(dataset->request(0).model, "lora-a");
+    EXPECT_EQ(dataset->request(0).body, R"({"tools":[{"type":"function"}],"seed":null})");
+    EXPECT_EQ(dataset->recorded_time(0), Duration{}) << "times count from the first row's";
+    EXPECT_EQ(dataset->recorded_time(1), std::chrono::milliseconds(1500));
+    EXPECT_EQ(dataset_of(R"({"prompt": "a"})")->recorded_time(0), std::nullopt);
+}
+
+TEST(CustomJsonl, PartsOfAMessageGoOutAsTheyCame) {
+    const auto dataset = dataset_of(
+        R"({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,é"}}]}]})");
+    EXPECT_EQ(std::get<Messages>(dataset->request(0).prompt).front().parts,
+              R"([{"type":"image_url","image_url":{"url":"data:,é"}}])");
+}
+
+TEST(CustomJsonl, AreSaltedOnlyWhenAskedForAndKeepTheirLengths) {
+    const File file(
+        "{\"prompt\":\"tell me\"}\n{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n"
+        "{\"prompt\":[5,6]}\n");
+    const auto of_salt = [&](const std::string& salt, bool salt_prompts) {
+        return make_dataset(
+            {.spec = parse_spec("custom"), .salt = salt, .path = file.path(), .salt_prompts = salt_prompts});
+    };
+    EXPECT_EQ(of_salt("one", false)->request(0).prompt, Prompt("tell me"));
+    const auto one = of_salt("one", true);
+    const auto two = of_salt("two", true);
+    const auto words = [](const Prompt& prompt) {
+        const auto& text = std::get<std::string>(prompt);
+        return std::count(text.begin(), text.end(), ' ');
+    };
+    EXPECT_NE(one->request(0).prompt, two->request(0).prompt);
+    EXPECT_EQ(words(one->request(0).prompt), words(two->request(0).prompt));
+    EXPECT_EQ(one->request(0).prompt, of_salt("one", true)->request(0).prompt);
+    EXPECT_THAT(std::get<std::string>(one->request(0).prompt), ::testing::EndsWith(": tell me"));
+    EXPECT_NE(std::get<Messages>(one->request(1).prompt).front().content, "hi");
+    EXPECT_EQ(std::get<TokenIds>(one->request(2).prompt).size(), 6U);
+    EXPECT_EQ(one->request(2).wanted_input_tokens, 6);
 }
 
 TEST(CustomJsonl, BeginsAgainAtTheEnd) {
@@ -86,6 +116,11 @@ TEST(CustomJsonl, AWrongLineIsNamed) {
     EXPECT_THAT(refusal_of("{\"messages\":[]}"), HasSubstr("empty"));
     EXPECT_THAT(refusal_of("{\"prompt\":\"a\",\"output_tokens\":0}"), HasSubstr("\"output_tokens\""));
     EXPECT_THAT(refusal_of("\n\n"), HasSubstr("holds no requests"));
+    EXPECT_THAT(refusal_of("{\"prompt\":\"a\",\"at_s\":2}\n{\"prompt\":\"a\",\"at_s\":1}"),
+                HasSubstr(":2: the time goes back"));
+    EXPECT_THAT(refusal_of("{\"prompt\":\"a\",\"at_s\":2}\n{\"prompt\":\"a\"}"), HasSubstr(":2: some rows"));
+    EXPECT_THAT(refusal_of("{\"prompt\":\"a\",\"body\":[1]}"), HasSubstr(":1: \"body\" is no object"));
+    EXPECT_THAT(refusal_of("{\"prompt\":\"a\",\"model\":7}"), HasSubstr(":1: \"model\" is no text"));
 }
 
 TEST(CustomJsonl, AFileThatCannotBeReadIsNamed) {

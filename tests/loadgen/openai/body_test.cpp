@@ -37,6 +37,26 @@ TEST(Body, ATextIsThePromptOfACompletion) {
               json::parse(R"({"model": "m", "stream": true, "max_tokens": 16, "prompt": "hello"})"));
 }
 
+TEST(Body, ARequestMayNameItsModelAndBringFieldsThatGoBeforeTheRuns) {
+    Request request = request_of("hello");
+    request.model = "lora-b";
+    request.body = R"({"tools": [{"type": "function"}], "max_tokens": 3, "temperature": null})";
+    EXPECT_EQ(
+        body_of({.endpoint = EndpointType::chat, .model = "m", .include_usage = false, .temperature = 0.5},
+                request),
+        json::parse(R"({"model": "lora-b", "stream": true, "max_tokens": 3,
+                              "tools": [{"type": "function"}],
+                              "messages": [{"role": "user", "content": "hello"}]})"));
+}
+
+TEST(Body, PartsOfAMessageAreSentInPlaceOfItsText) {
+    const std::string parts =
+        R"([{"type":"image_url","image_url":{"url":"data:,x"}},{"type":"text","text":"what?"}])";
+    const Request request = request_of(Messages{{"user", "what?", parts}});
+    EXPECT_EQ(body_of({.endpoint = EndpointType::chat}, request)["messages"][0]["content"],
+              json::parse(parts));
+}
+
 TEST(Body, TokenIdsAreAListInCompletionsAndNothingForChat) {
     const Request request = request_of(TokenIds{5, 70000, 8});
     EXPECT_EQ(body_of({.endpoint = EndpointType::completions}, request)["prompt"],

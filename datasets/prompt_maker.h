@@ -1,0 +1,46 @@
+#pragma once
+// Prompts of a wanted length, as text or as token ids. The same salt, place and length make the same prompt;
+// another salt changes every prompt and no length.
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/request.h"
+#include "datasets/catalog.h"
+#include "datasets/synthetic.h"
+#include "datasets/text.h"
+
+namespace paretoken::datasets {
+
+class PromptMaker {
+  public:
+    explicit PromptMaker(const DatasetOptions& options);
+
+    /// A prompt that shares no beginning with those of other places.
+    Prompt prompt(std::int64_t tokens, std::uint64_t place) const;
+
+    /// `count` token ids or the words of so many tokens, appended to `prompt`, a function of salt and `name`:
+    /// equal names make equal content wherever it stands.
+    void append(Prompt& prompt, std::int64_t tokens, std::uint64_t name) const;
+
+    /// An empty prompt of the form that append() goes on with.
+    Prompt begin() const;
+
+    PromptForm form() const { return form_; }
+    /// What a chat template adds to a prompt that was begun here.
+    std::int64_t overhead_tokens() const;
+    const TextWriter& writer() const { return writer_; }
+
+  private:
+    TokenIds ids(std::int64_t count, std::uint64_t opening, Random random) const;
+
+    std::uint64_t seed_;
+    PromptForm form_;
+    IdRange ids_;
+    TextWriter writer_;
+    std::string prompts_;    ///< names the stream of randomness for words and ids
+    std::string pieces_;     ///< the same for content that is named
+    std::uint64_t opening_;  ///< of place 0; the next ones count up
+};
+
+}  // namespace paretoken::datasets

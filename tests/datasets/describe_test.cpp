@@ -1,0 +1,94 @@
+#include "datasets/describe.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "core/error.h"
+#include "tests/datasets/temporary_file.h"
+#include "tests/support/golden.h"
+
+namespace paretoken::datasets {
+namespace {
+
+using paretoken::testing::TemporaryFile;
+
+FileDescription described(std::string_view text) {
+    const TemporaryFile file(text);
+    return description_of(file.path(), row_format_of(parse_spec(guessed_format(file.path()))));
+}
+
+/// The rows of Mooncake's synthetic trace: "LENGTH FIRST+COUNT …" a line, with ranges of hash ids.
+std::string mooncake_trace() {
+    std::istringstream lines(paretoken::testing::golden("traces/mooncake_synthetic.txt"));
+    std::string trace;
+    int row = 0;
+    for (std::string line; std::getline(lines, line); ++row) {
+        std::istringstream words(line);
+        std::int64_t length = 0;
+        words >> length;
+        std::string ids;
+        for (std::string range; words >> range;) {
+            const auto plus = range.find('+');
+            const std::int64_t first = std::stoll(range.substr(0, plus));
+            const std::int64_t count = plus == std::string::npos ? 1 : std::stoll(range.substr(plus + 1));
+            for (std::int64_t id = first; id < first + count; ++id)
+                ids += fmt::format("{}{}", ids.empty() ? "" : ",", id);
+        }
+        trace += fmt::format(R"({{"timestamp":{},"input_length":{},"output_length":10,"hash_ids":[{}]}})"
+                             "\n",
+                             row * 250, length, ids);
+    }
+    return trace;
+}
+
+TEST(Description, OfMooncakesTraceFindsWhatAnInfiniteCacheWouldFind) {
+    const FileDescription d = described(mooncake_trace());
+    EXPECT_EQ(d.format, "mooncake");
+    EXPECT_EQ(d.rows, 3993U);
+    EXPECT_NEAR(d.block_hits.value_or(0), 0.6396, 5e-5);
+    EXPECT_NEAR(d.token_hits.value_or(0), 0.6512, 5e-5);
+    EXPECT_NEAR(d.input->mean * 3993, 61'194'628, 1);
+    EXPECT_NEAR(d.requests_per_s->mean, 4, 0.01);
+    EXPECT_EQ(d.requests_per_s->peak_second, 4);
+    EXPECT_EQ(d.requests_per_s->peak_minute, 4);
+}
+
+TEST(Description, HasLengthsRatesAndTheContextThatIsNeeded) {
+    std::string rows = "Timestamp,Model,Request tokens,Response tokens\n";
+    for (int i = 0; i < 100; ++i) rows += fmt::format("{},m,{},{}\n", i < 90 ? i : 90, i + 1, 50);
+    const FileDescription d = described(rows);
+    EXPECT_EQ(d.format, "burstgpt");
+    EXPECT_NEAR(d.input->p50, 50.5, 1e-9);
+    EXPECT_EQ(d.input->max, 100);
+    EXPECT_EQ(d.output->p99, 50);
+    EXPECT_EQ(d.seconds, 90);
+    EXPECT_NEAR(d.requests_per_s->mean, 100 / 90.0, 1e-9);
+    EXPECT_EQ(d.requests_per_s->peak_second, 10) << "the last ten came together";
+    EXPECT_NEAR(d.requests_per_s->peak_minute, 1, 1e-9);
+    EXPECT_NEAR(d.requests_per_s->peak_hour, 100 / 90.0, 1e-9);
+    EXPECT_EQ(d.max_model_len, 179) << "p99 of the sum is 149.01";
+    EXPECT_FALSE(d.block_hits);
+}
+
+TEST(Description, LeavesOutWhatAFileDoesNotTell) {
+    const FileDescription d =
+        described("{\"prompt\":\"a\",\"output_tokens\":5}\n{\"prompt\":\"b\",\"output_tokens\":7}\n");
+    EXPECT_EQ(d.format, "custom");
+    EXPECT_FALSE(d.input);
+    EXPECT_FALSE(d.total);
+    EXPECT_FALSE(d.requests_per_s);
+    EXPECT_FALSE(d.max_model_len);
+    EXPECT_EQ(d.output->mean, 6);
+}
+
+TEST(Description, AFileOfNoKnownFormatIsRefusedByName) {
+    const TemporaryFile file("hello\n");
+    EXPECT_THROW(guessed_format(file.path()), UsageError);
+    EXPECT_THROW(guessed_format("/nowhere"), RuntimeError);
+}
+
+}  // namespace
+}  // namespace paretoken::datasets

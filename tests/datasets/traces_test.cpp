@@ -1,0 +1,173 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "datasets/catalog.h"
+#include "datasets/csv_row.h"
+#include "tests/datasets/temporary_file.h"
+
+namespace paretoken::datasets {
+namespace {
+
+using paretoken::testing::TemporaryFile;
+using std::chrono::milliseconds;
+using ::testing::HasSubstr;
+
+std::unique_ptr<Dataset> dataset_of(std::string_view spec, std::string_view text,
+                                    PromptForm form = PromptForm::token_ids) {
+    const TemporaryFile file(text);
+    return make_dataset({.spec = parse_spec(spec), .form = form, .path = file.path()});
+}
+
+std::string refusal_of(std::string_view spec, std::string_view text) {
+    try {
+        dataset_of(spec, text);
+    } catch (const UsageError& error) {
+        return error.what();
+    }
+    return "accepted";
+}
+
+const TokenIds& ids_of(const Request& request) {
+    return std::get<TokenIds>(request.prompt);
+}
+
+std::size_t common_prefix(const TokenIds& a, const TokenIds& b) {
+    return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+}
+
+constexpr std::string_view kMooncake =
+    R"({"timestamp": 500, "input_length": 1200, "output_length": 6, "hash_ids": [7, 8, 9]}
+{"timestamp": 3500, "input_length": 1100, "output_length": 9, "hash_ids": [7, 8, 10]}
+{"timestamp": 3500, "input_length": 600, "output_length": 1, "hash_ids": [11, 12]}
+)";
+
+TEST(Mooncake, EqualHashIdsAreEqualBlocksOfText) {
+    const auto dataset = dataset_of("mooncake", kMooncake);
+    EXPECT_EQ(dataset->size(), 3U);
+    EXPECT_EQ(dataset->recorded_time(0), milliseconds(0));
+    EXPECT_EQ(dataset->recorded_time(2), milliseconds(3000));
+    EXPECT_EQ(dataset->request(1).wanted_output_tokens, 9);
+    EXPECT_EQ(ids_of(dataset->request(0)).size(), 1200U);
+    EXPECT_EQ(ids_of(dataset->request(1)).size(), 1100U);
+    const auto common = common_prefix(ids_of(dataset->request(0)), ids_of(dataset->request(1)));
+    EXPECT_GE(common, 1024U);
+    EXPECT_LT(common, 1030U);
+    EXPECT_LT(common_prefix(ids_of(dataset->request(0)), ids_of(dataset->request(2))), 8U);
+    EXPECT_EQ(dataset->outline(0).prompt, dataset->request(0).prompt);
+}
+
+TEST(Mooncake, TextsShareTheWordsOfEqualBlocksAndHaveTheirLengths) {
+    const auto dataset = dataset_of("mooncake:block=100", kMooncake, PromptForm::text);
+    const auto one = std::get<std::string>(dataset->request(0).prompt);
+    const auto two = std::get<std::string>(dataset->request(1).prompt);
+    const auto same =
+        static_cast<std::size_t>(std::mismatch(one.begin(), one.end(), two.begin()).first - one.begin());
+    EXPECT_NEAR(
+        static_cast<double>(std::count(one.begin(), one.begin() + static_cast<std::ptrdiff_t>(same), ' ')),
+        200, 3);
+    EXPECT_EQ(std::count(one.begin(), one.end(), ' ') + 1, 1200) << "a word is a token here";
+}
+
+TEST(TokenTraces, HaveTheTimesAndLengthsOfTheirColumns) {
+    const auto azure = dataset_of("azure",
+                                  "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+                                  "2023-11-16 23:59:59.5000000,4808,10\n"
+                                  "2023-11-17 00:00:01.2500000,110,27\n");
+    EXPECT_EQ(azure->recorded_time(1), milliseconds(1750));
+    EXPECT_EQ(ids_of(azure->request(0)).size(), 4808U);
+    EXPECT_EQ(azure->request(1).wanted_output_tokens, 27);
+    EXPECT_EQ(azure->mean_input_tokens(), 2459);
+
+    const auto burst = dataset_of("burstgpt",
+                                  "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+                                  "5,ChatGPT,472,18,490,Conversation log\n"
+                                  "45,\"GPT-4, new\",1087,230,1317,Conversation log\n");
+    EXPECT_EQ(burst->recorded_time(1), std::chrono::seconds(40));
+    EXPECT_EQ(burst->request(1).wanted_input_tokens, 1087);
+
+    const auto log = dataset_of(
+        "log",
+        "{\"prompt_tokens\": 20, \"completion_tokens\": 5, \"at\": \"2026-11-21T09:00:00Z\"}\n"
+        "{\"prompt_tokens\": 30, \"completion_tokens\": 6, \"at\": \"2026-11-21T10:00:02+01:00\"}\n");
+    EXPECT_EQ(log->recorded_time(1), std::chrono::seconds(2));
+    EXPECT_EQ(log->request(0).wanted_input_tokens, 20);
+}
+
+TEST(TokenTraces, ThatAreWrongAreRefusedWithLineAndField) {
+    const std::string header = "TIMESTAMP,ContextTokens,GeneratedTokens\n";
+    EXPECT_THAT(refusal_of("azure", header + "2023-11-16 18:15:46,0,10\n"),
+                HasSubstr(":2: '0' under 'ContextTokens'"));
+    EXPECT_THAT(refusal_of("azure", header + "soon,5,10\n"), HasSubstr(":2: 'soon'"));
+    EXPECT_THAT(refusal_of("azure", header + "2023-11-16 18:15:46,5\n"),
+                HasSubstr(":2: the row has no field"));
+    EXPECT_THAT(refusal_of("azure", "a,b\n1,2\n"), HasSubstr("no column 'TIMESTAMP'"));
+    EXPECT_THAT(refusal_of("azure", header + "9,5,5\n8,5,5\n"), HasSubstr(":3: the time goes back"));
+    EXPECT_THAT(refusal_of("azure", header), HasSubstr("holds no requests"));
+    EXPECT_THAT(refusal_of("mooncake", "{\"timestamp\": 1, \"input_length\": 5}"),
+                HasSubstr("\"output_length\" is missing"));
+    EXPECT_THAT(refusal_of("mooncake", "{\"timestamp\": 1, \"input_length\": 0, \"output_length\": 1}"),
+                HasSubstr("\"input_length\""));
+    EXPECT_THAT(refusal_of("mooncake:block=0", kMooncake), HasSubstr("block"));
+    EXPECT_THAT(refusal_of("log", "{\"prompt_tokens\": 1, \"completion_tokens\": 2}"),
+                HasSubstr("\"at\" is missing"));
+    EXPECT_THAT(refusal_of("sharegpt", "[{\"id\": 1}]"), HasSubstr("\"conversations\" is missing"));
+}
+
+TEST(ShareGpt, AsksWhatTheHumanSaidFirst) {
+    const auto dataset = dataset_of(
+        "sharegpt:osl=64",
+        R"([{"id": "a", "conversations": [{"from": "human", "value": "why?"}, {"from": "gpt", "value": "so"}]},
+            {"id": "b", "conversations": [{"from": "system", "value": "be brief"}, {"from": "human", "value": "hi"}]}])");
+    EXPECT_EQ(dataset->size(), 2U);
+    EXPECT_EQ(dataset->request(0).prompt, Prompt(Messages{{"user", "why?"}}));
+    EXPECT_EQ(dataset->request(1).prompt, Prompt(Messages{{"system", "be brief"}, {"user", "hi"}}));
+    EXPECT_EQ(dataset->request(0).wanted_output_tokens, 64);
+}
+
+TEST(SecondsOfTime, ReadsNumbersDatesAndOffsets) {
+    EXPECT_EQ(seconds_of_time("12.5"), 12.5);
+    EXPECT_EQ(seconds_of_time("1970-01-02 00:00:01.25"), 86401.25);
+    EXPECT_EQ(seconds_of_time("1970-01-01T01:00:00+01:00"), 0);
+    EXPECT_EQ(seconds_of_time("2024-02-29T00:00:00Z"), 1709164800);
+    for (const char* text : {"", "-1", "nan", "2023-02-29 00:00:00", "2023-01-01 24:00:00", "2023-01-01",
+                             "2023-01-01 00:00:00 PST"})
+        EXPECT_EQ(seconds_of_time(text), std::nullopt) << text;
+}
+
+TEST(SharedPrefix, PromptsOfAGroupBeginAlikeAndEndDifferently) {
+    const auto dataset =
+        make_dataset({.spec = parse_spec("shared_prefix:groups=4,levels=100;50,unique=20,osl=8"),
+                      .form = PromptForm::token_ids});
+    std::size_t all = 0;
+    std::size_t outer = 0;
+    for (std::uint64_t i = 1; i <= 400; ++i) {
+        const auto common = common_prefix(ids_of(dataset->request(0)), ids_of(dataset->request(i)));
+        EXPECT_EQ(ids_of(dataset->request(i)).size(), 170U);
+        EXPECT_LT(common, 160U) << "the last 20 are its own";
+        all += common >= 150 ? 1U : 0U;
+        outer += common >= 100 ? 1U : 0U;
+    }
+    EXPECT_NEAR(static_cast<double>(outer), 100, 30) << "one of 4 groups";
+    EXPECT_NEAR(static_cast<double>(all), 25, 18) << "and of 4 more within it";
+    EXPECT_EQ(dataset->mean_input_tokens(), 170);
+}
+
+TEST(SharedPrefix, GroupsAreAsUnevenAsZipfSays) {
+    const auto dataset =
+        make_dataset({.spec = parse_spec("shared_prefix:groups=100,levels=10,unique=5,zipf=1.1"),
+                      .form = PromptForm::token_ids});
+    std::map<std::int32_t, int> groups;
+    for (std::uint64_t i = 0; i < 2000; ++i) ++groups[ids_of(dataset->request(i)).front()];
+    int most = 0;
+    for (const auto& [first, requests] : groups) most = std::max(most, requests);
+    EXPECT_NEAR(most, 2000 / 4.28, 100);  // 1 / Σ k^-1.1 over 100 ranks
+    for (const char* spec : {"shared_prefix:groups=0", "shared_prefix:levels=0", "shared_prefix:levels=a",
+                             "shared_prefix:depth=2"})
+        EXPECT_THROW(make_dataset({.spec = parse_spec(spec)}), UsageError) << spec;
+}
+
+}  // namespace
+}  // namespace paretoken::datasets
