@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace paretoken::reports {
@@ -49,6 +50,52 @@ std::string lost_hits(const GateInput& input) {
     return fmt::format(
         "prefill: the prefix cache held {:.0f} % of the prompts' tokens and now holds {:.0f} %",
         *before * 100, after.value_or(0) * 100);
+}
+
+// ---- what the servers say of themselves
+
+struct ServerQuantity {
+    std::string_view key;  ///< of ServerFigures
+    std::string_view title;
+    double scale = 1;
+    double least = 0;  ///< a difference that is worth naming, in the quantity's unit
+};
+
+constexpr std::array kServerQuantities{
+    ServerQuantity{"waiting", "requests waiting", 1, .5},
+    ServerQuantity{"queue_mean_s", "mean ms in the queue", 1e3, .005},
+    ServerQuantity{"running", "requests running", 1, .5},
+    ServerQuantity{"preemptions", "preemptions", 1, 1},
+    ServerQuantity{"kv_usage", "% of the KV cache in use", 100, .05},
+    ServerQuantity{"prefix_hit_ratio", "% of prefix-cache hits", 100, .05},
+};
+
+std::optional<double> mean_of_server(const std::vector<GateRun>& runs, std::string_view key) {
+    double sum = 0;
+    for (const GateRun& run : runs) {
+        if (!run.result.server) return std::nullopt;
+        const auto found = run.result.server->window.find(std::string(key));
+        if (found == run.result.server->window.end()) return std::nullopt;
+        sum += found->second;
+    }
+    if (runs.empty()) return std::nullopt;
+    return sum / static_cast<double>(runs.size());
+}
+
+/// " The servers say: requests waiting 0.1, then 6.3." Empty where they say nothing, or the same.
+std::string servers_say(const GateInput& input) {
+    constexpr double kShare = 0.2;
+    std::string text;
+    for (const ServerQuantity& quantity : kServerQuantities) {
+        const auto before = mean_of_server(input.baseline, quantity.key);
+        const auto after = mean_of_server(input.candidate, quantity.key);
+        if (!before || !after) continue;
+        const double difference = std::abs(*after - *before);
+        if (difference < quantity.least || difference < kShare * std::max(*before, *after)) continue;
+        text += fmt::format("{}{} {:.3g}, then {:.3g}", text.empty() ? "" : "; ", quantity.title,
+                            *before * quantity.scale, *after * quantity.scale);
+    }
+    return text.empty() ? "" : fmt::format(" The servers say: {}.", text);
 }
 
 std::string latency_reason(std::span<const GateRow> rows, const GateInput& input) {
@@ -141,7 +188,8 @@ std::string undecided_headline(const GateReport& report) {
 }  // namespace
 
 std::string why_of(std::span<const GateRow> rows, const GateInput& input) {
-    const std::string latency = latency_reason(rows, input);
+    std::string latency = latency_reason(rows, input);
+    if (!latency.empty()) latency += servers_say(input);
     if (moved(rows, "failures") || latency.empty()) {
         const std::string other = other_reason(rows);
         return latency.empty() || other.empty() ? other + latency : other + " " + latency;

@@ -169,6 +169,21 @@ TEST(Gate, names_prefill_when_the_prefix_cache_holds_less) {
     EXPECT_THAT(report_of(input).why, HasSubstr("prefill: the prefix cache held 80 %"));
 }
 
+TEST(Gate, tells_what_the_servers_say_of_themselves_where_it_differs) {
+    GateInput input = pairs_of(16, {{"ttft", 3}});
+    const auto say = [](std::vector<GateRun>& runs, double waiting, double preemptions) {
+        for (GateRun& run : runs) {
+            run.result.server.emplace();
+            run.result.server->window = {{"waiting", waiting}, {"preemptions", preemptions}, {"running", 8}};
+        }
+    };
+    say(input.baseline, .1, 0);
+    say(input.candidate, 6.25, 0);
+    EXPECT_THAT(report_of(input).why, HasSubstr("The servers say: requests waiting 0.1, then 6.25."));
+    say(input.candidate, .2, 0);
+    EXPECT_THAT(report_of(input).why, Not(HasSubstr("servers say"))) << "the same";
+}
+
 TEST(Gate, of_two_sets_says_that_drift_cannot_be_excluded_and_needs_three_runs_a_side) {
     const GatePolicy policy = default_policy();
     GateInput input{.baseline = gate_runs(6, {}, .003, 1, "b"),
