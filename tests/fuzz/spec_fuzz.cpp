@@ -3,6 +3,7 @@
 #include "core/spec.h"
 
 #include <cmath>
+#include <limits>
 
 #include "cards/gpu.h"
 #include "core/slo.h"
@@ -25,11 +26,16 @@ void numbers(std::string_view text) {
     require(parse_count(std::to_string(count)) == count, "a count written down is read back as it was");
 }
 
-void ladders(std::string_view text) {
-    const auto rungs = parse_ladder(text);
-    require(!rungs.empty() && rungs.front() >= 1, "a ladder has a step, and starts at 1 at the least");
+void require_steps(const std::vector<double>& rungs, double least) {
+    require(!rungs.empty() && rungs.front() >= least, "a ladder has a step, and none below the least");
+    require(std::isfinite(rungs.back()), "steps are finite");
     require(std::adjacent_find(rungs.begin(), rungs.end(), std::greater_equal<>()) == rungs.end(),
             "a ladder goes up");
+}
+
+void ladders(std::string_view text) {
+    refuses([&] { require_steps(parse_ladder(text, Rungs::whole), 1); });
+    require_steps(parse_ladder(text, Rungs::decimal), std::numeric_limits<double>::denorm_min());
 }
 
 void specs(std::string_view text) {
@@ -37,8 +43,15 @@ void specs(std::string_view text) {
     require(parse_spec(text_of(spec)) == spec, "a spec written down is read back as it was");
     refuses([&] {
         const loadgen::Arrivals arrivals = loadgen::arrivals_of(spec);
-        for (std::uint64_t i = 0; arrivals.gap != nullptr && i < 4; ++i)
-            require(arrivals.gap(arrivals, 1, i) >= Duration{}, "no request is due before the one before it");
+        if (!arrivals.times) return;
+        const loadgen::ArrivalTimes times = arrivals.times(1);
+        Duration before{};
+        for (int i = 0; i < 4; ++i) {
+            const auto time = times();
+            if (!time) break;
+            require(*time >= before, "no request is due before the one before it");
+            before = *time;
+        }
     });
 }
 
