@@ -240,6 +240,11 @@ std::string ceiling_name(const RowName& name) {
     return text;
 }
 
+bool is_better(const CeilingRow& candidate, const CeilingRow& held) {
+    if (candidate.valid != held.valid) return candidate.valid;
+    return candidate.unit == "µs" ? candidate.value < held.value : candidate.value > held.value;
+}
+
 std::vector<CeilingRow> ceilings_of(const MicroResults& micro) {
     std::vector<CeilingRow> ceilings;
     for (const MicroRow& row : micro.rows) {
@@ -259,7 +264,13 @@ std::vector<CeilingRow> ceilings_of(const MicroResults& micro) {
             ceiling.value = *row.median_s * 1e6;
             ceiling.unit = "µs";
         }
-        if (ceiling.value > 0) ceilings.push_back(std::move(ceiling));
+        if (!(ceiling.value > 0)) continue;
+        const auto held = std::find_if(ceilings.begin(), ceilings.end(),
+                                       [&](const CeilingRow& one) { return one.name == ceiling.name; });
+        if (held == ceilings.end())
+            ceilings.push_back(std::move(ceiling));
+        else if (is_better(ceiling, *held))  // of several files
+            *held = std::move(ceiling);
     }
     return ceilings;
 }

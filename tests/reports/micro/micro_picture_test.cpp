@@ -131,6 +131,10 @@ TEST(MicroPicture, ListsCeilingsInWords) {
     EXPECT_EQ(device.ceilings[0].name, "read, staged, 1024 MiB");
     EXPECT_EQ(device.ceilings[0].value, 4400);
     EXPECT_EQ(device.ceilings[0].unit, "GB/s");
+    MicroResults twice = h200();  // probes before and after a sweep
+    twice.rows.push_back(row("ceiling/read/mib:1024/access:staged" + kGpu, 4.5e12));
+    ASSERT_EQ(picture_of(twice).ceilings.size(), 1u);
+    EXPECT_EQ(picture_of(twice).ceilings[0].value, 4500);
 }
 
 TEST(MicroPicture, DrawsTwoResultsBesideEachOther) {
