@@ -179,7 +179,8 @@ void add_report(CLI::App& app) {
             const double ratio = std::strtod(text.c_str(), nullptr);
             return std::isfinite(ratio) && ratio > 0 ? "" : "must be above 0";
         });
-    sub->add_option("--slo", command->slos, "Limit on a percentile, TAG:MILLISECONDS for the p90 or TAG_pNN:MILLISECONDS, e.g. "
+    sub->add_option("--slo", command->slos,
+                    "Limit on a percentile, TAG:MILLISECONDS for the p90 or TAG_pNN:MILLISECONDS, e.g. "
                     "ttft_p95:800; repeatable");
     sub->add_option("--title", command->title, "Title of the page");
     sub->add_option("--out,-o", command->out, "Where it goes: a file, or a directory to write report.html to")

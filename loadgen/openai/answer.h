@@ -56,7 +56,7 @@ class AnswerReader {
     /// The answer is complete ([DONE]) or has failed for good; what else comes is ignored.
     bool done() const { return done_; }
     bool has_output() const { return !log_.empty(); }  ///< of a stream: its first token is there
-    bool non_streaming() const { return whole_; }  ///< one JSON object came: no first token to time
+    bool non_streaming() const { return whole_; }      ///< one JSON object came: no first token to time
     std::uint64_t comments() const { return sse_.comments(); }  ///< keep-alive comments and pings
 
     /// The exchange is over; http_complete: the HTTP message came to its end. Decides the tokens of each
