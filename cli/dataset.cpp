@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "core/error.h"
+#include "core/number_text.h"
 #include "datasets/describe.h"
 
 namespace paretoken::cli {
@@ -66,8 +67,8 @@ std::string length_row(std::string_view name, const std::optional<LengthSummary>
 
 std::string rate_row(std::string_view name, const std::optional<RateSummary>& v) {
     if (!v) return {};
-    return fmt::format("{:<22}{:>10.4g}{:>10.4g}{:>10.4g}{:>10.4g}\n", name, v->mean, v->peak_second,
-                       v->peak_minute, v->peak_hour);
+    return fmt::format("{:<22}{:>10}{:>10}{:>10}{:>10}\n", name, number_text(v->mean),
+                       number_text(v->peak_second), number_text(v->peak_minute), number_text(v->peak_hour));
 }
 
 std::string text_of(const FileDescription& d) {
