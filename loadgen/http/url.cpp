@@ -31,6 +31,10 @@ std::string_view take_host(std::string_view authority, std::string_view text, st
         const auto close = authority.find(']');
         if (close == std::string_view::npos) reject(text, "the bracket of the IPv6 address is not closed");
         host = authority.substr(1, close - 1);
+        constexpr std::string_view kAddress =  // hexadecimal groups, an IPv4 part, and a zone behind %
+            "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ:.%-_";
+        if (host.find_first_not_of(kAddress) != std::string::npos)
+            reject(text, fmt::format("'{}' is no IPv6 address", host));
         authority.remove_prefix(close + 1);
         if (authority.empty()) return {};
         if (authority.front() != ':') reject(text, "only a port may follow the IPv6 address");

@@ -442,10 +442,13 @@ TEST(FoldInto, GivesAValidityAndTheLoadAxis) {
 
 // ---- what the client does wrong is found in its own figures
 
-RunResult judged(const LoadOptions& load, RecordSink& sink, int osl) {
+/// `sink` keeps the records.
+template <class Sink>
+RunResult judged(const LoadOptions& load, Sink& sink, int osl) {
     const auto dataset = prompts(16, osl);
     RunResult result;
-    fold_into(result, make(load, *dataset, sink), NoEvents(), load, {});
+    const LoadOutcome outcome = make(load, *dataset, sink);
+    fold_into(result, outcome, KeptEvents(sink.records), load, {});
     return result;
 }
 
@@ -464,12 +467,15 @@ std::string reasons_of(const RunResult& result) {
 /// Keeps the worker's thread for 20 ms at every eighth request.
 class StallingSink final : public RecordSink {
   public:
-    void record(RequestRecord&&) override {
-        if (++records_ % 8 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    void record(RequestRecord&& record) override {
+        const std::lock_guard lock(mutex_);
+        records.push_back(std::move(record));
+        if (records.size() % 8 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
+    std::vector<RequestRecord> records;
 
   private:
-    std::atomic<int> records_ = 0;
+    std::mutex mutex_;
 };
 
 TEST(InjectedFault, StallsOfTheClientWithTimesTakenInUserSpaceMakeARunInvalid) {

@@ -33,6 +33,12 @@ TEST(Url, TakesIpv6InBrackets) {
     EXPECT_EQ(url.authority(), "[::1]:9000");
 }
 
+TEST(Url, TakesNothingButAnAddressInBrackets) {
+    EXPECT_EQ(parse_url("http://[fe80::1%eth0]:80").host, "fe80::1%eth0");
+    for (const char* text : {"[[]", "http://[::1/]", "http://[a b]", "http://[x@y]"})
+        EXPECT_THROW(parse_url(text), UsageError) << text;
+}
+
 TEST(Url, SaysWhatIsWrong) {
     for (const char* text :
          {"", "http://", "ftp://a", "http://a:0", "http://a:70000", "http://a:", "http://a:x", "http://[::1",
