@@ -30,13 +30,14 @@ std::optional<NumberAndRest> leading_number(std::string_view text) {
     return NumberAndRest{number, {stop, static_cast<std::size_t>(end - stop)}};
 }
 
-std::optional<double> seconds_per(std::string_view unit) {
-    if (unit.empty() || unit == "s") return 1;
-    if (unit == "ms") return 1e-3;
-    if (unit == "us") return 1e-6;
-    if (unit == "ns") return 1e-9;
-    if (unit == "m" || unit == "min") return 60;
-    if (unit == "h") return 3600;
+/// Whole numbers, so that a product with a whole number is exact as far as doubles go.
+std::optional<double> nanoseconds_per(std::string_view unit) {
+    if (unit.empty() || unit == "s") return 1e9;
+    if (unit == "ms") return 1e6;
+    if (unit == "us") return 1e3;
+    if (unit == "ns") return 1;
+    if (unit == "m" || unit == "min") return 60e9;
+    if (unit == "h") return 3600e9;
     return std::nullopt;
 }
 
@@ -122,14 +123,14 @@ void append_range(const Range& range, std::string_view ladder, std::vector<doubl
 }  // namespace
 
 Duration parse_duration(std::string_view text) {
-    constexpr double kLongest = 1e9;  // seconds, 31 years: nanoseconds still fit
+    constexpr double kLongest = 1e18;  // nanoseconds, 31 years
     const auto parsed = leading_number(text);
-    const auto unit = parsed ? seconds_per(parsed->rest) : std::nullopt;
+    const auto unit = parsed ? nanoseconds_per(parsed->rest) : std::nullopt;
     if (!unit || parsed->number < 0 || parsed->number * *unit > kLongest) {
         throw UsageError(fmt::format(
             "'{}' is not a duration; expected a number with h, m, s, ms, us or ns, e.g. 30s or 1.5m", text));
     }
-    return from_seconds(parsed->number * *unit);
+    return Duration(std::llround(parsed->number * *unit));
 }
 
 std::string text_of(Duration duration) {

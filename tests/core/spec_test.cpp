@@ -114,6 +114,11 @@ TEST(Spec, a_field_nobody_reads_is_refused_and_the_known_ones_are_named) {
     EXPECT_THAT(refusal_of([&] { spec.expect_only({}); }), HasSubstr("takes no fields"));
 }
 
+TEST(TextOf, of_a_very_long_duration_is_read_back_as_the_same) {
+    const Duration long_one = parse_duration("111111111197944.1222224us");
+    EXPECT_EQ(parse_duration(text_of(long_one)), long_one);
+}
+
 TEST(TextOf, is_read_back_as_the_same_duration) {
     using std::chrono::nanoseconds;
     for (const char* text : {"0s", "90s", "1500us", "20ms", "7ns", "3600s"}) {
