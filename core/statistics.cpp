@@ -156,19 +156,6 @@ double percentile(std::span<const double> sorted, double p) {
     return between(sorted[position.rank], sorted[upper], position.fraction);
 }
 
-double percentile(std::span<const WeightedValue> sorted, double p) {
-    const auto total = std::accumulate(sorted.begin(), sorted.end(), std::uint64_t{0},
-                                       [](std::uint64_t sum, const auto& item) { return sum + item.weight; });
-    assert(total > 0);
-    const auto position = position_of(p, total);
-    std::uint64_t seen = 0;
-    auto item = sorted.begin();
-    while (seen + item->weight <= position.rank) seen += (item++)->weight;
-    const double lower = item->value;
-    while (item + 1 != sorted.end() && seen + item->weight <= position.rank + 1) seen += (item++)->weight;
-    return between(lower, item->value, position.fraction);
-}
-
 // With B ~ Binomial(n, p) values at or below the percentile: P(X_(l) ≤ it < X_(u)) = P(l ≤ B < u).
 std::optional<Interval> percentile_interval(std::span<const double> sorted, double p, double confidence) {
     const auto n = static_cast<std::uint64_t>(sorted.size());
@@ -197,12 +184,6 @@ Moments RunningMoments::result() const {
 Moments moments_of(std::span<const double> values) {
     RunningMoments moments;
     for (const double value : values) moments.add(value);
-    return moments.result();
-}
-
-Moments moments_of(std::span<const WeightedValue> values) {
-    RunningMoments moments;
-    for (const auto& item : values) moments.add(item.value, item.weight);
     return moments.result();
 }
 

@@ -22,17 +22,6 @@ struct RankPosition {
 /// Of percentile p (type 7, Hyndman and Fan 1996) among n values, at least one.
 RankPosition position_of(double p, std::uint64_t n);
 
-/// `weight` equal values.
-struct WeightedValue {
-    double value = 0;
-    std::uint64_t weight = 1;
-
-    bool operator==(const WeightedValue&) const = default;
-};
-
-/// `percentile` of the values written out; `sorted` ascending by value, total weight above 0.
-double percentile(std::span<const WeightedValue> sorted, double p);
-
 /// Order-statistic (binomial) confidence interval of a percentile of independent values (core/evidence.h has
 /// those of requests, which are not); nothing when n is too small to bound it on
 /// both sides. An end that falls among failures is +infinity.
@@ -48,9 +37,8 @@ struct Moments {
 };
 /// Over the finite values only.
 Moments moments_of(std::span<const double> values);
-Moments moments_of(std::span<const WeightedValue> values);  ///< n is the total weight
 
-/// The same, one finite value at a time (Welford 1962; weights: West 1979).
+/// The same, `weight` equal values at a time; n is the total weight (Welford 1962; weights: West 1979).
 class RunningMoments {
   public:
     void add(double value, std::uint64_t weight = 1);
