@@ -245,6 +245,9 @@ struct DatasetField {
         std::replace(text.begin(), text.end(), ',', ';');
         set_dataset_field(plan, request_class, key, std::move(text));
     }
+    static void clear(LoadPlan& plan, std::size_t request_class) {
+        plan.classes[request_class].dataset.fields.erase(std::string(key));
+    }
 };
 
 void set_ratio(LoadPlan& plan, std::size_t request_class, const Texts& texts) {
@@ -841,7 +844,8 @@ constexpr std::array kFields = {
                   "zipf:s=1.1;max=4096, empirical:path=FILE;column=K, or with the answers' "
                   "pairs:512/128=.7;4096/256=.3 [512]",
               .get = DatasetField<kInputLength>::get,
-              .set = DatasetField<kInputLength>::set},
+              .set = DatasetField<kInputLength>::set,
+              .clear = DatasetField<kInputLength>::clear},
     PlanField{.name = "osl",
               .flags = "--osl,--random-output-len",
               .group = kWorkload,
@@ -849,7 +853,8 @@ constexpr std::array kFields = {
               .of_class = true,
               .help = "Answer tokens (max_tokens), in the same forms [128]",
               .get = DatasetField<kOutputLength>::get,
-              .set = DatasetField<kOutputLength>::set},
+              .set = DatasetField<kOutputLength>::set,
+              .clear = DatasetField<kOutputLength>::clear},
     PlanField{.name = "range_ratio",
               .flags = "--range-ratio,--random-range-ratio",
               .group = kWorkload,
@@ -858,7 +863,8 @@ constexpr std::array kFields = {
               .of_class = true,
               .help = "Draw lengths L uniformly from L(1±ratio), as vLLM's benchmark does",
               .get = DatasetField<kRatio>::get,
-              .set = set_ratio},
+              .set = set_ratio,
+              .clear = DatasetField<kRatio>::clear},
     PlanField{.name = "prompt_form",
               .flags = "--prompt-form",
               .group = kWorkload,

@@ -48,6 +48,8 @@ struct PlanField {
     Texts (*get)(const LoadPlan& plan, std::size_t request_class) = nullptr;
     /// Throws UsageError that says what is wrong with the text, without the option's name.
     void (*set)(LoadPlan& plan, std::size_t request_class, const Texts& texts) = nullptr;
+    /// Takes the value away, where `set` refuses to replace one. Null: `set` replaces.
+    void (*clear)(LoadPlan& plan, std::size_t request_class) = nullptr;
     /// What may be shown of one text. Null: all of it, the field is not secret.
     std::string (*shown)(std::string_view text) = nullptr;
 };

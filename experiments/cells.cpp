@@ -110,8 +110,7 @@ LoadPlan in_cell(LoadPlan asked, const Cell& cell) {
         const std::size_t classes = field.of_class ? asked.classes.size() : 1;
         try {
             for (std::size_t i = 0; i < classes; ++i) {
-                asked.classes[i].dataset.fields.erase(name == "range_ratio" ? "ratio"
-                                                                            : name);  // is not given twice
+                if (field.clear != nullptr) field.clear(asked, i);
                 field.set(asked, i, {value});
             }
         } catch (const UsageError& error) {

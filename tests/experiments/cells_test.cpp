@@ -67,6 +67,10 @@ TEST(Cells, change_the_plan_and_nothing_else) {
     EXPECT_EQ(changed.sampling.temperature, 0.7);
     EXPECT_EQ(changed.classes.front().dataset.fields.at("isl"), "64");
     EXPECT_EQ(changed.seed, 3U);
+    const LoadPlan lengths = plan_of({{"isl", {"512"}}, {"range_ratio", {"0.2"}}});
+    const LoadPlan other = in_cell(lengths, {{"isl", "64"}, {"range_ratio", "0.5"}});
+    EXPECT_EQ(other.classes.front().dataset.fields.at("isl"), "64");
+    EXPECT_EQ(other.classes.front().dataset.fields.at("ratio"), "0.5");
     EXPECT_THAT(refusal_of([] {
                     in_cell(LoadPlan{}, {{"temperature", "hot"}});
                 }),
