@@ -13,6 +13,7 @@
 #include "datasets/catalog.h"
 #include "loadgen/run.h"
 #include "tests/support/kept_records.h"
+#include "tests/support/loads.h"
 #include "tests/support/scripted_server.h"
 
 namespace paretoken::loadgen {
@@ -21,6 +22,7 @@ namespace {
 using namespace std::chrono_literals;
 using paretoken::testing::kept_outcome;
 using paretoken::testing::KeptOutcome;
+using paretoken::testing::load_on;
 using paretoken::testing::ScriptedAnswer;
 using paretoken::testing::ScriptedServer;
 using ::testing::AllOf;
@@ -63,23 +65,6 @@ std::string whole(int status, const std::string& body, const std::string& header
 std::unique_ptr<datasets::Dataset> prompts(int osl = kTokens) {
     return datasets::make_dataset(
         {.spec = {.name = "synthetic", .fields = {{"isl", "16"}, {"osl", std::to_string(osl)}}}});
-}
-
-LoadOptions load_on(const std::string& url, std::uint64_t concurrency, std::uint64_t requests) {
-    LoadOptions load;
-    const http::Url target = http::parse_url(url);
-    load.arrivals = parse_arrivals("at_once");
-    load.concurrency = concurrency;
-    load.limits.requests = requests;
-    load.worker.address = http::resolve(target).front();
-    load.worker.host = target.host;
-    load.worker.client.head = {.target = target.target("/v1/chat/completions"),
-                               .authority = target.authority()};
-    load.worker.client.body.model = "m";
-    load.worker.client.body.ignore_eos = true;
-    load.worker.client.ignore_eos_accepted = true;
-    load.worker.client.request_timeout = 20s;
-    return load;
 }
 
 KeptOutcome made(const LoadOptions& load, const datasets::Dataset& dataset) {

@@ -19,6 +19,7 @@
 #include "loadgen/probe.h"
 #include "simulator/server.h"
 #include "tests/support/kept_records.h"
+#include "tests/support/loads.h"
 #include "tests/support/scripted_server.h"
 
 namespace paretoken::loadgen {
@@ -27,6 +28,9 @@ namespace {
 using paretoken::testing::kept_outcome;
 using paretoken::testing::KeptOutcome;
 using paretoken::testing::KeptRecords;
+using paretoken::testing::load_on;
+using paretoken::testing::most_in_flight;
+using paretoken::testing::most_without_first_event;
 using paretoken::testing::ScriptedAnswer;
 using paretoken::testing::ScriptedServer;
 
@@ -58,22 +62,6 @@ std::unique_ptr<datasets::Dataset> prompts(int isl = 16, int osl = 8) {
     return datasets::make_dataset(
         {.spec = {.name = "synthetic",
                   .fields = {{"isl", std::to_string(isl)}, {"osl", std::to_string(osl)}}}});
-}
-
-LoadOptions load_on(const std::string& url, std::uint64_t concurrency, std::uint64_t requests) {
-    LoadOptions load;
-    const http::Url target = http::parse_url(url);
-    load.arrivals = parse_arrivals("at_once");
-    load.concurrency = concurrency;
-    load.limits.requests = requests;
-    load.worker.address = http::resolve(target).front();
-    load.worker.host = target.host;
-    load.worker.client.head = {.target = "/v1/chat/completions", .authority = target.authority()};
-    load.worker.client.body.model = "m";
-    load.worker.client.body.ignore_eos = true;
-    load.worker.client.ignore_eos_accepted = true;
-    load.worker.id_prefix = "t-";
-    return load;
 }
 
 LoadOptions load_on_simulator(const Simulated& server, std::uint64_t concurrency, std::uint64_t requests) {
@@ -124,15 +112,7 @@ TEST(MakeLoad, NeverHasMoreWithoutAFirstTokenThanTheCapOnPrefills) {
     load.pacing.prefills = 2;
     const KeptOutcome outcome = make(load);
     EXPECT_EQ(outcome.records.size(), 60U);
-    std::multimap<TimePoint, int> edges;
-    for (const RequestRecord& r : outcome.records) {
-        edges.emplace(*r.first_event, -1);
-        edges.emplace(*r.sent, 1);
-    }
-    int waiting = 0;
-    int most = 0;
-    for (const auto& [when, step] : edges) most = std::max(most, waiting += step);
-    EXPECT_EQ(most, 2);
+    EXPECT_EQ(most_without_first_event(outcome.records), 2);
 }
 
 TEST(MakeLoad, NeverHasMoreInFlightThanTheCap) {
@@ -140,15 +120,7 @@ TEST(MakeLoad, NeverHasMoreInFlightThanTheCap) {
     LoadOptions load = load_on_simulator(server, 6, 60);
     load.workers = 2;
     const KeptOutcome outcome = make(load);
-    std::multimap<TimePoint, int> edges;
-    for (const RequestRecord& r : outcome.records) {
-        edges.emplace(*r.sent, 1);
-        edges.emplace(r.closed, -1);
-    }
-    int in_flight = 0;
-    int most = 0;
-    for (const auto& [when, step] : edges) most = std::max(most, in_flight += step);
-    EXPECT_EQ(most, 6);
+    EXPECT_EQ(most_in_flight(outcome.records), 6);
     EXPECT_EQ(outcome.workers.size(), 2U);
 }
 

@@ -8,6 +8,7 @@
 
 #include "datasets/catalog.h"
 #include "tests/support/kept_records.h"
+#include "tests/support/loads.h"
 #include "tests/support/simple_profile.h"
 
 namespace paretoken::loadgen {
@@ -16,6 +17,8 @@ namespace {
 using paretoken::testing::kept_outcome;
 using paretoken::testing::KeptOutcome;
 using paretoken::testing::KeptRecords;
+using paretoken::testing::most_in_flight;
+using paretoken::testing::most_without_first_event;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
@@ -163,19 +166,13 @@ TEST(VirtualLoad, NeverHasMoreInFlightThanTheCapAndCountsWarmupsApart) {
     LoadOptions load = closed_loop(6, 60);
     load.limits.warmups = 10;
     const auto outcome = outcome_of(load, on("llama3-8b-h100-bf16"), *dataset);
-    std::multimap<TimePoint, int> edges;
     std::set<std::string> ids;
     int warmups = 0;
     for (const RequestRecord& r : outcome.records) {
-        edges.emplace(*r.sent, 1);
-        edges.emplace(r.closed, -1);
         ids.insert(r.id);
         warmups += r.warmup ? 1 : 0;
     }
-    int in_flight = 0;
-    int most = 0;
-    for (const auto& [when, step] : edges) most = std::max(most, in_flight += step);
-    EXPECT_EQ(most, 6);
+    EXPECT_EQ(most_in_flight(outcome.records), 6);
     EXPECT_EQ(warmups, 10);
     EXPECT_EQ(ids.size(), 70U);
 }
@@ -186,15 +183,7 @@ TEST(VirtualLoad, NeverHasMoreWithoutAFirstTokenThanTheCapOnPrefills) {
     load.pacing.prefills = 3;
     const auto outcome = outcome_of(load, on("ideal?ttft=20ms&itl=10ms"), *dataset);
     ASSERT_EQ(outcome.records.size(), 60U);
-    std::multimap<TimePoint, int> edges;
-    for (const RequestRecord& r : outcome.records) {
-        edges.emplace(*r.first_event, -1);
-        edges.emplace(*r.sent, 1);
-    }
-    int waiting = 0;
-    int most = 0;
-    for (const auto& [when, step] : edges) most = std::max(most, waiting += step);
-    EXPECT_EQ(most, 3);
+    EXPECT_EQ(most_without_first_event(outcome.records), 3);
 }
 
 TEST(VirtualLoad, SlotsPauseForTheThinkTimeAndTheRunIsSteadyAllTheSame) {

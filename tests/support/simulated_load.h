@@ -14,6 +14,7 @@
 #include "loadgen/run.h"
 #include "simulator/server.h"
 #include "tests/support/kept_records.h"
+#include "tests/support/loads.h"
 
 namespace paretoken::testing {
 
@@ -33,20 +34,12 @@ struct SimulatedOutcome {
     std::string metrics;
 };
 
-inline loadgen::LoadOptions load_options(const SimulatedLoad& wanted, const http::Url& url) {
-    const bool chat = wanted.body.endpoint == openai::EndpointType::chat;
-    loadgen::LoadOptions load;
-    load.arrivals = loadgen::parse_arrivals("at_once");
-    load.concurrency = wanted.concurrency;
-    load.limits.requests = wanted.requests;
-    load.worker.address = http::resolve(url).front();
-    load.worker.host = url.host;
-    load.worker.client.head = {.target = chat ? "/v1/chat/completions" : "/v1/completions",
-                               .authority = url.authority()};
+inline loadgen::LoadOptions load_options(const SimulatedLoad& wanted, const std::string& url) {
+    loadgen::LoadOptions load = load_on(url, wanted.concurrency, wanted.requests);
+    if (wanted.body.endpoint != openai::EndpointType::chat)
+        load.worker.client.head.target = "/v1/completions";
     load.worker.client.body = wanted.body;
     load.worker.client.body.ignore_eos = true;
-    load.worker.client.ignore_eos_accepted = true;
-    load.worker.client.request_timeout = std::chrono::seconds(20);
     load.worker.id_prefix = "f-";
     return load;
 }
@@ -59,7 +52,7 @@ inline SimulatedOutcome outcome_of(const SimulatedLoad& wanted) {
     server.start();
     std::thread thread([&] { io.run(); });
     const http::Url url = http::parse_url(server.url());
-    loadgen::LoadOptions load = load_options(wanted, url);
+    loadgen::LoadOptions load = load_options(wanted, server.url());
     if (load.worker.client.body.model.empty()) load.worker.client.body.model = options.profile.model;
     const auto dataset = datasets::make_dataset(
         {.spec = {.name = "synthetic",

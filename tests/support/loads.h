@@ -1,0 +1,55 @@
+#pragma once
+// Small loads of the real client, and what is counted of their records.
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "loadgen/run.h"
+
+namespace paretoken::testing {
+
+/// A closed loop of chat completions against the server at `url`; a request that hangs ends after 20 s.
+inline loadgen::LoadOptions load_on(std::string_view url, std::uint64_t concurrency, std::uint64_t requests) {
+    loadgen::LoadOptions load;
+    const http::Url target = http::parse_url(url);
+    load.arrivals = loadgen::parse_arrivals("at_once");
+    load.concurrency = concurrency;
+    load.limits.requests = requests;
+    load.worker.address = http::resolve(target).front();
+    load.worker.host = target.host;
+    load.worker.client.head = {.target = target.target("/v1/chat/completions"),
+                               .authority = target.authority()};
+    load.worker.client.body.model = "m";
+    load.worker.client.body.ignore_eos = true;
+    load.worker.client.ignore_eos_accepted = true;
+    load.worker.client.request_timeout = std::chrono::seconds(20);
+    load.worker.id_prefix = "t-";
+    return load;
+}
+
+/// The most requests at any moment between their sending and `end(record)`.
+template <class End>
+int most_at_once(const std::vector<RequestRecord>& records, End end) {
+    std::multimap<TimePoint, int> edges;
+    for (const RequestRecord& r : records) {
+        edges.emplace(*r.sent, 1);
+        edges.emplace(end(r), -1);
+    }
+    int now = 0;
+    int most = 0;
+    for (const auto& [when, step] : edges) most = std::max(most, now += step);
+    return most;
+}
+
+inline int most_in_flight(const std::vector<RequestRecord>& records) {
+    return most_at_once(records, [](const RequestRecord& r) { return r.closed; });
+}
+
+inline int most_without_first_event(const std::vector<RequestRecord>& records) {
+    return most_at_once(records, [](const RequestRecord& r) { return *r.first_event; });
+}
+
+}  // namespace paretoken::testing
