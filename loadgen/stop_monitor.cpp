@@ -9,6 +9,7 @@
 
 #include "core/event_source.h"
 #include "core/metrics.h"
+#include "core/number_text.h"
 #include "core/slo.h"
 #include "core/statistics.h"
 #include "core/summary.h"
@@ -142,8 +143,8 @@ void StopMonitor::check_counts(TimePoint at) {
         const double failed = static_cast<double>(failed_) / static_cast<double>(ended_);
         if (rule.kind == StopKind::errors && ended_ >= kFewestForErrors && failed > rule.limit)
             meet(rule.kind, at,
-                 fmt::format("{} of {} requests failed, more than {:.3g} %", failed_, ended_,
-                             100 * rule.limit));
+                 fmt::format("{} of {} requests failed, more than {}", failed_, ended_,
+                             percent_text(rule.limit)));
     }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/number_text.h"
 #include "core/statistics.h"
 #include "reports/pages/table.h"
 
@@ -49,10 +50,11 @@ std::string trend_text(const GateMetric& metric, const GateQuantity& quantity,
         return "";
     const double scale = quantity.unit.substr(0, 1) == "s" ? 1e3 : 1;
     return fmt::format(
-        "{} has become {:.3g} % worse over the {} runs of the history (from about {} to {}{}), "
+        "{} has become {} % worse over the {} runs of the history (from about {} to {}{}), "
         "beyond chance (p = {:.1g}): the baseline itself creeps.",
-        quantity.title, percent_of(worse), moments.size(), significant(moments.front().value * scale),
-        significant(moments.back().value * scale), scale > 1 ? " ms" : "", trend.p_value);
+        quantity.title, number_text(percent_of(worse)), moments.size(),
+        significant(moments.front().value * scale), significant(moments.back().value * scale),
+        scale > 1 ? " ms" : "", trend.p_value);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/number_text.h"
+#include "reports/pages/html.h"
 #include "reports/pages/markdown.h"
 #include "reports/pages/table.h"
 
@@ -34,8 +36,13 @@ std::string value_text(const GateRow& row, const std::optional<double>& value) {
     return significant(value, is_time(row) ? 1e3 : row.unit == "ratio" ? 100 : 1, 4);
 }
 
+std::string signed_percent(double shift) {
+    const double percent_worse = percent_of(shift);
+    return (percent_worse < 0 ? "" : "+") + number_text(percent_worse);
+}
+
 std::string percent(double shift) {
-    return fmt::format("{:+.3g} %", percent_of(shift));
+    return signed_percent(shift) + " %";
 }
 
 /// "+3.2 %": positive is worse.
@@ -47,7 +54,7 @@ std::string shift_text(const GateRow& row) {
 
 std::string interval_text(const GateRow& row) {
     if (!row.ci95) return "–";
-    return fmt::format("{:+.3g} to {:+.3g}", percent_of(row.ci95->low), percent_of(row.ci95->high));
+    return fmt::format("{} to {}", signed_percent(row.ci95->low), signed_percent(row.ci95->high));
 }
 
 // The console's narrow columns: percent without the sign of it, points of counts with a "p".
@@ -96,7 +103,7 @@ std::string open_text(const GateRow& row) {
     if (row.verdict != GateVerdict::inconclusive) return text;
     const auto add = [&text](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
     if (row.detectable)
-        add(fmt::format("this data would have shown {:.3g} % or more", percent_of(*row.detectable)));
+        add(fmt::format("this data would have shown {} % or more", number_text(percent_of(*row.detectable))));
     if (row.pairs_to_decide) add(fmt::format("about {} pairs would decide", *row.pairs_to_decide));
     return text;
 }
@@ -140,27 +147,9 @@ std::string interval_chart(const GateRow& row) {
     return chart;
 }
 
+/// Text as it may stand in XML, which escapes no otherwise than HTML.
 std::string xml_escaped(std::string_view text) {
-    std::string out;
-    for (const char c : printable(text, 4000)) {
-        switch (c) {
-            case '<':
-                out += "&lt;";
-                break;
-            case '>':
-                out += "&gt;";
-                break;
-            case '&':
-                out += "&amp;";
-                break;
-            case '"':
-                out += "&quot;";
-                break;
-            default:
-                out += c;
-        }
-    }
-    return out;
+    return html_escaped(printable(text, 4000));
 }
 
 std::string line_of(const GateRow& row) {

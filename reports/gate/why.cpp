@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "core/number_text.h"
+
 namespace paretoken::reports {
 namespace {
 
@@ -139,7 +141,7 @@ std::string change_text(const GateRow& row) {
         return fmt::format("from {:.2g} % to {:.2g} %", row.baseline.value_or(0) * 100,
                            row.candidate.value_or(0) * 100);
     if (!row.shift) return row.reason;
-    std::string text = fmt::format("{:.3g} % worse", percent_of(*row.shift));
+    std::string text = fmt::format("{} % worse", number_text(percent_of(*row.shift)));
     if (row.ci95)
         text += fmt::format(" (95 %: {:.3g} to {:.3g}, tolerance {:.3g})", percent_of(row.ci95->low),
                             percent_of(row.ci95->high), row.tolerance * 100);
@@ -177,8 +179,8 @@ std::string undecided_headline(const GateReport& report) {
     std::string text = fmt::format("INCONCLUSIVE: {} of {} metrics undecided, first of all {}", undecided,
                                    report.rows.size(), widest->title);
     if (widest->detectable)
-        text += fmt::format(", where this data would have shown {:.3g} % or more",
-                            percent_of(*widest->detectable));
+        text += fmt::format(", where this data would have shown {} % or more",
+                            number_text(percent_of(*widest->detectable)));
     text += ".";
     if (pairs && *pairs > 0)
         return text + fmt::format(" About {} pairs would decide (--max-pairs {}).", *pairs, *pairs);

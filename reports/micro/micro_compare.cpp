@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "core/number_text.h"
+
 namespace paretoken::reports {
 namespace {
 
@@ -210,9 +212,9 @@ std::string text_of(const MicroComparison& comparison) {
         text += fmt::format("{:<{}}  only in the first\n", name, width);
     for (const std::string& name : comparison.only_after)
         text += fmt::format("{:<{}}  only in the second\n", name, width);
-    return text + fmt::format("{} faster, {} slower, {} same (within {:.3g} %), {} ambiguous\n",
+    return text + fmt::format("{} faster, {} slower, {} same (within {}), {} ambiguous\n",
                               comparison.count(Verdict::faster), comparison.count(Verdict::slower),
-                              comparison.count(Verdict::same), comparison.least_effect * 100,
+                              comparison.count(Verdict::same), percent_text(comparison.least_effect),
                               comparison.count(Verdict::ambiguous));
 }
 
