@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
+#include <string_view>
 
 #include "cards/card_file.h"
 #include "cards/gpu.h"
@@ -21,10 +22,16 @@ constexpr double kHoursPerMonth = 720;
 // --- reading
 // -------------------------------------------------------------------------------------------------
 
+/// Refuses a member whose name is empty: a price must say what it is the price of.
+void require_name(const JsonCursor& object, const std::string& name, std::string_view what) {
+    if (name.empty()) object.complain(fmt::format("{} that is not empty", what));
+}
+
 /// Numbers are prices by basis; the named keys are not.
 PricedItem priced_item(const JsonCursor& value) {
     PricedItem item;
     for (const auto& [key, member] : value.members()) {
+        require_name(value, key, "the name of a price basis");
         if (key == "power_w_allin")
             item.power_w_allin = member.positive();
         else if (key == "tdp_w")
@@ -42,7 +49,10 @@ PricedItem priced_item(const JsonCursor& value) {
 std::map<std::string, PricedItem> priced_items(const JsonCursor& root, const std::string& key) {
     std::map<std::string, PricedItem> items;
     if (const auto found = root.find(key))
-        for (const auto& [name, value] : found->members()) items.emplace(name, priced_item(value));
+        for (const auto& [name, value] : found->members()) {
+            require_name(*found, name, "the name of a priced item");
+            items.emplace(name, priced_item(value));
+        }
     return items;
 }
 

@@ -108,6 +108,11 @@ TEST(Price, MalformedCardsNameFileKeyAndWhatWasExpected) {
     EXPECT_NE(complaint_about(minimal(R"({"h200": {}})")).find("gpus.h200: expected at least one price"),
               std::string::npos);
     EXPECT_NE(complaint_about(minimal("{}")).find("at least one price"), std::string::npos);
+    EXPECT_NE(complaint_about(minimal(R"({"": {"spot": 1}})")).find("gpus: expected the name of a priced item"),
+              std::string::npos);
+    EXPECT_NE(complaint_about(minimal(R"({"h200": {"": 1}})"))
+                  .find("gpus.h200: expected the name of a price basis that is not empty"),
+              std::string::npos);
     EXPECT_NE(complaint_about("not json").find("prices.json: not valid JSON at line 1"), std::string::npos);
     EXPECT_NE(complaint_about(R"({"schema": 2})").find("schema: expected schema 1"), std::string::npos);
     EXPECT_NE(complaint_about(R"({"schema": 1})").find("as_of: missing; expected"), std::string::npos);
