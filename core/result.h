@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/figures.h"
+#include "core/steadiness.h"
 #include "core/totals.h"
 #include "core/units.h"
 
@@ -96,8 +97,9 @@ struct Window {
     double run_s = 0;     ///< the whole run, first dispatch to last byte
     bool steady = false;  ///< false: no steady state was found and the window is the whole run
     bool overloaded =
-        false;          ///< an open loop whose queue grew: the server does not keep up with the arrivals
-    std::string how;    ///< one sentence
+        false;        ///< an open loop whose queue grew: the server does not keep up with the arrivals
+    std::string how;  ///< one sentence
+    std::vector<SteadyTest> tests{};  ///< for trends and shifts of the series of which the window is judged
     double zero_s = 0;  ///< the run's start in the seconds of requests.jsonl: warm-up lies before it
 
     bool operator==(const Window&) const = default;

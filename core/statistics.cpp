@@ -139,6 +139,63 @@ std::vector<double> residuals_of(std::span<const double> series, const Line& lin
     return residuals;
 }
 
+/// Ranks from 1; equal values share the mean of theirs.
+std::vector<double> ranks_of(std::span<const double> series) {
+    std::vector<std::size_t> order(series.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return series[a] < series[b]; });
+    std::vector<double> ranks(series.size());
+    for (std::size_t begin = 0; begin < order.size();) {
+        std::size_t end = begin + 1;
+        while (end < order.size() && series[order[end]] == series[order[begin]]) ++end;
+        for (std::size_t i = begin; i < end; ++i)
+            ranks[order[i]] = (static_cast<double>(begin + end) + 1) / 2;
+        begin = end;
+    }
+    return ranks;
+}
+
+/// Pettitt's K: the largest |Σ over i ≤ t < j of sign(x_i − x_j)| over all t.
+double pettitt_statistic(const std::vector<double>& ranks) {
+    const auto n = static_cast<double>(ranks.size());
+    double most = 0;
+    double sum = 0;
+    for (std::size_t i = 0; i + 1 < ranks.size(); ++i) {
+        sum += ranks[i];
+        most = std::max(most, std::abs(2 * sum - static_cast<double>(i + 1) * (n + 1)));
+    }
+    return most;
+}
+
+/// The first value after the step that leaves the smallest sum of squared residuals.
+std::size_t best_step(std::span<const double> series) {
+    const double total = std::accumulate(series.begin(), series.end(), 0.0);
+    const auto n = static_cast<double>(series.size());
+    std::size_t best = 1;
+    double most = -1;
+    double sum = 0;
+    for (std::size_t i = 1; i < series.size(); ++i) {
+        sum += series[i - 1];
+        const auto before = static_cast<double>(i);
+        const double apart = sum / before - (total - sum) / (n - before);
+        const double between = before * (n - before) * apart * apart;
+        if (between > most) {
+            most = between;
+            best = i;
+        }
+    }
+    return best;
+}
+
+/// The residuals of a series about the mean before `at` and the one from there on.
+std::vector<double> residuals_of_step(std::span<const double> series, std::size_t at, double before,
+                                      double after) {
+    std::vector<double> residuals(series.begin(), series.end());
+    for (std::size_t i = 0; i < residuals.size(); ++i) residuals[i] -= i < at ? before : after;
+    return residuals;
+}
+
 }  // namespace
 
 RankPosition position_of(double p, std::uint64_t n) {
@@ -254,8 +311,28 @@ Trend trend_of(std::span<const double> series) {
     const double dependence = std::clamp(lag1_autocorrelation(residuals), 0.0, 0.99);
     const double degrees = std::max(1.0, n * (1 - dependence) / (1 + dependence) - 2);
     const double slope_error = std::sqrt(squares / degrees / (n * (n * n - 1) / 12));
-    if (slope_error == 0) return {change, 0};
-    return {change, student_t_p_value(line.slope / slope_error, degrees)};
+    if (slope_error == 0) return {change, 0, std::numeric_limits<double>::max(), squares};
+    const double t = line.slope / slope_error;
+    return {change, student_t_p_value(t, degrees), t, squares};
+}
+
+LevelShift level_shift_of(std::span<const double> series) {
+    constexpr std::size_t kFewest = 5;
+    if (series.size() < kFewest) return {};
+    const auto n = static_cast<double>(series.size());
+    LevelShift shift;
+    shift.statistic = pettitt_statistic(ranks_of(series));
+    if (shift.statistic == 0) return {};
+    shift.at = best_step(series);
+    const double before = moments_of(series.first(shift.at)).mean;
+    const double after = moments_of(series.subspan(shift.at)).mean;
+    const auto residuals = residuals_of_step(series, shift.at, before, after);
+    const double dependence = std::clamp(lag1_autocorrelation(residuals), 0.0, 0.99);
+    shift.change = after - before;
+    shift.squares = std::inner_product(residuals.begin(), residuals.end(), residuals.begin(), 0.0);
+    shift.p_value = std::min(1.0, 2 * std::exp(-6 * shift.statistic * shift.statistic / (n * n * n + n * n) *
+                                               (1 - dependence) / (1 + dependence)));
+    return shift;
 }
 
 std::size_t start_to_cut(std::span<const double> series) {

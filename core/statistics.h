@@ -77,13 +77,30 @@ double student_t_p_value(double t, double degrees_of_freedom);
 /// residuals that follow each other (lag-1 autocorrelation r) leave (1 − r)/(1 + r) of the values as
 /// evidence.
 struct Trend {
-    double change = 0;   ///< fitted last value − fitted first value
-    double p_value = 1;  ///< probability of such a slope, were there none
+    double change = 0;     ///< fitted last value − fitted first value
+    double p_value = 1;    ///< probability of such a slope, were there none
+    double statistic = 0;  ///< Student's t of the slope
+    double squares = 0;    ///< sum of the squared residuals
 
     bool operator==(const Trend&) const = default;
 };
 /// No trend (p_value 1) for fewer than 5 values.
 Trend trend_of(std::span<const double> series);
+
+/// Where the level of a series most likely shifted, by Pettitt's rank test for one change point (Pettitt
+/// 1979; its approximate significance). Residuals that follow each other leave fewer values as evidence, as
+/// in trend_of.
+struct LevelShift {
+    std::size_t at = 0;    ///< the first value after the shift
+    double change = 0;     ///< mean after − mean before
+    double p_value = 1;    ///< probability of such a shift, were there none
+    double statistic = 0;  ///< Pettitt's K
+    double squares = 0;    ///< sum of the squared residuals about the two means
+
+    bool operator==(const LevelShift&) const = default;
+};
+/// No shift (p_value 1) for fewer than 5 values or values that are all equal.
+LevelShift level_shift_of(std::span<const double> series);
 
 /// How many values at the start of a series differ from the rest: of the means of 5 values, as many are left
 /// out as make the standard error of the mean of the others smallest (MSER-5: White, Cobb and Spratt 2000).

@@ -96,7 +96,8 @@ Window report_of(const SteadyWindow& window, TimeSpan run) {
             .run_s = seconds(run.length()),
             .steady = window.steady,
             .overloaded = window.overloaded,
-            .how = window.how};
+            .how = window.how,
+            .tests = window.tests};
 }
 
 /// What the passes over the events measure, and how.

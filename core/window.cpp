@@ -84,8 +84,8 @@ std::vector<Beginning> closed_loop_beginnings(const RequestTable& records, const
     const auto full = first_at_level(steps, kFull * static_cast<double>(cap));
     if (!full) return {};
     return {{first_wave_turned_over(records, cap),
-             fmt::format("from when half of the first {} requests had ended to the last dispatch", cap)},
-            {*full, fmt::format("from when {} requests were in flight to the last dispatch", cap)}};
+             fmt::format("from when half of the first {} requests had ended", cap)},
+            {*full, fmt::format("from when {} requests were in flight", cap)}};
 }
 
 /// How many requests were in flight at equal steps of `span`, at most 1,000 of them.
@@ -115,8 +115,7 @@ std::vector<Beginning> open_loop_beginnings(const std::vector<Step>& steps, Time
     const auto cut = run_begin + arriving.length() * static_cast<std::int64_t>(start_to_cut(course)) /
                                      static_cast<std::int64_t>(course.size());
     return {{std::max(*reached, cut),
-             fmt::format("from when in-flight reached its plateau of {} to the last dispatch",
-                         number_text(plateau))}};
+             fmt::format("from when in-flight reached its plateau of {}", number_text(plateau))}};
 }
 
 /// Nothing unless the number in flight grew: a queue that the server does not work off has no steady state.
@@ -149,32 +148,66 @@ RequestRows scheduled_in(const RequestTable& records, TimeSpan span) {
     return inside;
 }
 
-/// Means over up to 20 equal stretches of the requests, in the order they were scheduled.
-std::vector<double> latency_course(const RequestRows& requests) {
-    constexpr std::size_t kMostStretches = 20;
-    std::vector<double> latencies;
+/// Means over equal stretches of the requests that the metric exists for, in the order they were scheduled.
+Course course_of(const RequestRows& requests, const Metric& metric, std::string_view title,
+                 double least_change) {
+    std::vector<double> values;
+    std::vector<TimePoint> begins;
     requests.for_each([&](const RequestRecord& request) {
-        const auto latency = metric_named("e2e_intended")->of_request(request);
-        if (request.outcome == Outcome::ok && latency) latencies.push_back(*latency);
+        const auto value = metric.of_request(request);
+        if (request.outcome != Outcome::ok || !value) return;
+        values.push_back(*value);
+        begins.push_back(request.scheduled);
     });
-    const std::size_t stretch = (latencies.size() + kMostStretches - 1) / kMostStretches;
-    std::vector<double> means;
-    for (std::size_t begin = 0; stretch > 0 && begin + stretch <= latencies.size(); begin += stretch) {
-        means.push_back(moments_of(std::span(latencies).subspan(begin, stretch)).mean);
+    Course course{std::string(metric.tag), std::string(title), {}, {}, least_change};
+    const std::size_t stretches = std::min(values.size(), Course::kMostStretches);
+    for (std::size_t i = 0; i < stretches; ++i) {
+        const std::size_t begin = i * values.size() / stretches;
+        const std::size_t end = (i + 1) * values.size() / stretches;
+        course.means.push_back(moments_of(std::span(values).subspan(begin, end - begin)).mean);
+        course.begins.push_back(begins[begin]);
     }
-    return means;
+    return course;
 }
 
-/// Nothing when latency held still: a change is one that is both beyond chance and large enough to matter.
-std::optional<std::string> latency_trend(const RequestRows& requests) {
-    constexpr double kSignificance = 0.01;
-    constexpr double kRelevant = 0.20;  // of the mean, over the window
-    const auto course = latency_course(requests);
-    const auto trend = trend_of(course);
-    const double share = trend.change / moments_of(course).mean;
-    if (!(trend.p_value < kSignificance) || !(std::abs(share) > kRelevant)) return std::nullopt;
-    return fmt::format("end-to-end latency {} by {:.0f} % of its mean over the run",
-                       share > 0 ? "rose" : "fell", 100 * std::abs(share));
+/// The number in flight over equal stretches of the time.
+Course in_flight_means(const std::vector<Step>& steps, TimeSpan span) {
+    constexpr double kLeastChange = 0.5;
+    constexpr auto kStretches = static_cast<std::int64_t>(Course::kMostStretches);
+    Course course{"in_flight", "the number in flight", {}, {}, kLeastChange};
+    for (std::int64_t i = 0; i < kStretches; ++i) {
+        const auto edge = [&](std::int64_t k) { return span.begin + span.length() * k / kStretches; };
+        course.means.push_back(mean_level(steps, {edge(i), edge(i + 1)}));
+        course.begins.push_back(edge(i));
+    }
+    return course;
+}
+
+/// What the tests say of a stretch of a run.
+struct Judged {
+    std::vector<SteadyTest> tests;
+    std::optional<Unsteady> change;  ///< the one that is least likely to be chance
+};
+
+Judged judged(const RequestRows& requests, const std::vector<Step>& steps, TimeSpan span, bool closed_loop) {
+    constexpr double kLeastTtft = 1e-3;    // seconds
+    constexpr double kLeastTpot = 0.1e-3;  // seconds
+    constexpr double kLeastHits = 0.05;    // of the prompt
+    std::vector<Course> courses;
+    if (!closed_loop) courses.push_back(in_flight_means(steps, span));
+    courses.push_back(
+        course_of(requests, *headline_metric("ttft", !closed_loop), "the time to first token", kLeastTtft));
+    courses.push_back(course_of(requests, *metric_named("tpot"), "the time per output token", kLeastTpot));
+    courses.push_back(
+        course_of(requests, *metric_named("cache_hit"), "the share of cached prompt tokens", kLeastHits));
+    Judged result;
+    for (const Course& course : courses) {
+        if (course.means.empty()) continue;
+        auto of = steadiness_of(course);
+        result.tests.insert(result.tests.end(), of.tests.begin(), of.tests.end());
+        if (of.change && (!result.change || of.change->p < result.change->p)) result.change = of.change;
+    }
+    return result;
 }
 
 /// Nothing when at least half of the requests came well: refusals come at a steady pace too.
@@ -187,6 +220,18 @@ std::optional<std::string> mostly_failed(const RequestRows& requests) {
 
 std::uint64_t fewest_requests(double in_flight) {
     return static_cast<std::uint64_t>(std::max(10.0, std::ceil(2 * in_flight)));
+}
+
+/// The shortest window in which the median request fits three times.
+Duration shortest_window(const RequestRows& requests) {
+    std::vector<double> times;
+    requests.for_each([&](const RequestRecord& request) {
+        if (request.outcome == Outcome::ok) times.push_back(seconds(end_of(request) - request.started));
+    });
+    if (times.empty()) return {};
+    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+    std::nth_element(times.begin(), middle, times.end());
+    return from_seconds(3 * *middle);
 }
 
 TimePoint last_dispatch_of(const RequestTable& records, const SummaryOptions& options, TimeSpan run) {
@@ -206,6 +251,66 @@ SteadyWindow overloaded(TimeSpan run, const std::string& why) {
     window.overloaded = true;
     return window;
 }
+
+/// The first plateau in `span` that holds still, or the whole run with the reason why there is none.
+class PlateauSearch {
+  public:
+    PlateauSearch(const RequestTable& records, const std::vector<Step>& steps, TimeSpan run,
+                  std::optional<std::uint64_t> cap)
+        : records_(records), steps_(steps), run_(run), cap_(cap) {}
+
+    SteadyWindow found(TimeSpan span, const std::string& from) const {
+        constexpr int kMostShifts = 8;
+        constexpr std::size_t kLeastShare = 4;  // a plateau holds at least a quarter of the requests
+        const auto all = scheduled_in(records_, span);
+        std::string start = from;
+        std::string until = "to the last dispatch";
+        std::string first_change;
+        for (int shifts = 0;; ++shifts) {
+            const auto inside = scheduled_in(records_, span);
+            auto judgement = judged(inside, steps_, span, cap_.has_value());
+            if (!judgement.change)
+                return {span, true, fmt::format("{} {}", start, until), false, std::move(judgement.tests)};
+            if (first_change.empty()) first_change = judgement.change->text;
+            const auto unsteady = [&] {
+                auto window = whole_run(run_, fmt::format("{} over the run", first_change));
+                window.tests = std::move(judgement.tests);
+                return window;
+            };
+            if (!judgement.change->shift || shifts == kMostShifts) return unsteady();
+            const TimeSpan shift = *judgement.change->shift;
+            const TimeSpan before{span.begin, shift.begin};
+            const TimeSpan after{shift.end, span.end};
+            const auto moment = number_text(seconds(shift.begin - run_.begin));
+            const auto holds = [&](TimeSpan part) {
+                return kLeastShare * scheduled_in(records_, part).size() >= all.size() && is_enough(part);
+            };
+            if (holds(before)) {
+                span = before;
+                until = fmt::format("to {} s, when {} to another level", moment, judgement.change->text);
+            } else if (holds(after)) {
+                span = after;
+                start = fmt::format("from {} s, when {}", moment, judgement.change->text);
+            } else {
+                return unsteady();
+            }
+        }
+    }
+
+    std::uint64_t needed(TimeSpan span) const {
+        return fewest_requests(cap_ ? static_cast<double>(*cap_) : mean_level(steps_, span));
+    }
+    bool is_enough(TimeSpan span) const {
+        const auto inside = scheduled_in(records_, span);
+        return inside.size() >= needed(span) && span.length() >= shortest_window(inside);
+    }
+
+  private:
+    const RequestTable& records_;
+    const std::vector<Step>& steps_;
+    TimeSpan run_;
+    std::optional<std::uint64_t> cap_;  ///< of a closed loop
+};
 
 }  // namespace
 
@@ -238,21 +343,25 @@ SteadyWindow steady_window_of(const RequestTable& records, const SummaryOptions&
         return whole_run(
             run, fmt::format("in-flight never reached its cap of {}", options.concurrency.value_or(0)));
     }
+    const PlateauSearch plateau(records, steps, run, closed_loop ? options.concurrency : std::nullopt);
     std::size_t most = 0;
     std::uint64_t needed = 0;
     for (const auto& beginning : beginnings) {
         const TimeSpan span{std::max(beginning.at, run.begin), dispatched};
         const auto inside = scheduled_in(records, span);
-        needed = fewest_requests(closed_loop ? static_cast<double>(*options.concurrency)
-                                             : mean_level(steps, span));
+        needed = plateau.needed(span);
         most = std::max(most, inside.size());
         if (inside.size() < needed) continue;
         if (const auto failed = mostly_failed(inside)) return whole_run(run, *failed);
-        if (const auto trend = latency_trend(inside)) return whole_run(run, *trend);
         if (growth) return overloaded(run, *growth);
-        return {span, true, beginning.how};
+        if (span.length() < shortest_window(inside)) continue;
+        return plateau.found(span, beginning.how);
     }
     if (growth) return overloaded(run, *growth);
+    if (most >= needed)
+        return whole_run(run,
+                         "the time between ramp-up and the last dispatch is shorter than three times "
+                         "the median time of a request (make the run longer)");
     return whole_run(
         run, fmt::format("{} requests were scheduled between ramp-up and the last dispatch, and {} are "
                          "needed (make the run longer)",

@@ -160,6 +160,15 @@ void fields(Archive& a, Is<Validity> auto& v) {
 }
 
 template <class Archive>
+void fields(Archive& a, Is<SteadyTest> auto& v) {
+    a("series", v.series);
+    a("test", v.test);
+    a("statistic", v.statistic);
+    a("p", v.p);
+    a("change", v.change);
+}
+
+template <class Archive>
 void fields(Archive& a, Is<Window> auto& v) {
     a("zero_s", v.zero_s);
     a("begin_s", v.begin_s);
@@ -168,6 +177,7 @@ void fields(Archive& a, Is<Window> auto& v) {
     a("steady", v.steady);
     a("overloaded", v.overloaded);
     a("how", v.how);
+    a("tests", v.tests);
 }
 
 template <class Archive>

@@ -198,6 +198,19 @@ TEST(Trend, a_slope_in_noise_is_found) {
 
 // ---- blocks
 
+TEST(LevelShift, FindsTheChangePointOfPettittsTest) {
+    // K of a series that is 10 times low, then 10 times high, is 10 × 10 (Pettitt 1979).
+    std::vector<double> series(10, 1.0);
+    series.insert(series.end(), 10, 2.0);
+    const auto shift = level_shift_of(series);
+    EXPECT_EQ(shift.at, 10U);
+    EXPECT_DOUBLE_EQ(shift.statistic, 100);
+    EXPECT_DOUBLE_EQ(shift.change, 1);
+    EXPECT_NEAR(shift.p_value, 2 * std::exp(-60000.0 / 8400), 1e-12);
+    EXPECT_EQ(level_shift_of(std::vector<double>(20, 1.0)), LevelShift{});
+    EXPECT_EQ(level_shift_of(one_to(4)), LevelShift{});
+}
+
 TEST(BlockMean, needs_ten_blocks) {
     EXPECT_FALSE(block_mean(one_to(9)));
     EXPECT_TRUE(block_mean(noise(10, 1)));

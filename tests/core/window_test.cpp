@@ -34,6 +34,19 @@ std::vector<RequestRecord> rising(double rate, std::size_t count, double growth)
     return records;
 }
 
+/// One at a time, each 200 ms after the one before: so many requests with each time to first token.
+std::vector<RequestRecord> one_after_another(const std::vector<std::pair<int, Duration>>& levels) {
+    std::vector<RequestRecord> records;
+    Random random(7);
+    auto at = kStart;
+    for (const auto& [requests, ttft] : levels) {
+        for (int i = 0; i < requests; ++i, at += 200ms)
+            records.push_back(script::answered(
+                at, script::jittered({.ttft = ttft, .gap = 4ms, .tokens = 11}, 0.05, random)));
+    }
+    return records;
+}
+
 TEST(RunSpan, is_from_the_first_scheduled_start_to_just_past_the_last_byte_without_warm_up) {
     std::vector<RequestRecord> records{script::answered(kStart + 2s, {}), script::answered(kStart + 1s, {}),
                                        script::answered(kStart, {})};
@@ -77,7 +90,7 @@ TEST(SteadyWindow, ends_when_the_schedule_ran_dry) {
 
 TEST(SteadyWindow, begins_with_the_full_load_when_waiting_longer_would_leave_too_few) {
     const auto records =
-        script::closed_loop(8, 22, {});  // 16 are needed; after half of the first wave 9 are left
+        script::closed_loop(8, 33, {});  // three waves are needed; after the first one two are left
     const auto window = steady_window_of(records, closed(8));
     EXPECT_TRUE(window.steady) << window.how;
     EXPECT_EQ(window.span.begin, kStart);
@@ -124,13 +137,17 @@ TEST(SteadyWindow, of_an_open_loop_begins_at_the_plateau_of_in_flight) {
 }
 
 TEST(SteadyWindow, is_refused_while_latency_keeps_rising) {
-    const auto window = steady_window_of(rising(50, 1000, 0.05), open());
+    auto records = one_after_another({{1000, 100ms}});
+    for (std::size_t i = 0; i < records.size(); ++i)
+        records[i] =
+            script::answered(records[i].scheduled, {.ttft = 100ms + i * 50us, .gap = 5ms, .tokens = 11});
+    const auto window = steady_window_of(records, closed(1));
     EXPECT_FALSE(window.steady);
-    EXPECT_THAT(window.how, HasSubstr("end-to-end latency rose by"));
+    EXPECT_THAT(window.how, HasSubstr("the time to first token rose by 40 % of its mean over the run"));
 }
 
 TEST(SteadyWindow, tolerates_a_drift_too_small_to_matter) {
-    EXPECT_TRUE(steady_window_of(rising(50, 1000, 0.001), open()).steady);
+    EXPECT_TRUE(steady_window_of(rising(50, 1000, 0.0004), open()).steady);
 }
 
 TEST(SteadyWindow, is_refused_while_a_queue_grows) {
@@ -174,6 +191,54 @@ TEST(SteadyWindow, is_seldom_refused_for_steady_load) {
 TEST(SteadyWindow, of_lockstep_requests_is_steady_too) {
     const auto window = steady_window_of(script::closed_loop(32, 320, {}, 0), closed(32));
     EXPECT_TRUE(window.steady) << window.how;
+}
+
+TEST(SteadyWindow, is_the_first_plateau_and_names_the_later_one) {
+    const auto window = steady_window_of(one_after_another({{500, 100ms}, {700, 150ms}}), closed(1));
+    ASSERT_TRUE(window.steady) << window.how;
+    EXPECT_NEAR(seconds(window.span.end - kStart), 100, 2.5);
+    EXPECT_LT(window.span.end, kStart + 500 * 200ms);
+    EXPECT_THAT(window.how, HasSubstr(" s, when the time to first token rose by 3"));
+    EXPECT_THAT(window.how, HasSubstr("% of its mean to another level"));
+    ASSERT_FALSE(window.tests.empty());
+    for (const auto& test : window.tests) EXPECT_GT(test.p, 0.001) << test.series << " " << test.test;
+}
+
+TEST(SteadyWindow, leaves_out_a_short_start_on_another_level) {
+    const auto window = steady_window_of(one_after_another({{150, 150ms}, {1000, 100ms}}), closed(1));
+    ASSERT_TRUE(window.steady) << window.how;
+    EXPECT_NEAR(seconds(window.span.begin - kStart), 30, 2.5);
+    EXPECT_EQ(window.span.end, kStart + 1149 * 200ms);
+    EXPECT_THAT(window.how, HasSubstr("when the time to first token fell by"));
+}
+
+TEST(SteadyWindow, is_refused_where_the_level_rises_step_by_step) {
+    const auto window = steady_window_of(
+        one_after_another({{200, 60ms}, {200, 80ms}, {200, 100ms}, {200, 120ms}, {200, 140ms}}), closed(1));
+    EXPECT_FALSE(window.steady);
+    EXPECT_THAT(window.how, HasSubstr("the time to first token"));
+    EXPECT_FALSE(window.tests.empty());
+}
+
+TEST(SteadyWindow, sees_a_cache_that_grows_warm) {
+    auto records = one_after_another({{1000, 100ms}});
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        records[i].usage.prompt = 100;
+        records[i].usage.cached_prompt = i < 400 ? 10 : 80;
+    }
+    const auto window = steady_window_of(records, closed(1));
+    ASSERT_TRUE(window.steady) << window.how;
+    EXPECT_LE(window.span.end, kStart + 82s);
+    EXPECT_THAT(window.how, HasSubstr("the share of cached prompt tokens rose"));
+}
+
+TEST(SteadyWindow, is_at_least_three_median_requests_long) {
+    std::vector<RequestRecord> records;
+    for (int i = 0; i < 40; ++i)
+        records.push_back(script::answered(kStart + i * 10ms, {.ttft = 2s, .gap = 10ms, .tokens = 11}));
+    const auto window = steady_window_of(records, closed(4));
+    EXPECT_FALSE(window.steady);
+    EXPECT_THAT(window.how, HasSubstr("three times the median time of a request"));
 }
 
 TEST(SteadyWindow, of_nothing_is_nothing) {
