@@ -16,7 +16,13 @@ constexpr double kLeast = 1.0 / (1U << 30U);
 constexpr std::size_t kOctaves = 47;
 constexpr std::size_t kBuckets = kOctaves * 1024 + 2;
 
-std::size_t bucket_of(double value) {
+/// So many bits more tell the finer buckets of one bucket apart.
+constexpr unsigned kFinerBits = 12;
+
+/// A bucket with more values than this is split, so that the values that are collected stay few.
+constexpr std::uint64_t kCrowded = 1U << 18U;
+
+std::size_t coarse_bucket_of(double value) {
     constexpr std::uint64_t kFirst = std::bit_cast<std::uint64_t>(kLeast) >> kDroppedBits;
     if (!(value >= kLeast)) return 0;
     const std::uint64_t place = (std::bit_cast<std::uint64_t>(value) >> kDroppedBits) - kFirst + 1;
@@ -26,6 +32,34 @@ std::size_t bucket_of(double value) {
 constexpr std::size_t kTiers = kPercentiles.size() + 1;
 
 }  // namespace
+
+PooledBuckets::PooledBuckets() : size_(kBuckets) {}
+
+std::size_t PooledBuckets::of(double value) const {
+    const std::size_t coarse = coarse_bucket_of(value);
+    if (places_.empty()) return coarse;
+    const Place place = places_[coarse];
+    if (!place.refined) return place.first;
+    constexpr std::uint64_t kMask = (1U << kFinerBits) - 1;
+    return place.first + ((std::bit_cast<std::uint64_t>(value) >> (kDroppedBits - kFinerBits)) & kMask);
+}
+
+bool PooledBuckets::refine(const std::vector<std::uint64_t>& counts, std::uint64_t most) {
+    std::vector<Place> places(kBuckets);
+    std::uint32_t next = 0;
+    bool any = false;
+    for (std::size_t i = 0; i < kBuckets; ++i) {
+        // The first bucket and the last hold values whose bits do not tell them apart in order.
+        const bool refined = i > 0 && i + 1 < kBuckets && counts[i] > most;
+        places[i] = {next, refined};
+        next += refined ? 1U << kFinerBits : 1U;
+        any |= refined;
+    }
+    if (!any) return false;
+    places_ = std::move(places);
+    size_ = next;
+    return true;
+}
 
 PooledFold::PooledFold(const PooledOptions& options)
     : options_(options), counts_(kBuckets), weights_(options.blocks) {
@@ -39,6 +73,8 @@ void PooledFold::add(std::span<const PooledValue> values) {
         if (item.weight == 0 || !options_.window.contains(item.at)) continue;
         if (pass_ == Pass::counting) {
             count(item);
+        } else if (pass_ == Pass::counting_again) {
+            counts_[buckets_.of(item.value)] += item.weight;
         } else {
             collect(item);
         }
@@ -51,7 +87,7 @@ std::size_t PooledFold::block_of(TimePoint at) const {
 }
 
 void PooledFold::count(const PooledValue& item) {
-    counts_[bucket_of(item.value)] += item.weight;
+    counts_[coarse_bucket_of(item.value)] += item.weight;
     if (options_.blocks > 0) weights_[block_of(item.at)] += item.weight;
     if (first_) lowest_ = highest_ = item.value;
     first_ = false;
@@ -61,7 +97,7 @@ void PooledFold::count(const PooledValue& item) {
 }
 
 void PooledFold::collect(const PooledValue& item) {
-    const Treatment treatment = treatments_[bucket_of(item.value)];
+    const Treatment treatment = treatments_[buckets_.of(item.value)];
     const bool counts_blocks = pass_ == Pass::collecting && options_.blocks > 0;
     if (!treatment.collected && !(counts_blocks && treatment.percentiles_below > 0)) return;
     const std::size_t block = counts_blocks ? block_of(item.at) : 0;
@@ -83,13 +119,17 @@ bool PooledFold::another_pass() {
         case Pass::counting: {
             moments_ = running_.result();
             if (moments_.n == 0) break;
-            before_.assign(kBuckets + 1, 0);
-            for (std::size_t i = 0; i < kBuckets; ++i) before_[i + 1] = before_[i] + counts_[i];
-            above_.assign(options_.blocks * kTiers, 0);
-            want({kPercentiles.begin(), kPercentiles.end()});
-            pass_ = Pass::collecting;
+            if (buckets_.refine(counts_, kCrowded)) {
+                counts_.assign(buckets_.size(), 0);
+                pass_ = Pass::counting_again;
+                return true;
+            }
+            begin_collecting();
             return true;
         }
+        case Pass::counting_again:
+            begin_collecting();
+            return true;
         case Pass::collecting: {
             settle_collected();
             find_percentiles();
@@ -98,8 +138,8 @@ bool PooledFold::another_pass() {
                 if (levels) ends.insert(ends.end(), {levels->low, levels->high});
             if (ends.empty()) break;
             collected_.clear();
-            want(ends);
             pass_ = Pass::collecting_ends;
+            want(ends);
             return true;
         }
         case Pass::collecting_ends:
@@ -114,21 +154,30 @@ bool PooledFold::another_pass() {
     return false;
 }
 
+void PooledFold::begin_collecting() {
+    before_.assign(buckets_.size() + 1, 0);
+    for (std::size_t i = 0; i < buckets_.size(); ++i) before_[i + 1] = before_[i] + counts_[i];
+    above_.assign(options_.blocks * kTiers, 0);
+    pass_ = Pass::collecting;
+    want({kPercentiles.begin(), kPercentiles.end()});
+}
+
 std::size_t PooledFold::bucket_at(std::uint64_t rank) const {
     const auto after = std::upper_bound(before_.begin(), before_.end(), rank);
     return static_cast<std::size_t>(after - before_.begin()) - 1;
 }
 
 void PooledFold::want(const std::vector<double>& levels) {
-    treatments_.assign(kBuckets, {});
+    treatments_.assign(buckets_.size(), {});
     for (const double level : levels) {
         const std::uint64_t rank = position_of(level, moments_.n).rank;
         const std::size_t first = bucket_at(rank);
         const std::size_t last = bucket_at(std::min(rank + 1, moments_.n - 1));
         treatments_[first].collected = treatments_[last].collected = true;
-        if (pass_ == Pass::counting && last + 1 < kBuckets) ++treatments_[last + 1].percentiles_below;
+        if (pass_ == Pass::collecting && last + 1 < buckets_.size())
+            ++treatments_[last + 1].percentiles_below;
     }
-    for (std::size_t i = 1; i < kBuckets; ++i)
+    for (std::size_t i = 1; i < buckets_.size(); ++i)
         treatments_[i].percentiles_below = static_cast<std::uint8_t>(treatments_[i].percentiles_below +
                                                                      treatments_[i - 1].percentiles_below);
 }
@@ -137,10 +186,10 @@ void PooledFold::want(const std::vector<double>& levels) {
 void PooledFold::settle_collected() {
     radix_sort(collected_, [](const Collected& item) { return radix_key(item.value); });
     ranks_.assign(collected_.size(), 0);
-    std::size_t bucket = kBuckets;
+    std::size_t bucket = buckets_.size();
     std::uint64_t rank = 0;
     for (std::size_t i = 0; i < collected_.size(); ++i) {
-        if (const std::size_t own = bucket_of(collected_[i].value); own != bucket) {
+        if (const std::size_t own = buckets_.of(collected_[i].value); own != bucket) {
             bucket = own;
             rank = before_[bucket];
         }
@@ -172,7 +221,7 @@ std::vector<double> PooledFold::counts_above(std::size_t percentile) const {
         for (std::size_t tier = percentile + 1; tier < kTiers; ++tier)
             counts[block] += above_[block * kTiers + tier];
     for (const Collected& item : collected_)
-        if (item.value > limit && bucket_of(item.value) <= last) counts[item.block] += item.weight;
+        if (item.value > limit && buckets_.of(item.value) <= last) counts[item.block] += item.weight;
     return counts;
 }
 

@@ -1,9 +1,10 @@
 #pragma once
 // The exact summary of a metric that is pooled over the events of many requests, in bounded memory: values
-// are shown up to three times, pass after pass. The first pass counts them in fine buckets; the second
-// collects the values in those buckets that hold a percentile, and counts per block of time how many lie
+// are shown up to four times, pass after pass. The first pass counts them in fine buckets. Where a bucket is
+// crowded, as those of a very even stream are, a further pass counts its values in 4,096 finer ones. The next
+// pass collects the values in those buckets that hold a percentile, and counts per block of time how many lie
 // above; that gives the effective sample (core/evidence.h), and with it the ranks of the intervals' ends,
-// which the third pass collects. The result does not depend on the order of the values but for rounding.
+// which the last pass collects. The result does not depend on the order of the values but for rounding.
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -25,6 +26,25 @@ struct PooledOptions {
     LoadMemory memory;
 };
 
+/// Ascending buckets of values, each about a thousandth of its values wide, or a four-millionth.
+class PooledBuckets {
+  public:
+    PooledBuckets();
+
+    std::size_t size() const { return size_; }
+    std::size_t of(double value) const;
+    /// Splits every bucket that has more than `most` values into finer ones. Returns whether there was one.
+    bool refine(const std::vector<std::uint64_t>& counts, std::uint64_t most);
+
+  private:
+    struct Place {
+        std::uint32_t first = 0;  ///< number of its first bucket
+        bool refined = false;
+    };
+    std::vector<Place> places_;  ///< empty until something is refined
+    std::size_t size_;
+};
+
 class PooledFold {
   public:
     explicit PooledFold(const PooledOptions& options);
@@ -39,7 +59,7 @@ class PooledFold {
     std::optional<MetricSummary> summary() const;
 
   private:
-    enum class Pass : std::uint8_t { counting, collecting, collecting_ends, over };
+    enum class Pass : std::uint8_t { counting, counting_again, collecting, collecting_ends, over };
 
     struct Collected {
         double value = 0;
@@ -53,6 +73,7 @@ class PooledFold {
     };
 
     void count(const PooledValue& item);
+    void begin_collecting();
     void collect(const PooledValue& item);
     std::size_t block_of(TimePoint at) const;
     std::size_t bucket_at(std::uint64_t rank) const;
@@ -67,6 +88,7 @@ class PooledFold {
     PooledOptions options_;
     double block_s_ = 0;
     Pass pass_ = Pass::counting;
+    PooledBuckets buckets_;
     std::vector<std::uint64_t> counts_;  ///< values per bucket
     std::vector<std::uint64_t> before_;  ///< values in lower buckets; one more than buckets
     std::vector<Treatment> treatments_;  ///< by bucket

@@ -50,7 +50,6 @@ std::uint32_t RequestTable::Texts::number_of(const std::string& text, std::size_
 }
 
 RequestTable::RequestTable(std::span<const RequestRecord> records) {
-    reserve(records.size());
     for (const auto& record : records) add(record);
 }
 

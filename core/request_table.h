@@ -32,7 +32,6 @@ class RequestTable {
     void add(const RequestRecord& record);
     /// Adds the rows of another table behind the own ones.
     void append(const RequestTable& other);
-    void reserve(std::size_t requests) { rows_.reserve(requests); }
 
     std::size_t size() const { return rows_.size(); }
     bool empty() const { return rows_.empty(); }
@@ -111,7 +110,25 @@ class RequestTable {
 
     static Row packed(const RequestRecord& record);
 
-    std::vector<Row> rows_;
+    /// Rows in blocks: they grow without being copied, which would need up to three times their memory.
+    class Rows {
+      public:
+        void push_back(const Row& row) {
+            if (blocks_.empty() || blocks_.back().size() == kBlock) blocks_.emplace_back().reserve(kBlock);
+            blocks_.back().push_back(row);
+        }
+        const Row& operator[](std::size_t at) const { return blocks_[at / kBlock][at % kBlock]; }
+        std::size_t size() const {
+            return blocks_.empty() ? 0 : (blocks_.size() - 1) * kBlock + blocks_.back().size();
+        }
+        bool empty() const { return blocks_.empty(); }
+
+      private:
+        static constexpr std::size_t kBlock = 1024;
+        std::vector<std::vector<Row>> blocks_;
+    };
+
+    Rows rows_;
     std::vector<ConnectTimes> connects_{
         ConnectTimes{}};  ///< of the requests that opened a connection; 0: none
     Texts classes_;

@@ -44,7 +44,8 @@ struct ServerScrape {
 
 /// What was scraped while a load was made.
 struct ServerScrapes {
-    std::vector<ServerScrape> scrapes;  ///< with known quantities, ascending in time
+    /// With known quantities, ascending in time; only the first one keeps its sources.
+    std::vector<ServerScrape> scrapes;
     std::uint64_t failed = 0;           ///< scrapes that could not be read or held nothing known
     std::string last_failure;           ///< one line
 };

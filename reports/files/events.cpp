@@ -244,12 +244,15 @@ void append_frame(std::string& out, const RequestKey& key, std::span<const Strea
     put(frame + kChecksumAt, checksum_of(std::string_view(out).substr(begin + kIndexAt)));
 }
 
-std::optional<std::size_t> decode_frame(std::string_view bytes, TimePoint zero, Frame& frame) {
+std::optional<std::size_t> decode_frame(std::string_view bytes, TimePoint zero, Frame& frame,
+                                        Checksum checksum) {
     if (bytes.size() < kFrameHeaderBytes) return std::nullopt;
     const std::size_t length = get<std::uint32_t>(bytes.data());
     if (length > bytes.size() - kFrameHeaderBytes) return std::nullopt;
     const std::string_view checked = bytes.substr(kIndexAt, kFrameHeaderBytes - kIndexAt + length);
-    if (checksum_of(checked) != get<std::uint32_t>(bytes.data() + kChecksumAt)) return std::nullopt;
+    if (checksum == Checksum::unknown &&
+        checksum_of(checked) != get<std::uint32_t>(bytes.data() + kChecksumAt))
+        return std::nullopt;
     Bytes rest(bytes.substr(kFrameHeaderBytes, length));
     frame.key = {.index = get<std::uint64_t>(bytes.data() + kIndexAt),
                  .warmup = (rest.byte() & kWarmup) != 0};
@@ -282,7 +285,8 @@ void EventsFile::for_each(const Visit& visit) const {
             // A damaged length must not ask for more memory than the file is long.
             const std::uint64_t size = kFrameHeaderBytes + get<std::uint32_t>(pieces.bytes().data());
             if (size > left || !pieces.fill(size)) break;
-            const auto taken = decode_frame(pieces.bytes(), epoch_, frame);
+            const auto checksum = extent_.frames < verified_frames_ ? Checksum::verified : Checksum::unknown;
+            const auto taken = decode_frame(pieces.bytes(), epoch_, frame, checksum);
             if (!taken) break;
             visit(frame.key, frame.events);
             ++extent_.frames;
@@ -291,6 +295,7 @@ void EventsFile::for_each(const Visit& visit) const {
         }
     }
     extent_.unread_bytes = left;
+    verified_frames_ = std::max(verified_frames_, extent_.frames);
 }
 
 }  // namespace paretoken::reports
