@@ -15,5 +15,6 @@ void add_report(CLI::App& app);
 void add_gate(CLI::App& app);
 void add_baseline(CLI::App& app);
 void add_dataset(CLI::App& app);
+void add_cache(CLI::App& app);
 
 }  // namespace paretoken::cli

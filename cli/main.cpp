@@ -66,10 +66,10 @@ int main(int argc, char** argv) {
         "invalid,\n"
         "5 gate or search inconclusive.\n"
         "paretoken COMMAND --help tells each command's options.");
-    for (const auto add :
-         {paretoken::cli::add_run, paretoken::cli::add_sweep, paretoken::cli::add_micro,
-          paretoken::cli::add_report, paretoken::cli::add_gate, paretoken::cli::add_baseline,
-          paretoken::cli::add_serve, paretoken::cli::add_calibrate, paretoken::cli::add_dataset}) {
+    for (const auto add : {paretoken::cli::add_run, paretoken::cli::add_sweep, paretoken::cli::add_micro,
+                           paretoken::cli::add_report, paretoken::cli::add_gate, paretoken::cli::add_baseline,
+                           paretoken::cli::add_cache, paretoken::cli::add_serve,
+                           paretoken::cli::add_calibrate, paretoken::cli::add_dataset}) {
         add(app);
     }
     try {

@@ -335,6 +335,32 @@ LevelShift level_shift_of(std::span<const double> series) {
     return shift;
 }
 
+double rank_sum_p_value(std::span<const double> a, std::span<const double> b) {
+    if (a.empty() || b.empty()) return 1;
+    std::vector<double> all(a.begin(), a.end());
+    all.insert(all.end(), b.begin(), b.end());
+    const auto ranks = ranks_of(all);
+    const auto na = static_cast<double>(a.size());
+    const auto nb = static_cast<double>(b.size());
+    const double n = na + nb;
+    const double sum =
+        std::accumulate(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(a.size()), 0.0);
+    std::sort(all.begin(), all.end());
+    double ties = 0;  // Σ t³ − t over groups of t equal values
+    for (std::size_t begin = 0; begin < all.size();) {
+        const auto end = static_cast<std::size_t>(
+            std::upper_bound(all.begin() + static_cast<std::ptrdiff_t>(begin), all.end(), all[begin]) -
+            all.begin());
+        const auto t = static_cast<double>(end - begin);
+        ties += t * t * t - t;
+        begin = end;
+    }
+    const double variance = na * nb / 12 * (n + 1 - ties / (n * (n - 1)));
+    if (!(variance > 0)) return 1;
+    const double apart = std::max(0.0, std::abs(sum - na * (n + 1) / 2) - 0.5);
+    return std::erfc(apart / std::sqrt(variance) / std::sqrt(2.0));
+}
+
 std::size_t start_to_cut(std::span<const double> series) {
     constexpr std::size_t kBatch = 5;
     const auto means = means_of_blocks(series, kBatch);

@@ -102,6 +102,11 @@ struct LevelShift {
 /// No shift (p_value 1) for fewer than 5 values or values that are all equal.
 LevelShift level_shift_of(std::span<const double> series);
 
+/// Two-sided significance of the difference between two samples by Mann's and Whitney's rank sum test (1947;
+/// normal approximation with corrections for ties and continuity). 1 when a sample is empty or all values are
+/// equal. Values may be infinite.
+double rank_sum_p_value(std::span<const double> a, std::span<const double> b);
+
 /// How many values at the start of a series differ from the rest: of the means of 5 values, as many are left
 /// out as make the standard error of the mean of the others smallest (MSER-5: White, Cobb and Spratt 2000).
 /// At most half of the series.

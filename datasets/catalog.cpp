@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "datasets/custom_jsonl.h"
 #include "datasets/mooncake.h"
+#include "datasets/prefix_arms.h"
 #include "datasets/shared_prefix.h"
 #include "datasets/sharegpt.h"
 #include "datasets/synthetic.h"
@@ -19,6 +20,8 @@ constexpr std::array kCatalog = {
     CatalogRow{"synthetic", "Random prompts of a wanted length", "isl=512,osl=128,ratio=0", make_synthetic},
     CatalogRow{"shared_prefix", "Random prompts that begin alike",
                "groups=8,levels=1000;500,unique=200,zipf=0,osl=128", make_shared_prefix},
+    CatalogRow{"prefix_arms", "What `paretoken cache` sends: prompts that repeat beginnings in several ways",
+               "prefixes=256;1024,suffix=64,osl=16,hits=0.5;0.9", make_prefix_arms},
     CatalogRow{"custom", "Prompts from a file of JSON lines", "path=FILE,osl=128", make_custom_jsonl,
                custom_format, false},
     CatalogRow{"sharegpt", "First prompts of ShareGPT's conversations", "path=FILE,osl=128", make_sharegpt,

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "reports/files/cache_file.h"
 #include "reports/files/run_directory.h"
 
 namespace paretoken::reports {
@@ -74,6 +75,17 @@ void refuse_to_lose(const OutputRequest& request, const fs::path& path) {
                 fmt::format("{} holds the result of a {}; a gate needs a directory of its own, give another "
                             "--out",
                             place, holds_sweep ? "sweep" : "run"));
+        return;
+    }
+    if (request.kind == OutputKind::cache) {
+        if (holds_run || holds_sweep)
+            throw UsageError(fmt::format(
+                "{} holds the result of a {}; an experiment on prefix caching needs a directory of "
+                "its own, give another --out",
+                place, holds_sweep ? "sweep" : "run"));
+        if (is_there(path / kCacheFileName) && !request.overwrite)
+            throw UsageError(
+                fmt::format("{} holds a result; give another --out, or --overwrite to replace it", place));
         return;
     }
     if (holds_sweep)

@@ -25,6 +25,7 @@ def parse_options():
     parser.add_argument("--slots", type=int, default=8)
     parser.add_argument("--ctx", type=int, default=8192)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--no-prompt-cache", action="store_true")
     parser.add_argument("--api-key")
     parser.add_argument("--until-stdin-closes", action="store_true")
     parser.add_argument("--install-only", action="store_true")
@@ -51,6 +52,7 @@ def start_server(options):
     params.n_parallel = options.slots
     params.n_ctx = options.ctx
     params.endpoint_metrics = True
+    params.cache_prompt = not options.no_prompt_cache
     params.cpuparams.n_threads = options.threads
     params.cpuparams_batch.n_threads = options.threads
     if options.api_key:

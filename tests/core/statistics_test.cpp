@@ -198,6 +198,18 @@ TEST(Trend, a_slope_in_noise_is_found) {
 
 // ---- blocks
 
+TEST(RankSum, HasTheSignificanceOfMannAndWhitney) {
+    // 1..10 against 6..15: the ranks of the first add up to 67.5 with five ties of two.
+    const auto first = one_to(10);
+    std::vector<double> second = first;
+    for (double& value : second) value += 5;
+    EXPECT_NEAR(rank_sum_p_value(first, second), 0.00503, 0.0003);
+    EXPECT_DOUBLE_EQ(rank_sum_p_value(first, second), rank_sum_p_value(second, first));
+    EXPECT_NEAR(rank_sum_p_value(first, first), 1, 1e-9);
+    EXPECT_EQ(rank_sum_p_value(first, {}), 1);
+    EXPECT_EQ(rank_sum_p_value(std::vector<double>(5, 1.0), std::vector<double>(5, 1.0)), 1);
+}
+
 TEST(LevelShift, FindsTheChangePointOfPettittsTest) {
     // K of a series that is 10 times low, then 10 times high, is 10 × 10 (Pettitt 1979).
     std::vector<double> series(10, 1.0);

@@ -1,0 +1,158 @@
+// paretoken cache: what prefix caching gives here, and whether it works.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/console_watcher.h"
+#include "cli/interrupt.h"
+#include "cli/invocation.h"
+#include "cli/plan_options.h"
+#include "core/error.h"
+#include "core/spec.h"
+#include "experiments/cache.h"
+#include "experiments/redaction.h"
+#include "experiments/run.h"
+#include "reports/cache/pages.h"
+#include "reports/files/run_directory.h"
+
+namespace paretoken::cli {
+namespace {
+
+using experiments::CachePlan;
+using reports::CacheReport;
+
+struct CacheCommand {
+    PlanOptions plan;
+    std::string prefix;
+    std::string hit = "0.5,0.9";
+    std::string suffix = "64";
+    std::string osl = "16";
+    std::string concurrency = "1,8";
+    std::uint64_t samples = 30;
+};
+
+std::vector<double> numbers_of(const std::string& option, std::string_view text) {
+    std::vector<double> numbers;
+    while (true) {
+        const auto end = std::min(text.find(','), text.size());
+        try {
+            numbers.push_back(parse_number(text.substr(0, end)));
+        } catch (const UsageError& error) {
+            throw UsageError(fmt::format("{}: {}", option, error.what()));
+        }
+        if (end == text.size()) return numbers;
+        text.remove_prefix(end + 1);
+    }
+}
+
+std::vector<double> ladder_of(const std::string& option, const std::string& text) {
+    try {
+        return parse_ladder(text, Rungs::whole);
+    } catch (const UsageError& error) {
+        throw UsageError(fmt::format("{}: {}", option, error.what()));
+    }
+}
+
+CachePlan plan_of_cache(const CacheCommand& command) {
+    constexpr std::uint64_t kFewest = 6;  // below it a median has no 95 % interval
+    CachePlan plan{.asked = plan_of(texts_of(command.plan))};
+    if (!command.prefix.empty()) {
+        plan.prefixes.clear();
+        plan.cut_prefixes = command.prefix.find("..") != std::string::npos;
+        for (const double tokens : ladder_of("--prefix", command.prefix))
+            plan.prefixes.push_back(static_cast<std::int64_t>(tokens));
+    }
+    plan.hits = numbers_of("--hit", command.hit);
+    for (const double hit : plan.hits)
+        if (!(hit >= 0 && hit <= 1))
+            throw UsageError(fmt::format("--hit: a hit ratio lies between 0 and 1, not {}", hit));
+    plan.suffix = static_cast<std::int64_t>(parse_count(command.suffix));
+    plan.output_tokens = static_cast<std::int64_t>(parse_count(command.osl));
+    if (plan.suffix < 1) throw UsageError("--suffix: a prompt ends in at least 1 token of its own");
+    if (plan.output_tokens < 1) throw UsageError("--osl: an answer has at least 1 token");
+    plan.concurrency.clear();
+    for (const double level : ladder_of("--concurrency", command.concurrency))
+        plan.concurrency.push_back(static_cast<std::uint64_t>(level));
+    plan.samples = command.samples;
+    if (plan.samples < kFewest)
+        throw UsageError(fmt::format("--samples: at least {} are needed for an interval", kFewest));
+    return plan;
+}
+
+/// Prints, and throws what the verdict deserves.
+void conclude(const CacheReport& report, const std::filesystem::path& directory) {
+    fmt::print("{}\nfiles: {}\n", reports::cache_console(report), directory.string());
+    std::fflush(stdout);
+    if (!report.verdicts.empty() && report.verdicts.front().code == "unknown")
+        throw Error(ExitCode::measurement_invalid, report.verdicts.front().text);
+}
+
+void measure(CachePlan plan, const experiments::Access& access) {
+    if (!plan.asked.virtual_time) experiments::require_descriptors(plan.concurrency.back());
+    InterruptWatch interrupt("\nending the experiment (once more to give up)\n");
+    reports::OutputDirectory output(output_request(plan.asked, reports::OutputKind::cache));
+    ConsoleWatcher watcher;
+    const auto target = experiments::open_target(experiments::plan_of_level(plan, {plan.prefixes.front()}, 1),
+                                                 access, watcher, interrupt.token());
+    const CacheReport report = experiments::measure_cache(plan, *target, output.path(), this_invocation(),
+                                                          watcher, interrupt.token());
+    reports::write_file_atomically(output.path() / "cache.md", reports::cache_markdown(report));
+    conclude(report, output.path());
+}
+
+void cache(const CacheCommand& command) {
+    const CachePlan plan = plan_of_cache(command);
+    if (command.plan.print_config) {
+        fmt::print("{}\n", config_text(plan.asked));
+        return;
+    }
+    const experiments::Access access = access_of(plan.asked);
+    without_telling(experiments::secrets_of(plan.asked, access.api_key), [&] { measure(plan, access); });
+}
+
+void add_own_options(CLI::App& sub, CacheCommand& command) {
+    const char* group = "Experiment";
+    sub.add_option("--prefix", command.prefix,
+                   "Tokens of the beginnings that repeat: 256..8192, or a list; a range is cut at what the "
+                   "context holds [256..8192]")
+        ->group(group);
+    sub.add_option("--suffix", command.suffix, "Tokens of its own that each prompt ends in")
+        ->group(group)
+        ->capture_default_str();
+    sub.add_option("--osl", command.osl, "Tokens of each answer")->group(group)->capture_default_str();
+    sub.add_option("--hit", command.hit, "Shares of the prefix that repeat, besides none and all")
+        ->group(group)
+        ->capture_default_str();
+    sub.add_option("--concurrency", command.concurrency, "Requests in flight: 1,8 or 1..16")
+        ->group(group)
+        ->capture_default_str();
+    sub.add_option("--samples", command.samples, "Requests of each kind and prefix")
+        ->group(group)
+        ->capture_default_str();
+}
+
+}  // namespace
+
+void add_cache(CLI::App& app) {
+    const auto command = std::make_shared<CacheCommand>();
+    CLI::App* sub = app.add_subcommand(
+        "cache", "Measure what prefix caching gives, and whether it works: cold, primed, warm prompts");
+    add_own_options(*sub, *command);
+    add_plan_options(*sub, command->plan, Levels::one,
+                     {"concurrency", "dataset",      "dataset_path", "dataset_content", "isl",
+                      "osl",         "range_ratio",  "num_prompts",  "duration",        "request_rate",
+                      "burstiness",  "arrivals",     "ramp_up",      "think_time",      "prefill_concurrency",
+                      "stop",        "salt_prompts", "goodput",      "num_warmups",     "warmup_duration"});
+    sub->footer(
+        "Exit codes: 0 measured (the verdicts tell what was found), 2 wrong options, 3 the server cannot be "
+        "reached, 4 a run is invalid or nothing can be told.");
+    sub->callback([command] { cache(*command); });
+}
+
+}  // namespace paretoken::cli

@@ -1,0 +1,168 @@
+#include "experiments/cache.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core/error.h"
+#include "core/metrics.h"
+#include "experiments/resolve.h"
+#include "experiments/run.h"
+#include "reports/files/cache_file.h"
+#include "reports/files/records.h"
+#include "reports/files/run_directory.h"
+
+namespace paretoken::experiments {
+namespace {
+
+namespace fs = std::filesystem;
+using reports::CacheReport;
+using reports::CacheSample;
+
+Spec spec_of(const CachePlan& plan, const std::vector<std::int64_t>& prefixes) {
+    return {"prefix_arms",
+            {{"prefixes", fmt::format("{}", fmt::join(prefixes, ";"))},
+             {"suffix", fmt::format("{}", plan.suffix)},
+             {"osl", fmt::format("{}", plan.output_tokens)},
+             {"hits", fmt::format("{}", fmt::join(plan.hits, ";"))}}};
+}
+
+CacheSample sample_of(const datasets::ArmRequest& arm, const datasets::PrefixArms& arms,
+                      std::map<std::uint64_t, std::int64_t>& sent) {
+    CacheSample sample{.arm = std::string(name_of(arm.arm)),
+                       .setup = arm.round == 0,
+                       .prefix = arm.prefix,
+                       .hit = arm.hit,
+                       .wanted_tokens = arm.prefix + arms.suffix()};
+    if (arm.reused == 0) return sample;
+    // A repeated prompt repeats all of itself; its last token is always read.
+    const std::int64_t length = arm.arm == datasets::Arm::repeat ? sample.wanted_tokens - 1 : arm.reused;
+    std::int64_t& longest = sent[arm.family];
+    sample.repeated = std::min(length, longest);
+    longest = std::max(longest, length);
+    return sample;
+}
+
+void add_measured(const RequestRecord& record, CacheSample& sample) {
+    if (record.outcome != Outcome::ok) return;
+    sample.ttft_s = metric_named("ttft")->of_request(record);
+    sample.tpot_s = metric_named("tpot")->of_request(record);
+    sample.prompt_tokens = record.usage.prompt;
+    sample.cached_tokens = record.usage.cached_prompt;
+}
+
+/// Prompts that are compared must be equally long. Throws Error with ExitCode::measurement_invalid.
+void require_equal_lengths(const reports::CacheLevel& level) {
+    constexpr double kTolerated = 0.01;
+    constexpr double kTokens = 2;
+    for (const reports::CacheArm& arm : level.arms) {
+        const auto cold = std::find_if(level.arms.begin(), level.arms.end(), [&](const auto& other) {
+            return other.arm == "cold" && other.prefix == arm.prefix;
+        });
+        if (cold == level.arms.end() || !cold->prompt_tokens || !arm.prompt_tokens) continue;
+        const double apart = std::abs(*arm.prompt_tokens - *cold->prompt_tokens);
+        if (apart > kTolerated * *cold->prompt_tokens && apart > kTokens)
+            throw Error(
+                ExitCode::measurement_invalid,
+                fmt::format("prompts of prefix {} are {:.1f} tokens long in the arm {} and {:.1f} in the "
+                            "cold one, as usage counts them; they cannot be compared. Take longer "
+                            "prefixes, or --prompt-form token-ids where the server takes it",
+                            arm.prefix, *arm.prompt_tokens, arm.arm, *cold->prompt_tokens));
+    }
+}
+
+std::optional<double> server_hits(const RunResult& result) {
+    if (!result.server) return std::nullopt;
+    const auto found = result.server->whole_run.find("prefix_hit_ratio");
+    if (found == result.server->whole_run.end()) return std::nullopt;
+    return found->second;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> fitting_prefixes(const CachePlan& plan, std::optional<std::int64_t> context) {
+    std::vector<std::int64_t> fitting = plan.prefixes;
+    if (!context) return fitting;
+    constexpr std::int64_t kTemplate = 64;  // tokens that a chat template may add
+    const std::int64_t room = *context - plan.suffix - plan.output_tokens - kTemplate;
+    std::erase_if(fitting, [&](std::int64_t prefix) { return prefix > room; });
+    if (fitting.empty() || (!plan.cut_prefixes && fitting.size() < plan.prefixes.size()))
+        throw UsageError(
+            fmt::format("the server's context holds {} tokens, and a prefix of {} with {} more tokens of the "
+                        "prompt, {} of the "
+                        "answer and a chat template does not fit; the longest prefix that does is {}",
+                        *context, fitting.empty() ? plan.prefixes.front() : plan.prefixes.back(), plan.suffix,
+                        plan.output_tokens, std::max<std::int64_t>(room, 0)));
+    return fitting;
+}
+
+LoadPlan plan_of_level(const CachePlan& plan, const std::vector<std::int64_t>& prefixes,
+                       std::uint64_t level) {
+    LoadPlan asked = plan.asked;
+    RequestClass& load = asked.classes.front();
+    load.dataset = spec_of(plan, prefixes);
+    load.concurrency = level;
+    const datasets::PrefixArms arms(load.dataset, asked.seed);
+    asked.stop.requests = arms.round_size() * (plan.samples + 1);
+    if (!asked.salt.empty() && plan.concurrency.size() > 1) asked.salt += fmt::format("-c{}", level);
+    asked.metadata["cache_concurrency"] = fmt::format("{}", level);
+    return asked;
+}
+
+std::vector<CacheSample> samples_in(const fs::path& directory, const datasets::PrefixArms& arms) {
+    std::map<std::uint64_t, RequestRecord> records;
+    (void)reports::for_each_record(directory / reports::kRecordsFileName, TimePoint{},
+                                   [&](RequestRecord&& record) {
+                                       if (!record.warmup) records.emplace(record.index, std::move(record));
+                                   });
+    std::vector<CacheSample> samples;
+    std::map<std::uint64_t, std::int64_t> sent;
+    for (const auto& [index, record] : records) {
+        samples.push_back(sample_of(arms.at(index), arms, sent));
+        add_measured(record, samples.back());
+    }
+    return samples;
+}
+
+CacheReport measure_cache(const CachePlan& plan, const Target& target, const fs::path& directory,
+                          const Invocation& invocation, Watcher& watcher, const std::stop_token& stop) {
+    const auto prefixes = fitting_prefixes(plan, target.facts().context);
+    CacheReport report{.target = target.url()};
+    std::vector<CacheSample> first;
+    for (std::size_t i = 0; i < plan.concurrency.size(); ++i) {
+        const std::uint64_t concurrency = plan.concurrency[i];
+        watcher.point_begins(i + 1, plan.concurrency.size(), fmt::format("concurrency {}", concurrency),
+                             false);
+        const LoadPlan asked = plan_of_level(plan, prefixes, concurrency);
+        const fs::path place = directory / fmt::format("c{}", concurrency);
+        const Measured run = measure(target, asked, place, invocation, watcher, {stop, stop});
+        if (!run.not_written.empty()) throw RuntimeError(run.not_written);
+        if (run.result.partial)
+            throw RuntimeError(fmt::format("interrupted; what was measured is in {}", directory.string()));
+        if (run.result.counts.ok == 0) target.require_answer();
+        if (run.result.validity.verdict == Verdict::invalid) require_valid(run);
+        const datasets::PrefixArms arms(asked.classes.front().dataset, asked.seed);
+        auto samples = samples_in(place, arms);
+        if (i == 0) {
+            report.model = run.result.provenance.model;
+            report.engine = run.result.server ? run.result.server->engine : target.facts().server_kind;
+            report.granularity_tokens = reports::granularity_of(samples);
+            report.least_cached_prefix = reports::least_cached_prefix_of(samples);
+            first = samples;
+        }
+        reports::CacheLevel level =
+            reports::level_of(samples, concurrency, report.granularity_tokens, server_hits(run.result));
+        level.directory = place.string();
+        level.output_tokens_per_s = run.result.throughput.at("output_tokens_per_s");
+        require_equal_lengths(level);
+        report.levels.push_back(std::move(level));
+        report.verdicts = reports::verdicts_of(report.levels, first, report.engine);
+        reports::write_file_atomically(directory / reports::kCacheFileName, reports::cache_json(report));
+    }
+    return report;
+}
+
+}  // namespace paretoken::experiments

@@ -1,0 +1,49 @@
+#pragma once
+// The experiment of `paretoken cache`: prompts of equal length that repeat beginnings in several ways, made
+// at one load level after the other. Each level is a run of its own directory; cache.json is written after
+// each.
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <stop_token>
+#include <vector>
+
+#include "core/plan.h"
+#include "datasets/prefix_arms.h"
+#include "experiments/provenance.h"
+#include "experiments/target.h"
+#include "experiments/watcher.h"
+#include "reports/cache/analysis.h"
+
+namespace paretoken::experiments {
+
+struct CachePlan {
+    LoadPlan asked;  ///< with a target; its load and dataset are the experiment's
+    std::vector<std::int64_t> prefixes = {256, 512, 1024, 2048, 4096, 8192};
+    bool cut_prefixes =
+        true;  ///< leave out prefixes that the context does not hold, instead of refusing them
+    std::vector<double> hits = {0.5, 0.9};
+    std::int64_t suffix = 64;
+    std::int64_t output_tokens = 16;
+    std::vector<std::uint64_t> concurrency = {1, 8};
+    std::uint64_t samples = 30;
+};
+
+/// The prefixes that leave room for suffix and answer in `context` tokens. Throws UsageError when none does,
+/// or one does not and none may be left out.
+std::vector<std::int64_t> fitting_prefixes(const CachePlan& plan, std::optional<std::int64_t> context);
+
+/// The plan of the run at `level` requests in flight.
+LoadPlan plan_of_level(const CachePlan& plan, const std::vector<std::int64_t>& prefixes, std::uint64_t level);
+
+/// The requests of the run in `directory`, with what of each was sent before.
+std::vector<reports::CacheSample> samples_in(const std::filesystem::path& directory,
+                                             const datasets::PrefixArms& arms);
+
+/// Throws UsageError; RuntimeError when the server cannot be reached, nothing can be written, or `stop` is
+/// requested; Error with ExitCode::measurement_invalid where prompts of one length differ by more than 1 %.
+reports::CacheReport measure_cache(const CachePlan& plan, const Target& target,
+                                   const std::filesystem::path& directory, const Invocation& invocation,
+                                   Watcher& watcher, const std::stop_token& stop);
+
+}  // namespace paretoken::experiments

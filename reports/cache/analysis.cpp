@@ -1,0 +1,394 @@
+#include "reports/cache/analysis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+#include "core/number_text.h"
+#include "core/statistics.h"
+
+namespace paretoken::reports {
+namespace {
+
+constexpr double kSignificance = 0.05;  // over all arms of a level together
+
+// Of the hits that were possible.
+constexpr double kNearlyAll = 0.8;
+constexpr double kNearlyNone = 0.05;
+constexpr double kHalf = 0.5;
+
+using CellKey = std::tuple<std::int64_t, std::string, double>;  // prefix, arm, hit
+
+/// Prompt tokens and what of them came from the cache.
+struct Tokens {
+    double prompt = 0;
+    double expected = 0;
+    double told_prompt = 0;
+    double cached = 0;
+    bool told = false;
+
+    void add(const CacheSample& sample, std::int64_t granularity) {
+        const auto length = static_cast<double>(sample.prompt_tokens.value_or(sample.wanted_tokens));
+        prompt += length;
+        expected += static_cast<double>(sample.repeated / granularity * granularity);
+        if (!sample.cached_tokens) return;
+        told = true;
+        told_prompt += length;
+        cached += static_cast<double>(*sample.cached_tokens);
+    }
+
+    CacheHits hits() const {
+        CacheHits result;
+        if (prompt > 0) result.expected = std::min(1.0, expected / prompt);
+        if (told && told_prompt > 0) result.usage = cached / told_prompt;
+        return result;
+    }
+    /// Of the hits that were possible; nothing where nothing was told, or none was possible.
+    std::optional<double> share() const {
+        if (!told || expected <= 0) return std::nullopt;
+        return cached / expected;
+    }
+};
+
+bool counts(const CacheSample& sample) {
+    return !sample.setup && sample.ttft_s.has_value();
+}
+
+std::vector<double> times_of(std::span<const CacheSample> samples, const CellKey& key) {
+    std::vector<double> times;
+    for (const CacheSample& sample : samples)
+        if (counts(sample) && CellKey(sample.prefix, sample.arm, sample.hit) == key)
+            times.push_back(*sample.ttft_s);
+    std::sort(times.begin(), times.end());
+    return times;
+}
+
+CacheArm arm_of(std::span<const CacheSample> samples, const CellKey& key, std::int64_t granularity) {
+    CacheArm arm{.arm = std::get<1>(key), .prefix = std::get<0>(key), .hit = std::get<2>(key)};
+    Tokens tokens;
+    for (const CacheSample& sample : samples) {
+        if (sample.setup || CellKey(sample.prefix, sample.arm, sample.hit) != key) continue;
+        ++arm.n;
+        if (!sample.ttft_s) {
+            ++arm.failed;
+            continue;
+        }
+        tokens.add(sample, granularity);
+    }
+    arm.hits = tokens.hits();
+    if (arm.n > arm.failed) arm.prompt_tokens = tokens.prompt / static_cast<double>(arm.n - arm.failed);
+    const auto times = times_of(samples, key);
+    if (times.empty()) return arm;
+    arm.ttft_p50_s = percentile(times, 0.5);
+    arm.ttft_p50_ci95 = percentile_interval(times, 0.5);
+    arm.ttft_p95_s = percentile(times, 0.95);
+    return arm;
+}
+
+/// Each arm is compared with the cold one of its length; the significance is shared out over all of them.
+void compare_with_cold(std::span<const CacheSample> samples, std::vector<CacheArm>& arms) {
+    std::size_t comparisons = 0;
+    for (CacheArm& arm : arms) {
+        if (arm.arm == "cold") continue;
+        const auto own = times_of(samples, {arm.prefix, arm.arm, arm.hit});
+        const auto cold = times_of(samples, {arm.prefix, "cold", 0});
+        if (own.empty() || cold.empty()) continue;
+        arm.p_value = rank_sum_p_value(own, cold);
+        ++comparisons;
+    }
+    for (CacheArm& arm : arms)
+        arm.differs = arm.p_value && *arm.p_value < kSignificance / static_cast<double>(comparisons);
+}
+
+/// Over what was not cached. Where nobody tells, only prompts count of which nothing can be.
+std::optional<TtftFit> fit_of_samples(std::span<const CacheSample> samples) {
+    std::vector<FitPoint> points;
+    for (const CacheSample& sample : samples) {
+        if (!counts(sample) || sample.arm == "repeat") continue;
+        if (!sample.cached_tokens && sample.repeated > 0) continue;
+        const std::int64_t prompt = sample.prompt_tokens.value_or(sample.wanted_tokens);
+        points.push_back({static_cast<double>(prompt - sample.cached_tokens.value_or(0)), *sample.ttft_s});
+    }
+    return fit_of(points);
+}
+
+// ---- verdicts
+
+Tokens tokens_of_arm(std::span<const CacheSample> samples, const std::string& arm) {
+    Tokens tokens;
+    for (const CacheSample& sample : samples)
+        if (counts(sample) && sample.arm == arm) tokens.add(sample, 1);
+    return tokens;
+}
+
+std::string percent(double share) {
+    return fmt::format("{:.0f} %", 100 * share);
+}
+
+std::string how_to_switch_on(const std::string& engine) {
+    if (engine == "vllm") return "start vLLM without --no-enable-prefix-caching";
+    if (engine == "sglang") return "start SGLang without --disable-radix-cache";
+    if (engine == "trtllm") return "set enable_block_reuse in TensorRT-LLM's KV cache configuration";
+    if (engine == "llamacpp")
+        return "start llama-server without --no-cache-prompt, and do not send cache_prompt: false";
+    return "look for the server's switch for prefix caching (vLLM: --enable-prefix-caching)";
+}
+
+const CacheArm* find(const CacheLevel& level, const std::string& arm) {
+    const CacheArm* longest = nullptr;
+    for (const CacheArm& candidate : level.arms)
+        if (candidate.arm == arm && (longest == nullptr || candidate.prefix > longest->prefix))
+            longest = &candidate;
+    return longest;
+}
+
+bool is_faster_than_cold(const CacheLevel& level, const std::string& arm) {
+    const CacheArm* const found = find(level, arm);
+    const CacheArm* const cold = find(level, "cold");
+    return found != nullptr && cold != nullptr && found->differs && found->ttft_p50_s && cold->ttft_p50_s &&
+           *found->ttft_p50_s < *cold->ttft_p50_s;
+}
+
+std::string times_text(const CacheLevel& level, const std::string& arm) {
+    const CacheArm* const found = find(level, arm);
+    const CacheArm* const cold = find(level, "cold");
+    if (found == nullptr || cold == nullptr || !found->ttft_p50_s || !cold->ttft_p50_s) return {};
+    return fmt::format("time to first token of {} + suffix tokens, p50: {} {} ms, cold {} ms", found->prefix,
+                       arm, number_text(1e3 * *found->ttft_p50_s), number_text(1e3 * *cold->ttft_p50_s));
+}
+
+/// The share of warm requests that found less than half of what was there.
+double missed_share(std::span<const CacheSample> samples) {
+    double missed = 0;
+    double all = 0;
+    for (const CacheSample& sample : samples) {
+        if (!counts(sample) || sample.arm != "warm" || !sample.cached_tokens || sample.repeated == 0)
+            continue;
+        ++all;
+        missed += static_cast<double>(*sample.cached_tokens) < kHalf * static_cast<double>(sample.repeated);
+    }
+    return all > 0 ? missed / all : 0;
+}
+
+/// What caching does, by the tokens that usage tells.
+CacheVerdict verdict_by_tokens(const CacheLevel& level, std::span<const CacheSample> samples,
+                               const std::string& engine) {
+    const double warm = tokens_of_arm(samples, "warm").share().value_or(0);
+    const double primed = tokens_of_arm(samples, "primed").share().value_or(0);
+    const auto evidence =
+        fmt::format("of the tokens that repeat, {} (warm) and {} (primed) came from the cache; {}",
+                    percent(warm), percent(primed), times_text(level, "warm"));
+    if (warm >= kNearlyAll) {
+        const bool faster = is_faster_than_cold(level, "warm");
+        return {
+            "works",
+            faster
+                ? "Prefix caching works: prompts that begin alike are read from the cache, and their first "
+                  "token comes sooner."
+                : "Prefix caching works, but the first token does not come sooner: these prompts are too "
+                  "short for it to matter, or the time is spent elsewhere (queue, network).",
+            evidence};
+    }
+    if (warm < kNearlyNone && primed < kNearlyNone)
+        return {"off", fmt::format("Nothing is read from a prefix cache: {}.", how_to_switch_on(engine)),
+                evidence};
+    if (primed >= kNearlyAll)
+        return {"thrashing",
+                "A prefix is found right after it was sent and is gone by the next round: the cache is too "
+                "small for "
+                "what is in use. Give the server more memory for the KV cache, or send prompts that share a "
+                "prefix "
+                "closer together.",
+                evidence};
+    const double missed = missed_share(samples);
+    if (engine == "llamacpp")
+        return {"per_slot",
+                "The cache belongs to a slot, and requests come to slots that hold another prompt. Use as "
+                "many slots as "
+                "there are prefixes in use, send id_slot, or let requests of one prefix follow each other.",
+                fmt::format("{}; {} of the warm requests found less than half", evidence, percent(missed))};
+    return {"partly",
+            "Only some requests find their prefix: several replicas behind one address each hold a part "
+            "(route by "
+            "prefix), or entries are evicted between two uses (more KV cache memory).",
+            fmt::format("{}; {} of the warm requests found less than half", evidence, percent(missed))};
+}
+
+/// Whether the warm arm cannot have saved half of what its repeated tokens take: the times are sharp enough
+/// to tell. What tokens take is the difference between the cold arms of the longest and the shortest prefix.
+bool saved_nothing(const CacheLevel& level) {
+    const CacheArm* const warm = find(level, "warm");
+    const CacheArm* const cold = find(level, "cold");
+    const CacheArm* shortest = nullptr;
+    for (const CacheArm& arm : level.arms)
+        if (arm.arm == "cold" && (shortest == nullptr || arm.prefix < shortest->prefix)) shortest = &arm;
+    if (warm == nullptr || cold == nullptr || shortest == cold || !warm->ttft_p50_ci95 ||
+        !cold->ttft_p50_ci95 || !shortest->ttft_p50_ci95)
+        return false;
+    const double least_taken = cold->ttft_p50_ci95->low - shortest->ttft_p50_ci95->high;
+    const double most_saved = cold->ttft_p50_ci95->high - warm->ttft_p50_ci95->low;
+    return least_taken > 0 && most_saved < kHalf * least_taken;
+}
+
+/// Where nobody counts cached tokens.
+CacheVerdict verdict_by_times(const CacheLevel& level, const std::string& engine) {
+    const std::string evidence =
+        times_text(level, "warm") + "; neither usage nor the server counts cached tokens";
+    if (is_faster_than_cold(level, "warm"))
+        return {"works", "Prefix caching works, as the time to first token tells.", evidence};
+    if (saved_nothing(level))
+        return {"off",
+                fmt::format("Nothing is read from a prefix cache, as the time to first token tells: {}.",
+                            how_to_switch_on(engine)),
+                evidence};
+    return {"unknown",
+            fmt::format("Nothing can be told: usage and the server's counters are silent, and the times to "
+                        "first token do not tell. Take longer prefixes, and let the server count ({}).",
+                        engine == "vllm" ? "--enable-prompt-tokens-details"
+                                         : "vLLM: --enable-prompt-tokens-details; llama.cpp: --metrics"),
+            evidence};
+}
+
+CacheVerdict verdict_by_counters(const CacheLevel& level, const std::string& engine) {
+    const std::string evidence = fmt::format(
+        "the server's counters tell a hit ratio of {}, and {} was possible; {}", percent(*level.hits.server),
+        percent(level.hits.expected.value_or(0)), times_text(level, "warm"));
+    const double share = *level.hits.server / std::max(1e-9, level.hits.expected.value_or(0));
+    if (share >= kNearlyAll)
+        return {"works", "Prefix caching works, as the server's counters tell.", evidence};
+    if (share < kNearlyNone)
+        return {"off", fmt::format("Nothing is read from a prefix cache: {}.", how_to_switch_on(engine)),
+                evidence};
+    return {"partly", "Only some requests find their prefix.", evidence};
+}
+
+void add_contamination(std::span<const CacheSample> samples, std::vector<CacheVerdict>& verdicts) {
+    const Tokens cold = tokens_of_arm(samples, "cold");
+    if (!cold.told || cold.prompt <= 0 || cold.cached / cold.prompt <= kNearlyNone) return;
+    verdicts.push_back(
+        {"contaminated",
+         "Prompts that should be new were in the cache: the same salt was used before, or the server "
+         "adds a long beginning of its own. Leave --salt out, or flush the cache.",
+         fmt::format("{} of the cold arm's tokens came from the cache", percent(cold.cached / cold.prompt))});
+}
+
+void add_dynamic_head(const CacheLevel& level, std::span<const CacheSample> samples,
+                      std::vector<CacheVerdict>& verdicts) {
+    if (verdicts.front().code != "works") return;
+    const Tokens moved = tokens_of_arm(samples, "dynamic-first");
+    const bool lost = moved.told ? moved.cached / std::max(1.0, moved.prompt) < kNearlyNone
+                                 : !is_faster_than_cold(level, "dynamic-first");
+    if (!lost) return;
+    verdicts.push_back(
+        {"dynamic_head",
+         "What changes in front of a prompt (a date, an id, a name) loses the whole prefix: keep it "
+         "behind what stays the same.",
+         times_text(level, "dynamic-first")});
+}
+
+double median_tpot(std::span<const CacheSample> samples, const std::string& arm) {
+    std::vector<double> times;
+    for (const CacheSample& sample : samples)
+        if (counts(sample) && sample.arm == arm && sample.tpot_s) times.push_back(*sample.tpot_s);
+    std::sort(times.begin(), times.end());
+    return times.empty() ? 0 : percentile(times, 0.5);
+}
+
+void add_response_cache(std::span<const CacheSample> samples, std::vector<CacheVerdict>& verdicts) {
+    constexpr double kFarFaster = 0.2;
+    const double repeated = median_tpot(samples, "repeat");
+    const double cold = median_tpot(samples, "cold");
+    if (!(cold > 0) || !(repeated < kFarFaster * cold)) return;
+    verdicts.push_back(
+        {"response_cache",
+         "Whole answers are repeated: a proxy in front of the server answers equal prompts itself, "
+         "faster than a model decodes. Measure the server behind it.",
+         fmt::format("time per output token of a repeated prompt, p50: {} ms, of new ones {} ms",
+                     number_text(1e3 * repeated), number_text(1e3 * cold))});
+}
+
+void add_disagreement(const CacheLevel& level, std::vector<CacheVerdict>& verdicts) {
+    constexpr double kApart = 0.05;
+    const CacheHits& hits = level.hits;
+    const auto apart = [&](const std::optional<double>& a, const std::optional<double>& b) {
+        return a && b && std::abs(*a - *b) > kApart;
+    };
+    if (!apart(hits.usage, hits.server)) return;
+    verdicts.push_back(
+        {"disagree",
+         *hits.usage < *hits.server
+             ? "Answers tell fewer cached tokens than the server counts: another client shares the "
+               "server, or usage leaves them out (vLLM wants --enable-prompt-tokens-details)."
+             : "Answers tell more cached tokens than the server counts: a proxy answers for several "
+               "servers, of which only one was asked for its counters.",
+         fmt::format("usage {}, server {}, expected {}", percent(*hits.usage), percent(*hits.server),
+                     percent(hits.expected.value_or(0)))});
+}
+
+}  // namespace
+
+std::optional<std::int64_t> granularity_of(std::span<const CacheSample> samples) {
+    constexpr std::size_t kFewest = 3;
+    std::set<std::int64_t> counts;
+    for (const CacheSample& sample : samples)
+        if (sample.cached_tokens && *sample.cached_tokens > 0 && sample.arm != "repeat")
+            counts.insert(*sample.cached_tokens);
+    if (counts.size() < kFewest) return std::nullopt;
+    return std::accumulate(counts.begin(), counts.end(), std::int64_t{0},
+                           [](std::int64_t a, std::int64_t b) { return std::gcd(a, b); });
+}
+
+std::optional<std::int64_t> least_cached_prefix_of(std::span<const CacheSample> samples) {
+    std::optional<std::int64_t> least;
+    for (const CacheSample& sample : samples) {
+        if (sample.arm != "varied" || sample.setup || sample.cached_tokens.value_or(0) <= 0) continue;
+        if (!least || sample.repeated < *least) least = sample.repeated;
+    }
+    return least;
+}
+
+CacheLevel level_of(std::span<const CacheSample> samples, std::uint64_t concurrency,
+                    std::optional<std::int64_t> granularity, std::optional<double> server) {
+    const std::int64_t block = std::max<std::int64_t>(1, granularity.value_or(1));
+    CacheLevel level{.concurrency = concurrency};
+    std::set<CellKey> cells;
+    Tokens all;
+    for (const CacheSample& sample : samples) {
+        if (sample.ttft_s) all.add(sample, block);
+        if (!sample.setup && sample.arm != "primer" && sample.arm != "varied")
+            cells.insert({sample.prefix, sample.arm, sample.hit});
+    }
+    for (const CellKey& cell : cells) level.arms.push_back(arm_of(samples, cell, block));
+    compare_with_cold(samples, level.arms);
+    level.fit = fit_of_samples(samples);
+    if (level.fit && level.fit->per_token_s.ci95.low > 0)
+        level.saved_ms_per_1k_cached = 1e3 * 1e3 * level.fit->per_token_s.value;
+    level.hits = all.hits();
+    level.hits.server = server;
+    return level;
+}
+
+std::vector<CacheVerdict> verdicts_of(std::span<const CacheLevel> levels,
+                                      std::span<const CacheSample> samples, const std::string& engine) {
+    if (levels.empty()) return {};
+    const CacheLevel& level = levels.front();
+    std::vector<CacheVerdict> verdicts;
+    if (tokens_of_arm(samples, "warm").told)
+        verdicts.push_back(verdict_by_tokens(level, samples, engine));
+    else if (level.hits.server)
+        verdicts.push_back(verdict_by_counters(level, engine));
+    else
+        verdicts.push_back(verdict_by_times(level, engine));
+    add_dynamic_head(level, samples, verdicts);
+    add_contamination(samples, verdicts);
+    add_response_cache(samples, verdicts);
+    add_disagreement(level, verdicts);
+    return verdicts;
+}
+
+}  // namespace paretoken::reports

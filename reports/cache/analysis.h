@@ -1,0 +1,105 @@
+#pragma once
+// What an experiment on prefix caching shows: times and hits of each arm, the time that a cached token saves,
+// how the cache cuts prompts into blocks, and verdicts in words. Pure.
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/units.h"
+#include "reports/cache/fit.h"
+
+namespace paretoken::reports {
+
+/// One request of the experiment, in the order in which they were sent.
+struct CacheSample {
+    std::string arm =
+        {};  ///< "cold", "primer", "primed", "warm", "dynamic-first", "shared", "varied", "repeat"
+    bool setup = false;         ///< fills the cache, and is in no figure but the hits of the whole level
+    std::int64_t prefix = 0;    ///< tokens that it is counted under
+    double hit = 0;             ///< of `shared`: the share of the prefix that repeats
+    std::int64_t repeated = 0;  ///< tokens at its start that an earlier request began with
+    std::int64_t wanted_tokens = 0;
+    std::optional<std::int64_t> prompt_tokens = {};  ///< as usage tells
+    std::optional<std::int64_t> cached_tokens = {};  ///< as usage tells
+    std::optional<double> ttft_s = {};               ///< nothing: the request failed
+    std::optional<double> tpot_s = {};
+};
+
+/// Share of prompt tokens that came from the cache, by three accounts.
+struct CacheHits {
+    std::optional<double> expected = {};  ///< what was sent before, in whole blocks
+    std::optional<double> usage = {};     ///< what answers said
+    std::optional<double> server = {};    ///< the server's counters
+
+    bool operator==(const CacheHits&) const = default;
+};
+
+struct CacheArm {
+    std::string arm = {};
+    std::int64_t prefix = 0;
+    double hit = 0;
+    std::uint64_t n = 0;
+    std::uint64_t failed = 0;
+    std::optional<double> prompt_tokens = {};  ///< mean
+    std::optional<double> ttft_p50_s = {};
+    std::optional<Interval> ttft_p50_ci95 = {};
+    std::optional<double> ttft_p95_s = {};
+    CacheHits hits = {};
+    std::optional<double> p_value = {};  ///< of the difference to the cold arm of the same length (rank sum)
+    bool differs = false;                ///< beyond chance at 5 % over all arms of the level together
+
+    bool operator==(const CacheArm&) const = default;
+};
+
+/// What one load level showed.
+struct CacheLevel {
+    std::uint64_t concurrency = 1;
+    std::string directory = {};  ///< of the run
+    std::vector<CacheArm> arms = {};
+    std::optional<TtftFit> fit = {};
+    std::optional<double> saved_ms_per_1k_cached = {};
+    std::optional<double> output_tokens_per_s = {};
+    CacheHits hits = {};  ///< of all requests, those that fill the cache included
+
+    bool operator==(const CacheLevel&) const = default;
+};
+
+struct CacheVerdict {
+    std::string code = {};  ///< "works", "off", "partly", "per_slot", "thrashing", "dynamic_head",
+                            ///< "contaminated", "response_cache", "disagree", "unknown"
+    std::string text = {};  ///< what it means and what to do
+    std::string evidence = {};
+
+    bool operator==(const CacheVerdict&) const = default;
+};
+
+struct CacheReport {
+    std::string target = {};
+    std::string model = {};
+    std::string engine = {};  ///< as its metrics tell; may be empty
+    std::vector<CacheLevel> levels = {};
+    std::optional<std::int64_t> granularity_tokens =
+        {};  ///< tokens of a block: cached counts are multiples of it
+    std::optional<std::int64_t>
+        least_cached_prefix;  ///< the shortest beginning of which something was reused
+    std::vector<CacheVerdict> verdicts = {};
+
+    bool operator==(const CacheReport&) const = default;
+};
+
+/// What cached counts have in common; nothing for fewer than three different ones.
+std::optional<std::int64_t> granularity_of(std::span<const CacheSample> samples);
+std::optional<std::int64_t> least_cached_prefix_of(std::span<const CacheSample> samples);
+
+/// `granularity`: 1 when it is not known. `server`: the hit ratio that the server's counters tell.
+CacheLevel level_of(std::span<const CacheSample> samples, std::uint64_t concurrency,
+                    std::optional<std::int64_t> granularity, std::optional<double> server);
+
+/// One for what caching does, more for what is wrong, from all levels; the samples are those of the first
+/// level. `engine` chooses the flags that are named.
+std::vector<CacheVerdict> verdicts_of(std::span<const CacheLevel> levels,
+                                      std::span<const CacheSample> samples, const std::string& engine);
+
+}  // namespace paretoken::reports
