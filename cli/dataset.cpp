@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "core/error.h"
 #include "core/number_text.h"
+#include "datasets/conversation_index.h"
 #include "datasets/describe.h"
 
 namespace paretoken::cli {
@@ -130,17 +131,35 @@ Json json_of(const Request& request, std::optional<Duration> at) {
 void convert(const DatasetCommand& command) {
     if (std::filesystem::exists(command.to))
         throw UsageError(fmt::format("{} is there already; give another name", command.to));
-    const auto dataset =
-        datasets::make_dataset({.spec = spec_of(command), .salt = command.salt, .path = command.file});
+    const auto dataset = datasets::make_dataset(
+        {.spec = spec_of(command), .salt = command.salt, .path = command.file, .live_replies = false});
     std::ofstream out(command.to, std::ios::binary);
+    std::uint64_t rows = 0;
+    const auto write = [&](const Json& row) {
+        out << row.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+        ++rows;
+    };
     for (std::uint64_t i = 0; i < dataset->size(); ++i) {
-        out << json_of(dataset->request(i), dataset->recorded_time(i))
-                   .dump(-1, ' ', false, Json::error_handler_t::replace)
-            << '\n';
+        const Request opening = dataset->request(i);
+        Json row = json_of(opening, dataset->recorded_time(i));
+        const std::uint32_t turns = dataset->turns(i);
+        if (turns > 1) row["conversation"] = fmt::format("{}", i);
+        write(row);
+        std::size_t said = turns > 1 ? datasets::messages_of(opening.prompt).size() : 0;
+        for (std::uint32_t turn = 1; turn < turns; ++turn) {
+            Request request = dataset->follow_up(i, turn, {.prompt = opening.prompt, .reply = {}});
+            Messages& messages = std::get<Messages>(request.prompt);
+            const std::size_t all = messages.size();
+            messages.erase(messages.begin(), messages.begin() + static_cast<std::ptrdiff_t>(said));
+            said = all;
+            Json follow_up = json_of(request, dataset->recorded_time(i));
+            follow_up["conversation"] = fmt::format("{}", i);
+            write(follow_up);
+        }
     }
     out.close();
     if (!out) throw RuntimeError(fmt::format("cannot write {}", command.to));
-    fmt::print(stderr, "{} rows written to {}\n", dataset->size().value_or(0), command.to);
+    fmt::print(stderr, "{} rows written to {}\n", rows, command.to);
 }
 
 void add_file(CLI::App& sub, DatasetCommand& command) {

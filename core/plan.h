@@ -25,6 +25,9 @@ struct RequestClass {
     Spec dataset = {};
     std::string dataset_path = {};     ///< of a dataset that is a file
     std::string dataset_content = {};  ///< hash of that file's content; empty when there is none
+    /// Conversations go on from the server's own answers ("live", or empty) or from those that the dataset
+    /// holds ("recorded").
+    std::string replies = {};
 
     /// Requests per second (open loop, Poisson or gamma gaps); infinity: all at once. Resolved: folded into
     /// `arrivals`.
@@ -35,7 +38,7 @@ struct RequestClass {
     std::optional<std::uint64_t> prefill_concurrency = {};  ///< of these, without a first token
     std::optional<Duration> ramp_up = {};  ///< closed loop: the slots open evenly over this time
     std::string think_time =
-        {};  ///< closed loop: pause after each request, as core/random_duration.h reads it
+        {};  ///< pause of a slot or a conversation after each request, as core/random_duration.h reads it
     std::optional<std::int64_t> priority = {};  ///< sent with each request, where the server takes one
 
     std::vector<std::string> goodput = {};  ///< SLOs as core/slo.h reads them: "ttft:500"
@@ -107,8 +110,9 @@ struct LoadPlan {
     double max_failed = 0.10;  ///< share of requests that may fail before the run is invalid
 
     // ---- what is kept
-    std::string out = {};    ///< directory; empty: runs/TIME
-    bool overwrite = false;  ///< a result that is there may be replaced
+    std::string out = {};       ///< directory; empty: runs/TIME
+    bool overwrite = false;     ///< a result that is there may be replaced
+    bool keep_answers = false;  ///< the answers' texts, in answers.jsonl
     std::map<std::string, std::string> metadata = {};
 
     bool operator==(const LoadPlan&) const = default;

@@ -162,6 +162,11 @@ void known_prompt_form(const std::string& form) {
     throw UsageError(fmt::format("'{}': expected auto, text or token-ids", form));
 }
 
+void known_replies(const std::string& replies) {
+    if (replies == "live" || replies == "recorded") return;
+    throw UsageError(fmt::format("'{}': expected live or recorded", replies));
+}
+
 void known_events(const std::string& text) {
     parse_events_kept(text);
 }
@@ -370,6 +375,10 @@ using DatasetContent = Member < [](auto& p, std::size_t c) -> auto& {
     return p.classes[c].dataset_content;
 }
 > ;
+using Replies = Member < [](auto& p, std::size_t c) -> auto& {
+    return p.classes[c].replies;
+}
+> ;
 using RequestRate = Member < [](auto& p, std::size_t c) -> auto& {
     return p.classes[c].request_rate;
 }
@@ -517,6 +526,10 @@ using Overwrite = Member < [](auto& p, std::size_t) -> auto& {
     return p.overwrite;
 }
 > ;
+using KeepAnswers = Member < [](auto& p, std::size_t) -> auto& {
+    return p.keep_answers;
+}
+> ;
 using Metadata = Member < [](auto& p, std::size_t) -> auto& {
     return p.metadata;
 }
@@ -647,8 +660,9 @@ constexpr std::array kFields = {
               .group = kPace,
               .kind = load,
               .of_class = true,
-              .help = "Closed loop: pause of a slot after each request: 2s, uniform:min=1s,max=3s, "
-                      "exponential:mean=2s, normal:mean=2s,stddev=500ms, lognormal:mean=2s,cv=1",
+              .help = "Closed loop: pause of a slot after each request; conversations: pause before each "
+                      "further turn: 2s, uniform:min=1s,max=3s, exponential:mean=2s, "
+                      "normal:mean=2s,stddev=500ms, lognormal:mean=2s,cv=1",
               .get = ThinkTime::get,
               .set = ThinkTime::set_checked<random_duration>},
     PlanField{.name = "request_rate",
@@ -686,7 +700,9 @@ constexpr std::array kFields = {
         .group = kPace,
         .type = count,
         .kind = load,
-        .help = "Measured requests [without --duration: 100, or 10 per slot if that is more; a trace's rows]",
+        .help =
+            "Measured requests; conversations, where they have several turns [without --duration: 100, or "
+            "10 per slot if that is more; a trace's rows]",
         .get = Requests::get,
         .set = set_requests},
     PlanField{.name = "duration",
@@ -810,18 +826,17 @@ constexpr std::array kFields = {
               .of_class = true,
               .get = Priority::get,
               .set = Priority::set},
-    PlanField{
-        .name = "dataset",
-        .flags = "--dataset,--dataset-name",
-        .group = kWorkload,
-        .kind = workload,
-        .of_class = true,
-        .help =
-            "synthetic, shared_prefix:groups=8,levels=1000;500,unique=200,zipf=1.1, or with --dataset-path: "
-            "custom, sharegpt, mooncake, azure, burstgpt, log [custom if there is a path, else "
-            "synthetic]",
-        .get = get_dataset,
-        .set = Dataset::set},
+    PlanField{.name = "dataset",
+              .flags = "--dataset,--dataset-name",
+              .group = kWorkload,
+              .kind = workload,
+              .of_class = true,
+              .help = "synthetic, shared_prefix:groups=8,levels=1000;500,unique=200,zipf=1.1, "
+                      "multi_turn:turns=4,first=500,next=100, or with --dataset-path: "
+                      "custom, sharegpt, mooncake, azure, burstgpt, log [custom if there is a path, else "
+                      "synthetic]",
+              .get = get_dataset,
+              .set = Dataset::set},
     PlanField{.name = "dataset_path",
               .flags = "--dataset-path",
               .group = kWorkload,
@@ -834,6 +849,16 @@ constexpr std::array kFields = {
               .of_class = true,
               .get = DatasetContent::get,
               .set = DatasetContent::set},
+    PlanField{.name = "replies",
+              .flags = "--replies",
+              .group = kWorkload,
+              .kind = workload,
+              .of_class = true,
+              .help =
+                  "What conversations go on from: live (the server's answers) or recorded (the dataset's) "
+                  "[live]",
+              .get = Replies::get,
+              .set = Replies::set_checked<known_replies>},
     PlanField{.name = "isl",
               .flags = "--isl,--random-input-len",
               .group = kWorkload,
@@ -944,6 +969,13 @@ constexpr std::array kFields = {
               .help = "Replace the result that --out holds",
               .get = Overwrite::get,
               .set = Overwrite::set},
+    PlanField{.name = "keep_answers",
+              .flags = "--keep-answers",
+              .group = kResult,
+              .type = flag,
+              .help = "Keep the texts of the answers, in answers.jsonl",
+              .get = KeepAnswers::get,
+              .set = KeepAnswers::set},
     PlanField{.name = "metadata",
               .flags = "--metadata",
               .group = kResult,

@@ -70,12 +70,21 @@ struct ConnectTimes {
     bool operator==(const ConnectTimes&) const = default;
 };
 
+/// Where a request stands in a conversation of several.
+struct Turn {
+    std::uint64_t conversation = 0;  ///< index of its first request
+    std::uint32_t number = 0;        ///< from 0
+
+    bool operator==(const Turn&) const = default;
+};
+
 struct RequestRecord {
     std::uint64_t index = 0;
     std::string id;
     std::string request_class;
     std::uint32_t worker = 0;
-    bool warmup = false;  ///< written to requests.jsonl, left out of every metric
+    std::optional<Turn> turn;  ///< nothing for a request that is a conversation by itself
+    bool warmup = false;       ///< written to requests.jsonl, left out of every metric
 
     Outcome outcome = Outcome::ok;
     std::string error;  ///< one line, empty when ok
@@ -108,6 +117,8 @@ struct RequestRecord {
     std::optional<std::int64_t> wanted_input_tokens;
     std::optional<std::int64_t> wanted_output_tokens;
     std::uint64_t bytes_received = 0;
+
+    std::string answer;  ///< its text, where it was asked to be kept; not in requests.jsonl
 
     std::vector<StreamEvent> events;  ///< empty when read back from requests.jsonl
 

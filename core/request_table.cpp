@@ -59,6 +59,8 @@ RequestTable::RequestTable(const std::vector<RequestRecord>& records)
 RequestTable::Row RequestTable::packed(const RequestRecord& record) {
     Row row{};
     row.index = record.index;
+    row.conversation = record.turn ? static_cast<std::int64_t>(record.turn->conversation) : kAbsent;
+    row.turn = static_cast<std::uint16_t>(record.turn ? record.turn->number : 0);
     row.scheduled = packed_time(record.scheduled);
     row.slot_wait = record.slot_wait.count();
     row.started = packed_time(record.started);
@@ -82,7 +84,7 @@ RequestTable::Row RequestTable::packed(const RequestRecord& record) {
     row.grouped_chunks = packed_count(record.grouped_chunks);
     row.wanted_input_tokens = packed_count(record.wanted_input_tokens);
     row.wanted_output_tokens = packed_count(record.wanted_output_tokens);
-    row.worker = record.worker;
+    row.worker = static_cast<std::uint16_t>(record.worker);
     row.http_status = static_cast<std::uint16_t>(record.http_status);
     row.outcome = record.outcome;
     row.token_source = record.token_source;
@@ -116,6 +118,10 @@ void RequestTable::unpack(std::size_t at, RequestRecord& record) const {
     const Row& row = rows_[at];
     record.index = row.index;
     record.id.clear();
+    record.answer.clear();
+    record.turn = std::nullopt;
+    if (row.conversation != kAbsent)
+        record.turn = Turn{static_cast<std::uint64_t>(row.conversation), row.turn};
     record.request_class = classes_[row.request_class];
     record.worker = row.worker;
     record.warmup = row.warmup;

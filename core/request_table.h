@@ -1,7 +1,7 @@
 #pragma once
 // The scalars of finished requests, packed: what a run keeps in memory of each request once its events are on
-// the disk. A row takes kBytesPerRequest; ids and events are not kept, and of error texts only the first
-// kMostErrors different ones. Everything else that a RequestRecord holds comes back as it was.
+// the disk. A row takes kBytesPerRequest; ids, answers and events are not kept, and of error texts only the
+// first kMostErrors different ones. Everything else that a RequestRecord holds comes back as it was.
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -18,7 +18,7 @@ namespace paretoken {
 
 class RequestTable {
   public:
-    static constexpr std::size_t kBytesPerRequest = 176;
+    static constexpr std::size_t kBytesPerRequest = 184;
     static constexpr std::size_t kMostErrors = 1000;
     static constexpr std::size_t kMostFinishReasons = 1000;
 
@@ -93,6 +93,7 @@ class RequestTable {
     /// Times in nanoseconds since boot; kAbsent: not given.
     struct Row {
         std::uint64_t index;
+        std::int64_t conversation;
         std::int64_t scheduled, slot_wait, started, ready, sent, headers, first_event, first_answer,
             last_event, finished, closed, longest_gap;
         std::uint64_t bytes_received;
@@ -100,7 +101,7 @@ class RequestTable {
         std::int32_t streamed_tokens, first_group_tokens, chunks, grouped_chunks;
         std::int32_t wanted_input_tokens, wanted_output_tokens;
         std::uint32_t request_class, error, connect;
-        std::uint32_t worker;
+        std::uint16_t worker, turn;
         std::uint16_t finish_reason, http_status;
         Outcome outcome;
         TokenSource token_source;

@@ -233,6 +233,9 @@ struct StopReason {
     bool operator==(const StopReason&) const = default;
 };
 
+/// A run with longer conversations has no scope of its own for later turns.
+inline constexpr std::size_t kMostTurnScopes = 16;
+
 /// The result of a run is the scope of all its requests, and what is said of the run as a whole.
 struct RunResult : Scope {
     Provenance provenance;
@@ -243,6 +246,7 @@ struct RunResult : Scope {
     std::optional<StopReason> stop;
     Window window;
     std::map<std::string, Scope> classes;  ///< by name of the class, when requests carry any
+    std::vector<Scope> turns;  ///< of conversations with several: the first kMostTurnScopes of them
     ClientHealth client;
     std::optional<ServerFigures> server;
     std::vector<Series> series;

@@ -280,16 +280,42 @@ std::map<std::string, RequestRows> rows_by_class(const RequestTable& requests) {
     return by_class;
 }
 
-/// One fold for all requests and one for each class.
+/// The requests of each of the first turns; empty when none belongs to a conversation.
+std::vector<RequestRows> rows_by_turn(const RequestTable& requests) {
+    std::vector<std::vector<std::uint32_t>> rows;
+    std::uint32_t row = 0;
+    for (const RequestRecord& record : requests) {
+        if (record.turn && record.turn->number < kMostTurnScopes) {
+            const std::size_t turn = record.turn->number;
+            if (rows.size() <= turn) rows.resize(turn + 1);
+            rows[turn].push_back(row);
+        }
+        ++row;
+    }
+    std::vector<RequestRows> by_turn;
+    for (auto& own : rows) by_turn.emplace_back(requests, std::move(own));
+    return by_turn;
+}
+
+/// One fold for all requests, one for each class and one for each turn.
 template <class Fold>
 struct FoldsByScope {
     Fold all;
     std::map<std::string, Fold> classes = {};
+    std::vector<Fold> turns = {};
+
+    /// `fold_of(rows)` makes a fold.
+    template <class FoldOf>
+    FoldsByScope(const RequestTable& requests, FoldOf fold_of) : all(fold_of(RequestRows(requests))) {
+        for (const auto& [name, own] : rows_by_class(requests)) classes.emplace(name, fold_of(own));
+        for (const RequestRows& own : rows_by_turn(requests)) turns.push_back(fold_of(own));
+    }
 
     /// Calls `visit(fold)` for the folds that the record belongs to.
     template <class Visit>
     void for_each_of(const RequestRecord& record, Visit visit) {
         visit(all);
+        if (record.turn && record.turn->number < turns.size()) visit(turns[record.turn->number]);
         if (record.request_class.empty()) return;
         if (const auto own = classes.find(record.request_class); own != classes.end()) visit(own->second);
     }
@@ -336,8 +362,7 @@ RunSummary summarize(const RequestTable& requests, const EventSource& events, co
     summary.window = window.span;
     summary.window_report = report_of(window, summary.run);
     const FoldOptions fold{summary.run, window, memory_of_load(requests, window.span, options), options};
-    FoldsByScope<ScopeFold> folds{ScopeFold(RequestRows(requests), fold)};
-    for (const auto& [name, own] : rows_by_class(requests)) folds.classes.emplace(name, ScopeFold(own, fold));
+    FoldsByScope<ScopeFold> folds(requests, [&](const RequestRows& rows) { return ScopeFold(rows, fold); });
     const auto seconds = seconds_of(summary.run);
     std::optional<TotalsTimeline> per_second;
     if (seconds) per_second.emplace(seconds->span, seconds->count);
@@ -356,6 +381,7 @@ RunSummary summarize(const RequestTable& requests, const EventSource& events, co
     const auto another_pass = [&] {
         bool more = folds.all.another_pass();
         for (auto& [name, own] : folds.classes) more = own.another_pass() || more;
+        for (ScopeFold& own : folds.turns) more = own.another_pass() || more;
         return more;
     };
     while (another_pass())
@@ -365,6 +391,7 @@ RunSummary summarize(const RequestTable& requests, const EventSource& events, co
 
     static_cast<Scope&>(summary) = folds.all.scope();
     for (const auto& [name, own] : folds.classes) summary.classes.emplace(name, own.scope());
+    for (const ScopeFold& own : folds.turns) summary.turns.push_back(own.scope());
     if (per_second) summary.series = series_of(requests, summary.run, per_second->bins());
     return summary;
 }
@@ -388,11 +415,9 @@ void judge_anew(RunResult& result, const RequestTable& requests, const EventSour
                                       .how = result.window.how},
                            .memory = {},
                            .summary = options};
-    const auto totals_fold = [&](const RequestRows& rows) {
+    FoldsByScope<TotalsFold> folds(requests, [&](const RequestRows& rows) {
         return TotalsFold(fold, median_e2e(measured_in(rows, fold.window.span)));
-    };
-    FoldsByScope<TotalsFold> folds{totals_fold(RequestRows(requests))};
-    for (const auto& [name, own] : rows_by_class(requests)) folds.classes.emplace(name, totals_fold(own));
+    });
     const auto add = [&](const RequestRecord& record) {
         folds.for_each_of(record, [&](TotalsFold& own) { own.add(record); });
     };
@@ -407,6 +432,8 @@ void judge_anew(RunResult& result, const RequestTable& requests, const EventSour
     judge(folds.all, result);
     for (auto& [name, scope] : result.classes)
         if (const auto own = folds.classes.find(name); own != folds.classes.end()) judge(own->second, scope);
+    for (std::size_t turn = 0; turn < std::min(result.turns.size(), folds.turns.size()); ++turn)
+        judge(folds.turns[turn], result.turns[turn]);
 }
 
 }  // namespace paretoken

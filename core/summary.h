@@ -30,6 +30,7 @@ struct RunSummary : Scope {
     TimeSpan run;
     Window window_report;
     std::map<std::string, Scope> classes;  ///< by name, when requests carry any
+    std::vector<Scope> turns;              ///< of conversations, as in RunResult
     std::vector<Series> series;
 };
 
@@ -42,8 +43,8 @@ RunSummary summarize(const RequestTable& requests, const EventSource& events, co
 RunSummary summarize(std::span<const RequestRecord> records, const SummaryOptions& options);
 
 /// Holds the requests of a finished run against other SLOs: replaces the totals and figures that depend on
-/// them, for the whole run and its classes, and leaves the rest. `zero`: the run's epoch on the clock of the
-/// requests.
+/// them, for the whole run, its classes and turns, and leaves the rest. `zero`: the run's epoch on the clock
+/// of the requests.
 void judge_anew(RunResult& result, const RequestTable& requests, const EventSource& events, TimePoint zero,
                 const std::vector<Slo>& slos);
 

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "datasets/custom_jsonl.h"
 #include "datasets/mooncake.h"
+#include "datasets/multi_turn.h"
 #include "datasets/prefix_arms.h"
 #include "datasets/shared_prefix.h"
 #include "datasets/sharegpt.h"
@@ -22,10 +23,12 @@ constexpr std::array kCatalog = {
                "groups=8,levels=1000;500,unique=200,zipf=0,osl=128", make_shared_prefix},
     CatalogRow{"prefix_arms", "What `paretoken cache` sends: prompts that repeat beginnings in several ways",
                "prefixes=256;1024,suffix=64,osl=16,hits=0.5;0.9", make_prefix_arms},
+    CatalogRow{"multi_turn", "Conversations of random messages", "turns=4,first=500,next=100,osl=128",
+               make_multi_turn, nullptr, true, true},
     CatalogRow{"custom", "Prompts from a file of JSON lines", "path=FILE,osl=128", make_custom_jsonl,
-               custom_format, false},
-    CatalogRow{"sharegpt", "First prompts of ShareGPT's conversations", "path=FILE,osl=128", make_sharegpt,
-               sharegpt_format, false},
+               custom_format, false, true},
+    CatalogRow{"sharegpt", "ShareGPT's conversations, as many turns of each", "path=FILE,osl=128,turns=1",
+               make_sharegpt, sharegpt_format, false, true},
     CatalogRow{"mooncake", "Mooncake's traces: times, lengths and shared prefixes", "path=FILE,block=512",
                make_mooncake, mooncake_format},
     CatalogRow{"azure", "Azure's LLM traces: times and lengths", "path=FILE", make_azure, azure_format},
@@ -59,6 +62,10 @@ std::unique_ptr<Dataset> make_dataset(const DatasetOptions& options) {
 
 bool makes_prompts(const Spec& spec) {
     return row_of(spec.name).makes_prompts;
+}
+
+bool has_conversations(const Spec& spec) {
+    return row_of(spec.name).conversations;
 }
 
 RowFormat row_format_of(const Spec& spec) {

@@ -27,6 +27,7 @@ struct DatasetOptions {
     std::optional<std::uint32_t> vocabulary = {};  ///< token ids: how many the model has, where known
     std::string path = {};      ///< of a dataset that is a file; else the spec's field "path"
     bool salt_prompts = false;  ///< prompts of a file begin with a few words of the salt
+    bool live_replies = true;   ///< conversations go on from the server's answers, not from recorded ones
 };
 
 struct CatalogRow {
@@ -36,7 +37,8 @@ struct CatalogRow {
     std::unique_ptr<Dataset> (*make)(const DatasetOptions&);
     /// Of a dataset that is a file: how its rows are read (file_dataset.h).
     RowFormat (*format)(const Spec& spec) = nullptr;
-    bool makes_prompts = true;  ///< prompts of a wanted length are made up, from a calibration
+    bool makes_prompts = true;   ///< prompts of a wanted length are made up, from a calibration
+    bool conversations = false;  ///< may have several turns
 };
 std::span<const CatalogRow> catalog();
 
@@ -46,6 +48,9 @@ std::unique_ptr<Dataset> make_dataset(const DatasetOptions& options);
 
 /// Whether prompts of a wanted length are made up. Throws UsageError on an unknown name.
 bool makes_prompts(const Spec& spec);
+
+/// Whether there may be several turns. Throws UsageError on an unknown name.
+bool has_conversations(const Spec& spec);
 
 /// How the rows of a dataset that is a file are read. Throws UsageError when it is none, or unknown.
 RowFormat row_format_of(const Spec& spec);

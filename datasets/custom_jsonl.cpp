@@ -90,6 +90,8 @@ Row read_row(std::string_view text, const std::string&, const RowPlace& place) {
     row.output_tokens = tokens_in(object, "output_tokens", place);
     row.at_s = number_in(object, "at_s", place);
     row.request_class = text_in(object, "class", place);
+    row.conversation = text_in(object, "conversation", place);
+    if (const auto turn = number_in(object, "turn", place)) row.turn = static_cast<std::int64_t>(*turn);
     row.model = text_in(object, "model", place);
     row.body = body_in(object, place);
     return row;

@@ -1,14 +1,22 @@
 #pragma once
-// Where requests come from. The i-th request is a pure function of (seed, salt, i), so it is the same whoever
-// asks and whatever was asked before.
+// Where requests come from: conversations, of which most have one turn and are a single request. The i-th
+// opening is a pure function of (seed, salt, i), a follow-up of these and of what was said before, so they
+// are the same whoever asks and whatever was asked in between.
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/request.h"
 #include "core/units.h"
 
 namespace paretoken::datasets {
+
+/// What a follow-up goes on from.
+struct Said {
+    const Prompt& prompt;    ///< of the turn before
+    std::string_view reply;  ///< the answer to it
+};
 
 class Dataset {
   public:
@@ -21,7 +29,20 @@ class Dataset {
     /// more.
     virtual Request outline(std::uint64_t index) const { return request(index); }
 
-    /// How many different requests there are; nothing: as many as one asks for.
+    /// Whether turns() may be above 1.
+    virtual bool has_conversations() const { return false; }
+
+    /// How many turns the conversation has that request(index) opens.
+    virtual std::uint32_t turns(std::uint64_t /*index*/) const { return 1; }
+
+    /// Turn `turn` of that conversation, from 1 and below turns(index). `said` is not looked at unless
+    /// needs_replies().
+    virtual Request follow_up(std::uint64_t index, std::uint32_t turn, const Said& said) const;
+
+    /// Follow-ups go on from the server's answers; they are those that the dataset holds otherwise.
+    virtual bool needs_replies() const { return false; }
+
+    /// How many different openings there are; nothing: as many as one asks for.
     virtual std::optional<std::uint64_t> size() const { return std::nullopt; }
 
     /// When the request was made, counted from the first one's time; nothing in a dataset without times. They

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/error.h"
 #include "core/random.h"
+#include "datasets/conversation_index.h"
 #include "datasets/prompt_maker.h"
 
 namespace paretoken::datasets {
@@ -58,11 +60,19 @@ class RowReader {
             header_ = text;
             return std::nullopt;
         }
-        return format_.read(text, header_, place);
+        return cut(format_.read(text, header_, place));
     }
-    const std::string& header() const { return header_; }
+    /// A row that was seen before. Thread-safe.
+    Row read_again(std::string_view text, const RowPlace& place) const {
+        return cut(format_.read(text, header_, place));
+    }
 
   private:
+    Row cut(Row row) const {
+        if (row.further.size() >= format_.most_turns) row.further.resize(format_.most_turns - 1);
+        return row;
+    }
+
     const RowFormat& format_;
     std::string header_;
 };
@@ -87,16 +97,22 @@ class FileDataset final : public Dataset {
           salt_prompts_(options.salt_prompts),
           seed_(options.seed),
           osl_(output_tokens_in(options)),
+          live_replies_(options.live_replies),
           maker_(options),
           ids_maker_(with_ids(options)),
           reader_(format_),
           file_(file_of(options.spec, options.path), format.layout,
-                [this](std::string_view text, const RowPlace& place) {
-                    if (const auto row = reader_.read(text, place)) add(seen_, *row, place);
-                }) {}
+                [&](std::string_view text, const RowPlace& place) {
+                    const auto row = reader_.read(text, place);
+                    if (!row) return;
+                    add(seen_, *row, place);
+                    conversations_.add(*row, !options.live_replies, place);
+                }) {
+        conversations_.finish();
+    }
 
     Request request(std::uint64_t index) const override {
-        Row row = row_at(index);
+        Row row = row_at(index, 0);
         Request request = without_prompt(index, row);
         if (row.prompt) {
             request.prompt = std::move(*row.prompt);
@@ -108,27 +124,54 @@ class FileDataset final : public Dataset {
     }
 
     Request outline(std::uint64_t index) const override {
-        Row row = row_at(index);
+        Row row = row_at(index, 0);
         Request request = without_prompt(index, row);
         if (row.prompt) {
             request.prompt = std::move(*row.prompt);
+            if (salt_prompts_) add_salt(request, index);
         } else if (!row.blocks.empty()) {
             request.prompt = made_up(row, index, ids_maker_);
         }
         return request;
     }
 
-    std::optional<std::uint64_t> size() const override { return file_.size(); }
+    bool has_conversations() const override { return conversations_.has_conversations(); }
+    bool needs_replies() const override { return live_replies_ && has_conversations(); }
+
+    std::uint32_t turns(std::uint64_t index) const override {
+        return conversations_.turns(index % conversations_.size());
+    }
+
+    Request follow_up(std::uint64_t index, std::uint32_t turn, const Said& said) const override {
+        Row row = row_at(index, turn);
+        Messages news = messages_in(row, turn);
+        Request request = without_prompt(index, row);
+        request.wanted_input_tokens.reset();  // a row tells at the most what is new in it
+        Messages messages;
+        if (live_replies_) {
+            messages = messages_of(said.prompt);
+            messages.push_back({.role = "assistant", .content = std::string(said.reply)});
+            news.erase(news.begin(), news.begin() + static_cast<std::ptrdiff_t>(recorded_replies(news)));
+        } else {
+            messages = messages_of(turn == 1 ? this->request(index).prompt
+                                             : follow_up(index, turn - 1, said).prompt);
+        }
+        messages.insert(messages.end(), std::move_iterator(news.begin()), std::move_iterator(news.end()));
+        request.prompt = std::move(messages);
+        return request;
+    }
+
+    std::optional<std::uint64_t> size() const override { return conversations_.size(); }
 
     std::optional<Duration> recorded_time(std::uint64_t index) const override {
         if (seen_.with_times == 0) return std::nullopt;
-        return from_seconds(*row_at(index).at_s - seen_.first_at_s);
+        return from_seconds(*row_at(index, 0).at_s - seen_.first_at_s);
     }
 
     std::string description() const override {
         const std::string& path = file_.path();
-        return fmt::format("{}:path={},requests={}", format_.name, path.substr(path.rfind('/') + 1),
-                           file_.size());
+        return fmt::format("{}:path={},{}={}", format_.name, path.substr(path.rfind('/') + 1),
+                           has_conversations() ? "conversations" : "requests", conversations_.size());
     }
     std::string content() const override { return file_.content(); }
 
@@ -144,11 +187,18 @@ class FileDataset final : public Dataset {
     }
 
   private:
-    Row row_at(std::uint64_t index) const {
-        const std::size_t at = index % file_.size();
+    /// The row of a turn.
+    Row row_at(std::uint64_t index, std::uint32_t turn) const {
+        const std::size_t at = conversations_.row_of(index % conversations_.size(), turn);
         std::string text = file_.row(at);
         text.reserve(text.size() + RowFile::kPadding);
-        return format_.read(text, reader_.header(), {file_.path(), at + 1});
+        return reader_.read_again(text, {file_.path(), at + 1});
+    }
+
+    /// What a follow-up adds, with the recorded reply before it.
+    static Messages messages_in(Row& row, std::uint32_t turn) {
+        if (row.further.empty()) return messages_of(std::move(*row.prompt));
+        return std::move(row.further.at(turn - 1));
     }
 
     Request without_prompt(std::uint64_t index, Row& row) const {
@@ -209,10 +259,12 @@ class FileDataset final : public Dataset {
     bool salt_prompts_;
     std::uint64_t seed_;
     std::optional<std::int64_t> osl_;
+    bool live_replies_;
     PromptMaker maker_;
     PromptMaker ids_maker_;
     RowReader reader_;
     Seen seen_;
+    ConversationIndex conversations_;
     RowFile file_;
 };
 

@@ -24,7 +24,9 @@ struct Row {
     std::optional<double> at_s = {};         ///< when it was made, counted from any moment
     std::vector<std::uint64_t> blocks = {};  ///< names of the prompt's blocks; equal names, equal content
     std::string request_class = {};
-    std::string conversation = {};
+    std::string conversation = {};          ///< name; rows of one are its turns
+    std::optional<std::int64_t> turn = {};  ///< where it says so, from 0
+    std::vector<Messages> further = {};     ///< turns behind the first that this row holds too
     std::string model = {};
     std::string body = {};  ///< text of a JSON object that is merged into the request's
 };
@@ -36,7 +38,8 @@ struct RowFormat {
     /// `header` is the first line of a csv. Throws through `place` what is wrong. Thread-safe. `text` has
     /// RowFile::kPadding readable bytes behind it.
     Row (*read)(std::string_view text, const std::string& header, const RowPlace& place) = nullptr;
-    std::int64_t block_tokens = 0;  ///< tokens of a block, where rows have blocks
+    std::int64_t block_tokens = 0;          ///< tokens of a block, where rows have blocks
+    std::uint32_t most_turns = UINT16_MAX;  ///< of a row's; later ones are left out
 };
 
 /// Throws as RowFile, and UsageError where a row is wrong: times that go back, no tokens, a length that no

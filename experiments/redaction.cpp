@@ -42,6 +42,7 @@ void redact(RunResult& result, const Secrets& secrets) {
 
 void RedactingSink::record(RequestRecord&& record) {
     if (!record.error.empty()) redact(record.error, secrets_);
+    if (!record.answer.empty()) redact(record.answer, secrets_);
     to_.record(std::move(record));
 }
 

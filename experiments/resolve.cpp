@@ -21,6 +21,9 @@ void name_dataset(RequestClass& of) {
     if (!of.dataset_path.empty() && datasets::file_of(of.dataset, of.dataset_path).empty())
         throw UsageError(fmt::format("--dataset {} reads no file; leave it out to use --dataset-path {}",
                                      of.dataset.name, of.dataset_path));
+    if (!of.replies.empty() && !datasets::has_conversations(of.dataset))
+        throw UsageError(fmt::format("--replies {}: the requests of dataset '{}' are no conversations",
+                                     of.replies, of.dataset.name));
 }
 
 Spec arrivals_of(const RequestClass& of) {
@@ -33,6 +36,11 @@ Spec arrivals_of(const RequestClass& of) {
     return {"gamma", {{"rate", text}, {"burstiness", fmt::format("{}", *of.burstiness)}}};
 }
 
+bool may_have_conversations(RequestClass of) {
+    name_dataset(of);
+    return datasets::has_conversations(of.dataset);
+}
+
 void check_pacing(const RequestClass& of, std::uint64_t warmups) {
     const loadgen::Arrivals arrivals = loadgen::arrivals_of(*of.arrivals);
     if (arrivals.at_once) return;
@@ -42,7 +50,7 @@ void check_pacing(const RequestClass& of, std::uint64_t warmups) {
         throw UsageError(
             "--ramp-up opens the slots of a closed loop; in an open loop give --arrivals "
             "ramp:from=…,to=…,over=…");
-    if (!of.think_time.empty())
+    if (!of.think_time.empty() && !may_have_conversations(of))
         throw UsageError("--think-time pauses the slots of a closed loop; an open loop has its arrivals");
 }
 
@@ -187,7 +195,8 @@ std::unique_ptr<datasets::Dataset> dataset_of(const LoadPlan& resolved,
                                    .calibration = calibration,
                                    .vocabulary = std::nullopt,
                                    .path = of.dataset_path,
-                                   .salt_prompts = resolved.salt_prompts});
+                                   .salt_prompts = resolved.salt_prompts,
+                                   .live_replies = of.replies != "recorded"});
 }
 
 loadgen::LoadOptions load_options(const LoadPlan& resolved) {
@@ -213,6 +222,7 @@ loadgen::LoadOptions load_options(const LoadPlan& resolved) {
     load.worker.kernel_stamps = !resolved.user_timestamps;
     load.worker.spin = resolved.spin;
     load.worker.keep_alive = !resolved.no_keepalive;
+    load.worker.keep_answers = resolved.keep_answers;
     load.worker.grace = resolved.grace;
     return load;
 }

@@ -135,9 +135,10 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
     reports::write_running(directory, result.provenance, result.plan, result.workload, result.concurrency,
                            result.request_rate);
     if (!load.options.began) load.options.began = Clock::now();
-    reports::RecordWriter records(
-        reports::record_files_in(directory), *load.options.began,
-        {.events = parse_events_kept(load.plan.events), .waits = target.in_virtual_time()});
+    reports::RecordWriter records(reports::record_files_in(directory), *load.options.began,
+                                  {.events = parse_events_kept(load.plan.events),
+                                   .waits = target.in_virtual_time(),
+                                   .answers = load.plan.keep_answers});
     RedactingSink sink(records, target.secrets());
 
     reports::ServerLines server_lines(directory / reports::kServerFileName, *load.options.began);

@@ -55,7 +55,9 @@ loadgen::EndpointOptions endpoint_options(const LoadPlan& plan, const std::strin
     endpoint.proxy_variable = access.proxy_variable;
     endpoint.body = body_of(plan);
     endpoint.calibrate = datasets::makes_prompts(with_dataset(plan).classes.front().dataset);
-    endpoint.token_ids = endpoint.calibrate && plan.prompt_form != "text";
+    // A conversation goes on with text, since nothing tells the ids of an answer.
+    endpoint.token_ids = endpoint.calibrate && plan.prompt_form != "text" &&
+                         !datasets::has_conversations(with_dataset(plan).classes.front().dataset);
     return endpoint;
 }
 

@@ -64,6 +64,7 @@ class Client::Exchange final : public http::ExchangeSink {
         record_.started = Clock::now();
         record_.ready = record_.started;
         limits_ = prepared.limits;
+        keep_answer_ = prepared.keep_answer;
         text_ = fmt::format("{}X-Request-Id: {}\r\nContent-Length: {}\r\n\r\n{}", client_.head_text_,
                             record_.id, prepared.body.size(), prepared.body);
         send(false);
@@ -81,6 +82,7 @@ class Client::Exchange final : public http::ExchangeSink {
         connected_ = false;
         answer_.begin(record_, {.stream = client_.options_.body.stream,
                                 .ignore_eos_accepted = client_.options_.ignore_eos_accepted,
+                                .keep_text = keep_answer_,
                                 .expected_chunks = expected_chunks(),
                                 .limits = limits_});
         connection_ = &client_.pool_.lend(fresh_connection);
@@ -252,6 +254,7 @@ class Client::Exchange final : public http::ExchangeSink {
     Client& client_;
     http::Connection* connection_ = nullptr;
     openai::AnswerLimits limits_;
+    bool keep_answer_ = false;
     bool connected_ = false;
     std::vector<GroupedRead> grouped_reads_;
     RequestRecord record_;
@@ -274,7 +277,7 @@ Client::~Client() = default;
 PreparedRequest Client::prepare(Request request) const {
     std::string body = body_.body(request);
     const openai::AnswerLimits limits = openai::limits_for(body_.asked_output_tokens(request), body.size());
-    return {.request = std::move(request), .body = std::move(body), .limits = limits};
+    return {.request = std::move(request), .body = std::move(body), .limits = limits, .keep_answer = false};
 }
 
 void Client::start(PreparedRequest prepared, RequestRecord record) {

@@ -28,6 +28,7 @@ struct PreparedRequest {
     Request request;
     std::string body;
     openai::AnswerLimits limits = {};
+    bool keep_answer = false;  ///< the record gets the answer's text
 };
 
 /// What the client knows of its own part in the figures, over all exchanges.

@@ -43,46 +43,94 @@ Dispatcher::Dispatcher(Schedule schedule, const Limits& limits, std::optional<st
       slots_(cap, schedule_.share(), begin, pacing.ramp_up),
       prefills_(pacing.prefills, schedule_.share(), begin, {}) {}
 
+/// Nothing more is opened. A closed loop with conversations still has its slots filled until the first of
+/// them ends.
+void Dispatcher::end_schedule(TimePoint at) {
+    schedule_ended_ = true;
+    const bool stays_filled = schedule_.at_once() && has_conversations_ && ended_by_ == StopKind::requests;
+    if (!stays_filled) ran_dry_ = at;
+}
+
+bool Dispatcher::is_over(TimePoint due) const {
+    return duration_ && first_measured_ && due >= *first_measured_ + *duration_;
+}
+
 bool Dispatcher::exhausted(TimePoint now) {
-    if (ran_dry_) return true;
+    if (schedule_ended_) return true;
     if (schedule_.is_warming_up() && now >= begin_ + *warmup_duration_) schedule_.end_warmup();
     if (stopped_) {
-        ran_dry_ = now;
+        end_schedule(now);
     } else if (!schedule_.next()) {
-        ran_dry_ = now;
         ended_by_ = StopKind::requests;
-    } else if (duration_ && first_measured_) {
+        end_schedule(now);
+    } else {
         // An arrival before the end is started however late it is; a closed loop starts nothing after it.
-        const TimePoint end = *first_measured_ + *duration_;
         const TimePoint would_start = schedule_.at_once() ? now : begin_ + schedule_.next()->at;
-        if (would_start >= end) {
-            ran_dry_ = std::min(now, end);
+        if (is_over(would_start)) {
             ended_by_ = StopKind::duration;
+            end_schedule(std::min(now, *first_measured_ + *duration_));
         }
     }
-    return ran_dry_.has_value();
+    return schedule_ended_;
 }
 
 Step Dispatcher::next(TimePoint now) {
-    if (exhausted(now)) {
-        if (in_flight_ == 0) return Done{};
-        return Wait{};
+    if (stopped_) {
+        follow_ups_.clear();
+        if (schedule_ended_ && !ran_dry_) ran_dry_ = now;
     }
-    const TimePoint due = begin_ + schedule_.next()->at;
-    if (due > now) return Wait{due};
-    const auto slot = slots_.free_since();
-    const auto prefill = prefills_.free_since();
-    if (!slot || !prefill) return Wait{};
-    const TimePoint free_since = std::max({due, *slot, *prefill});
-    if (free_since > now) return Wait{free_since};
-    if (schedule_.at_once()) return start(free_since, {}, now);
-    return start(due, free_since - due, now);
+    TimePoint wait_until = TimePoint::max();
+    if (auto started = start_follow_up(now, wait_until)) return *started;
+    if (!exhausted(now)) {
+        if (auto started = start_opening(now, wait_until)) return *started;
+    } else if (in_flight_ == 0 && follow_ups_.empty()) {
+        if (!ran_dry_) ran_dry_ = now;
+        return Done{};
+    }
+    if (wait_until == TimePoint::max()) return Wait{};
+    return Wait{wait_until};
 }
 
-Step Dispatcher::start(TimePoint scheduled, Duration slot_wait, TimePoint now) {
+std::optional<Start> Dispatcher::start_opening(TimePoint now, TimePoint& wait_until) {
+    const TimePoint due = begin_ + schedule_.next()->at;
+    const auto slot = slots_.free_since();
+    const auto prefill = prefills_.free_since();
+    if (due <= now && (!slot || !prefill)) return std::nullopt;
+    const TimePoint free_since =
+        std::max({due, slot.value_or(TimePoint::min()), prefill.value_or(TimePoint::min())});
+    if (due > now || free_since > now) {
+        wait_until = std::min(wait_until, due > now ? due : free_since);
+        return std::nullopt;
+    }
     const Planned planned = *schedule_.next();
     schedule_.pop();
     slots_.take();
+    has_conversations_ |= planned.turns > 1;
+    if (schedule_.at_once()) return start(planned, free_since, {}, now);
+    return start(planned, due, free_since - due, now);
+}
+
+/// A follow-up goes before openings. In a closed loop it has its conversation's slot.
+std::optional<Start> Dispatcher::start_follow_up(TimePoint now, TimePoint& wait_until) {
+    if (!follow_ups_.empty() && is_over(follow_ups_.begin()->first)) follow_ups_.clear();
+    if (follow_ups_.empty()) return std::nullopt;
+    const auto [due, planned] = *follow_ups_.begin();
+    const bool closed = schedule_.at_once();
+    const auto slot = closed ? std::optional(TimePoint::min()) : slots_.free_since();
+    const auto prefill = prefills_.free_since();
+    if (due <= now && (!slot || !prefill)) return std::nullopt;
+    const TimePoint free_since =
+        std::max({due, slot.value_or(TimePoint::min()), prefill.value_or(TimePoint::min())});
+    if (due > now || free_since > now) {
+        wait_until = std::min(wait_until, due > now ? due : free_since);
+        return std::nullopt;
+    }
+    follow_ups_.erase(follow_ups_.begin());
+    if (!closed) slots_.take();
+    return start(planned, due, free_since - due, now);
+}
+
+Start Dispatcher::start(const Planned& planned, TimePoint scheduled, Duration slot_wait, TimePoint now) {
     prefills_.take();
     ++in_flight_;
     if (prefills_.capped()) without_first_token_.insert({planned.index, planned.warmup});
@@ -90,26 +138,38 @@ Step Dispatcher::start(TimePoint scheduled, Duration slot_wait, TimePoint now) {
     return Start{.planned = planned, .scheduled = scheduled, .slot_wait = slot_wait};
 }
 
+std::optional<Planned> Dispatcher::next_planned() const {
+    if (follow_ups_.empty()) return schedule_ended_ ? std::nullopt : schedule_.next();
+    const auto& [due, planned] = *follow_ups_.begin();
+    const auto slot = slots_.free_since();
+    const bool opens_first =
+        !schedule_ended_ && schedule_.next() && slot && std::max(begin_ + schedule_.next()->at, *slot) < due;
+    return opens_first ? schedule_.next() : planned;
+}
+
 void Dispatcher::on_first_token(const RequestKey& request, TimePoint at) {
     if (without_first_token_.erase(request) > 0) prefills_.give_back(at);
 }
 
-void Dispatcher::finished(const RequestKey& request, TimePoint slot_free, bool failed) {
+void Dispatcher::finished(const RequestKey& request, TimePoint slot_free, bool failed,
+                          const std::optional<Planned>& follow_up) {
     on_first_token(request, slot_free);
     --in_flight_;
     failures_in_a_row_ = failed ? failures_in_a_row_ + 1 : 0;
-    if (slots_.capped()) slots_.give_back(slot_free + pause_after(request, failed));
+    const Duration rest =
+        failed ? kFirstRest * (1 << std::min(failures_in_a_row_ - 1, kMostDoublings)) : Duration{};
+    const bool closed = schedule_.at_once();
+    const Duration thinking = closed || follow_up ? thinking_after(request) : Duration{};
+    if (follow_up) follow_ups_.emplace(slot_free + thinking, *follow_up);
+    if (closed && follow_up) return;
+    if (slots_.capped()) slots_.give_back(slot_free + rest + (closed ? thinking : Duration{}));
+    if (schedule_ended_ && !ran_dry_) ran_dry_ = slot_free;
 }
 
-Duration Dispatcher::pause_after(const RequestKey& request, bool failed) {
-    Duration pause{};
-    if (failed) pause += kFirstRest * (1 << std::min(failures_in_a_row_ - 1, kMostDoublings));
-    if (pacing_.think_time) {
-        Random random(
-            derived_seed(schedule_.seed(), request.warmup ? "think warm-up" : "think", request.index));
-        pause += pacing_.think_time->draw(random);
-    }
-    return pause;
+Duration Dispatcher::thinking_after(const RequestKey& request) const {
+    if (!pacing_.think_time) return {};
+    Random random(derived_seed(schedule_.seed(), request.warmup ? "think warm-up" : "think", request.index));
+    return pacing_.think_time->draw(random);
 }
 
 }  // namespace paretoken::loadgen

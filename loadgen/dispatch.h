@@ -2,8 +2,10 @@
 // Decides what happens next and does nothing: start a request, wait, or be done. Arrivals × in-flight cap ×
 // limits are three values and this is the one loop over them; a worker with sockets and an engine in virtual
 // time both act on it. Closed loop: arrivals at once and a cap. Open loop: timed arrivals, usually without
-// one. The dispatcher says which request it starts, and is told by that name of its first token and its end.
+// one. The dispatcher says which request it starts, and is told by that name of its first token and its end,
+// where a follow-up may come out of it: in a closed loop the slot is the user's and goes on to the next turn.
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <queue>
 #include <set>
@@ -30,9 +32,10 @@ using Step = std::variant<Start, Wait, Done>;
 
 /// What paces requests besides their arrivals and the cap on those in flight.
 struct Pacing {
-    std::optional<std::uint64_t> prefills = {};     ///< most requests in flight without a first token
-    Duration ramp_up{};                             ///< the slots open evenly over this time
-    std::optional<RandomDuration> think_time = {};  ///< closed loop: a slot pauses after each request
+    std::optional<std::uint64_t> prefills = {};  ///< most requests in flight without a first token
+    Duration ramp_up{};                          ///< the slots open evenly over this time
+    /// A slot of a closed loop pauses after each request, and a conversation before each further turn.
+    std::optional<RandomDuration> think_time = {};
 
     bool operator==(const Pacing&) const = default;
 };
@@ -71,16 +74,17 @@ class Dispatcher {
 
     /// A request ended; its slot is free from `slot_free` on, and after the think time if there is one. After
     /// a failure the slot rests a while, longer with every failure in a row, so that a dead server does not
-    /// become the whole sample.
-    void finished(const RequestKey& request, TimePoint slot_free, bool failed);
+    /// become the whole sample. `follow_up`: the conversation's next turn, due after the think time.
+    void finished(const RequestKey& request, TimePoint slot_free, bool failed,
+                  const std::optional<Planned>& follow_up = {});
 
     /// No further starts.
     void stop() { stopped_ = true; }
 
     std::uint64_t in_flight() const { return in_flight_; }
 
-    /// What a Start will be for, when there is one.
-    const std::optional<Planned>& next_planned() const { return schedule_.next(); }
+    /// What the next Start will probably be for, when there is one.
+    std::optional<Planned> next_planned() const;
 
     /// When the schedule ran dry or the time was up; nothing while there is more to start.
     std::optional<TimePoint> ran_dry() const { return ran_dry_; }
@@ -90,8 +94,12 @@ class Dispatcher {
 
   private:
     bool exhausted(TimePoint now);
-    Step start(TimePoint scheduled, Duration slot_wait, TimePoint now);
-    Duration pause_after(const RequestKey& request, bool failed);
+    bool is_over(TimePoint due) const;
+    std::optional<Start> start_opening(TimePoint now, TimePoint& wait_until);
+    std::optional<Start> start_follow_up(TimePoint now, TimePoint& wait_until);
+    Start start(const Planned& planned, TimePoint scheduled, Duration slot_wait, TimePoint now);
+    void end_schedule(TimePoint at);
+    Duration thinking_after(const RequestKey& request) const;
 
     Schedule schedule_;
     std::optional<Duration> duration_;
@@ -103,7 +111,10 @@ class Dispatcher {
     std::optional<StopKind> ended_by_;
     Slots slots_;
     Slots prefills_;
-    std::set<RequestKey> without_first_token_;  ///< only while prefills are capped
+    std::set<RequestKey> without_first_token_;      ///< only while prefills are capped
+    std::multimap<TimePoint, Planned> follow_ups_;  ///< by when they are due
+    bool has_conversations_ = false;                ///< one with several turns was opened
+    bool schedule_ended_ = false;
     std::uint64_t in_flight_ = 0;
     int failures_in_a_row_ = 0;
     bool stopped_ = false;

@@ -18,8 +18,9 @@
 namespace paretoken::loadgen {
 namespace {
 
-Dispatcher dispatcher_for(const LoadOptions& options, std::uint32_t worker, TimePoint begin) {
-    return {Schedule(options.arrivals, options.limits, options.seed, {worker, options.workers}),
+Dispatcher dispatcher_for(const LoadOptions& options, const datasets::Dataset& dataset, std::uint32_t worker,
+                          TimePoint begin) {
+    return {Schedule(options.arrivals, options.limits, options.seed, {worker, options.workers}, &dataset),
             options.limits, options.concurrency, options.pacing, begin};
 }
 
@@ -123,6 +124,7 @@ void withhold_percentiles(Scope& scope) {
 void withhold_percentiles(RunResult& result) {
     withhold_percentiles(static_cast<Scope&>(result));
     for (auto& [name, scope] : result.classes) withhold_percentiles(scope);
+    for (Scope& scope : result.turns) withhold_percentiles(scope);
     result.validity.reasons.insert(
         result.validity.reasons.begin(),
         {.severity = Verdict::warn,
@@ -173,8 +175,8 @@ LoadOutcome make_load(const LoadOptions& options, const datasets::Dataset& datas
     for (std::uint32_t i = 0; i < options.workers; ++i) {
         WorkerOptions own = options.worker;
         own.number = i;
-        workers.push_back(std::make_unique<Worker>(own, dispatcher_for(options, i, outcome.began), dataset,
-                                                   sink, progress, monitor));
+        workers.push_back(std::make_unique<Worker>(own, dispatcher_for(options, dataset, i, outcome.began),
+                                                   dataset, sink, progress, monitor));
     }
     {
         const Looking looking(monitor);
@@ -231,6 +233,7 @@ void fold_into(RunResult& result, const LoadOutcome& outcome, const EventSource&
     result.window.zero_s = outcome.records.empty() ? 0 : seconds(summary.run.begin - outcome.began);
     static_cast<Scope&>(result) = static_cast<Scope&&>(summary);
     result.classes = std::move(summary.classes);
+    result.turns = std::move(summary.turns);
     result.series = std::move(summary.series);
     result.concurrency = load.concurrency;
     if (open_loop) result.request_rate = load.arrivals.rate;

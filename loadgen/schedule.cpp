@@ -2,13 +2,15 @@
 
 namespace paretoken::loadgen {
 
-Schedule::Schedule(const Arrivals& arrivals, const Limits& limits, std::uint64_t seed, Share share)
+Schedule::Schedule(const Arrivals& arrivals, const Limits& limits, std::uint64_t seed, Share share,
+                   const datasets::Dataset* dataset)
     : at_once_(arrivals.at_once),
       recorded_(arrivals.recorded),
       limits_(limits),
       seed_(seed),
       share_(share),
-      warming_up_(arrivals.at_once && limits.warmup_duration) {
+      warming_up_(arrivals.at_once && limits.warmup_duration),
+      dataset_(dataset != nullptr && dataset->has_conversations() ? dataset : nullptr) {
     if (!at_once_) times_ = arrivals.times(seed);
     advance();
 }
@@ -32,12 +34,17 @@ void Schedule::advance() {
         if (!at) return;
         const bool warmup = is_warmup(position, *at);
         if (!warmup && !first_measured_) first_measured_ = position;
-        const std::uint64_t index = warmup ? position : position - *first_measured_;
-        if (!warmup && limits_.requests && index >= *limits_.requests) return;
+        const std::uint64_t number = warmup ? position : position - *first_measured_;
+        if (!warmup && limits_.requests && number >= *limits_.requests) return;
         ++position_;
+        const std::uint64_t place = place_of(position, number, warmup);
+        const std::uint32_t turns = dataset_ != nullptr ? dataset_->turns(place) : 1;
+        std::uint64_t& next_index = warmup ? next_warmup_index_ : next_index_;
+        const std::uint64_t index = next_index;
+        next_index += turns;
         if (position % share_.workers != share_.worker) continue;
         next_ =
-            Planned{.index = index, .warmup = warmup, .at = *at, .place = place_of(position, index, warmup)};
+            Planned{.index = index, .warmup = warmup, .at = *at, .place = place, .turn = 0, .turns = turns};
         return;
     }
 }
@@ -50,10 +57,10 @@ bool Schedule::is_warmup(std::uint64_t position, Duration at) const {
 
 /// Warm-up requests are drawn from far behind the measured ones, so that no prompt is seen twice. A trace has
 /// one request for every time.
-std::uint64_t Schedule::place_of(std::uint64_t position, std::uint64_t index, bool warmup) const {
+std::uint64_t Schedule::place_of(std::uint64_t position, std::uint64_t number, bool warmup) const {
     constexpr std::uint64_t kWarmups = std::uint64_t{1} << 40;
     if (recorded_) return position;
-    return warmup ? kWarmups + index : index;
+    return warmup ? kWarmups + number : number;
 }
 
 }  // namespace paretoken::loadgen

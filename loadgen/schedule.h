@@ -1,6 +1,7 @@
 #pragma once
-// What one worker is to start, in order: every workers-th entry of the run's schedule. Entry i is a function
-// of (seed, i), so times are known before the clock starts and a run of any length takes no memory.
+// What one worker is to open, in order: every workers-th entry of the run's schedule. An entry is a
+// conversation, whose first turn is due at its time. Entry i is a function of (seed, i), so times are known
+// before the clock starts and a run of any length takes no memory.
 #include <cstdint>
 #include <optional>
 
@@ -10,10 +11,14 @@
 namespace paretoken::loadgen {
 
 struct Planned {
-    std::uint64_t index = 0;  ///< among the measured requests, or among the warm-ups
+    /// Among the measured requests, or among the warm-ups. A conversation takes as many as it has turns, also
+    /// when it ends before its last.
+    std::uint64_t index = 0;
     bool warmup = false;
     Duration at{};            ///< since the run's start; zero when arrivals are at once
-    std::uint64_t place = 0;  ///< of its request in the dataset
+    std::uint64_t place = 0;  ///< of its conversation in the dataset
+    std::uint32_t turn = 0;   ///< of the conversation
+    std::uint32_t turns = 1;  ///< that the conversation has
 
     bool operator==(const Planned&) const = default;
 };
@@ -26,7 +31,9 @@ struct Share {
 
 class Schedule {
   public:
-    Schedule(const Arrivals& arrivals, const Limits& limits, std::uint64_t seed, Share share);
+    /// `dataset`: whose conversations are opened, where they may have several turns; must outlive this.
+    Schedule(const Arrivals& arrivals, const Limits& limits, std::uint64_t seed, Share share,
+             const datasets::Dataset* dataset = nullptr);
 
     /// Nothing: the schedule has run dry.
     const std::optional<Planned>& next() const { return next_; }
@@ -43,7 +50,7 @@ class Schedule {
   private:
     void advance();
     bool is_warmup(std::uint64_t position, Duration at) const;
-    std::uint64_t place_of(std::uint64_t position, std::uint64_t index, bool warmup) const;
+    std::uint64_t place_of(std::uint64_t position, std::uint64_t number, bool warmup) const;
 
     bool at_once_;
     bool recorded_;
@@ -52,7 +59,10 @@ class Schedule {
     std::uint64_t seed_;
     Share share_;
     bool warming_up_;
-    std::uint64_t position_ = 0;                   ///< of the next entry of the whole run's schedule
+    const datasets::Dataset* dataset_ = nullptr;  ///< null: every conversation has one turn
+    std::uint64_t position_ = 0;                  ///< of the next entry of the whole run's schedule
+    std::uint64_t next_index_ = 0;                ///< of the next measured request
+    std::uint64_t next_warmup_index_ = 0;
     std::optional<std::uint64_t> first_measured_;  ///< position
     std::optional<Planned> next_;
 };

@@ -8,6 +8,8 @@
 
 #include "core/random.h"
 #include "core/record_events.h"
+#include "loadgen/conversations.h"
+#include "simulator/answer_plan.h"
 #include "simulator/engine.h"
 #include "simulator/prompt_tokens.h"
 #include "simulator/wire.h"
@@ -21,18 +23,26 @@ bool is_empty(const Prompt& prompt) {
     return std::visit([](const auto& content) { return content.empty(); }, prompt);
 }
 
+/// The text that a client would have read.
+std::string answer_of(const sim::AnswerPlan& plan) {
+    std::string text;
+    for (std::int64_t k = 0; k < plan.tokens; ++k)
+        if (sim::part_of(plan, k) == sim::Part::content) text += sim::piece_of(plan, k);
+    return text;
+}
+
 class VirtualRun {
   public:
     VirtualRun(const LoadOptions& load, const VirtualOptions& options, const datasets::Dataset& dataset,
                RecordSink& sink, Progress& progress)
         : load_(load),
           options_(options),
-          dataset_(dataset),
+          conversations_(dataset),
           sink_(sink),
           progress_(progress),
           engine_(sim::engine_of(options.profile, load.seed)),
-          dispatcher_(Schedule(load.arrivals, load.limits, load.seed, {}), load.limits, load.concurrency,
-                      load.pacing, kVirtualBegin),
+          dispatcher_(Schedule(load.arrivals, load.limits, load.seed, {}, &dataset), load.limits,
+                      load.concurrency, load.pacing, kVirtualBegin),
           monitor_(monitor_options(load)),
           prefix_cache_(options.profile.timing == sim::Timing::batching &&
                         options.profile.prefix_cache != 0) {}
@@ -92,11 +102,12 @@ class VirtualRun {
 
     void start(const Start& start) {
         const Planned& planned = start.planned;
-        Request request = dataset_.outline(planned.place);
+        const Request request = conversations_.request(planned, true);
         RequestRecord record;
         record.index = planned.index;
         record.id = request_id(load_.worker.id_prefix, planned.index, planned.warmup);
-        record.request_class = std::move(request.request_class);
+        record.request_class = request.request_class;
+        record.turn = conversations_.turn_of(planned);
         record.warmup = planned.warmup;
         record.scheduled = start.scheduled;
         record.slot_wait = start.slot_wait;
@@ -107,10 +118,12 @@ class VirtualRun {
         record.token_source = TokenSource::one_per_event;
         progress_.count_start(planned.warmup);
         monitor_.started(record);
-        submit(request, std::move(record));
+        const bool goes_on = conversations_.needs_answer(planned);
+        conversations_.started(planned, goes_on ? request.prompt : Prompt());
+        submit(request, std::move(record), goes_on || load_.worker.keep_answers);
     }
 
-    void submit(const Request& request, RequestRecord record) {
+    void submit(const Request& request, RequestRecord record, bool keep_answer) {
         const TimePoint at = *record.sent;
         sim::EngineRequest work{.id = flights_.size()};
         work.prompt_tokens = request.wanted_input_tokens.value_or(1);
@@ -125,6 +138,7 @@ class VirtualRun {
         if (room < 1 || wanted.max_tokens > room) return refuse(std::move(record), work.prompt_tokens, at);
         const sim::AnswerPlan plan = sim::answer_plan(wanted, options_.profile, seed);
         work.output_tokens = plan.tokens;
+        if (keep_answer) record.answer = answer_of(plan);
         record.http_status = 200;
         record.finish_reason = plan.finish_reason;
         if (plan.reasoning_tokens > 0) record.usage.reasoning = plan.reasoning_tokens;
@@ -183,7 +197,8 @@ class VirtualRun {
     void finish(RequestRecord record, TimePoint end) {
         derive_from_events(record);
         record.closed = end;
-        dispatcher_.finished({record.index, record.warmup}, end, is_failure(record.outcome));
+        const auto follow_up = conversations_.ended(record, !load_.worker.keep_answers);
+        dispatcher_.finished({record.index, record.warmup}, end, is_failure(record.outcome), follow_up);
         const auto chunks = static_cast<std::uint64_t>(record.chunks);
         report_.client.chunks += chunks;
         report_.client.stamped_chunks += chunks;
@@ -208,7 +223,7 @@ class VirtualRun {
 
     const LoadOptions& load_;
     const VirtualOptions& options_;
-    const datasets::Dataset& dataset_;
+    Conversations conversations_;
     RecordSink& sink_;
     Progress& progress_;
     std::unique_ptr<sim::Engine> engine_;

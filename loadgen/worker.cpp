@@ -43,7 +43,7 @@ Worker::Worker(const WorkerOptions& options, const Dispatcher& dispatcher, const
       pool_(drain_, options.address, options.tls, options.host, options.keep_alive),
       client_(pool_, options.client, *this),
       dispatcher_(dispatcher),
-      dataset_(dataset),
+      conversations_(dataset),
       sink_(sink),
       progress_(progress),
       monitor_(monitor) {}
@@ -149,15 +149,17 @@ TimePoint Worker::rest(TimePoint now) {
 }
 
 PreparedRequest Worker::prepared(const Planned& planned) const {
-    Request request = dataset_.request(planned.place);
+    Request request = conversations_.request(planned);
     request.index = planned.index;
     request.id = request_id(options_.id_prefix, planned.index, planned.warmup);
-    return client_.prepare(std::move(request));
+    PreparedRequest prepared = client_.prepare(std::move(request));
+    prepared.keep_answer = options_.keep_answers || conversations_.needs_answer(planned);
+    return prepared;
 }
 
 /// Writes the next request while nothing is due, so that it only has to be sent when it is.
 void Worker::prepare_next() {
-    const auto& next = dispatcher_.next_planned();
+    const auto next = dispatcher_.next_planned();
     if (!next || planned_ahead_ == next) return;
     prepared_ahead_ = prepared(*next);
     planned_ahead_ = next;
@@ -169,13 +171,16 @@ void Worker::start(const Start& start) {
     RequestRecord record;
     record.index = planned.index;
     record.worker = options_.number;
+    record.turn = conversations_.turn_of(planned);
     record.warmup = planned.warmup;
     record.scheduled = start.scheduled;
     record.slot_wait = start.slot_wait;
     monitor_.started(record);
     const bool ready = planned_ahead_ == planned;
-    planned_ahead_.reset();
-    client_.start(ready ? std::move(prepared_ahead_) : prepared(planned), std::move(record));
+    if (ready) planned_ahead_.reset();
+    PreparedRequest request = ready ? std::move(prepared_ahead_) : prepared(planned);
+    conversations_.started(planned, std::move(request.request.prompt));
+    client_.start(std::move(request), std::move(record));
 }
 
 void Worker::on_first_token(const RequestRecord& record, TimePoint at) {
@@ -183,7 +188,8 @@ void Worker::on_first_token(const RequestRecord& record, TimePoint at) {
 }
 
 void Worker::on_finished(RequestRecord record, TimePoint over_at) {
-    dispatcher_.finished({record.index, record.warmup}, over_at, is_failure(record.outcome));
+    const auto follow_up = conversations_.ended(record, !options_.keep_answers);
+    dispatcher_.finished({record.index, record.warmup}, over_at, is_failure(record.outcome), follow_up);
     monitor_.ended(record);
     progress_.count_end(record);
     report_.records.add(record);

@@ -11,6 +11,7 @@
 #include "core/request_table.h"
 #include "datasets/dataset.h"
 #include "loadgen/client.h"
+#include "loadgen/conversations.h"
 #include "loadgen/dispatch.h"
 #include "loadgen/http/drain.h"
 #include "loadgen/http/pool.h"
@@ -28,9 +29,10 @@ struct WorkerOptions {
     ClientOptions client;
     std::string id_prefix;  ///< request ids are prefix + index: unique over runs
     bool kernel_stamps = true;
-    bool lazy = true;        ///< may serve sockets in batches when very many are ready (laziness.h)
-    Duration spin{};         ///< before a due start, the last stretch is polled instead of slept
-    bool keep_alive = true;  ///< false: a connection of its own for every request
+    bool lazy = true;           ///< may serve sockets in batches when very many are ready (laziness.h)
+    Duration spin{};            ///< before a due start, the last stretch is polled instead of slept
+    bool keep_alive = true;     ///< false: a connection of its own for every request
+    bool keep_answers = false;  ///< the texts of all answers go to the sink
     /// After stop(), what is in flight is followed for so long before it is cancelled.
     Duration grace = std::chrono::seconds(30);
 };
@@ -90,7 +92,7 @@ class Worker final : private ClientSink {
     http::Pool pool_;
     Client client_;
     Dispatcher dispatcher_;
-    const datasets::Dataset& dataset_;
+    Conversations conversations_;
     RecordSink& sink_;
     Progress& progress_;
     StopMonitor& monitor_;

@@ -40,15 +40,16 @@ LOADGEN_PARTS = {
     "host_meter": set(),
     "schedule": {"arrival", "limits"},
     "dispatch": {"schedule", "limits"},
+    "conversations": {"schedule"},
     "laziness": set(),
     "http": set(),
     "openai": set(),
     "scrape": {"http"},
     "probe": {"http", "openai"},
     "client": {"http", "openai"},
-    "worker": {"client", "dispatch", "laziness", "progress", "stop_monitor"},
+    "worker": {"client", "conversations", "dispatch", "laziness", "progress", "stop_monitor"},
     "run": {"worker", "scrape", "health", "host_meter", "progress", "stop_monitor", "interruption"},
-    "virtual": {"run"},  # a run without sockets
+    "virtual": {"run", "conversations"},  # a run without sockets
     "health": {"run"},  # what it judges; run.cpp asks it for its verdict
 }
 # Folders of the project that a part of loadgen may not use although loadgen may.

@@ -91,6 +91,7 @@ void AnswerReader::begin(RequestRecord& record, const AnswerOptions& options) {
     record.finished.reset();
     record.usage = {};
     record.finish_reason.clear();
+    record.answer.clear();
     sse_.reset();
     whole_body_.recycle();
     log_.clear();
@@ -161,6 +162,7 @@ void AnswerReader::on_delta(const Delta& delta) {
                             " events with output came, and of tokens " + asked_for(options_.limits));
         }
         on_output(delta);
+        if (options_.keep_text) parser_->append_text(record_->answer);
     }
     if (delta.usage) update(record_->usage, *delta.usage);
     if (!delta.finish_reason.empty()) {
@@ -260,6 +262,7 @@ void AnswerReader::finish_whole(bool http_complete) {
     if (answer->usage) update(record.usage, *answer->usage);
     check_counts();
     record.finish_reason = answer->finish_reason;
+    if (options_.keep_text) record.answer = answer->text;
     if (!answer->error.empty()) return fail(Outcome::stream_error, answer->error);
     if (record.usage.completion.value_or(0) == 0 && answer->text_bytes == 0) {
         fail(Outcome::empty, "the answer holds not one token");

@@ -35,6 +35,7 @@ AnswerLimits limits_for(std::optional<std::int64_t> asked_output_tokens, std::si
 struct AnswerOptions {
     bool stream = true;                ///< a stream was asked for
     bool ignore_eos_accepted = false;  ///< fewer tokens than wanted_output_tokens is then a failure
+    bool keep_text = false;            ///< the record gets the answer's text
     std::size_t expected_chunks = 0;   ///< room for so many is made beforehand
     AnswerLimits limits = {};
 };

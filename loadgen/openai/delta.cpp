@@ -431,6 +431,34 @@ std::string error_in(dom::element whole) {
     return text;
 }
 
+/// Text with the short escapes of JSON undone; there are no others in a recognised event.
+void append_unescaped(std::string& out, std::string_view text) {
+    while (true) {
+        const std::size_t plain = std::min(text.find('\\'), text.size());
+        out += text.substr(0, plain);
+        if (plain + 1 >= text.size()) return;
+        constexpr std::string_view kEscapes = "bfnrt";
+        constexpr std::string_view kMeant = "\b\f\n\r\t";
+        const char escaped = text[plain + 1];
+        const std::size_t which = kEscapes.find(escaped);
+        out += which == std::string_view::npos ? escaped : kMeant[which];
+        text.remove_prefix(plain + 2);
+    }
+}
+
+/// The text of a choice: of its message or delta under `key`, as a string or in parts, or of a completion.
+void append_answer_text(dom::element choice, std::string_view key, std::string& out) {
+    std::string_view text;
+    if (!choice["text"].get(text)) out += text;
+    dom::element content;
+    if (choice[key]["content"].get(content)) return;
+    if (!content.get(text)) out += text;
+    dom::array parts;
+    if (content.get(parts)) return;
+    for (const dom::element part : parts)
+        if (!part["text"].get(text)) out += text;
+}
+
 /// Bytes of output text in a choice of a whole answer.
 std::uint64_t text_bytes_in(dom::element choice) {
     std::uint64_t bytes = 0;
@@ -457,7 +485,7 @@ class DeltaParser::Shapes {
         for (std::size_t i = 0; i < known_.size(); ++i) {
             Known& known = known_[(latest_ + i) % known_.size()];
             if (!known.shape) continue;
-            const auto bytes = known.shape->output_bytes(event);
+            const auto bytes = known.shape->output_bytes(event, output_);
             if (!bytes) continue;
             latest_ = (latest_ + i) % known_.size();
             credit_ = std::min(credit_ + 1, kMostCredit);
@@ -470,12 +498,14 @@ class DeltaParser::Shapes {
     }
 
     std::uint64_t count() const { return recognised_; }
+    std::string_view output() const { return output_; }  ///< of the event recognised last, with its escapes
 
     void learn(std::string_view event, const Reading& reading, const Delta& delta) {
         if (credit_ == 0 || !only_text(reading, delta)) return;
         const std::span<const ShapeHole> holes(reading.holes.list.data(), reading.holes.count);
         auto shape = DeltaShape::of(event, holes);
-        if (!shape || shape->output_bytes(event) != delta.text_bytes) return;
+        std::string_view output;
+        if (!shape || shape->output_bytes(event, output) != delta.text_bytes) return;
         --credit_;
         latest_ = (latest_ + known_.size() - 1) % known_.size();
         known_[latest_] = {std::move(shape), delta};
@@ -500,6 +530,7 @@ class DeltaParser::Shapes {
     static constexpr int kMostCredit = 16;
     static constexpr int kMissesPerCredit = 64;
     std::array<Known, 4> known_;
+    std::string_view output_;
     std::size_t latest_ = 0;
     int credit_ = kMostCredit;
     std::uint64_t recognised_ = 0;
@@ -511,6 +542,8 @@ struct DeltaParser::State {
     ondemand::parser json;
     Shapes shapes;
     Delta delta;
+    std::string_view event;             ///< the one parsed last
+    const Delta* recognised = nullptr;  ///< its delta, when no parser was needed
 };
 
 DeltaParser::DeltaParser(Secrets secrets) : state_(std::make_unique<State>()) {
@@ -534,10 +567,31 @@ const Delta& DeltaParser::parse(std::string_view data) {
     };
     while (!data.empty() && is_blank(data.front())) data.remove_prefix(1);
     while (!data.empty() && is_blank(data.back())) data.remove_suffix(1);
-    if (const Delta* const known = state_->shapes.recognised(data)) return *known;
+    state_->event = data;
+    state_->recognised = state_->shapes.recognised(data);
+    if (state_->recognised != nullptr) return *state_->recognised;
     state_->delta = {};
     read(data);
     return state_->delta;
+}
+
+void DeltaParser::append_text(std::string& text) const {
+    if (state_->recognised != nullptr) {
+        const Delta& delta = *state_->recognised;
+        if (delta.kind == EventKind::content && delta.choice == 0)
+            append_unescaped(text, state_->shapes.output());
+        return;
+    }
+    if (!state_->delta.has_output) return;
+    dom::parser slow;
+    dom::element whole;
+    dom::array choices;
+    if (slow.parse(state_->event.data(), state_->event.size()).get(whole) || whole["choices"].get(choices))
+        return;
+    for (const dom::element choice : choices) {
+        std::int64_t index = 0;
+        if (choice["index"].get(index) || index == 0) append_answer_text(choice, "delta", text);
+    }
 }
 
 void DeltaParser::read(std::string_view data) {
@@ -603,6 +657,8 @@ std::optional<WholeAnswer> parse_whole_answer(std::string_view body, const Secre
                 answer.finish_reason = short_line(reason, kLongestReason, secrets);
             }
             answer.text_bytes += text_bytes_in(choice);
+            std::int64_t index = 0;
+            if (choice["index"].get(index) || index == 0) append_answer_text(choice, "message", answer.text);
         }
     }
     // The same usage, in the same spellings, as in a stream's last event.

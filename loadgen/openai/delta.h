@@ -40,6 +40,7 @@ struct WholeAnswer {
     std::string error;              ///< as of Delta
     std::string finish_reason;      ///< as of Delta
     std::uint64_t text_bytes = 0;
+    std::string text;  ///< of the first choice's answer
     std::optional<TokenUsage> usage;
 
     bool operator==(const WholeAnswer&) const = default;
@@ -58,6 +59,10 @@ class DeltaParser {
     /// An event of the same shape as one before (delta_shape.h) is not parsed again. Valid until the next
     /// call.
     const Delta& parse(std::string_view data);
+
+    /// Appends the text that the event parsed last adds to its first choice's answer: no reasoning and no
+    /// tool calls. The event's bytes must still be there.
+    void append_text(std::string& text) const;
 
     const Secrets& secrets() const;
     std::uint64_t recognised() const;  ///< events, so far, that needed no JSON parser

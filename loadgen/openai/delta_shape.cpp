@@ -113,7 +113,8 @@ std::optional<DeltaShape> DeltaShape::of(std::string_view event, std::span<const
     return shape;
 }
 
-std::optional<std::uint32_t> DeltaShape::output_bytes(std::string_view event) const {
+std::optional<std::uint32_t> DeltaShape::output_bytes(std::string_view event,
+                                                      std::string_view& output_text) const {
     std::string_view mine = bytes_;
     std::size_t taken = 0;  // of mine
     std::uint32_t output = 0;
@@ -129,7 +130,10 @@ std::optional<std::uint32_t> DeltaShape::output_bytes(std::string_view event) co
         if (!take_same(hole.begin - taken)) return std::nullopt;
         const auto value = value_at(hole.kind, event);
         if (!value) return std::nullopt;
-        if (hole.kind == ShapeHole::Kind::output) output = static_cast<std::uint32_t>(value->means);
+        if (hole.kind == ShapeHole::Kind::output) {
+            output = static_cast<std::uint32_t>(value->means);
+            output_text = event.substr(0, value->length);
+        }
         event.remove_prefix(value->length);
         mine.remove_prefix(hole.length);
         taken += hole.length;

@@ -41,7 +41,8 @@ class DeltaShape {
 
     /// Bytes of the output text, unescaped, of an event of this shape; nothing when it is none, when its
     /// output is empty, or when a string has a Unicode escape. kReadablePadding readable bytes after `event`.
-    std::optional<std::uint32_t> output_bytes(std::string_view event) const;
+    /// `output`: set to the text as it stands in the event, with its escapes.
+    std::optional<std::uint32_t> output_bytes(std::string_view event, std::string_view& output) const;
 
   private:
     std::string bytes_;

@@ -316,6 +316,7 @@ void fields(Archive& a, Is<RunResult> auto& v) {
     a.required("window", v.window);
     fields(a, as_scope(v));
     a("classes", v.classes);
+    a("turns", v.turns);
     a("client", v.client);
     a("server", v.server);
     a.required("workload", v.workload);
@@ -390,6 +391,8 @@ void fields(Archive& a, Is<RequestRecord> auto& v) {
     a("id", v.id);
     a("class", v.request_class);
     a("worker", v.worker);
+    a.part("conversation", v.turn, &Turn::conversation);
+    a.part("turn", v.turn, &Turn::number);
     a("warmup", v.warmup);
     a.required("outcome", v.outcome);
     a("error", v.error);
@@ -1002,6 +1005,17 @@ SweepFile parse_sweep_json(std::string_view text, const std::string& where) {
 void append_record_line(std::string& out, const RequestRecord& record, TimePoint epoch) {
     LineWriter writer(out, epoch);
     fields(writer, record);
+    writer.close();
+}
+
+void append_answer_line(std::string& out, const RequestRecord& record) {
+    LineWriter writer(out, {});
+    writer("index", record.index);
+    writer("id", record.id);
+    writer("warmup", record.warmup);
+    writer.part("conversation", record.turn, &Turn::conversation);
+    writer.part("turn", record.turn, &Turn::number);
+    writer("text", record.answer);
     writer.close();
 }
 

@@ -38,6 +38,9 @@ SweepFile parse_sweep_json(std::string_view text, const std::string& where);
 /// One line of requests.jsonl without its newline: scalars only, times in seconds since `epoch`, what is
 /// absent or empty left out.
 void append_record_line(std::string& out, const RequestRecord& record, TimePoint epoch);
+
+/// One line of answers.jsonl without its newline: which request, and the text of its answer.
+void append_answer_line(std::string& out, const RequestRecord& record);
 RequestRecord parse_record_line(std::string_view line, TimePoint epoch, const std::string& where);
 
 /// Whether `text` is one complete JSON value.

@@ -176,7 +176,7 @@ void OutputDirectory::release() noexcept {
 }
 
 void remove_run(const fs::path& directory) {
-    for (const std::string_view name : {kRunFileName, kRecordsFileName, kEventsFileName})
+    for (const std::string_view name : {kRunFileName, kRecordsFileName, kEventsFileName, kAnswersFileName})
         if (std::error_code ignored; is_there(directory / name)) fs::remove(directory / name, ignored);
 }
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -76,13 +77,16 @@ std::string what_failed(const GrowingFile& file, std::string_view what) {
 }
 
 std::size_t memory_of(const RequestRecord& record) {
-    return sizeof(RequestRecord) + record.events.capacity() * sizeof(StreamEvent) + record.error.capacity();
+    return sizeof(RequestRecord) + record.events.capacity() * sizeof(StreamEvent) + record.error.capacity() +
+           record.answer.capacity();
 }
 
 }  // namespace
 
 RecordFiles record_files_in(const std::filesystem::path& run_directory) {
-    return {.lines = run_directory / kRecordsFileName, .events = run_directory / kEventsFileName};
+    return {.lines = run_directory / kRecordsFileName,
+            .events = run_directory / kEventsFileName,
+            .answers = run_directory / kAnswersFileName};
 }
 
 /// The writer's own thread, and what is handed over to it.
@@ -90,6 +94,7 @@ class RecordWriter::Thread {
   public:
     Thread(const RecordFiles& files, TimePoint epoch, const RecordWriterOptions& options)
         : lines_(files.lines), events_(files.events), epoch_(epoch), options_(options) {
+        if (options.answers) answers_.emplace(files.answers);
         event_bytes_ = events_header(epoch);
         thread_ = std::thread([this] { run(); });
     }
@@ -124,10 +129,12 @@ class RecordWriter::Thread {
             thread_.join();
             events_.close();
             lines_.close();
+            if (answers_) answers_->close();
         }
         std::vector<std::string> missing;
         if (lines_.error() != 0) missing.push_back(what_failed(lines_, "records"));
         if (events_.error() != 0) missing.push_back(what_failed(events_, "events of requests"));
+        if (answers_ && answers_->error() != 0) missing.push_back(what_failed(*answers_, "answers"));
         if (records_left_out_ + events_left_out_ > 0)
             missing.push_back(
                 fmt::format("{}: the disk was too slow; {} records and the events of {} more were left out, "
@@ -162,14 +169,20 @@ class RecordWriter::Thread {
             append_frame(event_bytes_, {.index = record.index, .warmup = record.warmup}, record.events,
                          epoch_);
         record.events = {};
+        if (answers_ && !record.answer.empty()) {
+            append_answer_line(answer_bytes_, record);
+            answer_bytes_ += '\n';
+        }
         append_record_line(line_bytes_, record, epoch_);
         line_bytes_ += '\n';
-        if (event_bytes_.size() + line_bytes_.size() > kPiece) write_out();
+        if (event_bytes_.size() + line_bytes_.size() + answer_bytes_.size() > kPiece) write_out();
     }
 
     void write_out() {
         events_.write(event_bytes_);
+        if (answers_) answers_->write(answer_bytes_);
         lines_.write(line_bytes_);
+        answer_bytes_.clear();
         event_bytes_.clear();
         line_bytes_.clear();
     }
@@ -177,10 +190,12 @@ class RecordWriter::Thread {
     // The thread's own, until it was joined.
     GrowingFile lines_;
     GrowingFile events_;
+    std::optional<GrowingFile> answers_;
     TimePoint epoch_;
     RecordWriterOptions options_;
     std::string event_bytes_;
     std::string line_bytes_;
+    std::string answer_bytes_;
 
     std::mutex mutex_;  // guards what follows
     std::condition_variable wake_;

@@ -1,8 +1,9 @@
 #pragma once
 // The record files of a run: requests.jsonl holds one object of scalars per request, events.bin the events of
-// its answer (reports/files/events.h); both grow as requests end. Whoever calls record() only hands the
-// record over: a thread of the writer encodes it and writes it out, at most kFlushEvery behind. A request's
-// events are written before its line, so that after a crash no line lacks its events but the last ones.
+// its answer (reports/files/events.h), answers.jsonl on demand its text; they grow as requests end. Whoever
+// calls record() only hands the record over: a thread of the writer encodes it and writes it out, at most
+// kFlushEvery behind. A request's events are written before its line, so that after a crash no line lacks its
+// events but the last ones.
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -18,8 +19,9 @@
 namespace paretoken::reports {
 
 struct RecordFiles {
-    std::filesystem::path lines;   ///< requests.jsonl
-    std::filesystem::path events;  ///< events.bin
+    std::filesystem::path lines;    ///< requests.jsonl
+    std::filesystem::path events;   ///< events.bin
+    std::filesystem::path answers;  ///< answers.jsonl
 };
 RecordFiles record_files_in(const std::filesystem::path& run_directory);
 
@@ -27,6 +29,7 @@ struct RecordWriterOptions {
     EventsKept events = {};
     /// record() waits for the disk when too much is pending. For virtual time, which nothing can delay.
     bool waits = false;
+    bool answers = false;  ///< answers.jsonl is written
 };
 
 class RecordWriter : public RecordSink {

@@ -86,6 +86,7 @@ RunResult interrupted_run(RunResult begun, const RequestTable& requests, const E
     begun.window = summary.window_report;
     static_cast<Scope&>(begun) = summary;
     begun.classes = summary.classes;
+    begun.turns = summary.turns;
     begun.series = summary.series;
     begun.validity = {
         .verdict = Verdict::invalid,

@@ -67,6 +67,8 @@ const std::map<std::string, Texts, std::less<>>& other_values() {
         {"seed", {"18446744073709551615"}},
         {"salt", {"s"}},
         {"salt_prompts", {"true"}},
+        {"replies", {"recorded"}},
+        {"keep_answers", {"true"}},
         {"out", {"runs/here"}},
         {"overwrite", {"true"}},
         {"metadata", {"build=7", "team=blue"}},

@@ -17,6 +17,7 @@ using script::kStart;
 /// What a table does not hold taken away.
 RequestRecord scalars_of(RequestRecord record) {
     record.id.clear();
+    record.answer.clear();
     record.events.clear();
     return record;
 }
@@ -25,8 +26,10 @@ RequestRecord record_with_everything() {
     RequestRecord record = script::answered(kStart, {});
     record.index = 7;
     record.id = "run-7";
+    record.answer = "yes";
     record.request_class = "batch";
     record.worker = 3;
+    record.turn = Turn{.conversation = std::uint64_t{1} << 40, .number = 60000};
     record.warmup = true;
     record.outcome = Outcome::truncated;
     record.error = "the stream ended";

@@ -340,5 +340,21 @@ TEST(Summary, tells_each_class_on_its_own_and_their_totals_add_up) {
     EXPECT_TRUE(summarize(script::closed_loop(4, 200, {}), closed(4)).classes.empty());
 }
 
+TEST(Summary, tells_each_turn_of_conversations_on_its_own) {
+    auto records = script::closed_loop(4, 200, {});
+    for (std::size_t i = 0; i < records.size(); ++i)
+        records[i].turn = Turn{.conversation = i - i % 4, .number = static_cast<std::uint32_t>(i % 4)};
+    const auto summary = summarize(records, closed(4));
+    ASSERT_EQ(summary.turns.size(), 4U);
+    double tokens = 0;
+    for (const Scope& turn : summary.turns) {
+        EXPECT_EQ(turn.counts.requests, 50U);
+        EXPECT_TRUE(turn.metric("itl_s"));
+        tokens += turn.totals.output_tokens;
+    }
+    EXPECT_NEAR(tokens, summary.totals.output_tokens, 1e-6);
+    EXPECT_TRUE(summarize(script::closed_loop(4, 200, {}), closed(4)).turns.empty());
+}
+
 }  // namespace
 }  // namespace paretoken

@@ -150,5 +150,84 @@ TEST(CustomJsonl, file_is_the_path_or_the_field_of_the_spec_and_must_be_given) {
     EXPECT_THROW(file_of(parse_spec("sonnet"), ""), UsageError);
 }
 
+constexpr std::string_view kTwoConversations =
+    R"({"conversation": "a", "messages": [{"role": "system", "content": "be brief"}, {"role": "user", "content": "a0"}]}
+{"prompt": "alone", "output_tokens": 9}
+{"conversation": "b", "prompt": "b0"}
+{"conversation": "a", "turn": 1, "messages": [{"role": "assistant", "content": "A0"}, {"role": "user", "content": "a1"}], "output_tokens": 7}
+{"conversation": "b", "messages": [{"role": "assistant", "content": "B0"}, {"role": "user", "content": "b1"}]}
+{"conversation": "a", "messages": [{"role": "assistant", "content": "A1"}, {"role": "user", "content": "a2"}]}
+)";
+
+TEST(CustomJsonl, RowsOfAConversationAreItsTurns) {
+    const auto dataset = dataset_of(kTwoConversations);
+    EXPECT_TRUE(dataset->has_conversations());
+    EXPECT_TRUE(dataset->needs_replies());
+    ASSERT_EQ(dataset->size(), 3U);
+    EXPECT_EQ(dataset->turns(0), 3U);
+    EXPECT_EQ(dataset->turns(1), 1U);
+    EXPECT_EQ(dataset->turns(2), 2U);
+    EXPECT_EQ(dataset->turns(3), 3U) << "past the end it begins again";
+    EXPECT_EQ(dataset->request(1).prompt, Prompt("alone"));
+    EXPECT_EQ(dataset->request(2).prompt, Prompt("b0"));
+    const Prompt first = dataset->request(0).prompt;
+    const Request second = dataset->follow_up(0, 1, {.prompt = first, .reply = "the server's"});
+    EXPECT_EQ(second.prompt,
+              Prompt(Messages{
+                  {"system", "be brief"}, {"user", "a0"}, {"assistant", "the server's"}, {"user", "a1"}}));
+    EXPECT_EQ(second.wanted_output_tokens, 7);
+    const Request third = dataset->follow_up(0, 2, {.prompt = second.prompt, .reply = "again"});
+    EXPECT_THAT(std::get<Messages>(third.prompt), ::testing::SizeIs(6));
+    EXPECT_EQ(std::get<Messages>(third.prompt)[4], (Message{"assistant", "again"}));
+    const Request of_text = dataset->follow_up(2, 1, {.prompt = Prompt("b0"), .reply = "B"});
+    EXPECT_EQ(of_text.prompt, Prompt(Messages{{"user", "b0"}, {"assistant", "B"}, {"user", "b1"}}));
+}
+
+TEST(CustomJsonl, ConversationsGoOnFromRecordedReplies) {
+    const File file(kTwoConversations);
+    const auto dataset =
+        make_dataset({.spec = parse_spec("custom"), .path = file.path(), .live_replies = false});
+    EXPECT_FALSE(dataset->needs_replies());
+    const Prompt unused;
+    EXPECT_EQ(dataset->follow_up(0, 2, {.prompt = unused, .reply = {}}).prompt,
+              Prompt(Messages{{"system", "be brief"},
+                              {"user", "a0"},
+                              {"assistant", "A0"},
+                              {"user", "a1"},
+                              {"assistant", "A1"},
+                              {"user", "a2"}}));
+}
+
+TEST(CustomJsonl, RefusesConversationsThatCannotBeHeld) {
+    const auto refusal = [](std::string_view text, bool live) {
+        const File file(text);
+        try {
+            make_dataset({.spec = parse_spec("custom"), .path = file.path(), .live_replies = live});
+        } catch (const UsageError& error) {
+            return std::string(error.what());
+        }
+        return std::string("accepted");
+    };
+    EXPECT_THAT(
+        refusal(
+            R"({"conversation": "x", "messages": [{"role": "assistant", "content": "hm"}, {"role": "user", "content": "?"}]})",
+            true),
+        HasSubstr(":1: a follow-up of conversation 'x' without an opening"));
+    EXPECT_THAT(
+        refusal("{\"prompt\": \"a\"}\n{\"conversation\": \"x\", \"turn\": 2, \"prompt\": \"b\"}", true),
+        HasSubstr(":2: a follow-up of conversation 'x' without an opening"));
+    const std::string opened = "{\"conversation\": \"x\", \"prompt\": \"a\"}\n";
+    EXPECT_THAT(refusal(opened + R"({"conversation": "x", "turn": 2, "prompt": "b"})", true),
+                HasSubstr(":2: turn 2 of conversation 'x' comes where its turn 1 is due"));
+    EXPECT_THAT(
+        refusal(opened + R"({"conversation": "x", "messages": [{"role": "assistant", "content": "b"}]})",
+                true),
+        HasSubstr(":2: a follow-up of conversation 'x' without a message of the user's"));
+    EXPECT_THAT(refusal(opened + R"({"conversation": "x", "prompt": [1, 2]})", true),
+                HasSubstr("not of token ids"));
+    EXPECT_EQ(refusal(opened + opened, true), "accepted");
+    EXPECT_THAT(refusal(opened + opened, false), HasSubstr(":2: --replies recorded"));
+}
+
 }  // namespace
 }  // namespace paretoken::datasets

@@ -127,6 +127,30 @@ TEST(ShareGpt, AsksWhatTheHumanSaidFirst) {
     EXPECT_EQ(dataset->request(0).wanted_output_tokens, 64);
 }
 
+TEST(ShareGpt, HasAsManyTurnsOfAConversationAsAreWanted) {
+    constexpr std::string_view kFile =
+        R"([{"conversations": [{"from": "human", "value": "u0"}, {"from": "gpt", "value": "r0"},
+                               {"from": "human", "value": "u1"}, {"from": "gpt", "value": "r1"},
+                               {"from": "human", "value": "u2"}]},
+            {"conversations": [{"from": "human", "value": "alone"}, {"from": "gpt", "value": "r"}]}])";
+    EXPECT_FALSE(dataset_of("sharegpt", kFile)->has_conversations());
+    const auto dataset = dataset_of("sharegpt:turns=2,osl=64", kFile);
+    EXPECT_EQ(dataset->turns(0), 2U);
+    EXPECT_EQ(dataset->turns(1), 1U);
+    const Prompt opening = dataset->request(0).prompt;
+    EXPECT_EQ(opening, Prompt(Messages{{"user", "u0"}}));
+    const Request second = dataset->follow_up(0, 1, {.prompt = opening, .reply = "live"});
+    EXPECT_EQ(second.prompt, Prompt(Messages{{"user", "u0"}, {"assistant", "live"}, {"user", "u1"}}));
+    EXPECT_EQ(second.wanted_output_tokens, 64);
+    const paretoken::testing::TemporaryFile file(kFile);
+    const auto recorded =
+        make_dataset({.spec = parse_spec("sharegpt:turns=9"), .path = file.path(), .live_replies = false});
+    EXPECT_EQ(recorded->turns(0), 3U);
+    EXPECT_EQ(recorded->follow_up(0, 2, {.prompt = opening, .reply = {}}).prompt,
+              Prompt(Messages{
+                  {"user", "u0"}, {"assistant", "r0"}, {"user", "u1"}, {"assistant", "r1"}, {"user", "u2"}}));
+}
+
 TEST(SecondsOfTime, ReadsNumbersDatesAndOffsets) {
     EXPECT_EQ(seconds_of_time("12.5"), 12.5);
     EXPECT_EQ(seconds_of_time("1970-01-02 00:00:01.25"), 86401.25);

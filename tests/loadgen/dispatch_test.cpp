@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <vector>
+
+#include "datasets/catalog.h"
 
 namespace paretoken::loadgen {
 namespace {
@@ -180,6 +183,119 @@ TEST(Dispatcher, ASlotPausesForTheThinkTimeAndThenTheNextRequestIsDue) {
     EXPECT_EQ(second[0].scheduled, due);
     d.finished(measured(1), due, false);
     EXPECT_NE(std::get<Wait>(d.next(due)).until.value() - due, due - at(10)) << "each is drawn";
+}
+
+// ---- conversations
+
+/// Openings of conversations with `turns` turns each.
+Dispatcher conversations(const std::string& arrivals, const Limits& limits, std::optional<std::uint64_t> cap,
+                         int turns, const Pacing& pacing = {}) {
+    static std::vector<std::unique_ptr<datasets::Dataset>> kept;
+    kept.push_back(datasets::make_dataset({.spec = {"multi_turn", {{"turns", std::to_string(turns)}}}}));
+    return {Schedule(parse_arrivals(arrivals), limits, 0, {}, kept.back().get()), limits, cap, pacing,
+            kBegin};
+}
+
+std::optional<Planned> turn_after(const Start& start) {
+    Planned next = start.planned;
+    if (next.turn + 1 == next.turns) return std::nullopt;
+    ++next.index;
+    ++next.turn;
+    return next;
+}
+
+void finish(Dispatcher& d, const Start& start, TimePoint when) {
+    d.finished({start.planned.index, start.planned.warmup}, when, false, turn_after(start));
+}
+
+TEST(Dispatcher, AConversationKeepsItsSlotOfAClosedLoopUntilItsLastTurn) {
+    Dispatcher d = conversations("at_once", {.requests = 2}, 1, 3);
+    for (std::uint64_t conversation = 0; conversation < 2; ++conversation) {
+        for (std::uint32_t turn = 0; turn < 3; ++turn) {
+            const int ms = static_cast<int>(100 * (3 * conversation + turn));
+            const auto started = starts(d, at(ms + 2));  // seen late
+            ASSERT_EQ(started.size(), 1U);
+            EXPECT_EQ(started[0].planned.place, conversation);
+            EXPECT_EQ(started[0].planned.turn, turn);
+            EXPECT_EQ(started[0].planned.index, 3 * conversation + turn);
+            EXPECT_EQ(started[0].scheduled, at(ms));
+            finish(d, started[0], at(ms + 100));
+        }
+    }
+    EXPECT_TRUE(std::holds_alternative<Done>(d.next(at(700))));
+    EXPECT_EQ(d.ended_by(), StopKind::requests);
+}
+
+TEST(Dispatcher, AFollowUpIsDueAfterTheThinkTime) {
+    const Pacing pacing{.think_time = RandomDuration("50ms")};
+    for (const std::string arrivals : {"at_once", "constant:rate=10"}) {
+        Dispatcher d = conversations(arrivals, {.requests = 1}, 1, 2, pacing);
+        const auto first = starts(d, at(0));
+        ASSERT_EQ(first.size(), 1U);
+        finish(d, first[0], at(10));
+        const Step waiting = d.next(at(20));
+        ASSERT_TRUE(std::holds_alternative<Wait>(waiting)) << arrivals;
+        EXPECT_EQ(std::get<Wait>(waiting).until, at(60));
+        ASSERT_TRUE(d.next_planned());
+        EXPECT_EQ(d.next_planned()->turn, 1U);
+        const auto second = starts(d, at(61));
+        ASSERT_EQ(second.size(), 1U);
+        EXPECT_EQ(second[0].scheduled, at(60));
+        EXPECT_EQ(second[0].planned.turn, 1U);
+        finish(d, second[0], at(70));
+        EXPECT_TRUE(std::holds_alternative<Done>(d.next(at(130))));
+    }
+}
+
+TEST(Dispatcher, AFollowUpOfAnOpenLoopWaitsForTheCapAsArrivalsDo) {
+    Dispatcher d = conversations("constant:rate=100", {.requests = 2}, 1, 2);
+    const auto first = starts(d, at(0));
+    ASSERT_EQ(first.size(), 1U);
+    EXPECT_TRUE(starts(d, at(10)).empty());  // the second arrival is due, the cap is taken
+    finish(d, first[0], at(20));
+    const auto next = starts(d, at(20));
+    ASSERT_EQ(next.size(), 1U);
+    EXPECT_EQ(next[0].planned.turn, 1U) << "a conversation goes on before another begins";
+    finish(d, next[0], at(30));
+    const auto last = starts(d, at(30));
+    ASSERT_EQ(last.size(), 1U);
+    EXPECT_EQ(last[0].scheduled, at(10));
+    EXPECT_EQ(last[0].slot_wait, milliseconds(20));
+}
+
+TEST(Dispatcher, AFailureEndsAConversationAndFreesItsSlot) {
+    Dispatcher d = conversations("at_once", {.requests = 2}, 1, 3);
+    const auto first = starts(d, at(0));
+    d.finished(measured(first[0].planned.index), at(5), true, std::nullopt);
+    const auto next = starts(d, at(1000));
+    ASSERT_EQ(next.size(), 1U);
+    EXPECT_EQ(next[0].planned.place, 1U);
+    EXPECT_EQ(next[0].planned.index, 3U) << "the turns that never came keep their numbers";
+}
+
+TEST(Dispatcher, NoFollowUpStartsAfterTheRunWasStoppedOrItsTimeWasUp) {
+    for (const bool stopped : {true, false}) {
+        Dispatcher d = conversations("at_once", {.duration = milliseconds(100)}, 1, 3);
+        const auto first = starts(d, at(0));
+        ASSERT_EQ(first.size(), 1U);
+        finish(d, first[0], at(stopped ? 50 : 100));
+        if (stopped) d.stop();
+        EXPECT_TRUE(std::holds_alternative<Done>(d.next(at(stopped ? 50 : 100))));
+        EXPECT_EQ(d.ended_by(), stopped ? std::nullopt : std::optional(StopKind::duration));
+    }
+}
+
+TEST(Dispatcher, ALoadOfConversationsIsFilledUntilOneEndsWithNoneToFollow) {
+    Dispatcher d = conversations("at_once", {.requests = 2}, 2, 2);
+    const auto first = starts(d, at(0));
+    ASSERT_EQ(first.size(), 2U);
+    EXPECT_FALSE(d.ran_dry());
+    finish(d, first[0], at(10));
+    const auto follow_up = starts(d, at(10));
+    ASSERT_EQ(follow_up.size(), 1U);
+    EXPECT_FALSE(d.ran_dry());
+    finish(d, follow_up[0], at(20));
+    EXPECT_EQ(d.ran_dry(), at(20));
 }
 
 }  // namespace

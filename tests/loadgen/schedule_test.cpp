@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "datasets/catalog.h"
+
 namespace paretoken::loadgen {
 namespace {
 
@@ -68,6 +70,29 @@ TEST(Schedule, TimesAscendAndDependOnTheSeed) {
     const auto two = all_of({arrivals, {.requests = 100}, 2, {}});
     EXPECT_TRUE(std::is_sorted(one.begin(), one.end(), [](auto& a, auto& b) { return a.at < b.at; }));
     EXPECT_NE(one.back().at, two.back().at);
+}
+
+TEST(Schedule, EveryTurnOfAConversationHasAnIndexThatIsTheSameForAnyNumberOfWorkers) {
+    const auto dataset = datasets::make_dataset({.spec = parse_spec("multi_turn:turns=uniform:min=1;max=4")});
+    const Arrivals arrivals = parse_arrivals("poisson:rate=100");
+    const Limits limits{.warmups = 3, .requests = 30};
+    const auto whole = all_of({arrivals, limits, 9, {}, dataset.get()});
+    std::vector<Planned> joined;
+    for (std::uint32_t w = 0; w < 2; ++w) {
+        for (const Planned& p : all_of({arrivals, limits, 9, {w, 2}, dataset.get()})) joined.push_back(p);
+    }
+    std::sort(joined.begin(), joined.end(), [](const Planned& a, const Planned& b) { return a.at < b.at; });
+    EXPECT_EQ(joined, whole);
+    ASSERT_EQ(whole.size(), 33U);
+    std::uint64_t warmups = 0;
+    std::uint64_t measured = 0;
+    for (const Planned& p : whole) {
+        std::uint64_t& next = p.warmup ? warmups : measured;
+        EXPECT_EQ(p.index, next);
+        EXPECT_EQ(p.turns, dataset->turns(p.place));
+        next += p.turns;
+    }
+    EXPECT_GT(measured, 45U);
 }
 
 }  // namespace

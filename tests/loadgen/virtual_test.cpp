@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -345,6 +346,72 @@ TEST(VirtualLoad, FoldsIntoAValidResult) {
     EXPECT_TRUE(result.window.steady);
     ASSERT_NE(result.metric("itl_s"), nullptr);
     EXPECT_NEAR(*result.metric("itl_s")->at(.5)->value, 7.7e-3, .5e-3);
+}
+
+// ---- conversations
+
+std::unique_ptr<datasets::Dataset> chats(std::string_view spec, bool live = true) {
+    return datasets::make_dataset({.spec = parse_spec(spec), .live_replies = live});
+}
+
+TEST(VirtualLoad, TurnsFollowEachOtherAndFindWhatWasSaidInThePrefixCache) {
+    const auto dataset = chats("multi_turn:turns=4,first=100,next=30,osl=20");
+    sim::Profile profile = simple_profile();
+    profile.prefix_cache = 1;
+    profile.timing = sim::Timing::batching;
+    profile.vocabulary = 128'000;
+    LoadOptions load = closed_loop(2, 5);
+    load.pacing.think_time = RandomDuration("40ms");
+    const auto outcome = outcome_of(load, {.profile = profile}, *dataset);
+    ASSERT_EQ(outcome.records.size(), 20U);
+    std::map<Turn, const RequestRecord*, decltype([](const Turn& a, const Turn& b) {
+                 return std::pair(a.conversation, a.number) < std::pair(b.conversation, b.number);
+             })>
+        by_turn;
+    for (const RequestRecord& r : outcome.records) {
+        ASSERT_TRUE(r.turn);
+        EXPECT_EQ(r.index, r.turn->conversation + r.turn->number);
+        EXPECT_EQ(r.answer, "") << "texts are not kept longer than they are needed";
+        by_turn[*r.turn] = &r;
+    }
+    for (const auto& [turn, r] : by_turn) {
+        if (turn.number == 0) continue;
+        const RequestRecord& before = *by_turn.at({turn.conversation, turn.number - 1});
+        EXPECT_EQ(r->scheduled, before.closed + milliseconds(40));
+        // The answer and its end, the user's message with its header and end, and the header of the answer.
+        EXPECT_EQ(*r->usage.prompt, *before.usage.prompt + 20 + 1 + 4 + 30 + 1 + 4);
+        EXPECT_GE(*r->usage.cached_prompt, *before.usage.prompt + 20 - 4);
+        EXPECT_LE(*r->usage.cached_prompt, *before.usage.prompt + 20);
+    }
+}
+
+TEST(VirtualLoad, RecordedRepliesAreNoPartOfTheServersAnswers) {
+    const auto dataset = chats("multi_turn:turns=2,first=100,next=30,osl=20", false);
+    sim::Profile profile = simple_profile();
+    profile.prefix_cache = 1;
+    profile.timing = sim::Timing::batching;
+    profile.vocabulary = 128'000;
+    LoadOptions load = closed_loop(1, 3);
+    load.worker.keep_answers = true;
+    const auto outcome = outcome_of(load, {.profile = profile}, *dataset);
+    ASSERT_EQ(outcome.records.size(), 6U);
+    for (std::size_t i = 1; i < 6; i += 2) {
+        const auto cached = *outcome.records[i].usage.cached_prompt;
+        EXPECT_GE(cached, *outcome.records[i - 1].usage.prompt - 4);
+        EXPECT_LE(cached, *outcome.records[i - 1].usage.prompt);
+        EXPECT_GT(outcome.records[i].answer.size(), 20U);
+    }
+}
+
+TEST(VirtualLoad, WarmUpConversationsAreWarmUpsToTheirLastTurn) {
+    const auto dataset = chats("multi_turn:turns=3,first=10,next=5,osl=4");
+    LoadOptions load = closed_loop(2, 4);
+    load.limits.warmups = 2;
+    const auto outcome = outcome_of(load, on("ideal"), *dataset);
+    std::set<std::pair<bool, std::uint64_t>> seen;
+    for (const RequestRecord& r : outcome.records) seen.emplace(r.warmup, r.index);
+    EXPECT_EQ(seen.size(), 18U);
+    EXPECT_EQ(std::count_if(seen.begin(), seen.end(), [](const auto& key) { return key.first; }), 6);
 }
 
 }  // namespace

@@ -75,6 +75,38 @@ std::vector<std::uint32_t> tokens_of(const RequestRecord& record) {
     return tokens;
 }
 
+TEST(Answer, KeepsItsTextWhereThatIsWanted) {
+    const std::string stream = kRole + chunk(R"({"reasoning_content":"hm"})") + text("one") +
+                               text(" \\\"two\\\" \\\\ \\n\\tx") + text(" \\u00e9\\ud83d\\ude00") +
+                               text(" three") + chunk(R"({"content":"other"})", "null", "", 1) +
+                               text(" four") + kStop + usage(1, 9) + kDone;
+    const RequestRecord kept = Answer({.keep_text = true}).read(10, stream).end();
+    EXPECT_EQ(kept.answer, "one \"two\" \\ \n\tx \u00e9\U0001F600 three four");
+    EXPECT_EQ(Answer().read(10, stream).end().answer, "");
+    const std::string completion = R"(data: {"choices":[{"index":0,"text":"a\nb","finish_reason":"stop"}]})"
+                                   "\n\n" +
+                                   kDone;
+    EXPECT_EQ(Answer({.keep_text = true}).read(10, completion).end().answer, "a\nb");
+    const std::string whole =
+        R"({"choices":[{"index":0,"message":{"content":"in one piece"},"finish_reason":"stop"}]})";
+    EXPECT_EQ(Answer({.keep_text = true}).read(10, whole).end().answer, "in one piece");
+}
+
+TEST(Answer, TextIsTheSameHoweverTheEventsWereRecognised) {
+    std::string stream = kRole;
+    std::string expected;
+    for (int i = 0; i < 200; ++i) {
+        const std::string word = " w" + std::to_string(i);
+        stream += text(word + (i % 7 == 0 ? "\\n" : ""));
+        expected += word + (i % 7 == 0 ? "\n" : "");
+    }
+    stream += kStop + kDone;
+    Answer answer({.keep_text = true});
+    for (std::size_t at_byte = 0; at_byte < stream.size(); at_byte += 33)
+        answer.read(static_cast<int>(at_byte), std::string_view(stream).substr(at_byte, 33));
+    EXPECT_EQ(answer.end().answer, expected);
+}
+
 TEST(Answer, TimesItsEventsByTheReadThatBroughtThem) {
     const RequestRecord record = Answer()
                                      .read(10, kRole)

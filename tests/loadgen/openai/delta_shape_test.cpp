@@ -41,7 +41,8 @@ std::optional<std::uint32_t> recognised(const std::string& from, const std::stri
     event.replace(event.find(from), from.size(), to);
     PaddedBuffer padded;
     padded.append(event);
-    return shape_of_event().output_bytes(padded.view());
+    std::string_view output;
+    return shape_of_event().output_bytes(padded.view(), output);
 }
 
 TEST(DeltaShape, RecognisesAnotherTextIdOrNumber) {

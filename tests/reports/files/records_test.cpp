@@ -5,6 +5,7 @@
 #include <fcntl.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -13,6 +14,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "reports/files/events.h"
+#include "reports/files/run_directory.h"
 #include "tests/reports/temporary_directory.h"
 
 namespace paretoken::reports {
@@ -269,6 +271,30 @@ TEST(Records, LeaveTheirEventsToTheNanosecond) {
         const auto found = events.find({.index = i, .warmup = record.warmup});
         ASSERT_NE(found, events.end()) << i;
         EXPECT_EQ(found->second, record.events);
+    }
+}
+
+TEST(Records, LeaveTextsOfAnswersOnDemandAndWhereARequestStandsInItsConversation) {
+    for (const bool wanted : {true, false}) {
+        const TemporaryDirectory directory;
+        RecordWriter writer(record_files_in(directory.path()), kEpoch, {.answers = wanted});
+        RequestRecord record = record_with_events(5);
+        record.warmup = false;
+        record.id = "r-5";
+        record.answer = "say \"hi\"\n\xc3\xa9";
+        record.turn = Turn{.conversation = 3, .number = 2};
+        writer.record(RequestRecord(record));
+        EXPECT_THAT(writer.finish(), IsEmpty());
+        const auto lines = read_all(directory.path() / "requests.jsonl");
+        ASSERT_EQ(lines.records.size(), 1U);
+        EXPECT_EQ(lines.records[0].turn, record.turn);
+        const auto answers = directory.path() / "answers.jsonl";
+        ASSERT_EQ(std::filesystem::exists(answers), wanted);
+        if (wanted) {
+            EXPECT_EQ(read_file(answers),
+                      R"({"index":5,"id":"r-5","conversation":3,"turn":2,"text":"say \"hi\"\n)"
+                      "\xc3\xa9\"}\n");
+        }
     }
 }
 

@@ -1,0 +1,13 @@
+#pragma once
+// Conversations of random messages: an opening of a wanted length and follow-ups of another, whose replies
+// are the server's own or made up as well.
+#include <memory>
+
+#include "datasets/catalog.h"
+
+namespace paretoken::datasets {
+
+/// "multi_turn:turns=4,first=500,next=100,osl=128"; all four are Lengths.
+std::unique_ptr<Dataset> make_multi_turn(const DatasetOptions& options);
+
+}  // namespace paretoken::datasets
