@@ -77,8 +77,9 @@ void delta_parsing(benchmark::State& state, const char* recording) {
     count(state, answer);
 }
 
-/// Everything from body bytes to the finished record, an event per read.
-void answer_reader(benchmark::State& state, const char* recording) {
+/// Everything from body bytes to the finished record, an event per read. `keep_text`: as of a conversation
+/// that goes on from this answer.
+void read_answers(benchmark::State& state, const char* recording, bool keep_text) {
     const Answer answer(recording, kTokens);
     openai::DeltaParser parser;
     openai::AnswerReader reader(parser);
@@ -87,7 +88,7 @@ void answer_reader(benchmark::State& state, const char* recording) {
         record.events.clear();
         record.outcome = Outcome::ok;
         record.chunks = record.grouped_chunks = record.streamed_tokens = 0;
-        reader.begin(record);
+        reader.begin(record, {.keep_text = keep_text});
         TimePoint stamp(std::chrono::seconds(1));
         for (const std::string_view event : answer.events()) {
             stamp += std::chrono::milliseconds(10);
@@ -101,6 +102,14 @@ void answer_reader(benchmark::State& state, const char* recording) {
         }
     }
     count(state, answer);
+}
+
+void answer_reader(benchmark::State& state, const char* recording) {
+    read_answers(state, recording, false);
+}
+
+void answer_reader_of_a_turn(benchmark::State& state, const char* recording) {
+    read_answers(state, recording, true);
 }
 
 class ByteCounter final : public http::ResponseSink {
@@ -142,6 +151,8 @@ BENCHMARK_CAPTURE(delta_parsing, llamacpp, kLlamacpp);
 BENCHMARK_CAPTURE(answer_reader, vllm, kVllm);
 BENCHMARK_CAPTURE(answer_reader, vllm_usage_on_every_chunk, kVllmUsageAlong);
 BENCHMARK_CAPTURE(answer_reader, llamacpp, kLlamacpp);
+BENCHMARK_CAPTURE(answer_reader_of_a_turn, vllm, kVllm);
+BENCHMARK_CAPTURE(answer_reader_of_a_turn, llamacpp, kLlamacpp);
 BENCHMARK_CAPTURE(http_response, vllm, kVllm);
 
 }  // namespace

@@ -198,7 +198,7 @@ void print_dry_run(const GatePlan& plan) {
 }
 
 void measure(GatePlan plan, const experiments::Access& access, bool github) {
-    const auto streams = experiments::with_load(plan.asked).classes.front().concurrency;
+    const auto streams = experiments::most_in_flight(experiments::with_load(plan.asked));
     if (streams && !plan.asked.virtual_time) experiments::require_descriptors(*streams);
     InterruptWatch interrupt("\nending the gate: the same command goes on with it (once more to give up)\n");
     reports::OutputDirectory output(output_request(plan.asked, reports::OutputKind::gate));

@@ -21,6 +21,7 @@ namespace {
 /// A cap that more requests than there are would be needed to reach says nothing.
 LoadPlan reachable(LoadPlan asked) {
     const LoadPlan plan = experiments::with_load(asked);
+    if (plan.classes.size() > 1) return asked;
     const auto cap = plan.classes.front().concurrency;
     const auto most = experiments::most_in_flight(plan);
     if (most == cap) return asked;
@@ -32,7 +33,7 @@ LoadPlan reachable(LoadPlan asked) {
 
 void run(LoadPlan asked, const experiments::Access& access) {
     asked = reachable(std::move(asked));
-    const auto streams = experiments::with_load(asked).classes.front().concurrency;
+    const auto streams = experiments::most_in_flight(experiments::with_load(asked));
     if (streams && !asked.virtual_time) experiments::require_descriptors(*streams);
     InterruptWatch interrupt(InterruptWatch::kFollowing, InterruptWatch::kCuttingOff);
     reports::OutputDirectory output(output_request(asked, reports::OutputKind::run));

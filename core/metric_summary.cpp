@@ -25,17 +25,44 @@ void set_moments(MetricSummary& summary, const Moments& moments, double lowest, 
 
 // ---- per request
 
+struct Values {
+    std::vector<double> in_order;
+    double abandoned = 0;              ///< infinite values that are no failures
+    double shortest_wait = kInfinity;  ///< of these
+};
+
+/// What an abandoned request would have been measured as, had its answer begun and ended when it was given
+/// up; nothing where that says nothing of the metric.
+std::optional<double> wait_of(const Metric& metric, RequestRecord request) {
+    request.first_event = request.first_answer = request.last_event = request.closed;
+    request.usage.completion.reset();
+    return metric.of_request(request);
+}
+
+void add_abandoned(const Metric& metric, const RequestRecord& request, Values& values) {
+    if (metric.better == Better::lower && !request.first_event) {
+        const auto wait = wait_of(metric, request);
+        if (!wait) return;
+        values.in_order.push_back(kInfinity);
+        values.abandoned += 1;
+        values.shortest_wait = std::min(values.shortest_wait, *wait);
+    } else if (const auto value = metric.of_request(request); value && metric.known_at_first_token) {
+        values.in_order.push_back(*value);
+    }
+}
+
 /// Values in the order of the requests; failures are infinite, or absent where that would make them look
 /// good.
-std::vector<double> values_of(const Metric& metric, const RequestRows& requests) {
-    std::vector<double> values;
-    values.reserve(requests.size());
+Values values_of(const Metric& metric, const RequestRows& requests) {
+    Values values;
+    values.in_order.reserve(requests.size());
     requests.for_each([&](const RequestRecord& request) {
+        if (request.outcome == Outcome::abandoned) return add_abandoned(metric, request, values);
         if (request.outcome != Outcome::ok) {
-            if (metric.better == Better::lower) values.push_back(kInfinity);
+            if (metric.better == Better::lower) values.in_order.push_back(kInfinity);
             return;
         }
-        if (const auto value = metric.of_request(request)) values.push_back(*value);
+        if (const auto value = metric.of_request(request)) values.in_order.push_back(*value);
     });
     return values;
 }
@@ -91,18 +118,19 @@ std::vector<PercentileValue> percentiles_of(std::span<const double> in_order, st
 }
 
 /// Nothing when no success has a value.
-std::optional<MetricSummary> summary_of_values(const std::vector<double>& in_order,
-                                               const MetricScope& scope) {
-    auto sorted = in_order;
+std::optional<MetricSummary> summary_of_values(const Values& values, const MetricScope& scope) {
+    auto sorted = values.in_order;
     std::sort(sorted.begin(), sorted.end());
     const auto finite = finite_part(sorted);
     if (finite.empty()) return std::nullopt;
     MetricSummary summary;
     summary.n = sorted.size();
-    summary.failed_mass =
-        static_cast<double>(sorted.size() - finite.size()) / static_cast<double>(sorted.size());
+    summary.failed_mass = (static_cast<double>(sorted.size() - finite.size()) - values.abandoned) /
+                          static_cast<double>(sorted.size());
     set_moments(summary, moments_of(finite), finite.front(), finite.back());
-    summary.percentiles = percentiles_of(in_order, sorted, scope);
+    summary.percentiles = percentiles_of(values.in_order, sorted, scope);
+    for (PercentileValue& held : summary.percentiles)
+        if (held.value > values.shortest_wait) held = {.p = held.p, .value = {}};
     return summary;
 }
 
@@ -130,7 +158,7 @@ std::optional<MetricSummary> inverse_summary(const Metric& base, const MetricSco
     auto summary = summary_of_values(values, scope);
     if (!summary) return std::nullopt;
     std::vector<double> inverses;
-    for (const double value : values) {
+    for (const double value : values.in_order) {
         if (std::isfinite(value) && value > 0) inverses.push_back(1 / value);
     }
     if (inverses.empty()) return std::nullopt;

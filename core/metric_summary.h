@@ -1,6 +1,8 @@
 #pragma once
 // Percentiles, intervals and certificates of one metric over the requests of a window. Failures are +infinity
-// where lower is better and left out elsewhere; nothing is summarised that no successful request had.
+// where lower is better and left out elsewhere; nothing is summarised that no successful request had. A
+// request that was abandoned counts with what its first token settled. One that was abandoned before it is
+// known to have taken longer than it was waited for: percentiles beyond the shortest such wait have no value.
 #include <algorithm>
 #include <array>
 #include <limits>

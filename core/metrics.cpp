@@ -103,18 +103,24 @@ void itl(const RequestRecord& r, std::vector<PooledValue>& pool) {
 constexpr Metric per_request(std::string_view tag, std::string_view unit, std::string_view title,
                              Better better, std::string_view definition,
                              std::optional<double> (*of_request)(const RequestRecord&)) {
-    return {tag, unit, title, better, definition, of_request, nullptr, {}};
+    return {tag, unit, title, better, definition, of_request, nullptr, {}, false};
+}
+
+/// One whose value is there with the first token.
+constexpr Metric early(Metric metric) {
+    metric.known_at_first_token = true;
+    return metric;
 }
 
 constexpr Metric pooled(std::string_view tag, std::string_view unit, std::string_view title, Better better,
                         std::string_view definition,
                         void (*pool)(const RequestRecord&, std::vector<PooledValue>&)) {
-    return {tag, unit, title, better, definition, nullptr, pool, {}};
+    return {tag, unit, title, better, definition, nullptr, pool, {}, false};
 }
 
 constexpr Metric inverse(std::string_view tag, std::string_view unit, std::string_view title, Better better,
                          std::string_view definition, std::string_view of) {
-    return {tag, unit, title, better, definition, nullptr, nullptr, of};
+    return {tag, unit, title, better, definition, nullptr, nullptr, of, false};
 }
 
 constexpr auto kLower = Better::lower;
@@ -122,13 +128,14 @@ constexpr auto kHigher = Better::higher;
 constexpr auto kNeither = Better::neither;
 
 constexpr std::array kMetrics = {
-    per_request("ttft", "s", "Time to first token", kLower,
-                "From sending the request to the first event with output: what the server took.", ttft),
-    per_request("ttft_intended", "s", "Time to first token, from intended start", kLower,
-                "From the scheduled start to the first event with output: what the user waited.",
-                ttft_intended),
-    per_request("ttfa", "s", "Time to first answer token", kLower,
-                "From sending the request to the first event that is not reasoning.", ttfa),
+    early(per_request("ttft", "s", "Time to first token", kLower,
+                      "From sending the request to the first event with output: what the server took.",
+                      ttft)),
+    early(per_request("ttft_intended", "s", "Time to first token, from intended start", kLower,
+                      "From the scheduled start to the first event with output: what the user waited.",
+                      ttft_intended)),
+    early(per_request("ttfa", "s", "Time to first answer token", kLower,
+                      "From sending the request to the first event that is not reasoning.", ttfa)),
     pooled("itl", "s", "Inter-token latency", kLower,
            "Gaps between arrivals, each spread evenly over the tokens it brought; pooled over tokens.", itl),
     pooled("icl", "s", "Inter-chunk latency", kLower,
@@ -151,12 +158,14 @@ constexpr std::array kMetrics = {
             "tpot"),
     per_request("stall", "s", "Longest stall", kLower, "The longest gap between two arrivals of one request.",
                 stall),
-    per_request("cache_hit", "ratio", "Prompt cache hit", kHigher,
-                "Cached prompt tokens over prompt tokens, as the server's usage counts them.", cache_hit),
-    per_request("send_lag", "s", "Send lag", kNeither,
-                "From the scheduled start to the sending of the request: the client's own delay.", send_lag),
-    per_request("input_tokens", "tok", "Input tokens", kNeither,
-                "Prompt tokens, as the server's usage counts them.", input_tokens),
+    early(per_request("cache_hit", "ratio", "Prompt cache hit", kHigher,
+                      "Cached prompt tokens over prompt tokens, as the server's usage counts them.",
+                      cache_hit)),
+    early(per_request("send_lag", "s", "Send lag", kNeither,
+                      "From the scheduled start to the sending of the request: the client's own delay.",
+                      send_lag)),
+    early(per_request("input_tokens", "tok", "Input tokens", kNeither,
+                      "Prompt tokens, as the server's usage counts them.", input_tokens)),
     per_request("output_tokens", "tok", "Output tokens", kNeither,
                 "Output tokens as the server's usage counts them, else as streamed; reasoning counts.",
                 output_tokens),

@@ -35,6 +35,8 @@ struct Metric {
     std::optional<double> (*of_request)(const RequestRecord&) = nullptr;  ///< nothing: undefined
     void (*pool)(const RequestRecord&, std::vector<PooledValue>&) = nullptr;
     std::string_view inverse_of = {};  ///< percentiles of that metric are taken first and inverted after
+
+    bool known_at_first_token = false;  ///< a request that is abandoned after it has the value for good
 };
 
 std::span<const Metric> metrics();

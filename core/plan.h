@@ -39,6 +39,7 @@ struct RequestClass {
     std::optional<Duration> ramp_up = {};  ///< closed loop: the slots open evenly over this time
     std::string think_time =
         {};  ///< pause of a slot or a conversation after each request, as core/random_duration.h reads it
+    std::string cancel = {};                    ///< users who hang up, as core/hang_up.h reads it
     std::optional<std::int64_t> priority = {};  ///< sent with each request, where the server takes one
 
     std::vector<std::string> goodput = {};  ///< SLOs as core/slo.h reads them: "ttft:500"
@@ -68,6 +69,7 @@ struct Sampling {
 struct LoadPlan {
     // ---- whom to ask
     std::vector<std::string> targets = {"sim:"};  ///< URLs
+    std::string route = "round-robin";            ///< or "least-in-flight" or "prefix": with several targets
     std::string model = {};                       ///< empty: the first that the server lists
     std::string endpoint_type = "chat";           ///< "chat" or "completions"
     std::string endpoint_path = {};               ///< empty: the endpoint type's own
@@ -78,6 +80,9 @@ struct LoadPlan {
 
     // ---- what to ask for
     std::vector<RequestClass> classes = {RequestClass{}};  ///< never empty
+    /// Classes besides what all have in common, as given: "batch:rate=2,isl=8k". Resolved: `classes` holds
+    /// them.
+    std::vector<std::string> class_specs = {};
     std::string prompt_form = "auto";  ///< "auto", "text" or "token-ids"; resolved: not auto
     Sampling sampling = {};
     std::vector<std::string> refused = {};  ///< resolved: options that the server does not take

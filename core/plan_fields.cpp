@@ -16,6 +16,8 @@
 #include "core/content_hash.h"
 #include "core/error.h"
 #include "core/events_kept.h"
+#include "core/hang_up.h"
+#include "core/model_mix.h"
 #include "core/random_duration.h"
 #include "core/secrets.h"
 #include "core/slo.h"
@@ -167,6 +169,11 @@ void known_replies(const std::string& replies) {
     throw UsageError(fmt::format("'{}': expected live or recorded", replies));
 }
 
+void known_route(const std::string& route) {
+    if (route == "round-robin" || route == "least-in-flight" || route == "prefix") return;
+    throw UsageError(fmt::format("'{}': expected round-robin, least-in-flight or prefix", route));
+}
+
 void known_events(const std::string& text) {
     parse_events_kept(text);
 }
@@ -188,6 +195,14 @@ void above_zero(const std::optional<Duration>& duration) {
 
 void at_least_one(const std::optional<std::uint64_t>& count) {
     if (count == 0U) throw UsageError("0: expected a number above 0");
+}
+
+void model_mix(const std::string& text) {
+    (void)parse_model_mix(text);
+}
+
+void hang_up(const std::string& text) {
+    (void)parse_hang_up(text);
 }
 
 void random_duration(const std::string& text) {
@@ -261,6 +276,40 @@ void set_ratio(LoadPlan& plan, std::size_t request_class, const Texts& texts) {
     set_dataset_field(plan, request_class, kRatio, fmt::format("{}", ratio));
 }
 
+/// "http://a:1,http://b:2": cut at the commas behind which an address begins.
+std::vector<std::string> split_urls(std::string_view text) {
+    constexpr std::array<std::string_view, 3> kBegins = {"http://", "https://", "sim:"};
+    std::vector<std::string> urls;
+    std::size_t begin = 0;
+    for (std::size_t comma = text.find(','); comma != std::string_view::npos;
+         comma = text.find(',', comma + 1)) {
+        const std::string_view rest = text.substr(comma + 1);
+        const bool another = std::any_of(kBegins.begin(), kBegins.end(),
+                                         [&](std::string_view start) { return rest.starts_with(start); });
+        if (!another) continue;
+        urls.emplace_back(text.substr(begin, comma - begin));
+        begin = comma + 1;
+    }
+    urls.emplace_back(text.substr(begin));
+    return urls;
+}
+
+Texts get_targets(const LoadPlan& plan, std::size_t) {
+    return {fmt::format("{}", fmt::join(plan.targets, ","))};
+}
+
+void set_targets(LoadPlan& plan, std::size_t, const Texts& texts) {
+    constexpr std::size_t kMost = 64;
+    plan.targets = split_urls(only(texts));
+    if (plan.targets.size() > kMost) throw UsageError(fmt::format("there are more than {} servers", kMost));
+}
+
+std::string redacted_urls(std::string_view text) {
+    std::vector<std::string> urls = split_urls(text);
+    for (std::string& url : urls) url = redacted_url(url);
+    return fmt::format("{}", fmt::join(urls, ","));
+}
+
 void set_request_rate(LoadPlan& plan, std::size_t request_class, const Texts& texts) {
     const std::string& text = only(texts);
     const double rate = text == "inf" ? std::numeric_limits<double>::infinity() : parse_number(text);
@@ -296,6 +345,29 @@ void set_goodput(LoadPlan& plan, std::size_t request_class, const Texts& texts) 
     }
 }
 
+/// "interactive:rate=4,isl=512" → name and what stands behind it.
+std::pair<std::string, std::string> name_and_fields(const std::string& spec) {
+    const auto colon = spec.find(':');
+    const std::string name = spec.substr(0, colon);
+    const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+        return std::isalnum(c) != 0 || c == '_' || c == '-';
+    });
+    if (!plain || colon == std::string::npos)
+        throw UsageError(
+            fmt::format("'{}': expected NAME:KEY=VALUE,…; a name has letters, digits, - and _", spec));
+    return {name, spec.substr(colon + 1)};
+}
+
+void set_class_specs(LoadPlan& plan, std::size_t, const Texts& texts) {
+    std::set<std::string> names;
+    for (const std::string& text : texts) {
+        const std::string name = name_and_fields(text).first;
+        if (!names.insert(name).second)
+            throw UsageError(fmt::format("'{}': there are two classes '{}'", text, name));
+    }
+    plan.class_specs = texts;
+}
+
 /// "10%" or 0.1.
 void set_max_failed(LoadPlan& plan, std::size_t, const Texts& texts) {
     std::string_view text = only(texts);
@@ -314,8 +386,8 @@ void set_max_failed(LoadPlan& plan, std::size_t, const Texts& texts) {
 using enum FieldKind;
 using enum FieldType;
 
-using Url = Member < [](auto& p, std::size_t) -> auto& {
-    return p.targets;
+using RouteOf = Member < [](auto& p, std::size_t) -> auto& {
+    return p.route;
 }
 > ;
 using Model = Member < [](auto& p, std::size_t) -> auto& {
@@ -363,6 +435,10 @@ using ClassName = Member < [](auto& p, std::size_t c) -> auto& {
     return p.classes[c].name;
 }
 > ;
+using ClassSpecs = Member < [](auto& p, std::size_t) -> auto& {
+    return p.class_specs;
+}
+> ;
 using Dataset = Member < [](auto& p, std::size_t c) -> auto& {
     return p.classes[c].dataset;
 }
@@ -405,6 +481,10 @@ using RampUp = Member < [](auto& p, std::size_t c) -> auto& {
 > ;
 using ThinkTime = Member < [](auto& p, std::size_t c) -> auto& {
     return p.classes[c].think_time;
+}
+> ;
+using Cancel = Member < [](auto& p, std::size_t c) -> auto& {
+    return p.classes[c].cancel;
 }
 > ;
 using Priority = Member < [](auto& p, std::size_t c) -> auto& {
@@ -547,17 +627,27 @@ constexpr std::array kFields = {
               .kind = load,
               .help = "Server: http://HOST:PORT, https://…, or sim:PROFILE to start the simulated server and "
                       "load it (a PROFILE that `serve --profile` takes: llama3-8b-h100-bf16, "
-                      "llama3-70b/h200x2/fp8, …)",
-              .get = Url::get,
-              .set = [](LoadPlan& plan, std::size_t, const Texts& texts) { plan.targets = {only(texts)}; },
-              .shown = redacted_url},
+                      "llama3-70b/h200x2/fp8, …); several with commas between them",
+              .get = get_targets,
+              .set = set_targets,
+              .shown = redacted_urls},
+    PlanField{.name = "route",
+              .flags = "--route",
+              .group = kTarget,
+              .kind = load,
+              .help = "With several servers, where a request goes: round-robin, least-in-flight, or prefix "
+                      "(requests that begin alike go to the same one)",
+              .get = RouteOf::get,
+              .set = RouteOf::set_checked<known_route>},
     PlanField{.name = "model",
               .flags = "--model",
               .group = kTarget,
               .kind = load,
-              .help = "Model to name in requests [the first of /v1/models]",
+              .help =
+                  "Model to name in requests, or a mix of several (LoRA adapters): A=.7,B=.3 [the first of "
+                  "/v1/models]",
               .get = Model::get,
-              .set = Model::set},
+              .set = Model::set_checked<model_mix>},
     PlanField{.name = "endpoint_type",
               .flags = "--endpoint-type",
               .group = kTarget,
@@ -665,6 +755,15 @@ constexpr std::array kFields = {
                       "normal:mean=2s,stddev=500ms, lognormal:mean=2s,cv=1",
               .get = ThinkTime::get,
               .set = ThinkTime::set_checked<random_duration>},
+    PlanField{.name = "cancel",
+              .flags = "--cancel",
+              .group = kPace,
+              .kind = load,
+              .of_class = true,
+              .help = "Users who hang up, p=.05,after=2s: the share of requests, and when (a duration as for "
+                      "--think-time, with ';' for ',')",
+              .get = Cancel::get,
+              .set = Cancel::set_checked<hang_up>},
     PlanField{.name = "request_rate",
               .flags = "--request-rate",
               .group = kPace,
@@ -818,12 +917,27 @@ constexpr std::array kFields = {
               .get = RequestTimeout::get,
               .set = RequestTimeout::set},
 
-    PlanField{
-        .name = "class", .kind = workload, .of_class = true, .get = ClassName::get, .set = ClassName::set},
-    PlanField{.name = "priority",
-              .type = count,
+    PlanField{.name = "class_name",
               .kind = workload,
               .of_class = true,
+              .get = ClassName::get,
+              .set = ClassName::set},
+    PlanField{.name = "class",
+              .flags = "--class",
+              .group = kWorkload,
+              .type = list,
+              .kind = load,
+              .help = "A class of requests with options of its own over those of the command line, "
+                      "'interactive:rate=4,isl=512,osl=128,goodput=ttft:500'; may be repeated. Keys are the "
+                      "names of options; ';' stands for ',' within a value",
+              .get = ClassSpecs::get,
+              .set = set_class_specs},
+    PlanField{.name = "priority",
+              .flags = "--priority",
+              .group = kWorkload,
+              .kind = workload,
+              .of_class = true,
+              .help = "Priority to send with each request, where the server takes one (vLLM)",
               .get = Priority::get,
               .set = Priority::set},
     PlanField{.name = "dataset",
@@ -1135,6 +1249,98 @@ LoadPlan plan_of(const PlanTexts& texts) {
         }
     }
     return plan;
+}
+
+namespace {
+
+/// The options that a class may give, by the keys of its spec.
+const PlanField* class_field_named(std::string_view key) {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kShort = {
+        {{"rate", "request_rate"}, {"path", "dataset_path"}, {"ratio", "range_ratio"}}};
+    for (const auto& [name, field] : kShort)
+        if (key == name) key = field;
+    const PlanField* const field = plan_field_named(key);
+    return field != nullptr && field->of_class && !field->flags.empty() ? field : nullptr;
+}
+
+/// Within a class's value ';' stands for ',', and between SLOs for a blank. Lengths keep it, as in any Spec.
+std::string class_value(const PlanField& field, std::string text) {
+    const bool is_length = field.name == kInputLength || field.name == kOutputLength;
+    if (!is_length) std::replace(text.begin(), text.end(), ';', field.words ? ' ' : ',');
+    return text;
+}
+
+/// What one class says of itself, by field. Throws UsageError.
+std::map<const PlanField*, std::string> class_values(const std::string& text) {
+    std::map<const PlanField*, std::string> values;
+    const auto [name, rest] = name_and_fields(text);
+    for (std::size_t begin = 0; begin < rest.size();) {
+        const std::size_t end = std::min(rest.find(',', begin), rest.size());
+        const std::string part = rest.substr(begin, end - begin);
+        begin = end + 1;
+        const auto equals = part.find('=');
+        const std::string key = part.substr(0, equals);
+        const PlanField* const field = class_field_named(key);
+        if (field == nullptr || equals == std::string::npos) {
+            std::vector<std::string_view> known;
+            for (const PlanField& other : kFields)
+                if (other.of_class && !other.flags.empty()) known.push_back(other.name);
+            throw UsageError(
+                fmt::format("--class {}: '{}' is no KEY=VALUE of a class; keys are rate, path, {}", name,
+                            part, fmt::join(known, ", ")));
+        }
+        if (!values.emplace(field, class_value(*field, part.substr(equals + 1))).second)
+            throw UsageError(fmt::format("--class {}: {} is given twice", name, key));
+    }
+    return values;
+}
+
+/// What a class gives takes the place of what it excludes.
+void clear_what_is_replaced(RequestClass& of, const std::map<const PlanField*, std::string>& values) {
+    const auto gives = [&](std::string_view name) { return values.contains(plan_field_named(name)); };
+    if (gives("arrivals") || gives("request_rate") || gives("concurrency")) {
+        of.arrivals.reset();
+        of.request_rate.reset();
+        of.concurrency.reset();
+    }
+    if (!gives("dataset")) return;
+    of.dataset_path.clear();
+    of.dataset_content.clear();
+    const auto answers = of.dataset.fields.extract(std::string(kOutputLength));
+    of.dataset = {};
+    if (answers) of.dataset.fields.emplace(kOutputLength, answers.mapped());
+}
+
+void set_class(LoadPlan& plan, std::size_t number, const std::string& spec) {
+    RequestClass& of = plan.classes[number];
+    of.name = name_and_fields(spec).first;
+    const auto values = class_values(spec);
+    clear_what_is_replaced(of, values);
+    for (const PlanField& field : kFields) {
+        const auto given = values.find(&field);
+        if (given == values.end()) continue;
+        try {
+            if (field.name == "dataset") {
+                Spec dataset = parse_spec(given->second);
+                for (const auto& [key, value] : of.dataset.fields) dataset.fields.emplace(key, value);
+                of.dataset = std::move(dataset);
+                continue;
+            }
+            if (field.clear != nullptr) field.clear(plan, number);
+            field.set(plan, number, {given->second});
+        } catch (const UsageError& error) {
+            throw UsageError(fmt::format("--class {}: {} {}", of.name, field.name, error.what()));
+        }
+    }
+}
+
+}  // namespace
+
+LoadPlan with_classes(LoadPlan asked) {
+    if (asked.class_specs.empty() || !asked.classes.front().name.empty()) return asked;
+    asked.classes.resize(asked.class_specs.size(), asked.classes.front());
+    for (std::size_t i = 0; i < asked.class_specs.size(); ++i) set_class(asked, i, asked.class_specs[i]);
+    return asked;
 }
 
 PlanTexts texts_of(const LoadPlan& plan) {

@@ -64,8 +64,11 @@ std::string option_of(const PlanField& field);
 /// what is wrong with its value, or a name that is no option's.
 LoadPlan plan_of(const PlanTexts& texts);
 
-/// The options of a plan of one class that are not at their defaults, secrets hidden; plan_of() takes them
-/// back.
+/// The plan with a class for each of its `class_specs`: what the specs say over what the one class of the
+/// plan as asked says. Other plans as they are. Throws UsageError naming --class and what is wrong.
+LoadPlan with_classes(LoadPlan asked);
+
+/// The options of a plan as asked that are not at their defaults, secrets hidden; plan_of() takes them back.
 PlanTexts texts_of(const LoadPlan& plan);
 
 /// Every field that has a value, as one line, secrets hidden. A class's fields have its name before theirs

@@ -63,8 +63,11 @@ Series per_second(std::string name, std::string unit, std::size_t count, ValueAt
 }  // namespace
 
 Judgement judgement_of(const RequestRecord& record, const SummaryOptions& options) {
-    if (options.slos.empty() || !is_counted(record)) return Judgement::not_judged;
-    return is_good(record, options.slos, options.open_loop) ? Judgement::good : Judgement::bad;
+    const auto own = options.class_slos.find(record.request_class);
+    const std::vector<Slo>& slos = own == options.class_slos.end() ? options.slos : own->second;
+    if (slos.empty() || !is_counted(record) || record.outcome == Outcome::abandoned)
+        return Judgement::not_judged;
+    return is_good(record, slos, options.open_loop) ? Judgement::good : Judgement::bad;
 }
 
 std::size_t interval_blocks(TimeSpan span, double median_e2e_s) {

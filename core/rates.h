@@ -14,7 +14,8 @@
 
 namespace paretoken {
 
-/// How a record fares against the SLOs; warm-up and requests that the run's end cut off are not judged.
+/// How a record fares against the SLOs; warm-up and requests that the run's end or their users cut off are
+/// not judged.
 Judgement judgement_of(const RequestRecord& record, const SummaryOptions& options);
 
 /// How many blocks of at least 3 × `median_e2e_s` an interval is computed from: at most 200; 0 when fewer

@@ -6,10 +6,10 @@
 namespace paretoken {
 namespace {
 
-constexpr std::array<std::string_view, 12> kOutcomes = {
-    "ok",         "cancelled",    "connect_failed", "tls_failed", "timed_out", "disconnected",
-    "http_error", "stream_error", "truncated",      "empty",      "too_short", "malformed"};
-static_assert(kOutcomes.size() == static_cast<std::size_t>(Outcome::malformed) + 1);
+constexpr std::array<std::string_view, 13> kOutcomes = {
+    "ok",           "cancelled", "connect_failed", "tls_failed", "timed_out", "disconnected", "http_error",
+    "stream_error", "truncated", "empty",          "too_short",  "malformed", "abandoned"};
+static_assert(kOutcomes.size() == static_cast<std::size_t>(Outcome::abandoned) + 1);
 
 constexpr std::array<std::string_view, 5> kTokenSources = {"chunk_usage", "token_ids", "one_per_event",
                                                            "usage_by_text", "one_per_chunk"};

@@ -12,7 +12,8 @@
 
 namespace paretoken {
 
-/// How a request ended. All but `ok` and `cancelled` are failures; the order is the order of the tables.
+/// How a request ended. All but `ok`, `cancelled` and `abandoned` are failures; the order is the order of the
+/// tables.
 enum class Outcome : std::uint8_t {
     ok,
     cancelled,  ///< the run ended first: censored, neither good nor bad
@@ -26,11 +27,12 @@ enum class Outcome : std::uint8_t {
     empty,         ///< a proper end, and not one token
     too_short,     ///< fewer tokens than asked for although ignore_eos was accepted
     malformed,     ///< not HTTP, not SSE, not the protocol
+    abandoned,     ///< the user hung up, as the load says: known only as far as it came
 };
 std::string_view name_of(Outcome outcome);
 std::optional<Outcome> outcome_named(std::string_view name);
 constexpr bool is_failure(Outcome o) {
-    return o != Outcome::ok && o != Outcome::cancelled;
+    return o != Outcome::ok && o != Outcome::cancelled && o != Outcome::abandoned;
 }
 
 enum class EventKind : std::uint8_t { content, reasoning, tool_call };
@@ -83,8 +85,9 @@ struct RequestRecord {
     std::string id;
     std::string request_class;
     std::uint32_t worker = 0;
-    std::optional<Turn> turn;  ///< nothing for a request that is a conversation by itself
-    bool warmup = false;       ///< written to requests.jsonl, left out of every metric
+    std::optional<std::uint32_t> target;  ///< which of several servers it went to, from 0
+    std::optional<Turn> turn;             ///< nothing for a request that is a conversation by itself
+    bool warmup = false;                  ///< written to requests.jsonl, left out of every metric
 
     Outcome outcome = Outcome::ok;
     std::string error;  ///< one line, empty when ok

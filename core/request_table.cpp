@@ -7,6 +7,7 @@ namespace paretoken {
 namespace {
 
 constexpr std::int64_t kAbsent = std::numeric_limits<std::int64_t>::min();
+constexpr std::uint32_t kAbsentTarget = std::numeric_limits<std::uint8_t>::max();
 constexpr std::int32_t kAbsentCount = std::numeric_limits<std::int32_t>::min();
 
 std::int64_t packed_time(TimePoint at) {
@@ -84,7 +85,8 @@ RequestTable::Row RequestTable::packed(const RequestRecord& record) {
     row.grouped_chunks = packed_count(record.grouped_chunks);
     row.wanted_input_tokens = packed_count(record.wanted_input_tokens);
     row.wanted_output_tokens = packed_count(record.wanted_output_tokens);
-    row.worker = static_cast<std::uint16_t>(record.worker);
+    row.worker = static_cast<std::uint8_t>(record.worker);
+    row.target = static_cast<std::uint8_t>(record.target.value_or(kAbsentTarget));
     row.http_status = static_cast<std::uint16_t>(record.http_status);
     row.outcome = record.outcome;
     row.token_source = record.token_source;
@@ -119,6 +121,8 @@ void RequestTable::unpack(std::size_t at, RequestRecord& record) const {
     record.index = row.index;
     record.id.clear();
     record.answer.clear();
+    record.target = std::nullopt;
+    if (row.target != kAbsentTarget) record.target = row.target;
     record.turn = std::nullopt;
     if (row.conversation != kAbsent)
         record.turn = Turn{static_cast<std::uint64_t>(row.conversation), row.turn};

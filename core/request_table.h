@@ -101,7 +101,8 @@ class RequestTable {
         std::int32_t streamed_tokens, first_group_tokens, chunks, grouped_chunks;
         std::int32_t wanted_input_tokens, wanted_output_tokens;
         std::uint32_t request_class, error, connect;
-        std::uint16_t worker, turn;
+        std::uint8_t worker, target;
+        std::uint16_t turn;
         std::uint16_t finish_reason, http_status;
         Outcome outcome;
         TokenSource token_source;

@@ -110,6 +110,7 @@ struct Counts {
     std::uint64_t ok = 0;
     std::uint64_t failed = 0;
     std::uint64_t cancelled = 0;
+    std::uint64_t abandoned = 0;  ///< of the requests, those that users hung up on
     std::uint64_t warmup = 0;
     std::uint64_t in_window = 0;  ///< scheduled inside the window
     std::uint64_t resent = 0;
@@ -236,6 +237,13 @@ struct StopReason {
 /// A run with longer conversations has no scope of its own for later turns.
 inline constexpr std::size_t kMostTurnScopes = 16;
 
+/// What one of several servers was measured to do.
+struct TargetScope : Scope {
+    std::string url;
+
+    bool operator==(const TargetScope&) const = default;
+};
+
 /// The result of a run is the scope of all its requests, and what is said of the run as a whole.
 struct RunResult : Scope {
     Provenance provenance;
@@ -246,6 +254,7 @@ struct RunResult : Scope {
     std::optional<StopReason> stop;
     Window window;
     std::map<std::string, Scope> classes;  ///< by name of the class, when requests carry any
+    std::vector<TargetScope> targets;      ///< of a run on several servers
     std::vector<Scope> turns;  ///< of conversations with several: the first kMostTurnScopes of them
     ClientHealth client;
     std::optional<ServerFigures> server;

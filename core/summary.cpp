@@ -32,6 +32,8 @@ void count_request(const RequestRecord& record, TimeSpan window, Counts& counts)
     if (record.outcome == Outcome::ok) {
         ++counts.ok;
         counts.unstreamed += record.first_event ? 0 : 1;
+    } else if (record.outcome == Outcome::abandoned) {
+        ++counts.abandoned;
     } else {
         count_failure(record, counts);
     }
@@ -280,42 +282,54 @@ std::map<std::string, RequestRows> rows_by_class(const RequestTable& requests) {
     return by_class;
 }
 
-/// The requests of each of the first turns; empty when none belongs to a conversation.
-std::vector<RequestRows> rows_by_turn(const RequestTable& requests) {
+/// The requests of each number that `number_of(record)` gives; empty when it gives none.
+template <class NumberOf>
+std::vector<RequestRows> rows_by_number(const RequestTable& requests, NumberOf number_of) {
     std::vector<std::vector<std::uint32_t>> rows;
     std::uint32_t row = 0;
     for (const RequestRecord& record : requests) {
-        if (record.turn && record.turn->number < kMostTurnScopes) {
-            const std::size_t turn = record.turn->number;
-            if (rows.size() <= turn) rows.resize(turn + 1);
-            rows[turn].push_back(row);
+        if (const std::optional<std::uint32_t> number = number_of(record)) {
+            if (rows.size() <= *number) rows.resize(*number + 1);
+            rows[*number].push_back(row);
         }
         ++row;
     }
-    std::vector<RequestRows> by_turn;
-    for (auto& own : rows) by_turn.emplace_back(requests, std::move(own));
-    return by_turn;
+    std::vector<RequestRows> by_number;
+    for (auto& own : rows) by_number.emplace_back(requests, std::move(own));
+    return by_number;
 }
 
-/// One fold for all requests, one for each class and one for each turn.
+/// The turn of a conversation that has a scope of its own.
+std::optional<std::uint32_t> turn_of(const RequestRecord& record) {
+    if (!record.turn || record.turn->number >= kMostTurnScopes) return std::nullopt;
+    return record.turn->number;
+}
+std::optional<std::uint32_t> target_of(const RequestRecord& record) {
+    return record.target;
+}
+
+/// One fold for all requests, and one for each class, turn and target.
 template <class Fold>
 struct FoldsByScope {
     Fold all;
     std::map<std::string, Fold> classes = {};
     std::vector<Fold> turns = {};
+    std::vector<Fold> targets = {};
 
     /// `fold_of(rows)` makes a fold.
     template <class FoldOf>
     FoldsByScope(const RequestTable& requests, FoldOf fold_of) : all(fold_of(RequestRows(requests))) {
         for (const auto& [name, own] : rows_by_class(requests)) classes.emplace(name, fold_of(own));
-        for (const RequestRows& own : rows_by_turn(requests)) turns.push_back(fold_of(own));
+        for (const RequestRows& own : rows_by_number(requests, turn_of)) turns.push_back(fold_of(own));
+        for (const RequestRows& own : rows_by_number(requests, target_of)) targets.push_back(fold_of(own));
     }
 
     /// Calls `visit(fold)` for the folds that the record belongs to.
     template <class Visit>
     void for_each_of(const RequestRecord& record, Visit visit) {
         visit(all);
-        if (record.turn && record.turn->number < turns.size()) visit(turns[record.turn->number]);
+        if (const auto turn = turn_of(record); turn && *turn < turns.size()) visit(turns[*turn]);
+        if (record.target && *record.target < targets.size()) visit(targets[*record.target]);
         if (record.request_class.empty()) return;
         if (const auto own = classes.find(record.request_class); own != classes.end()) visit(own->second);
     }
@@ -382,6 +396,7 @@ RunSummary summarize(const RequestTable& requests, const EventSource& events, co
         bool more = folds.all.another_pass();
         for (auto& [name, own] : folds.classes) more = own.another_pass() || more;
         for (ScopeFold& own : folds.turns) more = own.another_pass() || more;
+        for (ScopeFold& own : folds.targets) more = own.another_pass() || more;
         return more;
     };
     while (another_pass())
@@ -392,6 +407,7 @@ RunSummary summarize(const RequestTable& requests, const EventSource& events, co
     static_cast<Scope&>(summary) = folds.all.scope();
     for (const auto& [name, own] : folds.classes) summary.classes.emplace(name, own.scope());
     for (const ScopeFold& own : folds.turns) summary.turns.push_back(own.scope());
+    for (const ScopeFold& own : folds.targets) summary.targets.push_back(own.scope());
     if (per_second) summary.series = series_of(requests, summary.run, per_second->bins());
     return summary;
 }
@@ -401,14 +417,15 @@ RunSummary summarize(std::span<const RequestRecord> records, const SummaryOption
 }
 
 void judge_anew(RunResult& result, const RequestTable& requests, const EventSource& events, TimePoint zero,
-                const std::vector<Slo>& slos) {
+                const std::vector<Slo>& slos, const std::map<std::string, std::vector<Slo>>& class_slos) {
     const auto at = [&](double since_start_s) {
         return zero + from_seconds(result.window.zero_s + since_start_s);
     };
     const SummaryOptions options{.open_loop = result.open_loop(),
                                  .concurrency = result.concurrency,
                                  .last_dispatch = {},
-                                 .slos = slos};
+                                 .slos = slos,
+                                 .class_slos = class_slos};
     const FoldOptions fold{.run = {at(0), at(result.window.run_s)},
                            .window = {.span = {at(result.window.begin_s), at(result.window.end_s)},
                                       .steady = result.window.steady,
@@ -434,6 +451,8 @@ void judge_anew(RunResult& result, const RequestTable& requests, const EventSour
         if (const auto own = folds.classes.find(name); own != folds.classes.end()) judge(own->second, scope);
     for (std::size_t turn = 0; turn < std::min(result.turns.size(), folds.turns.size()); ++turn)
         judge(folds.turns[turn], result.turns[turn]);
+    for (std::size_t i = 0; i < std::min(result.targets.size(), folds.targets.size()); ++i)
+        judge(folds.targets[i], result.targets[i]);
 }
 
 }  // namespace paretoken

@@ -22,6 +22,7 @@ struct SummaryOptions {
     std::optional<std::uint64_t> concurrency;  ///< in-flight cap
     std::optional<TimePoint> last_dispatch;    ///< when the schedule ran out; else the last `started`
     std::vector<Slo> slos;
+    std::map<std::string, std::vector<Slo>> class_slos = {};  ///< of classes with SLOs of their own
 };
 
 /// The scope of all requests, and what belongs to the run as a whole.
@@ -31,6 +32,7 @@ struct RunSummary : Scope {
     Window window_report;
     std::map<std::string, Scope> classes;  ///< by name, when requests carry any
     std::vector<Scope> turns;              ///< of conversations, as in RunResult
+    std::vector<Scope> targets;            ///< of several servers, as in RunResult
     std::vector<Series> series;
 };
 
@@ -46,6 +48,6 @@ RunSummary summarize(std::span<const RequestRecord> records, const SummaryOption
 /// them, for the whole run, its classes and turns, and leaves the rest. `zero`: the run's epoch on the clock
 /// of the requests.
 void judge_anew(RunResult& result, const RequestTable& requests, const EventSource& events, TimePoint zero,
-                const std::vector<Slo>& slos);
+                const std::vector<Slo>& slos, const std::map<std::string, std::vector<Slo>>& class_slos = {});
 
 }  // namespace paretoken

@@ -8,6 +8,10 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/hang_up.h"
+#include "core/model_mix.h"
+#include "core/plan_fields.h"
+#include "core/random.h"
 #include "datasets/catalog.h"
 
 namespace paretoken::experiments {
@@ -98,6 +102,73 @@ std::uint64_t slots_of(const RequestClass& of, const StopRules& stop) {
     return *stop.requests;  // all of them at once
 }
 
+/// A class that has a name has randomness of its own, whatever other classes there are.
+std::uint64_t seed_of(const LoadPlan& plan, const RequestClass& of) {
+    return of.name.empty() ? plan.seed : derived_seed(plan.seed, "class " + of.name);
+}
+
+bool is_open(const RequestClass& of) {
+    return !loadgen::arrivals_of(*of.arrivals).at_once;
+}
+
+/// Of several classes in open loops each has its share of the requests; those of a closed loop take what they
+/// get.
+LoadPlan with_end_of_classes(LoadPlan plan, bool ends) {
+    if (plan.warmups > 0) throw UsageError("--num-warmups: with several classes give --warmup-duration");
+    const bool open = std::all_of(plan.classes.begin(), plan.classes.end(), is_open);
+    if (!open && plan.stop.requests)
+        throw UsageError("--num-prompts: a class in a closed loop has no share of it; give --duration");
+    if (plan.stop.requests || plan.stop.duration || ends) return plan;
+    if (!open) throw UsageError("with a class in a closed loop --duration is needed");
+    plan.stop.requests = kFewestRequests * plan.classes.size();
+    return plan;
+}
+
+/// The share of the run's requests that a class starts, by its rate.
+std::optional<std::uint64_t> requests_of(const LoadPlan& plan, const loadgen::Arrivals& arrivals) {
+    if (!plan.stop.requests || arrivals.at_once || arrivals.recorded) return std::nullopt;
+    double rates = 0;
+    for (const RequestClass& of : plan.classes) rates += loadgen::arrivals_of(*of.arrivals).rate;
+    const double share = static_cast<double>(*plan.stop.requests) * arrivals.rate / rates;
+    return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(share)));
+}
+
+loadgen::Pacing pacing_of(const RequestClass& of) {
+    loadgen::Pacing pacing;
+    pacing.prefills = of.prefill_concurrency;
+    pacing.ramp_up = of.ramp_up.value_or(Duration{});
+    if (!of.think_time.empty()) pacing.think_time.emplace(of.think_time);
+    if (!of.cancel.empty()) pacing.hang_up = parse_hang_up(of.cancel);
+    return pacing;
+}
+
+/// What several classes come to together.
+void add_classes(loadgen::LoadOptions& load, const LoadPlan& plan) {
+    loadgen::Arrivals all{.text = "classes", .at_once = true, .stationary = true};
+    std::uint64_t slots = 0;
+    for (const RequestClass& of : plan.classes) {
+        loadgen::ClassLoad own{.name = of.name,
+                               .arrivals = loadgen::arrivals_of(*of.arrivals),
+                               .concurrency = of.concurrency,
+                               .pacing = pacing_of(of),
+                               .limits = load.limits,
+                               .seed = seed_of(plan, of),
+                               .priority = of.priority,
+                               .models = parse_model_mix(plan.model)};
+        own.limits.requests = requests_of(plan, own.arrivals);
+        all.at_once = all.at_once && own.arrivals.at_once;
+        all.stationary = all.stationary && own.arrivals.stationary;
+        all.rate += own.arrivals.rate;
+        slots += of.concurrency.value_or(0);
+        load.classes.push_back(std::move(own));
+    }
+    load.arrivals = all;
+    load.concurrency = all.at_once ? std::optional(slots) : std::nullopt;
+    load.pacing = {};
+    for (const loadgen::ClassLoad& of : load.classes)
+        if (of.pacing.think_time) load.pacing.think_time = of.pacing.think_time;
+}
+
 }  // namespace
 
 std::string_view name_of(Axis axis) {
@@ -127,6 +198,7 @@ LoadPlan at_level(LoadPlan asked, Axis axis, double level) {
 }
 
 LoadPlan with_dataset(LoadPlan plan) {
+    plan = with_classes(std::move(plan));
     for (RequestClass& of : plan.classes) {
         name_dataset(of);
         if (of.dataset.name == "synthetic") of.dataset.fields.emplace("isl", "512");
@@ -142,10 +214,14 @@ LoadPlan with_dataset(LoadPlan plan) {
 }
 
 LoadPlan with_load(LoadPlan plan) {
+    plan = with_classes(std::move(plan));
     const bool ends = read_rules(plan);
     if (plan.warmups > 0 && plan.warmup_duration)
         throw UsageError("--num-warmups and --warmup-duration exclude each other");
     for (RequestClass& of : plan.classes) {
+        if (!of.name.empty() && !of.arrivals && !of.request_rate && !of.concurrency)
+            throw UsageError(
+                fmt::format("--class {}: a class needs a load: rate=, arrivals= or concurrency=", of.name));
         of.arrivals = arrivals_of(of);
         if (loadgen::arrivals_of(*of.arrivals).at_once && !of.concurrency)
             of.concurrency = slots_of(of, plan.stop);
@@ -153,6 +229,7 @@ LoadPlan with_load(LoadPlan plan) {
         of.request_rate.reset();
         of.burstiness.reset();
     }
+    if (plan.classes.size() > 1) return with_end_of_classes(std::move(plan), ends);
     const bool recorded = loadgen::arrivals_of(*plan.classes.front().arrivals).recorded;
     if (!plan.stop.requests && !plan.stop.duration && !recorded && !ends) {
         const std::uint64_t slots = plan.classes.front().concurrency.value_or(kRequestsPerSlot);
@@ -168,7 +245,7 @@ LoadPlan resolved(const LoadPlan& asked, const loadgen::EndpointFacts& facts, co
         throw UsageError(fmt::format("--prompt-form token-ids: {} takes no token ids in {} requests",
                                      facts.body.model, plan.endpoint_type));
     plan.prompt_form = ids ? "token-ids" : "text";
-    plan.model = facts.body.model;
+    if (parse_model_mix(plan.model).size() == 1) plan.model = facts.body.model;
     plan.sampling.ignore_eos = facts.body.ignore_eos;
     plan.sampling.temperature = facts.body.temperature;
     plan.sampling.max_completion_tokens = facts.body.max_completion_tokens;
@@ -178,16 +255,18 @@ LoadPlan resolved(const LoadPlan& asked, const loadgen::EndpointFacts& facts, co
 }
 
 std::optional<std::uint64_t> most_in_flight(const LoadPlan& plan) {
-    const auto& cap = plan.classes.front().concurrency;
+    std::optional<std::uint64_t> cap = 0;
+    for (const RequestClass& of : plan.classes)
+        cap = cap && of.concurrency ? std::optional(*cap + *of.concurrency) : std::nullopt;
     if (!cap || !plan.stop.requests) return cap;
     return std::min(*cap, std::max(*plan.stop.requests, plan.warmups));
 }
 
-std::unique_ptr<datasets::Dataset> dataset_of(const LoadPlan& resolved,
+std::unique_ptr<datasets::Dataset> dataset_of(const LoadPlan& resolved, std::size_t request_class,
                                               const std::optional<datasets::Calibration>& calibration) {
-    const RequestClass& of = resolved.classes.front();
+    const RequestClass& of = resolved.classes[request_class];
     return datasets::make_dataset({.spec = of.dataset,
-                                   .seed = resolved.seed,
+                                   .seed = seed_of(resolved, of),
                                    .salt = resolved.salt,
                                    .form = resolved.prompt_form == "token-ids"
                                                ? datasets::PromptForm::token_ids
@@ -204,19 +283,23 @@ loadgen::LoadOptions load_options(const LoadPlan& resolved) {
     loadgen::LoadOptions load;
     load.arrivals = loadgen::arrivals_of(of.arrivals.value());
     load.concurrency = of.concurrency;
-    load.pacing.prefills = of.prefill_concurrency;
-    load.pacing.ramp_up = of.ramp_up.value_or(Duration{});
-    if (!of.think_time.empty()) load.pacing.think_time.emplace(of.think_time);
+    load.pacing = pacing_of(of);
     load.limits = {.warmups = resolved.warmups,
                    .requests = resolved.stop.requests,
                    .duration = resolved.stop.duration,
                    .warmup_duration = resolved.warmup_duration};
     for (const std::string& rule : resolved.stop.rules) load.rules.push_back(loadgen::parse_stop_rule(rule));
     load.workers = resolved.workers;
-    for (const auto& cap : {of.concurrency, of.prefill_concurrency}) {
-        if (cap) load.workers = static_cast<std::uint32_t>(std::min<std::uint64_t>(load.workers, *cap));
+    for (const RequestClass& any : resolved.classes) {
+        for (const auto& cap : {any.concurrency, any.prefill_concurrency}) {
+            if (cap) load.workers = static_cast<std::uint32_t>(std::min<std::uint64_t>(load.workers, *cap));
+        }
     }
-    load.seed = resolved.seed;
+    load.seed = seed_of(resolved, of);
+    load.priority = of.priority;
+    load.class_name = of.name;
+    load.models = parse_model_mix(resolved.model);
+    if (resolved.classes.size() > 1) add_classes(load, resolved);
     load.worker.client.ignore_eos_accepted = resolved.sampling.ignore_eos;
     load.worker.client.request_timeout = resolved.request_timeout;
     load.worker.kernel_stamps = !resolved.user_timestamps;

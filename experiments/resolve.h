@@ -37,8 +37,8 @@ LoadPlan resolved(const LoadPlan& asked, const loadgen::EndpointFacts& facts, co
 /// for an open loop without a cap.
 std::optional<std::uint64_t> most_in_flight(const LoadPlan& plan);
 
-/// The requests of a resolved plan.
-std::unique_ptr<datasets::Dataset> dataset_of(const LoadPlan& resolved,
+/// The requests of one class of a resolved plan.
+std::unique_ptr<datasets::Dataset> dataset_of(const LoadPlan& resolved, std::size_t request_class,
                                               const std::optional<datasets::Calibration>& calibration);
 
 /// What a resolved plan says of the load, without what a target adds: addresses and bodies.

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 #include <sys/resource.h>
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -57,15 +59,24 @@ std::string length_source_of(const Target& target) {
     return facts.calibration ? facts.calibration->source : "uncalibrated";
 }
 
+std::string description_of(const Load& load) {
+    if (load.further_datasets.empty()) return load.dataset->description();
+    std::string text;
+    for (const loadgen::ClassLoad& of : load.options.classes)
+        text += fmt::format("{}{} {}", text.empty() ? "" : "; ", of.name, of.dataset->description());
+    return text;
+}
+
 Workload workload_of(const Load& load, const Target& target) {
     Workload w;
     w.fingerprint = workload_fingerprint(load.plan);
-    w.dataset = load.dataset->description();
+    w.dataset = description_of(load);
     w.endpoint = load.plan.endpoint_type;
     w.seed = load.plan.seed;
     w.salt = load.plan.salt;
     w.prompt_form = datasets::name_of(target.facts().prompt_form);
     w.length_source = length_source_of(target);
+    if (!load.further_datasets.empty()) return w;  // a mean over classes would follow from their rates
     w.wanted_input_tokens = load.dataset->mean_input_tokens();
     w.wanted_output_tokens = load.dataset->mean_output_tokens();
     return w;
@@ -124,6 +135,18 @@ std::string written(RunResult& result, reports::RecordWriter& records, const fs:
     return failure;
 }
 
+/// SLOs of requests that belong to no class of the plan.
+std::vector<Slo> common_slos(const LoadPlan& plan) {
+    return plan.classes.size() > 1 ? std::vector<Slo>{} : slos_of(plan.classes.front().goodput);
+}
+
+std::map<std::string, std::vector<Slo>> class_slos(const LoadPlan& plan) {
+    std::map<std::string, std::vector<Slo>> slos;
+    if (plan.classes.size() == 1) return slos;
+    for (const RequestClass& of : plan.classes) slos.emplace(of.name, slos_of(of.goodput));
+    return slos;
+}
+
 }  // namespace
 
 Measured measure(const Target& target, const LoadPlan& asked, const fs::path& directory,
@@ -158,7 +181,9 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
     records.finish();
     const reports::EventsFile events(reports::record_files_in(directory).events, *load.options.began);
     loadgen::fold_into(result, outcome, events, load.options,
-                       {.slos = slos_of(load.plan.classes.front().goodput),
+                       {.slos = common_slos(load.plan),
+                        .class_slos = class_slos(load.plan),
+                        .targets = target.urls(),
                         .validity = {.max_failed = load.plan.max_failed}});
     if (target.in_virtual_time()) result.client.timing = "virtual";
     result.provenance.clock = target.clock(result.client);
@@ -171,14 +196,16 @@ Verdict judge_anew(const fs::path& directory, const LoadPlan& asked) {
     RunResult result = reports::read_run_directory(directory);
     const reports::RecordFiles files = reports::record_files_in(directory);
     paretoken::judge_anew(result, reports::read_requests(files.lines), reports::EventsFile(files.events, {}),
-                          TimePoint{}, slos_of(asked.classes.front().goodput));
+                          TimePoint{}, common_slos(with_classes(asked)), class_slos(with_classes(asked)));
     result.validity = judged_anew(result, {.max_failed = asked.max_failed});
-    const PlanEcho echo = echo_of(asked);
+    const PlanEcho echo = echo_of(with_classes(asked));
     for (const PlanField& field : plan_fields()) {
         if (field.kind != FieldKind::judging) continue;
-        const std::string name(field.name);
-        result.plan.erase(name);
-        if (const auto found = echo.find(name); found != echo.end()) result.plan.insert(*found);
+        const auto is_its = [&](const auto& entry) {
+            return entry.first == field.name || entry.first.ends_with(fmt::format(".{}", field.name));
+        };
+        std::erase_if(result.plan, is_its);
+        std::copy_if(echo.begin(), echo.end(), std::inserter(result.plan, result.plan.end()), is_its);
     }
     reports::write_run(directory, result);
     return result.validity.verdict;

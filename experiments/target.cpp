@@ -8,6 +8,7 @@
 
 #include "core/content_hash.h"
 #include "core/error.h"
+#include "core/model_mix.h"
 #include "experiments/lifecycle.h"
 #include "experiments/provenance.h"
 #include "experiments/redaction.h"
@@ -36,7 +37,7 @@ http::Headers headers_of(const LoadPlan& plan, const std::string& api_key) {
 openai::BodyOptions body_of(const LoadPlan& plan) {
     openai::BodyOptions body;
     body.endpoint = openai::endpoint_type_named(plan.endpoint_type).value();
-    body.model = plan.model;
+    body.model = parse_model_mix(plan.model).front().model;
     body.ignore_eos = plan.sampling.ignore_eos;
     body.max_completion_tokens = plan.sampling.max_completion_tokens;
     body.temperature = plan.sampling.temperature;
@@ -54,10 +55,15 @@ loadgen::EndpointOptions endpoint_options(const LoadPlan& plan, const std::strin
     endpoint.timeout = plan.request_timeout;
     endpoint.proxy_variable = access.proxy_variable;
     endpoint.body = body_of(plan);
-    endpoint.calibrate = datasets::makes_prompts(with_dataset(plan).classes.front().dataset);
+    const std::vector<RequestClass> classes = with_dataset(plan).classes;
+    endpoint.calibrate = std::any_of(classes.begin(), classes.end(), [](const RequestClass& of) {
+        return datasets::makes_prompts(of.dataset);
+    });
     // A conversation goes on with text, since nothing tells the ids of an answer.
     endpoint.token_ids = endpoint.calibrate && plan.prompt_form != "text" &&
-                         !datasets::has_conversations(with_dataset(plan).classes.front().dataset);
+                         std::none_of(classes.begin(), classes.end(), [](const RequestClass& of) {
+                             return datasets::has_conversations(of.dataset);
+                         });
     return endpoint;
 }
 
@@ -75,55 +81,64 @@ void check_context(const datasets::Dataset& dataset, const loadgen::EndpointFact
 Load common_load(const LoadPlan& asked, const loadgen::EndpointFacts& facts, const std::string& salt) {
     Load load;
     load.plan = resolved(asked, facts, salt);
-    load.dataset = dataset_of(load.plan, facts.calibration);
+    load.dataset = dataset_of(load.plan, 0, facts.calibration);
+    for (std::size_t i = 1; i < load.plan.classes.size(); ++i)
+        load.further_datasets.push_back(dataset_of(load.plan, i, facts.calibration));
     load.options = load_options(load.plan);
     load.options.arrivals = loadgen::with_recorded_times(std::move(load.options.arrivals), *load.dataset);
+    for (std::size_t i = 0; i < load.options.classes.size(); ++i) {
+        loadgen::ClassLoad& of = load.options.classes[i];
+        of.dataset = i == 0 ? load.dataset.get() : load.further_datasets[i - 1].get();
+        of.arrivals = loadgen::with_recorded_times(std::move(of.arrivals), *of.dataset);
+    }
     load.options.worker.client.body = facts.body;
     return load;
+}
+
+void check_context(const Load& load, const loadgen::EndpointFacts& facts) {
+    check_context(*load.dataset, facts);
+    for (const auto& dataset : load.further_datasets) check_context(*dataset, facts);
 }
 
 class SocketTarget final : public Target {
   public:
     SocketTarget(const LoadPlan& asked, const Access& access, Watcher& watcher, const std::stop_token& stop)
         : Target(secrets_of(asked, access.api_key)) {
-        url_ = asked.targets.front();
-        std::string address = url_;
-        if (names_simulator(url_)) {
-            simulator_ = start_simulator(url_, asked.seed);
-            address = simulator_->url();
-        }
-        if (http::parse_url(address)
-                .tls) {  // reading the system's certificates takes longer than all the rest
-            tls_ = std::make_unique<http::TlsContext>(
-                http::TlsOptions{.verify = !asked.insecure, .ca_file = asked.ca_file});
-        }
-        endpoint_ = endpoint_options(asked, address, access, tls_.get());
-        endpoint_.stop = stop;
-        endpoint_.on_wait = [&watcher](const std::string& what) { watcher.wait(what); };
-        if (!simulator_) url_ = redacted_url(endpoint_.url.text());
-        facts_ = loadgen::probe(endpoint_);
-        const Load trial = common_load(asked, facts_, "trial-" + fresh_salt());
-        check_context(*trial.dataset, facts_);
-        loadgen::try_one(endpoint_, facts_, trial.dataset->request(kTrialIndex));
+        for (std::size_t i = 0; i < asked.targets.size(); ++i)
+            open(asked, asked.targets[i], access, watcher, stop);
+        const Load trial = common_load(asked, facts(), "trial-" + fresh_salt());
+        check_context(trial, facts());
+        for (const Server& server : servers_)
+            loadgen::try_one(server.endpoint, server.facts, trial.dataset->request(kTrialIndex));
     }
 
-    const loadgen::EndpointFacts& facts() const override { return facts_; }
-    std::string url() const override { return url_; }
+    const loadgen::EndpointFacts& facts() const override { return servers_.front().facts; }
+    std::string url() const override {
+        std::string urls;
+        for (const Server& server : servers_) urls += (urls.empty() ? "" : ",") + server.url;
+        return urls;
+    }
+    std::vector<std::string> urls() const override {
+        std::vector<std::string> urls;
+        for (const Server& server : servers_) urls.push_back(server.url);
+        return urls;
+    }
     bool in_virtual_time() const override { return false; }
     std::string clock(const ClientHealth& client) const override {
         return client.timing == "kernel" ? "kernel receive stamps" : "user-space reads";
     }
 
     Load load_for(const LoadPlan& asked) const override {
-        Load load = common_load(asked, facts_, fresh_salt());
+        Load load = common_load(asked, facts(), fresh_salt());
         loadgen::WorkerOptions& worker = load.options.worker;
-        worker.address = facts_.address;
-        worker.tls = endpoint_.tls;
-        worker.host = endpoint_.url.host;
-        worker.client.head = {.target = endpoint_.url.target(loadgen::target_of(endpoint_)),
-                              .authority = endpoint_.url.authority(),
-                              .headers = endpoint_.headers};
-        if (load.plan.no_keepalive) worker.client.head.headers.emplace_back("Connection", "close");
+        loadgen::WorkerTarget first = worker_target(servers_.front(), load.plan);
+        worker.address = first.address;
+        worker.tls = first.tls;
+        worker.host = first.host;
+        worker.client.head = std::move(first.head);
+        for (std::size_t i = 1; i < servers_.size(); ++i)
+            worker.further_targets.push_back(worker_target(servers_[i], load.plan));
+        worker.route = loadgen::route_named(load.plan.route).value();
         worker.id_prefix = fmt::format("pt-{}-", content_hash(load.plan.salt + utc_now()).substr(0, 8));
         return load;
     }
@@ -143,22 +158,73 @@ class SocketTarget final : public Target {
 
     void require_answer() const override {
         try {
-            (void)loadgen::probe(endpoint_);
+            for (const Server& server : servers_) (void)loadgen::probe(server.endpoint);
         } catch (const Error& error) {
             throw RuntimeError(fmt::format("the server answers no more: {}", error.what()));
         }
     }
 
   private:
+    struct Server {
+        std::string url;  ///< as results name it
+        loadgen::EndpointOptions endpoint;
+        loadgen::EndpointFacts facts;
+        std::unique_ptr<StartedServer> simulator = {};
+    };
+
+    /// Starts it if it is a simulator, and probes it. What the first one takes the others must take as well.
+    void open(const LoadPlan& asked, const std::string& url, const Access& access, Watcher& watcher,
+              const std::stop_token& stop) {
+        Server server{.url = url};
+        std::string address = url;
+        if (names_simulator(url)) {
+            server.simulator = start_simulator(url, asked.seed);
+            address = server.simulator->url();
+        }
+        if (!tls_ && http::parse_url(address).tls) {
+            // Reading the system's certificates takes longer than all the rest.
+            tls_ = std::make_unique<http::TlsContext>(
+                http::TlsOptions{.verify = !asked.insecure, .ca_file = asked.ca_file});
+        }
+        server.endpoint = endpoint_options(asked, address, access, tls_.get());
+        server.endpoint.stop = stop;
+        server.endpoint.on_wait = [&watcher](const std::string& what) { watcher.wait(what); };
+        if (!server.simulator) server.url = redacted_url(server.endpoint.url.text());
+        if (!servers_.empty()) {
+            server.endpoint.calibrate = false;  // the same model counts the same
+            server.endpoint.token_ids = facts().prompt_form == datasets::PromptForm::token_ids;
+        }
+        server.facts = loadgen::probe(server.endpoint);
+        if (!servers_.empty() && server.facts.body != facts().body)
+            throw UsageError(fmt::format(
+                "{} serves another model than {}, or takes other options; name a --model that all serve",
+                server.url, servers_.front().url));
+        servers_.push_back(std::move(server));
+    }
+
+    static loadgen::WorkerTarget worker_target(const Server& server, const LoadPlan& plan) {
+        const loadgen::EndpointOptions& endpoint = server.endpoint;
+        loadgen::WorkerTarget target{.address = server.facts.address,
+                                     .tls = endpoint.tls,
+                                     .host = endpoint.url.host,
+                                     .head = {.target = endpoint.url.target(loadgen::target_of(endpoint)),
+                                              .authority = endpoint.url.authority(),
+                                              .headers = endpoint.headers}};
+        if (plan.no_keepalive) target.head.headers.emplace_back("Connection", "close");
+        return target;
+    }
+
     /// Where the server's metrics are; nothing when they are not wanted. Throws RuntimeError for a URL whose
     /// host is not known.
     std::optional<scrape::ScraperOptions> scraper_options(const LoadPlan& plan) const {
-        if (plan.scrape == "none") return std::nullopt;
+        // What one of several servers says of itself is not what this load asked of all of them.
+        if (plan.scrape == "none" || (servers_.size() > 1 && plan.scrape == "auto")) return std::nullopt;
+        const loadgen::EndpointOptions& endpoint = servers_.front().endpoint;
         scrape::ScraperOptions options;
-        options.address = facts_.address;
+        options.address = facts().address;
         options.interval = plan.scrape_interval;
         if (plan.scrape == "auto") {
-            options.url = endpoint_.url;
+            options.url = endpoint.url;
             options.url.base = "/metrics";
             options.url.query.clear();
         } else {
@@ -167,18 +233,15 @@ class SocketTarget final : public Target {
             options.address = http::resolve(options.url).front();
         }
         if (!options.url.tls) return options;
-        if (!endpoint_.tls)
+        if (!endpoint.tls)
             throw UsageError(fmt::format(
                 "--scrape {}: https is read only where the server is asked by https too", plan.scrape));
-        options.tls = endpoint_.tls;
+        options.tls = endpoint.tls;
         return options;
     }
 
-    std::string url_;
-    std::unique_ptr<StartedServer> simulator_;
     std::unique_ptr<http::TlsContext> tls_;
-    loadgen::EndpointOptions endpoint_;
-    loadgen::EndpointFacts facts_;
+    std::vector<Server> servers_;
 };
 
 /// Knows without asking what a probe would find out.
@@ -186,6 +249,7 @@ class VirtualTarget final : public Target {
   public:
     explicit VirtualTarget(const LoadPlan& asked)
         : Target(secrets_of(asked, "")), url_(asked.targets.front()) {
+        if (asked.targets.size() > 1) throw UsageError("--virtual computes one server, not several");
         if (!names_simulator(url_)) {
             throw UsageError(
                 fmt::format("--virtual: {} is a server that answers in its own time; only sim:PROFILE "
@@ -203,7 +267,7 @@ class VirtualTarget final : public Target {
         facts_.context = sim::context_limit(virtual_.profile);
         facts_.simulator_profile = virtual_.profile.name;
         facts_.simulator_terms = sim::limit_terms(virtual_.profile);
-        check_context(*common_load(asked, facts_, "").dataset, facts_);
+        check_context(common_load(asked, facts_, ""), facts_);
     }
 
     const loadgen::EndpointFacts& facts() const override { return facts_; }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "core/plan.h"
 #include "core/secrets.h"
@@ -18,7 +19,8 @@ namespace paretoken::experiments {
 /// One load, ready to be made: a resolved plan and what follows from it.
 struct Load {
     LoadPlan plan;
-    std::unique_ptr<datasets::Dataset> dataset;
+    std::unique_ptr<datasets::Dataset> dataset;                             ///< of the first class
+    std::vector<std::unique_ptr<datasets::Dataset>> further_datasets = {};  ///< of the others
     loadgen::LoadOptions options;
     std::function<void(const scrape::ServerScrape&)> on_scrape =
         {};  ///< told from a thread of its own; may be empty
@@ -29,7 +31,8 @@ class Target {
     virtual ~Target() = default;
 
     virtual const loadgen::EndpointFacts& facts() const = 0;
-    virtual std::string url() const = 0;       ///< as results name it
+    virtual std::string url() const = 0;                               ///< as results name it
+    virtual std::vector<std::string> urls() const { return {url()}; }  ///< of each server
     virtual bool in_virtual_time() const = 0;  ///< runs disturb nothing and may go on side by side
     virtual std::string clock(const ClientHealth& client) const = 0;  ///< what timed the events
     const Secrets& secrets() const { return secrets_; }

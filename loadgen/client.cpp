@@ -284,7 +284,10 @@ void Client::start(PreparedRequest prepared, RequestRecord record) {
     Exchange& exchange = free_exchange();
     exchange.position = active_.size();
     active_.push_back(&exchange);
+    const RequestKey key{record.index, record.warmup};
+    const auto patience = prepared.hangs_up_after;
     exchange.begin(std::move(prepared), std::move(record));
+    if (patience) hang_ups_.emplace(exchange.record().started + *patience, key);
 }
 
 Client::Exchange& Client::free_exchange() {
@@ -328,6 +331,22 @@ void Client::end_overdue(TimePoint now) {
                 Outcome::timed_out,
                 fmt::format("not finished within --timeout {} s", seconds(options_.request_timeout)), now);
         }
+    }
+}
+
+TimePoint Client::next_hang_up() const {
+    return hang_ups_.empty() ? TimePoint::max() : hang_ups_.begin()->first;
+}
+
+void Client::hang_up(TimePoint now) {
+    while (!hang_ups_.empty() && hang_ups_.begin()->first <= now) {
+        const RequestKey key = hang_ups_.begin()->second;
+        hang_ups_.erase(hang_ups_.begin());
+        const auto found = std::find_if(active_.begin(), active_.end(), [&](const Exchange* exchange) {
+            return RequestKey{exchange->record().index, exchange->record().warmup} == key;
+        });
+        if (found == active_.end() || (*found)->is_done()) continue;
+        (*found)->give_up(Outcome::abandoned, "the user hung up", now);
     }
 }
 

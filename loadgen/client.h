@@ -1,10 +1,13 @@
 #pragma once
 // Performs exchanges: a request goes out on a lent connection, its answer is read as it arrives, and one
 // RequestRecord comes back. A failed request is data; nothing is thrown past here. One client, one thread.
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/event_source.h"
 #include "core/record.h"
 #include "core/request.h"
 #include "core/secrets.h"
@@ -28,7 +31,8 @@ struct PreparedRequest {
     Request request;
     std::string body;
     openai::AnswerLimits limits = {};
-    bool keep_answer = false;  ///< the record gets the answer's text
+    bool keep_answer = false;                     ///< the record gets the answer's text
+    std::optional<Duration> hangs_up_after = {};  ///< the request is given up so long after its start
 };
 
 /// What the client knows of its own part in the figures, over all exchanges.
@@ -64,6 +68,10 @@ class Client {
     void resend();
 
     void end_overdue(TimePoint now);
+
+    /// Gives up the requests whose users have waited long enough, and says when the next one will have.
+    void hang_up(TimePoint now);
+    TimePoint next_hang_up() const;
     void cancel_all();
 
     std::size_t in_flight() const { return active_.size(); }
@@ -89,6 +97,7 @@ class Client {
     std::vector<Exchange*> free_;
     std::vector<Exchange*> active_;
     std::vector<Exchange*> to_resend_;
+    std::multimap<TimePoint, RequestKey> hang_ups_;
     int left_open_in_a_row_ = 0;
     ClientCounters counters_;
 };

@@ -5,10 +5,6 @@
 namespace paretoken::loadgen {
 namespace {
 
-RequestKey opening_of(const Planned& planned) {
-    return {.index = planned.index - planned.turn, .warmup = planned.warmup};
-}
-
 bool has_next(const Planned& planned) {
     return planned.turn + 1 < planned.turns;
 }
@@ -18,13 +14,13 @@ bool has_next(const Planned& planned) {
 Request Conversations::request(const Planned& planned, bool outline) const {
     if (planned.turn == 0)
         return outline ? dataset_->outline(planned.place) : dataset_->request(planned.place);
-    const Open& open = open_.at(opening_of(planned));
+    const Open& open = open_.at({opening_of(planned), planned.warmup});
     return dataset_->follow_up(planned.place, planned.turn, {.prompt = open.prompt, .reply = open.reply});
 }
 
 std::optional<Turn> Conversations::turn_of(const Planned& planned) const {
     if (!dataset_->has_conversations()) return std::nullopt;
-    return Turn{.conversation = planned.index - planned.turn, .number = planned.turn};
+    return Turn{.conversation = opening_of(planned), .number = planned.turn};
 }
 
 bool Conversations::needs_answer(const Planned& planned) const {
@@ -34,10 +30,10 @@ bool Conversations::needs_answer(const Planned& planned) const {
 void Conversations::started(const Planned& planned, Prompt prompt) {
     if (planned.turns == 1) return;
     if (!has_next(planned)) {
-        open_.erase(opening_of(planned));
+        open_.erase({opening_of(planned), planned.warmup});
         return;
     }
-    Open& open = open_[opening_of(planned)];
+    Open& open = open_[{opening_of(planned), planned.warmup}];
     open.planned = planned;
     open.reply.clear();
     if (dataset_->needs_replies()) open.prompt = std::move(prompt);
@@ -54,7 +50,7 @@ std::optional<Planned> Conversations::ended(RequestRecord& record, bool takes_an
     Open& open = found->second;
     open.reply = takes_answer ? std::exchange(record.answer, {}) : record.answer;
     Planned next = open.planned;
-    ++next.index;
+    next.index += step_;
     ++next.turn;
     return next;
 }

@@ -15,8 +15,9 @@ namespace paretoken::loadgen {
 
 class Conversations {
   public:
-    /// `dataset` must outlive this.
-    explicit Conversations(const datasets::Dataset& dataset) : dataset_(&dataset) {}
+    /// `dataset` must outlive this. `step`: between the indexes of a conversation's turns.
+    explicit Conversations(const datasets::Dataset& dataset, std::uint32_t step = 1)
+        : dataset_(&dataset), step_(step) {}
 
     /// The request of an opening, or of a follow-up that ended() gave. `outline`: its prompt is needed only
     /// where its length is not known otherwise.
@@ -42,7 +43,12 @@ class Conversations {
         std::string reply;
     };
 
+    std::uint64_t opening_of(const Planned& planned) const {
+        return planned.index - std::uint64_t{step_} * planned.turn;
+    }
+
     const datasets::Dataset* dataset_;
+    std::uint32_t step_;
     std::map<RequestKey, Open> open_;  ///< by the conversation's first request
 };
 

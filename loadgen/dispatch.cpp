@@ -135,7 +135,10 @@ Start Dispatcher::start(const Planned& planned, TimePoint scheduled, Duration sl
     ++in_flight_;
     if (prefills_.capped()) without_first_token_.insert({planned.index, planned.warmup});
     if (!planned.warmup && !first_measured_) first_measured_ = now;
-    return Start{.planned = planned, .scheduled = scheduled, .slot_wait = slot_wait};
+    return Start{.planned = planned,
+                 .scheduled = scheduled,
+                 .slot_wait = slot_wait,
+                 .hangs_up_after = patience_for(planned)};
 }
 
 std::optional<Planned> Dispatcher::next_planned() const {
@@ -164,6 +167,14 @@ void Dispatcher::finished(const RequestKey& request, TimePoint slot_free, bool f
     if (closed && follow_up) return;
     if (slots_.capped()) slots_.give_back(slot_free + rest + (closed ? thinking : Duration{}));
     if (schedule_ended_ && !ran_dry_) ran_dry_ = slot_free;
+}
+
+std::optional<Duration> Dispatcher::patience_for(const Planned& planned) const {
+    if (!pacing_.hang_up) return std::nullopt;
+    Random random(
+        derived_seed(schedule_.seed(), planned.warmup ? "hang up, warm-up" : "hang up", planned.index));
+    if (random.uniform() >= pacing_.hang_up->share) return std::nullopt;
+    return pacing_.hang_up->after.draw(random);
 }
 
 Duration Dispatcher::thinking_after(const RequestKey& request) const {

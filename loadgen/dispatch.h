@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/event_source.h"
+#include "core/hang_up.h"
 #include "core/random_duration.h"
 #include "core/units.h"
 #include "loadgen/schedule.h"
@@ -23,6 +24,7 @@ struct Start {
     Planned planned;
     TimePoint scheduled;   ///< open loop: the arrival; closed loop: when the slot came free
     Duration slot_wait{};  ///< open loop: of the time since then, spent waiting for a cap
+    std::optional<Duration> hangs_up_after = {};  ///< the user gives up so long after the start
 };
 struct Wait {
     std::optional<TimePoint> until;  ///< nothing: until a request ends or has its first token
@@ -36,6 +38,7 @@ struct Pacing {
     Duration ramp_up{};                          ///< the slots open evenly over this time
     /// A slot of a closed loop pauses after each request, and a conversation before each further turn.
     std::optional<RandomDuration> think_time = {};
+    std::optional<HangUp> hang_up = {};
 
     bool operator==(const Pacing&) const = default;
 };
@@ -99,6 +102,7 @@ class Dispatcher {
     std::optional<Start> start_follow_up(TimePoint now, TimePoint& wait_until);
     Start start(const Planned& planned, TimePoint scheduled, Duration slot_wait, TimePoint now);
     void end_schedule(TimePoint at);
+    std::optional<Duration> patience_for(const Planned& planned) const;
     Duration thinking_after(const RequestKey& request) const;
 
     Schedule schedule_;

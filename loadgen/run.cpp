@@ -18,12 +18,6 @@
 namespace paretoken::loadgen {
 namespace {
 
-Dispatcher dispatcher_for(const LoadOptions& options, const datasets::Dataset& dataset, std::uint32_t worker,
-                          TimePoint begin) {
-    return {Schedule(options.arrivals, options.limits, options.seed, {worker, options.workers}, &dataset),
-            options.limits, options.concurrency, options.pacing, begin};
-}
-
 /// Runs every worker on a thread of its own; an exception of one stops all and is thrown again.
 void run_side_by_side(std::vector<std::unique_ptr<Worker>>& workers, const Interruption& interruption) {
     const auto cut_off_all = [&workers] {
@@ -125,6 +119,7 @@ void withhold_percentiles(RunResult& result) {
     withhold_percentiles(static_cast<Scope&>(result));
     for (auto& [name, scope] : result.classes) withhold_percentiles(scope);
     for (Scope& scope : result.turns) withhold_percentiles(scope);
+    for (TargetScope& target : result.targets) withhold_percentiles(static_cast<Scope&>(target));
     result.validity.reasons.insert(
         result.validity.reasons.begin(),
         {.severity = Verdict::warn,
@@ -165,18 +160,32 @@ void add_server(RunResult& result, const LoadOutcome& outcome, TimeSpan window) 
 
 }  // namespace
 
+std::vector<ClassLoad> classes_of(const LoadOptions& options, const datasets::Dataset& dataset) {
+    if (!options.classes.empty()) return options.classes;
+    return {{.name = options.class_name,
+             .arrivals = options.arrivals,
+             .concurrency = options.concurrency,
+             .pacing = options.pacing,
+             .limits = options.limits,
+             .seed = options.seed,
+             .priority = options.priority,
+             .models = options.models,
+             .dataset = &dataset}};
+}
+
 LoadOutcome make_load(const LoadOptions& options, const datasets::Dataset& dataset, RecordSink& sink,
                       Progress& progress, const Interruption& interruption) {
     LoadOutcome outcome;
     HostMeter meter;
     outcome.began = options.began.value_or(Clock::now());
     StopMonitor monitor(monitor_options(options));
+    const std::vector<ClassLoad> classes = classes_of(options, dataset);
     std::vector<std::unique_ptr<Worker>> workers;
     for (std::uint32_t i = 0; i < options.workers; ++i) {
         WorkerOptions own = options.worker;
         own.number = i;
-        workers.push_back(std::make_unique<Worker>(own, dispatcher_for(options, dataset, i, outcome.began),
-                                                   dataset, sink, progress, monitor));
+        workers.push_back(std::make_unique<Worker>(own, Mix(classes, {i, options.workers}, outcome.began),
+                                                   sink, progress, monitor));
     }
     {
         const Looking looking(monitor);
@@ -227,13 +236,19 @@ void fold_into(RunResult& result, const LoadOutcome& outcome, const EventSource&
                                    {.open_loop = open_loop,
                                     .concurrency = filled_cap(load),
                                     .last_dispatch = outcome.ran_dry,
-                                    .slos = options.slos});
+                                    .slos = options.slos,
+                                    .class_slos = options.class_slos});
     result.partial = outcome.interrupted;
     result.window = std::move(summary.window_report);
     result.window.zero_s = outcome.records.empty() ? 0 : seconds(summary.run.begin - outcome.began);
     static_cast<Scope&>(result) = static_cast<Scope&&>(summary);
     result.classes = std::move(summary.classes);
     result.turns = std::move(summary.turns);
+    for (std::size_t i = 0; i < summary.targets.size(); ++i) {
+        TargetScope& target = result.targets.emplace_back();
+        static_cast<Scope&>(target) = std::move(summary.targets[i]);
+        if (i < options.targets.size()) target.url = options.targets[i];
+    }
     result.series = std::move(summary.series);
     result.concurrency = load.concurrency;
     if (open_loop) result.request_rate = load.arrivals.rate;

@@ -1,7 +1,9 @@
 #pragma once
 // One run: workers make the load side by side, then their records are folded into a RunResult. Measuring
 // prints nothing; folding is pure.
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/event_source.h"
@@ -27,9 +29,18 @@ struct LoadOptions {
     std::vector<StopRule> rules;  ///< besides the limits
     std::uint32_t workers = 1;
     std::uint64_t seed = 0;
-    std::optional<TimePoint> began;  ///< the zero of the schedule; now, when not given
-    WorkerOptions worker;            ///< what all workers have in common; `number` is set for each
+    std::string class_name = {};                ///< of all requests; empty: as the dataset says
+    std::optional<std::int64_t> priority = {};  ///< sent with each request
+    std::vector<ModelShare> models = {};        ///< as ClassLoad's
+    std::optional<TimePoint> began;             ///< the zero of the schedule; now, when not given
+    WorkerOptions worker;                       ///< what all workers have in common; `number` is set for each
+    /// Empty: one, of what stands above. With several, `arrivals` and `concurrency` are what they come to
+    /// together, for those who judge the load.
+    std::vector<ClassLoad> classes = {};
 };
+
+/// The classes of a load, whose requests come from `dataset` where there is one class.
+std::vector<ClassLoad> classes_of(const LoadOptions& options, const datasets::Dataset& dataset);
 
 /// What the workers brought back.
 struct LoadOutcome {
@@ -57,6 +68,8 @@ Stopped ended_by(std::optional<StopKind> limit, TimePoint at, const Limits& limi
 
 struct FoldOptions {
     std::vector<Slo> slos;
+    std::map<std::string, std::vector<Slo>> class_slos = {};
+    std::vector<std::string> targets = {};  ///< URLs, as results name them
     ValidityOptions validity = {};
 };
 

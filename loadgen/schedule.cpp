@@ -3,14 +3,15 @@
 namespace paretoken::loadgen {
 
 Schedule::Schedule(const Arrivals& arrivals, const Limits& limits, std::uint64_t seed, Share share,
-                   const datasets::Dataset* dataset)
+                   const datasets::Dataset* dataset, Numbering numbering)
     : at_once_(arrivals.at_once),
       recorded_(arrivals.recorded),
       limits_(limits),
       seed_(seed),
       share_(share),
       warming_up_(arrivals.at_once && limits.warmup_duration),
-      dataset_(dataset != nullptr && dataset->has_conversations() ? dataset : nullptr) {
+      dataset_(dataset != nullptr && dataset->has_conversations() ? dataset : nullptr),
+      numbering_(numbering) {
     if (!at_once_) times_ = arrivals.times(seed);
     advance();
 }
@@ -43,8 +44,13 @@ void Schedule::advance() {
         const std::uint64_t index = next_index;
         next_index += turns;
         if (position % share_.workers != share_.worker) continue;
-        next_ =
-            Planned{.index = index, .warmup = warmup, .at = *at, .place = place, .turn = 0, .turns = turns};
+        next_ = Planned{.index = numbering_.part + index * numbering_.parts,
+                        .warmup = warmup,
+                        .at = *at,
+                        .place = place,
+                        .part = numbering_.part,
+                        .turn = 0,
+                        .turns = turns};
         return;
     }
 }

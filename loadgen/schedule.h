@@ -17,6 +17,7 @@ struct Planned {
     bool warmup = false;
     Duration at{};            ///< since the run's start; zero when arrivals are at once
     std::uint64_t place = 0;  ///< of its conversation in the dataset
+    std::uint32_t part = 0;   ///< which class of the load it belongs to
     std::uint32_t turn = 0;   ///< of the conversation
     std::uint32_t turns = 1;  ///< that the conversation has
 
@@ -29,11 +30,17 @@ struct Share {
     std::uint32_t workers = 1;
 };
 
+/// Which indexes the schedules of a load's classes take: every count-th.
+struct Numbering {
+    std::uint32_t part = 0;
+    std::uint32_t parts = 1;
+};
+
 class Schedule {
   public:
     /// `dataset`: whose conversations are opened, where they may have several turns; must outlive this.
     Schedule(const Arrivals& arrivals, const Limits& limits, std::uint64_t seed, Share share,
-             const datasets::Dataset* dataset = nullptr);
+             const datasets::Dataset* dataset = nullptr, Numbering numbering = {});
 
     /// Nothing: the schedule has run dry.
     const std::optional<Planned>& next() const { return next_; }
@@ -61,7 +68,8 @@ class Schedule {
     bool warming_up_;
     const datasets::Dataset* dataset_ = nullptr;  ///< null: every conversation has one turn
     std::uint64_t position_ = 0;                  ///< of the next entry of the whole run's schedule
-    std::uint64_t next_index_ = 0;                ///< of the next measured request
+    Numbering numbering_;
+    std::uint64_t next_index_ = 0;  ///< of the next measured request
     std::uint64_t next_warmup_index_ = 0;
     std::optional<std::uint64_t> first_measured_;  ///< position
     std::optional<Planned> next_;

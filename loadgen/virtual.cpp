@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <utility>
 
 #include "core/random.h"
 #include "core/record_events.h"
-#include "loadgen/conversations.h"
 #include "simulator/answer_plan.h"
 #include "simulator/engine.h"
 #include "simulator/prompt_tokens.h"
@@ -37,30 +37,29 @@ class VirtualRun {
                RecordSink& sink, Progress& progress)
         : load_(load),
           options_(options),
-          conversations_(dataset),
           sink_(sink),
           progress_(progress),
           engine_(sim::engine_of(options.profile, load.seed)),
-          dispatcher_(Schedule(load.arrivals, load.limits, load.seed, {}, &dataset), load.limits,
-                      load.concurrency, load.pacing, kVirtualBegin),
+          classes_(classes_of(load, dataset)),
+          mix_(classes_, {}, kVirtualBegin),
           monitor_(monitor_options(load)),
           prefix_cache_(options.profile.timing == sim::Timing::batching &&
                         options.profile.prefix_cache != 0) {}
 
     LoadOutcome outcome(const Interruption& interruption) {
         for (std::uint64_t round = 0; more_to_start_or_step(); ++round) {
-            if (monitor_.is_met()) dispatcher_.stop();
+            if (monitor_.is_met()) mix_.stop();
             if (round % kStepsBetweenStopChecks == 0 && !obeys(interruption)) break;
         }
         LoadOutcome outcome;
         outcome.records = std::move(records_);
         outcome.workers.push_back(std::move(report_));
         outcome.began = kVirtualBegin;
-        outcome.ran_dry = dispatcher_.ran_dry();
+        outcome.ran_dry = mix_.ran_dry();
         outcome.interrupted = stopped_at_.has_value();
         outcome.stopped = monitor_.stopped();
         if (!outcome.stopped)
-            outcome.stopped = ended_by(dispatcher_.ended_by(), outcome.ran_dry.value_or(now_), load_.limits);
+            outcome.stopped = ended_by(mix_.ended_by(), outcome.ran_dry.value_or(now_), load_.limits);
         return outcome;
     }
 
@@ -75,14 +74,14 @@ class VirtualRun {
         }
         if (!stopped_at_ && interruption.stop_starting.stop_requested()) {
             stopped_at_ = latest_ = std::max(latest_, now_);
-            dispatcher_.stop();
+            mix_.stop();
         }
         return true;
     }
 
     /// Starts what is due before the next step begins, or else makes that step. False: all is done.
     bool more_to_start_or_step() {
-        const auto decision = dispatcher_.next(now_);
+        const auto decision = mix_.next(now_);
         if (const auto* next = std::get_if<Start>(&decision)) {
             start(*next);
             return true;
@@ -90,6 +89,8 @@ class VirtualRun {
         if (std::holds_alternative<Done>(decision)) return false;
         const auto& due = std::get<Wait>(decision).until;
         const auto begin = engine_->next_begin();
+        if (hang_up_until(std::min(due.value_or(TimePoint::max()), begin.value_or(TimePoint::max()))))
+            return true;
         if (due && (!begin || *due <= *begin)) {
             now_ = *due;
             return true;
@@ -102,24 +103,21 @@ class VirtualRun {
 
     void start(const Start& start) {
         const Planned& planned = start.planned;
-        const Request request = conversations_.request(planned, true);
-        RequestRecord record;
-        record.index = planned.index;
+        const Request request = mix_.request(planned, true);
+        RequestRecord record = mix_.record_of(start);
         record.id = request_id(load_.worker.id_prefix, planned.index, planned.warmup);
         record.request_class = request.request_class;
-        record.turn = conversations_.turn_of(planned);
-        record.warmup = planned.warmup;
-        record.scheduled = start.scheduled;
-        record.slot_wait = start.slot_wait;
         record.started = record.ready = std::max(now_, start.scheduled);
-        record.sent = record.started + (load_.arrivals.at_once ? options_.turnaround : Duration{});
+        const bool closed_loop = classes_[planned.part].arrivals.at_once;
+        record.sent = record.started + (closed_loop ? options_.turnaround : Duration{});
         record.wanted_input_tokens = request.wanted_input_tokens;
         record.wanted_output_tokens = request.wanted_output_tokens;
         record.token_source = TokenSource::one_per_event;
         progress_.count_start(planned.warmup);
         monitor_.started(record);
-        const bool goes_on = conversations_.needs_answer(planned);
-        conversations_.started(planned, goes_on ? request.prompt : Prompt());
+        if (start.hangs_up_after) record.closed = record.started + *start.hangs_up_after;
+        const bool goes_on = mix_.needs_answer(planned);
+        mix_.started(planned, goes_on ? request.prompt : Prompt());
         submit(request, std::move(record), goes_on || load_.worker.keep_answers);
     }
 
@@ -145,6 +143,7 @@ class VirtualRun {
         record.usage.prompt = work.prompt_tokens;
         if (prefix_cache_) record.usage.cached_prompt = 0;
         record.events.reserve(static_cast<std::size_t>(work.output_tokens));
+        if (record.closed != TimePoint{}) hang_ups_.emplace(record.closed, work.id);
         flights_.push_back(std::make_unique<RequestRecord>(std::move(record)));
         engine_->submit(work, at);
     }
@@ -180,9 +179,10 @@ class VirtualRun {
         for (const sim::Emission& emission : step.emitted) {
             written += options_.write_time;
             RequestRecord& record = *flights_[emission.id];
+            if (record.closed != TimePoint{} && written > record.closed) continue;  // its user hung up
             const std::int64_t tokens = emission.index + emission.tokens;
             const bool reasoning = tokens <= record.usage.reasoning.value_or(0);
-            if (record.events.empty()) dispatcher_.on_first_token({record.index, record.warmup}, written);
+            if (record.events.empty()) mix_.on_first_token({record.index, record.warmup}, written);
             record.events.push_back({.time = written,
                                      .tokens = static_cast<std::uint32_t>(emission.tokens),
                                      .kind = reasoning ? EventKind::reasoning : EventKind::content});
@@ -197,8 +197,7 @@ class VirtualRun {
     void finish(RequestRecord record, TimePoint end) {
         derive_from_events(record);
         record.closed = end;
-        const auto follow_up = conversations_.ended(record, !load_.worker.keep_answers);
-        dispatcher_.finished({record.index, record.warmup}, end, is_failure(record.outcome), follow_up);
+        mix_.finished(record, end, !load_.worker.keep_answers);
         const auto chunks = static_cast<std::uint64_t>(record.chunks);
         report_.client.chunks += chunks;
         report_.client.stamped_chunks += chunks;
@@ -209,9 +208,26 @@ class VirtualRun {
         sink_.record(std::move(record));
     }
 
+    /// Gives up the first request whose user has waited long enough by then. False: there is none.
+    bool hang_up_until(TimePoint until) {
+        if (hang_ups_.empty() || hang_ups_.begin()->first > until) return false;
+        const auto [at, id] = *hang_ups_.begin();
+        hang_ups_.erase(hang_ups_.begin());
+        if (!flights_[id]) return true;  // the answer was complete before
+        engine_->abort(id);
+        RequestRecord record = std::move(*flights_[id]);
+        flights_[id].reset();
+        record.outcome = Outcome::abandoned;
+        record.error = "the user hung up";
+        record.finish_reason.clear();
+        record.usage.completion.reset();
+        finish(std::move(record), at);
+        return true;
+    }
+
     /// What is in flight when the run is ended from outside.
     void cancel() {
-        dispatcher_.stop();
+        mix_.stop();
         for (auto& flight : flights_) {
             if (!flight) continue;
             flight->outcome = Outcome::cancelled;
@@ -223,17 +239,19 @@ class VirtualRun {
 
     const LoadOptions& load_;
     const VirtualOptions& options_;
-    Conversations conversations_;
     RecordSink& sink_;
     Progress& progress_;
     std::unique_ptr<sim::Engine> engine_;
-    Dispatcher dispatcher_;
+    std::multimap<TimePoint, std::uint64_t> hang_ups_;  ///< by the engine's id
+    std::vector<ClassLoad> classes_;
+    Mix mix_;
     StopMonitor monitor_;
     std::optional<TimePoint> stopped_at_;  ///< from outside
     bool prefix_cache_;
-    TimePoint now_ = kVirtualBegin;                        ///< of the next start
-    TimePoint latest_ = kVirtualBegin;                     ///< end of the last step
-    std::vector<std::unique_ptr<RequestRecord>> flights_;  ///< by the engine's id; empty when over
+    TimePoint now_ = kVirtualBegin;     ///< of the next start
+    TimePoint latest_ = kVirtualBegin;  ///< end of the last step
+    /// By the engine's id; empty when over. `closed`: when its user hangs up, if at all.
+    std::vector<std::unique_ptr<RequestRecord>> flights_;
     RequestTable records_;
     WorkerReport report_;
 };

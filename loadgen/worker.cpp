@@ -36,17 +36,44 @@ std::string request_id(const std::string& prefix, std::uint64_t index, bool warm
     return fmt::format("{}{}{}", prefix, warmup ? "w" : "", index);
 }
 
-Worker::Worker(const WorkerOptions& options, const Dispatcher& dispatcher, const datasets::Dataset& dataset,
-               RecordSink& sink, Progress& progress, StopMonitor& monitor)
+Worker::Worker(const WorkerOptions& options, Mix mix, RecordSink& sink, Progress& progress,
+               StopMonitor& monitor)
     : options_(options),
       drain_(options.kernel_stamps),
-      pool_(drain_, options.address, options.tls, options.host, options.keep_alive),
-      client_(pool_, options.client, *this),
-      dispatcher_(dispatcher),
-      conversations_(dataset),
+      mix_(std::move(mix)),
       sink_(sink),
       progress_(progress),
-      monitor_(monitor) {}
+      monitor_(monitor),
+      ahead_(mix_.parts()) {
+    links_.push_back(link_to({options.address, options.tls, options.host, options.client.head}));
+    for (const WorkerTarget& target : options.further_targets) links_.push_back(link_to(target));
+}
+
+std::unique_ptr<Worker::Link> Worker::link_to(const WorkerTarget& target) {
+    ClientOptions client = options_.client;
+    client.head = target.head;
+    return std::make_unique<Link>(*this, target, client);
+}
+
+Worker::Link::Link(Worker& worker, const WorkerTarget& target, const ClientOptions& options)
+    : pool(worker.drain_, target.address, target.tls, target.host, worker.options_.keep_alive),
+      client(pool, options, worker) {}
+
+std::size_t Worker::in_flight() const {
+    std::size_t all = 0;
+    for (const auto& link : links_) all += link->client.in_flight();
+    return all;
+}
+
+/// The server that a request goes to, which its record then names if there are several.
+Worker::Link& Worker::route(const PreparedRequest& request, RequestRecord& record) {
+    if (links_.size() == 1) return *links_.front();
+    std::vector<std::size_t> in_flight;
+    for (const auto& link : links_) in_flight.push_back(link->client.in_flight());
+    const std::size_t target = target_for(options_.route, record.index, request.request.prompt, in_flight);
+    record.target = static_cast<std::uint32_t>(target);
+    return *links_[target];
+}
 
 Worker::~Worker() = default;
 
@@ -68,7 +95,12 @@ void Worker::run() {
             idle_ += polled;
         }
     }
-    report_.connections = pool_.facts();
+    for (const auto& link : links_) {
+        const http::Pool::Facts facts = link->pool.facts();
+        report_.connections.opened += facts.opened;
+        report_.connections.segments_sent += facts.segments_sent;
+        report_.connections.retransmitted += facts.retransmitted;
+    }
 }
 
 void Worker::stop() {
@@ -83,14 +115,14 @@ void Worker::cut_off() {
 
 /// Ends what was to be ended, by a stop rule or from outside.
 void Worker::obey(TimePoint now) {
-    if (monitor_.is_met()) dispatcher_.stop();
+    if (monitor_.is_met()) mix_.stop();
     if (stop_requested_.exchange(false)) {
-        dispatcher_.stop();
+        mix_.stop();
         cut_off_due_ = now + options_.grace;
     }
     if (cut_off_requested_.exchange(false) || now >= cut_off_due_) {
-        dispatcher_.stop();
-        client_.cancel_all();
+        mix_.stop();
+        for (const auto& link : links_) link->client.cancel_all();
         cut_off_due_ = TimePoint::max();
     }
 }
@@ -99,8 +131,11 @@ void Worker::obey(TimePoint now) {
 void Worker::act(TimePoint now) {
     obey(now);
     if (now >= tick_due_) tick(now);
-    pool_.bury();
-    client_.resend();
+    for (const auto& link : links_) {
+        link->pool.bury();
+        link->client.resend();
+        link->client.hang_up(now);
+    }
     dispatch();
 }
 
@@ -119,7 +154,7 @@ void Worker::dispatch() {
                            ended_ = true;
                        },
                    },
-                   dispatcher_.next(Clock::now()));
+                   mix_.next(Clock::now()));
     }
     more_to_start_ = more;
     if (!ended_ && !more_to_start_) prepare_next();
@@ -134,12 +169,13 @@ bool Worker::polls(TimePoint now) const {
 /// are only looked at.
 TimePoint Worker::rest(TimePoint now) {
     TimePoint until = std::min(due_, tick_due_);
+    for (const auto& link : links_) until = std::min(until, link->client.next_hang_up());
     if (options_.spin > Duration{} && due_ != TimePoint::max()) until = std::min(until, due_ - options_.spin);
     if (!options_.lazy) return until;
     const Duration nap = laziness_.nap({.now = now,
                                         .reads = drain_.reads(),
                                         .finished = report_.records.size(),
-                                        .streams = client_.in_flight(),
+                                        .streams = in_flight(),
                                         .idle = drain_.waited() + idle_});
     if (nap == Duration{}) return until;
     const TimePoint began = Clock::now();
@@ -148,48 +184,46 @@ TimePoint Worker::rest(TimePoint now) {
     return now;
 }
 
-PreparedRequest Worker::prepared(const Planned& planned) const {
-    Request request = conversations_.request(planned);
-    request.index = planned.index;
+PreparedRequest Worker::prepared(const Planned& planned) {
+    Request request = mix_.request(planned);
     request.id = request_id(options_.id_prefix, planned.index, planned.warmup);
-    PreparedRequest prepared = client_.prepare(std::move(request));
-    prepared.keep_answer = options_.keep_answers || conversations_.needs_answer(planned);
+    PreparedRequest prepared = any_client().prepare(std::move(request));
+    prepared.keep_answer = options_.keep_answers || mix_.needs_answer(planned);
     return prepared;
 }
 
-/// Writes the next request while nothing is due, so that it only has to be sent when it is.
+/// Writes the next request of a class while nothing is due, so that it only has to be sent when it is.
 void Worker::prepare_next() {
-    const auto next = dispatcher_.next_planned();
-    if (!next || planned_ahead_ == next) return;
-    prepared_ahead_ = prepared(*next);
-    planned_ahead_ = next;
+    for (std::size_t part = 0; part < ahead_.size(); ++part) {
+        const auto next = mix_.next_planned(part);
+        if (!next || ahead_[part].planned == next) continue;
+        ahead_[part] = {next, prepared(*next)};
+        return;
+    }
 }
 
 void Worker::start(const Start& start) {
     progress_.count_start(start.planned.warmup);
     const Planned& planned = start.planned;
-    RequestRecord record;
-    record.index = planned.index;
+    RequestRecord record = mix_.record_of(start);
     record.worker = options_.number;
-    record.turn = conversations_.turn_of(planned);
-    record.warmup = planned.warmup;
-    record.scheduled = start.scheduled;
-    record.slot_wait = start.slot_wait;
     monitor_.started(record);
-    const bool ready = planned_ahead_ == planned;
-    if (ready) planned_ahead_.reset();
-    PreparedRequest request = ready ? std::move(prepared_ahead_) : prepared(planned);
-    conversations_.started(planned, std::move(request.request.prompt));
-    client_.start(std::move(request), std::move(record));
+    Ahead& ahead = ahead_[planned.part];
+    const bool ready = ahead.planned == planned;
+    if (ready) ahead.planned.reset();
+    PreparedRequest request = ready ? std::move(ahead.request) : prepared(planned);
+    request.hangs_up_after = start.hangs_up_after;
+    Link& link = route(request, record);
+    mix_.started(planned, std::move(request.request.prompt));
+    link.client.start(std::move(request), std::move(record));
 }
 
 void Worker::on_first_token(const RequestRecord& record, TimePoint at) {
-    dispatcher_.on_first_token({record.index, record.warmup}, at);
+    mix_.on_first_token({record.index, record.warmup}, at);
 }
 
 void Worker::on_finished(RequestRecord record, TimePoint over_at) {
-    const auto follow_up = conversations_.ended(record, !options_.keep_answers);
-    dispatcher_.finished({record.index, record.warmup}, over_at, is_failure(record.outcome), follow_up);
+    mix_.finished(record, over_at, !options_.keep_answers);
     monitor_.ended(record);
     progress_.count_end(record);
     report_.records.add(record);
@@ -198,7 +232,7 @@ void Worker::on_finished(RequestRecord record, TimePoint over_at) {
 
 void Worker::tick(TimePoint now) {
     sample_cpu(now);
-    client_.end_overdue(now);
+    for (const auto& link : links_) link->client.end_overdue(now);
     tick_due_ = now + kTick;
 }
 
@@ -213,13 +247,19 @@ void Worker::sample_cpu(TimePoint now) {
 }
 
 WorkerReport Worker::take_report() {
-    pool_.clear();
-    report_.client = client_.counters();
+    for (const auto& link : links_) {
+        link->pool.clear();
+        const ClientCounters& counters = link->client.counters();
+        report_.client.chunks += counters.chunks;
+        report_.client.stamped_chunks += counters.stamped_chunks;
+        report_.client.grouped_chunks += counters.grouped_chunks;
+        report_.client.late_grouped_chunks += counters.late_grouped_chunks;
+    }
     report_.read_delay = drain_.read_delay();
     report_.unstamped_delay = drain_.unstamped_delay();
     report_.largest_clock_jump = drain_.largest_clock_jump();
-    report_.ran_dry = dispatcher_.ran_dry();
-    report_.ended_by = dispatcher_.ended_by();
+    report_.ran_dry = mix_.ran_dry();
+    report_.ended_by = mix_.ended_by();
     return std::move(report_);
 }
 

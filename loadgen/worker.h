@@ -3,23 +3,31 @@
 // but the sink and the progress counters. One loop: do what is due, then serve sockets until the next thing
 // is. Deadlines are absolute, so a late start never moves a later one.
 #include <atomic>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "core/histogram.h"
 #include "core/record_sink.h"
 #include "core/request_table.h"
-#include "datasets/dataset.h"
 #include "loadgen/client.h"
-#include "loadgen/conversations.h"
-#include "loadgen/dispatch.h"
 #include "loadgen/http/drain.h"
 #include "loadgen/http/pool.h"
 #include "loadgen/laziness.h"
+#include "loadgen/mix.h"
 #include "loadgen/progress.h"
+#include "loadgen/route.h"
 #include "loadgen/stop_monitor.h"
 
 namespace paretoken::loadgen {
+
+/// A server besides the first one.
+struct WorkerTarget {
+    http::Address address;
+    const http::TlsContext* tls = nullptr;
+    std::string host;
+    http::RequestHead head;
+};
 
 struct WorkerOptions {
     std::uint32_t number = 0;
@@ -27,7 +35,9 @@ struct WorkerOptions {
     const http::TlsContext* tls = nullptr;  ///< null: plain
     std::string host;                       ///< what the certificate must name
     ClientOptions client;
-    std::string id_prefix;  ///< request ids are prefix + index: unique over runs
+    std::vector<WorkerTarget> further_targets = {};
+    Route route = Route::round_robin;  ///< with further targets
+    std::string id_prefix;             ///< request ids are prefix + index: unique over runs
     bool kernel_stamps = true;
     bool lazy = true;           ///< may serve sockets in batches when very many are ready (laziness.h)
     Duration spin{};            ///< before a due start, the last stretch is polled instead of slept
@@ -54,7 +64,7 @@ struct WorkerReport {
     Duration largest_clock_jump{};
     std::vector<CpuSample> cpu;
     std::optional<TimePoint> ran_dry;
-    std::optional<StopKind> ended_by;  ///< the dispatcher's own limit, when that was it
+    std::optional<StopKind> ended_by;  ///< a limit of the load's own, when that was it
 };
 
 class Worker final : private ClientSink {
@@ -63,8 +73,7 @@ class Worker final : private ClientSink {
     /// waiting.
     static constexpr int kMostStartsPerRound = 32;
 
-    Worker(const WorkerOptions& options, const Dispatcher& dispatcher, const datasets::Dataset& dataset,
-           RecordSink& sink, Progress& progress, StopMonitor& monitor);
+    Worker(const WorkerOptions& options, Mix mix, RecordSink& sink, Progress& progress, StopMonitor& monitor);
     ~Worker() override;
 
     void run();      ///< on the worker's own thread; returns when all is done
@@ -74,6 +83,16 @@ class Worker final : private ClientSink {
     WorkerReport take_report();  ///< after run()
 
   private:
+    /// The connections to one server.
+    struct Link {
+        Link(Worker& worker, const WorkerTarget& target, const ClientOptions& options);
+        http::Pool pool;
+        Client client;
+    };
+    std::unique_ptr<Link> link_to(const WorkerTarget& target);
+    Client& any_client() { return links_.front()->client; }  ///< all write the same bodies
+    std::size_t in_flight() const;
+    Link& route(const PreparedRequest& request, RequestRecord& record);
     void on_first_token(const RequestRecord& record, TimePoint at) override;
     void on_finished(RequestRecord record, TimePoint over_at) override;
     void act(TimePoint now);
@@ -84,24 +103,26 @@ class Worker final : private ClientSink {
     void sample_cpu(TimePoint now);
     bool polls(TimePoint now) const;
     TimePoint rest(TimePoint now);
-    PreparedRequest prepared(const Planned& planned) const;
+    PreparedRequest prepared(const Planned& planned);
     void prepare_next();
 
     WorkerOptions options_;
     http::Drain drain_;
-    http::Pool pool_;
-    Client client_;
-    Dispatcher dispatcher_;
-    Conversations conversations_;
+    std::vector<std::unique_ptr<Link>> links_;  ///< one for each target
+    Mix mix_;
     RecordSink& sink_;
     Progress& progress_;
     StopMonitor& monitor_;
     Laziness laziness_;
     Duration idle_{};  ///< napping, or polling without finding anything, since the start
     WorkerReport report_;
-    std::optional<Planned> planned_ahead_;  ///< what `prepared_ahead_` is for
-    PreparedRequest prepared_ahead_;
-    TimePoint due_;  ///< next thing on the schedule
+    /// A request that was written before it was due.
+    struct Ahead {
+        std::optional<Planned> planned;
+        PreparedRequest request;
+    };
+    std::vector<Ahead> ahead_;  ///< by class of the load
+    TimePoint due_;             ///< next thing on the schedule
     TimePoint tick_due_;
     TimePoint cpu_sampled_at_;
     Duration cpu_before_{};

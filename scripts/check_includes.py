@@ -47,9 +47,11 @@ LOADGEN_PARTS = {
     "scrape": {"http"},
     "probe": {"http", "openai"},
     "client": {"http", "openai"},
-    "worker": {"client", "conversations", "dispatch", "laziness", "progress", "stop_monitor"},
+    "mix": {"dispatch", "conversations"},
+    "route": set(),
+    "worker": {"client", "mix", "route", "laziness", "progress", "stop_monitor"},
     "run": {"worker", "scrape", "health", "host_meter", "progress", "stop_monitor", "interruption"},
-    "virtual": {"run", "conversations"},  # a run without sockets
+    "virtual": {"run"},  # a run without sockets
     "health": {"run"},  # what it judges; run.cpp asks it for its verdict
 }
 # Folders of the project that a part of loadgen may not use although loadgen may.

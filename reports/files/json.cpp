@@ -186,6 +186,7 @@ void fields(Archive& a, Is<Counts> auto& v) {
     a.required("ok", v.ok);
     a.required("failed", v.failed);
     a("cancelled", v.cancelled);
+    a("abandoned", v.abandoned);
     a("warmup", v.warmup);
     a("in_window", v.in_window);
     a("resent", v.resent);
@@ -298,6 +299,12 @@ void fields(Archive& a, Is<Scope> auto& v) {
 }
 
 template <class Archive>
+void fields(Archive& a, Is<TargetScope> auto& v) {
+    a("url", v.url);
+    fields(a, as_scope(v));
+}
+
+template <class Archive>
 void fields(Archive& a, Is<StopReason> auto& v) {
     a.required("rule", v.rule);
     a.required("at_s", v.at_s);
@@ -316,6 +323,7 @@ void fields(Archive& a, Is<RunResult> auto& v) {
     a.required("window", v.window);
     fields(a, as_scope(v));
     a("classes", v.classes);
+    a("targets", v.targets);
     a("turns", v.turns);
     a("client", v.client);
     a("server", v.server);
@@ -391,6 +399,7 @@ void fields(Archive& a, Is<RequestRecord> auto& v) {
     a("id", v.id);
     a("class", v.request_class);
     a("worker", v.worker);
+    a("target", v.target);
     a.part("conversation", v.turn, &Turn::conversation);
     a.part("turn", v.turn, &Turn::number);
     a("warmup", v.warmup);

@@ -87,6 +87,7 @@ RunResult interrupted_run(RunResult begun, const RequestTable& requests, const E
     static_cast<Scope&>(begun) = summary;
     begun.classes = summary.classes;
     begun.turns = summary.turns;
+    for (const Scope& target : summary.targets) static_cast<Scope&>(begun.targets.emplace_back()) = target;
     begun.series = summary.series;
     begun.validity = {
         .verdict = Verdict::invalid,

@@ -50,7 +50,8 @@ const std::map<std::string, Texts, std::less<>>& other_values() {
         {"scrape_interval", {"5s"}},
         {"events", {"sample=10"}},
         {"timeout", {"30s"}},
-        {"class", {"interactive"}},
+        {"class_name", {"interactive"}},
+        {"class", {"a:rate=4", "b:rate=2,isl=64"}},
         {"priority", {"-3"}},
         {"dataset", {"custom"}},
         {"dataset_path", {"prompts.jsonl"}},
@@ -69,6 +70,8 @@ const std::map<std::string, Texts, std::less<>>& other_values() {
         {"salt_prompts", {"true"}},
         {"replies", {"recorded"}},
         {"keep_answers", {"true"}},
+        {"route", {"prefix"}},
+        {"cancel", {"p=.05,after=2s"}},
         {"out", {"runs/here"}},
         {"overwrite", {"true"}},
         {"metadata", {"build=7", "team=blue"}},
@@ -87,7 +90,7 @@ LoadPlan changed(const PlanField& field) {
 
 /// The name of a class changes what every field of the class is called; it is no option.
 bool is_class_name(const PlanField& field) {
-    return field.name == "class";
+    return field.name == "class_name";
 }
 
 TEST(PlanFields, have_names_and_options_of_their_own) {
@@ -147,7 +150,7 @@ TEST(PlanFields, each_option_is_the_same_after_being_written_and_read) {
 TEST(PlanFields, each_shows_in_the_echo_and_secrets_do_not) {
     for (const PlanField& field : plan_fields()) {
         const PlanEcho echo = echo_of(changed(field));
-        const std::string key = is_class_name(field) ? "interactive.class" : std::string(field.name);
+        const std::string key = is_class_name(field) ? "interactive.class_name" : std::string(field.name);
         ASSERT_TRUE(echo.contains(key)) << key;
         if (field.shown == nullptr) {
             EXPECT_THAT(echo.at(key), HasSubstr(other_values().at(std::string(field.name)).front()));
@@ -291,6 +294,67 @@ TEST(PlanOf, refuses_a_length_that_is_given_twice) {
     EXPECT_EQ(plan_of({{"dataset", {"synthetic:isl=64"}}}),
               plan_of({{"dataset", {"synthetic"}}, {"isl", {"64"}}}));
     refused({{"dataset", {"synthetic:isl=64"}}, {"isl", {"128"}}}, "--isl '128'");
+}
+
+// ---- classes
+
+TEST(Classes, have_what_they_say_over_what_all_have_in_common) {
+    const LoadPlan asked =
+        plan_of({{"isl", {"100"}},
+                 {"osl", {"10"}},
+                 {"request_rate", {"9"}},
+                 {"class",
+                  {"interactive:rate=4,isl=512,goodput=ttft:500;tpot:50,priority=-1",
+                   "batch:concurrency=2,isl=uniform:min=4k;max=8k",
+                   "replay:path=t.jsonl,dataset=mooncake:block=256,arrivals=trace:scale=2;spread=1s"}}});
+    EXPECT_EQ(asked.classes.size(), 1U);
+    EXPECT_EQ(plan_of(texts_of(asked)), asked);
+    const LoadPlan plan = with_classes(asked);
+    EXPECT_EQ(with_classes(plan), plan);
+    ASSERT_EQ(plan.classes.size(), 3U);
+    const RequestClass& interactive = plan.classes[0];
+    EXPECT_EQ(interactive.name, "interactive");
+    EXPECT_EQ(interactive.request_rate, 4);
+    EXPECT_EQ(interactive.dataset.fields.at("isl"), "512");
+    EXPECT_EQ(interactive.dataset.fields.at("osl"), "10");
+    EXPECT_EQ(interactive.goodput, (Texts{"ttft:500", "tpot:50"}));
+    EXPECT_EQ(interactive.priority, -1);
+    const RequestClass& batch = plan.classes[1];
+    EXPECT_FALSE(batch.request_rate) << "its load takes the place of the common one";
+    EXPECT_EQ(batch.concurrency, 2U);
+    EXPECT_EQ(batch.dataset.fields.at("isl"), "uniform:min=4k;max=8k");
+    EXPECT_TRUE(batch.goodput.empty());
+    const RequestClass& replay = plan.classes[2];
+    EXPECT_EQ(replay.dataset.name, "mooncake");
+    EXPECT_EQ(replay.dataset.fields.at("block"), "256");
+    EXPECT_FALSE(replay.dataset.fields.contains("isl"));
+    EXPECT_EQ(replay.dataset_path, "t.jsonl");
+    EXPECT_EQ(text_of(*replay.arrivals), "trace:scale=2,spread=1s");
+    EXPECT_EQ(echo_of(plan).at("batch.concurrency"), "2");
+}
+
+TEST(Classes, are_refused_by_name) {
+    const auto message = [](const Texts& specs) {
+        try {
+            with_classes(plan_of({{"class", specs}}));
+        } catch (const UsageError& error) {
+            return std::string(error.what());
+        }
+        return std::string("accepted");
+    };
+    EXPECT_THAT(message({"interactive"}), HasSubstr("--class 'interactive': expected NAME:KEY=VALUE"));
+    EXPECT_THAT(message({"a:rate=1", "a:rate=2"}), HasSubstr("two classes 'a'"));
+    EXPECT_THAT(message({"a:rate=1,colour=red"}), HasSubstr("--class a: 'colour=red' is no KEY=VALUE"));
+    EXPECT_THAT(message({"a:rate=0"}), HasSubstr("--class a: request_rate '0': a rate is above 0"));
+    EXPECT_THAT(message({"a:rate=1,rate=2"}), HasSubstr("given twice"));
+}
+
+TEST(Targets, are_cut_where_an_address_begins) {
+    const LoadPlan plan = plan_of({{"url", {"http://a:1/x,y,https://b,sim:ideal?ttft=1ms"}}});
+    EXPECT_EQ(plan.targets, (std::vector<std::string>{"http://a:1/x,y", "https://b", "sim:ideal?ttft=1ms"}));
+    EXPECT_EQ(echo_of(plan).at("url"), "http://a:1/x,y,https://b,sim:ideal?ttft=1ms");
+    const LoadPlan secret = plan_of({{"url", {"http://u:KEY@a,http://v:KEY@b"}}});
+    EXPECT_THAT(echo_of(secret).at("url"), Not(HasSubstr("KEY")));
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ RequestRecord record_with_everything() {
     record.id = "run-7";
     record.answer = "yes";
     record.request_class = "batch";
-    record.worker = 3;
+    record.worker = 255;
+    record.target = 63;
     record.turn = Turn{.conversation = std::uint64_t{1} << 40, .number = 60000};
     record.warmup = true;
     record.outcome = Outcome::truncated;

@@ -356,5 +356,74 @@ TEST(Summary, tells_each_turn_of_conversations_on_its_own) {
     EXPECT_TRUE(summarize(script::closed_loop(4, 200, {}), closed(4)).turns.empty());
 }
 
+TEST(Summary, tells_each_of_several_servers_on_its_own) {
+    auto records = script::closed_loop(4, 200, {});
+    for (std::size_t i = 0; i < records.size(); ++i) records[i].target = i % 2;
+    const auto summary = summarize(records, closed(4));
+    ASSERT_EQ(summary.targets.size(), 2U);
+    EXPECT_EQ(summary.targets[0].counts.requests, 100U);
+    EXPECT_NEAR(summary.targets[0].totals.output_tokens + summary.targets[1].totals.output_tokens,
+                summary.totals.output_tokens, 1e-6);
+}
+
+TEST(Summary, holds_each_class_against_limits_of_its_own) {
+    auto records = script::closed_loop(4, 200, {});
+    for (std::size_t i = 0; i < records.size(); ++i) records[i].request_class = i % 2 == 0 ? "strict" : "lax";
+    SummaryOptions options = closed(4);
+    options.class_slos = {{"strict", {parse_slo("ttft:1")}}, {"lax", {parse_slo("ttft:10000")}}};
+    const auto summary = summarize(records, options);
+    EXPECT_EQ(summary.classes.at("strict").totals.judged_good, 0);
+    EXPECT_GT(summary.classes.at("lax").totals.judged_good, 20);
+    EXPECT_EQ(summary.totals.judged_good, summary.classes.at("lax").totals.judged_good);
+}
+
+/// A request whose user hung up `after` its start; its first token came before, or not at all.
+RequestRecord abandoned(TimePoint scheduled, Duration after, bool with_first_token) {
+    RequestRecord record = script::answered(scheduled, {});
+    record.outcome = Outcome::abandoned;
+    record.error = "the user hung up";
+    record.closed = scheduled + after;
+    if (!with_first_token) {
+        record.first_event = record.first_answer = record.last_event = std::nullopt;
+        record.events.clear();
+        record.chunks = record.streamed_tokens = record.first_group_tokens = 0;
+        record.longest_gap.reset();
+    }
+    record.usage.completion.reset();
+    return record;
+}
+
+TEST(Summary, of_a_request_that_was_given_up_before_its_first_token_knows_that_it_took_longer) {
+    auto records = script::closed_loop(1, 99, {}, 0);  // each has its first token after 100 ms
+    for (std::size_t i = 0; i < 60; ++i) {             // 60 slower ones
+        RequestRecord& record = records[i];
+        record.first_event = record.first_answer = *record.sent + std::chrono::milliseconds(180);
+    }
+    records.push_back(abandoned(records[50].scheduled, std::chrono::milliseconds(150), false));
+    const auto summary = summarize(records, closed(1));
+    EXPECT_EQ(summary.counts.abandoned, 1U);
+    EXPECT_EQ(summary.counts.failed, 0U);
+    const MetricSummary& ttft = *summary.metric("ttft_s");
+    EXPECT_EQ(ttft.failed_mass, 0);
+    EXPECT_FALSE(ttft.at(0.5)->value) << "it lies beyond what was waited for";
+    records.back().closed = records.back().scheduled + std::chrono::milliseconds(200);
+    const auto patient = summarize(records, closed(1));
+    EXPECT_NEAR(*patient.percentile("ttft_s", 0.5), 0.18, 1e-9);
+    EXPECT_FALSE(patient.percentile("ttft_s", 0.999)) << "it is the abandoned request's own";
+}
+
+TEST(Summary, of_a_request_that_was_given_up_later_keeps_its_first_token_and_nothing_that_is_not_settled) {
+    auto records = script::closed_loop(1, 50, {}, 0);
+    SummaryOptions options = closed(1);
+    options.slos = {parse_slo("ttft:1000")};
+    const auto before = summarize(records, options);
+    records.push_back(abandoned(records[20].scheduled, std::chrono::milliseconds(150), true));
+    const auto after = summarize(records, options);
+    EXPECT_EQ(after.metric("ttft_s")->n, before.metric("ttft_s")->n + 1);
+    EXPECT_EQ(after.metric("e2e_s")->n, before.metric("e2e_s")->n);
+    EXPECT_EQ(after.metric("tpot_s")->n, before.metric("tpot_s")->n);
+    EXPECT_EQ(after.whole_run_totals.judged, before.whole_run_totals.judged) << "goodput leaves it out";
+}
+
 }  // namespace
 }  // namespace paretoken

@@ -414,5 +414,73 @@ TEST(VirtualLoad, WarmUpConversationsAreWarmUpsToTheirLastTurn) {
     EXPECT_EQ(std::count_if(seen.begin(), seen.end(), [](const auto& key) { return key.first; }), 6);
 }
 
+// ---- classes, hanging up
+
+TEST(VirtualLoad, ClassesHaveArrivalsAndPromptsOfTheirOwn) {
+    const auto shorts = prompts(20, 5);
+    const auto longs = prompts(800, 5);
+    LoadOptions load = open_loop("poisson:rate=30", 0);
+    load.limits = {};
+    load.classes = {{.name = "interactive",
+                     .arrivals = parse_arrivals("poisson:rate=20"),
+                     .limits = {.requests = 80},
+                     .seed = 1,
+                     .priority = 2,
+                     .dataset = shorts.get()},
+                    {.name = "batch",
+                     .arrivals = parse_arrivals("at_once"),
+                     .concurrency = 2,
+                     .limits = {.requests = 30},
+                     .seed = 2,
+                     .dataset = longs.get()}};
+    const auto outcome = outcome_of(load, on("llama3-8b-h100-fp8"), *shorts);
+    std::map<std::string, std::vector<RequestRecord>> by_class;
+    std::set<std::uint64_t> indexes;
+    for (const RequestRecord& r : outcome.records) {
+        by_class[r.request_class].push_back(r);
+        indexes.insert(r.index);
+        EXPECT_EQ(r.index % 2, r.request_class == "interactive" ? 0U : 1U);
+    }
+    EXPECT_EQ(indexes.size(), 110U);
+    ASSERT_EQ(by_class["interactive"].size(), 80U);
+    ASSERT_EQ(by_class["batch"].size(), 30U);
+    EXPECT_EQ(by_class["batch"][0].usage.prompt, 800);
+    EXPECT_EQ(most_in_flight(by_class["batch"]), 2);
+
+    LoadOptions alone = load;
+    alone.classes.pop_back();
+    const auto without = outcome_of(alone, on("llama3-8b-h100-fp8"), *shorts);
+    std::set<TimePoint> due;
+    std::set<TimePoint> due_alone;
+    for (const RequestRecord& r : by_class["interactive"]) due.insert(r.scheduled);
+    for (const RequestRecord& r : without.records) due_alone.insert(r.scheduled);
+    EXPECT_EQ(due, due_alone) << "a class comes at the same times whatever other classes there are";
+}
+
+TEST(VirtualLoad, UsersHangUpWhenTheyHaveWaitedLongEnough) {
+    const auto dataset = prompts(20, 50);
+    LoadOptions load = open_loop("constant:rate=10", 200);
+    load.pacing.hang_up = parse_hang_up("p=.5,after=100ms");
+    const auto outcome = outcome_of(load, on("ideal?ttft=20ms&itl=10ms"), *dataset);
+    ASSERT_EQ(outcome.records.size(), 200U);
+    int abandoned = 0;
+    for (const RequestRecord& r : outcome.records) {
+        if (r.outcome == Outcome::ok) {
+            EXPECT_EQ(r.events.size(), 50U);
+            continue;
+        }
+        ++abandoned;
+        EXPECT_EQ(r.outcome, Outcome::abandoned);
+        EXPECT_EQ(r.closed - r.started, milliseconds(100));
+        EXPECT_NEAR(static_cast<double>(r.events.size()), 8.5, 0.5);
+    }
+    EXPECT_NEAR(abandoned, 100, 30);
+    load.pacing.hang_up = parse_hang_up("p=1,after=10ms");
+    for (const RequestRecord& r : outcome_of(load, on("ideal?ttft=20ms&itl=10ms"), *dataset).records) {
+        EXPECT_EQ(r.outcome, Outcome::abandoned);
+        EXPECT_FALSE(r.first_event);
+    }
+}
+
 }  // namespace
 }  // namespace paretoken::loadgen

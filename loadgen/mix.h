@@ -1,0 +1,71 @@
+#pragma once
+// The classes of a load, of which most loads have one: each has arrivals, caps, a dataset and a priority of
+// its own, and all are started by whoever acts on this. A request's index tells its class: those of the k-th
+// of n classes are k, k + n, k + 2n, …
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/model_mix.h"
+#include "loadgen/conversations.h"
+#include "loadgen/dispatch.h"
+
+namespace paretoken::loadgen {
+
+/// One class of a load.
+struct ClassLoad {
+    std::string name = {};  ///< empty: requests have the class that their dataset gives them
+    Arrivals arrivals = {};
+    std::optional<std::uint64_t> concurrency = {};  ///< in-flight cap; needed when arrivals are at once
+    Pacing pacing = {};
+    Limits limits = {};
+    std::uint64_t seed = 0;
+    std::optional<std::int64_t> priority = {};   ///< sent with each request
+    std::vector<ModelShare> models = {};         ///< drawn for each conversation; empty: the run's model
+    const datasets::Dataset* dataset = nullptr;  ///< must outlive every mix made of it
+};
+
+/// What one worker starts of a load. Decides and keeps what was said; starts nothing itself.
+class Mix {
+  public:
+    Mix(const std::vector<ClassLoad>& classes, Share share, TimePoint begin);
+
+    /// As Dispatcher's, over all classes in turn.
+    Step next(TimePoint now);
+    std::size_t parts() const { return parts_.size(); }
+    std::optional<Planned> next_planned(std::size_t part) const;
+
+    /// The request of a Start, without its id.
+    Request request(const Planned& planned, bool outline = false) const;
+    /// Its record as far as it is known beforehand.
+    RequestRecord record_of(const Start& start) const;
+    bool needs_answer(const Planned& planned) const;
+
+    void started(const Planned& planned, Prompt prompt);
+    void on_first_token(const RequestKey& request, TimePoint at);
+    /// `takes_answer`: the record's answer may be taken out of it.
+    void finished(RequestRecord& record, TimePoint slot_free, bool takes_answer);
+    void stop();
+
+    /// As Dispatcher's, of the class that had nothing more to start first.
+    std::optional<TimePoint> ran_dry() const;
+    std::optional<StopKind> ended_by() const;
+
+  private:
+    struct Part {
+        Dispatcher dispatcher;
+        Conversations conversations;
+        std::string name;
+        std::string body;  ///< fields that its requests carry
+        std::vector<ModelShare> models;
+        std::uint64_t seed = 0;
+    };
+    Part& part_of(const RequestKey& request) { return parts_[request.index % parts_.size()]; }
+    const Part* first_dry() const;
+
+    std::vector<Part> parts_;
+    std::size_t turn_ = 0;  ///< the class that is asked first
+};
+
+}  // namespace paretoken::loadgen
