@@ -9,6 +9,7 @@
 #include "cards/card_file.h"
 #include "cards/gguf.h"
 #include "cards/json_value.h"
+#include "core/content_hash.h"
 #include "core/error.h"
 #include "core/formats.h"
 
@@ -59,6 +60,19 @@ std::optional<std::string_view> shipped_model(std::string_view name) {
 }
 
 }  // namespace
+
+std::string content_hash_of(const ModelCard& card) {
+    std::string text =
+        fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", card.weight_dtype, card.kv_dtype,
+                    card.layers, card.hidden, card.query_heads, card.kv_heads, card.head_dim, card.vocab,
+                    card.sliding_window.value_or(0), card.resident_weight_bytes, card.dense_streamed_bytes,
+                    card.active_parameters, card.kv_values_per_token, card.windowed_kv_values_per_token,
+                    card.attention_flops_per_pair, card.windowed_attention_flops_per_pair);
+    if (card.moe)
+        text += fmt::format(" {} {} {} {}", card.moe->layers, card.moe->experts, card.moe->active,
+                            card.moe->expert_bytes);
+    return content_hash(text);
+}
 
 std::vector<std::string> known_models() {
     return shipped_cards("models");

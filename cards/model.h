@@ -99,6 +99,9 @@ ModelCard model_card_of_config(std::string_view json, const std::string& where,
 /// From a GGUF file's header, exact to the byte (all parts of a split file). Throws UsageError.
 ModelCard model_card_of_gguf(const std::filesystem::path& path, const ModelCardOptions& options = {});
 
+/// Of everything that a report computes with, so that a card that has changed since a run is noticed.
+std::string content_hash_of(const ModelCard& card);
+
 std::vector<std::string> known_models();
 
 }  // namespace paretoken::cards

@@ -53,23 +53,6 @@ std::vector<std::string> without_secrets(std::vector<std::string> argv) {
     return argv;
 }
 
-std::string shell_line(const std::vector<std::string>& argv) {
-    static constexpr std::string_view kPlain =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+";
-    std::string line;
-    for (const std::string& argument : argv) {
-        if (!line.empty()) line += ' ';
-        if (!argument.empty() && argument.find_first_not_of(kPlain) == std::string::npos) {
-            line += argument;
-            continue;
-        }
-        line += '\'';
-        for (const char c : argument) line += c == '\'' ? "'\\''" : std::string(1, c);
-        line += '\'';
-    }
-    return line;
-}
-
 std::string api_key_in(const std::string& variable, bool required) {
     const char* held = std::getenv(variable.c_str());
     std::string key = held ? held : "";

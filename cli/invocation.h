@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/plan.h"
+#include "core/plan_arguments.h"
 #include "core/secrets.h"
 #include "experiments/provenance.h"
 #include "reports/files/output_directory.h"
@@ -19,9 +20,6 @@ experiments::Invocation this_invocation();
 /// `argv` with the values of -H and --header, credentials in URLs and keys in query strings hidden: results
 /// are passed around.
 std::vector<std::string> without_secrets(std::vector<std::string> argv);
-
-/// Arguments as one line that a POSIX shell takes back.
-std::string shell_line(const std::vector<std::string>& argv);
 
 /// The API key that an environment variable holds, without the spaces and line ends that an editor or `$(cat
 /// key)` leaves. Throws UsageError when it is `required` and not there, or could not be sent in a header.

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,7 +23,9 @@
 #include "core/error.h"
 #include "core/slo.h"
 #include "reports/files/run_directory.h"
+#include "reports/files/sweep_file.h"
 #include "reports/micro/micro_results.h"
+#include "reports/model/front.h"
 #include "reports/model/join.h"
 #include "reports/pages/formats.h"
 #include "reports/pages/table.h"
@@ -38,12 +41,17 @@ struct ReportCommand {
     std::vector<std::string> directories;
     std::vector<std::string> micro;
     bool no_micro = false;
-    std::string model_card;
+    std::vector<std::string> model_cards;
+    std::string group_by;
     std::string gpu;
     std::vector<std::string> prices;
     std::string price_basis;
     std::optional<double> split_ratio;
     std::vector<std::string> slos;
+    std::vector<std::string> quality;
+    std::string x = "interactivity_p90";
+    std::string y = "usd_per_m";
+    bool anyway = false;
     std::string title;
     std::string out = "report.html";
     std::string formats = "html,md,json";
@@ -58,6 +66,28 @@ std::optional<std::string> given(const std::string& text) {
     return text.empty() ? std::nullopt : std::optional(text);
 }
 
+/// Which sweeps runs are points of; each sweep.json is read once.
+class Sweeps {
+  public:
+    /// Notes the sweep that the run is a point of, and its cell there.
+    void place(reports::LoadedRun& run) {
+        const fs::path directory = fs::path(run.directory).lexically_normal();
+        const fs::path parent = directory.has_parent_path() ? directory.parent_path() : fs::path(".");
+        if (!fs::exists(parent / reports::kSweepFileName)) return;
+        const auto [sweep, is_new] = read_.try_emplace(parent);
+        if (is_new) sweep->second = reports::read_sweep(parent);
+        for (const reports::SweepPoint& point : sweep->second.points) {
+            if (fs::path(point.directory).lexically_normal() != directory.filename()) continue;
+            run.sweep = parent.string();
+            run.cell = point.cell;
+            return;
+        }
+    }
+
+  private:
+    std::map<fs::path, reports::SweepFile> read_;
+};
+
 /// Each run once, in the order in which the directories were named.
 std::vector<reports::LoadedRun> loaded_runs(const std::vector<std::string>& directories) {
     std::vector<fs::path> found;
@@ -65,8 +95,51 @@ std::vector<reports::LoadedRun> loaded_runs(const std::vector<std::string>& dire
         for (const fs::path& run : reports::find_run_directories(directory))
             if (std::find(found.begin(), found.end(), run) == found.end()) found.push_back(run);
     std::vector<reports::LoadedRun> runs;
-    for (const fs::path& run : found) runs.push_back({run.string(), reports::read_run_directory(run)});
+    Sweeps sweeps;
+    for (const fs::path& run : found) {
+        runs.push_back({.directory = run.string(), .result = reports::read_run_directory(run)});
+        sweeps.place(runs.back());
+    }
     return runs;
+}
+
+/// The cards that runs name themselves, where they are still there and still the same.
+std::map<std::string, cards::ModelCard> cards_named_by(const std::vector<reports::LoadedRun>& runs) {
+    std::map<std::string, cards::ModelCard> known;
+    for (const reports::LoadedRun& run : runs) {
+        const auto& note = run.result.provenance.model_card;
+        if (!note || note->spec.empty() || known.contains(note->hash)) continue;
+        try {
+            const cards::ModelCard card = cards::model_card(note->spec);
+            if (cards::content_hash_of(card) == note->hash) known.emplace(note->hash, card);
+        } catch (const Error&) {  // the report says that it is not there
+        }
+    }
+    return known;
+}
+
+std::vector<std::string> names_in(const std::string& list) {
+    std::vector<std::string> names;
+    for (std::size_t begin = 0; begin <= list.size();) {
+        const std::size_t end = std::min(list.find(',', begin), list.size());
+        if (end > begin) names.push_back(list.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return names;
+}
+
+/// "same", FILE or LABEL=VALUE:FILE.
+void add_quality(reports::JoinOptions& options, const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) {
+        if (text == "same") {
+            options.quality_equal = true;
+            continue;
+        }
+        const reports::CardSpec spec = reports::parse_card_spec(text);
+        for (reports::QualityScore& score :
+             reports::parse_quality(reports::read_file(spec.card), spec.card, spec.selector))
+            options.quality.push_back(std::move(score));
+    }
 }
 
 reports::JoinOptions join_options(const ReportCommand& command) {
@@ -80,14 +153,27 @@ reports::JoinOptions join_options(const ReportCommand& command) {
         options.micro = std::move(kept.results);
         options.micro_note = std::move(kept.note);
     }
-    if (!command.model_card.empty()) options.model = cards::model_card(command.model_card);
+    for (const std::string& text : command.model_cards) {
+        const reports::CardSpec spec = reports::parse_card_spec(text);
+        options.models.push_back({spec.selector, text, cards::model_card(spec.card)});
+    }
+    if (!command.group_by.empty())
+        options.group_by =
+            command.group_by == "none" ? std::vector<std::string>() : names_in(command.group_by);
     options.gpu = given(command.gpu);
     for (const std::string& price : command.prices) options.prices.push_back(cards::price_card(price));
     if (options.prices.empty()) options.prices = cards::default_price_cards();
     options.basis = given(command.price_basis);
     options.split_ratio = command.split_ratio;
-    for (const std::string& slo : command.slos) options.slos.push_back(parse_slo(slo));
-    options.slo_texts = command.slos;
+    for (const std::string& text : command.slos)
+        for (std::string& slo : slo_texts_in(text)) {
+            options.slos.push_back(parse_slo(slo));
+            options.slo_texts.push_back(std::move(slo));
+        }
+    add_quality(options, command.quality);
+    options.front_x = reports::front_x_named(command.x);
+    options.front_y = reports::front_y_named(command.y);
+    options.anyway = command.anyway;
     return options;
 }
 
@@ -145,11 +231,18 @@ std::string answers_of(const ReportModel& model) {
 
 void report(const ReportCommand& command) {
     const std::vector<Output> files = outputs(command);
-    const reports::JoinOptions options = join_options(command);
-    const ReportModel model = reports::build_report(loaded_runs(command.directories), options);
+    reports::JoinOptions options = join_options(command);
+    std::vector<reports::LoadedRun> runs = loaded_runs(command.directories);
+    options.known_models = cards_named_by(runs);
+    const ReportModel model = reports::build_report(std::move(runs), options);
     for (const Output& file : files) reports::write_file_atomically(file.path, file.format->write(model));
     fmt::print("{}", answers_of(model));
     for (const Output& file : files) fmt::print("{}\n", file.path.string());
+    for (const reports::Configuration& configuration : model.configurations)
+        if (!configuration.errors.empty())
+            throw Error(ExitCode::measurement_invalid,
+                        fmt::format("{} is no valid measurement: {}", configuration.title,
+                                    configuration.errors.front()));
     if (!has_valid_point(model))
         throw Error(ExitCode::measurement_invalid,
                     fmt::format("{}: not one run is a valid measurement; the report says why",
@@ -167,8 +260,12 @@ void add_report(CLI::App& app) {
                                         "What `paretoken micro` measured on the hardware that served; "
                                         "repeatable [the newest of this machine, if it is unchanged]");
     sub->add_flag("--no-micro", command->no_micro, "Use no result of `paretoken micro`")->excludes(micro);
-    sub->add_option("--model-card", command->model_card,
-                    "A known model, a config.json or a GGUF file; CARD:kv=fp8,weights=int4 says other types");
+    sub->add_option("--model-card", command->model_cards,
+                    "A known model, a config.json or a GGUF file; CARD:kv=fp8,weights=int4 says other types, "
+                    "precision=q8_0:CARD is for the runs with that label; repeatable [what the runs say]");
+    sub->add_option("--group-by", command->group_by,
+                    "Labels (--metadata, weights, kv, engine, …) that tell curves apart, by commas, or none "
+                    "[those that differ between sweeps and are constant within each]");
     sub->add_option("--gpu", command->gpu, "What served: NAME or NAMExN");
     sub->add_option("--price", command->prices,
                     "A known price card or a file; repeatable [the ones that ship]");
@@ -180,8 +277,20 @@ void add_report(CLI::App& app) {
             return std::isfinite(ratio) && ratio > 0 ? "" : "must be above 0";
         });
     sub->add_option("--slo", command->slos,
-                    "Limit on a percentile, TAG:MILLISECONDS for the p90 or TAG_pNN:MILLISECONDS, e.g. "
-                    "ttft_p95:800; repeatable");
+                    "Limits on percentiles, as for --goodput: TAG:MILLISECONDS for the p90 or "
+                    "TAG_pNN:MILLISECONDS, e.g. \"ttft_p95:800 tpot:15\"; repeatable [the runs' --goodput, "
+                    "where all have the same]");
+    sub->add_option("--quality", command->quality,
+                    "What configurations score: a JSON array of {label, score, n}, LABEL=VALUE:FILE for a "
+                    "result of lm-evaluation-harness, or same: they answer equally well; repeatable");
+    sub->add_option("--x", command->x,
+                    "What the front is drawn over: interactivity_p90, decode_interactivity_p50, ttft_p95 or "
+                    "e2e_p95")
+        ->capture_default_str();
+    sub->add_option("--y", command->y, "What it is drawn of: usd_per_m or tokens_per_s_per_gpu")
+        ->capture_default_str();
+    sub->add_flag("--anyway", command->anyway,
+                  "Hold runs against each other whose workload, model, price basis or quality differs");
     sub->add_option("--title", command->title, "Title of the page");
     sub->add_option("--out,-o", command->out, "Where it goes: a file, or a directory to write report.html to")
         ->capture_default_str();

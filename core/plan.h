@@ -108,8 +108,9 @@ struct LoadPlan {
     bool user_timestamps = false;
     std::string scrape = "auto";  ///< where the server tells of itself: "auto", "none" or a URL
     Duration scrape_interval = std::chrono::seconds(1);
-    std::string events = "all";  ///< whose events are kept, as core/events_kept.h reads it
-    std::string gpu = {};        ///< what serves, as NAME[xN]
+    std::string events = "all";   ///< whose events are kept, as core/events_kept.h reads it
+    std::string gpu = {};         ///< what serves, as NAME[xN]
+    std::string model_card = {};  ///< of the model that is served, as `cards/model.h` reads it
 
     // ---- what it is held against
     double max_failed = 0.10;  ///< share of requests that may fail before the run is invalid

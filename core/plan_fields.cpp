@@ -336,11 +336,9 @@ void set_goodput(LoadPlan& plan, std::size_t request_class, const Texts& texts) 
     std::vector<std::string>& slos = plan.classes[request_class].goodput;
     slos.clear();
     for (const std::string& text : texts) {
-        for (std::size_t begin = 0; (begin = text.find_first_not_of(' ', begin)) != std::string::npos;) {
-            const std::size_t end = std::min(text.find(' ', begin), text.size());
-            slos.push_back(text.substr(begin, end - begin));
-            (void)parse_slo(slos.back());
-            begin = end;
+        for (std::string& slo : slo_texts_in(text)) {
+            (void)parse_slo(slo);
+            slos.push_back(std::move(slo));
         }
     }
 }
@@ -592,6 +590,10 @@ using Events = Member < [](auto& p, std::size_t) -> auto& {
 > ;
 using Gpu = Member < [](auto& p, std::size_t) -> auto& {
     return p.gpu;
+}
+> ;
+using ModelCardOf = Member < [](auto& p, std::size_t) -> auto& {
+    return p.model_card;
 }
 > ;
 using MaxFailed = Member < [](auto& p, std::size_t) -> auto& {
@@ -1106,6 +1108,16 @@ constexpr std::array kFields = {
                   "local server: this machine's CPU]",
               .get = Gpu::get,
               .set = Gpu::set},
+    PlanField{
+        .name = "model_card",
+        .flags = "--model-card",
+        .group = kResult,
+        .kind = measuring,
+        .help = "What is served: a known model, a config.json or a GGUF file, with the types of weights and "
+                "KV cache where they differ, as llama-3.1-8b:weights=int4,kv=fp8; a report's limits and "
+                "labels come from it",
+        .get = ModelCardOf::get,
+        .set = ModelCardOf::set},
     PlanField{.name = "goodput",
               .flags = "--goodput",
               .group = kResult,
@@ -1113,7 +1125,9 @@ constexpr std::array kFields = {
               .kind = judging,
               .of_class = true,
               .words = true,
-              .help = "SLOs that make a request good, in ms: ttft:500 tpot:15 e2e:2000",
+              .help = "SLOs that make a request good, in ms: ttft:500 tpot:15 e2e:2000; TAG_pNN:LIMIT says "
+                      "which percentile a "
+                      "report holds the limit against",
               .get = Goodput::get,
               .set = set_goodput},
     PlanField{.name = "max_failed",

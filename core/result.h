@@ -14,6 +14,18 @@
 
 namespace paretoken {
 
+/// The model card that a run was told to be of: enough to find it again and to notice that it has changed.
+struct ModelCardNote {
+    std::string
+        spec;  ///< as it was given: "llama-3.1-8b:weights=int4", or a path; empty: a simulated server's own
+    std::string name;     ///< of the card
+    std::string weights;  ///< number format of the weights
+    std::string kv;       ///< number format of the KV cache
+    std::string hash;     ///< of everything that a report computes with
+
+    bool operator==(const ModelCardNote&) const = default;
+};
+
 /// Who measured what, where, when, and how to do it again.
 struct Provenance {
     std::string version;
@@ -32,6 +44,7 @@ struct Provenance {
     std::string hardware;     ///< what served: --gpu, "sim:PROFILE", else the host's CPU for a local server
     std::uint32_t hardware_count = 1;
     std::map<std::string, double> simulator;  ///< terms of the profile's own limit; empty for a real server
+    std::optional<ModelCardNote> model_card = {};
     std::map<std::string, std::string> metadata;  ///< --metadata K=V
 
     bool operator==(const Provenance&) const = default;

@@ -117,6 +117,18 @@ Slo parse_slo(std::string_view text) {
     return {std::string(tag), parse_limit(*metric, text.substr(colon + 1)), p};
 }
 
+std::vector<std::string> slo_texts_in(std::string_view text) {
+    constexpr std::string_view kBetween = " ,\t";
+    std::vector<std::string> texts;
+    for (std::size_t begin = 0;
+         (begin = text.find_first_not_of(kBetween, begin)) != std::string_view::npos;) {
+        const std::size_t end = std::min(text.find_first_of(kBetween, begin), text.size());
+        texts.emplace_back(text.substr(begin, end - begin));
+        begin = end;
+    }
+    return texts;
+}
+
 std::string name_of(const Slo& slo) {
     return fmt::format("{}_{}", slo.tag, name_of_percentile(slo.p.value_or(kSloPercentile)));
 }

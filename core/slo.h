@@ -30,6 +30,9 @@ inline constexpr double kSloPercentile = 0.9;
 /// Throws UsageError on an unknown tag, naming the known ones.
 Slo parse_slo(std::string_view text);
 
+/// The limits in a text that may hold several, with spaces or commas between them: "ttft_p95:800 tpot:15".
+std::vector<std::string> slo_texts_in(std::string_view text);
+
 /// Whether a percentile meets a limit, at 99 % confidence on the effective sample.
 enum class SloVerdict : std::uint8_t { pass, fail, insufficient };
 std::string_view name_of(SloVerdict verdict);

@@ -7,6 +7,7 @@
 
 #include "cards/gpu.h"
 #include "cards/host.h"
+#include "cards/model.h"
 #include "core/version.h"
 #include "simulator/card_profile.h"
 
@@ -27,6 +28,19 @@ Hardware hardware_of(const std::string& gpu, const loadgen::EndpointFacts& facts
         return {"sim:" + facts.simulator_profile, sim::gpu_count_of(facts.simulator_profile)};
     if (facts.local) return {cards::this_host().cpu, 1};
     return {};
+}
+
+/// The card that the user named, else the one that a simulated server was made from.
+std::optional<ModelCardNote> model_card_of(const LoadPlan& resolved, const std::string& profile) {
+    if (!resolved.model_card.empty()) {
+        const cards::ModelCard card = cards::model_card(resolved.model_card);
+        return ModelCardNote{resolved.model_card, card.name, card.weight_dtype, card.kv_dtype,
+                             cards::content_hash_of(card)};
+    }
+    const auto simulated = sim::model_of_card_profile(profile);
+    if (!simulated) return {};
+    return ModelCardNote{"", simulated->name, simulated->weight_dtype, simulated->kv_dtype,
+                         cards::content_hash_of(*simulated)};
 }
 
 }  // namespace
@@ -51,6 +65,7 @@ Provenance provenance_of(const Target& target, const LoadPlan& resolved, const I
     p.hardware = hardware.name;
     p.hardware_count = hardware.count;
     p.simulator = facts.simulator_terms;
+    p.model_card = model_card_of(resolved, facts.simulator_profile);
     p.metadata = resolved.metadata;
     return p;
 }

@@ -7,6 +7,7 @@
 #include <random>
 #include <utility>
 
+#include "cards/model.h"
 #include "core/error.h"
 #include "core/hang_up.h"
 #include "core/model_mix.h"
@@ -199,6 +200,8 @@ LoadPlan at_level(LoadPlan asked, Axis axis, double level) {
 
 LoadPlan with_dataset(LoadPlan plan) {
     plan = with_classes(std::move(plan));
+    // A card that cannot be read ends the command before anything is measured.
+    if (!plan.model_card.empty()) static_cast<void>(cards::model_card(plan.model_card));
     for (RequestClass& of : plan.classes) {
         name_dataset(of);
         if (of.dataset.name == "synthetic") of.dataset.fields.emplace("isl", "512");

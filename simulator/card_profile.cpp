@@ -71,6 +71,13 @@ CardSpec parse_card_spec(const std::string& spec) {
     return read;
 }
 
+cards::ModelCard model_of(const CardSpec& read) {
+    cards::ModelCardOptions options;
+    if (!read.types.empty()) options.weight_dtype = read.types[0];
+    if (read.types.size() > 1) options.kv_dtype = read.types[1];
+    return cards::model_card(read.model, options);
+}
+
 double flops_of(const cards::GpuCard& gpu, std::string_view dtype, const std::string& spec) {
     const auto flops = cards::flops_for_weights(gpu, dtype);
     if (!flops)
@@ -153,14 +160,17 @@ std::uint32_t gpu_count_of(std::string_view profile) {
     return at == 0 ? 1 : cards::parse_gpu_spec(parts[at]).count;
 }
 
+std::optional<cards::ModelCard> model_of_card_profile(std::string_view profile) {
+    const std::string_view spec = profile.substr(0, profile.find('?'));
+    if (!names_cards(spec) || place_of_gpu(parts_of(spec)) == 0) return {};
+    return model_of(parse_card_spec(std::string(spec)));
+}
+
 Profile card_profile(const std::string& spec, const CardEfficiencies& efficiencies) {
     const CardSpec read = parse_card_spec(spec);
     const cards::GpuSpec gpus = cards::parse_gpu_spec(read.gpu);
     const cards::GpuCard gpu = cards::gpu_card(gpus.name);
-    cards::ModelCardOptions options;
-    if (!read.types.empty()) options.weight_dtype = read.types[0];
-    if (read.types.size() > 1) options.kv_dtype = read.types[1];
-    const cards::ModelCard model = cards::model_card(read.model, options);
+    const cards::ModelCard model = model_of(read);
     const double ranks = gpus.count;
     const auto pool = cards::kv_pool_bytes(model, gpu.memory_bytes * ranks);
     if (!pool) refuse_size(model, gpu, gpus.count, spec);

@@ -3,9 +3,11 @@
 // ranks of tensor parallelism. Step times are bytes and FLOP over the datasheet's figures times the
 // efficiencies below, which are those of the measured profile llama3-8b-h100-bf16.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "cards/model.h"
 #include "simulator/profile.h"
 
 namespace paretoken::sim {
@@ -22,6 +24,9 @@ struct CardEfficiencies {
 
 /// Whether it reads as MODEL/GPU rather than as a file.
 bool names_cards(std::string_view spec);
+
+/// The model that a profile of this form serves, with its types; nothing for any other profile.
+std::optional<cards::ModelCard> model_of_card_profile(std::string_view profile);
 
 /// 2 of "llama3-70b/h200x2/fp8?jitter=0"; 1 of a profile that names no GPU.
 std::uint32_t gpu_count_of(std::string_view profile);

@@ -14,6 +14,7 @@
 #include "core/metrics.h"
 #include "core/version.h"
 #include "reports/files/plan_file.h"
+#include "reports/model/front.h"
 
 // How it works: `fields(archive, value)` names every field of a value once. Writer turns it into JSON,
 // LineWriter into the text of a line, Reader fills the value from JSON. A field that is not in one list is in
@@ -103,6 +104,15 @@ std::optional<double> percentile_labelled(std::string_view label) {
 // ---- the fields of every value
 
 template <class Archive>
+void fields(Archive& a, Is<ModelCardNote> auto& v) {
+    a("card", v.spec);
+    a("name", v.name);
+    a("weights", v.weights);
+    a("kv", v.kv);
+    a("hash", v.hash);
+}
+
+template <class Archive>
 void fields(Archive& a, Is<Provenance> auto& v) {
     a("version", v.version);
     a("commit", v.commit);
@@ -120,6 +130,7 @@ void fields(Archive& a, Is<Provenance> auto& v) {
     a("hardware", v.hardware);
     a("hardware_count", v.hardware_count);
     a("simulator", v.simulator);
+    a("model_card", v.model_card);
     a("metadata", v.metadata);
 }
 
@@ -473,8 +484,26 @@ void fields(Archive& a, Is<ReportPoint> auto& v) {
     a("of_limit", v.of_limit);
     a("limit_tolerance", v.limit_tolerance);
     a("on_front", v.on_front);
+    a("within_noise", v.within_noise);
+    a("on_own_front", v.on_own_front);
     a("why_not", v.why_not);
     a("run", v.result);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<Quality> auto& v) {
+    a("score", v.score);
+    a("n", v.n);
+    a("ci95", v.ci95);
+    a("source", v.source);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<FrontNote> auto& v) {
+    a("x", v.x);
+    a("y", v.y);
+    a("separate", v.separate);
+    a("anyway", v.anyway);
 }
 
 template <class Archive>
@@ -488,11 +517,19 @@ void fields(Archive& a, Is<LimitPoint> auto& v) {
 template <class Archive>
 void fields(Archive& a, Is<Configuration> auto& v) {
     a("title", v.title);
+    a("name", v.name);
+    a("model", v.model);
+    a("labels", v.labels);
+    a("served", v.served);
+    a("precision", v.precision);
+    a("quality", v.quality);
+    a("price_basis", v.price_basis);
     a("hardware", v.hardware);
     a("workload", v.workload);
     a("answer", v.answer);
     a("points", v.points);
     a("hard_limit", v.hard_limit);
+    a("datasheet", v.datasheet);
     a("size_aware", v.size_aware);
     a("no_overlap", v.no_overlap);
     a("reachable", v.reachable);
@@ -584,6 +621,7 @@ void fields(Archive& a, Is<Choice> auto& v) {
     a("interactivity", v.interactivity);
     a("margins", v.margins);
     a("why_not", v.why_not);
+    a("command", v.command);
 }
 
 template <class Archive>
@@ -598,6 +636,7 @@ void fields(Archive& a, Is<ReportModel> auto& v) {
     a("generated_at", v.generated_at);
     a("version", v.version);
     a("configurations", v.configurations);
+    a("front", v.front);
     a("choice", v.choice);
     a("devices", v.devices);
     a("price", v.price);
@@ -1065,12 +1104,45 @@ Json percentiles_of(const RunResult& run, std::string_view key) {
     return {{"values", values}, {"certified", certified}};
 }
 
+/// [state, within noise, configuration, point] for every pair of axes; state 1: on the front, 2: dominated.
+Json chart_places(const ReportPoint& point) {
+    Json places = Json::array();
+    for (const FrontPlace& place : point.places) {
+        if (place.dominated_by)
+            places.push_back({2, place.within_noise ? 1 : 0, place.dominated_by->configuration,
+                              place.dominated_by->point});
+        else
+            places.push_back({place.on_front ? 1 : 0});
+    }
+    return places;
+}
+
+Json chart_xs(const ReportPoint& point) {
+    Json xs = Json::array();
+    for (const FrontX& x : front_xs()) xs.push_back(value_or_null(front_value(point, x)));
+    return xs;
+}
+
+/// What the page can draw the front over and of.
+Json chart_axes(const FrontNote& front) {
+    Json xs = Json::array();
+    for (const FrontX& x : front_xs())
+        xs.push_back(
+            {{"name", x.name}, {"title", x.title}, {"short", x.brief}, {"more", x.higher_is_better}});
+    Json ys = Json::array();
+    for (const FrontY& y : front_ys())
+        ys.push_back(
+            {{"name", y.name}, {"title", y.title}, {"short", y.brief}, {"more", y.higher_is_better}});
+    return {{"xs", xs}, {"ys", ys}, {"x", front.x}, {"y", front.y}};
+}
+
 Json chart_point(const ReportPoint& point) {
     const auto& cost = point.cost;
     const auto interval = point.result.throughput.interval(figure::kOutputTokens);
     return {{"label", point.load_label},
             {"load", Writer::json_of(point.load)},
-            {"x", value_or_null(point.interactivity)},
+            {"xs", chart_xs(point)},
+            {"places", chart_places(point)},
             {"tps", value_or_null(point.output_tokens_per_s)},
             {"tpsCi", interval ? Writer::json_of(*interval) : Json()},
             {"usd", cost ? Writer::json_of(cost->usd_per_m_output) : Json()},
@@ -1078,10 +1150,10 @@ Json chart_point(const ReportPoint& point) {
              cost && cost->usd_per_m_output_ci95 ? Writer::json_of(*cost->usd_per_m_output_ci95) : Json()},
             {"limitTps", value_or_null(point.limit_output_tokens_per_s)},
             {"ofLimit", value_or_null(point.of_limit)},
-            {"front", point.on_front},
+            {"band", cost && cost->price_band ? Writer::json_of(*cost->price_band) : Json()},
             {"certified", point.certified},
             {"invalid", point.result.validity.verdict == Verdict::invalid},
-            {"whyNot", point.why_not},
+            {"whyNot", point.why_not.starts_with("dominated by") ? "" : point.why_not},
             {"gpus", std::max<std::uint32_t>(point.result.provenance.hardware_count, 1)},
             {"command", point.result.provenance.command},
             {"ttft", percentiles_of(point.result, headline_key("ttft", point.open_loop))},
@@ -1100,15 +1172,20 @@ Json chart_curve(const std::vector<LimitPoint>& points) {
 
 Json chart_configuration(const Configuration& configuration) {
     Json points = Json::array();
-    for (const ReportPoint& point : configuration.points)
-        if (point.reached) points.push_back(chart_point(point));
+    for (const ReportPoint& point : configuration.points) {
+        points.push_back(chart_point(point));
+        if (!point.reached) points.back()["hidden"] = true;
+    }
     bool open_loop = false;
     bool closed_loop = false;
     for (const ReportPoint& point : configuration.points) (point.open_loop ? open_loop : closed_loop) = true;
     return {{"title", configuration.title},
+            {"name", configuration.name.empty() ? configuration.title : configuration.name},
             {"workload", configuration.workload},
             {"points", points},
             {"limit", chart_curve(configuration.hard_limit)},
+            {"datasheet", chart_curve(configuration.datasheet)},
+            {"sizeAware", chart_curve(configuration.size_aware)},
             {"reachable", chart_curve(configuration.reachable)},
             {"openLoop", open_loop},
             {"closedLoop", closed_loop}};
@@ -1122,7 +1199,8 @@ std::string chart_json(const ReportModel& model) {
         configurations.push_back(chart_configuration(configuration));
     Json devices = Json::array();
     for (const DevicePicture& device : model.devices) devices.push_back(Writer::json_of(device));
-    const std::string text = text_of({{"configurations", configurations}, {"devices", devices}}, -1);
+    const std::string text = text_of(
+        {{"axes", chart_axes(model.front)}, {"configurations", configurations}, {"devices", devices}}, -1);
     std::string safe;
     safe.reserve(text.size());
     for (const char c : text) {

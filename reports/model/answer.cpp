@@ -80,7 +80,7 @@ LimitInputs with_kernel_bandwidth(const LimitInputs& inputs, const Totals& work,
 const ReportPoint* answer_point(const Configuration& configuration) {
     const ReportPoint* best = nullptr;
     for (const ReportPoint& point : configuration.points)
-        if (point.on_front && (best == nullptr || is_better_answer(point, *best))) best = &point;
+        if (point.on_own_front && (best == nullptr || is_better_answer(point, *best))) best = &point;
     return best;
 }
 

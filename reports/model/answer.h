@@ -9,8 +9,8 @@
 
 namespace paretoken::reports {
 
-/// The point that the sentence is about: the cheapest of the front, certified ones first. Null when there is
-/// none.
+/// The point that the sentence is about: the cheapest of its own front, certified ones first. Null when there
+/// is none.
 const ReportPoint* answer_point(const Configuration& configuration);
 
 /// How the gap between a point's cost and the floor at its interactivity splits, in shares (of its logarithm)

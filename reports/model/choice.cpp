@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <sstream>
 #include <tuple>
 
 #include "core/metrics.h"
+#include "core/plan_arguments.h"
 #include "reports/pages/table.h"
 
 namespace paretoken::reports {
@@ -39,6 +39,19 @@ std::string margin_of(const ReportPoint& point, const Slo& slo) {
                        significant(slo.limit * scale), unit);
 }
 
+/// Classes of requests have options that no command line takes; then it is the command that was given.
+std::string command_again(const RunResult& result) {
+    const bool has_classes = std::any_of(result.plan.begin(), result.plan.end(), [](const auto& field) {
+        return field.first.find('.') != std::string::npos;
+    });
+    if (has_classes || !result.plan.contains("url")) return result.provenance.command;
+    std::vector<std::string> argv{"paretoken", "run"};
+    for (std::string& argument : arguments_of(result.plan)) argv.push_back(std::move(argument));
+    for (const auto& [key, value] : result.provenance.metadata)
+        argv.insert(argv.end(), {"--metadata", fmt::format("{}={}", key, value)});
+    return shell_line(argv);
+}
+
 Choice choice_of(const Configuration& configuration, std::size_t index, const std::vector<Slo>& slos) {
     Choice choice{.configuration = index};
     const ReportPoint* best = nullptr;
@@ -59,15 +72,8 @@ Choice choice_of(const Configuration& configuration, std::size_t index, const st
     choice.output_tokens_per_s = best->output_tokens_per_s;
     choice.interactivity = best->interactivity;
     for (const Slo& slo : slos) choice.margins.push_back(margin_of(*best, slo));
+    choice.command = command_again(best->result);
     return choice;
-}
-
-/// The limits as the command line of a run takes them: several may stand in one text.
-std::vector<std::string> words_of(const std::string& text) {
-    std::istringstream stream(text);
-    std::vector<std::string> words;
-    for (std::string word; stream >> word;) words.push_back(word);
-    return words;
 }
 
 }  // namespace
@@ -117,7 +123,7 @@ std::vector<std::string> common_goodput(const std::vector<Configuration>& config
             common = own;
         }
     }
-    return words_of(common.value_or(""));
+    return slo_texts_in(common.value_or(""));
 }
 
 ChoiceTable choices_of(const std::vector<Configuration>& configurations, const std::vector<Slo>& slos,

@@ -17,8 +17,8 @@
 #include "reports/model/answer.h"
 #include "reports/model/choice.h"
 #include "reports/model/cost.h"
+#include "reports/model/front.h"
 #include "reports/model/limit.h"
-#include "reports/model/pareto.h"
 #include "reports/pages/table.h"
 
 namespace paretoken::reports {
@@ -246,27 +246,48 @@ std::optional<PointCost> cost_of(const RunResult& result, const AppliedPrice& pr
 // --- limit
 // ---------------------------------------------------------------------------------------------------
 
+/// The card for these runs: as --model-card says, else as they say themselves; null when neither does.
+const cards::ModelCard* model_of(const std::vector<LoadedRun>& runs, const JoinOptions& options) {
+    const cards::ModelCard* model = selected_card(runs.front(), options.models);
+    for (const LoadedRun& run : runs)
+        if (selected_card(run, options.models) != model)
+            throw UsageError(
+                fmt::format("--model-card: the runs in {} and {} are points of one curve and have different "
+                            "cards; --group-by the label that tells them apart",
+                            runs.front().directory, run.directory));
+    if (model != nullptr || !runs.front().result.provenance.model_card) return model;
+    const auto known = options.known_models.find(runs.front().result.provenance.model_card->hash);
+    return known == options.known_models.end() ? nullptr : &known->second;
+}
+
+std::string why_no_model(const Provenance& provenance) {
+    if (provenance.model_card)
+        return fmt::format(
+            "no hardware limit: the model card {} that the run names is not here, or has "
+            "changed since; --model-card MODEL gives one",
+            provenance.model_card->spec);
+    return "no hardware limit: --model-card MODEL says how many bytes a token takes";
+}
+
 /// Nothing, with the reason in `missing`, when no limit can be computed.
-std::optional<LimitInputs> limit_of(const Served& served, const RunResult& result, const JoinOptions& options,
-                                    std::vector<std::string>& missing) {
+std::optional<LimitInputs> limit_of(const Served& served, const RunResult& result,
+                                    const cards::ModelCard* model, std::vector<std::string>& missing) {
     if (served.simulated) {
         LimitInputs inputs = limit_inputs_of_simulator(result.provenance.simulator);
         if (limits_anything(inputs)) return inputs;
         missing.emplace_back("no hardware limit: the simulator's profile has no times of its own");
         return {};
     }
-    if (!options.model) {
-        missing.emplace_back("no hardware limit: --model-card MODEL says how many bytes a token takes");
+    if (model == nullptr) {
+        missing.push_back(why_no_model(result.provenance));
         return {};
     }
     HardwareTerms terms;
     const std::uint32_t count = served.priced ? served.priced->count : 1;
-    if (served.datasheet)
-        terms = hardware_of_datasheet(*served.datasheet, count, options.model->weight_dtype);
+    if (served.datasheet) terms = hardware_of_datasheet(*served.datasheet, count, model->weight_dtype);
     if (!served.micro.empty())
-        terms =
-            overlaid(hardware_of_micro(bounding_result(served.micro, count), *options.model, count), terms);
-    LimitInputs inputs = limit_inputs(*options.model, terms);
+        terms = overlaid(hardware_of_micro(bounding_result(served.micro, count), *model, count), terms);
+    LimitInputs inputs = limit_inputs(*model, terms);
     if (limits_anything(inputs)) return inputs;
     missing.push_back(
         fmt::format("no hardware limit: --micro micro.json measured on {}, or --gpu NAME for a datasheet",
@@ -330,65 +351,18 @@ ReportPoint point_of(LoadedRun run) {
     return point;
 }
 
-/// Within one deployment dollars are inverse to tokens, so the front needs no price.
-void place_on_front(std::vector<ReportPoint>& points, const std::vector<Slo>& slos) {
-    std::vector<ReportPoint*> fit;
-    std::vector<ParetoPoint> coordinates;
-    for (ReportPoint& point : points) {
-        point.why_not = unfit_because(point, slos);
-        if (!point.why_not.empty()) continue;
-        fit.push_back(&point);
-        coordinates.push_back({*point.interactivity, 1 / *point.output_tokens_per_s});
-    }
-    const auto places = pareto_front(coordinates);
-    for (std::size_t i = 0; i < fit.size(); ++i) {
-        fit[i]->on_front = places[i].on_front;
-        if (places[i].dominated_by)
-            fit[i]->why_not = "dominated by " + fit[*places[i].dominated_by]->load_label;
-    }
-}
-
 // --- configurations
 // ------------------------------------------------------------------------------------------
-
-/// Runs that share it are points of one curve.
-struct GroupKey {
-    std::string hardware;
-    std::uint32_t count = 1;
-    std::string model;
-    std::string fingerprint;
-
-    bool operator==(const GroupKey&) const = default;
-};
-
-struct Group {
-    GroupKey key;
-    std::vector<LoadedRun> runs;
-};
-
-std::vector<Group> grouped_runs(std::vector<LoadedRun> runs) {
-    std::vector<Group> groups;
-    for (LoadedRun& run : runs) {
-        const Provenance& provenance = run.result.provenance;
-        GroupKey key{normalised(provenance.hardware), provenance.hardware_count, provenance.model,
-                     run.result.workload.fingerprint};
-        auto group =
-            std::find_if(groups.begin(), groups.end(), [&](const Group& one) { return one.key == key; });
-        if (group == groups.end()) group = groups.insert(groups.end(), {std::move(key), {}});
-        group->runs.push_back(std::move(run));
-    }
-    return groups;
-}
 
 std::string lowered(std::string text) {
     std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
     return text;
 }
 
-std::string model_title(const Served& served, const RunResult& result, const JoinOptions& options) {
+std::string model_title(const Served& served, const RunResult& result, const cards::ModelCard* known) {
     const std::string asked = result.provenance.model;
-    if (served.simulated || !options.model) return asked.empty() ? "unnamed model" : asked;
-    const cards::ModelCard& card = *options.model;
+    if (served.simulated || known == nullptr) return asked.empty() ? "unnamed model" : asked;
+    const cards::ModelCard& card = *known;
     if (lowered(card.name).find(card.weight_dtype) != std::string::npos) return card.name;
     return card.name + " " + card.weight_dtype;
 }
@@ -489,12 +463,29 @@ AnswerInputs answer_inputs(const Configuration& configuration, const LimitInputs
 struct Joined {
     Configuration configuration;
     std::optional<AppliedPrice> price;
+    std::optional<LimitInputs> limit;
+    std::optional<LimitInputs> datasheet;    ///< where `limit` is measured
     std::vector<const MicroResults*> micro;  ///< devices that its limit comes from
 };
 
-Joined joined(Group group, const JoinOptions& options) {
+/// The name that runs of one model share whatever number formats it is served in.
+std::string served_model(const Provenance& provenance, const cards::ModelCard* model) {
+    if (model != nullptr) return model->name;
+    return provenance.model_card ? provenance.model_card->name : provenance.model;
+}
+
+/// Fronts compare dollars of one kind: what counts is the basis, not which card of the same date has it.
+std::string basis_of(const std::optional<AppliedPrice>& price) {
+    return price ? fmt::format("{}, {}", price->rate.basis, price->card->as_of) : "";
+}
+
+Joined joined(RunGroup group, const JoinOptions& options) {
     Joined out;
     Configuration& configuration = out.configuration;
+    const cards::ModelCard* model = model_of(group.runs, options);
+    configuration.labels = std::move(group.labels);
+    configuration.quality = quality_of(group.runs.front(), options.quality);
+    configuration.precision = precision_of(group.runs.front(), model);
     for (LoadedRun& run : group.runs) configuration.points.push_back(point_of(std::move(run)));
     std::stable_sort(configuration.points.begin(), configuration.points.end(),
                      [](const ReportPoint& a, const ReportPoint& b) {
@@ -503,21 +494,32 @@ Joined joined(Group group, const JoinOptions& options) {
     const RunResult& first = configuration.points.front().result;
     const Served served = served_by(first.provenance, options);
     configuration.hardware = hardware_title(served, first.provenance);
-    configuration.title =
-        fmt::format("{} on {}", model_title(served, first, options), configuration.hardware);
+    configuration.model = model_title(served, first, model);
+    configuration.title = fmt::format("{} on {}", configuration.model, configuration.hardware);
+    if (const std::string labels = text_of(configuration.labels, configuration.title); !labels.empty())
+        configuration.title += ", " + labels;
     configuration.workload = workload_title(configuration.points);
+    configuration.served = served_model(first.provenance, served.simulated ? nullptr : model);
 
     out.price = applied_price(served, options);
     if (!out.price) configuration.missing.push_back(why_no_price(served, options));
-    const auto limit = limit_of(served, first, options, configuration.missing);
+    configuration.price_basis = basis_of(out.price);
+    out.limit = limit_of(served, first, model, configuration.missing);
     mention_other_micro(served, options, configuration.missing);
-    if (limit) out.micro = served.micro;
+    if (out.limit) out.micro = served.micro;
+    if (out.limit && !served.micro.empty() && served.datasheet)
+        out.datasheet = limit_inputs(
+            *model, hardware_of_datasheet(*served.datasheet, served.priced ? served.priced->count : 1,
+                                          model->weight_dtype));
     for (ReportPoint& point : configuration.points)
         if (out.price) point.cost = cost_of(point.result, *out.price, options);
-    place_on_front(configuration.points, options.slos);
-    if (limit) add_limit(configuration, *limit, out.price);
-    configuration.answer = answer_sentence(
-        configuration, limit ? answer_inputs(configuration, *limit, out.price) : AnswerInputs{});
+    if (out.limit) add_limit(configuration, *out.limit, out.price);
+    if (out.datasheet) {
+        configuration.datasheet =
+            limit_curve(*out.datasheet, LimitKind::hard, work_of_all(configuration.points),
+                        curve_end(configuration.points));
+        price_curve(configuration.datasheet, out.price);
+    }
     return out;
 }
 
@@ -560,14 +562,16 @@ std::vector<std::string> notes_on_options(const std::vector<Configuration>& conf
         for (const ReportPoint& point : configuration.points)
             if (!is_simulated(point.result.provenance)) real_models.insert(point.result.provenance.model);
     std::vector<std::string> notes;
-    if (options.model && real_models.size() > 1)
-        notes.push_back(fmt::format(
-            "the model card {} was applied to every real run, though they asked for {} models ({})",
-            options.model->name, real_models.size(), fmt::join(real_models, ", ")));
-    if (options.model && real_models.empty() && !configurations.empty())
-        notes.push_back(
-            fmt::format("the model card {} was not used: simulated runs are held against their profile",
-                        options.model->name));
+    for (const CardChoice& choice : options.models) {
+        if (choice.selector.empty() && real_models.size() > 1)
+            notes.push_back(fmt::format(
+                "the model card {} was applied to every real run, though they asked for {} models ({})",
+                choice.card.name, real_models.size(), fmt::join(real_models, ", ")));
+        if (real_models.empty() && !configurations.empty())
+            notes.push_back(
+                fmt::format("the model card {} was not used: simulated runs are held against their profile",
+                            choice.card.name));
+    }
     for (const MicroResults& micro : options.micro)
         if (micro.invalid_rows > 0)
             notes.push_back(fmt::format("{} row{} of {} ({}) in micro.json {} not valid and left out",
@@ -586,20 +590,37 @@ ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options
     model.generated_at = options.generated_at;
     model.version = version();
     std::set<const MicroResults*> used;
-    for (Group& group : grouped_runs(std::move(runs))) {
+    refuse_unmatched(runs, options.models);
+    refuse_unmatched(runs, options.quality);
+    std::vector<std::optional<LimitInputs>> limits;  // by configuration
+    std::vector<std::optional<AppliedPrice>> prices;
+    for (RunGroup& group : grouped_runs(std::move(runs), options.group_by, normalised)) {
         Joined one = joined(std::move(group), options);
         if (one.price) {
             if (!model.price) model.price.emplace();
             add_rate(*model.price, one.configuration.hardware, *one.price);
         }
         used.insert(one.micro.begin(), one.micro.end());
+        limits.push_back(std::move(one.limit));
+        prices.push_back(one.price);
         model.configurations.push_back(std::move(one.configuration));
     }
+    name_configurations(model.configurations);
     std::vector<Slo> slos = options.slos;
     std::vector<std::string> slo_texts = options.slo_texts;
     if (slos.empty()) {
         slo_texts = common_goodput(model.configurations);
         for (const std::string& text : slo_texts) slos.push_back(parse_slo(text));
+    }
+    model.front = place_on_fronts(model.configurations, {.x = options.front_x,
+                                                         .y = options.front_y,
+                                                         .slos = slos,
+                                                         .quality_equal = options.quality_equal,
+                                                         .anyway = options.anyway});
+    for (std::size_t i = 0; i < model.configurations.size(); ++i) {
+        Configuration& configuration = model.configurations[i];
+        configuration.answer = answer_sentence(
+            configuration, limits[i] ? answer_inputs(configuration, *limits[i], prices[i]) : AnswerInputs{});
     }
     model.choice = choices_of(model.configurations, slos, slo_texts);
     model.notes = notes_on_options(model.configurations, options);

@@ -13,6 +13,10 @@ bool is_number(const ParetoPoint& point) {
 
 }  // namespace
 
+bool dominates(const ParetoPoint& better, const ParetoPoint& worse) {
+    return better.x >= worse.x && better.y <= worse.y && (better.x > worse.x || better.y < worse.y);
+}
+
 std::vector<ParetoPlace> pareto_front(std::span<const ParetoPoint> points) {
     std::vector<std::size_t> order(points.size());
     std::iota(order.begin(), order.end(), std::size_t{0});

@@ -24,4 +24,7 @@ struct ParetoPlace {
 
 std::vector<ParetoPlace> pareto_front(std::span<const ParetoPoint> points);
 
+/// At least as good in both and better in one.
+bool dominates(const ParetoPoint& better, const ParetoPoint& worse);
+
 }  // namespace paretoken::reports

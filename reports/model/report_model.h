@@ -1,6 +1,7 @@
 #pragma once
 // Everything a report shows, computed before anything is drawn: join.cpp makes it, html/markdown/json draw
 // it. Dollars, seconds, tokens; absent means "not known", and `missing` says which flag would add it.
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +34,33 @@ struct PointCost {
     bool operator==(const PointCost&) const = default;
 };
 
+/// A run among those of its own configuration or of another one.
+struct PointAt {
+    std::size_t configuration = 0;
+    std::size_t point = 0;
+
+    bool operator==(const PointAt&) const = default;
+};
+
+/// A point's place among all others for one pair of axes.
+struct FrontPlace {
+    bool on_front = false;
+    bool within_noise = false;            ///< dominated, but its interval reaches the front
+    std::optional<PointAt> dominated_by;  ///< nothing: on the front, or unfit for it
+
+    bool operator==(const FrontPlace&) const = default;
+};
+
+/// How well a configuration answers: a share of right answers.
+struct Quality {
+    double score = 0;
+    double n = 0;
+    Interval ci95;
+    std::string source;
+
+    bool operator==(const Quality&) const = default;
+};
+
 /// One run.
 struct ReportPoint {
     std::string directory;
@@ -50,9 +78,12 @@ struct ReportPoint {
     std::optional<double> limit_interactivity;
     std::optional<double> of_limit;         ///< measured ÷ hard limit of output tokens/s at the same load
     std::optional<double> limit_tolerance;  ///< how far above 1 that may be: edges of the window
-    bool reached = true;  ///< as many requests were there as the load has in flight; else no chart draws it
-    bool on_front = false;
-    std::string why_not;  ///< "dominated by c=8", "invalid: loop_lag", "no output tokens"
+    bool reached = true;    ///< as many requests were there as the load has in flight; else no chart draws it
+    bool on_front = false;  ///< over all configurations that may be held against each other
+    bool within_noise = false;  ///< dominated, but its interval reaches the front
+    bool on_own_front = false;  ///< among the points of its own configuration
+    std::string why_not;  ///< "dominated by c=8 on NVIDIA L40S", "invalid: loop_lag", "no output tokens"
+    std::vector<FrontPlace> places;  ///< its place for every pair of axes, as front_axes() orders them
 };
 
 /// One point of the limit curve at batch `batch`.
@@ -65,17 +96,27 @@ struct LimitPoint {
     bool operator==(const LimitPoint&) const = default;
 };
 
-/// Runs of one (model, quality class, workload, hardware, price basis).
+using Labels = std::map<std::string, std::string>;  ///< name → value
+
+/// Runs of one (model, labels, workload, hardware, price basis).
 struct Configuration {
-    std::string title;  ///< "SmolLM2-135M q4_1 on AMD EPYC (2 cores)"
+    std::string title;      ///< "SmolLM2-135M q4_1 on AMD EPYC (2 cores), threads=2"
+    std::string name;       ///< the shortest that tells it from the others: "NVIDIA L40S precision=int4"
+    std::string model;      ///< "SmolLM2-135M q4_1"
+    Labels labels;          ///< those that set it apart from others of this model and hardware
+    std::string served;     ///< the model without its number formats: what fronts are of
+    std::string precision;  ///< number formats that quality depends on, in words; may be empty
+    std::optional<Quality> quality;  ///< --quality
+    std::string price_basis;         ///< empty without a price
     std::string hardware;
-    std::string workload;                    ///< "512 in : 128 out, chat"
-    std::string answer;                      ///< the sentence at the top
-    std::vector<ReportPoint> points;         ///< ascending load
-    std::vector<LimitPoint> hard_limit;      ///< ascending batch; empty when unknown
-    std::vector<LimitPoint> size_aware;      ///< the same with what a read of a matrix's size costs
-    std::vector<LimitPoint> no_overlap;      ///< the reference without overlap of prefill and decode
-    std::vector<LimitPoint> reachable;       ///< with our own kernels; empty where none was measured
+    std::string workload;                ///< "512 in : 128 out, chat"
+    std::string answer;                  ///< the sentence at the top
+    std::vector<ReportPoint> points;     ///< ascending load
+    std::vector<LimitPoint> hard_limit;  ///< ascending batch; empty when unknown
+    std::vector<LimitPoint> datasheet;   ///< the hard limit by the datasheet, where `hard_limit` is measured
+    std::vector<LimitPoint> size_aware;  ///< the same with what a read of a matrix's size costs
+    std::vector<LimitPoint> no_overlap;  ///< the reference without overlap of prefill and decode
+    std::vector<LimitPoint> reachable;   ///< with our own kernels; empty where none was measured
     std::vector<SourcedTerm> limit_terms;    ///< what the limit was computed from
     std::vector<std::string> dropped_terms;  ///< terms of the limit that nothing was known for, by name
     std::vector<std::string> missing;        ///< what the reader lacks and the flag that adds it
@@ -91,6 +132,7 @@ struct Choice {
     std::optional<double> interactivity = {};
     std::vector<std::string> margins = {};  ///< "ttft_p95 48.1 ms of 800 ms", one per limit
     std::string why_not = {};               ///< why no run can be chosen
+    std::string command = {};               ///< that measures the run again
 
     bool operator==(const Choice&) const = default;
 };
@@ -100,6 +142,16 @@ struct ChoiceTable {
     std::vector<Choice> ranked;     ///< the cheapest first, those that cannot last
 
     bool operator==(const ChoiceTable&) const = default;
+};
+
+/// What the front is of, and between which configurations it was drawn.
+struct FrontNote {
+    std::string x;                      ///< name of the axis: "interactivity_p90"
+    std::string y;                      ///< "usd_per_m"
+    std::vector<std::string> separate;  ///< which configurations are not held against each other, and why
+    bool anyway = false;                ///< --anyway: held against each other all the same
+
+    bool operator==(const FrontNote&) const = default;
 };
 
 struct PriceNote {
@@ -116,6 +168,7 @@ struct ReportModel {
     std::string generated_at;  ///< UTC
     std::string version;
     std::vector<Configuration> configurations;
+    FrontNote front;
     ChoiceTable choice;                  ///< the cheapest configuration within the limits
     std::vector<DevicePicture> devices;  ///< what the hardware can do, as far as it was measured
     std::optional<PriceNote> price;

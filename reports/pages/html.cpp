@@ -99,6 +99,18 @@ std::string meta_of(const ReportModel& model) {
     return meta;
 }
 
+/// A command line that breaks between its words only, and is copied as it is.
+std::string command_of(std::string_view command) {
+    std::string html;
+    for (std::size_t begin = 0; begin <= command.size();) {
+        const std::size_t end = std::min(command.find(' ', begin), command.size());
+        html += fmt::format("{}<span>{}</span>", begin > 0 ? " " : "",
+                            escaped(command.substr(begin, end - begin)));
+        begin = end + 1;
+    }
+    return fmt::format("<pre>{}</pre>", html);
+}
+
 // ---- 1. the answer
 
 struct Figure {
@@ -196,6 +208,12 @@ std::string choice_section(const ReportModel& model) {
             significant(one.output_tokens_per_s), significant(one.interactivity),
             one.why_not.empty() ? margins : escaped(one.why_not));
     }
+    std::string again;
+    if (!choice.ranked.front().command.empty())
+        again = fmt::format(
+            "<details><summary>Measure the cheapest again</summary><p class=\"lead\">The cheapest of several "
+            "measured runs is partly so by chance: measure it again before you decide.</p>{}</details>\n",
+            command_of(choice.ranked.front().command));
     const bool limited = !choice.slos.empty();
     const std::string lead =
         limited ? fmt::format("Within {}. A limit is met where the run shows it at 99 % confidence.",
@@ -205,10 +223,10 @@ std::string choice_section(const ReportModel& model) {
         "<section aria-labelledby=\"choice-title\">\n<h2 id=\"choice-title\">{}</h2>\n"
         "<p class=\"lead\">{}</p>\n<div class=\"scroll\"><table class=\"choice\"><thead><tr>"
         "<th class=\"text\">Configuration<th>$ per M output<th class=\"text\">Load<th>tok/s"
-        "<th>tok/s per user<th class=\"text\">{}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n"
+        "<th>tok/s per user<th class=\"text\">{}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n{}"
         "</section>\n",
         limited ? "Cheapest within your limits" : "Cheapest", escaped(lead),
-        limited ? "Margin, or why not" : "Why not", rows);
+        limited ? "Margin, or why not" : "Why not", rows, again);
 }
 
 // ---- 2 and 3. the charts
@@ -228,36 +246,43 @@ std::string figure_of(std::string_view id, std::string_view title, std::string_v
 std::string frontier_section(const ReportModel& model) {
     bool priced = false;
     bool limited = false;
+    bool banded = false;
     for (const Configuration& configuration : model.configurations) {
         limited = limited || !configuration.hard_limit.empty();
-        for (const ReportPoint& point : configuration.points) priced = priced || point.cost.has_value();
+        for (const ReportPoint& point : configuration.points) {
+            priced = priced || point.cost.has_value();
+            banded = banded || (point.cost && point.cost->price_band);
+        }
     }
     std::string html = "<section aria-labelledby=\"frontier-title\">\n<h2 id=\"frontier-title\">";
     html += priced ? "What a token costs at every speed" : "How much at every speed";
-    html += "</h2>\n<p class=\"lead\">Each marker is one run. Further right, every user is served faster; ";
-    html +=
-        fmt::format("<span id=\"vertical\">{}</span>", priced ? "further down, a token is cheaper."
-                                                              : "further up, the machine makes more tokens.");
+    html += "</h2>\n<p class=\"lead\">Each marker is one run. <span id=\"directions\"></span>";
     if (limited) html += " The dashed curve is what the hardware allows; nothing can reach the shaded side.";
     html +=
         "</p>\n<div class=\"chart-head\"><ul class=\"legend\" id=\"frontier-legend\"></ul>"
-        "<fieldset class=\"switch\" id=\"axis\" hidden><legend class=\"unseen\">Vertical "
-        "axis</legend></fieldset></div>\n";
+        "</div>\n<div class=\"chart-head switches\">"
+        "<fieldset class=\"switch\" id=\"axis\" hidden><legend class=\"unseen\">Vertical axis</legend>"
+        "</fieldset><fieldset class=\"switch\" id=\"x-axis\" hidden><legend class=\"unseen\">Horizontal "
+        "axis</legend></fieldset><fieldset class=\"switch\" id=\"limits\" hidden><legend class=\"unseen\">"
+        "Limit that is drawn</legend></fieldset></div>\n";
     html += figure_of(
         "frontier", "",
         priced ? "Cost per million output tokens against tokens per second per user, one marker per run"
                : "Output tokens per second against tokens per second per user, one marker per run",
         "main");
-    const bool reachable =
-        std::any_of(model.configurations.begin(), model.configurations.end(),
-                    [](const Configuration& configuration) { return !configuration.reachable.empty(); });
-    if (reachable) html += "<p class=\"lead\">Dotted: what our own kernels reach on this hardware.</p>\n";
     html +=
         "<ul class=\"key\"><li><span class=\"marker\" data-key=\"filled\"></span>on the Pareto front"
-        "<li><span class=\"marker\" data-key=\"hollow\"></span>another run is better in both"
+        "<li><span class=\"marker\" data-key=\"hollow\"></span>off the front; the tooltip and the table say "
+        "why"
         "<li><span class=\"marker\" data-key=\"dashed\"></span>too few requests to certify"
         "<li><span class=\"marker\" data-key=\"crossed\"></span>invalid, off the line"
-        "<li>bars: 95 % interval of throughput</ul>\n";
+        "<li>bars: 95 % interval of throughput";
+    if (banded) html += "<li>pale bars: the card's price band";
+    html += "</ul>\n";
+    std::string separate;
+    for (const std::string& text : model.front.separate)
+        separate += fmt::format("<li>{}</li>\n", escaped(text));
+    if (!separate.empty()) html += "<ul class=\"notices\">\n" + separate + "</ul>\n";
     return html + "</section>\n";
 }
 
@@ -333,10 +358,12 @@ std::string sort_value(const std::optional<double>& value) {
 
 std::string point_row(const std::vector<const ReportColumn*>& columns, const Configuration& configuration,
                       const ReportPoint& point, std::size_t series) {
-    std::string html =
-        fmt::format("<tr><th class=\"first\" scope=\"row\" title=\"{}\">{}{}</th><td class=\"verdict\">{}",
-                    escaped(configuration.title), marker(series), escaped(point.load_label),
-                    badge(point.result.validity.verdict));
+    std::string html = fmt::format(
+        "<tr><th class=\"first\" scope=\"row\" title=\"{}\">{}{}{}</th><td class=\"verdict\">{}{}",
+        escaped(configuration.title), marker(series), escaped(point.load_label),
+        configuration.name.empty() ? "" : fmt::format(" <small>{}</small>", escaped(configuration.name)),
+        badge(point.result.validity.verdict),
+        point.why_not.empty() ? "" : fmt::format("<small>{}</small>", escaped(point.why_not)));
     for (std::size_t i = 0; i < columns.size(); ++i) {
         const std::optional<double> value = columns[i]->value(point);
         std::string css_class = i == 0 || columns[i - 1]->group != columns[i]->group ? "starts" : "";
@@ -553,18 +580,6 @@ std::string metrics_table(const RunResult& run) {
 
 std::string titled(std::string_view title, const std::string& html) {
     return html.empty() ? "" : fmt::format("<div><h4>{}</h4>{}</div>\n", title, html);
-}
-
-/// A command line that breaks between its words only, and is copied as it is.
-std::string command_of(std::string_view command) {
-    std::string html;
-    for (std::size_t begin = 0; begin <= command.size();) {
-        const std::size_t end = std::min(command.find(' ', begin), command.size());
-        html += fmt::format("{}<span>{}</span>", begin > 0 ? " " : "",
-                            escaped(command.substr(begin, end - begin)));
-        begin = end + 1;
-    }
-    return fmt::format("<pre>{}</pre>", html);
 }
 
 std::string run_details(const ReportPoint& point, std::size_t series) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "reports/pages/hardware.h"
 #include "reports/pages/report_columns.h"
@@ -34,7 +35,10 @@ std::string table_of(const Configuration& configuration) {
         text += fmt::format("| {} |", markdown_escaped(point.load_label));
         for (const ReportColumn* column : columns) text += fmt::format(" {} |", cell_of(*column, point));
         text += fmt::format(" {}{} |\n", name_of(point.result.validity.verdict),
-                            point.on_front ? ", on the front" : "");
+                            point.on_front ? ", on the front"
+                            : point.why_not.empty() || point.result.validity.verdict == Verdict::invalid
+                                ? ""
+                                : ", " + markdown_escaped(point.why_not));
     }
     return text;
 }
@@ -91,7 +95,7 @@ std::string chart_against_load(const Configuration& configuration, std::string_v
 std::string frontier_chart(const Configuration& configuration) {
     std::vector<const ReportPoint*> front;
     for (const ReportPoint& point : configuration.points)
-        if (point.on_front && point.cost && point.interactivity) front.push_back(&point);
+        if (point.on_own_front && point.cost && point.interactivity) front.push_back(&point);
     std::sort(front.begin(), front.end(),
               [](const auto* a, const auto* b) { return *a->interactivity < *b->interactivity; });
     std::vector<std::string> labels;
@@ -154,9 +158,11 @@ std::string reasons_of(const Configuration& configuration) {
 
 std::string commands_of(const Configuration& configuration) {
     std::string text;
+    std::set<std::string> told;  // the points of a sweep share its command
     for (const ReportPoint& point : configuration.points)
-        text += fmt::format("    {}\n",
-                            printable(point.result.provenance.command, 4000));  // indented: a code block
+        if (told.insert(point.result.provenance.command).second)
+            text += fmt::format("    {}\n",
+                                printable(point.result.provenance.command, 4000));  // indented: a code block
     return text.empty() ? "" : "<details><summary>Commands</summary>\n\n" + text + "\n</details>\n";
 }
 
@@ -190,6 +196,9 @@ std::string choice_of(const ReportModel& model) {
                         markdown_escaped(one.why_not.empty() ? fmt::format("{}", fmt::join(one.margins, "; "))
                                                              : one.why_not));
     }
+    if (!choice.ranked.front().command.empty())
+        text += fmt::format("\nMeasure the cheapest again before you decide:\n\n    {}\n",
+                            printable(choice.ranked.front().command, 4000));
     return text + "\n";
 }
 
@@ -216,6 +225,7 @@ std::string markdown_report(const ReportModel& model) {
         text += fmt::format("**{}**\n\n", markdown_escaped(configuration.answer));
     for (const Configuration& configuration : model.configurations) text += section_of(configuration);
     text += hardware_markdown(model.devices);
+    text += list_of(model.front.separate);
     text += list_of(model.notes);
     if (model.price)
         text += fmt::format("Prices: {} of {}, {} ({}).\n", markdown_escaped(model.price->card),

@@ -76,6 +76,7 @@ const std::map<std::string, Texts, std::less<>>& other_values() {
         {"overwrite", {"true"}},
         {"metadata", {"build=7", "team=blue"}},
         {"gpu", {"h100x2"}},
+        {"model_card", {"llama-3.1-8b:kv=fp8"}},
         {"goodput", {"ttft:500", "tpot:15"}},
         {"max_failed", {"0.25"}},
     };

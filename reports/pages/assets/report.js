@@ -168,6 +168,25 @@
     },
   };
 
+  /** What the point costs at the card's low and high price: pale, so that it is not taken for what was measured. */
+  const priceBands = {
+    id: "priceBands",
+    beforeDatasetsDraw(chart) {
+      const { ctx, chartArea, scales } = chart;
+      ctx.save();
+      ctx.beginPath();
+      ctx.rect(chartArea.left, chartArea.top, chartArea.width, chartArea.height);
+      ctx.clip();
+      eachPoint(chart, ({ x }, point, dataset) => {
+        if (!point.band || !point.band.every(isNumber)) return;
+        const [low, high] = point.band.map((value) => scales.y.getPixelForValue(value));
+        ctx.fillStyle = faded(dataset.ink, 0.1);
+        ctx.fillRect(x - 5, high, 10, low - high);
+      });
+      ctx.restore();
+    },
+  };
+
   /** "c=16" beside each point, in the first of four places where it hides nothing. */
   const labels = {
     id: "labels",
@@ -310,43 +329,80 @@
 
   // ---- the frontier
 
+  const axes = data.axes;
   const hasPrice = configurations.some((c) => c.points.some((p) => isNumber(p.usd)));
-  let inDollars = hasPrice;
+  const indexOf = (list, name) => Math.max(0, list.findIndex((item) => item.name === name));
+  let across = indexOf(axes.xs, axes.x);
+  let up = hasPrice ? indexOf(axes.ys, axes.y) : indexOf(axes.ys, "tokens_per_s_per_gpu");
+  const inDollars = () => axes.ys[up].name === "usd_per_m";
+  const LIMITS = [["hard", "limit", "hardware limit"], ["datasheet", "datasheet", "datasheet"],
+    ["size", "sizeAware", "by size of reads"], ["reachable", "reachable", "our kernels"]];
+  let limitKind = "hard";
 
-  function frontierPoint(point) {
+  /** [state, within noise, configuration, point]; state 1: on the front, 2: dominated by that point, 0: unfit. */
+  const placeOf = (point) => point.places[across * axes.ys.length + up] || [0];
+
+  function whyNot(point, own) {
+    const [state, withinNoise, configuration, index] = placeOf(point);
+    if (state !== 2) return point.whyNot;
+    const by = configurations[configuration];
+    return `dominated by ${by.points[index].label}${configuration === own ? "" : ` on ${by.name}`}${withinNoise ? ", within noise" : ""}`;
+  }
+
+  function frontierPoint(point, own) {
     const per = point.gpus;
-    const [value, interval] = inDollars ? [point.usd, point.usdCi]
+    const dollars = inDollars();
+    const [value, interval] = dollars ? [point.usd, point.usdCi]
       : [point.tps === null ? null : point.tps / per, point.tpsCi && point.tpsCi.map((v) => v / per)];
-    const lines = [`${significant(point.x)} tok/s per user, ${significant(point.tps)} tok/s in all`];
+    const lines = [`${significant(point.xs[0])} tok/s per user, ${significant(point.tps)} tok/s in all`];
+    if (across > 0) lines.push(`${axes.xs[across].name}: ${significant(point.xs[across])}`);
     if (isNumber(point.usd)) lines.push(`$${significant(point.usd)} per million output tokens`);
+    if (point.band) lines.push(`$${significant(point.band[0])} to $${significant(point.band[1])} within the card's price band`);
     if (isNumber(point.ofLimit)) lines.push(`${significant(100 * point.ofLimit)} % of the hardware's limit at this load`);
-    if (point.whyNot) lines.push(point.whyNot);
+    const reason = whyNot(point, own);
+    if (reason) lines.push(reason);
     if (!point.certified) lines.push("too few requests to certify its p90");
     return {
-      x: point.x, y: value, interval, lines, label: point.label, command: point.command, filled: point.front,
-      certified: point.certified, invalid: point.invalid,
+      x: point.xs[across], y: value, interval, band: dollars ? point.band : null, lines, label: point.label,
+      command: point.command, filled: placeOf(point)[0] === 1, certified: point.certified, invalid: point.invalid,
     };
   }
+
+  const isDrawn = (p) => isNumber(p.x) && isNumber(p.y) && p.x > 0 && p.y > 0;
+  const shownPoints = (configuration) => configuration.points.filter((point) => !point.hidden);
 
   function frontierSets(configuration, series) {
     const ink = seriesColour(series);
     const switches = [`series:${series}`];
-    const points = configuration.points.map(frontierPoint).filter((p) => isNumber(p.x) && isNumber(p.y) && p.x > 0 && p.y > 0);
+    const points = shownPoints(configuration).map((point) => frontierPoint(point, series)).filter(isDrawn);
     const front = points.filter((p) => p.filled && !p.invalid).sort((a, b) => a.x - b.x);
     const gpus = configuration.points.length ? configuration.points[0].gpus : 1;
-    const curve = (limits) => limits.map((p) => ({ x: p.x, y: inDollars ? p.usd : p.tps / gpus }))
-      .filter((p) => isNumber(p.x) && isNumber(p.y) && p.x > 0 && p.y > 0);
-    const limit = curve(configuration.limit);
+    const [, key] = LIMITS.find(([kind]) => kind === limitKind) || [];
+    // Limits are known at the speed of the whole request only.
+    const curve = axes.xs[across].name === "interactivity_p90" && key
+      ? configuration[key].map((p) => ({ x: p.x, y: inDollars() ? p.usd : p.tps / gpus })).filter(isDrawn) : [];
+    const style = limitKind === "reachable" ? { borderDash: [2, 4], borderWidth: 1.6 }
+      : { borderDash: [9, 4], borderWidth: 1.8, shaded: true, cheaperIsDown: inDollars() };
     return [
-      lineSet(series, ink, switches, curve(configuration.reachable), { borderDash: [2, 4], borderWidth: 1.6 }),
-      lineSet(series, ink, switches, limit, { borderDash: [9, 4], borderWidth: 1.8, shaded: true, cheaperIsDown: inDollars }),
+      lineSet(series, ink, switches, curve, style),
       lineSet(series, ink, switches, front.map(({ x, y }) => ({ x, y })), {}),
       markedSet(series, ink, switches, points),
     ];
   }
 
+  /** The front over all configurations, drawn where it is one front: those of several workloads are not. */
+  function commonFront(datasets) {
+    const sets = datasets.filter((d) => d.marked && !d.switches.some((name) => hidden.has(name)));
+    const front = sets.flatMap((d) => d.data.filter((p) => p.filled && !p.invalid)).sort((a, b) => a.x - b.x || a.y - b.y);
+    const isRising = axes.xs[across].more !== axes.ys[up].more;
+    const isOne = front.every((p, i) => i === 0 || (isRising ? p.y >= front[i - 1].y : p.y <= front[i - 1].y));
+    if (!isOne || sets.filter((d) => d.data.some((p) => p.filled)).length < 2) return [];
+    return [lineSet(0, colour("faint"), [], front.map(({ x, y }) => ({ x, y })), { borderWidth: 7, borderColor: faded(colour("faint"), 0.35) })];
+  }
+
   function drawFrontier() {
-    const datasets = configurations.flatMap(frontierSets);
+    const sets = configurations.flatMap(frontierSets);
+    const datasets = [...sets, ...commonFront(sets)];
     const measured = datasets.filter((d) => d.marked).flatMap((d) => d.data);
     if (!measured.length) {
       draw("frontier", [], {}, []);
@@ -355,23 +411,38 @@
     const ends = (key) => [Math.min(...measured.map((p) => p[key])), Math.max(...measured.map((p) => p[key]))];
     const [left, right] = ends("x");
     const [bottom, top] = ends("y");
+    const dollars = inDollars();
     // A limit far from everything measured is cut rather than squeezing what was measured into a corner.
     const curve = datasets.filter((d) => d.shaded).flatMap((d) => d.data)
       .filter((p) => p.x > left / 1.7 && p.x < right * 100 && p.y > bottom / 1000 && p.y < top * 1000);
-    const bars = measured.flatMap((p) => p.interval || []).filter((v) => isNumber(v) && v > bottom / 3 && v < top * 3);
+    const bars = measured.flatMap((p) => [...(p.interval || []), ...(p.band || [])])
+      .filter((v) => isNumber(v) && v > bottom / 3 && v < top * 3);
     const narrow = innerWidth < 700;
     const costTitle = narrow ? "← $ per M output tokens" : "← cheaper: $ per million output tokens";
     const perGpu = configurations.some((c) => c.points.some((p) => p.gpus > 1));
     const padded = (values) => [Math.min(...values) / 1.06, Math.max(...values) * 1.06];
     const xs = padded([...measured, ...curve].map((p) => p.x));
-    if (curve.length && inDollars) bars.push(Math.min(...curve.map((p) => p.y)) / 1.3);  // room for words beyond it
-    if (curve.length && !inDollars) bars.push(Math.max(...curve.map((p) => p.y)) * 1.3);
+    if (curve.length && dollars) bars.push(Math.min(...curve.map((p) => p.y)) / 1.3);  // room for words beyond it
+    if (curve.length && !dollars) bars.push(Math.max(...curve.map((p) => p.y)) * 1.3);
     const ys = padded([...[...measured, ...curve].map((p) => p.y), ...bars]);
     // The vertical title is turned by a quarter: its arrow to the left points down, to the right up.
     draw("frontier", datasets, {
-      x: axis(xs, narrow ? "Tokens/s per user, p90: faster →" : "Output tokens/s per user (p90, waiting included): faster →", 1),
-      y: axis(ys, inDollars ? costTitle : `Output tokens/s${perGpu ? " per GPU" : ""}: more →`, 1),
-    }, [impossible, intervals, markers, labels]);
+      x: axis(xs, narrow && across === 0 ? "Tokens/s per user, p90: faster →" : axes.xs[across].title, 1),
+      y: axis(ys, dollars ? costTitle : `Output tokens/s${perGpu ? " per GPU" : ""}: more →`, 1),
+    }, [impossible, priceBands, intervals, markers, labels]);
+  }
+
+  function tellDirections() {
+    const place = one("#directions");
+    if (!place) return;
+    place.textContent = `${axes.xs[across].more ? "Further right, every user is served faster" : "Further left, every user is served sooner"}; ${
+      inDollars() ? "further down, a token is cheaper." : "further up, the machine makes more tokens."}`;
+  }
+
+  function redrawFrontier() {
+    tellDirections();
+    drawFrontier();
+    root.dataset.charts = String(charts.size);
   }
 
   // ---- against load
@@ -390,7 +461,7 @@
   function latencySets(metric) {
     return configurations.flatMap((configuration, series) => PERCENTILES.map((name, i) => {
       const ink = colour(name);
-      const points = configuration.points.map((point) => {
+      const points = shownPoints(configuration).map((point) => {
         const seconds = point[metric].values[i];
         return {
           x: point.load, y: isNumber(seconds) ? seconds * 1e3 : null, label: point.label, command: point.command,
@@ -419,13 +490,13 @@
     const datasets = configurations.flatMap((configuration, series) => {
       const ink = seriesColour(series);
       const switches = [`series:${series}`];
-      const points = configuration.points.filter((p) => p.load > 0).map((point) => ({
+      const points = shownPoints(configuration).filter((p) => p.load > 0).map((point) => ({
         x: point.load, y: point.tps, interval: point.tpsCi, label: point.label, command: point.command, filled: true,
         certified: true, invalid: point.invalid,
         lines: [`${significant(point.tps)} tok/s`,
           ...(isNumber(point.limitTps) ? [`of ${significant(point.limitTps)} that the hardware could`] : [])],
       }));
-      const limit = configuration.points.filter((p) => isNumber(p.limitTps) && p.load > 0)
+      const limit = shownPoints(configuration).filter((p) => isNumber(p.limitTps) && p.load > 0)
         .map((p) => ({ x: p.load, y: p.limitTps }));
       return [
         lineSet(series, ink, switches, limit, { borderDash: [9, 4], borderWidth: 1.8 }),
@@ -662,14 +733,24 @@
   }
 
   segmented(one("#theme"), [["auto", "Auto"], ["light", "Light"], ["dark", "Dark"]], "auto", setTheme);
-  if (hasPrice)
-    segmented(one("#axis"), [["usd", "$ per M output"], ["tps", "tokens/s"]], "usd", (value) => {
-      inDollars = value === "usd";
-      one("#vertical").textContent = inDollars
-        ? "further down, a token is cheaper." : "further up, the machine makes more tokens.";
-      drawFrontier();
-      root.dataset.charts = String(charts.size);
+  if (one("#frontier")) {
+    segmented(one("#x-axis"), axes.xs.map((x) => [x.name, x.short]), axes.xs[across].name, (value) => {
+      across = indexOf(axes.xs, value);
+      redrawFrontier();
     });
+    if (hasPrice)
+      segmented(one("#axis"), axes.ys.map((y) => [y.name, y.short]), axes.ys[up].name, (value) => {
+        up = indexOf(axes.ys, value);
+        redrawFrontier();
+      });
+    const known = LIMITS.filter(([, key]) => configurations.some((c) => c[key].length));
+    if (known.length)
+      segmented(one("#limits"), [...known.map(([kind, , text]) => [kind, text]), ["none", "none"]], limitKind, (value) => {
+        limitKind = value;
+        redrawFrontier();
+      });
+    tellDirections();
+  }
   for (const header of all("th[data-column]")) header.querySelector(".sort").addEventListener("click", () => sortBy(header));
   for (const target of all("[data-definition]")) {
     for (const event of ["mouseenter", "focus"]) target.addEventListener(event, () => showTip(target));

@@ -64,7 +64,7 @@ LoadedRun run_on(const std::string& hardware, std::uint32_t count) {
 std::vector<Configuration> joined(const std::string& json) {
     JoinOptions options;
     options.micro = merged(parse_micro_results(json, "micro.json"));
-    options.model = cards::model_card("llama-3.1-8b:weights=f16,kv=f16");
+    options.models = {{.card = cards::model_card("llama-3.1-8b:weights=f16,kv=f16")}};
     return build_report({run_on("h200", 1), run_on("h200", 2), run_on("AMD EPYC 9575F", 1)}, options)
         .configurations;
 }
@@ -130,7 +130,7 @@ TEST(DeviceJoin, EqualDevicesThatDifferAreTold) {
 TEST(DeviceJoin, ARunOnOtherHardwareTakesNoneOfThem) {
     JoinOptions options;
     options.micro = parse_micro_results(micro_json(4.4e12, 4.2e12), "micro.json");
-    options.model = cards::model_card("llama-3.1-8b");
+    options.models = {{.card = cards::model_card("llama-3.1-8b")}};
     const Configuration other = build_report({run_on("h100-nvl", 1)}, options).configurations.front();
     EXPECT_THAT(term(other, "memory bandwidth").source, HasSubstr("datasheet"));
     EXPECT_THAT(other.missing,
@@ -139,7 +139,7 @@ TEST(DeviceJoin, ARunOnOtherHardwareTakesNoneOfThem) {
 
 TEST(DeviceJoin, SaysThatAKeptResultWasUsedOrWhyNot) {
     JoinOptions options;
-    options.model = cards::model_card("llama-3.1-8b");
+    options.models = {{.card = cards::model_card("llama-3.1-8b")}};
     options.micro_note = "the limit uses what was kept";
     EXPECT_THAT(build_report({run_on("AMD EPYC 9575F", 1)}, options).notes, Contains(options.micro_note));
     options.micro = parse_micro_results(micro_json(4.4e12, 4.2e12), "micro.json");

@@ -89,7 +89,7 @@ MicroResults epyc_micro(double read_bytes_per_s = 40e9) {
 JoinOptions cpu_options() {
     JoinOptions options;
     options.micro = {epyc_micro()};
-    options.model = cards::model_card("smollm2-135m");
+    options.models = {{.card = cards::model_card("smollm2-135m")}};
     options.prices = cards::default_price_cards();
     return options;
 }
@@ -350,7 +350,7 @@ TEST(Join, SaysWhatIsMissingAndTheFlagThatAddsIt) {
     EXPECT_THAT(bare.missing, Contains(HasSubstr("--price CARD")));
     EXPECT_THAT(bare.missing, Contains(HasSubstr("--model-card MODEL")));
     EXPECT_THAT(bare.answer, HasSubstr("60.0 output tok/s in all"));
-    options.model = cards::model_card("smollm2-135m");
+    options.models = {{.card = cards::model_card("smollm2-135m")}};
     options.prices = {cards::price_card("2026-11-cloud")};
     const Configuration unpriced = build_report({run(1, 60, 60)}, options).configurations.front();
     EXPECT_THAT(unpriced.missing, Contains(HasSubstr("2026-11-cloud has no price for AMD EPYC")));

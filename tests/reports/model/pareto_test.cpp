@@ -45,10 +45,6 @@ TEST(Pareto, OfNothingIsNothing) {
     EXPECT_TRUE(pareto_front({}).empty());
 }
 
-bool dominates(const ParetoPoint& a, const ParetoPoint& b) {
-    return a.x >= b.x && a.y <= b.y && (a.x > b.x || a.y < b.y);
-}
-
 TEST(Pareto, AgreesWithTheDefinitionOnRandomPoints) {
     Random random(11);
     for (int round = 0; round < 300; ++round) {

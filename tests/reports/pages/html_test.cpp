@@ -75,16 +75,37 @@ TEST(HtmlReport, ShowsHostileTextAsTextInEveryField) {
     const std::string evil = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>{{data}}<!--]]>&amp;";
     ReportModel model = sample::report();
     model.title = model.generated_at = model.version = evil;
-    model.notes = {evil};
+    model.notes = model.front.separate = model.choice.slos = {evil};
+    model.choice.ranked = {
+        {.configuration = 0, .load_label = evil, .margins = {evil}, .why_not = evil, .command = evil},
+        {.configuration = 1}};
     model.price = PriceNote{evil, evil, evil, evil, evil, {{evil, 1, evil, evil}}};
     for (Configuration& c : model.configurations) {
-        c.title = c.hardware = c.workload = c.answer = evil;
+        c.title = c.hardware = c.workload = c.answer = c.name = c.model = c.served = c.precision = evil;
+        c.labels = {{evil, evil}};
+        c.quality = Quality{0.5, 10, {0.4, 0.6}, evil};
         c.limit_terms = {{evil, 1, evil, evil}};
         c.dropped_terms = c.missing = c.errors = {evil};
         for (ReportPoint& p : c.points) {
             p.directory = p.load_label = p.why_not = evil;
-            p.result.provenance = {evil, evil, {evil}, evil, evil, evil,        evil,          1, evil, evil,
-                                   evil, evil, evil,   evil, 1,    {{evil, 1}}, {{evil, evil}}};
+            p.result.provenance = {evil,
+                                   evil,
+                                   {evil},
+                                   evil,
+                                   evil,
+                                   evil,
+                                   evil,
+                                   1,
+                                   evil,
+                                   evil,
+                                   evil,
+                                   evil,
+                                   evil,
+                                   evil,
+                                   1,
+                                   {{evil, 1}},
+                                   ModelCardNote{evil, evil, evil, evil, evil},
+                                   {{evil, evil}}};
             p.result.plan = {{evil, evil}};
             p.result.workload.fingerprint = p.result.workload.dataset = p.result.workload.endpoint =
                 p.result.workload.salt = evil;

@@ -1,0 +1,308 @@
+#include "reports/model/front.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "core/error.h"
+#include "core/metrics.h"
+#include "reports/model/choice.h"
+#include "reports/model/pareto.h"
+
+namespace paretoken::reports {
+namespace {
+
+constexpr std::array kXs{
+    FrontX{"interactivity_p90", "interactivity", 0.9, true, 1,
+           "Output tokens/s per user (p90, waiting included): faster →", "tok/s per user"},
+    FrontX{"decode_interactivity_p50", "decode_interactivity", 0.5, true, 1,
+           "Output tokens/s per user (p50, once it streams): faster →", "while decoding"},
+    FrontX{"ttft_p95", "ttft", 0.95, false, 1e3, "← sooner: time to first token, p95, ms", "TTFT"},
+    FrontX{"e2e_p95", "e2e", 0.95, false, 1, "← sooner: whole answer, p95, s", "whole answer"},
+};
+
+constexpr std::array kYs{
+    FrontY{"usd_per_m", false, "$ per million output tokens", "$ per M output"},
+    FrontY{"tokens_per_s_per_gpu", true, "Output tokens/s per GPU", "tokens/s"},
+};
+
+template <class Axes>
+std::size_t axis_named(const Axes& axes, std::string_view name, std::string_view option) {
+    std::vector<std::string_view> names;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+        if (axes[i].name == name) return i;
+        names.push_back(axes[i].name);
+    }
+    throw UsageError(fmt::format("{} {}: no such axis; known are {}", option, name, fmt::join(names, ", ")));
+}
+
+const PercentileValue* percentile_on(const ReportPoint& point, const FrontX& x) {
+    const MetricSummary* metric = point.result.metric(headline_key(x.tag, point.open_loop));
+    return metric == nullptr ? nullptr : metric->at(x.p);
+}
+
+/// A point with its coordinates, so that larger x and smaller y are better, and the best that its intervals
+/// allow.
+struct Contender {
+    PointAt at;
+    ParetoPoint measured;
+    ParetoPoint best;
+    bool certified = false;
+};
+
+std::optional<Interval> ci_of_y(const ReportPoint& point, bool in_dollars) {
+    if (in_dollars && point.cost) return point.cost->usd_per_m_output_ci95;
+    return point.result.throughput.interval(figure::kOutputTokens);
+}
+
+/// Dollars where there is a price; else, within one deployment, the time of a token stands for them.
+std::optional<Contender> contender(const ReportPoint& point, PointAt at, const FrontX& x, const FrontY& y) {
+    const PercentileValue* const held = percentile_on(point, x);
+    if (held == nullptr || !held->value || !std::isfinite(*held->value) || !point.output_tokens_per_s)
+        return {};
+    Contender out{.at = at, .measured = {}, .best = {}, .certified = held->certified};
+    const double sign = x.higher_is_better ? 1 : -1;
+    out.measured.x = out.best.x = sign * *held->value;
+    if (held->ci95) {
+        const double end = x.higher_is_better ? held->ci95->high : held->ci95->low;
+        if (std::isfinite(end)) out.best.x = std::max(out.best.x, sign * end);
+    }
+    const double gpus = std::max<std::uint32_t>(1, point.result.provenance.hardware_count);
+    const bool in_dollars = !y.higher_is_better && point.cost.has_value();
+    const auto interval = ci_of_y(point, in_dollars);
+    if (in_dollars) {
+        out.measured.y = point.cost->usd_per_m_output;
+        out.best.y = interval ? std::min(out.measured.y, interval->low) : out.measured.y;
+    } else {
+        out.measured.y = -*point.output_tokens_per_s / gpus;
+        out.best.y = interval ? std::min(out.measured.y, -interval->high / gpus) : out.measured.y;
+    }
+    return out;
+}
+
+bool is_certainly_worse(const Quality& a, const Quality& b) {
+    return a.ci95.high < b.ci95.low;
+}
+
+/// Whether quality allows points of `a` to dominate points of `b`.
+bool quality_allows(const Configuration& a, const Configuration& b, const FrontOptions& options) {
+    if (options.quality_equal || options.anyway) return true;
+    if (a.quality && b.quality) return !is_certainly_worse(*a.quality, *b.quality);
+    return a.precision == b.precision;
+}
+
+/// The part in which two configurations differ that no front goes over; empty when there is none.
+std::string differing_part(const Configuration& a, const Configuration& b, bool in_dollars) {
+    if (a.served != b.served) return fmt::format("another model ({})", b.served);
+    const auto fingerprint = [](const Configuration& c) {
+        return c.points.empty() ? std::string() : c.points.front().result.workload.fingerprint;
+    };
+    if (fingerprint(a) != fingerprint(b)) return fmt::format("another workload ({})", b.workload);
+    if (!in_dollars) return "";
+    if (b.price_basis.empty() && !a.price_basis.empty()) return "no price";
+    if (a.price_basis != b.price_basis) return fmt::format("another price basis ({})", b.price_basis);
+    if (a.price_basis.empty() && a.title != b.title) return "no price";
+    return "";
+}
+
+class Fronts {
+  public:
+    Fronts(const std::vector<Configuration>& configurations, const FrontOptions& options, bool in_dollars)
+        : options_(options), size_(configurations.size()), allowed_(size_ * size_) {
+        for (std::size_t a = 0; a < size_; ++a)
+            for (std::size_t b = 0; b < size_; ++b) {
+                const Configuration& one = configurations[a];
+                const Configuration& other = configurations[b];
+                // Without prices dollars cannot be compared, whatever --anyway says.
+                const bool comparable =
+                    !in_dollars ||
+                    (one.price_basis.empty() == other.price_basis.empty() && !one.price_basis.empty());
+                const bool same = differing_part(one, other, in_dollars).empty();
+                allowed_[a * size_ + b] = a == b || ((same || (options.anyway && comparable)) &&
+                                                     quality_allows(one, other, options));
+            }
+    }
+
+    bool may_dominate(const Contender& a, const Contender& b) const {
+        if (a.at.configuration == b.at.configuration) return true;
+        if (!a.certified && !options_.anyway) return false;
+        return allowed_[a.at.configuration * size_ + b.at.configuration];
+    }
+
+  private:
+    const FrontOptions& options_;
+    std::size_t size_;
+    std::vector<bool> allowed_;
+};
+
+/// Of all contenders, whether each is dominated and by which: one of the front where one of it does, the
+/// cheapest of these.
+std::vector<FrontPlace> places_of(const std::vector<Contender>& contenders, const Fronts& fronts) {
+    const auto beaten_by = [&](const Contender& worse, const ParetoPoint& as) {
+        std::vector<const Contender*> better;
+        for (const Contender& other : contenders)
+            if (&other != &worse && dominates(other.measured, as) && fronts.may_dominate(other, worse))
+                better.push_back(&other);
+        return better;
+    };
+    std::vector<FrontPlace> places(contenders.size());
+    std::vector<std::vector<const Contender*>> better(contenders.size());
+    for (std::size_t i = 0; i < contenders.size(); ++i) {
+        better[i] = beaten_by(contenders[i], contenders[i].measured);
+        places[i].on_front = better[i].empty();
+    }
+    for (std::size_t i = 0; i < contenders.size(); ++i) {
+        if (better[i].empty()) continue;
+        const auto place = [&](const Contender* one) {
+            return std::pair(!places[static_cast<std::size_t>(one - contenders.data())].on_front,
+                             one->measured.y);
+        };
+        const Contender* by =
+            *std::min_element(better[i].begin(), better[i].end(),
+                              [&](const auto* a, const auto* b) { return place(a) < place(b); });
+        places[i].dominated_by = by->at;
+        places[i].within_noise = beaten_by(contenders[i], contenders[i].best).empty();
+    }
+    return places;
+}
+
+std::vector<Contender> contenders_in(const std::vector<Configuration>& configurations, const FrontX& x,
+                                     const FrontY& y, const std::vector<Slo>& slos) {
+    std::vector<Contender> contenders;
+    for (std::size_t c = 0; c < configurations.size(); ++c)
+        for (std::size_t p = 0; p < configurations[c].points.size(); ++p) {
+            const ReportPoint& point = configurations[c].points[p];
+            if (!unfit_because(point, slos).empty()) continue;
+            if (const auto found = contender(point, {c, p}, x, y)) contenders.push_back(*found);
+        }
+    return contenders;
+}
+
+/// "dominated by c=8 on NVIDIA L40S, within noise"
+std::string why_dominated(const FrontPlace& place, const std::vector<Configuration>& configurations,
+                          std::size_t own) {
+    const Configuration& by = configurations[place.dominated_by->configuration];
+    std::string text = "dominated by " + by.points[place.dominated_by->point].load_label;
+    if (place.dominated_by->configuration != own)
+        text += fmt::format(" on {}", by.name.empty() ? by.title : by.name);
+    return place.within_noise ? text + ", within noise" : text;
+}
+
+void place_within_each(std::vector<Configuration>& configurations, const FrontOptions& options) {
+    for (Configuration& configuration : configurations) {
+        std::vector<ParetoPoint> coordinates;
+        std::vector<ReportPoint*> fit;
+        for (ReportPoint& point : configuration.points) {
+            const auto found = unfit_because(point, options.slos).empty()
+                                   ? contender(point, {}, kXs[options.x], kYs[options.y])
+                                   : std::nullopt;
+            if (!found) continue;
+            coordinates.push_back(found->measured);
+            fit.push_back(&point);
+        }
+        const auto places = pareto_front(coordinates);
+        for (std::size_t i = 0; i < fit.size(); ++i) fit[i]->on_own_front = places[i].on_front;
+    }
+}
+
+std::string title_of(const Configuration& configuration) {
+    return configuration.name.empty() ? configuration.title : configuration.name;
+}
+
+/// Every configuration that no point of the first may be held against, with the part that differs, and those
+/// whose quality is not known.
+std::vector<std::string> separations(const std::vector<Configuration>& configurations,
+                                     const FrontOptions& options, bool in_dollars) {
+    std::vector<std::string> texts;
+    bool quality_unknown = false;
+    for (std::size_t b = 1; b < configurations.size(); ++b) {
+        const std::string part = differing_part(configurations[0], configurations[b], in_dollars);
+        if (!part.empty())
+            texts.push_back(fmt::format("{} has {}: {} {}.", title_of(configurations[b]), part,
+                                        options.anyway ? "held all the same against" : "not held against",
+                                        title_of(configurations[0])));
+        for (std::size_t a = 0; a < b; ++a)
+            quality_unknown = quality_unknown ||
+                              (differing_part(configurations[a], configurations[b], in_dollars).empty() &&
+                               configurations[a].precision != configurations[b].precision &&
+                               !(configurations[a].quality && configurations[b].quality));
+    }
+    if (!quality_unknown || options.quality_equal) return texts;
+    texts.emplace_back(options.anyway
+                           ? "Quality of number formats is unknown, and taken to be equal (--anyway)."
+                           : "Quality of number formats is unknown: a run dominates none of another format. "
+                             "--quality FILE adds what was measured.");
+    return texts;
+}
+
+}  // namespace
+
+std::span<const FrontX> front_xs() {
+    return kXs;
+}
+
+std::span<const FrontY> front_ys() {
+    return kYs;
+}
+
+std::size_t place_of_axes(std::size_t x, std::size_t y) {
+    return x * kYs.size() + y;
+}
+
+std::size_t front_x_named(std::string_view name) {
+    return axis_named(kXs, name, "--x");
+}
+
+std::size_t front_y_named(std::string_view name) {
+    return axis_named(kYs, name, "--y");
+}
+
+std::optional<double> front_value(const ReportPoint& point, const FrontX& x) {
+    const PercentileValue* const held = percentile_on(point, x);
+    if (held == nullptr || !held->value || !std::isfinite(*held->value)) return {};
+    return *held->value * x.scale;
+}
+
+std::optional<double> tokens_per_s_per_gpu(const ReportPoint& point) {
+    if (!point.output_tokens_per_s) return {};
+    return *point.output_tokens_per_s / std::max<std::uint32_t>(1, point.result.provenance.hardware_count);
+}
+
+FrontNote place_on_fronts(std::vector<Configuration>& configurations, const FrontOptions& options) {
+    for (Configuration& configuration : configurations)
+        for (ReportPoint& point : configuration.points) {
+            point.places.assign(kXs.size() * kYs.size(), {});
+            point.why_not = unfit_because(point, options.slos);
+        }
+    place_within_each(configurations, options);
+    for (std::size_t x = 0; x < kXs.size(); ++x)
+        for (std::size_t y = 0; y < kYs.size(); ++y) {
+            const bool in_dollars = !kYs[y].higher_is_better;
+            const std::vector<Contender> contenders =
+                contenders_in(configurations, kXs[x], kYs[y], options.slos);
+            const Fronts fronts(configurations, options, in_dollars);
+            const std::vector<FrontPlace> places = places_of(contenders, fronts);
+            for (std::size_t i = 0; i < contenders.size(); ++i) {
+                const PointAt at = contenders[i].at;
+                configurations[at.configuration].points[at.point].places[place_of_axes(x, y)] = places[i];
+            }
+        }
+    for (std::size_t c = 0; c < configurations.size(); ++c)
+        for (ReportPoint& point : configurations[c].points) {
+            const FrontPlace& place = point.places[place_of_axes(options.x, options.y)];
+            point.on_front = place.on_front;
+            point.within_noise = place.within_noise;
+            if (place.dominated_by)
+                point.why_not = why_dominated(place, configurations, c);
+            else if (!place.on_front && point.why_not.empty())
+                point.why_not =
+                    fmt::format("no {}: it falls among failures or was not measured", kXs[options.x].name);
+        }
+    return {std::string(kXs[options.x].name), std::string(kYs[options.y].name),
+            separations(configurations, options, !kYs[options.y].higher_is_better), options.anyway};
+}
+
+}  // namespace paretoken::reports

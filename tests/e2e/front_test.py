@@ -1,0 +1,162 @@
+"""Sweeps of several GPUs and number formats on one page, one front over them, and labels that tell curves apart."""
+
+import json
+import pathlib
+import shlex
+import shutil
+import tempfile
+import unittest
+
+from harness import Case, paretoken
+from pages import Browser
+
+PROFILES = ("sim:llama3-8b/h100/bf16", "sim:llama3-8b/h100/fp8/fp8", "sim:llama3-8b/l40s/fp8")
+
+
+def points_of(model):
+    return [(configuration, point) for configuration in model["configurations"] for point in configuration["points"]]
+
+
+def percentile(point, metric, p):
+    return point["run"]["metrics"][metric][p]
+
+
+def front_by_hand(candidates):
+    """The labels and hardware of the runs that none beats in tokens/s per user and dollars, by the definition."""
+    def coordinates(point):
+        return percentile(point, "interactivity_tok_per_s", "p90"), point["cost"]["usd_per_m_output"]
+
+    def beats(a, b):
+        (ax, ay), (bx, by) = coordinates(a), coordinates(b)
+        return ax >= bx and ay <= by and (ax, ay) != (bx, by)
+
+    return {(c["hardware"], p["load_label"]) for c, p in candidates
+            if not any(beats(other, p) for oc, other in candidates
+                       if oc is c or other["run"]["metrics"]["interactivity_tok_per_s"]["certified"]["p90"])}
+
+
+class Fronts(Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.made = pathlib.Path(tempfile.mkdtemp(prefix="paretoken-e2e-"))
+        cls.addClassCleanup(shutil.rmtree, cls.made, ignore_errors=True)
+        cls.sweeps = []
+        for i, profile in enumerate(PROFILES):
+            sweep = paretoken("sweep", profile, "--virtual", "--concurrency", "1..128", "--isl", "lognormal:mean=1024;cv=0.5",
+                              "--osl", "lognormal:mean=128;cv=0.5", "--num-prompts", 1500, "--out", cls.made / f"s{i}")
+            if sweep.returncode != 0:
+                raise AssertionError(sweep.stderr)
+            cls.sweeps.append(cls.made / f"s{i}")
+
+    def report(self, *arguments, sweeps=None):
+        page = self.directory / "report.html"
+        self.succeeds(paretoken("report", *(sweeps or self.sweeps), "--out", page, *arguments))
+        return page, json.loads(page.with_suffix(".json").read_text())
+
+    def test_three_sweeps_are_one_page_with_one_front_that_limits_change_as_a_hand_check_says(self):
+        _, free = self.report("--quality", "same")
+        self.assertEqual(len(free["configurations"]), 3)
+        everything = points_of(free)
+        on_front = {(c["hardware"], p["load_label"]) for c, p in everything if p["on_front"]}
+        self.assertEqual(on_front, front_by_hand(everything))
+        self.assertEqual(free["front"]["separate"], [])
+        reasons = [p["why_not"] for _, p in everything if not p["on_front"]]
+        self.assertTrue(any(" on sim:" in reason for reason in reasons), reasons)
+
+        _, limited = self.report("--quality", "same", "--slo", "ttft_p95:800")
+        # At 99 % confidence: the upper end of what the run leaves open is within the limit.
+        def certain_limit(point):
+            return point["run"]["metrics"]["ttft_s"]["decided"]["p95"][1] or float("inf")
+
+        within = [(c, p) for c, p in points_of(limited) if certain_limit(p) <= 0.8]
+        self.assertTrue(0 < len(within) < len(everything))
+        changed = {(c["hardware"], p["load_label"]) for c, p in points_of(limited) if p["on_front"]}
+        self.assertEqual(changed, front_by_hand(within))
+        self.assertNotEqual(changed, on_front)
+        for configuration, point in points_of(limited):
+            if percentile(point, "ttft_s", "p95") > 0.8:
+                self.assertRegex(point["why_not"], "ttft_p95", configuration["title"])
+        cheapest = min((p["cost"]["usd_per_m_output"], c["title"]) for c, p in within)
+        first = limited["choice"]["ranked"][0]
+        self.assertEqual((first["usd_per_m_output"], limited["configurations"][first["configuration"]]["title"]),
+                         cheapest)
+
+    def test_unknown_quality_keeps_number_formats_apart_and_says_so(self):
+        _, model = self.report()
+        self.assertRegex(" ".join(model["front"]["separate"]), "--quality FILE")
+        for configuration in model["configurations"]:
+            self.assertTrue(any(point["on_front"] for point in configuration["points"]), configuration["title"])
+            for point in configuration["points"]:
+                self.assertNotIn(" on sim:", point["why_not"])
+
+    def test_the_command_that_measures_the_cheapest_again_does(self):
+        _, model = self.report("--quality", "same", "--slo", "ttft_p95:800")
+        command = shlex.split(model["choice"]["ranked"][0]["command"])
+        self.assertEqual(command[:2], ["paretoken", "run"])
+        again = self.directory / "again"
+        self.succeeds(paretoken(*command[1:], "--out", again))
+        made = json.loads((again / "run.json").read_text())
+        configuration = model["configurations"][model["choice"]["ranked"][0]["configuration"]]
+        label = model["choice"]["ranked"][0]["load_label"]
+        point = next(p for p in configuration["points"] if p["load_label"] == label)
+        self.assertEqual(made["workload"]["fingerprint"], point["run"]["workload"]["fingerprint"])
+        self.assertEqual(made["plan"]["concurrency"], point["run"]["plan"]["concurrency"])
+        self.assertEqual(made["provenance"]["hardware"], point["run"]["provenance"]["hardware"])
+
+    def test_the_page_switches_axes_and_limits_and_fits_a_phone(self):
+        page, _ = self.report("--quality", "same", "--slo", "ttft_p95:800")
+        with Browser() as browser:
+            for width, mobile in ((1280, False), (390, True)):
+                browser.devtools("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1,
+                                 mobile=mobile)
+                browser.open(page)
+                self.assertLessEqual(browser.evaluate("return document.documentElement.scrollWidth"), width)
+            clicked = browser.evaluate(
+                "return [...document.querySelectorAll('#x-axis input, #axis input, #limits input')]"
+                ".map(input => { input.click(); return input.value; })")
+            self.assertEqual(clicked[:2], ["usd_per_m", "tokens_per_s_per_gpu"])
+            self.assertIn("ttft_p95", clicked)
+            self.assertIn("hard", clicked)
+            self.assertEqual([entry for entry in browser.console() if entry["level"] == "SEVERE"], [])
+
+
+class Labels(Case):
+    def sweep(self, name, *arguments):
+        out = self.directory / name
+        self.succeeds(paretoken("sweep", "sim:llama3-8b-h100-bf16", "--virtual", "--concurrency", "1,4", "--isl", 128,
+                                "--osl", 32, "--num-prompts", 200, "--out", out, *arguments))
+        return out
+
+    def model(self, *arguments):
+        page = self.directory / "report.html"
+        self.succeeds(paretoken("report", *arguments, "--out", page))
+        return json.loads(page.with_suffix(".json").read_text())
+
+    def test_two_quantizations_under_one_name_are_two_curves(self):
+        first = self.sweep("a", "--metadata", "precision=q4_1", "--metadata", "build=b1")
+        second = self.sweep("b", "--metadata", "precision=q8_0", "--metadata", "build=b1")
+        model = self.model(first, second)
+        self.assertEqual([c["labels"] for c in model["configurations"]], [{"precision": "q4_1"}, {"precision": "q8_0"}])
+        self.assertEqual([c["name"] for c in model["configurations"]], ["precision=q4_1", "precision=q8_0"])
+        self.assertEqual(len(self.model(first, second, "--group-by", "none")["configurations"]), 1)
+        self.fails_clearly(paretoken("report", first, second, "--group-by", "precison"), 2, "precison", "precision=q4_1|q8_0")
+        self.fails_clearly(paretoken("report", first, "--model-card", "precision=q5:llama-3.1-8b"), 2, "no run has precision=q5")
+        self.fails_clearly(paretoken("report", first, "--model-card", "llama-3.1-8b", "--model-card", "qwen3-8b"), 2,
+                           "both for the run")
+        self.fails_clearly(paretoken("report", first, "--x", "speed"), 2, "--x speed", "ttft_p95")
+        bad = self.directory / "q.json"
+        bad.write_text('[{"label": "precision=q4_1", "score": 0.5}]')
+        self.fails_clearly(paretoken("report", first, "--quality", bad), 2, "q.json", "n")
+
+    def test_a_run_keeps_the_model_card_that_it_was_told(self):
+        out = self.sweep("a", "--model-card", "llama-3.1-8b:weights=int4,kv=fp8")
+        card = json.loads((out / "c=1" / "run.json").read_text())["provenance"]["model_card"] \
+            if (out / "c=1").exists() else json.loads(next(out.glob("*/run.json")).read_text())["provenance"]["model_card"]
+        self.assertEqual((card["weights"], card["kv"], card["name"]), ("int4", "fp8", "llama-3.1-8b"))
+        refused = self.directory / "refused"
+        self.fails_clearly(paretoken("run", "sim:ideal", "--virtual", "--model-card", "nonesuch", "--out", refused), 2,
+                           "nonesuch", "no such model card")
+
+
+if __name__ == "__main__":
+    unittest.main()
