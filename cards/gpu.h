@@ -19,6 +19,7 @@ struct GpuCard {
     double memory_bytes_per_s = 0;
     std::map<std::string, double> flops;  ///< dense, per second, by dtype: "bf16", "fp8", "int8", "fp4"
     std::optional<double> tdp_w;
+    std::optional<double> link_bytes_per_s;  ///< to the other GPUs of the machine, in one direction
     std::string source;
     std::string as_of;
 

@@ -340,6 +340,11 @@ std::map<std::string, double> limit_terms(const Profile& profile) {
         {"attention_flops_per_s", profile.attention_flops_per_s},
         {"max_num_seqs", static_cast<double>(profile.max_num_seqs)},
         {"kv_capacity_tokens", static_cast<double>(kv_capacity_tokens(profile))},
+        // No part of the limit: they say where the gap to it goes.
+        {"step_s", profile.step_s},
+        {"sequence_s", profile.sequence_s},
+        {"linear_overlap_exponent", profile.linear_overlap_exponent},
+        {"max_batched_tokens", static_cast<double>(profile.max_batched_tokens)},
     };
     if (profile.routed_layers > 0) {
         terms["routed_layers"] = profile.routed_layers;

@@ -100,8 +100,8 @@ std::int64_t context_limit(const Profile& profile);
 /// Tokens that the KV cache holds.
 std::int64_t kv_capacity_tokens(const Profile& profile);
 
-/// The terms of the hardware limit that this profile obeys, in SI units; the keys are an interface (GET
-/// /sim/profile). Fixed timing has only fixed_ttft_s and fixed_itl_s.
+/// The terms of the hardware limit that this profile obeys and of the gap to it, in SI units; the keys are an
+/// interface (GET /sim/profile). Fixed timing has only fixed_ttft_s and fixed_itl_s.
 std::map<std::string, double> limit_terms(const Profile& profile);
 
 }  // namespace paretoken::sim

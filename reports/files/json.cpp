@@ -470,6 +470,25 @@ void fields(Archive& a, Is<PointCost> auto& v) {
 }
 
 template <class Archive>
+void fields(Archive& a, Is<GapPart> auto& v) {
+    a("name", v.name);
+    a("ms", v.ms);
+    a("usd_per_m", v.usd_per_m);
+    a("source", v.source);
+    a("remedy", v.remedy);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<Gap> auto& v) {
+    a("step_ms", v.step_ms);
+    a("in_flight", v.in_flight);
+    a("tokens_per_pass", v.tokens_per_pass);
+    a("usd_per_m_output", v.usd_per_m_output);
+    a("parts", v.parts);
+    a("first_to_fix", v.first_to_fix);
+}
+
+template <class Archive>
 void fields(Archive& a, Is<ReportPoint> auto& v) {
     a("directory", v.directory);
     a("load_label", v.load_label);
@@ -483,6 +502,7 @@ void fields(Archive& a, Is<ReportPoint> auto& v) {
     a("limit_interactivity_tok_per_s", v.limit_interactivity);
     a("of_limit", v.of_limit);
     a("limit_tolerance", v.limit_tolerance);
+    a("gap", v.gap);
     a("on_front", v.on_front);
     a("within_noise", v.within_noise);
     a("on_own_front", v.on_own_front);
@@ -1136,6 +1156,14 @@ Json chart_axes(const FrontNote& front) {
     return {{"xs", xs}, {"ys", ys}, {"x", front.x}, {"y", front.y}};
 }
 
+/// Milliseconds by part; null where a part is unattributed.
+Json chart_gap(const std::optional<Gap>& gap) {
+    if (!gap) return {};
+    Json parts = Json::array();
+    for (const GapPart& part : gap->parts) parts.push_back(value_or_null(part.ms));
+    return {{"step", Writer::json_of(gap->step_ms)}, {"parts", parts}};
+}
+
 Json chart_point(const ReportPoint& point) {
     const auto& cost = point.cost;
     const auto interval = point.result.throughput.interval(figure::kOutputTokens);
@@ -1154,6 +1182,7 @@ Json chart_point(const ReportPoint& point) {
             {"certified", point.certified},
             {"invalid", point.result.validity.verdict == Verdict::invalid},
             {"whyNot", point.why_not.starts_with("dominated by") ? "" : point.why_not},
+            {"gap", chart_gap(point.gap)},
             {"gpus", std::max<std::uint32_t>(point.result.provenance.hardware_count, 1)},
             {"command", point.result.provenance.command},
             {"ttft", percentiles_of(point.result, headline_key("ttft", point.open_loop))},
@@ -1179,7 +1208,13 @@ Json chart_configuration(const Configuration& configuration) {
     bool open_loop = false;
     bool closed_loop = false;
     for (const ReportPoint& point : configuration.points) (point.open_loop ? open_loop : closed_loop) = true;
+    Json gap_parts = Json::array();
+    for (const ReportPoint& point : configuration.points) {
+        if (!point.gap || !gap_parts.empty()) continue;
+        for (const GapPart& part : point.gap->parts) gap_parts.push_back(part.name);
+    }
     return {{"title", configuration.title},
+            {"gapParts", gap_parts},
             {"name", configuration.name.empty() ? configuration.title : configuration.name},
             {"workload", configuration.workload},
             {"points", points},

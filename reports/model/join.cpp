@@ -18,6 +18,7 @@
 #include "reports/model/choice.h"
 #include "reports/model/cost.h"
 #include "reports/model/front.h"
+#include "reports/model/gap.h"
 #include "reports/model/limit.h"
 #include "reports/pages/table.h"
 
@@ -455,9 +456,66 @@ AnswerInputs answer_inputs(const Configuration& configuration, const LimitInputs
     if (answer.floor && price)
         answer.floor->usd_per_m_output =
             usd_per_m_output(price->usd_per_s, answer.floor->output_tokens_per_s);
-    const auto batch = batch_of(point->result);
-    if (answer.floor && batch) answer.gap = gap_of(*point, *answer.floor, inputs, work, *batch);
     return answer;
+}
+
+// --- the gap
+// -------------------------------------------------------------------------------------------------
+
+std::optional<double> server_figure(const RunResult& result, const std::string& key) {
+    if (!result.server) return {};
+    const auto found = result.server->window.find(key);
+    return found == result.server->window.end() ? std::nullopt : positive(found->second);
+}
+
+GapRun gap_run_of(const ReportPoint& point) {
+    GapRun run{.work = work_of(point.result),
+               .in_flight = batch_of(point.result).value_or(0),
+               .output_tokens_per_s = point.output_tokens_per_s.value_or(0),
+               .closed_loop = !point.open_loop,
+               .running = server_figure(point.result, "running")};
+    run.preemptions = server_figure(point.result, "preemptions");
+    if (const auto passes = server_figure(point.result, "drafts")) {
+        run.drafts = server_figure(point.result, "draft_tokens").value_or(0) / *passes;
+        run.tokens_per_pass = 1 + server_figure(point.result, "accepted_tokens").value_or(0) / *passes;
+    }
+    if (point.cost) run.usd_per_m_output = point.cost->usd_per_m_output;
+    return run;
+}
+
+/// Bytes that each rank sends in a step when every layer's two sums go around a ring, in seconds.
+std::optional<double> communication_s(const cards::ModelCard& model, const std::optional<cards::GpuCard>& gpu,
+                                      double ranks, double batch) {
+    if (ranks <= 1) return 0;
+    if (!gpu || !gpu->link_bytes_per_s) return {};
+    constexpr double kBytesPerValue = 2;
+    const double sum = batch * static_cast<double>(model.hidden) * kBytesPerValue;
+    return 2 * static_cast<double>(model.layers) * sum * 2 * (ranks - 1) / ranks / *gpu->link_bytes_per_s;
+}
+
+void add_gaps(Configuration& configuration, const GapInputs& inputs, const Served& served,
+              const cards::ModelCard* model) {
+    for (ReportPoint& point : configuration.points) {
+        const GapRun run = gap_run_of(point);
+        GapInputs own = inputs;
+        if (!served.simulated && model != nullptr) {
+            const double ranks = served.priced ? served.priced->count : 1;
+            own.communication_s_per_step = communication_s(*model, served.datasheet, ranks, run.in_flight);
+            own.communication_source = ranks > 1 ? "the datasheet's link, sums around a ring" : "one device";
+        }
+        point.gap = gap_of(run, own);
+    }
+}
+
+GapInputs gap_inputs_of(const LimitInputs& limit, const std::optional<LimitInputs>& datasheet,
+                        const Provenance& provenance) {
+    GapInputs inputs{
+        .datasheet = datasheet ? *datasheet : limit, .measured = limit, .simulator = provenance.simulator};
+    if (limit.reachable && limit.reachable->small_kernels_s > 0) {
+        inputs.overhead_s_per_step = limit.reachable->small_kernels_s;
+        inputs.overhead_source = "launches of small kernels, measured by micro";
+    }
+    return inputs;
 }
 
 struct Joined {
@@ -514,6 +572,8 @@ Joined joined(RunGroup group, const JoinOptions& options) {
     for (ReportPoint& point : configuration.points)
         if (out.price) point.cost = cost_of(point.result, *out.price, options);
     if (out.limit) add_limit(configuration, *out.limit, out.price);
+    if (out.limit)
+        add_gaps(configuration, gap_inputs_of(*out.limit, out.datasheet, first.provenance), served, model);
     if (out.datasheet) {
         configuration.datasheet =
             limit_curve(*out.datasheet, LimitKind::hard, work_of_all(configuration.points),

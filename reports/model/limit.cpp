@@ -519,6 +519,17 @@ bool limits_anything(const LimitInputs& inputs) {
     return inputs.weight_bytes_per_s || inputs.linear_s_per_token;
 }
 
+double weight_pass_s(const LimitInputs& inputs, double tokens) {
+    return over(weight_bytes(inputs, tokens), inputs.weight_bytes_per_s);
+}
+
+double cache_read_s(const LimitInputs& inputs, const Totals& work) {
+    const Decoding decoding = decoding_of(inputs, work, 1);
+    return over(inputs.kv_bytes_per_token * decoding.context +
+                    inputs.windowed_kv_bytes_per_token * decoding.windowed_context,
+                inputs.kv_bytes_per_s);
+}
+
 StepTime step_time(const LimitInputs& inputs, double batch, double context) {
     return decoding_time(inputs, {1, batch, batch * context, batch * windowed(context, inputs)});
 }

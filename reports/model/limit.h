@@ -123,6 +123,12 @@ LimitInputs limit_inputs_of_simulator(const std::map<std::string, double>& profi
 /// Whether anything in it limits at all.
 bool limits_anything(const LimitInputs& inputs);
 
+/// Reading the weights that a step of `tokens` tokens needs, in seconds; 0 where the bandwidth is unknown.
+double weight_pass_s(const LimitInputs& inputs, double tokens);
+
+/// Reading the KV cache for every decoded token of `work`, in seconds.
+double cache_read_s(const LimitInputs& inputs, const Totals& work);
+
 /// One step of `batch` sequences, each `context` tokens long.
 struct StepTime {
     double memory_s = 0;

@@ -34,6 +34,29 @@ struct PointCost {
     bool operator==(const PointCost&) const = default;
 };
 
+/// One part of where a step's time goes.
+struct GapPart {
+    std::string name;               ///< "prefill interference"
+    std::optional<double> ms = {};  ///< per step; nothing: unattributed, because nothing was measured for it
+    std::optional<double> usd_per_m = {};
+    std::string source = {};
+    std::string remedy = {};  ///< what helps; empty: nothing does
+
+    bool operator==(const GapPart&) const = default;
+};
+
+/// From what the hardware could do to what was measured; the parts sum to the step.
+struct Gap {
+    double step_ms = 0;  ///< requests in flight × tokens per pass ÷ output tokens per second
+    double in_flight = 0;
+    double tokens_per_pass = 1;
+    std::optional<double> usd_per_m_output = {};
+    std::vector<GapPart> parts = {};
+    std::string first_to_fix = {};  ///< the largest part with a remedy and what it would move, a sentence
+
+    bool operator==(const Gap&) const = default;
+};
+
 /// A run among those of its own configuration or of another one.
 struct PointAt {
     std::size_t configuration = 0;
@@ -78,6 +101,7 @@ struct ReportPoint {
     std::optional<double> limit_interactivity;
     std::optional<double> of_limit;         ///< measured ÷ hard limit of output tokens/s at the same load
     std::optional<double> limit_tolerance;  ///< how far above 1 that may be: edges of the window
+    std::optional<Gap> gap;                 ///< where its step's time goes
     bool reached = true;    ///< as many requests were there as the load has in flight; else no chart draws it
     bool on_front = false;  ///< over all configurations that may be held against each other
     bool within_noise = false;  ///< dominated, but its interval reaches the front

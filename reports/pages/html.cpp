@@ -12,6 +12,7 @@
 #include "core/embedded.h"
 #include "core/metrics.h"
 #include "reports/files/json.h"
+#include "reports/model/answer.h"
 #include "reports/pages/hardware.h"
 #include "reports/pages/report_columns.h"
 #include "reports/pages/server_rows.h"
@@ -201,7 +202,8 @@ std::string choice_section(const ReportModel& model) {
         for (const std::string& margin : one.margins)
             margins += (margins.empty() ? "" : "<br>") + escaped(margin);
         rows += fmt::format(
-            "<tr><th class=\"text\" scope=\"row\">{} {} <small>{}</small><td>{}<td class=\"text\">{}<td>{}"
+            "<tr><th class=\"text\" scope=\"row\">{} {} <small>{}</small><td>{}<td class=\"text "
+            "line\">{}<td>{}"
             "<td>{}<td class=\"text\">{}</tr>\n",
             marker(one.configuration), escaped(configuration.title), escaped(configuration.workload),
             one.usd_per_m_output ? "$" + dollars(*one.usd_per_m_output) : "–", escaped(one.load_label),
@@ -303,6 +305,72 @@ std::string load_section() {
            figure_of("throughput", "",
                      "Output tokens per second against load, with the hardware's limit dashed", "") +
            "</div>\n</section>\n";
+}
+
+// ---- 4. where the gap goes
+
+const Gap* answer_gap(const Configuration& configuration) {
+    const ReportPoint* point = answer_point(configuration);
+    return point != nullptr && point->gap ? &*point->gap : nullptr;
+}
+
+/// One row per run, one column per part that is known for any of them.
+std::string gap_table(const Configuration& configuration) {
+    std::vector<std::size_t> known;
+    for (std::size_t part = 0; part < answer_gap(configuration)->parts.size(); ++part)
+        if (std::any_of(configuration.points.begin(), configuration.points.end(),
+                        [&](const ReportPoint& point) { return point.gap && point.gap->parts[part].ms; }))
+            known.push_back(part);
+    std::string head;
+    for (const std::size_t part : known)
+        head += fmt::format("<th>{}", escaped(answer_gap(configuration)->parts[part].name));
+    std::string rows;
+    for (const ReportPoint& point : configuration.points) {
+        if (!point.gap) continue;
+        rows += fmt::format("<tr><th class=\"text\" scope=\"row\">{}<td>{}", escaped(point.load_label),
+                            significant(point.gap->step_ms));
+        for (const std::size_t part : known)
+            rows += fmt::format("<td>{}", significant(point.gap->parts[part].ms));
+        rows += "</tr>\n";
+    }
+    return fmt::format(
+        "<div class=\"scroll\"><table><thead><tr><th class=\"text\">Run<th>Step, ms{}</tr></thead>\n<tbody>\n"
+        "{}</tbody></table></div>\n",
+        head, rows);
+}
+
+std::string gap_sources(const Gap& gap) {
+    std::string rows;
+    for (const GapPart& part : gap.parts)
+        rows += fact(part.name, part.ms ? part.source : "unattributed: nothing was measured for it");
+    return "<details><summary>Where each part comes from</summary>" + facts(rows) + "</details>\n";
+}
+
+std::string gap_section(const ReportModel& model) {
+    std::string html;
+    for (std::size_t i = 0; i < model.configurations.size(); ++i) {
+        const Configuration& configuration = model.configurations[i];
+        const Gap* gap = answer_gap(configuration);
+        if (gap == nullptr) continue;
+        html += fmt::format("<div class=\"part wide gap\"><h3>{} {}</h3>\n", marker(i),
+                            escaped(configuration.title));
+        if (!gap->first_to_fix.empty())
+            html += fmt::format("<p class=\"lead\"><b>What to fix first</b>, at {}: {}</p>\n",
+                                escaped(answer_point(configuration)->load_label), escaped(gap->first_to_fix));
+        html += fmt::format(
+            "<div class=\"chart-head\"><ul class=\"legend\" id=\"gap-{}-legend\"></ul></div>\n", i);
+        html += figure_of(fmt::format("gap-{}", i), "",
+                          "Milliseconds of one step by where they go, one bar per run", "");
+        html += gap_table(configuration) + gap_sources(*gap) + "</div>\n";
+    }
+    if (html.empty()) return "";
+    return "<section aria-labelledby=\"gap-title\">\n<h2 id=\"gap-title\">Where the gap goes</h2>\n"
+           "<p class=\"lead\">Milliseconds of a step, from what the hardware could do to what was measured. "
+           "A step "
+           "is what every request in flight gets one pass from. Each part is what a model of the run takes "
+           "longer "
+           "with it than without; the residual is what no part explains.</p>\n" +
+           html + "</section>\n";
 }
 
 // ---- 5. every number
@@ -680,8 +748,8 @@ std::string html_report(const ReportModel& model) {
     const std::string body = model.configurations.empty() && !hardware.empty()
                                  ? hardware  // a page of its own
                                  : choice_section(model) + answers_section(model) + frontier_section(model) +
-                                       load_section() + hardware + numbers_section(model) +
-                                       trust_section(model);
+                                       load_section() + gap_section(model) + hardware +
+                                       numbers_section(model) + trust_section(model);
     const std::string data = chart_json(model);
     return filled_in(asset("report.html"), {{"policy", policy},
                                             {"title", title},

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "reports/model/answer.h"
 #include "reports/pages/hardware.h"
 #include "reports/pages/report_columns.h"
 #include "reports/pages/table.h"
@@ -166,12 +167,28 @@ std::string commands_of(const Configuration& configuration) {
     return text.empty() ? "" : "<details><summary>Commands</summary>\n\n" + text + "\n</details>\n";
 }
 
+/// The waterfall of the run that the sentence is about.
+std::string gap_of(const Configuration& configuration) {
+    const ReportPoint* point = answer_point(configuration);
+    if (point == nullptr || !point->gap) return "";
+    std::string text = fmt::format(
+        "Where the {} ms of a step go at {}:\n\n| part | ms | $ per M | from |\n|:--|--:|--:|:--|\n",
+        significant(point->gap->step_ms), markdown_escaped(point->load_label));
+    for (const GapPart& part : point->gap->parts)
+        text += fmt::format("| {} | {} | {} | {} |\n", markdown_escaped(part.name), significant(part.ms),
+                            part.usd_per_m ? dollars(*part.usd_per_m) : "–",
+                            part.ms ? markdown_escaped(part.source) : "unattributed");
+    if (!point->gap->first_to_fix.empty())
+        text += fmt::format("\nWhat to fix first: {}\n", markdown_escaped(point->gap->first_to_fix));
+    return text + "\n";
+}
+
 std::string section_of(const Configuration& configuration) {
     return fmt::format("## {}\n\n{}\n\n", markdown_escaped(configuration.title),
                        markdown_escaped(configuration.workload)) +
            table_of(configuration) + "\n" + list_of(configuration.errors, "**Error:** ") +
-           list_of(configuration.missing) + reasons_of(configuration) + charts_of(configuration) +
-           commands_of(configuration) + "\n";
+           list_of(configuration.missing) + gap_of(configuration) + reasons_of(configuration) +
+           charts_of(configuration) + commands_of(configuration) + "\n";
 }
 
 /// The table that ranks configurations; nothing for a single one without limits.

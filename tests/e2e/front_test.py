@@ -103,6 +103,21 @@ class Fronts(Case):
         self.assertEqual(made["plan"]["concurrency"], point["run"]["plan"]["concurrency"])
         self.assertEqual(made["provenance"]["hardware"], point["run"]["provenance"]["hardware"])
 
+    def test_the_gap_of_every_run_sums_to_its_step_and_little_of_it_is_unexplained(self):
+        page, model = self.report()
+        for configuration, point in points_of(model):
+            gap = point["gap"]
+            step = point["run"]["throughput"]["mean_in_flight"] / point["output_tokens_per_s"] * 1e3
+            self.assertAlmostEqual(gap["step_ms"], step, delta=1e-6 * step)
+            self.assertAlmostEqual(sum(part.get("ms", 0) for part in gap["parts"]), step, delta=1e-6 * step)
+            where = f"{configuration['title']} {point['load_label']}: {gap['parts']}"
+            self.assertEqual(gap["parts"][-1]["name"], "residual")
+            self.assertLess(abs(gap["parts"][-1]["ms"]), 0.08 * step, where)  # step times are drawn, too
+        self.assertIn("What to fix first", page.read_text())
+        with Browser() as browser:
+            browser.open(page)
+            self.assertEqual(browser.evaluate("return document.querySelectorAll('.gap canvas').length"), 3)
+
     def test_the_page_switches_axes_and_limits_and_fits_a_phone(self):
         page, _ = self.report("--quality", "same", "--slo", "ttft_p95:800")
         with Browser() as browser:

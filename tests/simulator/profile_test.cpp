@@ -123,7 +123,8 @@ TEST(Profile, LimitTermsHaveExactlyTheAgreedKeys) {
         keys_of(terms),
         UnorderedElementsAre("weight_bytes", "weight_bytes_per_s", "kv_bytes_per_token", "kv_bytes_per_s",
                              "linear_s_per_token", "lm_head_s_per_sequence", "attention_flops_per_token_pair",
-                             "attention_flops_per_s", "max_num_seqs", "kv_capacity_tokens"));
+                             "attention_flops_per_s", "max_num_seqs", "kv_capacity_tokens", "step_s",
+                             "sequence_s", "linear_overlap_exponent", "max_batched_tokens"));
     EXPECT_DOUBLE_EQ(terms.at("kv_capacity_tokens"), 27600 * 16);
     EXPECT_DOUBLE_EQ(terms.at("attention_flops_per_token_pair"), 4.0 * 32 * 4096);
     EXPECT_DOUBLE_EQ(terms.at("lm_head_s_per_sequence"), 2.0 * 128256 * 4096 / 600e12);

@@ -585,29 +585,60 @@
     const groups = GROUPS.filter((group) => datasets.some((dataset) => dataset.group === group));
     one(`#${id}-legend`).replaceChildren(...groups.map((group) =>
       legendItem(`${id}:${group}`, group, markerElement(SHAPES[1], groupColour(group)))));
+    drawBars(id, layers.map((layer) => layer.name + (layer.valid ? "" : " (not valid)")), datasets, "µs of one step",
+      [0, Math.max(...layers.map((layer) => layer.seconds * 1e6))],
+      { title: (i) => layers[i].name, label: (item) => `${item.dataset.label}: ${significant(item.raw)} µs` });
+  }
+
+  /** Stacked bars, one per row. */
+  function drawBars(id, names, datasets, title, range, tips) {
     const canvas = document.getElementById(id);
     const narrow = innerWidth < 700;
-    canvas.parentElement.style.height = `${layers.length * 46 + 70}px`;
+    canvas.parentElement.style.height = `${names.length * 46 + 70}px`;
     charts.get(id)?.destroy();
     const width = narrow ? 20 : 44;
     charts.set(id, new Chart(canvas, {
       type: "bar",
-      data: { labels: layers.map((layer) => folded(layer.name + (layer.valid ? "" : " (not valid)"), width, 3)), datasets },
+      data: { labels: names.map((name) => folded(name, width, 3)), datasets },
       options: {
         animation: false, responsive: true, maintainAspectRatio: false, indexAxis: "y",
         plugins: {
           legend: { display: false },
           tooltip: { ...tooltip(), filter: () => true, callbacks: {
-            title: ([item]) => (item ? layers[item.dataIndex].name : ""),
-            label: (item) => `${item.dataset.label}: ${significant(item.raw)} µs`,
+            title: ([item]) => (item ? tips.title(item.dataIndex) : ""), label: tips.label,
           } },
         },
         scales: {
-          x: { ...axis([0, Math.max(...layers.map((layer) => layer.seconds * 1e6))], "µs of one step", 1e9), stacked: true },
+          x: { ...axis(range, title, 1e9), ...(range[0] < 0 ? { min: range[0] } : {}), stacked: true },
           y: { stacked: true, grid: { display: false }, ticks: { color: colour("muted"), font: { size: narrow ? 11 : 13 } } },
         },
       },
     }));
+  }
+
+  // ---- where the gap goes
+
+  const GAP_COLOURS = ["faint", "series-0", "p50", "series-3", "p95", "series-1", "series-2", "p99", "accent", "muted"];
+
+  function drawGap(configuration, index) {
+    const id = `gap-${index}`;
+    if (!document.getElementById(id)) return;
+    const points = shownPoints(configuration).filter((point) => point.gap);
+    const used = configuration.gapParts.map((name, part) => ({ name, part }))
+      .filter(({ part }) => points.some((point) => isNumber(point.gap.parts[part]) && Math.abs(point.gap.parts[part]) > 1e-9));
+    const datasets = used.map(({ name, part }) => ({
+      label: name, hidden: hidden.has(`${id}:${name}`), backgroundColor: colour(GAP_COLOURS[part]), borderColor: colour("paper"),
+      borderWidth: { left: 0, right: 1 }, borderSkipped: false, barThickness: 22,
+      data: points.map((point) => point.gap.parts[part]),
+    }));
+    one(`#${id}-legend`).replaceChildren(...used.map(({ name, part }) =>
+      legendItem(`${id}:${name}`, name, markerElement(SHAPES[1], colour(GAP_COLOURS[part])))));
+    const least = Math.min(0, ...points.map((point) => point.gap.parts.reduce((sum, ms) => sum + Math.min(0, ms ?? 0), 0)));
+    const most = Math.max(...points.map((point) => point.gap.parts.reduce((sum, ms) => sum + Math.max(0, ms ?? 0), 0)));
+    drawBars(id, points.map((point) => point.label), datasets, "ms of one step", [least, most], {
+      title: (i) => `${points[i].label} · ${configuration.title}`,
+      label: (item) => `${item.dataset.label}: ${significant(item.raw)} of ${significant(points[item.dataIndex].gap.step)} ms`,
+    });
   }
 
   function drawHardware() {
@@ -727,6 +758,7 @@
       drawLatency("ttft", "ttft", "Time to first token, ms");
       drawLatency("itl", "itl", "Inter-token latency, ms");
       drawThroughput();
+      configurations.forEach(drawGap);
     }
     drawHardware();
     root.dataset.charts = String(charts.size);
