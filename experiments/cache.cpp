@@ -146,6 +146,10 @@ CacheReport measure_cache(const CachePlan& plan, const Target& target, const fs:
         if (run.result.validity.verdict == Verdict::invalid) require_valid(run);
         const datasets::PrefixArms arms(asked.classes.front().dataset, asked.seed);
         auto samples = samples_in(place, arms);
+        const auto& calibration = target.facts().calibration;
+        const std::int64_t head =
+            reports::head_of(samples, calibration ? std::ceil(calibration->overhead_tokens) : 0);
+        for (CacheSample& sample : samples) sample.head = head;
         if (i == 0) {
             report.model = run.result.provenance.model;
             report.engine = run.result.server ? run.result.server->engine : target.facts().server_kind;

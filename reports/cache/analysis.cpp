@@ -30,13 +30,16 @@ struct Tokens {
     double expected = 0;
     double told_prompt = 0;
     double cached = 0;
+    double head = 0;  ///< of the cached ones, those with which every prompt begins
     bool told = false;
 
     void add(const CacheSample& sample, std::int64_t granularity) {
         const auto length = static_cast<double>(sample.prompt_tokens.value_or(sample.wanted_tokens));
         prompt += length;
-        expected += static_cast<double>(sample.repeated / granularity * granularity);
+        const std::int64_t known = sample.repeated + sample.head;
+        expected += static_cast<double>(known / granularity * granularity);
         if (!sample.cached_tokens) return;
+        head += static_cast<double>(sample.head);
         told = true;
         told_prompt += length;
         cached += static_cast<double>(*sample.cached_tokens);
@@ -50,9 +53,11 @@ struct Tokens {
     }
     /// Of the hits that were possible; nothing where nothing was told, or none was possible.
     std::optional<double> share() const {
-        if (!told || expected <= 0) return std::nullopt;
-        return cached / expected;
+        if (!told || expected <= head) return std::nullopt;
+        return (cached - head) / (expected - head);
     }
+    /// Of the prompt tokens behind the head.
+    double cached_behind_head() const { return (cached - head) / std::max(1.0, told_prompt - head); }
 };
 
 bool counts(const CacheSample& sample) {
@@ -170,7 +175,8 @@ double missed_share(std::span<const CacheSample> samples) {
         if (!counts(sample) || sample.arm != "warm" || !sample.cached_tokens || sample.repeated == 0)
             continue;
         ++all;
-        missed += static_cast<double>(*sample.cached_tokens) < kHalf * static_cast<double>(sample.repeated);
+        missed += static_cast<double>(*sample.cached_tokens - sample.head) <
+                  kHalf * static_cast<double>(sample.repeated);
     }
     return all > 0 ? missed / all : 0;
 }
@@ -269,20 +275,20 @@ CacheVerdict verdict_by_counters(const CacheLevel& level, const std::string& eng
 
 void add_contamination(std::span<const CacheSample> samples, std::vector<CacheVerdict>& verdicts) {
     const Tokens cold = tokens_of_arm(samples, "cold");
-    if (!cold.told || cold.prompt <= 0 || cold.cached / cold.prompt <= kNearlyNone) return;
+    if (!cold.told || cold.cached_behind_head() <= kNearlyNone) return;
     verdicts.push_back(
         {"contaminated",
          "Prompts that should be new were in the cache: the same salt was used before, or the server "
          "adds a long beginning of its own. Leave --salt out, or flush the cache.",
-         fmt::format("{} of the cold arm's tokens came from the cache", percent(cold.cached / cold.prompt))});
+         fmt::format("{} of the cold arm's tokens came from the cache", percent(cold.cached_behind_head()))});
 }
 
 void add_dynamic_head(const CacheLevel& level, std::span<const CacheSample> samples,
                       std::vector<CacheVerdict>& verdicts) {
     if (verdicts.front().code != "works") return;
     const Tokens moved = tokens_of_arm(samples, "dynamic-first");
-    const bool lost = moved.told ? moved.cached / std::max(1.0, moved.prompt) < kNearlyNone
-                                 : !is_faster_than_cold(level, "dynamic-first");
+    const bool lost =
+        moved.told ? moved.cached_behind_head() < kNearlyNone : !is_faster_than_cold(level, "dynamic-first");
     if (!lost) return;
     verdicts.push_back(
         {"dynamic_head",
@@ -332,6 +338,14 @@ void add_disagreement(const CacheLevel& level, std::vector<CacheVerdict>& verdic
 
 }  // namespace
 
+std::int64_t head_of(std::span<const CacheSample> samples, double template_tokens) {
+    std::optional<std::int64_t> least;
+    for (const CacheSample& sample : samples)
+        if (counts(sample) && sample.arm == "cold" && sample.cached_tokens)
+            least = std::min(least.value_or(*sample.cached_tokens), *sample.cached_tokens);
+    return least && static_cast<double>(*least) <= template_tokens ? *least : 0;
+}
+
 std::optional<std::int64_t> granularity_of(std::span<const CacheSample> samples) {
     constexpr std::size_t kFewest = 3;
     std::set<std::int64_t> counts;
@@ -346,7 +360,8 @@ std::optional<std::int64_t> granularity_of(std::span<const CacheSample> samples)
 std::optional<std::int64_t> least_cached_prefix_of(std::span<const CacheSample> samples) {
     std::optional<std::int64_t> least;
     for (const CacheSample& sample : samples) {
-        if (sample.arm != "varied" || sample.setup || sample.cached_tokens.value_or(0) <= 0) continue;
+        if (sample.arm != "varied" || sample.setup || sample.cached_tokens.value_or(0) <= sample.head)
+            continue;
         if (!least || sample.repeated < *least) least = sample.repeated;
     }
     return least;

@@ -19,7 +19,8 @@ struct CacheSample {
     bool setup = false;         ///< fills the cache, and is in no figure but the hits of the whole level
     std::int64_t prefix = 0;    ///< tokens that it is counted under
     double hit = 0;             ///< of `shared`: the share of the prefix that repeats
-    std::int64_t repeated = 0;  ///< tokens at its start that an earlier request began with
+    std::int64_t repeated = 0;  ///< tokens at its start that an earlier request began with, the head left out
+    std::int64_t head = 0;      ///< tokens in front of it with which every prompt begins: a chat template's
     std::int64_t wanted_tokens = 0;
     std::optional<std::int64_t> prompt_tokens = {};  ///< as usage tells
     std::optional<std::int64_t> cached_tokens = {};  ///< as usage tells
@@ -88,6 +89,10 @@ struct CacheReport {
 
     bool operator==(const CacheReport&) const = default;
 };
+
+/// The tokens that a chat template puts in front of every prompt, as far as the cache shows them: what even
+/// the cold prompts reuse. 0 where that is more than the template's `template_tokens`, or nobody tells.
+std::int64_t head_of(std::span<const CacheSample> samples, double template_tokens);
 
 /// What cached counts have in common; nothing for fewer than three different ones.
 std::optional<std::int64_t> granularity_of(std::span<const CacheSample> samples);

@@ -79,8 +79,9 @@ std::string blocks_sentence(const CacheReport& report) {
         text += fmt::format("The cache works in blocks of {} token{}.", *report.granularity_tokens,
                             *report.granularity_tokens == 1 ? "" : "s");
     if (report.least_cached_prefix)
-        text += fmt::format("{}The shortest beginning of which something was reused has {} tokens.",
-                            text.empty() ? "" : " ", *report.least_cached_prefix);
+        text += fmt::format("{}The shortest beginning of which something was reused has {} token{}.",
+                            text.empty() ? "" : " ", *report.least_cached_prefix,
+                            *report.least_cached_prefix == 1 ? "" : "s");
     return text;
 }
 

@@ -1,0 +1,196 @@
+"""`paretoken cache`: what prefix caching gives, on the simulator in virtual time and behind sockets, and on llama.cpp."""
+
+import contextlib
+import http.server
+import itertools
+import json
+import threading
+import unittest
+import urllib.error
+import urllib.request
+
+from harness import Case, http_server, llamacpp, paretoken, simulated_server
+
+PROFILE = "sim:llama3-8b-h100-bf16"
+
+
+def codes_in(report):
+    return [verdict["code"] for verdict in report["verdicts"]]
+
+
+class Virtual(Case):
+    def measured(self, *options, target=PROFILE, out="out", code=0):
+        done = paretoken("cache", target, "--virtual", "--salt", "s", "--out", self.directory / out, *options)
+        self.assertEqual(done.returncode, code, f"{done.stdout}\n{done.stderr}")
+        return json.loads((self.directory / out / "cache.json").read_text())
+
+    def test_every_arm_hits_as_the_engine_says_and_the_time_follows(self):
+        report = self.measured("--concurrency", "1")
+        self.assertEqual(codes_in(report), ["works", "dynamic_head"])
+        self.assertEqual(report["granularity_tokens"], 16)
+        self.assertLess(report["least_cached_prefix"], 64)
+        level = report["levels"][0]
+        self.assertEqual({arm["prefix"] for arm in level["arms"]}, {256, 512, 1024, 2048, 4096, 8192})
+        for arm in level["arms"]:
+            self.assertEqual(arm["failed"], 0)
+            self.assertAlmostEqual(arm["hit"]["usage"], arm["hit"]["expected"], places=12, msg=arm)
+        self.assertEqual(level["hit"]["usage"], level["hit"]["expected"])
+        # What a token takes, against requests of the same run that say so by themselves.
+        cold = {arm["prefix"]: arm["ttft_p50_s"] for arm in level["arms"] if arm["arm"] == "cold"}
+        fit = level["fit"]
+        def at(tokens):
+            terms = (fit["base_s"]["value"], fit["per_token_s"]["value"], fit.get("per_token2_s", {}).get("value", 0))
+            return sum(term * tokens ** power for power, term in enumerate(terms))
+        for prefix, seconds in cold.items():
+            self.assertAlmostEqual(at(prefix + 64) / seconds, 1, delta=0.1, msg=prefix)
+        page = (self.directory / "out" / "cache.md").read_text()
+        self.assertIn("## 1 request in flight", page)
+
+    def test_the_same_command_gives_the_same_bytes(self):
+        for out in "a", "b":
+            self.measured("--prefix", "256,1024", out=out)
+        for name in "c1/requests.jsonl", "c8/requests.jsonl", "c1/events.bin":
+            self.assertEqual((self.directory / "a" / name).read_bytes(), (self.directory / "b" / name).read_bytes())
+
+    def test_a_server_without_a_cache_is_off(self):
+        report = self.measured("--concurrency", "1", target=PROFILE + "?prefix_cache=0")
+        self.assertEqual(codes_in(report), ["off"])
+        self.assertNotIn("granularity_tokens", report)
+
+    def test_a_cache_that_is_too_small_thrashes(self):
+        for blocks, code in ((400, "thrashing"), (2000, "works")):
+            with self.subTest(blocks):
+                report = self.measured("--prefix", "256,512,1024", "--concurrency", "1", "--overwrite",
+                                       target=f"{PROFILE}?blocks={blocks}")
+                self.assertEqual(codes_in(report)[0], code)
+
+    def test_bad_input_is_refused_in_one_line(self):
+        for options, words in ((["--hit", "1.5"], ["--hit", "1.5"]), (["--prefix", "0"], ["--prefix"]),
+                               (["--samples", "2"], ["--samples", "6"]), (["--suffix", "0"], ["--suffix"]),
+                               (["--prefix", "256,200000"], ["context", "200000"])):
+            with self.subTest(options):
+                self.fails_clearly(paretoken("cache", PROFILE, "--virtual", "--out", self.directory / "bad", *options), 2, *words)
+        self.measured("--prefix", "256", "--concurrency", "1")
+        self.fails_clearly(paretoken("cache", PROFILE, "--virtual", "--out", self.directory / "out"), 2, "--overwrite")
+
+
+def forwarded(address, body, path):
+    request = urllib.request.Request(address + path, body, {"Content-Type": "application/json"} if body else {})
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return answer.status, answer.headers["Content-Type"], answer.read()
+
+
+class BehindSockets(Case):
+    OPTIONS = ("--prefix", "256,512", "--concurrency", "1", "--samples", "8")
+
+    def measured(self, address, out, *options):
+        done = self.measures(paretoken("cache", address, *self.OPTIONS, "--out", self.directory / out, *options))
+        return json.loads((self.directory / out / "cache.json").read_text()), done
+
+    def test_three_accounts_agree_and_a_salt_that_was_used_contaminates(self):
+        with simulated_server("--profile", "llama3-8b-h100-bf16") as address:
+            report, _ = self.measured(address, "first", "--salt", "s")
+            self.assertEqual(codes_in(report)[0], "works")
+            hits = report["levels"][0]["hit"]
+            for account in "usage", "server":
+                self.assertAlmostEqual(hits[account], hits["expected"], delta=0.03)
+            again, _ = self.measured(address, "second", "--salt", "s")
+            self.assertIn("contaminated", codes_in(again))
+
+    def test_two_replicas_behind_one_address_are_found_partly(self):
+        profile = ("--profile", "llama3-8b-h100-bf16")
+        with simulated_server(*profile) as one, simulated_server(*profile) as other:
+            turns, lock = itertools.cycle((one, other)), threading.Lock()
+
+            def answer(method, path, _headers, body):
+                with lock:
+                    address = next(turns) if method == "POST" and "completions" in path else one
+                return forwarded(address, body, path)
+
+            with http_server(answer) as proxy:
+                report, _ = self.measured(proxy, "replicas", "--scrape", "none")
+        self.assertEqual(codes_in(report)[0], "partly", report["verdicts"])
+
+    def test_a_proxy_that_repeats_answers_is_found(self):
+        with simulated_server("--profile", "ideal?ttft=20ms&itl=5ms") as server, storing_proxy(server) as proxy:
+            report, _ = self.measured(proxy, "proxy", "--scrape", "none")
+        self.assertIn("response_cache", codes_in(report), report["verdicts"])
+
+
+@contextlib.contextmanager
+def storing_proxy(server):
+    """Streams answers on as they come, and answers an equal question at once with what it stored."""
+    stored = {}
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            status, kind, data = forwarded(server, None, self.path)
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            request = urllib.request.Request(server + self.path, body, {"Content-Type": "application/json"})
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            if body in stored:
+                kind, pieces = stored[body]
+                self.send_header("Content-Type", kind)
+                self.end_headers()
+                self.wfile.write(b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n")
+                return
+            pieces = []
+            try:
+                answer = urllib.request.urlopen(request, timeout=30)
+            except urllib.error.HTTPError as error:
+                answer = error
+            with answer:
+                kind = answer.headers["Content-Type"]
+                self.send_header("Content-Type", kind)
+                self.end_headers()
+                while piece := answer.read1(65536):
+                    pieces.append(piece)
+                    self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+                    self.wfile.flush()
+                self.wfile.write(b"0\r\n\r\n")
+            stored[body] = kind, pieces
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as proxy:
+        proxy.daemon_threads = True
+        thread = threading.Thread(target=proxy.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{proxy.server_address[1]}"
+        finally:
+            proxy.shutdown()
+            thread.join(5)
+
+
+class RealServer(Case):
+    def test_llamacpp_with_its_cache_and_without(self):
+        options = ("--prefix", "64,128,192,256", "--samples", "8", "--concurrency", "1")
+        for switch, first in ((), "works"), (("--no-prompt-cache",), "off"):
+            with self.subTest(first), llamacpp("--slots", 1, *switch) as address:
+                out = self.directory / first
+                self.measures(paretoken("cache", address, *options, "--out", out, timeout=600))
+                report = json.loads((out / "cache.json").read_text())
+                codes = codes_in(report)
+                self.assertEqual(codes[0], first, report["verdicts"])
+                self.assertNotIn("contaminated", codes)
+                if first == "works":
+                    self.assertEqual(report["granularity_tokens"], 1)
+                    self.assertIn("dynamic_head", codes)
+                    hits = report["levels"][0]["hit"]
+                    self.assertAlmostEqual(hits["usage"], hits["server"], delta=0.02)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,223 @@
+#include "reports/cache/analysis.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <vector>
+
+#include "core/random.h"
+#include "reports/cache/pages.h"
+#include "reports/files/cache_file.h"
+
+namespace paretoken::reports {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kSuffix = 64;
+constexpr std::int64_t kBlock = 16;
+
+/// What a server's cache does: the tokens that it finds of those that repeat.
+using Cache = std::function<std::int64_t(const CacheSample& sample, std::size_t index)>;
+
+/// Samples of a server whose first token takes 5 ms and 20 µs per token that is not cached, with 3 % noise.
+std::vector<CacheSample> experiment(const Cache& cache, bool told = true, std::uint64_t seed = 1) {
+    Random random(seed);
+    std::vector<CacheSample> samples;
+    const auto add = [&](const std::string& arm, std::int64_t prefix, std::int64_t repeated, double hit = 0) {
+        CacheSample sample{.arm = arm, .prefix = prefix, .hit = hit, .repeated = repeated};
+        sample.wanted_tokens = prefix + kSuffix;
+        const std::int64_t cached = cache(sample, samples.size());
+        sample.prompt_tokens = sample.wanted_tokens;
+        if (told) sample.cached_tokens = cached;
+        sample.ttft_s = (0.005 + 20e-6 * static_cast<double>(sample.wanted_tokens - cached)) *
+                        (1 + 0.03 * random.normal());
+        sample.tpot_s = 0.007;
+        samples.push_back(sample);
+    };
+    for (std::int64_t round = 0; round < 30; ++round) {
+        for (const std::int64_t prefix : {256, 1024, 4096}) {
+            add("cold", prefix, 0);
+            add("primer", prefix, 0);
+            add("primed", prefix, prefix);
+            add("warm", prefix, prefix);
+            add("dynamic-first", prefix, 0);
+            add("shared", prefix, prefix / 2, 0.5);
+        }
+        add("varied", 4096, 5 + 113 * round);
+        add("repeat", 256, 256 + kSuffix - 1);
+    }
+    return samples;
+}
+
+std::int64_t whole_blocks(const CacheSample& sample, std::size_t /*index*/) {
+    return sample.repeated / kBlock * kBlock;
+}
+
+std::int64_t nothing(const CacheSample& /*sample*/, std::size_t /*index*/) {
+    return 0;
+}
+
+std::vector<std::string> codes_of(const std::vector<CacheSample>& samples, const std::string& engine = "vllm",
+                                  std::optional<double> server = std::nullopt) {
+    const CacheLevel level = level_of(samples, 1, granularity_of(samples), server);
+    std::vector<std::string> codes;
+    for (const auto& verdict : verdicts_of({{level}}, samples, engine)) {
+        codes.push_back(verdict.code);
+        EXPECT_FALSE(verdict.text.empty());
+        EXPECT_FALSE(verdict.evidence.empty());
+    }
+    return codes;
+}
+
+const CacheArm& arm_of(const CacheLevel& level, const std::string& name, std::int64_t prefix) {
+    for (const CacheArm& arm : level.arms)
+        if (arm.arm == name && arm.prefix == prefix) return arm;
+    ADD_FAILURE() << name << " " << prefix;
+    return level.arms.front();
+}
+
+TEST(CacheLevel, has_times_hits_and_a_fit) {
+    const auto samples = experiment(whole_blocks);
+    const auto level = level_of(samples, 8, granularity_of(samples), 0.5);
+    EXPECT_EQ(level.concurrency, 8U);
+    const CacheArm& warm = arm_of(level, "warm", 1024);
+    EXPECT_EQ(warm.n, 30U);
+    EXPECT_NEAR(*warm.ttft_p50_s, 0.005 + 20e-6 * kSuffix, 2e-4);
+    ASSERT_TRUE(warm.ttft_p50_ci95);
+    EXPECT_LE(warm.ttft_p50_ci95->low, *warm.ttft_p50_s);
+    EXPECT_DOUBLE_EQ(*warm.hits.expected, 1024.0 / 1088);
+    EXPECT_DOUBLE_EQ(*warm.hits.usage, 1024.0 / 1088);
+    EXPECT_TRUE(warm.differs);
+    EXPECT_FALSE(arm_of(level, "dynamic-first", 1024).differs);
+    EXPECT_EQ(level.hits.server, 0.5);
+    EXPECT_DOUBLE_EQ(*level.hits.expected, *level.hits.usage);
+    ASSERT_TRUE(level.fit);
+    EXPECT_NEAR(level.fit->per_token_s.value, 20e-6, 1e-6);
+    EXPECT_NEAR(*level.saved_ms_per_1k_cached, 20, 1);
+    for (const CacheArm& arm : level.arms) EXPECT_TRUE(arm.arm != "primer" && arm.arm != "varied");
+}
+
+TEST(CacheLevel, counts_failures_apart) {
+    auto samples = experiment(whole_blocks);
+    samples[0].ttft_s.reset();
+    const auto level = level_of(samples, 1, kBlock, std::nullopt);
+    EXPECT_EQ(arm_of(level, "cold", 256).failed, 1U);
+    EXPECT_EQ(arm_of(level, "cold", 256).n, 30U);
+}
+
+TEST(CacheGranularity, is_what_cached_counts_have_in_common) {
+    EXPECT_EQ(granularity_of(experiment(whole_blocks)), kBlock);
+    EXPECT_EQ(granularity_of(experiment([](const auto& sample, auto) { return sample.repeated; })), 1);
+    EXPECT_FALSE(granularity_of(experiment(nothing)));
+    EXPECT_FALSE(granularity_of(experiment(whole_blocks, false)));
+}
+
+TEST(CacheLeastPrefix, is_the_shortest_beginning_of_which_something_was_reused) {
+    const auto samples = experiment(
+        [](const auto& sample, auto) { return sample.repeated >= 1024 ? sample.repeated / 128 * 128 : 0; });
+    EXPECT_EQ(least_cached_prefix_of(samples), 5 + 113 * 10);
+    EXPECT_FALSE(least_cached_prefix_of(experiment(nothing)));
+}
+
+TEST(CacheVerdicts, say_that_it_works_and_what_a_changing_head_costs) {
+    EXPECT_THAT(codes_of(experiment(whole_blocks)), ::testing::ElementsAre("works", "dynamic_head"));
+}
+
+TEST(CacheVerdicts, say_that_it_is_off) {
+    EXPECT_THAT(codes_of(experiment(nothing)), ::testing::ElementsAre("off"));
+    EXPECT_THAT(codes_of(experiment(nothing, false)), ::testing::ElementsAre("off"))
+        << "told by the times alone";
+    EXPECT_THAT(codes_of(experiment(nothing, false), "vllm", 0.0), ::testing::ElementsAre("off"));
+}
+
+TEST(CacheVerdicts, are_told_by_the_times_where_nobody_counts) {
+    EXPECT_THAT(codes_of(experiment(whole_blocks, false)), ::testing::ElementsAre("works", "dynamic_head"));
+    auto samples = experiment(nothing, false);
+    Random random(1);
+    for (auto& sample : samples) sample.ttft_s = std::exp(random.normal());
+    EXPECT_THAT(codes_of(samples), ::testing::ElementsAre("unknown"));
+}
+
+TEST(CacheVerdicts, tell_thrashing_from_replicas) {
+    // What is repeated at once is found, and what comes back a round later is gone.
+    const auto thrashing = [](const auto& sample, auto) {
+        return sample.arm == "primed" ? sample.repeated : std::int64_t{0};
+    };
+    EXPECT_EQ(codes_of(experiment(thrashing)).front(), "thrashing");
+    // Every second request goes to the replica that does not hold the prefix.
+    const auto replicas = [](const auto& sample, std::size_t index) {
+        return index / 3 % 2 == 0 ? sample.repeated : std::int64_t{0};
+    };
+    EXPECT_EQ(codes_of(experiment(replicas)).front(), "partly");
+    EXPECT_EQ(codes_of(experiment(replicas), "llamacpp").front(), "per_slot");
+}
+
+TEST(CacheVerdicts, find_a_cold_arm_that_is_not_cold) {
+    const auto used_before = [](const auto& sample, auto) { return sample.wanted_tokens / 16 * 16 - 16; };
+    EXPECT_THAT(codes_of(experiment(used_before)), ::testing::Contains("contaminated"));
+}
+
+TEST(CacheVerdicts, leave_out_the_head_that_a_chat_template_puts_before_every_prompt) {
+    auto samples = experiment([](const auto& sample, auto) { return sample.repeated + 24; });
+    EXPECT_EQ(head_of(samples, 31), 24);
+    EXPECT_EQ(head_of(samples, 20), 0) << "more than the template has";
+    for (auto& sample : samples) sample.head = 24;
+    EXPECT_THAT(codes_of(samples), ::testing::ElementsAre("works", "dynamic_head"));
+    const auto level = level_of(samples, 1, 1, std::nullopt);
+    EXPECT_DOUBLE_EQ(*arm_of(level, "cold", 256).hits.expected, 24.0 / 320);
+    EXPECT_EQ(least_cached_prefix_of(samples), 5);
+}
+
+TEST(CacheVerdicts, find_a_proxy_that_repeats_whole_answers) {
+    auto samples = experiment(whole_blocks);
+    for (auto& sample : samples)
+        if (sample.arm == "repeat") sample.tpot_s = 0.0001;
+    EXPECT_THAT(codes_of(samples), ::testing::Contains("response_cache"));
+}
+
+TEST(CacheVerdicts, find_accounts_that_differ) {
+    EXPECT_THAT(codes_of(experiment(whole_blocks), "vllm", 0.9), ::testing::Contains("disagree"));
+    const auto samples = experiment(whole_blocks);
+    const auto level = level_of(samples, 1, kBlock, std::nullopt);
+    EXPECT_THAT(codes_of(samples, "vllm", *level.hits.usage + 0.01),
+                ::testing::Not(::testing::Contains("disagree")));
+}
+
+TEST(CacheVerdicts, are_off_and_no_arm_differs_in_nine_of_ten_experiments_without_a_cache) {
+    int clean = 0;
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+        const auto samples = experiment(nothing, true, seed);
+        const auto level = level_of(samples, 1, std::nullopt, std::nullopt);
+        bool differs = false;
+        for (const CacheArm& arm : level.arms) differs |= arm.differs;
+        clean += differs ? 0 : 1;
+    }
+    EXPECT_GE(clean, 90);
+}
+
+TEST(CachePages, tell_verdicts_levels_and_blocks) {
+    const auto samples = experiment(whole_blocks);
+    CacheReport report{.target = "http://<script>", .model = "m|x", .engine = "vllm"};
+    report.levels = {level_of(samples, 1, kBlock, 0.4)};
+    report.granularity_tokens = kBlock;
+    report.least_cached_prefix = 118;
+    report.verdicts = verdicts_of(report.levels, samples, "vllm");
+    const std::string console = cache_console(report);
+    EXPECT_THAT(console, HasSubstr("works: Prefix caching works"));
+    EXPECT_THAT(console, HasSubstr("1 request in flight."));
+    EXPECT_THAT(console, HasSubstr("blocks of 16 tokens"));
+    EXPECT_THAT(console, HasSubstr("has 118 tokens"));
+    const std::string markdown = cache_markdown(report);
+    EXPECT_THAT(markdown, HasSubstr("- **works**:"));
+    EXPECT_THAT(markdown, ::testing::Not(HasSubstr("<script>")));
+    EXPECT_THAT(markdown, HasSubstr("| 4096 | warm |"));
+    const std::string json = cache_json(report);
+    EXPECT_THAT(json, HasSubstr(R"("schema": "paretoken/cache/1")"));
+    EXPECT_THAT(json, HasSubstr(R"("granularity_tokens": 16)"));
+    EXPECT_THAT(json, HasSubstr(R"("code": "dynamic_head")"));
+}
+
+}  // namespace
+}  // namespace paretoken::reports
