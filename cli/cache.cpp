@@ -89,6 +89,10 @@ CachePlan plan_of_cache(const CacheCommand& command) {
 void conclude(const CacheReport& report, const std::filesystem::path& directory) {
     fmt::print("{}\nfiles: {}\n", reports::cache_console(report), directory.string());
     std::fflush(stdout);
+    for (const reports::CacheLevel& level : report.levels)
+        if (!level.invalid.empty())
+            throw Error(ExitCode::measurement_invalid,
+                        fmt::format("the measurement is invalid: {}", level.invalid));
     if (!report.verdicts.empty() && report.verdicts.front().code == "unknown")
         throw Error(ExitCode::measurement_invalid, report.verdicts.front().text);
 }

@@ -6,6 +6,7 @@
 #include <CLI/Formatter.hpp>
 #include <cstdlib>
 
+#include "cli/recipes.h"
 #include "core/error.h"
 #include "reports/files/plan_file.h"
 #include "reports/files/run_directory.h"
@@ -65,6 +66,12 @@ void add_field(CLI::App& command, const PlanField& field, PlanTexts& given, Leve
     if (const std::string text = shown_default(field); !text.empty()) option->default_str(text);
 }
 
+std::string recipes_help() {
+    std::string text = "Options of a load that is known by name; those that are given here go before them";
+    for (const Recipe& recipe : recipes()) text += fmt::format(". {}: {}", recipe.name, recipe.title);
+    return text;
+}
+
 std::optional<std::string> environment(const std::string& variable) {
     const char* value = std::getenv(variable.c_str());
     if (value == nullptr) return std::nullopt;
@@ -81,6 +88,7 @@ void add_plan_options(CLI::App& command, PlanOptions& options, Levels levels,
         add_field(command, field, options.given, levels);
     }
     const char* group = "Configuration";
+    command.add_option("--recipe", options.recipe, recipes_help())->type_name("NAME")->group(group);
     command
         .add_option("--config", options.config,
                     "JSON file with values of these options, as --print-config writes it; options that are "
@@ -97,6 +105,7 @@ PlanTexts texts_of(const PlanOptions& options) {
     PlanTexts texts;
     if (!options.config.empty())
         texts = reports::parse_plan_json(reports::read_file(options.config), options.config);
+    if (!options.recipe.empty()) texts.merge(texts_of(recipe_named(options.recipe)));  // what is there stays
     for (const auto& [name, values] : options.given) texts.erase(name);
     restore_secrets(texts, environment);
     for (const auto& [name, values] : options.given) texts[name] = values;

@@ -13,6 +13,7 @@ namespace paretoken::cli {
 /// What the user gave, as text.
 struct PlanOptions {
     PlanTexts given;
+    std::string recipe;
     std::string config;
     bool print_config = false;
 };
@@ -27,8 +28,8 @@ enum class Levels {
 void add_plan_options(CLI::App& command, PlanOptions& options, Levels levels,
                       const std::set<std::string_view>& without = {});
 
-/// The configuration file's values with the command line's over them; hidden secrets come from the
-/// environment. Throws UsageError.
+/// The recipe's values, the configuration file's over them and the command line's over both; hidden secrets
+/// come from the environment. Throws UsageError.
 PlanTexts texts_of(const PlanOptions& options);
 
 /// A configuration file that asks for the same, secrets hidden. `levels` are texts that no plan holds: a

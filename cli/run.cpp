@@ -10,6 +10,7 @@
 #include "cli/interrupt.h"
 #include "cli/invocation.h"
 #include "cli/plan_options.h"
+#include "cli/recipes.h"
 #include "experiments/redaction.h"
 #include "experiments/resolve.h"
 #include "experiments/run.h"
@@ -55,6 +56,8 @@ void run_or_print(const PlanOptions& options) {
         fmt::print("{}\n", config_text(asked));
         return;
     }
+    if (!options.recipe.empty())
+        fmt::print(stderr, "recipe {}: {}\n", options.recipe, recipe_named(options.recipe).look);
     const experiments::Access access = access_of(asked);
     without_telling(experiments::secrets_of(asked, access.api_key), [&] { run(asked, access); });
 }

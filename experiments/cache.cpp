@@ -81,6 +81,14 @@ std::optional<double> server_hits(const RunResult& result) {
     return found->second;
 }
 
+/// Empty for a run that is valid.
+std::string why_invalid(const Validity& validity) {
+    if (validity.verdict != Verdict::invalid) return {};
+    for (const Reason& reason : validity.reasons)
+        if (reason.severity == Verdict::invalid) return reason.text;
+    return "the run is invalid";
+}
+
 }  // namespace
 
 std::vector<std::int64_t> fitting_prefixes(const CachePlan& plan, std::optional<std::int64_t> context) {
@@ -143,7 +151,6 @@ CacheReport measure_cache(const CachePlan& plan, const Target& target, const fs:
         if (run.result.partial)
             throw RuntimeError(fmt::format("interrupted; what was measured is in {}", directory.string()));
         if (run.result.counts.ok == 0) target.require_answer();
-        if (run.result.validity.verdict == Verdict::invalid) require_valid(run);
         const datasets::PrefixArms arms(asked.classes.front().dataset, asked.seed);
         auto samples = samples_in(place, arms);
         const auto& calibration = target.facts().calibration;
@@ -160,6 +167,7 @@ CacheReport measure_cache(const CachePlan& plan, const Target& target, const fs:
         reports::CacheLevel level =
             reports::level_of(samples, concurrency, report.granularity_tokens, server_hits(run.result));
         level.directory = place.string();
+        level.invalid = why_invalid(run.result.validity);
         level.output_tokens_per_s = run.result.throughput.at("output_tokens_per_s");
         require_equal_lengths(level);
         report.levels.push_back(std::move(level));

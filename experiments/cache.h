@@ -40,8 +40,9 @@ LoadPlan plan_of_level(const CachePlan& plan, const std::vector<std::int64_t>& p
 std::vector<reports::CacheSample> samples_in(const std::filesystem::path& directory,
                                              const datasets::PrefixArms& arms);
 
-/// Throws UsageError; RuntimeError when the server cannot be reached, nothing can be written, or `stop` is
-/// requested; Error with ExitCode::measurement_invalid where prompts of one length differ by more than 1 %.
+/// A level whose run is invalid says so in its value. Throws UsageError; RuntimeError when the server cannot
+/// be reached, nothing can be written, or `stop` is requested; Error with ExitCode::measurement_invalid where
+/// prompts of one length differ by more than 1 %.
 reports::CacheReport measure_cache(const CachePlan& plan, const Target& target,
                                    const std::filesystem::path& directory, const Invocation& invocation,
                                    Watcher& watcher, const std::stop_token& stop);

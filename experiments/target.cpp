@@ -167,8 +167,8 @@ class SocketTarget final : public Target {
   private:
     struct Server {
         std::string url;  ///< as results name it
-        loadgen::EndpointOptions endpoint;
-        loadgen::EndpointFacts facts;
+        loadgen::EndpointOptions endpoint = {};
+        loadgen::EndpointFacts facts = {};
         std::unique_ptr<StartedServer> simulator = {};
     };
 

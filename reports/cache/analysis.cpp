@@ -189,7 +189,7 @@ CacheVerdict verdict_by_tokens(const CacheLevel& level, std::span<const CacheSam
     const auto evidence =
         fmt::format("of the tokens that repeat, {} (warm) and {} (primed) came from the cache; {}",
                     percent(warm), percent(primed), times_text(level, "warm"));
-    if (warm >= kNearlyAll) {
+    if (warm >= kNearlyAll && primed >= kNearlyAll) {
         const bool faster = is_faster_than_cold(level, "warm");
         return {
             "works",

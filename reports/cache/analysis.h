@@ -58,6 +58,7 @@ struct CacheArm {
 struct CacheLevel {
     std::uint64_t concurrency = 1;
     std::string directory = {};  ///< of the run
+    std::string invalid = {};    ///< why the run proves nothing; empty: it is valid
     std::vector<CacheArm> arms = {};
     std::optional<TtftFit> fit = {};
     std::optional<double> saved_ms_per_1k_cached = {};
@@ -81,10 +82,10 @@ struct CacheReport {
     std::string model = {};
     std::string engine = {};  ///< as its metrics tell; may be empty
     std::vector<CacheLevel> levels = {};
-    std::optional<std::int64_t> granularity_tokens =
-        {};  ///< tokens of a block: cached counts are multiples of it
-    std::optional<std::int64_t>
-        least_cached_prefix;  ///< the shortest beginning of which something was reused
+    /// Tokens of a block: cached counts are multiples of it.
+    std::optional<std::int64_t> granularity_tokens = {};
+    /// The shortest beginning of which something was reused.
+    std::optional<std::int64_t> least_cached_prefix = {};
     std::vector<CacheVerdict> verdicts = {};
 
     bool operator==(const CacheReport&) const = default;

@@ -73,6 +73,10 @@ std::string hits_sentence(const CacheHits& hits) {
         share(hits.expected), share(hits.usage), share(hits.server));
 }
 
+std::string invalid_sentence(const CacheLevel& level) {
+    return fmt::format("INVALID: {}. The hits stand, the times do not.", level.invalid);
+}
+
 std::string blocks_sentence(const CacheReport& report) {
     std::string text;
     if (report.granularity_tokens)
@@ -121,6 +125,7 @@ std::string cache_console(const CacheReport& report) {
     }
     for (const CacheLevel& level : report.levels) {
         text += fmt::format("\n{}. {}\n{}", heading_of(level), kCaption, text_of(table_of(level), 2));
+        if (!level.invalid.empty()) text += paragraph(invalid_sentence(level), 2);
         if (level.fit) text += paragraph(fit_sentence(*level.fit), 2);
         text += paragraph(hits_sentence(level.hits), 2);
     }
@@ -137,6 +142,7 @@ std::string cache_markdown(const CacheReport& report) {
     for (const CacheLevel& level : report.levels) {
         text +=
             fmt::format("\n## {}\n\n{}\n\n{}", heading_of(level), kCaption, markdown_table(table_of(level)));
+        if (!level.invalid.empty()) text += "\n" + markdown_escaped(invalid_sentence(level)) + "\n";
         if (level.fit) text += "\n" + fit_sentence(*level.fit) + "\n";
         text += "\n" + hits_sentence(level.hits) + "\n";
     }

@@ -58,6 +58,7 @@ Json json_of(const TtftFit& fit) {
 
 Json json_of(const CacheLevel& level) {
     Json object = {{"concurrency", level.concurrency}, {"directory", level.directory}};
+    if (!level.invalid.empty()) object["invalid"] = level.invalid;
     object["hit"] = json_of(level.hits);
     if (level.fit) object["fit"] = json_of(*level.fit);
     put(object, "saved_ms_per_1k_cached", level.saved_ms_per_1k_cached);

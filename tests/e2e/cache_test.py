@@ -42,7 +42,7 @@ class Virtual(Case):
             terms = (fit["base_s"]["value"], fit["per_token_s"]["value"], fit.get("per_token2_s", {}).get("value", 0))
             return sum(term * tokens ** power for power, term in enumerate(terms))
         for prefix, seconds in cold.items():
-            self.assertAlmostEqual(at(prefix + 64) / seconds, 1, delta=0.1, msg=prefix)
+            self.assertAlmostEqual(at(prefix + 64) / seconds, 1, delta=0.15, msg=prefix)
         page = (self.directory / "out" / "cache.md").read_text()
         self.assertIn("## 1 request in flight", page)
 
@@ -75,16 +75,21 @@ class Virtual(Case):
 
 
 def forwarded(address, body, path):
-    request = urllib.request.Request(address + path, body, {"Content-Type": "application/json"} if body else {})
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        return answer.status, answer.headers["Content-Type"], answer.read()
+    request = urllib.request.Request(address + path, body or None, {"Content-Type": "application/json"} if body else {})
+    try:
+        answer = urllib.request.urlopen(request, timeout=30)
+    except urllib.error.HTTPError as error:
+        answer = error
+    with answer:
+        return answer.status, answer.headers["Content-Type"] or "text/plain", answer.read()
 
 
 class BehindSockets(Case):
     OPTIONS = ("--prefix", "256,512", "--concurrency", "1", "--samples", "8")
 
     def measured(self, address, out, *options):
-        done = self.measures(paretoken("cache", address, *self.OPTIONS, "--out", self.directory / out, *options))
+        done = paretoken("cache", address, *self.OPTIONS, "--out", self.directory / out, *options)
+        self.assertIn(done.returncode, (0, 4), f"{done.stdout}\n{done.stderr}")  # 4: a busy host, or nothing can be told
         return json.loads((self.directory / out / "cache.json").read_text()), done
 
     def test_three_accounts_agree_and_a_salt_that_was_used_contaminates(self):

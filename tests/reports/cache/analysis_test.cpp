@@ -152,6 +152,11 @@ TEST(CacheVerdicts, tell_thrashing_from_replicas) {
     };
     EXPECT_EQ(codes_of(experiment(replicas)).front(), "partly");
     EXPECT_EQ(codes_of(experiment(replicas), "llamacpp").front(), "per_slot");
+    // In strict turns what was just sent is always at the other one, and what comes back is soon at both.
+    const auto in_turns = [](const auto& sample, auto) {
+        return sample.arm == "primed" ? std::int64_t{0} : sample.repeated;
+    };
+    EXPECT_EQ(codes_of(experiment(in_turns)).front(), "partly");
 }
 
 TEST(CacheVerdicts, find_a_cold_arm_that_is_not_cold) {

@@ -1,0 +1,79 @@
+#include "cli/recipes.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+
+#include "core/error.h"
+#include "core/nearest.h"
+
+namespace paretoken::cli {
+
+std::span<const Recipe> recipes() {
+    static const std::vector<Recipe> table = {
+        {"prefill-heavy",
+         "long prompts, short answers",
+         "The time to first token is nearly all of the work: compare its p95 with the same prompts one at a "
+         "time.",
+         {{"isl", "4000"}, {"osl", "50"}, {"num_prompts", "100"}, {"concurrency", "8"}}},
+        {"decode-heavy",
+         "short prompts, long answers",
+         "The inter-token latency and the output tokens per second are what matters; the prompts hardly "
+         "count.",
+         {{"isl", "50"}, {"osl", "500"}, {"num_prompts", "100"}, {"concurrency", "8"}}},
+        {"system-prompt",
+         "one system prompt of 1,000 tokens before 50 questions, one after the other",
+         "The first request reads the system prompt, and the others should find it in the prefix cache: "
+         "compare the "
+         "longest time to first token with the median.",
+         {{"dataset", "shared_prefix:groups=1,levels=1000,unique=100,osl=64"},
+          {"num_prompts", "50"},
+          {"concurrency", "1"}}},
+        {"rag",
+         "2,000 tokens that all prompts share and 3,000 of their own",
+         "At most 40 % of the prompt tokens can come from the cache: compare the cached share with that.",
+         {{"dataset", "shared_prefix:groups=1,levels=2000,unique=3000,osl=256"},
+          {"num_prompts", "100"},
+          {"concurrency", "4"}}},
+        {"chat",
+         "conversations of four turns, with pauses in which the user thinks",
+         "Each turn repeats the conversation so far: its cached share says whether the server still had it.",
+         {{"dataset", "multi_turn:turns=4,first=500,next=100,osl=128"},
+          {"num_prompts", "200"},
+          {"concurrency", "16"},
+          {"think_time", "exponential:mean=2s"}}},
+        {"spike",
+         "2 requests per second, four times as many for 30 seconds, and 2 again",
+         "The time to first token during the spike and how long it takes to recover show how much room there "
+         "is; the "
+         "report draws both over time.",
+         {{"arrivals", "steps:rates=2;8;2,each=30s"}, {"isl", "1000"}, {"osl", "200"}, {"duration", "90s"}}},
+        {"users-20",
+         "20 users, 5 more each second, for two minutes",
+         "Each user asks again when the answer is complete, so that the rate is what the server makes of it.",
+         {{"concurrency", "20"}, {"ramp_up", "4s"}, {"duration", "2m"}, {"isl", "512"}, {"osl", "128"}}},
+    };
+    return table;
+}
+
+const Recipe& recipe_named(std::string_view name) {
+    std::vector<std::string> known;
+    for (const Recipe& recipe : recipes()) {
+        if (recipe.name == name) return recipe;
+        known.emplace_back(recipe.name);
+    }
+    const std::string meant = nearest(name, known);
+    throw UsageError(fmt::format("--recipe: '{}' is no recipe{}; known are {}", name,
+                                 meant.empty() ? "" : fmt::format(" (did you mean {}?)", meant),
+                                 fmt::join(known, ", ")));
+}
+
+PlanTexts texts_of(const Recipe& recipe) {
+    PlanTexts texts;
+    for (const auto& [name, value] : recipe.options) texts[std::string(name)] = {std::string(value)};
+    return texts;
+}
+
+}  // namespace paretoken::cli
