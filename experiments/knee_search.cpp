@@ -21,16 +21,21 @@ std::optional<double> KneeSearch::highest_pass() const {
     return passed_.rbegin()->first;
 }
 
+std::vector<double> KneeSearch::elasticity() const {
+    std::vector<double> all;
+    for (std::size_t i = 1; i < rates_.size(); ++i) {
+        const auto& [level_before, rate_before] = rates_[i - 1];
+        const auto& [level, rate] = rates_[i];
+        all.push_back(std::log(rate / rate_before) / std::log(level / level_before));
+    }
+    return all;
+}
+
 /// Twice less than 5 % more requests for 100 % more load (elasticity d ln R / d ln C).
 bool KneeSearch::is_saturated() const {
     constexpr double kFlat = 0.05;
-    if (rates_.size() < 3) return false;
-    const auto flat = [&](std::size_t i) {
-        const auto& [level_before, rate_before] = rates_[i - 1];
-        const auto& [level, rate] = rates_[i];
-        return std::log(rate / rate_before) < kFlat * std::log(level / level_before);
-    };
-    return flat(rates_.size() - 1) && flat(rates_.size() - 2);
+    const std::vector<double> all = elasticity();
+    return all.size() >= 2 && all.back() < kFlat && all[all.size() - 2] < kFlat;
 }
 
 /// The level half-way between in logarithms; nothing when the two are near enough.
@@ -70,7 +75,8 @@ void KneeSearch::tell(SloVerdict verdict, double requests_per_s) {
                 return;
             }
             insufficient_.insert(step.level);
-            doubling_ = false;
+            // A level above it may fail for certain, and then bounds the knee from above.
+            doubling_ = doubling_ && !passed_.empty();
             if (step.confirms)
                 return end(fmt::format("measured once more, level {:g} has too little evidence", step.level));
             break;

@@ -49,6 +49,8 @@ class KneeSearch {
     /// The lowest level that failed.
     std::optional<double> fail() const { return fail_; }
     std::uint64_t runs() const { return runs_; }
+    /// d ln(requests/s) / d ln(load) from each level that was doubled to the next.
+    std::vector<double> elasticity() const;
     /// Why the search ended, one sentence.
     const std::string& ended() const { return ended_; }
 

@@ -87,6 +87,25 @@ TEST(KneeSearch, keeps_its_last_run_for_the_level_that_was_found) {
     EXPECT_EQ(steps.back(), (SearchStep{2, 1, true}));
 }
 
+TEST(KneeSearch, goes_beyond_a_level_without_evidence_to_one_that_fails_for_certain) {
+    KneeSearch search({});
+    steps_of(search, [](const SearchStep& step) {
+        if (step.level <= 2) return SloVerdict::pass;
+        return step.level < 8 ? SloVerdict::insufficient : SloVerdict::fail;
+    });
+    EXPECT_EQ(search.pass(), 2);
+    EXPECT_EQ(search.fail(), 8);
+}
+
+TEST(KneeSearch, tells_the_elasticity_of_each_doubling) {
+    KneeSearch search({});
+    steps_of(search, passes_up_to(1e9), [](double c) { return std::min(c, 8.0); });
+    const std::vector<double> elasticity = search.elasticity();
+    ASSERT_EQ(elasticity.size(), 5U);
+    EXPECT_DOUBLE_EQ(elasticity[0], 1);
+    EXPECT_DOUBLE_EQ(elasticity[4], 0);
+}
+
 TEST(KneeSearch, says_when_there_is_no_evidence_at_all) {
     KneeSearch search({});
     const auto steps = steps_of(search, [](const SearchStep&) { return SloVerdict::insufficient; });
