@@ -4,7 +4,35 @@
 
 #include <cstdio>
 
+#include "core/slo.h"
+#include "reports/pages/table.h"
+
 namespace paretoken::cli {
+
+std::string time_left(double measured_s, std::size_t measured, std::size_t left) {
+    if (measured == 0) return {};
+    return clock_text(measured_s / static_cast<double>(measured) * static_cast<double>(left));
+}
+
+std::string point_text(const reports::SweepPoint& point, const std::filesystem::path& directory) {
+    if (point.state == reports::PointState::failed)
+        return fmt::format("{}: failed: {}; {}", point.load_label, reports::printable(point.error, 500),
+                           directory.string());
+    constexpr double kMilliseconds = 1e3;
+    std::string text = fmt::format("{}: {} req/s, {} tok/s, TTFT p50 {} p99 {} ms, ITL p50 {} p99 {} ms",
+                                   point.load_label, reports::significant(point.requests_per_s),
+                                   reports::significant(point.output_tokens_per_s),
+                                   reports::significant(point.ttft_p50_s, kMilliseconds),
+                                   reports::significant(point.ttft_p99_s, kMilliseconds),
+                                   reports::significant(point.itl_p50_s, kMilliseconds),
+                                   reports::significant(point.itl_p99_s, kMilliseconds));
+    if (point.failed > 0) text += fmt::format(", {} of {} failed", point.failed, point.requests);
+    if (point.slo) text += fmt::format(", SLO {}", name_of(*point.slo));
+    if (!point.note.empty())
+        text += fmt::format("; {}: {}", name_of(point.verdict.value_or(Verdict::warn)),
+                            reports::printable(point.note, 300));
+    return fmt::format("{}; {}", text, directory.string());
+}
 
 void ConsoleWatcher::warn(const std::string& text) {
     fmt::print(stderr, "paretoken: warning: {}\n", text);
@@ -25,7 +53,20 @@ void ConsoleWatcher::load_ends() {
 
 void ConsoleWatcher::point_begins(std::size_t number, std::size_t points, const std::string& label,
                                   bool already_measured) {
-    fmt::print(stderr, "[{}/{}] {}{}\n", number, points, label, already_measured ? ": already measured" : "");
+    const std::string left = time_left(measured_s_, measured_, points - number + 1);
+    fmt::print(stderr, "[{}/{}] {}{}{}\n", number, points, label,
+               already_measured ? ": already measured" : "",
+               already_measured || left.empty() ? "" : fmt::format(" (about {} left)", left));
+    std::fflush(stderr);
+    if (!already_measured) point_began_ = Clock::now();
+}
+
+void ConsoleWatcher::point_ends(const reports::SweepPoint& point, const std::filesystem::path& directory) {
+    if (point_began_) {
+        measured_s_ += seconds(Clock::now() - *point_began_);
+        ++measured_;
+    }
+    fmt::print(stderr, "  {}\n", point_text(point, directory));
     std::fflush(stderr);
 }
 

@@ -49,7 +49,6 @@ struct GateCommand {
     std::string across;
     std::optional<std::uint64_t> max_pairs;
     std::string max_time;
-    std::string ready_timeout = "10m";
     bool within_run = false;
     bool dry_run = false;
     bool github = false;
@@ -168,8 +167,7 @@ GatePlan plan_of_gate(const GateCommand& command) {
                   .candidate = command.candidate_server,
                   .policy = policy_of(command),
                   .across = across_of(command),
-                  .max_time = {},
-                  .server_patience = parse_duration(command.ready_timeout)};
+                  .max_time = {}};
     if (!command.max_time.empty()) plan.max_time = parse_duration(command.max_time);
     if (plan.asked.virtual_time)
         for (const GateSide* const side : {&plan.baseline, &plan.candidate})
@@ -254,9 +252,6 @@ void add_own_options(CLI::App& sub, GateCommand& command) {
     sub.add_option("--candidate-cmd", command.candidate_server.command,
                    "Shell command that starts the server that is judged")
         ->group(sides);
-    sub.add_option("--ready-timeout", command.ready_timeout, "Longest wait for a started server to answer")
-        ->group(sides)
-        ->capture_default_str();
     sub.add_option("--store", command.store, "Directory of the named baselines")
         ->group(sides)
         ->capture_default_str();
@@ -293,7 +288,8 @@ void add_gate(CLI::App& app) {
     CLI::App* sub =
         app.add_subcommand("gate", "Compare a candidate with a baseline: pass, fail or inconclusive");
     add_own_options(*sub, *command);
-    add_plan_options(*sub, command->plan, Levels::one, {"url"});
+    add_plan_options(*sub, command->plan, Levels::one,
+                     {"url", "server_cmd", "server_env", "ready_url", "reset_cache", "after_run_cmd", "slo"});
     sub->footer(
         "Exit codes: 0 pass, 1 fail, 5 inconclusive, 2 wrong options or runs that cannot be compared, "
         "3 a side cannot be reached, 4 a run is invalid.");

@@ -17,8 +17,8 @@ namespace paretoken::cli {
 /// This process's arguments, for provenance: without_secrets.
 experiments::Invocation this_invocation();
 
-/// `argv` with the values of -H and --header, credentials in URLs and keys in query strings hidden: results
-/// are passed around.
+/// `argv` with the values of -H, --header and of secret variables in --server-env, credentials in URLs and
+/// keys in query strings hidden: results are passed around.
 std::vector<std::string> without_secrets(std::vector<std::string> argv);
 
 /// The API key that an environment variable holds, without the spaces and line ends that an editor or `$(cat

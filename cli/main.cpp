@@ -62,9 +62,9 @@ int main(int argc, char** argv) {
     app.set_version_flag("--version",
                          fmt::format("paretoken {} ({})", paretoken::version(), paretoken::commit()));
     app.footer(
-        "Exit codes: 0 ok, 1 gate failed or no load meets the limits, 2 usage, 3 runtime, 4 measurement "
+        "Exit codes: 0 ok, 1 gate failed or limits not met, 2 usage, 3 runtime, 4 measurement "
         "invalid,\n"
-        "5 gate or search inconclusive.\n"
+        "5 gate, search or limits inconclusive.\n"
         "paretoken COMMAND --help tells each command's options.");
     for (const auto add : {paretoken::cli::add_run, paretoken::cli::add_sweep, paretoken::cli::add_micro,
                            paretoken::cli::add_report, paretoken::cli::add_gate, paretoken::cli::add_baseline,

@@ -35,7 +35,9 @@ std::string help_of(const PlanField& field, Levels levels) {
     if (!field.levels || levels == Levels::one) return std::string(field.help);
     if (field.type == FieldType::count)
         return "Levels: 1,2,4 as listed, 1..64 by doubling, 8..64:8 in steps [1..64]";
-    return "Levels in requests per second, in the same forms (open loop, Poisson)";
+    return "Levels in requests per second, in the same forms (open loop, Poisson), or auto:8: so many from "
+           "one "
+           "request at a time to saturation";
 }
 
 /// What --help shows as the default: nothing where the help text says what happens.

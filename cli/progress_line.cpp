@@ -13,12 +13,7 @@ namespace paretoken::cli {
 namespace {
 
 constexpr Duration kRedraw = std::chrono::milliseconds(250);
-
-std::string clock_text(double s) {
-    const auto whole = static_cast<long>(s + 0.5);
-    return whole < 3600 ? fmt::format("{}:{:02}", whole / 60, whole % 60)
-                        : fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
-}
+constexpr Duration kPlainLine = std::chrono::seconds(10);
 
 /// Share of the run that is done, by whichever limit is nearer.
 std::optional<double> share_done(const loadgen::Progress& progress, const loadgen::Limits& limits,
@@ -40,6 +35,12 @@ bool can_redraw() {
 
 }  // namespace
 
+std::string clock_text(double s) {
+    const auto whole = static_cast<long>(s + 0.5);
+    return whole < 3600 ? fmt::format("{}:{:02}", whole / 60, whole % 60)
+                        : fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
 std::string progress_text(const std::string& label, const loadgen::Progress& progress,
                           const loadgen::Limits& limits, Duration elapsed) {
     const double s = std::max(seconds(elapsed), 1e-3);
@@ -60,15 +61,31 @@ std::string progress_text(const std::string& label, const loadgen::Progress& pro
 ProgressLine::ProgressLine(std::string label, const loadgen::Progress& progress,
                            const loadgen::Limits& limits)
     : label_(std::move(label)), progress_(progress), limits_(limits), began_(Clock::now()) {
-    if (can_redraw()) thread_ = std::thread([this] { draw_until_over(); });
+    const bool redraws = can_redraw();
+    redraws_ = redraws;
+    thread_ = std::thread([this, redraws] { redraws ? draw_until_over() : print_until_over(); });
 }
 
 ProgressLine::~ProgressLine() {
     over_ = true;
-    if (!thread_.joinable()) return;
     thread_.join();
+    if (!redraws_) return;
     std::fputs("\r\033[K", stderr);
     std::fflush(stderr);
+}
+
+void ProgressLine::print_until_over() {
+    constexpr auto kSlice = std::chrono::milliseconds(50);
+    TimePoint due = began_ + kPlainLine;
+    while (!over_) {
+        std::this_thread::sleep_for(kSlice);
+        if (Clock::now() < due) continue;
+        due += kPlainLine;
+        std::fputs(
+            fmt::format("{}\n", progress_text(label_, progress_, limits_, Clock::now() - began_)).c_str(),
+            stderr);
+        std::fflush(stderr);
+    }
 }
 
 void ProgressLine::draw_until_over() {

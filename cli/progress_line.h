@@ -1,6 +1,6 @@
 #pragma once
-// The live line of a run on a terminal: how far, how fast, how long still. On anything but a terminal it is
-// silent.
+// How far a run is, how fast, how long still: a live line on a terminal, and on anything else a plain line
+// every 10 s.
 #include <atomic>
 #include <optional>
 #include <string>
@@ -12,11 +12,14 @@
 
 namespace paretoken::cli {
 
+/// "3:05", "1:02:05"
+std::string clock_text(double seconds);
+
 /// One state of the line, without colours or control characters. Pure.
 std::string progress_text(const std::string& label, const loadgen::Progress& progress,
                           const loadgen::Limits& limits, Duration elapsed);
 
-/// Draws until destroyed, then removes the line.
+/// Draws until destroyed, then removes the line; prints lines where none can be removed.
 class ProgressLine {
   public:
     ProgressLine(std::string label, const loadgen::Progress& progress, const loadgen::Limits& limits);
@@ -26,12 +29,14 @@ class ProgressLine {
 
   private:
     void draw_until_over();
+    void print_until_over();
 
     std::string label_;
     const loadgen::Progress& progress_;
     loadgen::Limits limits_;
     TimePoint began_;
     std::atomic<bool> over_{false};
+    bool redraws_ = false;
     std::thread thread_;
 };
 

@@ -11,6 +11,8 @@
 #include "cli/invocation.h"
 #include "cli/plan_options.h"
 #include "cli/recipes.h"
+#include "experiments/cells.h"
+#include "experiments/launch.h"
 #include "experiments/redaction.h"
 #include "experiments/resolve.h"
 #include "experiments/run.h"
@@ -41,17 +43,21 @@ void run(LoadPlan asked, const experiments::Access& access) {
     interrupt.end_at_once([&output] { output.release(); });
     asked = experiments::with_dataset(std::move(asked));
     ConsoleWatcher watcher;
-    const auto target = experiments::open_target(asked, access, watcher, interrupt.token());
+    experiments::ServerLauncher launcher(access, watcher, interrupt.token());
+    const auto target = launcher.open(asked, output.path());
     interrupt.end_in_order();
     const auto measured = experiments::measure(*target, asked, output.path(), this_invocation(), watcher,
                                                {interrupt.token(), interrupt.cut_off()});
     fmt::print("{}", reports::run_summary(measured.result, {.directory = measured.directory.string()}));
     std::fflush(stdout);
     experiments::require_valid(measured);
+    experiments::require_slos(measured.result);
 }
 
 void run_or_print(const PlanOptions& options) {
-    const LoadPlan asked = plan_of(texts_of(options));
+    const PlanTexts texts = texts_of(options);
+    const LoadPlan asked = experiments::with_server(plan_of(texts), texts.contains("url"));
+    experiments::require_values(asked.server, {{}});
     if (options.print_config) {
         fmt::print("{}\n", config_text(asked));
         return;

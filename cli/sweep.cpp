@@ -2,9 +2,12 @@
 // highest level that meets SLOs; a run directory each, one table; saved after every point, resumable.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "cli/commands.h"
@@ -14,7 +17,11 @@
 #include "cli/plan_options.h"
 #include "core/error.h"
 #include "core/spec.h"
+#include "experiments/command_line.h"
+#include "experiments/launch.h"
+#include "experiments/rate_span.h"
 #include "experiments/redaction.h"
+#include "experiments/run.h"
 #include "experiments/slo_search.h"
 #include "experiments/sweep.h"
 #include "reports/files/plan_file.h"
@@ -34,17 +41,34 @@ struct SweepOptions {
     std::string cells_file;
     std::uint64_t repeats = 1;
     std::string order = "ascending";
+    std::string restart = "changed";
     std::string search;
-    std::vector<std::string> slos;
     double precision = 1.1;
     std::uint64_t max_runs = 12;
+    std::string max_time;
+    std::string at;
+    std::vector<std::string> links;
+    bool extend = false;
+    bool dry_run = false;
 };
 
 /// What was asked, taken apart: the ladder, and the plan that its levels have in common.
 struct Asked {
     SweepPlan plan;
-    PlanTexts ladder;  ///< the option that lists the levels, as given
+    PlanTexts ladder;            ///< the option that lists the levels, as given
+    std::size_t auto_rates = 0;  ///< so many levels are found by pilot runs; 0: the ladder lists them
 };
+
+/// "auto" or "auto:8", the number of levels; nothing for a ladder.
+std::optional<std::size_t> auto_rates_in(const PlanField& field, const Texts& texts) {
+    const std::string& text = texts.front();
+    if (field.name != "request_rate" || !text.starts_with("auto")) return std::nullopt;
+    if (text == "auto") return experiments::kUsualRates;
+    const auto count = text[4] == ':' ? parse_count(text.substr(5)) : 0;
+    if (count < 2 || count > 1000)
+        throw UsageError(fmt::format("--request-rate '{}': expected auto or auto:COUNT, e.g. auto:8", text));
+    return count;
+}
 
 std::vector<double> levels_of(const PlanField& field, const Texts& texts) {
     try {
@@ -54,22 +78,57 @@ std::vector<double> levels_of(const PlanField& field, const Texts& texts) {
     }
 }
 
-std::vector<experiments::Cell> cells_of(const SweepOptions& options) {
+std::vector<experiments::Cell> cells_of(const SweepOptions& options,
+                                        const std::set<std::string>& placeholders) {
     if (!options.cells_file.empty() && !options.grid.empty())
         throw UsageError("--cells and --grid both say what to vary; give one of them");
     if (!options.cells_file.empty())
         return experiments::resolved_cells(
             reports::parse_cells_json(reports::read_file(options.cells_file), options.cells_file),
-            options.cells_file);
+            options.cells_file, placeholders);
     std::vector<experiments::Variation> variations;
     for (const std::string& text : options.grid) {
         try {
-            variations.push_back(experiments::parse_variation(text));
+            variations.push_back(experiments::parse_variation(text, placeholders));
         } catch (const UsageError& error) {
             throw UsageError(fmt::format("--grid {}", error.what()));
         }
     }
     return experiments::product_of(variations);
+}
+
+/// The placeholders of the server that the texts of a plan describe.
+std::set<std::string> placeholders_in(const PlanTexts& texts) {
+    ServerLaunch server;
+    const auto text_of = [&](const char* name) {
+        const auto found = texts.find(name);
+        return found == texts.end() || found->second.empty() ? std::string() : found->second.front();
+    };
+    server.command = text_of("server_cmd");
+    server.ready_url = text_of("ready_url");
+    server.after_run_command = text_of("after_run_cmd");
+    if (const auto found = texts.find("server_env"); found != texts.end()) server.environment = found->second;
+    return experiments::placeholders_of(server);
+}
+
+/// Placeholders that take the value of an option are named as that option is.
+void link_placeholders(SweepPlan& plan, const SweepOptions& options) {
+    std::map<std::string, std::string> renamed;
+    std::set<std::string> linked;
+    for (const std::string& text : options.links) {
+        try {
+            const auto [name, field] =
+                experiments::parse_link(text, experiments::placeholders_of(plan.asked.server));
+            if (plan.cells.front().contains(name))
+                throw UsageError(fmt::format("'{}': --grid or --cells gives {} values already", text, name));
+            renamed[name] = "{" + field + "}";
+            linked.insert(name);
+        } catch (const UsageError& error) {
+            throw UsageError(fmt::format("--link {}", error.what()));
+        }
+    }
+    experiments::require_values(plan.asked.server, plan.cells, linked);
+    plan.asked.server = experiments::with_values(std::move(plan.asked.server), renamed);
 }
 
 /// Throws UsageError where a cell cannot be asked for.
@@ -88,7 +147,7 @@ Asked asked_of(const SweepOptions& options) {
     Asked asked;
     asked.plan.repeats = options.repeats;
     asked.plan.order = experiments::order_named(options.order);
-    asked.plan.cells = cells_of(options);
+    asked.plan.restart = experiments::restart_named(options.restart);
     if (texts.contains("arrivals"))
         throw UsageError("--arrivals: a sweep takes --request-rate or --concurrency, which it varies");
     for (const Axis axis : {Axis::concurrency, Axis::request_rate}) {
@@ -99,6 +158,7 @@ Asked asked_of(const SweepOptions& options) {
         asked.ladder.insert(*ladder);
         texts.erase(ladder);
     }
+    asked.plan.cells = cells_of(options, placeholders_in(texts));
     if (asked.ladder.empty()) {
         const bool cells_say = asked.plan.cells.front().contains("request_rate");
         if (cells_say) asked.plan.axis = Axis::request_rate;
@@ -106,8 +166,15 @@ Asked asked_of(const SweepOptions& options) {
         asked.ladder[std::string(experiments::name_of(asked.plan.axis))] = {all};
     }
     const auto& [name, values] = *asked.ladder.begin();
-    asked.plan.levels = levels_of(*plan_field_named(name), values);
-    asked.plan.asked = plan_of(texts);
+    if (const auto count = auto_rates_in(*plan_field_named(name), values))
+        asked.auto_rates = *count;
+    else
+        asked.plan.levels = levels_of(*plan_field_named(name), values);
+    if (asked.auto_rates > 0 && (asked.plan.cells.size() > 1 || !options.search.empty()))
+        throw UsageError(
+            "--request-rate auto finds the levels of one cell; leave --grid, --cells and --search out");
+    asked.plan.asked = experiments::with_server(plan_of(texts), texts.contains("url"));
+    link_placeholders(asked.plan, options);
     check_cells(asked.plan);
     return asked;
 }
@@ -115,12 +182,13 @@ Asked asked_of(const SweepOptions& options) {
 /// The search that was asked for; nothing when none was.
 std::optional<experiments::SloSearchPlan> search_of(const SweepOptions& options, const SweepPlan& plan) {
     if (options.search.empty()) {
-        if (!options.slos.empty())
-            throw UsageError("--slo: a sweep judges no SLO unless it searches; add --search slo");
+        if (!options.at.empty())
+            throw UsageError(
+                "--at: saturation is found by a search; add --search slo and the limits to meet");
         return std::nullopt;
     }
     if (options.search != "slo") throw UsageError(fmt::format("--search '{}': expected slo", options.search));
-    if (options.slos.empty())
+    if (plan.asked.slos.empty())
         throw UsageError("--search slo: give the limits to meet, e.g. --slo ttft_p95:800");
     if (plan.cells.size() > 1 || plan.repeats > 1)
         throw UsageError(
@@ -131,42 +199,95 @@ std::optional<experiments::SloSearchPlan> search_of(const SweepOptions& options,
         throw UsageError("--max-runs must be at least 2: what passes is measured twice");
     experiments::SloSearchPlan search{
         .sweep = plan, .precision = options.precision, .max_runs = options.max_runs};
-    for (const std::string& text : options.slos) {
-        search.slos.push_back(parse_slo(text));
-        search.slo_texts.push_back(text);
-    }
+    if (!options.links.empty())
+        throw UsageError(
+            "--search slo measures one server, and --link starts one for each level; leave --link out");
+    if (!options.max_time.empty()) search.max_time = parse_duration(options.max_time);
+    if (!options.at.empty()) search.at = parse_number(options.at);
+    search.slos = experiments::percentile_slos_of(plan.asked);
+    search.slo_texts = plan.asked.slos;
     return search;
 }
 
 void show_table(const reports::SweepFile& file, const std::filesystem::path& directory) {
     fmt::print("{}", reports::sweep_summary(file, {.directory = directory.string()}));
+    const bool has_runs = std::any_of(file.points.begin(), file.points.end(), [](const auto& point) {
+        return point.state == reports::PointState::done;
+    });
+    if (has_runs)
+        fmt::print("  {:12}{}\n", "report", shell_line({"paretoken", "report", directory.string()}));
     std::fflush(stdout);
 }
 
-/// The points of this sweep, with what an earlier one into the same directory has measured.
-reports::SweepFile planned(const SweepPlan& plan, const experiments::Invocation& invocation,
-                           const std::filesystem::path& directory) {
+/// The points of this sweep, with what an earlier one into the same directory has measured. Writes nothing.
+experiments::Resumed planned(const SweepPlan& plan, const experiments::Invocation& invocation,
+                             const std::filesystem::path& directory, bool extend) {
     reports::SweepFile fresh = experiments::fresh_sweep(plan, invocation);
-    if (plan.asked.overwrite) return fresh;
-    auto [file, judged_otherwise] = experiments::resumed(std::move(fresh), directory);
-    if (judged_otherwise) experiments::judge_points_anew(file, plan.asked, directory);
-    return file;
+    if (plan.asked.overwrite) return {std::move(fresh)};
+    if (extend && std::filesystem::exists(directory / reports::kSweepFileName))
+        fresh = experiments::extending(std::move(fresh), reports::read_sweep(directory));
+    return experiments::resumed(std::move(fresh), directory);
 }
 
-void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search,
-           const experiments::Access& access) {
+/// The commands that measure the points one by one, under the server that each needs.
+void print_dry_run(const SweepPlan& plan, const std::optional<experiments::SloSearchPlan>& search,
+                   std::size_t auto_rates, bool extend) {
+    SweepPlan listed = plan;
+    listed.asked = experiments::with_dataset(plan.asked);
+    if (auto_rates > 0) {
+        fmt::print(
+            "# {} rates from one request at a time to saturation, found by closed loops of 1, 2, 4, … in "
+            "flight\n",
+            auto_rates);
+        return;
+    }
+    if (search) {
+        fmt::print("# a search of at most {} runs; the first:\n", search->max_runs);
+        listed.levels.resize(1);
+    }
+    const std::filesystem::path directory = plan.asked.out.empty() ? "runs/TIME" : plan.asked.out;
+    const reports::SweepFile file = planned(listed, this_invocation(), directory, extend).file;
+    if (!search) fmt::print("# {}\n", experiments::text_of(experiments::outline_of(listed, file)));
+    for (const experiments::Stretch& stretch : experiments::stretches_of(listed, file.points)) {
+        if (!stretch.server.empty())
+            fmt::print("# one server: {}\n", stretch.server.substr(0, stretch.server.find('\n')));
+        for (const std::size_t i : stretch.points) {
+            const reports::SweepPoint& point = file.points[i];
+            std::vector<std::string> words{"paretoken", "run"};
+            for (std::string& word : arguments_of(echo_of(experiments::plan_at(listed, point))))
+                words.push_back(std::move(word));
+            words.insert(words.end(), {"--out", (directory / point.directory).string()});
+            fmt::print("{}{}\n", point.state == reports::PointState::done ? "# measured already: " : "",
+                       shell_line(words));
+        }
+    }
+}
+
+void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std::size_t auto_rates,
+           bool extend, const experiments::Access& access) {
     const experiments::Invocation invocation = this_invocation();
     InterruptWatch interrupt(InterruptWatch::kFollowing, InterruptWatch::kCuttingOff);
     reports::OutputDirectory output(output_request(plan.asked, reports::OutputKind::sweep));
     const std::filesystem::path& directory = output.path();
     interrupt.end_at_once([&output] { output.release(); });
     plan.asked = experiments::with_dataset(plan.asked);
+    ConsoleWatcher watcher;
+    experiments::ServerLauncher launcher(access, watcher, interrupt.token());
+    const loadgen::Interruption interruption(interrupt.token(), interrupt.cut_off());
+    if (auto_rates > 0) {
+        if (plan.asked.overwrite) std::filesystem::remove_all(directory / "pilot");
+        const auto target = launcher.open(experiments::in_cell(plan.asked, plan.cells.front()), directory);
+        interrupt.end_in_order();
+        plan.levels = experiments::rates_to_saturation(*target, plan, auto_rates, directory, invocation,
+                                                       watcher, interruption);
+    }
     SweepPlan listed = plan;
     if (search) {
         search->sweep = plan;
         listed.levels.clear();  // a search chooses its own
     }
-    reports::SweepFile file = planned(listed, invocation, directory);
+    auto [file, judged_otherwise] = planned(listed, invocation, directory, extend);
+    if (judged_otherwise) experiments::judge_points_anew(file, plan.asked, directory);
     if (!search && experiments::nothing_to_measure(file)) {
         fmt::print(stderr, "every point was measured by the sweep of {}; --overwrite measures them again\n",
                    file.started_at);
@@ -175,21 +296,16 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search,
         return;
     }
     if (!plan.asked.virtual_time) experiments::require_descriptors(experiments::most_in_flight(file));
-    ConsoleWatcher watcher;
-    const experiments::OpenTarget open = [&](const LoadPlan& asked) {
-        return experiments::open_target(asked, access, watcher, interrupt.token());
-    };
+    if (!search) fmt::print(stderr, "{}\n", experiments::text_of(experiments::outline_of(plan, file)));
     std::unique_ptr<experiments::Target> target;
-    if (search) target = open(experiments::in_cell(plan.asked, plan.cells.front()));
+    if (search) target = launcher.open(experiments::in_cell(plan.asked, plan.cells.front()), directory);
     interrupt.end_in_order();
     if (plan.asked.overwrite) experiments::remove_points(file, directory);
     try {
         if (search) {
-            experiments::search_knee(*target, *search, file, directory, invocation, watcher,
-                                     {interrupt.token(), interrupt.cut_off()});
+            experiments::search_knee(*target, *search, file, directory, invocation, watcher, interruption);
         } else {
-            experiments::measure_points(open, plan, file, directory, invocation, watcher,
-                                        {interrupt.token(), interrupt.cut_off()});
+            experiments::measure_points(launcher, plan, file, directory, invocation, watcher, interruption);
         }
     } catch (...) {
         show_table(file, directory);  // what was measured until then
@@ -214,9 +330,10 @@ void sweep_or_print(const SweepOptions& options) {
                 "--grid, --cells, --repeat, --order and --search are no part of a configuration file\n");
         return;
     }
+    if (options.dry_run) return print_dry_run(asked.plan, search, asked.auto_rates, options.extend);
     const experiments::Access access = access_of(asked.plan.asked);
     without_telling(experiments::secrets_of(asked.plan.asked, access.api_key),
-                    [&] { sweep(asked.plan, search, access); });
+                    [&] { sweep(asked.plan, search, asked.auto_rates, options.extend, access); });
 }
 
 }  // namespace
@@ -229,8 +346,8 @@ void add_sweep(CLI::App& app) {
     const char* vary = "What to vary";
     sub->add_option(
            "--grid", options->grid,
-           "NAME=VALUE,VALUE: measure the ladder for each value of an option of `run` (isl=512,2048); "
-           "repeatable, all combinations are measured")
+           "NAME=VALUE,VALUE: measure the ladder for each value of an option of `run` (isl=512,2048) or of a "
+           "placeholder of --server-cmd ({NAME}); repeatable, all combinations are measured")
         ->type_name("TEXT")
         ->allow_extra_args(false)
         ->group(vary);
@@ -254,18 +371,33 @@ void add_sweep(CLI::App& app) {
         ->type_name("TEXT")
         ->default_str("ascending")
         ->group(vary);
+    sub->add_option("--restart", options->restart,
+                    "When the server of --server-cmd is started anew: changed (only when its command "
+                    "changes; cells are "
+                    "ordered for the fewest starts), cell, or repeat")
+        ->type_name("TEXT")
+        ->default_str("changed")
+        ->group("Server");
+    sub->add_option(
+           "--link", options->links,
+           "PLACEHOLDER=OPTION: give a placeholder of --server-cmd the value of an option, level by level "
+           "(max_num_seqs=concurrency); repeatable")
+        ->type_name("TEXT")
+        ->allow_extra_args(false)
+        ->group("Server");
+    sub->add_flag(
+           "--extend", options->extend,
+           "Add points with other options to the sweep that --out holds; they become cells of their own")
+        ->group(vary);
+    sub->add_flag("--dry-run", options->dry_run,
+                  "Print what would be measured as commands, with the starts of servers, and do nothing else")
+        ->group(vary);
     const char* searching = "Search";
     sub->add_option(
            "--search", options->search,
            "slo: find the highest level that meets every --slo, by doubling and bisection; the level "
            "found is measured a second time, and only that run certifies it")
         ->type_name("TEXT")
-        ->group(searching);
-    sub->add_option("--slo", options->slos,
-                    "Limit on a percentile: TAG_pNN:MILLISECONDS (ttft_p95:800), p90 when none is said; "
-                    "repeatable")
-        ->type_name("TEXT")
-        ->allow_extra_args(false)
         ->group(searching);
     sub->add_option("--precision", options->precision,
                     "End when the lowest failing level is at most so many times the highest passing one")
@@ -275,6 +407,14 @@ void add_sweep(CLI::App& app) {
     sub->add_option("--max-runs", options->max_runs, "Runs of a search at most")
         ->type_name("COUNT")
         ->default_str("12")
+        ->group(searching);
+    sub->add_option("--max-time", options->max_time,
+                    "Begin no run of a search that would probably end later (30m)")
+        ->type_name("DURATION")
+        ->group(searching);
+    sub->add_option("--at", options->at,
+                    "Say after a search how much of saturation this load is, on the axis of the search")
+        ->type_name("LOAD")
         ->group(searching);
     sub->callback([options] { sweep_or_print(*options); });
 }

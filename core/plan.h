@@ -66,6 +66,18 @@ struct Sampling {
     bool operator==(const Sampling&) const = default;
 };
 
+/// A server that is started for the measurement and stopped after it.
+struct ServerLaunch {
+    std::string command = {};  ///< words as a shell splits them; "{port}" becomes a free port; empty: none
+    std::vector<std::string> environment = {};   ///< "NAME=VALUE"
+    std::string ready_url = {};                  ///< URL or path that answers 200 when the server is ready
+    std::optional<Duration> ready_timeout = {};  ///< without a command: the wait for the URL to answer
+    bool reset_cache = false;                    ///< the server's prefix cache, before every run
+    std::string after_run_command = {};          ///< words as above, run after every run
+
+    bool operator==(const ServerLaunch&) const = default;
+};
+
 struct LoadPlan {
     // ---- whom to ask
     std::vector<std::string> targets = {"sim:"};  ///< URLs
@@ -77,6 +89,7 @@ struct LoadPlan {
     std::string api_key_env = {};  ///< environment variable that holds the key; empty: OPENAI_API_KEY, if set
     bool insecure = false;
     std::string ca_file = {};
+    ServerLaunch server = {};
 
     // ---- what to ask for
     std::vector<RequestClass> classes = {RequestClass{}};  ///< never empty
@@ -113,7 +126,8 @@ struct LoadPlan {
     std::string model_card = {};  ///< of the model that is served, as `cards/model.h` reads it
 
     // ---- what it is held against
-    double max_failed = 0.10;  ///< share of requests that may fail before the run is invalid
+    std::vector<std::string> slos = {};  ///< limits on percentiles as core/slo.h reads them: "ttft_p95:800"
+    double max_failed = 0.10;            ///< share of requests that may fail before the run is invalid
 
     // ---- what is kept
     std::string out = {};       ///< directory; empty: runs/TIME

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/plan_fields.h"
+#include "core/secrets.h"
 
 namespace paretoken {
 namespace {
@@ -78,12 +79,11 @@ std::vector<std::string> arguments_of(const PlanEcho& echo) {
         const auto held = echo.find(name);
         const bool is_repeated =
             std::find(kNotRepeated.begin(), kNotRepeated.end(), field.name) == kNotRepeated.end();
-        const bool is_url = field.name == "url";  // its echo has no credentials
-        const bool is_secret = field.shown != nullptr && !is_url;
-        if (held == echo.end() || field.flags.empty() || is_secret || !is_repeated) continue;
+        if (held == echo.end() || field.flags.empty() || !is_repeated) continue;
+        if (field.shown != nullptr && held->second.find(Secrets::kHidden) != std::string::npos) continue;
         const auto usual = defaults.find(name);
         if (usual != defaults.end() && usual->second == held->second) continue;
-        if (is_url)
+        if (field.name == "url")
             arguments.insert(arguments.begin(), held->second);
         else
             add(arguments, field, held->second);

@@ -222,6 +222,22 @@ std::string without_value(std::string_view header) {
     return fmt::format("{}: {}", header.substr(0, header.find(':')), kHidden);
 }
 
+/// "NAME=VALUE" with a name that an environment takes.
+void environment_entries(const std::vector<std::string>& entries) {
+    for (const std::string& text : entries) {
+        const auto equals = text.find('=');
+        if (equals == std::string::npos || equals == 0) throw UsageError("expected NAME=VALUE");
+    }
+}
+
+/// Values whose names say that they are secret are hidden.
+std::string without_secret_value(std::string_view entry) {
+    const auto equals = entry.find('=');
+    const std::string name(entry.substr(0, equals));
+    if (!names_a_secret(name)) return std::string(entry);
+    return fmt::format("{}={}", name, kHidden);
+}
+
 // ---- fields that are a part of a Spec, or have a language of their own
 
 constexpr std::string_view kInputLength = "isl";
@@ -366,6 +382,13 @@ void set_class_specs(LoadPlan& plan, std::size_t, const Texts& texts) {
     plan.class_specs = texts;
 }
 
+/// Several limits may stand in one text; the name of a preset stands for the limits that it holds.
+void set_slos(LoadPlan& plan, std::size_t, const Texts& texts) {
+    plan.slos.clear();
+    for (const std::string& text : texts)
+        for (std::string& slo : slo_texts(text)) plan.slos.push_back(std::move(slo));
+}
+
 /// "10%" or 0.1.
 void set_max_failed(LoadPlan& plan, std::size_t, const Texts& texts) {
     std::string_view text = only(texts);
@@ -414,6 +437,34 @@ using Insecure = Member < [](auto& p, std::size_t) -> auto& {
 > ;
 using CaFile = Member < [](auto& p, std::size_t) -> auto& {
     return p.ca_file;
+}
+> ;
+using ServerCommandOf = Member < [](auto& p, std::size_t) -> auto& {
+    return p.server.command;
+}
+> ;
+using ServerEnvironment = Member < [](auto& p, std::size_t) -> auto& {
+    return p.server.environment;
+}
+> ;
+using ReadyUrl = Member < [](auto& p, std::size_t) -> auto& {
+    return p.server.ready_url;
+}
+> ;
+using ReadyTimeout = Member < [](auto& p, std::size_t) -> auto& {
+    return p.server.ready_timeout;
+}
+> ;
+using ResetCache = Member < [](auto& p, std::size_t) -> auto& {
+    return p.server.reset_cache;
+}
+> ;
+using AfterRunCommand = Member < [](auto& p, std::size_t) -> auto& {
+    return p.server.after_run_command;
+}
+> ;
+using SlosOf = Member < [](auto& p, std::size_t) -> auto& {
+    return p.slos;
 }
 > ;
 using VirtualTime = Member < [](auto& p, std::size_t) -> auto& {
@@ -618,6 +669,7 @@ using Metadata = Member < [](auto& p, std::size_t) -> auto& {
 > ;
 
 constexpr std::string_view kTarget = "Target";
+constexpr std::string_view kServer = "Server";
 constexpr std::string_view kWorkload = "Workload";
 constexpr std::string_view kPace = "Pace";
 constexpr std::string_view kResult = "Result";
@@ -718,6 +770,57 @@ constexpr std::array kFields = {
                   "one another",
               .get = WriteTime::get,
               .set = WriteTime::set},
+
+    PlanField{.name = "server_cmd",
+              .flags = "--server-cmd",
+              .group = kServer,
+              .kind = load,
+              .help =
+                  "Command that starts the server, split into words as a shell would; {port} in it becomes "
+                  "a free port. The server ends with the measurement",
+              .get = ServerCommandOf::get,
+              .set = ServerCommandOf::set},
+    PlanField{.name = "server_env",
+              .flags = "--server-env",
+              .group = kServer,
+              .type = list,
+              .kind = load,
+              .help = "NAME=VALUE for the environment of the server's command; may be repeated",
+              .get = ServerEnvironment::get,
+              .set = ServerEnvironment::set_checked<environment_entries>,
+              .shown = without_secret_value},
+    PlanField{
+        .name = "ready_url",
+        .flags = "--ready-url",
+        .group = kServer,
+        .help = "URL or path that is answered with 200 once the server is ready [/health, else /v1/models]",
+        .get = ReadyUrl::get,
+        .set = ReadyUrl::set},
+    PlanField{.name = "ready_timeout",
+              .flags = "--ready-timeout",
+              .group = kServer,
+              .type = duration,
+              .help = "Longest wait for the server to be ready [10m for a server's command; a URL must be "
+                      "ready at once]",
+              .get = ReadyTimeout::get,
+              .set = ReadyTimeout::set_checked<above_zero>},
+    PlanField{.name = "reset_cache",
+              .flags = "--reset-cache",
+              .group = kServer,
+              .type = flag,
+              .kind = load,
+              .help =
+                  "Empty the server's prefix cache before every run (vLLM's /reset_prefix_cache, SGLang's "
+                  "/flush_cache)",
+              .get = ResetCache::get,
+              .set = ResetCache::set},
+    PlanField{.name = "after_run_cmd",
+              .flags = "--after-run-cmd",
+              .group = kServer,
+              .kind = load,
+              .help = "Command to run after every run, split into words as a shell would",
+              .get = AfterRunCommand::get,
+              .set = AfterRunCommand::set},
 
     PlanField{.name = "concurrency",
               .flags = "--concurrency,--max-concurrency",
@@ -1130,6 +1233,16 @@ constexpr std::array kFields = {
                       "report holds the limit against",
               .get = Goodput::get,
               .set = set_goodput},
+    PlanField{.name = "slo",
+              .flags = "--slo",
+              .group = kResult,
+              .type = list,
+              .kind = judging,
+              .help =
+                  "Limit on a percentile, TAG_pNN:MILLISECONDS (ttft_p95:800; p90 when none is said), or a "
+                  "preset: @chat, @mlperf:MODEL, @mlperf:MODEL:interactive; may be repeated",
+              .get = SlosOf::get,
+              .set = set_slos},
     PlanField{.name = "max_failed",
               .flags = "--max-failed",
               .group = kResult,
@@ -1380,15 +1493,19 @@ void restore_secrets(PlanTexts& texts,
         if (field == nullptr || field->shown == nullptr) continue;
         for (std::string& text : values) {
             if (text.find(kHidden) == std::string::npos || text != field->shown(text)) continue;
-            const bool is_header = field->type == FieldType::list;
-            const std::string part = is_header ? text.substr(0, text.find(':')) : std::string();
+            const bool has_name = field->type == FieldType::list;  // "Name: value" or NAME=value
+            const std::size_t end = has_name ? text.find_first_of(":=") : std::string::npos;
+            const std::string part = has_name ? text.substr(0, end) : std::string();
             const std::string variable = variable_of(*field, part);
             const auto secret = environment(variable);
             if (!secret) {
                 throw UsageError(fmt::format("{} '{}': no file holds what is hidden; set {} to it",
                                              option_of(*field), text, variable));
             }
-            text = is_header ? fmt::format("{}: {}", part, *secret) : *secret;
+            if (!has_name)
+                text = *secret;
+            else
+                text = part + (text[end] == ':' ? ": " : "=") + *secret;
         }
     }
 }

@@ -26,6 +26,17 @@ struct ModelCardNote {
     bool operator==(const ModelCardNote&) const = default;
 };
 
+/// How the server was started that a command started for the measurement.
+struct ServerStart {
+    std::string command;         ///< as it was started, placeholders filled in, secrets hidden
+    std::string version = {};    ///< as the server tells it; empty when it does not
+    double ready_s = 0;          ///< from its start until it was ready
+    std::uint64_t restarts = 0;  ///< starts before this one, of the same measurement
+    std::string log = {};        ///< file with its output, relative to the run's directory
+
+    bool operator==(const ServerStart&) const = default;
+};
+
 /// Who measured what, where, when, and how to do it again.
 struct Provenance {
     std::string version;
@@ -46,6 +57,7 @@ struct Provenance {
     std::map<std::string, double> simulator;  ///< terms of the profile's own limit; empty for a real server
     std::optional<ModelCardNote> model_card = {};
     std::map<std::string, std::string> metadata;  ///< --metadata K=V
+    std::optional<ServerStart> server = {};       ///< absent where the server was there already
 
     bool operator==(const Provenance&) const = default;
 };
@@ -151,6 +163,23 @@ struct PercentileValue {
     std::optional<Interval> decided = {};
 
     bool operator==(const PercentileValue&) const = default;
+};
+
+/// Whether a percentile meets a limit, at 99 % confidence on the effective sample.
+enum class SloVerdict : std::uint8_t { pass, fail, insufficient };
+
+/// What a run says of a limit on a percentile.
+struct SloResult {
+    std::string key;                         ///< "ttft_p95"
+    double p = 0;                            ///< .95
+    double limit = 0;                        ///< in the metric's unit
+    std::optional<double> value = {};        ///< of the percentile; nothing when it falls among failures
+    std::uint64_t n = 0;                     ///< requests of the window, failures included
+    std::optional<double> n_effective = {};  ///< independent samples that say as much
+    std::uint64_t over = 0;                  ///< of the n, those that miss the limit
+    SloVerdict verdict = SloVerdict::insufficient;
+
+    bool operator==(const SloResult&) const = default;
 };
 
 struct MetricSummary {
@@ -272,6 +301,7 @@ struct RunResult : Scope {
     ClientHealth client;
     std::optional<ServerFigures> server;
     std::vector<Series> series;
+    std::vector<SloResult> slo = {};           ///< of the limits that the run was asked to be held against
     std::optional<std::uint64_t> concurrency;  ///< the in-flight cap; the load axis of a closed loop
     std::optional<double> request_rate;        ///< requests/s asked for; the load axis of an open loop
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
 namespace paretoken {
@@ -180,6 +181,14 @@ std::string Secrets::redacted(std::string_view text) const {
         done = end;
     }
     return out.append(text.substr(done));
+}
+
+bool names_a_secret(std::string_view variable) {
+    constexpr std::string_view kWords[] = {"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"};
+    std::string name(variable);
+    for (char& c : name) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    return std::any_of(std::begin(kWords), std::end(kWords),
+                       [&](std::string_view word) { return name.find(word) != std::string::npos; });
 }
 
 std::string redacted_url(std::string_view url) {

@@ -41,6 +41,9 @@ class Secrets {
     std::vector<std::string> known_;
 };
 
+/// Whether an environment variable of this name probably holds a secret: "HF_TOKEN", "OPENAI_API_KEY".
+bool names_a_secret(std::string_view variable);
+
 /// `url` with its credentials and the values of its query string hidden, except the harmless ones. For URLs
 /// that are stored or printed. A text that is no URL, and the simulated server's "sim:…", come back
 /// unchanged.

@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
 
 #include "core/error.h"
 #include "core/metric_summary.h"
 #include "core/metrics.h"
+#include "core/number_text.h"
 #include "core/spec.h"
 
 namespace paretoken {
@@ -71,6 +75,34 @@ NameAndPercentile without_percentile(std::string_view slo, std::string_view name
     throw UsageError(fmt::format("SLO '{}': there is no percentile {}; known: {}", slo, asked, known));
 }
 
+struct Preset {
+    std::string_view name;
+    std::array<std::string_view, 2> limits;
+};
+
+/// Latency limits of MLPerf Inference: Datacenter (server and interactive scenarios), p99 of TTFT and TPOT in
+/// milliseconds; and what a person who chats needs.
+constexpr Preset kPresets[] = {
+    {"@chat", {"ttft_p95:1000", "interactivity:30"}},
+    {"@mlperf:llama2-70b", {"ttft_p99:2000", "tpot_p99:200"}},
+    {"@mlperf:llama2-70b:interactive", {"ttft_p99:450", "tpot_p99:40"}},
+    {"@mlperf:llama3.1-8b", {"ttft_p99:2000", "tpot_p99:100"}},
+    {"@mlperf:llama3.1-8b:interactive", {"ttft_p99:500", "tpot_p99:30"}},
+    {"@mlperf:llama3.1-405b", {"ttft_p99:6000", "tpot_p99:175"}},
+    {"@mlperf:llama3.1-405b:interactive", {"ttft_p99:4500", "tpot_p99:80"}},
+    {"@mlperf:deepseek-r1", {"ttft_p99:2000", "tpot_p99:80"}},
+    {"@mlperf:deepseek-r1:interactive", {"ttft_p99:1500", "tpot_p99:15"}},
+};
+
+const Preset& preset_named(std::string_view name) {
+    std::string known;
+    for (const Preset& preset : kPresets) {
+        if (preset.name == name) return preset;
+        known += (known.empty() ? "" : ", ") + std::string(preset.name);
+    }
+    throw UsageError(fmt::format("SLO '{}': there is no such preset; known: {}", name, known));
+}
+
 /// In an open loop users wait from the moment they meant to start, and limits hold for that.
 const Metric& judged(const Slo& slo, bool open_loop) {
     const Metric* metric = headline_metric(slo.tag, open_loop);
@@ -129,6 +161,19 @@ std::vector<std::string> slo_texts_in(std::string_view text) {
     return texts;
 }
 
+std::vector<std::string> slo_texts(std::string_view text) {
+    std::vector<std::string> texts;
+    for (std::string& one : slo_texts_in(text)) {
+        if (one.starts_with('@')) {
+            for (const std::string_view limit : preset_named(one).limits) texts.emplace_back(limit);
+            continue;
+        }
+        (void)parse_slo(one);
+        texts.push_back(std::move(one));
+    }
+    return texts;
+}
+
 std::string name_of(const Slo& slo) {
     return fmt::format("{}_{}", slo.tag, name_of_percentile(slo.p.value_or(kSloPercentile)));
 }
@@ -141,6 +186,71 @@ SloFinding finding_on(const RunResult& result, const Slo& slo) {
     return {verdict_on(*held, slo.limit, metric.better == Better::higher), held->value};
 }
 
+std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Slo>& slos) {
+    std::vector<SloResult> results;
+    for (const Slo& slo : slos) {
+        const SloFinding finding = finding_on(result, slo);
+        SloResult own{.key = name_of(slo),
+                      .p = slo.p.value_or(kSloPercentile),
+                      .limit = slo.limit,
+                      .value = finding.value,
+                      .verdict = finding.verdict};
+        if (const MetricSummary* summary = result.metric(key_of(judged(slo, result.open_loop())))) {
+            own.n = summary->n;
+            if (const PercentileValue* held = summary->at(own.p)) own.n_effective = held->effective_n;
+        }
+        results.push_back(std::move(own));
+    }
+    return results;
+}
+
+void count_over(std::vector<SloResult>& results, const std::vector<Slo>& slos, bool open_loop,
+                const RequestRecord& request) {
+    if (request.outcome == Outcome::abandoned) return;  // neither good nor bad
+    for (std::size_t i = 0; i < slos.size(); ++i)
+        results[i].over += request.outcome != Outcome::ok || !meets(request, slos[i], open_loop) ? 1 : 0;
+}
+
+std::string slo_text(const SloResult& result) {
+    const Metric* const metric = metric_named(result.key.substr(0, result.key.rfind("_p")));
+    const bool is_time = metric != nullptr && metric->unit == "s";
+    const bool least = metric != nullptr && metric->better == Better::higher;
+    const auto amount = [&](double value) {
+        return is_time ? fmt::format("{} ms", number_text(value * 1e3)) : number_text(value);
+    };
+    std::string text = result.key;
+    text += result.value ? fmt::format(" is {}", amount(*result.value)) : std::string(" has no value");
+    const std::string limit =
+        fmt::format("the limit of {}{}", least ? "at least " : "", amount(result.limit));
+    const std::string over = fmt::format("{} of {} requests miss it", result.over, result.n);
+    switch (result.verdict) {
+        case SloVerdict::pass:
+            return fmt::format("{}: meets {} ({})", text, limit, over);
+        case SloVerdict::fail:
+            return fmt::format("{}: misses {} ({})", text, limit, over);
+        case SloVerdict::insufficient:
+            break;
+    }
+    std::string evidence = "no steady state was found";
+    if (result.n_effective)
+        evidence = *result.n_effective < 1
+                       ? fmt::format("{} requests count as less than one independent one", result.n)
+                       : fmt::format("{} requests count as {} independent ones", result.n,
+                                     number_text(std::floor(*result.n_effective)));
+    return fmt::format(
+        "{}: insufficient evidence to decide {} ({}; {}); more requests or a longer run decide", text, limit,
+        over, evidence);
+}
+
+SloVerdict verdict_on_all(const std::vector<SloResult>& results) {
+    SloVerdict all = SloVerdict::pass;
+    for (const SloResult& result : results) {
+        if (result.verdict == SloVerdict::fail) return SloVerdict::fail;
+        if (result.verdict == SloVerdict::insufficient) all = SloVerdict::insufficient;
+    }
+    return all;
+}
+
 std::string_view name_of(SloVerdict verdict) {
     switch (verdict) {
         case SloVerdict::pass:
@@ -151,6 +261,12 @@ std::string_view name_of(SloVerdict verdict) {
             return "insufficient";
     }
     return "";
+}
+
+std::optional<SloVerdict> slo_verdict_named(std::string_view name) {
+    for (const SloVerdict verdict : {SloVerdict::pass, SloVerdict::fail, SloVerdict::insufficient})
+        if (name_of(verdict) == name) return verdict;
+    return std::nullopt;
 }
 
 SloVerdict verdict_on(const PercentileValue& percentile, double limit, bool higher_is_better) {

@@ -21,6 +21,15 @@ struct Slo {
     bool operator==(const Slo&) const = default;
 };
 
+/// The limits in a text that may hold several, with spaces or commas between them: "ttft_p95:800 tpot:15".
+std::vector<std::string> slo_texts_in(std::string_view text);
+
+/// One or several limits as slo_texts_in() takes them apart, as texts that parse_slo takes; a preset
+/// ("@chat",
+/// "@mlperf:llama2-70b", "@mlperf:llama2-70b:interactive") stands for the limits that it holds. Throws
+/// UsageError naming the presets that there are, and as parse_slo does.
+std::vector<std::string> slo_texts(std::string_view text);
+
 /// The percentile that a limit is for when none is said.
 inline constexpr double kSloPercentile = 0.9;
 
@@ -30,12 +39,8 @@ inline constexpr double kSloPercentile = 0.9;
 /// Throws UsageError on an unknown tag, naming the known ones.
 Slo parse_slo(std::string_view text);
 
-/// The limits in a text that may hold several, with spaces or commas between them: "ttft_p95:800 tpot:15".
-std::vector<std::string> slo_texts_in(std::string_view text);
-
-/// Whether a percentile meets a limit, at 99 % confidence on the effective sample.
-enum class SloVerdict : std::uint8_t { pass, fail, insufficient };
 std::string_view name_of(SloVerdict verdict);
+std::optional<SloVerdict> slo_verdict_named(std::string_view name);
 
 /// `limit` is in the metric's unit; a percentile that falls among failures meets none. Insufficient where the
 /// window was not steady, and for pooled metrics, which no limit is set on.
@@ -53,6 +58,20 @@ struct SloFinding {
 /// The metric and percentile that the SLO is for; in an open loop counted from the intended start. A metric
 /// that was not measured decides nothing.
 SloFinding finding_on(const RunResult& result, const Slo& slo);
+
+/// What a run says of each limit: finding_on() with the evidence that it rests on. `over` is not counted.
+std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Slo>& slos);
+
+/// Counts for each limit the records among `requests` that miss it: failures, and values over the limit.
+/// `requests` are those that the run's percentiles are of.
+void count_over(std::vector<SloResult>& results, const std::vector<Slo>& slos, bool open_loop,
+                const RequestRecord& request);
+
+/// "ttft_p95 is 812 ms: over the limit of 800 ms (14 of 120 requests are)", or what is missing to decide.
+std::string slo_text(const SloResult& result);
+
+/// Fail when one limit is certainly missed, pass when all are certainly met. No limits: pass.
+SloVerdict verdict_on_all(const std::vector<SloResult>& results);
 
 /// In an open loop "ttft" and "e2e" are judged from the scheduled start (ttft_intended, e2e_intended).
 bool is_good(const RequestRecord& record, const std::vector<Slo>& slos, bool open_loop);

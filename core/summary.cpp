@@ -455,4 +455,16 @@ void judge_anew(RunResult& result, const RequestTable& requests, const EventSour
         judge(folds.targets[i], result.targets[i]);
 }
 
+void judge_percentiles(RunResult& result, const RequestTable& requests, TimePoint zero,
+                       const std::vector<Slo>& slos) {
+    result.slo = slo_results(result, slos);
+    if (slos.empty()) return;
+    const TimePoint begin = zero + from_seconds(result.window.zero_s);
+    const TimeSpan window{begin + from_seconds(result.window.begin_s),
+                          begin + from_seconds(result.window.end_s)};
+    measured_in(RequestRows(requests), window).for_each([&](const RequestRecord& record) {
+        count_over(result.slo, slos, result.open_loop(), record);
+    });
+}
+
 }  // namespace paretoken

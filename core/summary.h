@@ -50,4 +50,9 @@ RunSummary summarize(std::span<const RequestRecord> records, const SummaryOption
 void judge_anew(RunResult& result, const RequestTable& requests, const EventSource& events, TimePoint zero,
                 const std::vector<Slo>& slos, const std::map<std::string, std::vector<Slo>>& class_slos = {});
 
+/// Holds the window of a summarised run against limits on percentiles, and replaces `result.slo`. `zero` as
+/// above.
+void judge_percentiles(RunResult& result, const RequestTable& requests, TimePoint zero,
+                       const std::vector<Slo>& slos);
+
 }  // namespace paretoken

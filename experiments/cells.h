@@ -1,8 +1,11 @@
 #pragma once
-// What a sweep varies besides its axis: a cell is one combination of values of a plan's options. Pure.
+// What a sweep varies besides its axis: a cell is one combination of values of a plan's options and of the
+// placeholders of its server's command. Pure.
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/plan.h"
@@ -10,10 +13,10 @@
 
 namespace paretoken::experiments {
 
-/// Name of a plan's field → value; the options that this cell does not share with the others.
+/// Name of a plan's field, or of a placeholder → value; what this cell does not share with the others.
 using Cell = std::map<std::string, std::string>;
 
-/// One option and the values that it takes.
+/// One option or placeholder, and the values that it takes.
 struct Variation {
     std::string field;
     Texts values;
@@ -21,19 +24,32 @@ struct Variation {
     bool operator==(const Variation&) const = default;
 };
 
-/// "temperature=0,0.7" by the name or any option name of a plan's field, with dashes or underscores. Throws
-/// UsageError for a name that is no option's, for options that do not shape the load (files, notes, limits)
-/// or that hold secrets, and without a value.
-Variation parse_variation(std::string_view text);
+/// "temperature=0,0.7" by the name or any option name of a plan's field, with dashes or underscores, or by
+/// one of the `placeholders`. Throws UsageError for a name that is neither or both, for options that do not
+/// shape the load (files, notes, limits) or that hold secrets, and without a value.
+Variation parse_variation(std::string_view text, const std::set<std::string>& placeholders = {});
 
 /// The product of all values; the first variation changes slowest. No variation gives one empty cell.
 std::vector<Cell> product_of(const std::vector<Variation>& variations);
 
 /// A list of cells as a file gives them: names are resolved as parse_variation does. `where` names the file
 /// in errors.
-std::vector<Cell> resolved_cells(const std::vector<Cell>& cells, const std::string& where);
+std::vector<Cell> resolved_cells(const std::vector<Cell>& cells, const std::string& where,
+                                 const std::set<std::string>& placeholders = {});
 
-/// `asked` with the cell's values. Throws UsageError naming the option whose value is wrong.
+/// Throws UsageError naming a placeholder of the plan's server that a cell gives no value, but for `others`.
+void require_values(const ServerLaunch& server, const std::vector<Cell>& cells,
+                    const std::set<std::string>& others = {});
+
+/// "max_num_seqs=concurrency": a placeholder, and the plan's field whose value it takes. Throws UsageError.
+std::pair<std::string, std::string> parse_link(std::string_view text,
+                                               const std::set<std::string>& placeholders);
+
+/// `asked` with the placeholders of its server that are named as a field of the plan replaced by its value.
+LoadPlan with_links(LoadPlan asked);
+
+/// `asked` with the cell's values, in its options and in the command of its server. Throws UsageError naming
+/// the option whose value is wrong.
 LoadPlan in_cell(LoadPlan asked, const Cell& cell);
 
 /// "temperature=0.7,isl=512" for people and, with only letters that every file system takes, for directories.

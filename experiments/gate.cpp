@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/plan_fields.h"
 #include "core/secrets.h"
+#include "experiments/launch.h"
 #include "experiments/redaction.h"
 #include "experiments/run.h"
 #include "experiments/server_command.h"
@@ -133,11 +134,14 @@ void measure_once(Gating& gating, std::uint64_t pair, std::size_t side, const fs
         return;
     }
     fs::create_directories(directory);
-    const CommandServer server(
-        {.text = of.command, .log = directory / "server.log", .patience = gating.plan.server_patience},
+    const auto server = std::make_shared<CommandServer>(
+        ServerCommandLine{.text = of.command,
+                          .log = directory / kServerLogName,
+                          .patience = gating.plan.asked.server.ready_timeout.value_or(kServerPatience),
+                          .shell = true},
         gating.watcher, gating.stop);
-    const LoadPlan asked = asked_of(gating.plan, of, server.url(), pair);
-    const auto target = open_target(asked, gating.access, gating.watcher, gating.stop);
+    const LoadPlan asked = asked_of(gating.plan, of, server->url(), pair);
+    const auto target = open_target(asked, gating.access, gating.watcher, gating.stop, server);
     measure_at(gating, asked, *target, directory);
 }
 

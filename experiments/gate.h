@@ -38,7 +38,6 @@ struct GatePlan {
     reports::GatePolicy policy = reports::default_policy();
     std::set<reports::Across> across = {};
     std::optional<Duration> max_time = {};  ///< no pair begins that would probably end later
-    Duration server_patience = std::chrono::minutes(10);
 };
 
 /// Of the load, and of the sides' URLs. A key that a server's command names is hidden where it is the

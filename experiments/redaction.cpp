@@ -25,6 +25,12 @@ Secrets secrets_of(const LoadPlan& plan, const std::string& api_key) {
     }
     for (const std::string& url : plan.targets) secrets.add_url(url);
     secrets.add_url(plan.endpoint_path);
+    secrets.add_url(plan.server.ready_url);
+    for (const std::string& entry : plan.server.environment) {
+        const auto equals = entry.find('=');
+        if (equals != std::string::npos && names_a_secret(entry.substr(0, equals)))
+            secrets.add(entry.substr(equals + 1));
+    }
     return secrets;
 }
 
@@ -34,6 +40,7 @@ void redact(RunResult& result, const Secrets& secrets) {
     for (std::string& argument : from.argv) redact(argument, secrets);
     for (std::string* text : {&from.command, &from.url, &from.model, &from.server_kind, &result.window.how})
         redact(*text, secrets);
+    if (from.server) redact(from.server->command, secrets);
     redact_values(from.metadata, secrets);
     redact_values(result.plan, secrets);
     redact_values(result.counts.example_errors, secrets);

@@ -5,8 +5,11 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <optional>
+#include <stop_token>
+#include <thread>
 #include <utility>
 
 #include "cards/client_ceiling.h"
@@ -17,7 +20,9 @@
 #include "core/summary.h"
 #include "core/validity.h"
 #include "datasets/catalog.h"
+#include "experiments/command_line.h"
 #include "experiments/redaction.h"
+#include "experiments/server_command.h"
 #include "reports/files/events.h"
 #include "reports/files/output_directory.h"
 #include "reports/files/records.h"
@@ -82,9 +87,14 @@ Workload workload_of(const Load& load, const Target& target) {
     return w;
 }
 
-RunResult begun(const Load& load, const Target& target, const Invocation& invocation) {
+RunResult begun(const Load& load, const Target& target, const Invocation& invocation,
+                const fs::path& directory) {
     RunResult result;
     result.provenance = provenance_of(target, load.plan, invocation);
+    if (const CommandServer* const server = target.started_server()) {
+        result.provenance.server = server->start();
+        result.provenance.server->log = server->log().lexically_relative(directory).string();
+    }
     result.plan = echo_of(load.plan);
     result.workload = workload_of(load, target);
     result.concurrency = load.options.concurrency;
@@ -92,6 +102,34 @@ RunResult begun(const Load& load, const Target& target, const Invocation& invoca
     redact(result, target.secrets());
     return result;
 }
+
+/// Ends a load when the server that was started for it has ended, or when the outer interruption asks to.
+class WhileServed {
+  public:
+    WhileServed(CommandServer* server, const loadgen::Interruption& outer)
+        : forward_stop_(outer.stop_starting, [this] { stop_.request_stop(); }),
+          forward_cut_(outer.cut_off, [this] { cut_.request_stop(); }) {
+        if (server != nullptr)
+            watch_ = std::jthread([this, server](const std::stop_token& over) { watch(*server, over); });
+    }
+
+    loadgen::Interruption interruption() const { return {stop_.get_token(), cut_.get_token()}; }
+
+  private:
+    void watch(CommandServer& server, const std::stop_token& over) {
+        constexpr auto kPoll = std::chrono::milliseconds(100);
+        while (!over.stop_requested() && !server.has_ended()) std::this_thread::sleep_for(kPoll);
+        if (over.stop_requested()) return;
+        stop_.request_stop();
+        cut_.request_stop();
+    }
+
+    std::stop_source stop_;
+    std::stop_source cut_;
+    std::stop_callback<std::function<void()>> forward_stop_;
+    std::stop_callback<std::function<void()>> forward_cut_;
+    std::jthread watch_;  // last: it ends before what it uses
+};
 
 /// Tells the watcher of a load's end, whatever ends it.
 class Watching {
@@ -117,6 +155,18 @@ std::map<std::string, double> fields_of(const scrape::ServerScrape& scrape) {
         fields[key + "_s_count"] = sums.count;
     }
     return fields;
+}
+
+/// The plan with the URL of the server that a command started for it.
+LoadPlan at_url(LoadPlan asked, const CommandServer* server) {
+    if (server != nullptr) asked.targets = {server->url()};
+    return asked;
+}
+
+/// With the port of the server filled in.
+std::string after_run_command(const LoadPlan& plan) {
+    const std::string& url = plan.targets.front();
+    return command_with_values(plan.server.after_run_command, {{"port", url.substr(url.rfind(':') + 1)}});
 }
 
 /// Closes the records and writes the result, as far as the disk lets it.
@@ -151,9 +201,11 @@ std::map<std::string, std::vector<Slo>> class_slos(const LoadPlan& plan) {
 
 Measured measure(const Target& target, const LoadPlan& asked, const fs::path& directory,
                  const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption) {
-    Load load = target.load_for(asked);
+    Load load = target.load_for(at_url(asked, target.started_server()));
     if (!target.in_virtual_time()) warn_of_shortfalls(load, watcher);
-    RunResult result = begun(load, target, invocation);
+    CommandServer* const server = target.started_server();
+    if (load.plan.server.reset_cache) target.reset_cache();
+    RunResult result = begun(load, target, invocation, directory);
     reports::remove_run(directory);
     reports::write_running(directory, result.provenance, result.plan, result.workload, result.concurrency,
                            result.request_rate);
@@ -175,7 +227,8 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
         std::optional<Watching> watching;  // virtual time is short, and its runs may go on side by side
         if (!target.in_virtual_time())
             watching.emplace(watcher, reports::load_label_of(result), progress, load.options.limits);
-        outcome = target.make(load, sink, progress, interruption);
+        const WhileServed while_served(server, interruption);
+        outcome = target.make(load, sink, progress, while_served.interruption());
     }
     // The events are read back from the disk, so that a run of any length fits into memory.
     records.finish();
@@ -185,18 +238,25 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
                         .class_slos = class_slos(load.plan),
                         .targets = target.urls(),
                         .validity = {.max_failed = load.plan.max_failed}});
+    judge_percentiles(result, outcome.records, outcome.began, percentile_slos_of(load.plan));
     if (target.in_virtual_time()) result.client.timing = "virtual";
     result.provenance.clock = target.clock(result.client);
     redact(result, target.secrets());
     std::string failure = written(result, records, directory);
+    if (result.partial && server != nullptr && server->has_ended())
+        throw ServerFailed(target.secrets().redacted(server->how_it_ended()));
+    if (!result.partial && !load.plan.server.after_run_command.empty())
+        run_to_end(after_run_command(load.plan), load.plan.server.environment);
     return {std::move(result), directory, std::move(failure)};
 }
 
 Verdict judge_anew(const fs::path& directory, const LoadPlan& asked) {
     RunResult result = reports::read_run_directory(directory);
     const reports::RecordFiles files = reports::record_files_in(directory);
-    paretoken::judge_anew(result, reports::read_requests(files.lines), reports::EventsFile(files.events, {}),
-                          TimePoint{}, common_slos(with_classes(asked)), class_slos(with_classes(asked)));
+    const RequestTable requests = reports::read_requests(files.lines);
+    paretoken::judge_anew(result, requests, reports::EventsFile(files.events, {}), TimePoint{},
+                          common_slos(with_classes(asked)), class_slos(with_classes(asked)));
+    judge_percentiles(result, requests, TimePoint{}, percentile_slos_of(asked));
     result.validity = judged_anew(result, {.max_failed = asked.max_failed});
     const PlanEcho echo = echo_of(with_classes(asked));
     for (const PlanField& field : plan_fields()) {
@@ -223,6 +283,12 @@ std::vector<Slo> slos_of(const std::vector<std::string>& texts) {
     return slos;
 }
 
+std::vector<Slo> percentile_slos_of(const LoadPlan& plan) {
+    std::vector<Slo> slos;
+    for (const std::string& text : plan.slos) slos.push_back(parse_slo(text));
+    return slos;
+}
+
 void require_valid(const Measured& measured) {
     if (!measured.not_written.empty()) throw RuntimeError(measured.not_written);
     const RunResult& result = measured.result;
@@ -236,6 +302,16 @@ void require_valid(const Measured& measured) {
         reasons += (reasons.empty() ? "" : "; ") + reason.text;
     }
     throw Error(ExitCode::measurement_invalid, fmt::format("the measurement is invalid: {}", reasons));
+}
+
+void require_slos(const RunResult& result) {
+    for (const SloVerdict bad : {SloVerdict::fail, SloVerdict::insufficient}) {
+        std::string texts;
+        for (std::size_t i = 0; i < result.slo.size(); ++i)
+            if (result.slo[i].verdict == bad) texts += (texts.empty() ? "" : "; ") + slo_text(result.slo[i]);
+        if (texts.empty()) continue;
+        throw Error(bad == SloVerdict::fail ? ExitCode::gate_failed : ExitCode::gate_inconclusive, texts);
+    }
 }
 
 void require_descriptors(std::uint64_t streams) {

@@ -19,8 +19,8 @@ struct Measured {
 };
 
 /// One run into `directory`, which is created; what an earlier run left there is replaced. Throws
-/// RuntimeError when nothing can be written there to begin with; what fails later is told in the value, which
-/// holds the result either way.
+/// RuntimeError when nothing can be written there to begin with, and ServerFailed when the server that a
+/// command started ended meanwhile; what fails later is told in the value, which holds the result either way.
 Measured measure(const Target& target, const LoadPlan& asked, const std::filesystem::path& directory,
                  const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption);
 
@@ -32,9 +32,16 @@ Verdict judge_anew(const std::filesystem::path& directory, const LoadPlan& asked
 /// SLOs as core/slo.h reads them.
 std::vector<Slo> slos_of(const std::vector<std::string>& texts);
 
+/// The limits on percentiles that a plan is held against.
+std::vector<Slo> percentile_slos_of(const LoadPlan& plan);
+
 /// Throws what a result deserves: RuntimeError when it was interrupted or could not be written, Error with
 /// ExitCode::measurement_invalid when it proves nothing.
 void require_valid(const Measured& measured);
+
+/// Throws what a run deserves that was held against limits on percentiles: Error with ExitCode::gate_failed
+/// when one is missed, with ExitCode::gate_inconclusive when the evidence decides one neither way.
+void require_slos(const RunResult& result);
 
 /// Throws RuntimeError when this process may not open as many files as `streams` at once need.
 void require_descriptors(std::uint64_t streams);

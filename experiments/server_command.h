@@ -1,48 +1,94 @@
 #pragma once
-// A server that the user gives as a command of the shell, started for a measurement and stopped after it. Its
-// process group ends with this object, and also when this process is killed: a process of its own watches for
-// that. What the server prints goes to a file.
+// A server that the user gives as a command, started for a measurement and stopped after it. Its process
+// group ends with this object, and also when this process is killed: a process of its own (the guard) holds a
+// pipe to us and watches for its end. What the server prints passes through the guard into a file.
 #include <sys/types.h>
 
 #include <filesystem>
+#include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+#include "core/error.h"
+#include "core/result.h"
 #include "core/units.h"
 #include "experiments/watcher.h"
 
 namespace paretoken::experiments {
 
+/// Most bytes of a server's output that are kept: its beginning, and its last lines.
+inline constexpr std::size_t kLongestServerLog = std::size_t{64} << 20;
+
 struct ServerCommandLine {
     std::string text;                              ///< "{port}" in it becomes a free port
     std::filesystem::path log;                     ///< its standard output and standard error; replaced
-    Duration patience = std::chrono::minutes(10);  ///< until it answers
+    Duration patience = std::chrono::minutes(10);  ///< until it is ready
+    bool shell = false;                            ///< /bin/sh runs the text; else it is split into words
+    std::vector<std::string> environment = {};     ///< "NAME=VALUE", besides this process's own
+    std::string url = {};  ///< where it will listen; empty: at the port, else the first URL that it prints
+    std::string ready_url = {};  ///< as is_ready() takes it
+};
+
+/// The server could not be started, was not ready in time, or has ended.
+class ServerFailed : public RuntimeError {
+  public:
+    using RuntimeError::RuntimeError;
 };
 
 class CommandServer {
   public:
-    /// Blocks until GET /v1/models is answered: at the port that replaced "{port}", else at the first http
-    /// URL that the server prints. Throws RuntimeError with the server's last lines when it ends before, or
-    /// does not answer in time, or when `stop` is requested.
+    /// Blocks until the server is ready. Throws UsageError where the text cannot be split into words;
+    /// ServerFailed, with the server's last lines where it printed any, when it cannot be started, ends
+    /// before it is ready or is not ready in time, and when something listens at `url` already; RuntimeError
+    /// when `stop` is requested.
     CommandServer(const ServerCommandLine& command, Watcher& watcher, const std::stop_token& stop);
-    ~CommandServer();  ///< asks the whole group to end, then makes it
+    ~CommandServer();
     CommandServer(const CommandServer&) = delete;
     CommandServer& operator=(const CommandServer&) = delete;
 
     const std::string& url() const { return url_; }
+    const std::filesystem::path& log() const { return log_; }
+    /// The command without the port filled in, the version, and the time until it was ready.
+    const ServerStart& start() const { return start_; }
+    ServerStart& start() { return start_; }
+
+    /// Whether the process that was started has ended. May be called from any thread.
+    bool has_ended();
+
+    /// Asks the whole group to end, then makes it. Nothing happens when it has been ended already.
+    void end();
+
+    /// Of a server that has ended by itself: "the server '…' ended with exit status 1; its last lines …".
+    /// Ends its group.
+    std::string how_it_ended();
 
   private:
     void wait_until_ready(const ServerCommandLine& command, Watcher& watcher, const std::stop_token& stop);
-    bool has_ended();  ///< whether the process that was started has
-    void end();
+    std::string last_words();
 
     pid_t group_ = -1;
     pid_t guard_ = -1;
     int guard_pipe_ = -1;
-    int status_ = -1;  ///< exit status, once it has ended
+    std::mutex mutex_;  ///< of status_
+    std::optional<int> status_;
     std::string url_;
+    std::filesystem::path log_;
+    ServerStart start_;
 };
+
+/// Whether the server at `url` is ready: `ready_url` (a URL, or a path there) is answered with 200. Where
+/// none is given, /health must be, or /v1/models where a server knows no /health.
+bool is_ready(const std::string& url, const std::string& ready_url);
+
+/// Blocks until is_ready(). Throws ServerFailed after `patience`, RuntimeError when `stop` is requested.
+void wait_until_ready(const std::string& url, const std::string& ready_url, Duration patience,
+                      Watcher& watcher, const std::stop_token& stop);
+
+/// Runs a command, split into words, to its end; its output goes to standard error. Throws RuntimeError when
+/// it cannot be started or ends with another status than 0.
+void run_to_end(const std::string& command, const std::vector<std::string>& environment);
 
 /// The first "http://HOST:PORT" or "https://…" in what a server has printed; empty when there is none. A host
 /// that means every address becomes the loopback.

@@ -92,6 +92,7 @@ RunResult measured_now(const Target& target, const LoadPlan& asked, SweepFile& f
     if (measured.result.partial) point.state = PointState::pending;
     reports::write_sweep(directory, file);
     if (!measured.not_written.empty()) throw RuntimeError(measured.not_written);
+    if (!measured.result.partial) watcher.point_ends(point, directory / point.directory);
     if (measured.result.partial)
         throw RuntimeError(fmt::format("interrupted; the same command goes on from {}", directory.string()));
     return std::move(measured.result);
@@ -123,7 +124,16 @@ void search_knee(const Target& target, const SloSearchPlan& plan, SweepFile& fil
     reports::SweepSearch found{.slos = plan.slo_texts};
     double lowest = 0;
     std::optional<double> shortest_e2e_s;
+    const TimePoint began = Clock::now();
+    Duration longest{};
+    bool out_of_time = false;
     while (const auto step = search.next()) {
+        const TimePoint step_began = Clock::now();
+        if (plan.max_time &&
+            step_began - began + longest * static_cast<std::int64_t>(step->longer) > *plan.max_time) {
+            out_of_time = true;
+            break;
+        }
         const SweepPoint point = point_of(plan, *step);
         auto result = measured_before(file, point, directory);
         watcher.point_begins(search.runs() + 1, plan.max_runs, point.load_label, result.has_value());
@@ -144,13 +154,20 @@ void search_knee(const Target& target, const SloSearchPlan& plan, SweepFile& fil
         if (verdict == SloVerdict::fail && (!search.fail() || step->level <= *search.fail()))
             found.binding = binding_slo(*result, plan);
         search.tell(verdict, rate);
+        longest = std::max(longest, (Clock::now() - step_began) / static_cast<std::int64_t>(step->longer));
     }
     found.pass = search.pass();
     found.fail = search.fail();
     found.runs = search.runs();
-    found.ended = search.ended();
+    found.ended = out_of_time ? "--max-time allows no further run" : search.ended();
+    found.elasticity = search.elasticity();
     if (shortest_e2e_s && found.most_requests_per_s)
         found.saturation = *found.most_requests_per_s * *shortest_e2e_s;
+    found.at = plan.at;
+    const bool by_rate = plan.sweep.axis == Axis::request_rate;
+    if (const auto& full = by_rate ? found.most_requests_per_s : found.saturation;
+        plan.at && full && *full > 0)
+        found.of_saturation = *plan.at / *full;
     std::stable_sort(file.points.begin(), file.points.end(), [](const SweepPoint& a, const SweepPoint& b) {
         return std::tie(a.load, a.repeat, a.directory) < std::tie(b.load, b.repeat, b.directory);
     });

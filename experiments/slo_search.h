@@ -2,6 +2,8 @@
 // The highest load that meets SLOs, measured: a sweep whose levels a KneeSearch chooses. Every run is a point
 // of sweep.json; what an earlier search into the same directory has measured is not measured again.
 #include <filesystem>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "core/slo.h"
@@ -16,6 +18,8 @@ struct SloSearchPlan {
     std::vector<std::string> slo_texts = {};  ///< as given
     double precision = 1.1;
     std::uint64_t max_runs = 12;
+    std::optional<Duration> max_time = {};  ///< no run begins that would probably end later
+    std::optional<double> at = {};          ///< a load whose share of saturation is wanted
 };
 
 /// Searches, and writes sweep.json with every step and what was found. Throws RuntimeError when a level

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <map>
 #include <mutex>
+#include <set>
+#include <string_view>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -16,6 +19,7 @@
 #include "core/plan_fields.h"
 #include "core/random.h"
 #include "core/spec.h"
+#include "experiments/server_command.h"
 #include "reports/files/output_directory.h"
 #include "reports/files/run_directory.h"
 
@@ -71,11 +75,11 @@ void refuse_another_sweep(const SweepFile& before, const SweepFile& now, const f
             directory.string(), before.axis, now.axis));
     const auto found = difference(before.options, now.options, must_stay);
     if (!found) return;
-    throw UsageError(fmt::format(
-        "{} holds a sweep {}, and this one is {}; give another --out, or the same options to go on "
-        "with it ({})",
-        directory.string(), with_value(found->name, found->before), with_value(found->name, found->after),
-        before.command));
+    throw UsageError(
+        fmt::format("{} holds a sweep {}, and this one is {}; give another --out, the same options to go on "
+                    "with it ({}), or --extend to add these beside those",
+                    directory.string(), with_value(found->name, found->before),
+                    with_value(found->name, found->after), before.command));
 }
 
 /// By cell in the order of `cells` (others behind), then load and repeat.
@@ -112,6 +116,7 @@ struct Sweeping {
     std::vector<std::size_t> sequence = {};  ///< places of the cell's points in the file
     std::size_t next = 0;                    ///< place in `sequence`
     std::size_t begun = 0;                   ///< points of all cells
+    std::size_t begun_before = 0;            ///< the same when the stretch began
     bool stopped = false;
     std::exception_ptr failure = {};  ///< the first
 };
@@ -139,7 +144,7 @@ SweepPoint* next_point(Sweeping& sweeping) {
 }
 
 /// Places of a cell's points in the order that they are measured in.
-std::vector<std::size_t> sequence_of(const SweepPlan& plan, const std::vector<SweepPoint>& points,
+std::vector<std::size_t> sequence_in(const SweepPlan& plan, const std::vector<SweepPoint>& points,
                                      const Cell& cell) {
     std::vector<std::size_t> sequence;
     for (std::size_t i = 0; i < points.size(); ++i)
@@ -166,6 +171,25 @@ std::vector<std::size_t> sequence_of(const SweepPlan& plan, const std::vector<Sw
             break;
         }
     }
+    return sequence;
+}
+
+/// Places of all points in the order that they are measured in.
+std::vector<std::size_t> sequence_of(const SweepPlan& plan, const std::vector<SweepPoint>& points) {
+    std::vector<std::size_t> sequence;
+    for (const Cell& cell : cells_of(points))
+        for (const std::size_t i : sequence_in(plan, points, cell)) sequence.push_back(i);
+    if (plan.asked.server.command.empty()) return sequence;
+    std::vector<std::string> servers;  // in the order of their first points
+    std::map<std::size_t, std::ptrdiff_t> place;
+    for (const std::size_t i : sequence) {
+        std::string own = server_key(plan_at(plan, points[i]).server);
+        const auto known = std::find(servers.begin(), servers.end(), own);
+        place[i] = known - servers.begin();
+        if (known == servers.end()) servers.push_back(std::move(own));
+    }
+    std::stable_sort(sequence.begin(), sequence.end(),
+                     [&](std::size_t a, std::size_t b) { return place[a] < place[b]; });
     return sequence;
 }
 
@@ -223,6 +247,8 @@ void take_points(Sweeping& sweeping) {
         if (point->state != PointState::done) sweeping.stopped = true;
         sweeping.file.repeats = reports::repeats_of(sweeping.file.points);
         reports::write_sweep(sweeping.directory, sweeping.file);
+        if (point->state != PointState::pending)
+            sweeping.watcher.point_ends(*point, sweeping.directory / point->directory);
         if (outcome.failure) std::rethrow_exception(outcome.failure);
     }
 }
@@ -236,6 +262,47 @@ void take_points_or_fail(Sweeping& sweeping) {
         sweeping.stopped = true;
         if (!sweeping.failure) sweeping.failure = std::current_exception();
     }
+}
+
+/// Measures the points of a stretch that are not done. Throws what ended it.
+void measure_stretch(Sweeping& sweeping, ServerLauncher& launcher, const Stretch& stretch) {
+    const auto& points = sweeping.file.points;
+    sweeping.sequence = stretch.points;
+    sweeping.next = 0;
+    sweeping.begun_before = sweeping.begun;
+    const auto first = std::find_if(stretch.points.begin(), stretch.points.end(),
+                                    [&](std::size_t i) { return points[i].state != PointState::done; });
+    std::unique_ptr<Target> target;
+    if (first != stretch.points.end()) {
+        LoadPlan asked = in_cell(sweeping.plan.asked, points[*first].cell);
+        asked.server = plan_at(sweeping.plan, points[*first]).server;
+        target = launcher.open(asked, sweeping.directory / points[*first].directory, stretch.anew);
+    }
+    sweeping.target = target.get();
+    const std::size_t threads =
+        target && target->in_virtual_time()
+            ? std::min<std::size_t>(cards::this_host().cores, sweeping.sequence.size())
+            : 1;
+    std::vector<std::jthread> others;
+    for (std::size_t i = 1; i < threads; ++i)
+        others.emplace_back([&sweeping] { take_points_or_fail(sweeping); });
+    take_points_or_fail(sweeping);
+    others.clear();  // joins
+    if (sweeping.failure) std::rethrow_exception(std::exchange(sweeping.failure, {}));
+}
+
+/// The points of a stretch whose server failed: none of them is measured.
+void fail_stretch(Sweeping& sweeping, const Stretch& stretch, const std::string& why) {
+    for (const std::size_t i : stretch.points) {
+        SweepPoint& point = sweeping.file.points[i];
+        if (point.state == PointState::done) continue;
+        point.state = PointState::failed;
+        point.error = why;
+    }
+    sweeping.begun = sweeping.begun_before + stretch.points.size();
+    sweeping.stopped = false;
+    sweeping.watcher.warn(why);
+    reports::write_sweep(sweeping.directory, sweeping.file);
 }
 
 }  // namespace
@@ -263,6 +330,13 @@ SweepPoint pending_point(Axis axis, double level, const Cell& cell, std::uint64_
     return point;
 }
 
+Restart restart_named(const std::string& name) {
+    if (name == "changed") return Restart::changed;
+    if (name == "cell") return Restart::cell;
+    if (name == "repeat") return Restart::repeat;
+    throw UsageError(fmt::format("--restart '{}': expected changed, cell or repeat", name));
+}
+
 Order order_named(const std::string& name) {
     if (name == "ascending") return Order::ascending;
     if (name == "random") return Order::random;
@@ -273,7 +347,7 @@ Order order_named(const std::string& name) {
 LoadPlan plan_at(const SweepPlan& plan, const SweepPoint& point) {
     LoadPlan asked = at_level(in_cell(plan.asked, point.cell), plan.axis, point.load);
     asked.seed += point.repeat - 1;
-    return asked;
+    return with_links(std::move(asked));
 }
 
 SweepFile fresh_sweep(const SweepPlan& plan, const Invocation& invocation) {
@@ -318,6 +392,71 @@ Resumed resumed(SweepFile fresh, const fs::path& directory) {
     return {std::move(fresh), judged_otherwise};
 }
 
+SweepFile extending(SweepFile fresh, const SweepFile& before) {
+    Cell others;
+    std::set<std::string_view> known;
+    const auto is_new = [&](const PlanField& field) {
+        return must_stay(field) && !known.contains(field.name);
+    };
+    while (const auto found = difference(before.options, fresh.options, is_new)) {
+        const PlanField& field = *found->field;
+        known.insert(field.name);
+        if (field.shown != nullptr || field.type == FieldType::list || found->after.empty())
+            throw UsageError(fmt::format("--extend: the sweep that is there is {}, and this one {}; {}",
+                                         with_value(found->name, found->before),
+                                         with_value(found->name, found->after),
+                                         found->after.empty() ? "name its value" : "give another --out"));
+        const std::string name(field.name);
+        others[name] = found->after;
+        if (const auto old = before.options.find(name); old != before.options.end())
+            fresh.options[name] = old->second;
+        else
+            fresh.options.erase(name);
+    }
+    if (others.empty()) return fresh;
+    const Axis axis = fresh.axis == name_of(Axis::concurrency) ? Axis::concurrency : Axis::request_rate;
+    for (SweepPoint& point : fresh.points) {
+        Cell cell = others;
+        for (const auto& [name, value] : point.cell) cell[name] = value;
+        point = pending_point(axis, point.load, cell, point.repeat);
+    }
+    return fresh;
+}
+
+Outline outline_of(const SweepPlan& plan, const SweepFile& file) {
+    Outline outline{.cells = cells_of(file.points).size(), .points = file.points.size()};
+    double time_s = 0;
+    bool is_known = true;
+    for (const SweepPoint& point : file.points) {
+        if (point.state == PointState::done) continue;
+        ++outline.left;
+        const LoadPlan asked = with_load(plan_at(plan, point));
+        if (asked.stop.duration)
+            time_s += seconds(*asked.stop.duration + asked.warmup_duration.value_or(Duration{}));
+        is_known = is_known && asked.stop.duration && !asked.virtual_time;
+    }
+    if (is_known && outline.left > 0) outline.seconds = time_s;
+    if (!plan.asked.server.command.empty())
+        outline.starts = starts_of(stretches_of(plan, file.points), file.points);
+    return outline;
+}
+
+std::string text_of(const Outline& outline) {
+    const auto counted = [](std::size_t n, const char* what) {
+        return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+    };
+    std::string text =
+        fmt::format("{} in {}", counted(outline.points, "run"), counted(outline.cells, "cell"));
+    if (outline.left < outline.points)
+        text += fmt::format(", {} of them measured already", outline.points - outline.left);
+    if (outline.starts > 0) text += fmt::format("; {} of the server", counted(outline.starts, "start"));
+    if (outline.seconds) {
+        const auto whole = std::llround(*outline.seconds);
+        text += fmt::format("; about {}:{:02} min of load", whole / 60, whole % 60);
+    }
+    return text;
+}
+
 void judge_points_anew(SweepFile& file, const LoadPlan& asked, const fs::path& directory) {
     for (SweepPoint& point : file.points) {
         if (point.state == PointState::done) point.verdict = judge_anew(directory / point.directory, asked);
@@ -343,39 +482,75 @@ void remove_points(const SweepFile& file, const fs::path& directory) {
     for (const SweepPoint& point : file.points) reports::remove_run(directory / point.directory);
 }
 
-void measure_points(const OpenTarget& open, const SweepPlan& plan, SweepFile& file, const fs::path& directory,
-                    const Invocation& invocation, Watcher& watcher,
+std::vector<Stretch> stretches_of(const SweepPlan& plan, const std::vector<SweepPoint>& points) {
+    std::vector<Stretch> stretches;
+    const SweepPoint* before = nullptr;
+    for (const std::size_t i : sequence_of(plan, points)) {
+        const SweepPoint& point = points[i];
+        const bool starts = !plan.asked.server.command.empty();
+        const std::string server = starts ? server_key(plan_at(plan, point).server) : "";
+        const bool same_cell = before != nullptr && before->cell == point.cell;
+        const bool same_repeat = same_cell && before->repeat == point.repeat;
+        const bool anew = !server.empty() && ((plan.restart == Restart::cell && !same_cell) ||
+                                              (plan.restart == Restart::repeat && !same_repeat));
+        if (stretches.empty() || !same_cell || anew || stretches.back().server != server)
+            stretches.push_back({.points = {}, .server = server, .anew = anew});
+        stretches.back().points.push_back(i);
+        before = &point;
+    }
+    return stretches;
+}
+
+std::size_t starts_of(const std::vector<Stretch>& stretches, const std::vector<SweepPoint>& points) {
+    std::size_t starts = 0;
+    const Stretch* before = nullptr;  // the last that has points to measure
+    for (const Stretch& stretch : stretches) {
+        const bool is_done = std::all_of(stretch.points.begin(), stretch.points.end(),
+                                         [&](std::size_t i) { return points[i].state == PointState::done; });
+        if (is_done || stretch.server.empty()) continue;
+        if (before == nullptr || stretch.anew || before->server != stretch.server) ++starts;
+        before = &stretch;
+    }
+    return starts;
+}
+
+void measure_points(ServerLauncher& launcher, const SweepPlan& plan, SweepFile& file,
+                    const fs::path& directory, const Invocation& invocation, Watcher& watcher,
                     const loadgen::Interruption& interruption) {
     Sweeping sweeping{nullptr, plan, file, directory, invocation, watcher, interruption};
-    for (const Cell& cell : cells_of(file.points)) {
-        sweeping.sequence = sequence_of(plan, file.points, cell);
-        sweeping.next = 0;
-        const bool is_done =
-            std::all_of(sweeping.sequence.begin(), sweeping.sequence.end(),
-                        [&](std::size_t i) { return file.points[i].state == PointState::done; });
-        std::unique_ptr<Target> target;
-        if (!is_done) target = open(in_cell(plan.asked, cell));
-        sweeping.target = target.get();
-        const std::size_t threads =
-            target && target->in_virtual_time()
-                ? std::min<std::size_t>(cards::this_host().cores, sweeping.sequence.size())
-                : 1;
-        std::vector<std::jthread> others;
-        for (std::size_t i = 1; i < threads; ++i)
-            others.emplace_back([&sweeping] { take_points_or_fail(sweeping); });
-        take_points_or_fail(sweeping);
-        others.clear();  // joins
-        if (sweeping.failure) std::rethrow_exception(sweeping.failure);
+    for (const Stretch& stretch : stretches_of(plan, file.points)) {
+        try {
+            measure_stretch(sweeping, launcher, stretch);
+        } catch (const ServerFailed& error) {
+            fail_stretch(sweeping, stretch, error.what());
+            launcher.end_server();
+            if (interruption.stop_starting.stop_requested()) throw;
+        }
         if (sweeping.stopped) return;
     }
 }
 
 void require_valid(const SweepFile& file, const fs::path& directory) {
-    const auto pending = std::count_if(file.points.begin(), file.points.end(),
-                                       [](const SweepPoint& p) { return p.state != PointState::done; });
+    constexpr std::size_t kNamed = 5;
+    std::vector<const SweepPoint*> failed;
+    std::size_t pending = 0;
+    for (const SweepPoint& point : file.points) {
+        if (point.state == PointState::failed) failed.push_back(&point);
+        if (point.state == PointState::pending || point.state == PointState::running) ++pending;
+    }
     if (pending > 0) {
         throw RuntimeError(fmt::format("interrupted with {} points to go; the same command goes on from {}",
-                                       pending, directory.string()));
+                                       pending + failed.size(), directory.string()));
+    }
+    if (!failed.empty()) {
+        std::string names;
+        for (std::size_t i = 0; i < std::min(failed.size(), kNamed); ++i)
+            names += (i == 0 ? "" : "; ") + label_of(*failed[i]);
+        if (failed.size() > kNamed) names += "; …";
+        throw RuntimeError(
+            fmt::format("{} of {} points could not be measured ({}): {}; the same command tries them "
+                        "again",
+                        failed.size(), file.points.size(), names, failed.front()->error));
     }
     const bool all_invalid = std::all_of(file.points.begin(), file.points.end(),
                                          [](const SweepPoint& p) { return p.verdict == Verdict::invalid; });

@@ -4,13 +4,13 @@
 // point, so that a sweep can be resumed; what its points have in common must stay the same then.
 #include <cstdint>
 #include <filesystem>
-#include <functional>
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/plan.h"
 #include "experiments/cells.h"
+#include "experiments/launch.h"
 #include "experiments/provenance.h"
 #include "experiments/resolve.h"
 #include "experiments/run.h"
@@ -29,6 +29,14 @@ enum class Order : std::uint8_t {
 };
 Order order_named(const std::string& name);  ///< throws UsageError
 
+/// When a server that a command starts is started anew, besides when its command changes.
+enum class Restart : std::uint8_t {
+    changed,  ///< never; points are ordered for the fewest starts
+    cell,     ///< for every cell
+    repeat,   ///< for every repeat of a cell
+};
+Restart restart_named(const std::string& name);  ///< throws UsageError
+
 struct SweepPlan {
     LoadPlan asked;  ///< without a level; has passed through with_dataset()
     Axis axis = Axis::concurrency;
@@ -36,6 +44,7 @@ struct SweepPlan {
     std::vector<Cell> cells = {{}};  ///< never empty; one that names the axis has that level alone
     std::uint64_t repeats = 1;       ///< the i-th with the seed plus i − 1
     Order order = Order::ascending;
+    Restart restart = Restart::changed;
 };
 
 /// What is asked of one point.
@@ -55,6 +64,26 @@ struct Resumed {
 /// or way of measuring, and where runs are there without a sweep.json.
 Resumed resumed(reports::SweepFile fresh, const std::filesystem::path& directory);
 
+/// `fresh` as an addition to the sweep `before`: what the two ask differently becomes a part of the cells of
+/// `fresh`, and the options are those of `before`. Throws UsageError naming an option that no cell can hold:
+/// one that is secret, a list, or given before and not now.
+reports::SweepFile extending(reports::SweepFile fresh, const reports::SweepFile& before);
+
+/// What a sweep is about to do.
+struct Outline {
+    std::size_t cells = 0;
+    std::size_t points = 0;
+    std::size_t left = 0;                ///< points that are not done
+    std::size_t starts = 0;              ///< of a server that a command starts
+    std::optional<double> seconds = {};  ///< of the loads that are left, where a time limits them
+
+    bool operator==(const Outline&) const = default;
+};
+Outline outline_of(const SweepPlan& plan, const reports::SweepFile& file);
+
+/// "8 runs in 2 cells, 3 of them measured already; 2 starts of the server; about 6:00 of load"
+std::string text_of(const Outline& outline);
+
 /// Holds the finished points of `file` against the SLOs of `asked`, and writes sweep.json. Throws as
 /// judge_anew().
 void judge_points_anew(reports::SweepFile& file, const LoadPlan& asked,
@@ -71,18 +100,32 @@ reports::SweepPoint pending_point(Axis axis, double level, const Cell& cell = {}
 /// Removes what an earlier sweep left of the points of `file`, so that no report takes it for this sweep's.
 void remove_points(const reports::SweepFile& file, const std::filesystem::path& directory);
 
-/// Opens the target of a cell's plan.
-using OpenTarget = std::function<std::unique_ptr<Target>(const LoadPlan& asked)>;
+/// Points that are measured one after the other on one target.
+struct Stretch {
+    std::vector<std::size_t> points;  ///< places in the sweep's file, in the order that they are measured in
+    std::string server;               ///< server_key() of their plans
+    bool anew = false;                ///< begins with a start of the server, whatever was running
 
-/// Measures the points of `file` that are not done, cell by cell and in the plan's order, each cell on a
-/// target of its own; in virtual time as many at once as there are cores. Ends early when `stop` is requested
-/// or a point cannot be measured: then throws what was the matter, and `file` says what was measured until
-/// then.
-void measure_points(const OpenTarget& open, const SweepPlan& plan, reports::SweepFile& file,
+    bool operator==(const Stretch&) const = default;
+};
+
+/// All points in the order that they are measured in: cell by cell, and where a command starts the server,
+/// those with the same command together.
+std::vector<Stretch> stretches_of(const SweepPlan& plan, const std::vector<reports::SweepPoint>& points);
+
+/// How often a server is started for the points that are not done.
+std::size_t starts_of(const std::vector<Stretch>& stretches, const std::vector<reports::SweepPoint>& points);
+
+/// Measures the points of `file` that are not done, stretch by stretch, each on a target of its own; in
+/// virtual time as many at once as there are cores. A server of a command that cannot be started or ends
+/// fails the points of its stretch, and the sweep goes on. Ends early when `stop` is requested or a point
+/// cannot be measured for another reason: then throws what was the matter, and `file` says what was measured
+/// until then.
+void measure_points(ServerLauncher& launcher, const SweepPlan& plan, reports::SweepFile& file,
                     const std::filesystem::path& directory, const Invocation& invocation, Watcher& watcher,
                     const loadgen::Interruption& interruption);
 
-/// Throws what the sweep deserves: RuntimeError when points are missing, Error with
+/// Throws what the sweep deserves: RuntimeError when points are missing or failed, Error with
 /// ExitCode::measurement_invalid when none of them proves anything.
 void require_valid(const reports::SweepFile& file, const std::filesystem::path& directory);
 

@@ -13,6 +13,8 @@
 #include "experiments/provenance.h"
 #include "experiments/redaction.h"
 #include "experiments/resolve.h"
+#include "experiments/server_command.h"
+#include "loadgen/http/fetch.h"
 #include "loadgen/scrape/scraper.h"
 #include "loadgen/virtual.h"
 
@@ -102,8 +104,9 @@ void check_context(const Load& load, const loadgen::EndpointFacts& facts) {
 
 class SocketTarget final : public Target {
   public:
-    SocketTarget(const LoadPlan& asked, const Access& access, Watcher& watcher, const std::stop_token& stop)
-        : Target(secrets_of(asked, access.api_key)) {
+    SocketTarget(const LoadPlan& asked, const Access& access, Watcher& watcher, const std::stop_token& stop,
+                 std::shared_ptr<CommandServer> server)
+        : Target(secrets_of(asked, access.api_key)), server_(std::move(server)) {
         for (std::size_t i = 0; i < asked.targets.size(); ++i)
             open(asked, asked.targets[i], access, watcher, stop);
         const Load trial = common_load(asked, facts(), "trial-" + fresh_salt());
@@ -156,11 +159,20 @@ class SocketTarget final : public Target {
         return outcome;
     }
 
+    CommandServer* started_server() const override { return server_.get(); }
+
+    void reset_cache() const override {
+        for (const Server& server : servers_) reset_cache_of(server);
+    }
+
     void require_answer() const override {
+        if (server_ && server_->has_ended()) throw ServerFailed(server_->how_it_ended());
         try {
             for (const Server& server : servers_) (void)loadgen::probe(server.endpoint);
         } catch (const Error& error) {
-            throw RuntimeError(fmt::format("the server answers no more: {}", error.what()));
+            const std::string why = fmt::format("the server answers no more: {}", error.what());
+            if (server_) throw ServerFailed(why);
+            throw RuntimeError(why);
         }
     }
 
@@ -171,6 +183,26 @@ class SocketTarget final : public Target {
         loadgen::EndpointFacts facts = {};
         std::unique_ptr<StartedServer> simulator = {};
     };
+
+    static void reset_cache_of(const Server& server) {
+        constexpr auto kPatience = std::chrono::seconds(60);
+        const loadgen::EndpointOptions& endpoint = server.endpoint;
+        http::Fetcher fetcher(endpoint.url, server.facts.address, endpoint.tls, endpoint.headers,
+                              endpoint.stop);
+        for (const char* path : {"/reset_prefix_cache", "/flush_cache"}) {
+            const http::Fetched answer = fetcher.post(path, "", kPatience);
+            if (answer.ok()) return;
+            const bool unknown = !answer.failure && (answer.head.status == 404 || answer.head.status == 405);
+            if (unknown) continue;
+            throw RuntimeError(fmt::format(
+                "--reset-cache: {} gave {}", path,
+                answer.failure ? answer.failure->why : fmt::format("HTTP {}", answer.head.status)));
+        }
+        throw RuntimeError(
+            fmt::format("--reset-cache: {} knows neither /reset_prefix_cache (vLLM, which needs "
+                        "VLLM_SERVER_DEV_MODE=1) nor /flush_cache (SGLang); use --after-run-cmd",
+                        server.url));
+    }
 
     /// Starts it if it is a simulator, and probes it. What the first one takes the others must take as well.
     void open(const LoadPlan& asked, const std::string& url, const Access& access, Watcher& watcher,
@@ -240,6 +272,7 @@ class SocketTarget final : public Target {
         return options;
     }
 
+    std::shared_ptr<CommandServer> server_;
     std::unique_ptr<http::TlsContext> tls_;
     std::vector<Server> servers_;
 };
@@ -297,11 +330,11 @@ class VirtualTarget final : public Target {
 }  // namespace
 
 std::unique_ptr<Target> open_target(const LoadPlan& asked, const Access& access, Watcher& watcher,
-                                    const std::stop_token& stop) {
+                                    const std::stop_token& stop, std::shared_ptr<CommandServer> server) {
     (void)with_load(
         with_dataset(asked));  // what is wrong with the command line is said before anything starts
     if (asked.virtual_time) return std::make_unique<VirtualTarget>(asked);
-    return std::make_unique<SocketTarget>(asked, access, watcher, stop);
+    return std::make_unique<SocketTarget>(asked, access, watcher, stop, std::move(server));
 }
 
 }  // namespace paretoken::experiments

@@ -16,6 +16,8 @@
 
 namespace paretoken::experiments {
 
+class CommandServer;
+
 /// One load, ready to be made: a resolved plan and what follows from it.
 struct Load {
     LoadPlan plan;
@@ -44,8 +46,15 @@ class Target {
     virtual loadgen::LoadOutcome make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
                                       const loadgen::Interruption& interruption) const = 0;
 
-    /// Throws RuntimeError when the server does not answer any more.
+    /// Throws RuntimeError when the server does not answer any more; ServerFailed, with its last lines, when
+    /// it is ours and has ended.
     virtual void require_answer() const {}
+
+    /// The server that a command started for this; null when it was there already.
+    virtual CommandServer* started_server() const { return nullptr; }
+
+    /// Empties the server's prefix cache. Throws RuntimeError when the server has no call for it.
+    virtual void reset_cache() const {}
 
   protected:
     explicit Target(Secrets secrets) : secrets_(std::move(secrets)) {}
@@ -65,7 +74,9 @@ struct Access {
 /// In virtual time: reads the profile, and that is all. Else starts the simulator if the URL names it,
 /// probes, and tries the workload's first request. `watcher` is told what is waited for, and must outlive the
 /// target. Throws when measuring would be pointless, and when `stop` is requested meanwhile.
+/// `server`: the one that a command started, and that the plan's URL names; it lives as long as the target.
 std::unique_ptr<Target> open_target(const LoadPlan& asked, const Access& access, Watcher& watcher,
-                                    const std::stop_token& stop);
+                                    const std::stop_token& stop,
+                                    std::shared_ptr<CommandServer> server = nullptr);
 
 }  // namespace paretoken::experiments

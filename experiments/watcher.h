@@ -2,10 +2,12 @@
 // What an experiment tells while it goes on. Experiments print nothing; a command shows what it is told.
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include "loadgen/limits.h"
 #include "loadgen/progress.h"
+#include "reports/files/sweep_file.h"
 
 namespace paretoken::experiments {
 
@@ -27,6 +29,10 @@ class Watcher {
     /// A sweep comes to a point, the `number`-th of `points`. Never called from two threads at once.
     virtual void point_begins(std::size_t /*number*/, std::size_t /*points*/, const std::string& /*label*/,
                               bool /*already_measured*/) {}
+
+    /// A point was measured, or failed; `directory` holds its run.
+    virtual void point_ends(const reports::SweepPoint& /*point*/,
+                            const std::filesystem::path& /*directory*/) {}
 
     /// The point that began gets more requests than were asked for, since its level would never be reached.
     virtual void point_lengthened(const std::string& /*label*/, std::uint64_t /*requests*/,

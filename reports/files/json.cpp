@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/json_nesting.h"
 #include "core/metrics.h"
+#include "core/slo.h"
 #include "core/version.h"
 #include "reports/files/plan_file.h"
 #include "reports/model/front.h"
@@ -66,6 +67,9 @@ void enum_named(std::string_view name, std::optional<TokenSource>& value) {
 void enum_named(std::string_view name, std::optional<PointState>& value) {
     value = point_state_named(name);
 }
+void enum_named(std::string_view name, std::optional<SloVerdict>& value) {
+    value = slo_verdict_named(name);
+}
 void enum_named(std::string_view name, std::optional<RunState>& value) {
     value = run_state_named(name);
 }
@@ -113,6 +117,15 @@ void fields(Archive& a, Is<ModelCardNote> auto& v) {
 }
 
 template <class Archive>
+void fields(Archive& a, Is<ServerStart> auto& v) {
+    a("command", v.command);
+    a("version", v.version);
+    a("ready_s", v.ready_s);
+    a("restarts", v.restarts);
+    a("log", v.log);
+}
+
+template <class Archive>
 void fields(Archive& a, Is<Provenance> auto& v) {
     a("version", v.version);
     a("commit", v.commit);
@@ -132,6 +145,19 @@ void fields(Archive& a, Is<Provenance> auto& v) {
     a("simulator", v.simulator);
     a("model_card", v.model_card);
     a("metadata", v.metadata);
+    a("server", v.server);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<SloResult> auto& v) {
+    a("key", v.key);
+    a("p", v.p);
+    a("limit", v.limit);
+    a("value", v.value);
+    a("n", v.n);
+    a("n_effective", v.n_effective);
+    a("over", v.over);
+    a("verdict", v.verdict);
 }
 
 template <class Archive>
@@ -333,6 +359,7 @@ void fields(Archive& a, Is<RunResult> auto& v) {
     a.required("validity", v.validity);
     a.required("window", v.window);
     fields(a, as_scope(v));
+    a("slo", v.slo);
     a("classes", v.classes);
     a("targets", v.targets);
     a("turns", v.turns);
@@ -363,6 +390,8 @@ void fields(Archive& a, Is<SweepPoint> auto& v) {
     a("requests", v.requests);
     a("failed", v.failed);
     a("verdict", v.verdict);
+    a("slo", v.slo);
+    a("note", v.note);
 }
 
 template <class Archive>
@@ -390,7 +419,10 @@ void fields(Archive& a, Is<SweepSearch> auto& v) {
     a("runs", v.runs);
     a("x_max", v.most_requests_per_s);
     a("c_star", v.saturation);
+    a("elasticity", v.elasticity);
     a("ended", v.ended);
+    a("at", v.at);
+    a("of_saturation", v.of_saturation);
 }
 
 template <class Archive>

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/slo.h"
 #include "core/statistics.h"
 
 namespace paretoken::reports {
@@ -20,6 +21,12 @@ RepeatSpread spread_of(const std::vector<double>& values) {
     const double half = student_t(0.95, n - 1) * moments.standard_deviation / std::sqrt(n);
     spread.ci95 = Interval{moments.mean - half, moments.mean + half};
     return spread;
+}
+
+std::string gravest_reason(const Validity& validity) {
+    for (const Reason& reason : validity.reasons)
+        if (reason.severity == validity.verdict) return reason.text;
+    return {};
 }
 
 }  // namespace
@@ -57,7 +64,9 @@ SweepPoint sweep_point_of(const RunResult& result, const SweepPoint& planned) {
             .itl_p99_s = result.percentile("itl_s", .99),
             .requests = result.counts.requests,
             .failed = result.counts.failed,
-            .verdict = result.validity.verdict};
+            .verdict = result.validity.verdict,
+            .slo = result.slo.empty() ? std::nullopt : std::optional(verdict_on_all(result.slo)),
+            .note = gravest_reason(result.validity)};
 }
 
 std::vector<SweepRepeats> repeats_of(const std::vector<SweepPoint>& points) {

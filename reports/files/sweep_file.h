@@ -36,6 +36,8 @@ struct SweepPoint {
     std::uint64_t requests = 0;
     std::uint64_t failed = 0;
     std::optional<Verdict> verdict = {};
+    std::optional<SloVerdict> slo = {};  ///< on all limits of the sweep together; absent without any
+    std::string note = {};               ///< the gravest reason why the run is not simply valid
 
     bool operator==(const SweepPoint&) const = default;
 };
@@ -70,8 +72,12 @@ struct SweepSearch {
     std::uint64_t runs = 0;
     std::optional<double> most_requests_per_s = {};  ///< of all levels
     std::optional<double> saturation =
-        {};                  ///< by Little's law: most requests/s × end-to-end time of the lowest level
-    std::string ended = {};  ///< why it ended, one sentence
+        {};  ///< by Little's law: most requests/s × end-to-end time of the lowest level
+    /// d ln(requests/s) / d ln(load) from each level that was doubled to the next
+    std::vector<double> elasticity = {};
+    std::string ended = {};                    ///< why it ended, one sentence
+    std::optional<double> at = {};             ///< the load that was asked about (--at)
+    std::optional<double> of_saturation = {};  ///< `at` as a share of the load that saturates the server
 
     bool operator==(const SweepSearch&) const = default;
 };

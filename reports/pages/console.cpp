@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <optional>
 
 #include "core/metrics.h"
+#include "core/slo.h"
 #include "reports/pages/server_rows.h"
 #include "reports/pages/table.h"
 
@@ -203,6 +206,14 @@ std::string verdict_of(const RunResult& result, const ConsoleStyle& style) {
     return text;
 }
 
+std::string slos_of(const RunResult& result) {
+    std::string text;
+    for (const SloResult& slo : result.slo)
+        text += labelled(text.empty() ? "SLO" : "",
+                         printable(fmt::format("{}: {}", paretoken::name_of(slo.verdict), slo_text(slo))));
+    return text;
+}
+
 std::string cell_of(const std::optional<double>& value, double scale = 1) {
     return significant(value, scale);
 }
@@ -225,6 +236,7 @@ std::string run_summary(const RunResult& result, const ConsoleStyle& style) {
     text += server_of(result.server);
     text += lengths_of(result.workload);
     text += window_of(result.window);
+    text += slos_of(result);
     text += verdict_of(result, style);
     if (!style.directory.empty()) text += fmt::format("  {:{}}{}\n", "files", kLabelWidth, style.directory);
     return text;
@@ -289,7 +301,25 @@ std::string search_text(const SweepSearch& search, const std::string& axis) {
     if (search.saturation)
         text += fmt::format(" By Little's law the server saturates near {} in flight.",
                             significant(*search.saturation));
+    if (search.at && search.of_saturation)
+        text += fmt::format(" {:g}{} is {} % of saturation.", *search.at, unit,
+                            significant(*search.of_saturation * 100));
     return labelled("search", text);
+}
+
+/// The SLO knee: the highest load that meets the limits in every repeat, below the lowest that misses one.
+std::optional<double> knee_of(std::span<const SweepPoint> points) {
+    double lowest_fail = std::numeric_limits<double>::infinity();
+    for (const SweepPoint& point : points)
+        if (point.slo == SloVerdict::fail) lowest_fail = std::min(lowest_fail, point.load);
+    std::optional<double> knee;
+    for (const SweepPoint& point : points) {
+        const bool passes = std::all_of(points.begin(), points.end(), [&](const SweepPoint& other) {
+            return other.load != point.load || other.slo == SloVerdict::pass;
+        });
+        if (passes && point.load < lowest_fail && (!knee || point.load > *knee)) knee = point.load;
+    }
+    return knee;
 }
 
 }  // namespace
@@ -308,11 +338,16 @@ std::string sweep_table(std::span<const SweepPoint> points, const ConsoleStyle& 
                 {}};
     constexpr double kMilliseconds = 1e3;
     std::string notes;
+    bool insufficient = false;
+    const std::optional<double> knee = knee_of(points);
     for (const SweepPoint& point : points) {
         const std::string repeat = point.repeat > 1 ? fmt::format(" #{}", point.repeat) : "";
         const std::string label = printable(point.load_label, 12) + repeat;
-        const std::string state = point.verdict ? std::string(paretoken::name_of(*point.verdict))
-                                                : std::string(name_of(point.state));
+        std::string state = point.verdict ? std::string(paretoken::name_of(*point.verdict))
+                                          : std::string(name_of(point.state));
+        if (point.slo) state += fmt::format(", SLO {}", paretoken::name_of(*point.slo));
+        if (point.slo && knee == point.load) state += " ◀ knee";
+        insufficient = insufficient || point.slo == SloVerdict::insufficient;
         table.rows.push_back(
             {label, cell_of(point.requests_per_s), cell_of(point.output_tokens_per_s),
              cell_of(point.interactivity_tok_per_s), cell_of(point.ttft_p50_s, kMilliseconds),
@@ -321,6 +356,11 @@ std::string sweep_table(std::span<const SweepPoint> points, const ConsoleStyle& 
              point.state == PointState::done ? grouped(point.failed) : "–", state});
         if (!point.error.empty()) notes += labelled(label, printable(point.error, 300));
     }
+    if (insufficient)
+        notes += labelled(
+            "insufficient",
+            "too little evidence to decide at 99 %: requests in flight together are not independent; "
+            "more requests (--num-prompts) or a longer --duration decide");
     std::string text = text_of(table);
     if (style.colour) text.insert(0, "\033[1m").insert(text.find('\n'), "\033[0m");
     return text + notes;

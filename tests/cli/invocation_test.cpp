@@ -30,6 +30,13 @@ TEST(WithoutSecrets, hides_credentials_and_keys_of_urls_and_keeps_the_rest) {
     }
 }
 
+TEST(WithoutSecrets, hides_secret_variables_of_a_server_and_keeps_the_others) {
+    EXPECT_EQ(without_secrets({"p", "--server-env", "HF_TOKEN=hunter", "--server-env=API_KEY=k",
+                               "--server-env", "CUDA_VISIBLE_DEVICES=0"}),
+              (Arguments{"p", "--server-env", "HF_TOKEN=***", "--server-env=API_KEY=***", "--server-env",
+                         "CUDA_VISIBLE_DEVICES=0"}));
+}
+
 TEST(ShellLine, quotes_what_a_shell_would_take_apart) {
     EXPECT_EQ(shell_line({"paretoken", "run", "sim:ideal?ttft=1ms&itl=2ms", "a'b", ""}),
               "paretoken run 'sim:ideal?ttft=1ms&itl=2ms' 'a'\\''b' ''");

@@ -26,6 +26,12 @@ const std::map<std::string, Texts, std::less<>>& other_values() {
         {"api_key_env", {"MY_KEY"}},
         {"insecure", {"true"}},
         {"ca_file", {"ca.pem"}},
+        {"server_cmd", {"serve --port {port}"}},
+        {"server_env", {"HF_TOKEN=sesame", "CUDA_VISIBLE_DEVICES=0"}},
+        {"ready_url", {"/ready"}},
+        {"ready_timeout", {"90s"}},
+        {"reset_cache", {"true"}},
+        {"after_run_cmd", {"sync-caches"}},
         {"virtual", {"true"}},
         {"turnaround", {"250us"}},
         {"write_time", {"1us"}},
@@ -78,6 +84,7 @@ const std::map<std::string, Texts, std::less<>>& other_values() {
         {"gpu", {"h100x2"}},
         {"model_card", {"llama-3.1-8b:kv=fp8"}},
         {"goodput", {"ttft:500", "tpot:15"}},
+        {"slo", {"ttft_p95:800", "tpot:20"}},
         {"max_failed", {"0.25"}},
     };
     return kValues;
@@ -137,6 +144,7 @@ TEST(PlanFields, each_option_is_the_same_after_being_written_and_read) {
     const auto environment = [](const std::string& variable) -> std::optional<std::string> {
         if (variable == "PARETOKEN_HEADER_X_KEY") return "sesame";
         if (variable == "PARETOKEN_HEADER_X_TENANT") return "blue";
+        if (variable == "PARETOKEN_SERVER_ENV_HF_TOKEN") return "sesame";
         return std::nullopt;
     };
     for (const PlanField& field : plan_fields()) {
@@ -157,6 +165,8 @@ TEST(PlanFields, each_shows_in_the_echo_and_secrets_do_not) {
             EXPECT_THAT(echo.at(key), HasSubstr(other_values().at(std::string(field.name)).front()));
         } else if (field.name == "header") {
             EXPECT_EQ(echo.at(key), "x-key: ***, x-tenant: ***");
+        } else if (field.name == "server_env") {
+            EXPECT_EQ(echo.at(key), "HF_TOKEN=***, CUDA_VISIBLE_DEVICES=0");
         }
     }
 }
@@ -261,6 +271,10 @@ TEST(PlanOf, refuses_values_that_make_no_sense_and_names_the_option) {
     refused({{"header", {"a: b\r\nc: d"}}}, "--header");
     refused({{"metadata", {"noequals"}}}, "--metadata 'noequals'");
     refused({{"goodput", {"ttft:500 speed:5"}}}, "speed");
+    refused({{"slo", {"itl_p95:5"}}}, "pooled");
+    refused({{"slo", {"@mlperf:gpt-2"}}}, "known: @chat, @mlperf:llama2-70b");
+    refused({{"server_env", {"A"}}}, "--server-env expected NAME=VALUE");
+    refused({{"ready_timeout", {"0s"}}}, "--ready-timeout");
     refused({{"max_failed", {"10"}}}, "--max-failed '10': expected a share");
     refused({{"max_failed", {"101%"}}}, "--max-failed");
     refused({{"max_failed", {"few"}}}, "--max-failed");

@@ -89,5 +89,12 @@ TEST(Secrets, a_url_without_secrets_is_shown_as_it_is) {
     }
 }
 
+TEST(NamesASecret, is_a_guess_by_the_variable) {
+    for (const char* name : {"HF_TOKEN", "openai_api_key", "DB_PASSWORD", "CLIENT_SECRET"})
+        EXPECT_TRUE(names_a_secret(name)) << name;
+    for (const char* name : {"CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "PATH"})
+        EXPECT_FALSE(names_a_secret(name)) << name;
+}
+
 }  // namespace
 }  // namespace paretoken

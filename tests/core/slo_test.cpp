@@ -54,6 +54,57 @@ TEST(Slo, a_percentile_may_be_named) {
     EXPECT_THAT(refusal_of("ttft_p42:5"), HasSubstr("no percentile p42; known: p50, p75, p90"));
 }
 
+TEST(Slo, several_may_stand_in_one_text_and_presets_stand_for_theirs) {
+    EXPECT_EQ(slo_texts("ttft_p95:800  tpot:20"), (std::vector<std::string>{"ttft_p95:800", "tpot:20"}));
+    EXPECT_EQ(slo_texts("@mlperf:llama3.1-8b:interactive"),
+              (std::vector<std::string>{"ttft_p99:500", "tpot_p99:30"}));
+    EXPECT_EQ(slo_texts("@mlperf:deepseek-r1 e2e:9000"),
+              (std::vector<std::string>{"ttft_p99:2000", "tpot_p99:80", "e2e:9000"}));
+    const auto chat = slo_texts("@chat");
+    ASSERT_EQ(chat.size(), 2U);
+    EXPECT_EQ(parse_slo(chat[0]), (Slo{"ttft", 1, 0.95}));
+    EXPECT_EQ(parse_slo(chat[1]), (Slo{"interactivity", 30}));
+    EXPECT_THROW(slo_texts("@mlperf"), UsageError);
+    EXPECT_THROW(slo_texts("ttft_p95:800 nonsense:5"), UsageError);
+}
+
+TEST(SloResults, tell_the_evidence_of_each_limit_and_of_all_together) {
+    RunResult run;
+    MetricSummary ttft;
+    ttft.key = "ttft_s";
+    ttft.n = 3;
+    ttft.percentiles = {{.p = 0.95, .value = 0.5, .effective_n = 2.5, .decided = Interval{0.4, 0.6}}};
+    run.metrics = {ttft};
+    const std::vector<Slo> slos = {parse_slo("ttft_p95:700"), parse_slo("ttft_p95:300")};
+    std::vector<SloResult> results = slo_results(run, slos);
+    RequestRecord failed = answered(0ms, 0ms, 0);
+    failed.outcome = Outcome::timed_out;
+    for (const RequestRecord& record : {answered(500ms, 1s, 9), answered(200ms, 1s, 9), failed})
+        count_over(results, slos, false, record);
+    ASSERT_EQ(results.size(), 2U);
+    EXPECT_EQ(results[0], (SloResult{.key = "ttft_p95",
+                                     .p = 0.95,
+                                     .limit = 0.7,
+                                     .value = 0.5,
+                                     .n = 3,
+                                     .n_effective = 2.5,
+                                     .over = 1,
+                                     .verdict = SloVerdict::pass}));
+    EXPECT_EQ(results[1].over, 2U);
+    EXPECT_EQ(results[1].verdict, SloVerdict::fail);
+    EXPECT_EQ(verdict_on_all(results), SloVerdict::fail);
+    results[1].verdict = SloVerdict::insufficient;
+    EXPECT_EQ(verdict_on_all(results), SloVerdict::insufficient);
+    EXPECT_EQ(verdict_on_all({results[0]}), SloVerdict::pass);
+    EXPECT_EQ(slo_text(results[0]),
+              "ttft_p95 is 500 ms: meets the limit of 700 ms (1 of 3 requests miss it)");
+    EXPECT_THAT(slo_text(results[1]), HasSubstr("insufficient evidence"));
+    EXPECT_THAT(slo_text(results[1]), HasSubstr("3 requests count as 2 independent ones"));
+    for (const SloVerdict verdict : {SloVerdict::pass, SloVerdict::fail, SloVerdict::insufficient})
+        EXPECT_EQ(slo_verdict_named(name_of(verdict)), verdict);
+    EXPECT_EQ(slo_verdict_named("maybe"), std::nullopt);
+}
+
 TEST(Slo, of_a_percentile_is_found_from_what_the_run_decided) {
     RunResult run;
     MetricSummary ttft;

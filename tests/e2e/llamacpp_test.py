@@ -4,7 +4,7 @@ import json
 import os
 import unittest
 
-from harness import Case, llamacpp, llamacpp_model, paretoken, request_lines, run_json
+from harness import ROOT, Case, llamacpp, llamacpp_model, paretoken, request_lines, run_json
 from pages import Browser, look_at
 
 
@@ -41,6 +41,22 @@ class RealServer(Case):
                     self.assertEqual(workload["prompt_form"], form)
                     self.assertAlmostEqual(workload["achieved_input_tokens"], 200, delta=4)
                     self.assertEqual(workload["achieved_output_tokens"], 8)
+
+    def test_a_sweep_starts_the_server_for_each_number_of_threads(self):
+        out = self.directory / "sweep"
+        arguments = ("sweep", "--server-cmd", f"{ROOT}/scripts/servers/llamacpp --port {{port}} --threads {{threads}}",
+                     "--grid", "threads=1,2", "--concurrency", "1,2,4", "--isl", 64, "--osl", 16, "--num-prompts", 12,
+                     "--out", out)
+        self.measures(paretoken(*arguments, timeout=900))
+        points = json.loads((out / "sweep.json").read_text())["points"]
+        self.assertEqual([(p["cell"]["threads"], p["load"], p["state"]) for p in points],
+                         [(threads, load, "done") for threads in ("1", "2") for load in (1, 2, 4)])
+        for point in points:
+            server = run_json(out / point["directory"])["provenance"]["server"]
+            self.assertIn(f"--threads {point['cell']['threads']}", server["command"])
+            self.assertEqual(server.get("restarts", 0), int(point["cell"]["threads"]) - 1)
+            self.assertGreater(server["ready_s"], 0)
+            self.assertTrue(server["version"], "llama.cpp tells its build")
 
     def test_connections_that_the_server_closes_are_no_failures(self):
         out = self.directory / "run"

@@ -133,6 +133,59 @@ class Cells(Case):
             self.assertFalse((out / "sweep.json").exists())
 
 
+class Limits(Case):
+    RUN = ("run", *VIRTUAL[:2], "--isl", "lognormal:mean=512;cv=0.5", "--osl", "lognormal:mean=32;cv=0.5", "--num-prompts", 2000,
+           "--concurrency", 4)
+
+    def test_a_run_is_held_against_its_limits_and_its_exit_code_says_how_they_stand(self):
+        for slo, code, verdict in (("ttft:10000", 0, "pass"), ("ttft:0.01", 1, "fail"), ("ttft_p999:10000", 5, "insufficient")):
+            out = self.directory / verdict
+            done = paretoken(*self.RUN, "--slo", slo, "--slo", "tpot_p50:9000 e2e_p50:9s", "--out", out)
+            self.assertEqual(done.returncode, code, done.stderr)
+            slos = run_json(out)["slo"]
+            self.assertEqual([s["key"] for s in slos], ["ttft_p999" if code == 5 else "ttft_p90", "tpot_p50", "e2e_p50"])
+            self.assertEqual(slos[0]["verdict"], verdict)
+            self.assertEqual(slos[0]["over"] > 0, verdict == "fail")
+            self.assertGreater(slos[0]["n"], 0)
+            self.assertIn(verdict, done.stdout)
+
+    def test_a_ladder_marks_the_knee(self):
+        out = self.directory / "sweep"
+        done = self.measures(paretoken("sweep", *VIRTUAL, "--num-prompts", 600, "--concurrency", "1..64", "--slo",
+                                       "ttft_p95:60", "--out", out))
+        rows = [line for line in done.stdout.splitlines() if "knee" in line]
+        self.assertEqual(len(rows), 1, done.stdout)
+        knee = int(rows[0].split()[0].split("=")[1])
+        verdicts = {p["load"]: p["slo"] for p in json.loads((out / "sweep.json").read_text())["points"]}
+        self.assertEqual(verdicts[knee], "pass")
+        self.assertEqual([load for load, v in verdicts.items() if v == "pass" and load > knee], [])
+        self.assertIn(f"paretoken report {out}", done.stdout)
+        self.assertIn("req/s", done.stderr, "each row is told when its level ends")
+
+
+class Levels(Case):
+    def test_rates_are_found_from_one_at_a_time_to_saturation(self):
+        out = self.directory / "sweep"
+        arguments = ("sweep", *VIRTUAL, "--num-prompts", 60, "--request-rate", "auto:4", "--out", out)
+        self.measures(paretoken(*arguments))
+        points = json.loads((out / "sweep.json").read_text())["points"]
+        loads = [p["load"] for p in points]
+        self.assertEqual(len(loads), 4)
+        self.assertGreater(loads[-1], 4 * loads[0])
+        again = self.measures(paretoken(*arguments))
+        self.assertIn("every point was measured", again.stderr)
+        self.fails_clearly(paretoken("sweep", *VIRTUAL, "--request-rate", "auto:1", "--out", out), 2, "auto:1")
+
+    def test_other_options_are_refused_unless_they_extend_the_sweep(self):
+        out = self.directory / "sweep"
+        arguments = ("sweep", *VIRTUAL[:2], "--isl", 64, "--num-prompts", 40, "--concurrency", "1,2", "--out", out)
+        self.measures(paretoken(*arguments))
+        self.fails_clearly(paretoken(*arguments, "--osl", 16), 2, "--osl", "--extend")
+        self.measures(paretoken(*arguments, "--osl", 16, "--extend"))
+        cells = [p.get("cell", {}) for p in json.loads((out / "sweep.json").read_text())["points"]]
+        self.assertCountEqual(cells, [{}, {}, {"osl": "16"}, {"osl": "16"}])
+
+
 class Search(Case):
     LOAD = (*VIRTUAL, "--num-prompts", 600, "--search", "slo")
 
@@ -154,8 +207,33 @@ class Search(Case):
         self.fails_clearly(paretoken("sweep", *self.LOAD[:-4], "--num-prompts", 3, "--search", "slo", "--slo", "ttft_p99:1000",
                                      "--out", self.directory / "few"), 5, "too little evidence")
 
+    def test_it_tells_saturation_elasticity_and_how_much_of_it_a_load_is(self):
+        out = self.directory / "search"
+        done = self.succeeds(paretoken("sweep", *self.LOAD, "--slo", "ttft_p95:60", "--at", 8, "--out", out))
+        search = json.loads((out / "sweep.json").read_text())["search"]
+        self.assertAlmostEqual(search["of_saturation"], 8 / search["c_star"])
+        self.assertGreater(search["elasticity"][0], search["elasticity"][-1])
+        self.assertIn("% of saturation", " ".join(done.stdout.split()))
+
+    def test_the_bracket_holds_the_knee_of_every_whole_level(self):
+        load = ("sim:llama3-8b-h100-bf16", "--virtual", "--isl", "lognormal:mean=512;cv=0.5", "--osl", "lognormal:mean=64;cv=0.5",
+                "--num-prompts", 4000, "--salt", "s")
+        slos = ("--slo", "ttft_p95:500", "--slo", "tpot_p95:20")
+        for levels in ((), ("--request-rate", "8..1024")):
+            out = self.directory / ("rate" if levels else "concurrency")
+            self.succeeds(paretoken("sweep", *load, *levels, "--search", "slo", *slos, "--out", out, timeout=300))
+            search = json.loads((out / "sweep.json").read_text())["search"]
+            self.assertLessEqual(search["runs"], 12)
+            self.assertLess(search["pass"], search["fail"])
+            for level, meets in ((search["pass"], True), (search["fail"], False)):
+                axis = ("--request-rate", level) if levels else ("--concurrency", int(level))
+                run = self.directory / f"{out.name}{level}"
+                paretoken("run", *load, *axis, "--seed", 5, *slos, "--out", run)
+                values = [slo.get("value") for slo in run_json(run)["slo"]]  # none where the server does not keep up
+                self.assertEqual(all(v is not None and v <= limit for v, limit in zip(values, (0.5, 0.02))), meets, level)
+
     def test_a_search_that_cannot_be_is_refused(self):
-        for arguments, words in ((("--search", "slo"), ("--slo",)), (("--slo", "ttft:5"), ("--search",)),
+        for arguments, words in ((("--search", "slo"), ("--slo",)), (("--at", "5"), ("--search",)),
                                  (("--search", "knee", "--slo", "ttft:5"), ("knee",)),
                                  (("--search", "slo", "--slo", "itl_p95:5"), ("pooled", "tpot")),
                                  (("--search", "slo", "--slo", "ttft:5", "--grid", "isl=1,2"), ("--grid",)),

@@ -31,7 +31,8 @@ TEST(Cells, an_option_is_varied_by_any_of_its_names) {
 }
 
 TEST(Cells, what_cannot_be_varied_is_refused) {
-    EXPECT_THAT(refusal_of([] { parse_variation("threads=1"); }), HasSubstr("'threads' is no option"));
+    EXPECT_THAT(refusal_of([] { parse_variation("threads=1"); }),
+                AllOf(HasSubstr("'threads' is no option"), HasSubstr("no {threads}")));
     EXPECT_THAT(refusal_of([] { parse_variation("isl"); }), HasSubstr("expected NAME=VALUE"));
     EXPECT_THAT(refusal_of([] { parse_variation("isl=1,,2"); }), HasSubstr("a value is empty"));
     EXPECT_THAT(refusal_of([] { parse_variation("out=a,b"); }), HasSubstr("--out does not shape the load"));
@@ -75,6 +76,36 @@ TEST(Cells, change_the_plan_and_nothing_else) {
                     in_cell(LoadPlan{}, {{"temperature", "hot"}});
                 }),
                 HasSubstr("--temperature"));
+}
+
+TEST(Cells, give_values_to_the_placeholders_of_a_servers_command) {
+    EXPECT_EQ(parse_variation("max-num-seqs=8,16", {"max_num_seqs"}),
+              (Variation{"max_num_seqs", {"8", "16"}}));
+    LoadPlan asked;
+    asked.server.command = "serve --port {port} -n {n} '{name}'";
+    const LoadPlan changed = in_cell(asked, {{"n", "8"}, {"name", "a b"}, {"isl", "64"}});
+    EXPECT_EQ(changed.server.command, "serve --port '{port}' -n 8 'a b'");
+    EXPECT_EQ(changed.classes.front().dataset.fields.at("isl"), "64");
+    EXPECT_THAT(resolved_cells({{{"n", "1"}, {"max_concurrency", "2"}}}, "f", {"n"}),
+                ElementsAre(Cell{{"concurrency", "2"}, {"n", "1"}}));
+    EXPECT_THAT(refusal_of([] { parse_variation("seed=1", {"seed"}); }),
+                AllOf(HasSubstr("--seed"), HasSubstr("placeholder")));
+    EXPECT_THAT(refusal_of([&] {
+                    require_values(asked.server, {{{"n", "1"}, {"name", "x"}}, {{"n", "2"}}});
+                }),
+                AllOf(HasSubstr("{name}"), HasSubstr("n=2")));
+    EXPECT_NO_THROW(require_values(asked.server, {{{"n", "1"}}}, {"name"}));
+}
+
+TEST(Cells, placeholders_may_follow_an_option) {
+    EXPECT_EQ(parse_link("seqs=--max-concurrency", {"seqs"}),
+              (std::pair<std::string, std::string>("seqs", "concurrency")));
+    EXPECT_THAT(refusal_of([] { parse_link("seqs", {"seqs"}); }), HasSubstr("PLACEHOLDER=OPTION"));
+    EXPECT_THAT(refusal_of([] { parse_link("other=seed", {"seqs"}); }), HasSubstr("no {other}"));
+    EXPECT_THAT(refusal_of([] { parse_link("seqs=speed", {"seqs"}); }), HasSubstr("'speed'"));
+    LoadPlan asked = plan_of({{"concurrency", {"12"}}});
+    asked.server.command = "serve {port} -n {concurrency}";
+    EXPECT_EQ(with_links(asked).server.command, "serve '{port}' -n 12");
 }
 
 TEST(Cells, have_names_that_every_file_system_takes) {

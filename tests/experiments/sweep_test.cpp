@@ -207,10 +207,103 @@ TEST_F(VirtualSweep, abba_goes_up_and_down_in_turn) {
     reports::SweepFile file = fresh_sweep(plan, {{"paretoken"}, "paretoken sweep"});
     Listening watcher;
     std::filesystem::create_directories(directory_ / "abba");
-    measure_points(opener(), plan, file, directory_ / "abba", {{"paretoken"}, "paretoken sweep"}, watcher,
+    ServerLauncher launcher({}, watcher_, stop_.get_token());
+    measure_points(launcher, plan, file, directory_ / "abba", {{"paretoken"}, "paretoken sweep"}, watcher,
                    stop_.get_token());
     EXPECT_EQ(watcher.labels, (std::vector<std::string>{"c=1", "c=2", "c=2, repeat 2", "c=1, repeat 2"}));
     EXPECT_THROW(order_named("up"), UsageError);
+}
+
+TEST_F(VirtualSweep, with_other_options_is_added_as_cells_of_its_own) {
+    swept(salted(), {1, 2}, "sweep");
+    const std::string first = bytes("sweep/c0001/run.json");
+    PlanTexts texts = salted();
+    texts["osl"] = {"16"};
+    texts["seed"] = {"7"};
+    const SweepPlan plan{.asked = with_dataset(plan_of(texts)), .levels = {1, 2}};
+    const reports::SweepFile fresh =
+        extending(fresh_sweep(plan, {}), reports::read_sweep(directory_ / "sweep"));
+    EXPECT_EQ(fresh.options.at("osl"), "8");
+    reports::SweepFile file = resumed(fresh, directory_ / "sweep").file;
+    ASSERT_EQ(file.points.size(), 4U);
+    EXPECT_EQ(outline_of(plan, file).left, 2U);
+    ServerLauncher launcher({}, watcher_, stop_.get_token());
+    measure_points(launcher, plan, file, directory_ / "sweep", {}, watcher_, stop_.get_token());
+    EXPECT_NO_THROW(require_valid(file, directory_));
+    std::size_t added = 0;
+    for (const reports::SweepPoint& point : file.points) {
+        const RunResult run = reports::read_run_directory(directory_ / "sweep" / point.directory);
+        EXPECT_EQ(run.plan.at("osl"), point.cell.contains("osl") ? "16" : "8");
+        EXPECT_EQ(run.plan.at("seed"), point.cell.contains("seed") ? "7" : "0");
+        added += point.cell.contains("osl") ? 1 : 0;
+    }
+    EXPECT_EQ(added, 2U);
+    EXPECT_EQ(bytes("sweep/c0001/run.json"), first) << "what is there is not measured again";
+    EXPECT_TRUE(nothing_to_measure(
+        resumed(extending(fresh_sweep(plan, {}), reports::read_sweep(directory_ / "sweep")),
+                directory_ / "sweep")
+            .file));
+    texts.erase("num_prompts");
+    EXPECT_THAT(
+        [&] {
+            extending(fresh_sweep({.asked = with_dataset(plan_of(texts)), .levels = {1}}, {}),
+                      reports::read_sweep(directory_ / "sweep"));
+        },
+        ::testing::ThrowsMessage<UsageError>(HasSubstr("--num-prompts 24")));
+}
+
+SweepPlan served(std::vector<Cell> cells, Restart restart = Restart::changed) {
+    SweepPlan plan{.asked = with_dataset(LoadPlan{}), .levels = {1, 2}, .cells = std::move(cells)};
+    plan.asked.server.command = "serve {port} {n}";
+    plan.restart = restart;
+    return plan;
+}
+
+TEST(Stretches, put_the_points_of_one_servers_command_together) {
+    const SweepPlan plan = served({{{"isl", "8"}, {"n", "1"}},
+                                   {{"isl", "8"}, {"n", "2"}},
+                                   {{"isl", "9"}, {"n", "1"}},
+                                   {{"isl", "9"}, {"n", "2"}}});
+    reports::SweepFile file = fresh_sweep(plan, {});
+    const auto stretches = stretches_of(plan, file.points);
+    std::vector<std::vector<std::size_t>> places;
+    for (const Stretch& stretch : stretches) places.push_back(stretch.points);
+    EXPECT_EQ(places, (std::vector<std::vector<std::size_t>>{{0, 1}, {4, 5}, {2, 3}, {6, 7}}));
+    EXPECT_EQ(starts_of(stretches, file.points), 2U);
+    EXPECT_EQ(stretches[0].server, stretches[1].server);
+    for (const std::size_t i : {0, 1, 4, 5}) file.points[i].state = PointState::done;
+    EXPECT_EQ(starts_of(stretches, file.points), 1U);
+    EXPECT_EQ(text_of(outline_of(plan, file)),
+              "8 runs in 4 cells, 4 of them measured already; 1 start of the server");
+}
+
+TEST(Stretches, begin_with_a_start_where_every_cell_or_repeat_is_to_have_one) {
+    SweepPlan plan = served({{{"isl", "8"}, {"n", "1"}}, {{"isl", "9"}, {"n", "1"}}}, Restart::cell);
+    plan.repeats = 2;
+    const auto starts = [&] {
+        const auto points = fresh_sweep(plan, {}).points;
+        return starts_of(stretches_of(plan, points), points);
+    };
+    EXPECT_EQ(starts(), 2U);
+    plan.restart = Restart::repeat;
+    EXPECT_EQ(starts(), 4U);
+    plan.restart = Restart::changed;
+    EXPECT_EQ(starts(), 1U);
+    plan.asked.server.command = "serve {port} {n} {concurrency}";
+    EXPECT_EQ(starts(), 2U) << "a placeholder that follows the level changes with it";
+    EXPECT_EQ(restart_named("repeat"), Restart::repeat);
+    EXPECT_THROW(restart_named("never"), UsageError);
+}
+
+TEST(RequireValidSweep, names_what_could_not_be_measured) {
+    reports::SweepFile file;
+    file.points.resize(2);
+    file.points[0].state = PointState::done;
+    file.points[1] = {
+        .load_label = "c=4", .cell = {{"n", "2"}}, .state = PointState::failed, .error = "no memory"};
+    EXPECT_THAT([&] { require_valid(file, "runs"); },
+                ::testing::ThrowsMessage<RuntimeError>(::testing::AllOf(
+                    HasSubstr("1 of 2 points"), HasSubstr("c=4, n=2"), HasSubstr("no memory"))));
 }
 
 TEST(RequireValidSweep, throws_what_a_sweep_deserves) {

@@ -48,14 +48,11 @@ class VirtualExperiment : public ::testing::Test {
         const Invocation invocation{{"paretoken"}, "paretoken sweep"};
         Resumed sweep = resumed(fresh_sweep(plan, invocation), directory_ / name);
         if (sweep.judged_otherwise) judge_points_anew(sweep.file, plan.asked, directory_ / name);
+        ServerLauncher launcher({}, watcher_, stop_.get_token());
         if (!nothing_to_measure(sweep.file))
-            measure_points(opener(), plan, sweep.file, directory_ / name, invocation, watcher_,
+            measure_points(launcher, plan, sweep.file, directory_ / name, invocation, watcher_,
                            stop_.get_token());
         return sweep.file;
-    }
-
-    OpenTarget opener() {
-        return [this](const LoadPlan& asked) { return open_target(asked, {}, watcher_, stop_.get_token()); };
     }
 
     std::string bytes(const std::filesystem::path& file) const {
