@@ -24,7 +24,7 @@ FOLDERS = {
     "reports": {"core", "cards"},
     "experiments": {"core", "cards", "datasets", "loadgen", "simulator", "reports"},
     "cli": {"core", "cards", "datasets", "loadgen", "microbench", "reports", "simulator", "experiments"},
-    "benchmarks": {"core", "loadgen", "reports", "experiments"},
+    "benchmarks": {"core", "datasets", "loadgen", "reports", "experiments"},
 }
 # Folders that may use tests/support: what is measured there are the streams recorded for the tests.
 FOLDERS_ON_RECORDINGS = {"benchmarks"}

@@ -64,7 +64,8 @@ void Scraper::scrape() {
         return;
     }
     on_scrape_(scrape);
-    if (!result_.scrapes.empty()) scrape.sources.clear();  // the first one's are read, and a run may take days
+    if (!result_.scrapes.empty())
+        scrape.sources.clear();  // the first one's are read, and a run may take days
     result_.scrapes.push_back(std::move(scrape));
 }
 

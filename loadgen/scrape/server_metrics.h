@@ -46,8 +46,8 @@ struct ServerScrape {
 struct ServerScrapes {
     /// With known quantities, ascending in time; only the first one keeps its sources.
     std::vector<ServerScrape> scrapes;
-    std::uint64_t failed = 0;           ///< scrapes that could not be read or held nothing known
-    std::string last_failure;           ///< one line
+    std::uint64_t failed = 0;  ///< scrapes that could not be read or held nothing known
+    std::string last_failure;  ///< one line
 };
 
 ServerScrape server_scrape_of(const Scrape& scrape, TimePoint at);

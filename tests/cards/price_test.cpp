@@ -108,8 +108,9 @@ TEST(Price, MalformedCardsNameFileKeyAndWhatWasExpected) {
     EXPECT_NE(complaint_about(minimal(R"({"h200": {}})")).find("gpus.h200: expected at least one price"),
               std::string::npos);
     EXPECT_NE(complaint_about(minimal("{}")).find("at least one price"), std::string::npos);
-    EXPECT_NE(complaint_about(minimal(R"({"": {"spot": 1}})")).find("gpus: expected the name of a priced item"),
-              std::string::npos);
+    EXPECT_NE(
+        complaint_about(minimal(R"({"": {"spot": 1}})")).find("gpus: expected the name of a priced item"),
+        std::string::npos);
     EXPECT_NE(complaint_about(minimal(R"({"h200": {"": 1}})"))
                   .find("gpus.h200: expected the name of a price basis that is not empty"),
               std::string::npos);
