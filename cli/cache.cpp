@@ -35,6 +35,7 @@ struct CacheCommand {
     std::string osl = "16";
     std::string concurrency = "1,8";
     std::uint64_t samples = 30;
+    std::string working_set;
 };
 
 std::vector<double> numbers_of(const std::string& option, std::string_view text) {
@@ -82,6 +83,11 @@ CachePlan plan_of_cache(const CacheCommand& command) {
     plan.samples = command.samples;
     if (plan.samples < kFewest)
         throw UsageError(fmt::format("--samples: at least {} are needed for an interval", kFewest));
+    if (!command.working_set.empty()) {
+        const auto ladder = ladder_of("--working-set", command.working_set);
+        plan.working_set_from = static_cast<std::uint64_t>(ladder.front());
+        plan.working_set_most = static_cast<std::uint64_t>(ladder.back());
+    }
     return plan;
 }
 
@@ -136,6 +142,9 @@ void add_own_options(CLI::App& sub, CacheCommand& command) {
     sub.add_option("--concurrency", command.concurrency, "Requests in flight: 1,8 or 1..16")
         ->group(group)
         ->capture_default_str();
+    sub.add_option("--working-set", command.working_set,
+                   "Also find how many prefixes of the longest length, used in turn, the cache holds: 1..64")
+        ->group(group);
     sub.add_option("--samples", command.samples, "Requests of each kind and prefix")
         ->group(group)
         ->capture_default_str();

@@ -9,6 +9,7 @@
 #include "datasets/mooncake.h"
 #include "datasets/multi_turn.h"
 #include "datasets/prefix_arms.h"
+#include "datasets/prefix_cycle.h"
 #include "datasets/shared_prefix.h"
 #include "datasets/sharegpt.h"
 #include "datasets/synthetic.h"
@@ -23,6 +24,8 @@ constexpr std::array kCatalog = {
                "groups=8,levels=1000;500,unique=200,zipf=0,osl=128", make_shared_prefix},
     CatalogRow{"prefix_arms", "What `paretoken cache` sends: prompts that repeat beginnings in several ways",
                "prefixes=256;1024,suffix=64,osl=16,hits=0.5;0.9", make_prefix_arms},
+    CatalogRow{"prefix_cycle", "A number of prefixes in turn: what finds the working set that a cache holds",
+               "prefixes=8,prefix=1024,suffix=64,osl=16", make_prefix_cycle},
     CatalogRow{"multi_turn", "Conversations of random messages", "turns=4,first=500,next=100,osl=128",
                make_multi_turn, nullptr, true, true},
     CatalogRow{"custom", "Prompts from a file of JSON lines", "path=FILE,osl=128", make_custom_jsonl,

@@ -81,6 +81,23 @@ std::optional<double> server_hits(const RunResult& result) {
     return found->second;
 }
 
+constexpr std::uint64_t kCycles = 3;  // the first one fills the cache
+
+/// The share of the prefixes' tokens that came from the cache; nothing when nobody tells.
+std::optional<double> found_again(const fs::path& directory, std::int64_t prefix, std::uint64_t prefixes,
+                                  std::int64_t head) {
+    double found = 0;
+    double all = 0;
+    (void)reports::for_each_record(
+        directory / reports::kRecordsFileName, TimePoint{}, [&](RequestRecord&& record) {
+            if (record.warmup || record.index < prefixes || !record.usage.cached_prompt) return;
+            found += static_cast<double>(std::max<std::int64_t>(0, *record.usage.cached_prompt - head));
+            all += static_cast<double>(prefix);
+        });
+    if (all == 0) return std::nullopt;
+    return found / all;
+}
+
 /// Empty for a run that is valid.
 std::string why_invalid(const Validity& validity) {
     if (validity.verdict != Verdict::invalid) return {};
@@ -135,11 +152,56 @@ std::vector<CacheSample> samples_in(const fs::path& directory, const datasets::P
     return samples;
 }
 
+LoadPlan plan_of_cycle(const CachePlan& plan, std::int64_t prefix, std::uint64_t prefixes) {
+    LoadPlan asked = plan.asked;
+    RequestClass& load = asked.classes.front();
+    load.dataset = {"prefix_cycle",
+                    {{"prefixes", fmt::format("{}", prefixes)},
+                     {"prefix", fmt::format("{}", prefix)},
+                     {"suffix", fmt::format("{}", plan.suffix)},
+                     {"osl", fmt::format("{}", plan.output_tokens)}}};
+    load.concurrency = 1;
+    asked.stop.requests = kCycles * prefixes;
+    if (!asked.salt.empty()) asked.salt += fmt::format("-w{}", prefixes);
+    asked.metadata["cache_prefixes"] = fmt::format("{}", prefixes);
+    return asked;
+}
+
+namespace {
+
+std::optional<reports::WorkingSet> measure_working_set(const CachePlan& plan, const Target& target,
+                                                       std::int64_t prefix, std::int64_t head,
+                                                       const fs::path& directory,
+                                                       const Invocation& invocation, Watcher& watcher,
+                                                       const std::stop_token& stop) {
+    std::map<std::uint64_t, double> found;
+    while (const auto prefixes =
+               reports::next_working_set(found, plan.working_set_from, plan.working_set_most)) {
+        watcher.point_begins(found.size() + 1, 0, fmt::format("{} prefixes in turn", *prefixes), false);
+        const fs::path place = directory / fmt::format("w{}", *prefixes);
+        const Measured run =
+            measure(target, plan_of_cycle(plan, prefix, *prefixes), place, invocation, watcher, {stop, stop});
+        if (!run.not_written.empty()) throw RuntimeError(run.not_written);
+        if (run.result.partial)
+            throw RuntimeError(fmt::format("interrupted; what was measured is in {}", directory.string()));
+        const auto share = found_again(place, prefix, *prefixes, head);
+        if (!share) {
+            watcher.warn("the working set cannot be found: the server does not tell cached tokens");
+            return std::nullopt;
+        }
+        found[*prefixes] = *share;
+    }
+    return reports::working_set_of(found, prefix, prefix + plan.suffix + plan.output_tokens);
+}
+
+}  // namespace
+
 CacheReport measure_cache(const CachePlan& plan, const Target& target, const fs::path& directory,
                           const Invocation& invocation, Watcher& watcher, const std::stop_token& stop) {
     const auto prefixes = fitting_prefixes(plan, target.facts().context);
     CacheReport report{.target = target.url()};
     std::vector<CacheSample> first;
+    std::int64_t first_head = 0;
     for (std::size_t i = 0; i < plan.concurrency.size(); ++i) {
         const std::uint64_t concurrency = plan.concurrency[i];
         watcher.point_begins(i + 1, plan.concurrency.size(), fmt::format("concurrency {}", concurrency),
@@ -157,6 +219,7 @@ CacheReport measure_cache(const CachePlan& plan, const Target& target, const fs:
         const std::int64_t head =
             reports::head_of(samples, calibration ? std::ceil(calibration->overhead_tokens) : 0);
         for (CacheSample& sample : samples) sample.head = head;
+        first_head = i == 0 ? head : first_head;
         if (i == 0) {
             report.model = run.result.provenance.model;
             report.engine = run.result.server ? run.result.server->engine : target.facts().server_kind;
@@ -172,6 +235,11 @@ CacheReport measure_cache(const CachePlan& plan, const Target& target, const fs:
         require_equal_lengths(level);
         report.levels.push_back(std::move(level));
         report.verdicts = reports::verdicts_of(report.levels, first, report.engine);
+        reports::write_file_atomically(directory / reports::kCacheFileName, reports::cache_json(report));
+    }
+    if (plan.working_set_from > 0) {
+        report.working_set = measure_working_set(plan, target, prefixes.back(), first_head, directory,
+                                                 invocation, watcher, stop);
         reports::write_file_atomically(directory / reports::kCacheFileName, reports::cache_json(report));
     }
     return report;

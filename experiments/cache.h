@@ -27,6 +27,8 @@ struct CachePlan {
     std::int64_t output_tokens = 16;
     std::vector<std::uint64_t> concurrency = {1, 8};
     std::uint64_t samples = 30;
+    std::uint64_t working_set_from = 0;  ///< prefixes in turn; 0: the working set is not searched
+    std::uint64_t working_set_most = 0;
 };
 
 /// The prefixes that leave room for suffix and answer in `context` tokens. Throws UsageError when none does,
@@ -35,6 +37,9 @@ std::vector<std::int64_t> fitting_prefixes(const CachePlan& plan, std::optional<
 
 /// The plan of the run at `level` requests in flight.
 LoadPlan plan_of_level(const CachePlan& plan, const std::vector<std::int64_t>& prefixes, std::uint64_t level);
+
+/// The plan of a run that goes through `prefixes` prefixes three times, one request at a time.
+LoadPlan plan_of_cycle(const CachePlan& plan, std::int64_t prefix, std::uint64_t prefixes);
 
 /// The requests of the run in `directory`, with what of each was sent before.
 std::vector<reports::CacheSample> samples_in(const std::filesystem::path& directory,

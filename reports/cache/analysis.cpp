@@ -388,6 +388,28 @@ CacheLevel level_of(std::span<const CacheSample> samples, std::uint64_t concurre
     return level;
 }
 
+WorkingSet working_set_of(const std::map<std::uint64_t, double>& found, std::int64_t prefix_tokens,
+                          std::int64_t request_tokens) {
+    WorkingSet set{.prefix_tokens = prefix_tokens, .request_tokens = request_tokens, .found = found};
+    for (const auto& [prefixes, share] : found) {
+        if (share < kHalf) {
+            set.lost = prefixes;
+            break;
+        }
+        set.held = prefixes;
+    }
+    return set;
+}
+
+std::optional<std::uint64_t> next_working_set(const std::map<std::uint64_t, double>& found,
+                                              std::uint64_t from, std::uint64_t most) {
+    const WorkingSet set = working_set_of(found, 0, 0);
+    if (found.empty()) return from;
+    if (!set.lost) return set.held >= most ? std::nullopt : std::optional(std::min(most, 2 * set.held));
+    if (set.held == 0 || *set.lost - set.held <= 1) return std::nullopt;
+    return set.held + (*set.lost - set.held) / 2;
+}
+
 std::vector<CacheVerdict> verdicts_of(std::span<const CacheLevel> levels,
                                       std::span<const CacheSample> samples, const std::string& engine) {
     if (levels.empty()) return {};

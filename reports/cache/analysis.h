@@ -2,6 +2,7 @@
 // What an experiment on prefix caching shows: times and hits of each arm, the time that a cached token saves,
 // how the cache cuts prompts into blocks, and verdicts in words. Pure.
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -68,6 +69,17 @@ struct CacheLevel {
     bool operator==(const CacheLevel&) const = default;
 };
 
+/// How many prefixes, used in turn, the cache holds.
+struct WorkingSet {
+    std::int64_t prefix_tokens = 0;
+    std::int64_t request_tokens = 0;         ///< prefix, suffix and answer
+    std::uint64_t held = 0;                  ///< the most prefixes of which at least half was found; 0: none
+    std::optional<std::uint64_t> lost = {};  ///< the fewest of which less was found; nothing: none tried
+    std::map<std::uint64_t, double> found = {};  ///< prefixes in turn → share of their tokens that was found
+
+    bool operator==(const WorkingSet&) const = default;
+};
+
 struct CacheVerdict {
     std::string code = {};  ///< "works", "off", "partly", "per_slot", "thrashing", "dynamic_head",
                             ///< "contaminated", "response_cache", "disagree", "unknown"
@@ -86,6 +98,7 @@ struct CacheReport {
     std::optional<std::int64_t> granularity_tokens = {};
     /// The shortest beginning of which something was reused.
     std::optional<std::int64_t> least_cached_prefix = {};
+    std::optional<WorkingSet> working_set = {};
     std::vector<CacheVerdict> verdicts = {};
 
     bool operator==(const CacheReport&) const = default;
@@ -102,6 +115,13 @@ std::optional<std::int64_t> least_cached_prefix_of(std::span<const CacheSample> 
 /// `granularity`: 1 when it is not known. `server`: the hit ratio that the server's counters tell.
 CacheLevel level_of(std::span<const CacheSample> samples, std::uint64_t concurrency,
                     std::optional<std::int64_t> granularity, std::optional<double> server);
+
+/// The number of prefixes to try next: doubled from `from` until one is lost or `most` is held, then between
+/// the two. Nothing when it is known to one prefix. Pure.
+std::optional<std::uint64_t> next_working_set(const std::map<std::uint64_t, double>& found,
+                                              std::uint64_t from, std::uint64_t most);
+WorkingSet working_set_of(const std::map<std::uint64_t, double>& found, std::int64_t prefix_tokens,
+                          std::int64_t request_tokens);
 
 /// One for what caching does, more for what is wrong, from all levels; the samples are those of the first
 /// level. `engine` chooses the flags that are named.

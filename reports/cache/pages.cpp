@@ -77,6 +77,20 @@ std::string invalid_sentence(const CacheLevel& level) {
     return fmt::format("INVALID: {}. The hits stand, the times do not.", level.invalid);
 }
 
+std::string working_set_sentence(const WorkingSet& set) {
+    if (set.held == 0)
+        return fmt::format(
+            "Of {} prefixes of {} tokens that are used in turn, less than half is found again.",
+            set.lost.value_or(0), set.prefix_tokens);
+    std::string text =
+        fmt::format("The cache holds {} prefix{} of {} tokens that {} used in turn", set.held,
+                    set.held == 1 ? "" : "es", set.prefix_tokens, set.held == 1 ? "is" : "are");
+    text += set.lost ? fmt::format(", and not {}: about {} tokens.", *set.lost,
+                                   set.held * static_cast<std::uint64_t>(set.request_tokens))
+                     : std::string(", the most that were tried.");
+    return text;
+}
+
 std::string blocks_sentence(const CacheReport& report) {
     std::string text;
     if (report.granularity_tokens)
@@ -130,6 +144,7 @@ std::string cache_console(const CacheReport& report) {
         text += paragraph(hits_sentence(level.hits), 2);
     }
     if (const std::string blocks = blocks_sentence(report); !blocks.empty()) text += "\n" + paragraph(blocks);
+    if (report.working_set) text += paragraph(working_set_sentence(*report.working_set));
     return text;
 }
 
@@ -147,6 +162,7 @@ std::string cache_markdown(const CacheReport& report) {
         text += "\n" + hits_sentence(level.hits) + "\n";
     }
     if (const std::string blocks = blocks_sentence(report); !blocks.empty()) text += "\n" + blocks + "\n";
+    if (report.working_set) text += "\n" + working_set_sentence(*report.working_set) + "\n";
     return text;
 }
 

@@ -68,6 +68,16 @@ Json json_of(const CacheLevel& level) {
     return object;
 }
 
+Json json_of(const WorkingSet& set) {
+    Json object = {
+        {"prefix_tokens", set.prefix_tokens}, {"request_tokens", set.request_tokens}, {"held", set.held}};
+    put(object, "lost", set.lost);
+    object["found"] = Json::array();
+    for (const auto& [prefixes, share] : set.found)
+        object["found"].push_back({{"prefixes", prefixes}, {"share", share}});
+    return object;
+}
+
 }  // namespace
 
 std::string cache_json(const CacheReport& report) {
@@ -78,6 +88,7 @@ std::string cache_json(const CacheReport& report) {
                  {"engine", report.engine}};
     put(root, "granularity_tokens", report.granularity_tokens);
     put(root, "least_cached_prefix", report.least_cached_prefix);
+    if (report.working_set) root["working_set"] = json_of(*report.working_set);
     root["verdicts"] = Json::array();
     for (const CacheVerdict& verdict : report.verdicts)
         root["verdicts"].push_back(

@@ -64,6 +64,15 @@ class Virtual(Case):
                                        target=f"{PROFILE}?blocks={blocks}")
                 self.assertEqual(codes_in(report)[0], code)
 
+    def test_the_working_set_is_what_the_blocks_hold(self):
+        for blocks in 300, 700, 1500:
+            with self.subTest(blocks):
+                report = self.measured("--prefix", "1024", "--suffix", "16", "--osl", "1", "--concurrency", "1", "--samples", "6",
+                                       "--working-set", "1..64", "--overwrite", target=f"{PROFILE}?blocks={blocks}")
+                found = report["working_set"]
+                self.assertEqual(found["lost"], found["held"] + 1)
+                self.assertAlmostEqual(found["held"], 16 * blocks // found["request_tokens"], delta=1)
+
     def test_bad_input_is_refused_in_one_line(self):
         for options, words in ((["--hit", "1.5"], ["--hit", "1.5"]), (["--prefix", "0"], ["--prefix"]),
                                (["--samples", "2"], ["--samples", "6"]), (["--suffix", "0"], ["--suffix"]),

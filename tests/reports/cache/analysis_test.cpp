@@ -202,6 +202,23 @@ TEST(CacheVerdicts, are_off_and_no_arm_differs_in_nine_of_ten_experiments_withou
     EXPECT_GE(clean, 90);
 }
 
+TEST(WorkingSet, is_bracketed_by_doubling_and_then_halving) {
+    for (const std::uint64_t capacity : {0U, 1U, 5U, 16U, 23U, 64U, 100U}) {
+        std::map<std::uint64_t, double> found;
+        while (const auto prefixes = next_working_set(found, 1, 64)) {
+            ASSERT_TRUE(found.emplace(*prefixes, *prefixes <= capacity ? 1.0 : 0.0).second) << *prefixes;
+            ASSERT_LE(found.size(), 14U);
+        }
+        const WorkingSet set = working_set_of(found, 1024, 1104);
+        EXPECT_EQ(set.held, std::min<std::uint64_t>(capacity, 64));
+        if (capacity < 64) {
+            EXPECT_EQ(set.lost, capacity + 1);
+        } else {
+            EXPECT_FALSE(set.lost);
+        }
+    }
+}
+
 TEST(CachePages, tell_verdicts_levels_and_blocks) {
     const auto samples = experiment(whole_blocks);
     CacheReport report{.target = "http://<script>", .model = "m|x", .engine = "vllm"};
