@@ -24,8 +24,10 @@ std::string what_it_delivers(const ReportPoint& point) {
 
 std::string what_the_hardware_could(const ReportPoint& point, const LimitPoint& floor) {
     if (point.cost && floor.usd_per_m_output)
-        return fmt::format("; the hardware floor there is ${}", dollars(*floor.usd_per_m_output));
-    return fmt::format("; the hardware limit there is {} tok/s", significant(floor.output_tokens_per_s));
+        return fmt::format("; the hardware floor there is ${} with {:.0f} in flight",
+                           dollars(*floor.usd_per_m_output), floor.batch);
+    return fmt::format("; the hardware limit there is {} tok/s with {:.0f} in flight",
+                       significant(floor.output_tokens_per_s), floor.batch);
 }
 
 /// The part that is most of what the step takes beyond the limit; nothing near the limit.

@@ -129,7 +129,7 @@ TEST(Gap, NamesTheLargestPartWithARemedyAndWhatItWouldMove) {
     EXPECT_EQ(first_to_fix(gap)->name, "batch shortfall");
     EXPECT_EQ(
         what_to_fix_first(gap),
-        "batch shortfall: 2.00 ms of the 10.0 ms of a step; without it $1.00 → $0.80 per million output "
+        "batch shortfall: 2.00 ms of the 10.0 ms of a step; without it $1.00 → $0.800 per million output "
         "tokens. What helps: more memory.");
     gap.parts.erase(gap.parts.begin() + 1, gap.parts.begin() + 3);
     EXPECT_EQ(first_to_fix(gap), nullptr);

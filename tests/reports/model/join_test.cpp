@@ -463,34 +463,17 @@ TEST(Join, NothingGivesAnEmptyReport) {
     EXPECT_FALSE(model.price);
 }
 
-TEST(Answer, SplitsTheGapIntoSharesOfTheWhole) {
-    const LimitInputs inputs = [] {
-        LimitInputs terms = limit_inputs_of_simulator(simulated(1, 1, 1).result.provenance.simulator);
-        terms.reachable = ReachableTerms{.kernels = {.weights = {{1, 0, 2.0e12, "weights"}}}};
-        return terms;
-    }();
-    const Totals load = work_of_request(512, 0, 128);
-    ReportPoint point;
-    const LimitPoint hard = limit_at(inputs, LimitKind::hard, load, 16).value();
-    for (const double share : {0.1, 0.5, 0.8, 0.94}) {
-        point.output_tokens_per_s = share * hard.output_tokens_per_s;
-        const LimitPoint floor =
-            limit_at_interactivity(inputs, LimitKind::hard, load, *point.output_tokens_per_s / 16, 256)
-                .value();
-        const Gap gap = gap_of(point, floor, inputs, load, 16).value();
-        EXPECT_NEAR(gap.batch + gap.kernels + gap.no_overlap + gap.unattributed, 1, 1e-9);
-        for (const double part : {gap.batch, gap.kernels, gap.no_overlap, gap.unattributed})
-            EXPECT_GE(part, -1e-12);
-        EXPECT_GE(gap.requests_possible, gap.requests_in_flight);
-    }
-    point.output_tokens_per_s = hard.output_tokens_per_s;
-    EXPECT_FALSE(gap_of(point, hard, inputs, load, 16));
-}
-
-TEST(Answer, NamesTheBatchWhenTheHardwareCouldServeManyMoreAtThatSpeed) {
-    const ReportModel model = build_report({simulated(1, 127, 129)}, cpu_options());
-    EXPECT_THAT(model.configurations.front().answer,
-                HasSubstr("most of the gap is batch shortfall (1.0 in flight, "));
+TEST(Answer, NamesThePartThatIsMostOfTheGapAndHowManyTheHardwareCouldServe) {
+    LoadedRun slow = simulated(1, 60, 61);
+    slow.result.provenance.simulator["step_s"] = 0.008;
+    const Configuration c = build_report({slow}, cpu_options()).configurations.front();
+    const Gap& gap = c.points.front().gap.value();
+    EXPECT_NEAR(gap.step_ms, 1e3 / 61, 1e-9);
+    EXPECT_THAT(c.answer, HasSubstr("; most of the gap is step overhead"));
+    EXPECT_THAT(c.answer, ::testing::ContainsRegex("hardware floor there is .[0-9.]+ with [0-9]+ in flight"));
+    slow.result.provenance.simulator["step_s"] = 0;
+    EXPECT_THAT(build_report({slow}, cpu_options()).configurations.front().answer,
+                HasSubstr("; most of the gap is not attributed"));
 }
 
 }  // namespace
