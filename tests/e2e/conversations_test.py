@@ -112,6 +112,25 @@ class Conversations(Case):
             self.assertEqual([message["content"] for message in messages[::2]], ["one", "two"])
             self.assertEqual(messages[1]["content"] == "recorded", expected == "recorded")
 
+    def test_conversations_of_another_format_are_converted_turn_by_turn(self):
+        path, converted = self.directory / "chats.json", self.directory / "chats.jsonl"
+        path.write_text(json.dumps([{"conversations": [{"from": "human", "value": "u0"}, {"from": "gpt", "value": "r0"},
+                                                       {"from": "human", "value": "u1"}, {"from": "gpt", "value": "r1"},
+                                                       {"from": "human", "value": "u2"}]},
+                                    {"conversations": [{"from": "human", "value": "alone"}]}]))
+        self.succeeds(paretoken("dataset", "convert", path, converted, "--dataset", "sharegpt:turns=9"))
+        rows = [json.loads(line) for line in converted.read_text().splitlines()]
+        self.assertEqual([row.get("conversation") for row in rows], ["0", "0", "0", None])
+        self.assertEqual([[m["content"] for m in row["messages"]] for row in rows], [["u0"], ["r0", "u1"], ["r1", "u2"], ["alone"]])
+        prompts = []
+        for dataset, file in (("sharegpt:turns=9", path), ("custom", converted)):
+            out = self.directory / dataset[:5]
+            self.succeeds(paretoken("run", "sim:llama3-8b-h100-fp8", "--virtual", "--dataset", dataset, "--dataset-path", file,
+                                    "--replies", "recorded", "--osl", 4, "--num-prompts", 2, "--out", out))
+            prompts.append([r["prompt_tokens"] for r in sorted(request_lines(out), key=lambda r: r["index"])])
+        self.assertEqual(prompts[0], prompts[1])
+        self.assertEqual(len(prompts[0]), 4)
+
     def test_what_cannot_be_held_as_a_conversation_is_refused_in_one_line(self):
         path = self.directory / "bad.jsonl"
         path.write_text('{"prompt": "a"}\n{"conversation": "x", "turn": 1, "prompt": "b"}\n')
