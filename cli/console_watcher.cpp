@@ -53,9 +53,10 @@ void ConsoleWatcher::load_ends() {
 
 void ConsoleWatcher::point_begins(std::size_t number, std::size_t points, const std::string& label,
                                   bool already_measured) {
-    const std::string left = time_left(measured_s_, measured_, points - number + 1);
-    fmt::print(stderr, "[{}/{}] {}{}{}\n", number, points, label,
-               already_measured ? ": already measured" : "",
+    const std::string left =
+        points > 0 ? time_left(measured_s_, measured_, points - number + 1) : std::string();
+    const std::string place = points > 0 ? fmt::format("{}/{}", number, points) : fmt::format("{}", number);
+    fmt::print(stderr, "[{}] {}{}{}\n", place, label, already_measured ? ": already measured" : "",
                already_measured || left.empty() ? "" : fmt::format(" (about {} left)", left));
     std::fflush(stderr);
     if (!already_measured) point_began_ = Clock::now();

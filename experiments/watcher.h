@@ -26,7 +26,8 @@ class Watcher {
                              const loadgen::Limits&) {}
     virtual void load_ends() {}
 
-    /// A sweep comes to a point, the `number`-th of `points`. Never called from two threads at once.
+    /// A sweep comes to a point, the `number`-th of `points` (0: as many as a search needs). Never called
+    /// from two threads at once.
     virtual void point_begins(std::size_t /*number*/, std::size_t /*points*/, const std::string& /*label*/,
                               bool /*already_measured*/) {}
 
