@@ -111,8 +111,8 @@ class SocketTarget final : public Target {
             open(asked, asked.targets[i], access, watcher, stop);
         const Load trial = common_load(asked, facts(), "trial-" + fresh_salt());
         check_context(trial, facts());
-        for (const Server& server : servers_)
-            loadgen::try_one(server.endpoint, server.facts, trial.dataset->request(kTrialIndex));
+        for (const Server& opened : servers_)
+            loadgen::try_one(opened.endpoint, opened.facts, trial.dataset->request(kTrialIndex));
     }
 
     const loadgen::EndpointFacts& facts() const override { return servers_.front().facts; }
