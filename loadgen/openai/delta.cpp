@@ -294,6 +294,18 @@ bool read_error(ondemand::value& value, bool& error) {
     return true;
 }
 
+/// The output of an event that has one and nothing that is in doubt.
+std::optional<std::string_view> only_output_in(std::string_view event, const Holes& holes) {
+    std::optional<std::string_view> output;
+    if (holes.unsafe) return output;
+    for (const ShapeHole& hole : std::span(holes.list.data(), holes.count)) {
+        if (hole.kind != ShapeHole::Kind::output || hole.length == 0) continue;
+        if (output) return std::nullopt;
+        output = event.substr(hole.begin, hole.length);
+    }
+    return output;
+}
+
 bool read_choice(ondemand::value& value, Delta& delta, Reading& reading) {
     return for_each_field(value, [&](Key key, Value inner) {
         if (key == "delta") return read_delta(inner, reading.output, reading.holes);
@@ -498,7 +510,9 @@ class DeltaParser::Shapes {
     }
 
     std::uint64_t count() const { return recognised_; }
-    std::string_view output() const { return output_; }  ///< of the event recognised last, with its escapes
+    std::optional<std::string_view> output() const {
+        return output_;
+    }  ///< of the event recognised last, with its escapes
 
     void learn(std::string_view event, const Reading& reading, const Delta& delta) {
         if (credit_ == 0 || !only_text(reading, delta)) return;
@@ -542,8 +556,9 @@ struct DeltaParser::State {
     ondemand::parser json;
     Shapes shapes;
     Delta delta;
-    std::string_view event;             ///< the one parsed last
-    const Delta* recognised = nullptr;  ///< its delta, when no parser was needed
+    std::string_view event;                       ///< the one parsed last
+    std::optional<std::string_view> only_output;  ///< its text with escapes, where it is certainly all
+    const Delta* recognised = nullptr;            ///< its delta, when no parser was needed
 };
 
 DeltaParser::DeltaParser(Secrets secrets) : state_(std::make_unique<State>()) {
@@ -571,15 +586,21 @@ const Delta& DeltaParser::parse(std::string_view data) {
     state_->recognised = state_->shapes.recognised(data);
     if (state_->recognised != nullptr) return *state_->recognised;
     state_->delta = {};
+    state_->only_output.reset();
     read(data);
     return state_->delta;
 }
 
 void DeltaParser::append_text(std::string& text) const {
-    if (state_->recognised != nullptr) {
-        const Delta& delta = *state_->recognised;
-        if (delta.kind == EventKind::content && delta.choice == 0)
-            append_unescaped(text, state_->shapes.output());
+    const Delta& delta = state_->recognised != nullptr ? *state_->recognised : state_->delta;
+    const auto output = state_->recognised != nullptr ? state_->shapes.output() : state_->only_output;
+    if (output) {
+        if (delta.kind != EventKind::content || delta.choice != 0) return;
+        if (output->size() == delta.text_bytes) {  // nothing is escaped
+            text.append(*output);
+        } else {
+            append_unescaped(text, *output);
+        }
         return;
     }
     if (!state_->delta.has_output) return;
@@ -621,6 +642,7 @@ void DeltaParser::read(std::string_view data) {
         if (reading.error && delta.error.empty()) delta.error = "an error without a text";
     }
     if (delta.finish_reason == "error" && delta.error.empty()) delta.error = "finish_reason is \"error\"";
+    state_->only_output = only_output_in(data, reading.holes);
     state_->shapes.learn(data, reading, delta);
 }
 
