@@ -81,13 +81,16 @@ double share(const JsonCursor& value) {
 }
 
 ApiPrice api_price(const JsonCursor& value) {
-    value.expect_only(
-        {"in", "out", "cache_read", "cache_write", "storage_m_tok_h", "min_cache_tokens", "ttl_s"});
+    value.expect_only({"in", "out", "cache_read", "cache_write", "cache_write_1h", "storage_m_tok_h",
+                       "min_cache_tokens", "ttl_s", "as_of", "source"});
     ApiPrice api;
     api.input = value.at("in", "dollars per million input tokens").positive();
     api.output = value.at("out", "dollars per million output tokens").positive();
     if (const auto found = value.find("cache_read")) api.cache_read = found->not_negative();
     if (const auto found = value.find("cache_write")) api.cache_write = found->not_negative();
+    if (const auto found = value.find("cache_write_1h")) api.cache_write_1h = found->not_negative();
+    if (const auto found = value.find("as_of")) api.as_of = found->string();
+    if (const auto found = value.find("source")) api.source = found->string();
     if (const auto found = value.find("storage_m_tok_h")) api.storage_m_tok_h = found->not_negative();
     if (const auto found = value.find("min_cache_tokens")) api.min_cache_tokens = found->count();
     if (const auto found = value.find("ttl_s")) api.ttl_s = found->positive();
@@ -186,10 +189,9 @@ struct UnitRate {
 UnitRate unit_rate(const PriceCard& card, const Entry& entry, const std::optional<std::string>& basis) {
     if (basis) return {rate_on(card, entry, *basis), *basis};
     const auto& rates = entry.second.usd_per_h;
-    const auto priced = [&](const auto& part) { return rates.contains(part.first); };
-    if (!card.mix.empty() && std::all_of(card.mix.begin(), card.mix.end(), priced)) {
+    if (!card.mix.empty()) {
         UnitRate rate{0, mix_in_words(card.mix)};
-        for (const auto& [name, part] : card.mix) rate.usd_per_h += part * rates.at(name);
+        for (const auto& [name, part] : card.mix) rate.usd_per_h += part * rate_on(card, entry, name);
         return rate;
     }
     if (rates.contains("on_demand")) return {rates.at("on_demand"), "on_demand"};
@@ -273,6 +275,23 @@ double earning_share(const PriceCard& card) {
 
 std::vector<std::string> known_price_cards() {
     return shipped_cards("prices");
+}
+
+ApiPrice api_price_named(const std::string& name, const std::vector<PriceCard>& cards) {
+    std::vector<PriceCard> all = cards;
+    all.push_back(price_card("2026-11-apis"));
+    std::vector<std::string> names;
+    for (const PriceCard& card : all) {
+        if (const auto found = card.apis.find(name); found != card.apis.end()) return found->second;
+        for (const auto& [known, price] : card.apis) names.push_back(known);
+    }
+    throw UsageError(
+        fmt::format("{}: no price card has this API; known are {}", name, fmt::join(names, ", ")));
+}
+
+double api_usd_per_m(const ApiPrice& api, double fresh, double cached, double output) {
+    return (api.input * fresh + api.cache_read.value_or(api.input) * cached + api.output * output) /
+           (fresh + cached + output);
 }
 
 std::vector<PriceCard> default_price_cards() {

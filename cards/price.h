@@ -35,9 +35,12 @@ struct ApiPrice {
     double output = 0;
     std::optional<double> cache_read;
     std::optional<double> cache_write;
+    std::optional<double> cache_write_1h;  ///< of a cache that is kept for an hour
     std::optional<double> storage_m_tok_h;
     std::optional<std::uint64_t> min_cache_tokens;
     std::optional<double> ttl_s;
+    std::string as_of = {};   ///< where it differs from the card's
+    std::string source = {};  ///< likewise
 
     bool operator==(const ApiPrice&) const = default;
 };
@@ -80,7 +83,8 @@ struct HourlyRate {
 };
 
 /// `basis` as asked, else the card's mix, else on_demand, else the only one there is. Nothing when the card
-/// does not know the hardware. Throws UsageError when it does and has no price on that basis.
+/// does not know the hardware. Throws UsageError when it does and has no price on that basis, or on one of
+/// the mix: another basis never stands in for it.
 std::optional<HourlyRate> hourly_rate(const PriceCard& card, const PricedHardware& hardware,
                                       const std::optional<std::string>& basis = {});
 
@@ -92,6 +96,14 @@ PriceCard price_card(const std::string& name_or_path);
 PriceCard parse_price_card(std::string_view json, const std::string& name);
 
 std::vector<std::string> known_price_cards();
+
+/// The prices of an API, from the shipped card of APIs or one of `cards`. Throws UsageError that lists the
+/// names.
+ApiPrice api_price_named(const std::string& name, const std::vector<PriceCard>& cards);
+
+/// Dollars per million tokens of a mix of fresh input, cached input and output (tokens in any unit). Cached
+/// tokens cost what fresh ones do where the API has no price of their own.
+double api_usd_per_m(const ApiPrice& api, double fresh, double cached, double output);
 
 /// Cloud GPUs and a plain CPU machine: what a report uses when no card was named.
 std::vector<PriceCard> default_price_cards();

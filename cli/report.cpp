@@ -4,10 +4,9 @@
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
+#include <CLI/Validators.hpp>
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <map>
@@ -46,7 +45,8 @@ struct ReportCommand {
     std::string gpu;
     std::vector<std::string> prices;
     std::string price_basis;
-    std::optional<double> split_ratio;
+    std::string split;
+    std::optional<double> target_usd_per_m;
     std::vector<std::string> slos;
     std::vector<std::string> quality;
     std::string x = "interactivity_p90";
@@ -164,7 +164,11 @@ reports::JoinOptions join_options(const ReportCommand& command) {
     for (const std::string& price : command.prices) options.prices.push_back(cards::price_card(price));
     if (options.prices.empty()) options.prices = cards::default_price_cards();
     options.basis = given(command.price_basis);
-    options.split_ratio = command.split_ratio;
+    if (!command.split.empty()) options.split = reports::parse_split(command.split, options.prices);
+    options.target_usd_per_m = command.target_usd_per_m;
+    options.apis = cards::price_card("2026-11-apis").apis;
+    for (const cards::PriceCard& card : options.prices)
+        for (const auto& [name, api] : card.apis) options.apis[name] = api;
     for (const std::string& text : command.slos)
         for (std::string& slo : slo_texts_in(text)) {
             options.slos.push_back(parse_slo(slo));
@@ -271,11 +275,12 @@ void add_report(CLI::App& app) {
                     "A known price card or a file; repeatable [the ones that ship]");
     sub->add_option("--price-basis", command->price_basis,
                     "on_demand, reserved_1y, spot, … [the card's mix]");
-    sub->add_option("--split-ratio", command->split_ratio, "An output token costs this many input tokens")
-        ->check([](const std::string& text) {
-            const double ratio = std::strtod(text.c_str(), nullptr);
-            return std::isfinite(ratio) && ratio > 0 ? "" : "must be above 0";
-        });
+    sub->add_option("--split,--split-ratio", command->split,
+                    "How input and output share the price: a ratio (an output token costs so many input "
+                    "tokens), api:NAME, prefill-share or mixes [4]");
+    sub->add_option("--target-usd-per-m", command->target_usd_per_m,
+                    "Say which output rate this price per million output tokens needs")
+        ->check(CLI::PositiveNumber);
     sub->add_option("--slo", command->slos,
                     "Limits on percentiles, as for --goodput: TAG:MILLISECONDS for the p90 or "
                     "TAG_pNN:MILLISECONDS, e.g. \"ttft_p95:800 tpot:15\"; repeatable [the runs' --goodput, "

@@ -497,6 +497,7 @@ void fields(Archive& a, Is<PointCost> auto& v) {
     a("price_band", v.price_band);
     a("usd_per_m_total", v.usd_per_m_total);
     a("usd_per_m_input_split", v.usd_per_m_input_split);
+    a("usd_per_m_cached_split", v.usd_per_m_cached_split);
     a("usd_per_m_output_split", v.usd_per_m_output_split);
     a("usd_per_m_goodput", v.usd_per_m_goodput);
 }
@@ -589,6 +590,32 @@ void fields(Archive& a, Is<Configuration> auto& v) {
     a("dropped_terms", v.dropped_terms);
     a("missing", v.missing);
     a("errors", v.errors);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<ApiLine> auto& v) {
+    a("name", v.name);
+    a("as_of", v.as_of);
+    a("input", v.input);
+    a("cached", v.cached);
+    a("output", v.output);
+    a("usd_per_m_at_mix", v.usd_per_m_at_mix);
+    a("break_even_tokens_per_month", v.break_even_tokens_per_month);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<CostSheet> auto& v) {
+    a("configuration", v.configuration);
+    a("load_label", v.load_label);
+    a("input_tokens", v.input_tokens);
+    a("output_tokens", v.output_tokens);
+    a("cached_share", v.hit);
+    a("usd_per_m_total", v.usd_per_m_total);
+    a("usd_per_month", v.usd_per_month);
+    a("output_tokens_per_usd", v.output_tokens_per_usd);
+    a("target_usd_per_m", v.target_usd_per_m);
+    a("needed_output_tokens_per_s", v.needed_output_tokens_per_s);
+    a("apis", v.apis);
 }
 
 template <class Archive>
@@ -690,6 +717,9 @@ void fields(Archive& a, Is<ReportModel> auto& v) {
     a("configurations", v.configurations);
     a("front", v.front);
     a("choice", v.choice);
+    a("split_source", v.split_source);
+    a("cost", v.cost);
+    a("measurement_usd", v.measurement_usd);
     a("devices", v.devices);
     a("price", v.price);
     a("notes", v.notes);

@@ -1,9 +1,15 @@
 #include "reports/model/cost.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
+#include <string_view>
+
+#include "core/error.h"
 
 namespace paretoken::reports {
 namespace {
@@ -126,6 +132,53 @@ std::optional<SplitPrices> split_by_mixes(std::span<const PricedMix> mixes) {
     }
     if (!best) return {};
     return SplitPrices{(*best)[0] * kMillion, (*best)[1] * kMillion, (*best)[2] * kMillion};
+}
+
+SplitRule parse_split(const std::string& text, const std::vector<cards::PriceCard>& cards) {
+    const auto number_in = [&](const std::string& digits) {
+        char* end = nullptr;
+        const double value = std::strtod(digits.c_str(), &end);
+        const bool whole = !digits.empty() && *end == '\0';
+        return whole && std::isfinite(value) && value > 0 ? std::optional(value) : std::nullopt;
+    };
+    constexpr std::string_view kApi = "api:";
+    constexpr std::string_view kShare = "prefill-share";
+    SplitRule rule;
+    if (text.starts_with(kApi)) {
+        const std::string name = text.substr(kApi.size());
+        const cards::ApiPrice api = cards::api_price_named(name, cards);
+        rule.output_ratio = api.output / api.input;
+        rule.cached_ratio = api.cache_read.value_or(api.input) / api.input;
+        rule.source = fmt::format(
+            "the ratios of {}: an output token costs {:.3g} fresh input tokens and a cached one {:.3g}", name,
+            rule.output_ratio, rule.cached_ratio);
+        return rule;
+    }
+    if (text == "mixes") {
+        rule.kind = SplitRule::Kind::mixes;
+        rule.source = "non-negative least squares over the mixes of this report";
+        return rule;
+    }
+    if (text == kShare) {
+        rule.kind = SplitRule::Kind::prefill_share;
+        rule.source = "the share of the step that the waterfall attributes to prefill";
+        return rule;
+    }
+    if (text.starts_with(std::string(kShare) + ":")) {
+        rule.kind = SplitRule::Kind::prefill_share;
+        rule.prefill_share = number_in(text.substr(kShare.size() + 1));
+        rule.source = "the share of prefill as stated: " + text.substr(kShare.size() + 1);
+        if (rule.prefill_share && *rule.prefill_share < 1) return rule;
+        throw UsageError(fmt::format("--split {}: expected a share above 0 and below 1", text));
+    }
+    if (const auto ratio = number_in(text)) {
+        rule.output_ratio = *ratio;
+        rule.source = fmt::format("an output token costs {:g} fresh input tokens and a cached one {:g}",
+                                  *ratio, rule.cached_ratio);
+        return rule;
+    }
+    throw UsageError(
+        fmt::format("--split {}: expected a ratio above 0, api:NAME, prefill-share or mixes", text));
 }
 
 double break_even_output_per_s(double usd_per_s, double usd_per_m) {

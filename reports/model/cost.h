@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
+#include "cards/price.h"
 #include "core/speculation.h"
 #include "core/units.h"
 
@@ -54,6 +57,19 @@ struct PricedMix {
     TokenRates rates;
 };
 std::optional<SplitPrices> split_by_mixes(std::span<const PricedMix> mixes);
+
+/// Where the split of the price between input and output comes from.
+struct SplitRule {
+    enum class Kind : std::uint8_t { ratio, prefill_share, mixes };
+    Kind kind = Kind::ratio;
+    double output_ratio = 4;                   ///< an output token costs so many fresh input tokens
+    double cached_ratio = 0.1;                 ///< and a cached input token so many
+    std::optional<double> prefill_share = {};  ///< nothing: what the waterfall attributes to prefill
+    std::string source = "an output token costs 4 fresh input tokens and a cached one 0.1 (default)";
+};
+
+/// "4", "api:NAME", "prefill-share", "prefill-share:0.3" or "mixes". Throws UsageError.
+SplitRule parse_split(const std::string& text, const std::vector<cards::PriceCard>& cards);
 
 /// Output tokens per second at which a price per million is met.
 double break_even_output_per_s(double usd_per_s, double usd_per_m);

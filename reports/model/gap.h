@@ -9,12 +9,16 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "reports/model/limit.h"
 #include "reports/model/report_model.h"
 
 namespace paretoken::reports {
+
+/// Name of the part that prompts cost.
+inline constexpr std::string_view kPrefillPart = "prefill interference";
 
 /// What the waterfall knows besides the limit.
 struct GapInputs {

@@ -219,8 +219,7 @@ TokenRates rates_of(const RunResult& result) {
     return {input - cached, cached, result.throughput.at(figure::kOutputTokens).value_or(0)};
 }
 
-std::optional<PointCost> cost_of(const RunResult& result, const AppliedPrice& price,
-                                 const JoinOptions& options) {
+std::optional<PointCost> cost_of(const RunResult& result, const AppliedPrice& price) {
     const TokenRates rates = rates_of(result);
     const auto per_output = usd_per_m_output(price.usd_per_s, rates.output);
     if (!per_output) return {};
@@ -232,16 +231,109 @@ std::optional<PointCost> cost_of(const RunResult& result, const AppliedPrice& pr
         cost.price_band = Interval{*per_output * band->low, *per_output * band->high};
     if (result.throughput.at(figure::kInputTokens)) {
         cost.usd_per_m_total = usd_per_m_total(price.usd_per_s, rates);
-        if (options.split_ratio)
-            if (const auto split =
-                    split_by_ratio(price.usd_per_s, rates, *options.split_ratio, options.cached_ratio)) {
-                cost.usd_per_m_input_split = split->fresh;
-                cost.usd_per_m_output_split = split->output;
-            }
     }
     if (const auto good = result.throughput.at(figure::kGoodOutputTokens))
         cost.usd_per_m_goodput = usd_per_m_output(price.usd_per_s, *good);
     return cost;
+}
+
+/// Prices that explain the runs' costs, as ratios: so that every point's own prices still add up.
+SplitRule ratios_of_mixes(const std::vector<Configuration>& configurations,
+                          const std::vector<std::optional<AppliedPrice>>& prices, SplitRule rule) {
+    std::vector<PricedMix> mixes;
+    for (std::size_t i = 0; i < configurations.size(); ++i)
+        for (const ReportPoint& point : configurations[i].points)
+            if (prices[i] && point.cost && point.result.validity.verdict != Verdict::invalid)
+                mixes.push_back({prices[i]->usd_per_s, rates_of(point.result)});
+    const auto fitted = split_by_mixes(mixes);
+    if (!fitted || !(fitted->fresh > 0))
+        throw UsageError(
+            "--split mixes: the runs do not hold 3 mixes of input, cached input and output that tell their "
+            "prices apart; measure more of them, or give a ratio");
+    rule.output_ratio = fitted->output / fitted->fresh;
+    rule.cached_ratio = fitted->cached / fitted->fresh;
+    return rule;
+}
+
+/// The share of prefill in the cost of a point; nothing where the waterfall has none.
+std::optional<double> prefill_share_of(const ReportPoint& point, const SplitRule& rule) {
+    if (rule.prefill_share) return rule.prefill_share;
+    if (!point.gap) return {};
+    for (const GapPart& part : point.gap->parts)
+        if (part.name == kPrefillPart && part.ms && *part.ms > 0) return *part.ms / point.gap->step_ms;
+    return {};
+}
+
+void apply_split(std::vector<Configuration>& configurations,
+                 const std::vector<std::optional<AppliedPrice>>& prices, SplitRule rule) {
+    if (rule.kind == SplitRule::Kind::mixes) rule = ratios_of_mixes(configurations, prices, std::move(rule));
+    for (std::size_t i = 0; i < configurations.size(); ++i)
+        for (ReportPoint& point : configurations[i].points) {
+            if (!point.cost || !prices[i] || !point.result.throughput.at(figure::kInputTokens)) continue;
+            const TokenRates rates = rates_of(point.result);
+            std::optional<SplitPrices> split;
+            if (rule.kind != SplitRule::Kind::prefill_share)
+                split = split_by_ratio(prices[i]->usd_per_s, rates, rule.output_ratio, rule.cached_ratio);
+            else if (const auto share = prefill_share_of(point, rule))
+                split = split_by_prefill_share(prices[i]->usd_per_s, rates, *share, rule.cached_ratio);
+            if (!split) continue;
+            point.cost->usd_per_m_input_split = split->fresh;
+            point.cost->usd_per_m_cached_split = split->cached;
+            point.cost->usd_per_m_output_split = split->output;
+        }
+}
+
+/// The run that stands first in the ranking, with what it comes to.
+std::optional<CostSheet> cost_sheet_of(const ReportModel& model,
+                                       const std::vector<std::optional<AppliedPrice>>& prices,
+                                       const JoinOptions& options) {
+    if (model.choice.ranked.empty()) return {};
+    const Choice& first = model.choice.ranked.front();
+    const auto& price = prices[first.configuration];
+    const Configuration& configuration = model.configurations[first.configuration];
+    const auto point = std::find_if(configuration.points.begin(), configuration.points.end(),
+                                    [&](const ReportPoint& p) { return p.load_label == first.load_label; });
+    if (!price || point == configuration.points.end() || !point->cost || !point->cost->usd_per_m_total)
+        return {};
+    const Lengths lengths = lengths_of(point->result);
+    const TokenRates rates = rates_of(point->result);
+    CostSheet sheet{.configuration = first.configuration,
+                    .load_label = first.load_label,
+                    .input_tokens = lengths.input,
+                    .output_tokens = lengths.output,
+                    .hit = cached_share(point->result),
+                    .usd_per_m_total = *point->cost->usd_per_m_total,
+                    .usd_per_month = price->rate.usd_per_h * 720,
+                    .output_tokens_per_usd = 1e6 / point->cost->usd_per_m_output,
+                    .target_usd_per_m = options.target_usd_per_m};
+    if (options.target_usd_per_m)
+        sheet.needed_output_tokens_per_s =
+            break_even_output_per_s(price->usd_per_s, *options.target_usd_per_m);
+    const double earning =
+        (rates.fresh_input + rates.cached_input + rates.output) * cards::earning_share(*price->card);
+    for (const auto& [name, api] : options.apis) {
+        const double at_mix = cards::api_usd_per_m(api, rates.fresh_input, rates.cached_input, rates.output);
+        sheet.apis.push_back({.name = name,
+                              .as_of = api.as_of,
+                              .input = api.input,
+                              .cached = api.cache_read,
+                              .output = api.output,
+                              .usd_per_m_at_mix = at_mix,
+                              .break_even_tokens_per_month =
+                                  self_host_break_even_tokens(sheet.usd_per_month, at_mix, earning)});
+    }
+    return sheet;
+}
+
+/// Every hour of every run at the full rate.
+std::optional<double> cost_of_measuring(const std::vector<Configuration>& configurations,
+                                        const std::vector<std::optional<AppliedPrice>>& prices) {
+    std::optional<double> usd;
+    for (std::size_t i = 0; i < configurations.size(); ++i)
+        for (const ReportPoint& point : configurations[i].points)
+            if (prices[i])
+                usd = usd.value_or(0) + prices[i]->rate.usd_per_h * point.result.window.run_s / 3600;
+    return usd;
 }
 
 // --- limit
@@ -570,7 +662,7 @@ Joined joined(RunGroup group, const JoinOptions& options) {
             *model, hardware_of_datasheet(*served.datasheet, served.priced ? served.priced->count : 1,
                                           model->weight_dtype));
     for (ReportPoint& point : configuration.points)
-        if (out.price) point.cost = cost_of(point.result, *out.price, options);
+        if (out.price) point.cost = cost_of(point.result, *out.price);
     if (out.limit) add_limit(configuration, *out.limit, out.price);
     if (out.limit)
         add_gaps(configuration, gap_inputs_of(*out.limit, out.datasheet, first.provenance), served, model);
@@ -665,6 +757,9 @@ ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options
         prices.push_back(one.price);
         model.configurations.push_back(std::move(one.configuration));
     }
+    apply_split(model.configurations, prices, options.split);
+    if (model.price) model.split_source = options.split.source;
+    model.measurement_usd = cost_of_measuring(model.configurations, prices);
     name_configurations(model.configurations);
     std::vector<Slo> slos = options.slos;
     std::vector<std::string> slo_texts = options.slo_texts;
@@ -683,6 +778,7 @@ ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options
             configuration, limits[i] ? answer_inputs(configuration, *limits[i], prices[i]) : AnswerInputs{});
     }
     model.choice = choices_of(model.configurations, slos, slo_texts);
+    model.cost = cost_sheet_of(model, prices, options);
     model.notes = notes_on_options(model.configurations, options);
     // A result that was named is shown whether a run was made on its devices or not.
     for (const MicroResults& micro : options.micro)

@@ -11,6 +11,7 @@
 #include "cards/price.h"
 #include "core/slo.h"
 #include "reports/micro/micro_results.h"
+#include "reports/model/cost.h"
 #include "reports/model/labels.h"
 #include "reports/model/loaded_run.h"
 #include "reports/model/quality.h"
@@ -29,15 +30,16 @@ struct JoinOptions {
     std::optional<std::vector<std::string>> group_by;  ///< --group-by; without: see grouped_runs()
     std::optional<std::string>
         gpu;  ///< --gpu NAME[xN]: what real runs ran on, what simulated ones are priced as
-    std::vector<cards::PriceCard> prices;  ///< --price; the first card that knows the hardware is used
-    std::optional<std::string> basis;      ///< --price-basis
-    std::optional<double> split_ratio;     ///< --split-ratio: an output token costs this many input tokens
-    double cached_ratio = 0.1;             ///< in that split, a cached input token costs this many fresh ones
-    std::vector<QualityScore> quality;     ///< --quality
-    bool quality_equal = false;            ///< --quality same: the user says that all answer equally well
-    bool anyway = false;                   ///< --anyway: hold against each other what differs
-    std::size_t front_x = 0;               ///< --x, place in front_xs()
-    std::size_t front_y = 0;               ///< --y, place in front_ys()
+    std::vector<cards::PriceCard> prices;         ///< --price; the first card that knows the hardware is used
+    std::optional<std::string> basis;             ///< --price-basis
+    SplitRule split;                              ///< --split
+    std::optional<double> target_usd_per_m;       ///< --target-usd-per-m, of output tokens
+    std::map<std::string, cards::ApiPrice> apis;  ///< to compare with, by name
+    std::vector<QualityScore> quality;            ///< --quality
+    bool quality_equal = false;               ///< --quality same: the user says that all answer equally well
+    bool anyway = false;                      ///< --anyway: hold against each other what differs
+    std::size_t front_x = 0;                  ///< --x, place in front_xs()
+    std::size_t front_y = 0;                  ///< --y, place in front_ys()
     std::vector<std::string> slo_texts = {};  ///< the limits below as they were written
     std::vector<Slo> slos;  ///< --slo, on a percentile (p90 unless said); a point that misses one leaves the
                             ///< front. Without: what the runs were judged by, where all have the same

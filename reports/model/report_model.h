@@ -27,7 +27,8 @@ struct PointCost {
     std::optional<Interval> usd_per_m_output_ci95;  ///< from throughput's interval, inverted
     std::optional<Interval> price_band;             ///< the same point at the card's low and high price
     std::optional<double> usd_per_m_total;          ///< input and output alike
-    std::optional<double> usd_per_m_input_split;    ///< budget-balanced: output costs `split_ratio` × input
+    std::optional<double> usd_per_m_input_split;    ///< budget-balanced: Σ price × rate is the cost
+    std::optional<double> usd_per_m_cached_split = {};
     std::optional<double> usd_per_m_output_split;
     std::optional<double> usd_per_m_goodput;  ///< only tokens of requests that met every SLO
 
@@ -178,6 +179,37 @@ struct FrontNote {
     bool operator==(const FrontNote&) const = default;
 };
 
+/// An API's prices beside ours at the same mix.
+struct ApiLine {
+    std::string name;
+    std::string as_of;
+    double input = 0;
+    std::optional<double> cached = {};
+    double output = 0;
+    double usd_per_m_at_mix = 0;
+    std::optional<double> break_even_tokens_per_month =
+        {};  ///< above it the deployment is cheaper; nothing: it cannot make as many
+
+    bool operator==(const ApiLine&) const = default;
+};
+
+/// What the chosen run of the first configuration comes to.
+struct CostSheet {
+    std::size_t configuration = 0;
+    std::string load_label = {};
+    double input_tokens = 0;  ///< of a request, mean
+    double output_tokens = 0;
+    std::optional<double> hit = {};  ///< share of input tokens from a cache
+    double usd_per_m_total = 0;
+    double usd_per_month = 0;  ///< of the deployment, used or not
+    double output_tokens_per_usd = 0;
+    std::optional<double> target_usd_per_m = {};
+    std::optional<double> needed_output_tokens_per_s = {};
+    std::vector<ApiLine> apis = {};
+
+    bool operator==(const CostSheet&) const = default;
+};
+
 struct PriceNote {
     std::string card;  ///< name or path
     std::string as_of;
@@ -193,8 +225,11 @@ struct ReportModel {
     std::string version;
     std::vector<Configuration> configurations;
     FrontNote front;
-    ChoiceTable choice;                  ///< the cheapest configuration within the limits
-    std::vector<DevicePicture> devices;  ///< what the hardware can do, as far as it was measured
+    ChoiceTable choice;        ///< the cheapest configuration within the limits
+    std::string split_source;  ///< where the split of prices between input and output comes from
+    std::optional<CostSheet> cost;
+    std::optional<double> measurement_usd;  ///< what the runs of this report cost
+    std::vector<DevicePicture> devices;     ///< what the hardware can do, as far as it was measured
     std::optional<PriceNote> price;
     std::vector<std::string> notes;  ///< e.g. runs that were found and left out, and why
 };

@@ -231,6 +231,76 @@ std::string choice_section(const ReportModel& model) {
         limited ? "Margin, or why not" : "Why not", rows, again);
 }
 
+/// What tokens cost, three ways at once, for the chosen run of each configuration.
+std::string cost_section(const ReportModel& model) {
+    std::string rows;
+    for (const Choice& one : model.choice.ranked) {
+        const Configuration& configuration = model.configurations[one.configuration];
+        for (const ReportPoint& point : configuration.points) {
+            if (point.load_label != one.load_label || !point.cost) continue;
+            const PointCost& cost = *point.cost;
+            const auto cell = [](const std::optional<double>& usd) { return usd ? dollars(*usd) : "–"; };
+            rows += fmt::format(
+                "<tr><th class=\"text\" scope=\"row\">{} {} <small>{}</small><td "
+                "class=\"text\">{}<td>{}<td>{}<td>{}"
+                "<td>{}<td>{}<td>{}</tr>\n",
+                marker(one.configuration), escaped(configuration.title), escaped(configuration.workload),
+                escaped(point.load_label), dollars(cost.usd_per_m_output), cell(cost.usd_per_m_total),
+                cell(cost.usd_per_m_input_split), cell(cost.usd_per_m_cached_split),
+                cell(cost.usd_per_m_output_split), cell(cost.usd_per_m_goodput));
+            break;
+        }
+    }
+    if (rows.empty()) return "";
+    std::string html = fmt::format(
+        "<section aria-labelledby=\"cost-title\">\n<h2 id=\"cost-title\">What tokens cost</h2>\n<p "
+        "class=\"lead\">"
+        "Dollars per million tokens, for the chosen run of each configuration. The split adds up to the "
+        "price: {}.</p>\n"
+        "<div class=\"scroll\"><table class=\"choice\"><thead><tr><th class=\"text\">Configuration<th "
+        "class=\"text\">Load<th>All on "
+        "output<th>All alike<th>Fresh input<th>Cached input<th>Output<th>Good "
+        "output</tr></thead>\n<tbody>\n{}</tbody>"
+        "</table></div>\n",
+        escaped(model.split_source), rows);
+    if (!model.cost) return html + "</section>\n";
+    const CostSheet& sheet = *model.cost;
+    std::string figures_text =
+        fact("Output tokens per dollar", significant(sheet.output_tokens_per_usd)) +
+        fact("The deployment, per month of 720 h", "$" + significant(sheet.usd_per_month));
+    if (sheet.target_usd_per_m)
+        figures_text += fact(fmt::format("Output tok/s for ${} per M", dollars(*sheet.target_usd_per_m)),
+                             significant(sheet.needed_output_tokens_per_s));
+    if (model.measurement_usd)
+        figures_text += fact("What these runs cost", "$" + dollars(*model.measurement_usd));
+    html += "<div class=\"part\">" + facts(figures_text) + "</div>\n";
+    std::string apis;
+    for (const ApiLine& api : sheet.apis)
+        apis += fmt::format(
+            "<tr><th class=\"text\" scope=\"row\">{}<td "
+            "class=\"text\">{}<td>{}<td>{}<td>{}<td>{}<td>{}</tr>\n",
+            escaped(api.name), escaped(api.as_of), dollars(api.input),
+            api.cached ? dollars(*api.cached) : "–", dollars(api.output), dollars(api.usd_per_m_at_mix),
+            api.break_even_tokens_per_month ? significant(*api.break_even_tokens_per_month / 1e9)
+                                            : "never: more than it can make");
+    if (!apis.empty())
+        html += fmt::format(
+            "<div class=\"part\"><h3>Beside hosted APIs, at {} : {} tokens{}</h3>\n<p class=\"lead\">{} at "
+            "{} costs "
+            "${} per million tokens of this mix. Above the break-even, in billions of tokens per month, the "
+            "deployment is "
+            "cheaper.</p>\n<div class=\"scroll\"><table><thead><tr><th class=\"text\">API<th "
+            "class=\"text\">Prices of"
+            "<th>Fresh input<th>Cached input<th>Output<th>At this "
+            "mix<th>Break-even</tr></thead>\n<tbody>\n{}</tbody>"
+            "</table></div></div>\n",
+            significant(sheet.input_tokens), significant(sheet.output_tokens),
+            sheet.hit ? fmt::format(", {:.0f} % of input cached", *sheet.hit * 100) : "",
+            escaped(model.configurations[sheet.configuration].title), escaped(sheet.load_label),
+            dollars(sheet.usd_per_m_total), apis);
+    return html + "</section>\n";
+}
+
 // ---- 2 and 3. the charts
 
 /// A place for a chart with its text alternative. `what` says in words what is drawn.
@@ -748,7 +818,7 @@ std::string html_report(const ReportModel& model) {
     const std::string body = model.configurations.empty() && !hardware.empty()
                                  ? hardware  // a page of its own
                                  : choice_section(model) + answers_section(model) + frontier_section(model) +
-                                       load_section() + gap_section(model) + hardware +
+                                       cost_section(model) + load_section() + gap_section(model) + hardware +
                                        numbers_section(model) + trust_section(model);
     const std::string data = chart_json(model);
     return filled_in(asset("report.html"), {{"policy", policy},

@@ -191,6 +191,26 @@ std::string section_of(const Configuration& configuration) {
            charts_of(configuration) + commands_of(configuration) + "\n";
 }
 
+/// The chosen run beside hosted APIs.
+std::string cost_of(const ReportModel& model) {
+    if (!model.cost || model.cost->apis.empty()) return "";
+    const CostSheet& sheet = *model.cost;
+    std::string text = fmt::format(
+        "## Beside hosted APIs\n\n{} at {}: ${} per million tokens at {} : {} tokens; split by {}.\n\n| API "
+        "| prices of | "
+        "$ per M at this mix | break-even, billion tokens per month |\n|:--|:--|--:|--:|\n",
+        markdown_escaped(model.configurations[sheet.configuration].title), markdown_escaped(sheet.load_label),
+        dollars(sheet.usd_per_m_total), significant(sheet.input_tokens), significant(sheet.output_tokens),
+        markdown_escaped(model.split_source));
+    for (const ApiLine& api : sheet.apis)
+        text +=
+            fmt::format("| {} | {} | {} | {} |\n", markdown_escaped(api.name), markdown_escaped(api.as_of),
+                        dollars(api.usd_per_m_at_mix),
+                        api.break_even_tokens_per_month ? significant(*api.break_even_tokens_per_month / 1e9)
+                                                        : "never: more than it can make");
+    return text + "\n";
+}
+
 /// The table that ranks configurations; nothing for a single one without limits.
 std::string choice_of(const ReportModel& model) {
     const ChoiceTable& choice = model.choice;
@@ -241,6 +261,7 @@ std::string markdown_report(const ReportModel& model) {
     for (const Configuration& configuration : model.configurations)
         text += fmt::format("**{}**\n\n", markdown_escaped(configuration.answer));
     for (const Configuration& configuration : model.configurations) text += section_of(configuration);
+    text += cost_of(model);
     text += hardware_markdown(model.devices);
     text += list_of(model.front.separate);
     text += list_of(model.notes);

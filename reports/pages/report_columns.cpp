@@ -68,6 +68,9 @@ const std::array kOtherColumns{
                  "Budget-balanced: input and output share the price at the split ratio; this is an input "
                  "token's part.",
                  optional_cost<&PointCost::usd_per_m_input_split>},
+    ReportColumn{"usd_per_m_cached_split", "Cost per million tokens", "cached, split", "$", 1, kDollars, "",
+                 "Budget-balanced: the part of an input token that came from a cache.",
+                 optional_cost<&PointCost::usd_per_m_cached_split>},
     ReportColumn{"usd_per_m_output_split", "Cost per million tokens", "output, split", "$", 1, kDollars, "",
                  "Budget-balanced: input and output share the price at the split ratio; this is an output "
                  "token's part.",

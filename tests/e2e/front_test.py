@@ -103,6 +103,27 @@ class Fronts(Case):
         self.assertEqual(made["plan"]["concurrency"], point["run"]["plan"]["concurrency"])
         self.assertEqual(made["provenance"]["hardware"], point["run"]["provenance"]["hardware"])
 
+    def test_dollars_stand_three_ways_beside_apis_with_the_source_of_the_split(self):
+        page, model = self.report("--quality", "same", "--split", "api:claude-sonnet-4.6", "--target-usd-per-m", 1)
+        self.assertIn("claude-sonnet-4.6", model["split_source"])
+        for configuration, point in points_of(model):
+            cost = point["cost"]
+            rates = point["run"]["throughput"]
+            hit = rates.get("cached_prompt_ratio", 0)
+            split = (cost["usd_per_m_input_split"] * (1 - hit) + cost["usd_per_m_cached_split"] * hit) \
+                * rates["input_tokens_per_s"] + cost["usd_per_m_output_split"] * rates["output_tokens_per_s"]
+            self.assertAlmostEqual(split / (cost["usd_per_m_output"] * rates["output_tokens_per_s"]), 1, places=9)
+            self.assertAlmostEqual(cost["usd_per_m_output_split"] / cost["usd_per_m_input_split"], 5, places=9)
+        self.assertGreater(model["measurement_usd"], 0)
+        self.assertEqual({api["as_of"][:4] for api in model["cost"]["apis"]}, {"2026"})
+        self.assertAlmostEqual(model["cost"]["needed_output_tokens_per_s"], 2.95 / 3600 * 1e6, delta=1)
+        self.assertIn("Beside hosted APIs", page.read_text())
+        self.fails_clearly(paretoken("report", *self.sweeps, "--split", "four"), 2, "--split four", "mixes")
+        card = self.directory / "spot.json"
+        card.write_text(json.dumps({"schema": 1, "as_of": "2026-11-01", "currency": "USD", "source": "own", "mix": {"spot": 1.0},
+                                    "gpus": {"h100-sxm": {"on_demand": 3.0}}}))
+        self.fails_clearly(paretoken("report", *self.sweeps, "--price", card), 2, "h100-sxm", "no price on the basis", "spot")
+
     def test_the_gap_of_every_run_sums_to_its_step_and_little_of_it_is_unexplained(self):
         page, model = self.report()
         for configuration, point in points_of(model):

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "core/error.h"
 #include "core/random.h"
 
 namespace paretoken::reports {
@@ -157,6 +158,19 @@ TEST(Cost, CapacityFollowsLittlesLaw) {
 
 TEST(Cost, SpeculationPaysForItsDrafts) {
     EXPECT_NEAR(speculative_speedup(0.9, 4, 1.0 / 30), 3.613, 5e-4);
+}
+
+TEST(Split, IsReadFromARatioAnApiAShareOrTheMixes) {
+    EXPECT_EQ(parse_split("8", {}).output_ratio, 8);
+    EXPECT_DOUBLE_EQ(parse_split("api:claude-sonnet-4.6", {}).output_ratio, 5);
+    EXPECT_DOUBLE_EQ(parse_split("api:claude-sonnet-4.6", {}).cached_ratio, 0.1);
+    EXPECT_NE(parse_split("api:claude-sonnet-4.6", {}).source.find("claude-sonnet-4.6"), std::string::npos);
+    EXPECT_EQ(parse_split("mixes", {}).kind, SplitRule::Kind::mixes);
+    EXPECT_EQ(parse_split("prefill-share", {}).kind, SplitRule::Kind::prefill_share);
+    EXPECT_EQ(parse_split("prefill-share:0.3", {}).prefill_share, 0.3);
+    for (const char* bad : {"", "0", "-1", "four", "4x", "inf", "nan", "api:", "api:nonesuch",
+                            "prefill-share:1", "prefill-share:", "prefill-share:x", "mix"})
+        EXPECT_THROW(parse_split(bad, {}), UsageError) << bad;
 }
 
 }  // namespace

@@ -139,7 +139,8 @@ TEST(Join, PricesTheWholeMachinePerOutputToken) {
     EXPECT_NEAR(cost.usd_per_m_output_ci95->high, usd_per_s * 1e6 / (90 * 0.95), 1e-9);
     EXPECT_NEAR(cost.usd_per_m_total.value(), usd_per_s * 1e6 / 450, 1e-9);
     EXPECT_NEAR(cost.price_band->low, cost.usd_per_m_output * 0.6, 1e-9);
-    EXPECT_FALSE(cost.usd_per_m_input_split);
+    EXPECT_NEAR(cost.usd_per_m_input_split.value() * 360 + cost.usd_per_m_output_split.value() * 90,
+                usd_per_s * 1e6, 1e-9);
     EXPECT_FALSE(cost.usd_per_m_goodput);
     ASSERT_TRUE(model.price);
     EXPECT_EQ(model.price->card, "2026-11-cpu");
@@ -149,12 +150,73 @@ TEST(Join, PricesTheWholeMachinePerOutputToken) {
 
 TEST(Join, SplitsTheCostWhenARatioIsGiven) {
     JoinOptions options = cpu_options();
-    options.split_ratio = 4;
+    options.split.output_ratio = 4;
     LoadedRun good = run(2, 45, 90);
     const PointCost cost = build_report({good}, options).configurations.front().points.front().cost.value();
     EXPECT_NEAR(cost.usd_per_m_output_split.value(), 4 * cost.usd_per_m_input_split.value(), 1e-9);
     EXPECT_NEAR(cost.usd_per_m_input_split.value() * 360 + cost.usd_per_m_output_split.value() * 90,
                 0.10 / 3600 * 1e6, 1e-9);
+}
+
+/// Dollars per second that a point's three prices come to at its own rates.
+double sum_of_split(const ReportPoint& point) {
+    const Figures& rates = point.result.throughput;
+    const double input = rates.at(figure::kInputTokens).value();
+    const double cached = input * rates.at(figure::kCachedPromptRatio).value_or(0);
+    const PointCost& cost = point.cost.value();
+    return (cost.usd_per_m_input_split.value() * (input - cached) +
+            cost.usd_per_m_cached_split.value() * cached +
+            cost.usd_per_m_output_split.value() * rates.at(figure::kOutputTokens).value()) /
+           1e6;
+}
+
+TEST(Join, EverySplitAddsUpToTheCost) {
+    struct Rates {
+        double fresh, cached, output;
+    };
+    std::vector<LoadedRun> runs;  // as if a cached token cost 0.1 and an output token 4 fresh ones
+    for (const Rates& rates : std::vector<Rates>{{400, 1000, 125}, {100, 0, 225}, {800, 500, 37.5}}) {
+        LoadedRun one = run(runs.size() + 1, 45, rates.output);
+        one.result.throughput.set(figure::kInputTokens, rates.fresh + rates.cached);
+        one.result.throughput.set(figure::kCachedPromptRatio, rates.cached / (rates.fresh + rates.cached));
+        runs.push_back(one);
+    }
+    for (const char* split : {"4", "8", "api:deepseek-flash", "prefill-share:0.3", "mixes"}) {
+        JoinOptions options = cpu_options();
+        options.split = parse_split(split, options.prices);
+        const ReportModel model = build_report(runs, options);
+        EXPECT_EQ(model.split_source, options.split.source);
+        for (const ReportPoint& point : model.configurations.front().points)
+            EXPECT_NEAR(sum_of_split(point), 0.10 / 3600, 1e-12) << split;
+    }
+    JoinOptions options = cpu_options();
+    options.split = parse_split("mixes", {});
+    EXPECT_THROW(build_report({runs[0], runs[1]}, options), UsageError);
+}
+
+TEST(Join, PutsTheChosenRunBesideApisAtItsMixAndRefusesABreakEvenBeyondCapacity) {
+    JoinOptions options = cpu_options();
+    cards::ApiPrice dear;
+    dear.input = 3;
+    dear.output = 15;
+    cards::ApiPrice cheap;
+    cheap.input = 0.001;
+    cheap.output = 0.002;
+    options.apis = {{"dear", dear}, {"cheap", cheap}};
+    options.target_usd_per_m = 1.0;
+    LoadedRun one = run(2, 45, 90);
+    one.result.window.run_s = 1800;
+    const ReportModel model = build_report({one}, options);
+    const CostSheet& sheet = model.cost.value();
+    EXPECT_EQ(sheet.load_label, "c=2");
+    EXPECT_NEAR(sheet.usd_per_month, 72, 1e-9);
+    EXPECT_NEAR(sheet.needed_output_tokens_per_s.value(), 0.10 / 3600 * 1e6, 1e-9);
+    EXPECT_NEAR(model.measurement_usd.value(), 0.05, 1e-9);
+    ASSERT_EQ(sheet.apis.size(), 2u);
+    EXPECT_EQ(sheet.apis[0].name, "cheap");
+    EXPECT_FALSE(sheet.apis[0].break_even_tokens_per_month);
+    EXPECT_NEAR(sheet.apis[1].usd_per_m_at_mix, (3 * 360 + 15 * 90) / 450.0, 1e-9);
+    EXPECT_NEAR(sheet.apis[1].break_even_tokens_per_month.value(), 72 / 5.4 * 1e6, 1);
 }
 
 TEST(Join, DividesByTheShareOfTimeThatEarns) {
@@ -209,7 +271,7 @@ TEST(Join, CountsTheCachedShareByTokens) {
     mixed.result.throughput.set(figure::kCachedPromptRatio, 0.97);
     mixed.result.totals = work_of_request(30, 970, 128);
     JoinOptions options = cpu_options();
-    options.split_ratio = 4;
+    options.split.output_ratio = 4;
     const Configuration c = build_report({mixed}, options).configurations.front();
     EXPECT_THAT(c.workload, HasSubstr("97 % of input cached"));
     const PointCost cost = c.points.front().cost.value();

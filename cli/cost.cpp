@@ -1,0 +1,259 @@
+// paretoken cost: the formulas of a report's dollars, by hand. Nothing is measured and no file is written.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cards/model.h"
+#include "cli/commands.h"
+#include "core/error.h"
+#include "core/speculation.h"
+#include "reports/model/cost.h"
+
+namespace paretoken::cli {
+namespace {
+
+constexpr double kSecondsPerHour = 3600;
+constexpr double kMillion = 1e6;
+constexpr double kGib = 1024.0 * 1024 * 1024;
+
+/// Named numbers of one question; all are required unless they have a default.
+class Numbers {
+  public:
+    explicit Numbers(CLI::App& command) : command_(&command) {}
+
+    double& add(const std::string& option, const std::string& help) {
+        values_.push_back(std::make_unique<double>(0));
+        command_->add_option(option, *values_.back(), help)->required()->check(CLI::NonNegativeNumber);
+        return *values_.back();
+    }
+    double& add(const std::string& option, double otherwise, const std::string& help) {
+        values_.push_back(std::make_unique<double>(otherwise));
+        command_->add_option(option, *values_.back(), help)
+            ->check(CLI::NonNegativeNumber)
+            ->capture_default_str();
+        return *values_.back();
+    }
+
+  private:
+    CLI::App* command_;
+    std::vector<std::unique_ptr<double>> values_;
+};
+
+std::string number(double value) {
+    return fmt::format("{:.4f}", value);
+}
+
+double positive(double value, const char* option) {
+    if (value > 0) return value;
+    throw UsageError(fmt::format("{} must be above 0", option));
+}
+
+/// "8:1" as shares of all tokens.
+struct Mix {
+    double input = 0;
+    double output = 0;
+};
+Mix parse_mix(const std::string& text) {
+    const auto colon = text.find(':');
+    char* end = nullptr;
+    const double input = std::strtod(text.c_str(), &end);
+    const bool read_input = end == text.c_str() + colon;
+    const double output = colon == std::string::npos ? 0 : std::strtod(text.c_str() + colon + 1, &end);
+    if (colon == std::string::npos || !read_input || *end != '\0' || !(input >= 0) || !(output > 0) ||
+        !std::isfinite(input + output))
+        throw UsageError(fmt::format("--mix {}: expected INPUT:OUTPUT, e.g. 8:1", text));
+    return {input / (input + output), output / (input + output)};
+}
+
+using Answer = std::function<std::string()>;
+
+/// One question: declares its options and gives what answers it.
+struct Question {
+    const char* name;
+    const char* help;
+    Answer (*declare)(CLI::App& command, const std::shared_ptr<Numbers>& numbers);
+};
+
+Answer per_million(CLI::App&, const std::shared_ptr<Numbers>& n) {
+    const double& usd = n->add("--usd-per-h", "Price of the whole deployment per hour");
+    const double& rate = n->add("--tokens-per-s", "Tokens per second of the whole deployment");
+    return [&usd, &rate, n] {
+        return fmt::format(
+            "${} per million tokens",
+            number(*reports::usd_per_m_output(usd / kSecondsPerHour, positive(rate, "--tokens-per-s"))));
+    };
+}
+
+Answer break_even(CLI::App&, const std::shared_ptr<Numbers>& n) {
+    const double& usd = n->add("--usd-per-h", "Price of the whole deployment per hour");
+    const double& target = n->add("--target-usd-per-m", "Dollars per million tokens to reach");
+    return [&usd, &target, n] {
+        return fmt::format(
+            "{:.1f} tok/s",
+            reports::break_even_output_per_s(usd / kSecondsPerHour, positive(target, "--target-usd-per-m")));
+    };
+}
+
+Answer split(CLI::App& command, const std::shared_ptr<Numbers>& n) {
+    const double& usd = n->add("--usd-per-h", "Price of the whole deployment per hour");
+    const double& rate = n->add("--tokens-per-s", "Input and output tokens per second together");
+    const double& ratio = n->add("--ratio", 4, "An output token costs this many fresh input tokens");
+    const double& hit = n->add("--hit", 0, "Share of input tokens that come from a cache");
+    const double& cached = n->add("--cached-ratio", 0.1, "A cached input token costs this many fresh ones");
+    const auto mix = std::make_shared<std::string>("8:1");
+    command.add_option("--mix", *mix, "Input to output tokens")->capture_default_str();
+    return [&usd, &rate, &ratio, &hit, &cached, mix, n] {
+        if (hit > 1) throw UsageError("--hit is a share: at most 1");
+        const Mix shares = parse_mix(*mix);
+        const double input = positive(rate, "--tokens-per-s") * shares.input;
+        const reports::TokenRates rates{input * (1 - hit), input * hit, rate * shares.output};
+        const auto prices = reports::split_by_ratio(usd / kSecondsPerHour, rates, ratio, cached);
+        if (!prices) throw UsageError("--ratio 0 leaves nothing that the price could be for");
+        return fmt::format("fresh ${}, cached ${}, output ${} per million", number(prices->fresh),
+                           number(prices->cached), number(prices->output));
+    };
+}
+
+Answer kv_cache(CLI::App& command, const std::shared_ptr<Numbers>& n) {
+    const double& context = n->add("--context", 4096, "Tokens of one sequence");
+    const auto card = std::make_shared<std::string>();
+    command.add_option("--model-card", *card, "A known model, a config.json or a GGUF file")->required();
+    return [&context, card, n] {
+        const cards::ModelCard model = cards::model_card(*card);
+        return fmt::format("{:.0f} bytes per token, {:.2f} GiB per sequence of {:g}",
+                           cards::kv_bytes_per_token(model),
+                           cards::kv_bytes_per_sequence(model, context) / kGib, context);
+    };
+}
+
+Answer decode_floor(CLI::App&, const std::shared_ptr<Numbers>& n) {
+    const double& parameters = n->add("--billion-parameters", "Parameters that a step reads, in billions");
+    const double& bits = n->add("--bits", 16, "Bits of each");
+    const double& bandwidth = n->add("--gb-per-s", "Memory bandwidth of all GPUs");
+    return [&parameters, &bits, &bandwidth, n] {
+        return fmt::format("{:.1f} ms per step",
+                           parameters * bits / 8 / positive(bandwidth, "--gb-per-s") * 1e3);
+    };
+}
+
+Answer speculation(CLI::App&, const std::shared_ptr<Numbers>& n) {
+    const double& drafts = n->add("--drafts", "Tokens drafted per pass");
+    const double& acceptance = n->add("--acceptance", "Probability that a draft is right");
+    const double& cost = n->add("--draft-cost", 0, "Passes that one draft costs");
+    return [&drafts, &acceptance, &cost, n] {
+        if (acceptance > 1) throw UsageError("--acceptance is a probability: at most 1");
+        return fmt::format("{} tokens per pass, {:.3f} times as fast",
+                           number(speculative_tokens_per_pass(acceptance, drafts)),
+                           reports::speculative_speedup(acceptance, drafts, cost));
+    };
+}
+
+Answer prompt_cache(CLI::App&, const std::shared_ptr<Numbers>& n) {
+    const double& write = n->add("--write", "Dollars per million tokens written to the cache");
+    const double& read = n->add("--read", "… read from it");
+    const double& base = n->add("--base", "… without a cache");
+    return [&write, &read, &base, n] {
+        if (read >= base) throw UsageError("--read must be below --base: such a cache never pays");
+        const double requests = reports::prompt_cache_break_even_requests(write, read, base);
+        return fmt::format("{}: pays from {:.0f} requests on", number(requests), std::ceil(requests));
+    };
+}
+
+Answer hit_rate(CLI::App&, const std::shared_ptr<Numbers>& n) {
+    const double& fresh = n->add("--fresh", "Input tokens that were neither read nor written");
+    const double& writes = n->add("--writes", "Input tokens written to the cache");
+    const double& reads = n->add("--reads", "Input tokens read from it");
+    return [&fresh, &writes, &reads, n] {
+        positive(fresh + writes + reads, "--fresh + --writes + --reads");
+        return fmt::format("{:.1f} %", 100 * reports::provider_cache_hit_rate(fresh, writes, reads));
+    };
+}
+
+Answer cascade(CLI::App&, const std::shared_ptr<Numbers>& n) {
+    const double& cheap = n->add("--cheap", "Price of the cheap model");
+    const double& dear = n->add("--dear", "Price of the dear model");
+    const double& escalated = n->add("--escalated", "Share of requests that go on to the dear model");
+    return [&cheap, &dear, &escalated, n] {
+        if (escalated > 1) throw UsageError("--escalated is a share: at most 1");
+        const double price = reports::cascade_price(cheap, dear, escalated);
+        return fmt::format("${:.2f}, {:.3f} times cheaper", price, dear / positive(price, "the price"));
+    };
+}
+
+Answer capacity(CLI::App&, const std::shared_ptr<Numbers>& n) {
+    const double& rps = n->add("--requests-per-s", "Requests per second");
+    const double& input = n->add("--input", "Input tokens of each");
+    const double& output = n->add("--output", "Output tokens of each");
+    const double& hit = n->add("--hit", 0, "Share of input tokens that come from a cache");
+    const double& prefill = n->add("--prefill-ms-per-1k", "Prefill of 1000 tokens, ms");
+    const double& token = n->add("--ms-per-token", "Time of an output token, ms");
+    const double& headroom = n->add("--headroom", 1.2, "Factor on the requests in flight");
+    return [&rps, &input, &output, &hit, &prefill, &token, &headroom, n] {
+        const reports::Capacity made =
+            reports::single_stream_capacity(rps, input, output, hit, prefill / 1e3, token / 1e3, headroom);
+        return fmt::format(
+            "{:.2f} s per request, {:.1f} in flight, {:.2f} with headroom, {} GPUs of one stream",
+            made.seconds_per_request, made.in_flight, made.with_headroom, made.gpus);
+    };
+}
+
+Answer self_host(CLI::App&, const std::shared_ptr<Numbers>& n) {
+    const double& month = n->add("--usd-per-month", "Price of the whole deployment per month of 720 h");
+    const double& api = n->add("--api-usd-per-m", "The API's dollars per million tokens");
+    const double& rate = n->add("--tokens-per-s", "Tokens per second that the deployment can make");
+    return [&month, &api, &rate, n] {
+        const double needed = month / positive(api, "--api-usd-per-m") * kMillion;
+        const double around_the_clock = needed / (720 * kSecondsPerHour);
+        const auto tokens = reports::self_host_break_even_tokens(month, api, rate);
+        if (!tokens)
+            return fmt::format("never: it takes {:.0f} tok/s around the clock, and {:.0f} is all there is",
+                               around_the_clock, rate);
+        return fmt::format("{:.3g} billion tokens per month, {:.0f} tok/s around the clock", *tokens / 1e9,
+                           around_the_clock);
+    };
+}
+
+Answer energy(CLI::App&, const std::shared_ptr<Numbers>& n) {
+    const double& watts = n->add("--watts", "Power of the whole deployment");
+    const double& rate = n->add("--tokens-per-s", "Tokens per second of the whole deployment");
+    const double& price = n->add("--usd-per-kwh", 0.1, "Price of a kWh");
+    return [&watts, &rate, &price, n] {
+        const double joules = reports::joules_per_token(watts, positive(rate, "--tokens-per-s"));
+        return fmt::format("{:.2f} J per token, ${:.4f} per million tokens", joules,
+                           reports::usd_of_energy_per_m(joules, price));
+    };
+}
+
+constexpr Question kQuestions[] = {
+    {"per-million", "What a million tokens costs at a price per hour", per_million},
+    {"break-even", "Tokens per second at which a price per million is met", break_even},
+    {"split", "The price of fresh input, cached input and output so that all of it adds up", split},
+    {"kv", "Bytes of KV cache of a model", kv_cache},
+    {"decode-floor", "The shortest decode step: weights ÷ bandwidth", decode_floor},
+    {"speculation", "Tokens per pass and speed-up of speculative decoding", speculation},
+    {"prompt-cache", "Requests from which on caching a prompt is cheaper", prompt_cache},
+    {"hit-rate", "Cache hit rate as providers bill it", hit_rate},
+    {"cascade", "Mean price when a share of requests goes on to a dearer model", cascade},
+    {"capacity", "GPUs for a request rate, one stream each, by Little's law", capacity},
+    {"self-host", "Tokens per month from which on a deployment is cheaper than an API", self_host},
+    {"energy", "Energy of a token and its price", energy},
+};
+
+}  // namespace
+
+void add_cost(CLI::App& app) {
+    CLI::App* sub = app.add_subcommand("cost", "Answer a question about cost by its formula");
+    sub->require_subcommand(1);
+    for (const Question& question : kQuestions) {
+        CLI::App* command = sub->add_subcommand(question.name, question.help);
+        const Answer answer = question.declare(*command, std::make_shared<Numbers>(*command));
+        command->callback([answer] { fmt::print("{}\n", answer()); });
+    }
+}
+
+}  // namespace paretoken::cli

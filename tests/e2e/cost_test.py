@@ -1,0 +1,32 @@
+"""The formulas of docs/cost.md through the command line, line by line of its table."""
+
+import re
+import shlex
+import unittest
+
+from harness import ROOT, Case, paretoken
+
+ROW = re.compile(r"^\| `(paretoken cost [^`]*)` \| (.*) \|$")
+
+
+class Costs(Case):
+    def test_every_line_of_the_table_in_the_documents_is_what_the_command_says(self):
+        rows = [found.groups() for found in map(ROW.match, (ROOT / "docs" / "cost.md").read_text().splitlines()) if found]
+        self.assertGreaterEqual(len(rows), 20)
+        for command, answer in rows:
+            with self.subTest(command):
+                done = self.succeeds(paretoken(*shlex.split(command)[1:]))
+                self.assertEqual(done.stdout, answer + "\n")
+
+    def test_questions_without_an_answer_are_refused_in_one_line(self):
+        for arguments, words in (
+                (["per-million", "--usd-per-h", 3.5, "--tokens-per-s", 0], ["--tokens-per-s", "above 0"]),
+                (["split", "--usd-per-h", 3.5, "--tokens-per-s", 10, "--mix", "eight"], ["--mix", "8:1"]),
+                (["prompt-cache", "--write", 1, "--read", 3, "--base", 3], ["--read", "never pays"]),
+                (["kv", "--model-card", "nonesuch"], ["nonesuch", "no such model card"])):
+            with self.subTest(arguments):
+                self.fails_clearly(paretoken("cost", *arguments), 2, *words)
+
+
+if __name__ == "__main__":
+    unittest.main()
