@@ -21,7 +21,7 @@ namespace paretoken::reports {
 struct RecordFiles {
     std::filesystem::path lines;    ///< requests.jsonl
     std::filesystem::path events;   ///< events.bin
-    std::filesystem::path answers;  ///< answers.jsonl
+    std::filesystem::path answers = {};  ///< answers.jsonl
 };
 RecordFiles record_files_in(const std::filesystem::path& run_directory);
 
