@@ -19,8 +19,8 @@
 namespace paretoken::reports {
 
 struct RecordFiles {
-    std::filesystem::path lines;    ///< requests.jsonl
-    std::filesystem::path events;   ///< events.bin
+    std::filesystem::path lines;         ///< requests.jsonl
+    std::filesystem::path events;        ///< events.bin
     std::filesystem::path answers = {};  ///< answers.jsonl
 };
 RecordFiles record_files_in(const std::filesystem::path& run_directory);
