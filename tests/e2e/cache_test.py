@@ -94,7 +94,7 @@ def forwarded(address, body, path):
 
 
 class BehindSockets(Case):
-    OPTIONS = ("--prefix", "256,512", "--concurrency", "1", "--samples", "8")
+    OPTIONS = ("--prefix", "512", "--concurrency", "1", "--samples", "6")
 
     def measured(self, address, out, *options):
         done = paretoken("cache", address, *self.OPTIONS, "--out", self.directory / out, *options)
