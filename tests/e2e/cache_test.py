@@ -190,7 +190,7 @@ def storing_proxy(server):
 
 class RealServer(Case):
     def test_llamacpp_with_its_cache_and_without(self):
-        options = ("--prefix", "64,256", "--samples", "6", "--concurrency", "1")
+        options = ("--prefix", "96", "--samples", "6", "--concurrency", "1", "--osl", "4")
         for switch, first in ((), "works"), (("--no-prompt-cache",), "off"):
             with self.subTest(first), llamacpp("--slots", 1, *switch) as address:
                 out = self.directory / first
