@@ -164,7 +164,8 @@ void add_cache(CLI::App& app) {
          "burstiness",    "arrivals",     "ramp_up",      "think_time",      "prefill_concurrency",
          "stop",          "salt_prompts", "goodput",      "num_warmups",     "warmup_duration",
          "server_cmd",    "server_env",   "ready_url",    "ready_timeout",   "reset_cache",
-         "after_run_cmd", "slo"});
+         "after_run_cmd", "slo",          "class",        "class_name",      "replies",
+         "keep_answers",  "cancel",       "recipe"});
     sub->footer(
         "Exit codes: 0 measured (the verdicts tell what was found), 2 wrong options, 3 the server cannot be "
         "reached, 4 a run is invalid or nothing can be told.");

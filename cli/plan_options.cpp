@@ -90,7 +90,8 @@ void add_plan_options(CLI::App& command, PlanOptions& options, Levels levels,
         add_field(command, field, options.given, levels);
     }
     const char* group = "Configuration";
-    command.add_option("--recipe", options.recipe, recipes_help())->type_name("NAME")->group(group);
+    if (!without.contains("recipe"))
+        command.add_option("--recipe", options.recipe, recipes_help())->type_name("NAME")->group(group);
     command
         .add_option("--config", options.config,
                     "JSON file with values of these options, as --print-config writes it; options that are "

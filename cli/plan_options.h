@@ -24,7 +24,7 @@ enum class Levels {
     several  ///< a sweep: a ladder of values, "1..64"
 };
 
-/// All but the fields `without`.
+/// All but the fields `without`; "recipe" among them leaves out --recipe.
 void add_plan_options(CLI::App& command, PlanOptions& options, Levels levels,
                       const std::set<std::string_view>& without = {});
 
