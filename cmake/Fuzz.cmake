@@ -13,7 +13,7 @@ function(paretoken_fuzz)
     endif()
     set(folders core cards datasets loadgen/openai reports/files)
     set(sources loadgen/arrival.cpp loadgen/http/body_framing.cpp loadgen/http/message.cpp loadgen/http/url.cpp
-        loadgen/scrape/prometheus.cpp)
+        loadgen/scrape/prometheus.cpp reports/model/front.cpp)
     foreach(folder IN LISTS folders)
         file(GLOB found CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)
         list(APPEND sources ${found})

@@ -176,8 +176,8 @@ TEST_P(GapAccounting, each_part_is_what_the_engine_spent_on_it) {
     EXPECT_LE(std::abs(gap->parts.back().ms.value()), 0.05 * gap->step_ms);
 }
 
-INSTANTIATE_TEST_SUITE_P(Profiles, GapAccounting, ::testing::ValuesIn(kCases), [](const auto& info) {
-    std::string name = info.param.name;
+INSTANTIATE_TEST_SUITE_P(Profiles, GapAccounting, ::testing::ValuesIn(kCases), [](const auto& one) {
+    std::string name = one.param.name;
     for (char& c : name)
         if (c == ' ') c = '_';
     return name;
