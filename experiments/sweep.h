@@ -40,9 +40,9 @@ Restart restart_named(const std::string& name);  ///< throws UsageError
 struct SweepPlan {
     LoadPlan asked;  ///< without a level; has passed through with_dataset()
     Axis axis = Axis::concurrency;
-    std::vector<double> levels = {};      ///< ascending, each above 0
-    std::vector<Cell> cells = {{}};  ///< never empty; one that names the axis has that level alone
-    std::uint64_t repeats = 1;       ///< the i-th with the seed plus i − 1
+    std::vector<double> levels = {};  ///< ascending, each above 0
+    std::vector<Cell> cells = {{}};   ///< never empty; one that names the axis has that level alone
+    std::uint64_t repeats = 1;        ///< the i-th with the seed plus i − 1
     Order order = Order::ascending;
     Restart restart = Restart::changed;
 };
