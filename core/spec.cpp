@@ -184,6 +184,11 @@ double Spec::number_or(const std::string& key, double otherwise) const {
     return fields.contains(key) ? number(key) : otherwise;
 }
 
+std::string Spec::text_or(const std::string& key, std::string_view otherwise) const {
+    const auto field = fields.find(key);
+    return field == fields.end() ? std::string(otherwise) : field->second;
+}
+
 void Spec::expect_only(std::initializer_list<std::string_view> keys) const {
     for (const auto& [key, value] : fields) {
         if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;

@@ -44,6 +44,7 @@ struct Spec {
 
     double number(const std::string& key) const;  ///< "8", "1.5", "4k"; throws when missing or not a number
     double number_or(const std::string& key, double otherwise) const;
+    std::string text_or(const std::string& key, std::string_view otherwise) const;
     void expect_only(std::initializer_list<std::string_view> keys) const;  ///< throws on any other key
 };
 Spec parse_spec(std::string_view text);

@@ -55,6 +55,11 @@ std::string_view name_of(PromptForm form) {
     return form == PromptForm::text ? "text" : "token ids";
 }
 
+DatasetOptions in_form(DatasetOptions options, PromptForm form) {
+    options.form = form;
+    return options;
+}
+
 std::span<const CatalogRow> catalog() {
     return kCatalog;
 }

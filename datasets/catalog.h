@@ -30,6 +30,9 @@ struct DatasetOptions {
     bool live_replies = true;   ///< conversations go on from the server's answers, not from recorded ones
 };
 
+/// The same with prompts of another form.
+DatasetOptions in_form(DatasetOptions options, PromptForm form);
+
 struct CatalogRow {
     std::string_view name;
     std::string_view title;

@@ -1,11 +1,17 @@
 #include "datasets/dataset.h"
 
+#include <fmt/format.h>
+
 #include <stdexcept>
 
 namespace paretoken::datasets {
 
 Request Dataset::follow_up(std::uint64_t, std::uint32_t, const Said&) const {
     throw std::logic_error("a follow-up was asked of a dataset without conversations");
+}
+
+std::string request_id(const std::string& salt, std::uint64_t index) {
+    return salt.empty() ? fmt::format("{}", index) : fmt::format("{}-{}", salt, index);
 }
 
 }  // namespace paretoken::datasets

@@ -60,4 +60,7 @@ class Dataset {
     virtual std::optional<double> mean_output_tokens() const { return std::nullopt; }
 };
 
+/// "SALT-7", or "7" without a salt.
+std::string request_id(const std::string& salt, std::uint64_t index);
+
 }  // namespace paretoken::datasets

@@ -77,11 +77,6 @@ class RowReader {
     std::string header_;
 };
 
-DatasetOptions with_ids(DatasetOptions options) {
-    options.form = PromptForm::token_ids;
-    return options;
-}
-
 std::optional<std::int64_t> output_tokens_in(const DatasetOptions& options) {
     if (!options.spec.fields.contains("osl")) return std::nullopt;
     const auto tokens = static_cast<std::int64_t>(options.spec.number("osl"));
@@ -99,7 +94,7 @@ class FileDataset final : public Dataset {
           osl_(output_tokens_in(options)),
           live_replies_(options.live_replies),
           maker_(options),
-          ids_maker_(with_ids(options)),
+          ids_maker_(in_form(options, PromptForm::token_ids)),
           reader_(format_),
           file_(file_of(options.spec, options.path), format.layout,
                 [&](std::string_view text, const RowPlace& place) {
@@ -204,7 +199,7 @@ class FileDataset final : public Dataset {
     Request without_prompt(std::uint64_t index, Row& row) const {
         Request request;
         request.index = index;
-        request.id = salt_.empty() ? fmt::format("{}", index) : fmt::format("{}-{}", salt_, index);
+        request.id = request_id(salt_, index);
         request.request_class = std::move(row.request_class);
         request.model = std::move(row.model);
         request.body = std::move(row.body);

@@ -14,27 +14,17 @@ namespace {
 
 constexpr std::int64_t kMostTurns = 1000;
 
-Lengths lengths_of(const Spec& spec, const std::string& key, std::string_view otherwise) {
-    const auto field = spec.fields.find(key);
-    return Lengths(field == spec.fields.end() ? otherwise : std::string_view(field->second));
-}
-
-DatasetOptions with_text(DatasetOptions options) {
-    options.form = PromptForm::text;
-    return options;
-}
-
 class MultiTurn final : public Dataset {
   public:
     explicit MultiTurn(const DatasetOptions& options)
-        : turns_(lengths_of(options.spec, "turns", "4")),
-          first_(lengths_of(options.spec, "first", "500")),
-          next_(lengths_of(options.spec, "next", "100")),
-          output_(lengths_of(options.spec, "osl", "128")),
+        : turns_(options.spec.text_or("turns", "4")),
+          first_(options.spec.text_or("first", "500")),
+          next_(options.spec.text_or("next", "100")),
+          output_(options.spec.text_or("osl", "128")),
           seed_(options.seed),
           salt_(options.salt),
           live_replies_(options.live_replies),
-          maker_(with_text(options)) {}
+          maker_(in_form(options, PromptForm::text)) {}
 
     Request request(std::uint64_t index) const override {
         Request request = without_prompt(index, 0);
@@ -90,7 +80,7 @@ class MultiTurn final : public Dataset {
     Request without_prompt(std::uint64_t index, std::uint32_t turn) const {
         Request request;
         request.index = index;
-        request.id = fmt::format("{}{}{}-{}", salt_, salt_.empty() ? "" : "-", index, turn);
+        request.id = fmt::format("{}-{}", request_id(salt_, index), turn);
         request.wanted_output_tokens = output_tokens(index, turn);
         return request;
     }

@@ -15,11 +15,6 @@
 namespace paretoken::datasets {
 namespace {
 
-std::string field_or(const Spec& spec, const std::string& key, const std::string& otherwise) {
-    const auto field = spec.fields.find(key);
-    return field == spec.fields.end() ? otherwise : field->second;
-}
-
 std::vector<double> numbers_of(std::string_view text) {
     std::vector<double> numbers;
     while (!text.empty()) {
@@ -33,7 +28,7 @@ std::vector<double> numbers_of(std::string_view text) {
 std::vector<std::int64_t> prefixes_of(const Spec& spec) {
     constexpr double kLongest = 10e6;
     std::vector<std::int64_t> prefixes;
-    for (const double tokens : numbers_of(field_or(spec, "prefixes", "256;1024"))) {
+    for (const double tokens : numbers_of(spec.text_or("prefixes", "256;1024"))) {
         if (!(tokens >= 1 && tokens <= kLongest) || tokens != std::floor(tokens))
             throw UsageError(fmt::format("a prefix is a whole number of 1 to 10M tokens, and {} is none",
                                          number_text(tokens)));
@@ -46,7 +41,7 @@ std::vector<std::int64_t> prefixes_of(const Spec& spec) {
 }
 
 std::vector<double> hits_of(const Spec& spec) {
-    std::vector<double> hits = numbers_of(field_or(spec, "hits", "0.5;0.9"));
+    std::vector<double> hits = numbers_of(spec.text_or("hits", "0.5;0.9"));
     for (const double hit : hits)
         if (!(hit >= 0 && hit <= 1))
             throw UsageError(
@@ -58,7 +53,7 @@ std::vector<double> hits_of(const Spec& spec) {
 }
 
 std::int64_t tokens_of(const Spec& spec, const std::string& key, const std::string& otherwise) {
-    const std::uint64_t tokens = parse_count(field_or(spec, key, otherwise));
+    const std::uint64_t tokens = parse_count(spec.text_or(key, otherwise));
     constexpr std::uint64_t kMost = 10'000'000;
     if (tokens < 1 || tokens > kMost) throw UsageError(fmt::format("{} lies between 1 and 10M tokens", key));
     return static_cast<std::int64_t>(tokens);
@@ -78,18 +73,13 @@ std::int64_t varied_tokens(std::int64_t most, Random& random) {
 constexpr std::array kArmNames = {"cold",          "primer", "primed", "warm",
                                   "dynamic-first", "shared", "varied", "repeat"};
 
-DatasetOptions with_ids(DatasetOptions options) {
-    options.form = PromptForm::token_ids;
-    return options;
-}
-
 class PrefixArmsDataset final : public Dataset {
   public:
     explicit PrefixArmsDataset(const DatasetOptions& options)
         : arms_(options.spec, options.seed),
           salt_(options.salt),
           maker_(options),
-          ids_maker_(with_ids(options)) {}
+          ids_maker_(in_form(options, PromptForm::token_ids)) {}
 
     Request request(std::uint64_t index) const override { return request_with(maker_, index); }
     Request outline(std::uint64_t index) const override { return request_with(ids_maker_, index); }
@@ -100,7 +90,7 @@ class PrefixArmsDataset final : public Dataset {
         const ArmRequest arm = arms_.at(index);
         Request request;
         request.index = index;
-        request.id = salt_.empty() ? fmt::format("{}", index) : fmt::format("{}-{}", salt_, index);
+        request.id = request_id(salt_, index);
         request.request_class = arm.class_name();
         request.prompt = maker.begin();
         const std::int64_t own = std::max<std::int64_t>(1, arms_.suffix() - maker.overhead_tokens());

@@ -13,16 +13,10 @@ namespace {
 
 std::uint64_t count_of(const Spec& spec, const std::string& key, std::uint64_t otherwise) {
     constexpr std::uint64_t kMost = 10'000'000;
-    const auto field = spec.fields.find(key);
-    const std::uint64_t count = field == spec.fields.end() ? otherwise : parse_count(field->second);
+    const std::uint64_t count = spec.fields.contains(key) ? parse_count(spec.fields.at(key)) : otherwise;
     if (count < 1 || count > kMost)
         throw UsageError(fmt::format("dataset 'prefix_cycle': {} lies between 1 and 10M", key));
     return count;
-}
-
-DatasetOptions with_ids(DatasetOptions options) {
-    options.form = PromptForm::token_ids;
-    return options;
 }
 
 class PrefixCycle final : public Dataset {
@@ -34,7 +28,7 @@ class PrefixCycle final : public Dataset {
           output_(static_cast<std::int64_t>(count_of(options.spec, "osl", 16))),
           salt_(options.salt),
           maker_(options),
-          ids_maker_(with_ids(options)) {}
+          ids_maker_(in_form(options, PromptForm::token_ids)) {}
 
     Request request(std::uint64_t index) const override { return request_with(maker_, index); }
     Request outline(std::uint64_t index) const override { return request_with(ids_maker_, index); }
@@ -51,7 +45,7 @@ class PrefixCycle final : public Dataset {
     Request request_with(const PromptMaker& maker, std::uint64_t index) const {
         Request request;
         request.index = index;
-        request.id = salt_.empty() ? fmt::format("{}", index) : fmt::format("{}-{}", salt_, index);
+        request.id = request_id(salt_, index);
         request.prompt = maker.begin();
         maker.append(request.prompt, prefix_, derived_seed(index % prefixes_, "prefix"));
         maker.append(request.prompt, std::max<std::int64_t>(1, suffix_ - maker.overhead_tokens()),

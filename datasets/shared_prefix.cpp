@@ -14,11 +14,6 @@
 namespace paretoken::datasets {
 namespace {
 
-std::string field_or(const Spec& spec, const std::string& key, const std::string& otherwise) {
-    const auto field = spec.fields.find(key);
-    return field == spec.fields.end() ? otherwise : field->second;
-}
-
 std::vector<std::int64_t> levels_of(const std::string& text) {
     std::vector<std::int64_t> levels;
     std::string_view rest = text;
@@ -33,29 +28,24 @@ std::vector<std::int64_t> levels_of(const std::string& text) {
 }
 
 Lengths ranks_of(const Spec& spec) {
-    const std::uint64_t groups = parse_count(field_or(spec, "groups", "8"));
+    const std::uint64_t groups = parse_count(spec.text_or("groups", "8"));
     if (groups < 1 || groups > 1'000'000)
         throw UsageError("dataset 'shared_prefix': groups lies between 1 and 1M");
     return Lengths(fmt::format("zipf:s={},max={}", spec.number_or("zipf", 0), groups));
-}
-
-DatasetOptions with_ids(DatasetOptions options) {
-    options.form = PromptForm::token_ids;
-    return options;
 }
 
 class SharedPrefix final : public Dataset {
   public:
     explicit SharedPrefix(const DatasetOptions& options)
         : ranks_(ranks_of(options.spec)),
-          levels_(levels_of(field_or(options.spec, "levels", "1000;500"))),
-          unique_(field_or(options.spec, "unique", "200")),
-          output_(field_or(options.spec, "osl", "128")),
+          levels_(levels_of(options.spec.text_or("levels", "1000;500"))),
+          unique_(options.spec.text_or("unique", "200")),
+          output_(options.spec.text_or("osl", "128")),
           seed_(options.seed),
           salt_(options.salt),
           maker_(options),
-          ids_maker_(with_ids(options)),
-          groups_(field_or(options.spec, "groups", "8")),
+          ids_maker_(in_form(options, PromptForm::token_ids)),
+          groups_(options.spec.text_or("groups", "8")),
           zipf_(options.spec.number_or("zipf", 0)) {
         for (const std::int64_t level : levels_) shared_tokens_ += level;
     }
@@ -77,7 +67,7 @@ class SharedPrefix final : public Dataset {
         Random random(derived_seed(seed_, "shared prefix", index));
         Request request;
         request.index = index;
-        request.id = salt_.empty() ? fmt::format("{}", index) : fmt::format("{}-{}", salt_, index);
+        request.id = request_id(salt_, index);
         request.prompt = maker.begin();
         std::uint64_t name = 0;  // of the way down the tree
         for (const std::int64_t tokens : levels_) {

@@ -15,14 +15,9 @@ namespace {
 constexpr std::uint32_t kLowestId = 1000;
 constexpr std::uint32_t kHighestId = 8000;
 
-std::string field_or(const Spec& spec, const std::string& key, std::string_view otherwise) {
-    const auto field = spec.fields.find(key);
-    return field == spec.fields.end() ? std::string(otherwise) : field->second;
-}
-
 /// A plain number takes the spec's common ratio.
 Lengths lengths_of(const Spec& spec, const std::string& key, std::string_view otherwise) {
-    std::string text = field_or(spec, key, otherwise);
+    std::string text = spec.text_or(key, otherwise);
     const auto ratio = spec.fields.find("ratio");
     if (ratio != spec.fields.end() && text.find(':') == std::string::npos) text += ":ratio=" + ratio->second;
     return Lengths(text);
@@ -30,7 +25,7 @@ Lengths lengths_of(const Spec& spec, const std::string& key, std::string_view ot
 
 /// "pairs:…" as the input length says the output length too.
 std::optional<LengthPairs> pairs_of(const Spec& spec) {
-    const std::string text = field_or(spec, "isl", "");
+    const std::string text = spec.text_or("isl", "");
     if (!text.starts_with("pairs:")) return std::nullopt;
     if (spec.fields.contains("osl") || spec.fields.contains("ratio"))
         throw UsageError("--isl pairs:… gives the output lengths as well; leave --osl and --range-ratio out");
@@ -51,7 +46,7 @@ class Synthetic : public Dataset {
         Random lengths(derived_seed(seed_, "lengths", index));
         Request request;
         request.index = index;
-        request.id = salt_.empty() ? fmt::format("{}", index) : fmt::format("{}-{}", salt_, index);
+        request.id = request_id(salt_, index);
         if (pairs_) {
             const LengthPair pair = pairs_->draw(lengths);
             request.wanted_input_tokens = pair.input;

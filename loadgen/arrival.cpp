@@ -147,8 +147,7 @@ Arrivals ramp(const Spec& spec) {
     const double from = positive(spec, "from");
     const double to = positive(spec, "to");
     const double over = positive_seconds(spec, "over");
-    const auto field = spec.fields.find("shape");
-    const std::string shape = field == spec.fields.end() ? "linear" : field->second;
+    const std::string shape = spec.text_or("shape", "linear");
     if (shape == "linear") return linear_ramp(from, to, over);
     if (shape == "exponential") return exponential_ramp(from, to, over);
     refuse(spec, fmt::format("shape is linear or exponential, not '{}'", shape));
