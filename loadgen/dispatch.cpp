@@ -91,23 +91,27 @@ Step Dispatcher::next(TimePoint now) {
     return Wait{wait_until};
 }
 
-std::optional<Start> Dispatcher::start_opening(TimePoint now, TimePoint& wait_until) {
-    const TimePoint due = begin_ + schedule_.next()->at;
-    const auto slot = slots_.free_since();
+std::optional<TimePoint> Dispatcher::free_for(TimePoint due, const std::optional<TimePoint>& slot,
+                                              TimePoint now, TimePoint& wait_until) const {
     const auto prefill = prefills_.free_since();
     if (due <= now && (!slot || !prefill)) return std::nullopt;
     const TimePoint free_since =
         std::max({due, slot.value_or(TimePoint::min()), prefill.value_or(TimePoint::min())});
-    if (due > now || free_since > now) {
-        wait_until = std::min(wait_until, due > now ? due : free_since);
-        return std::nullopt;
-    }
+    if (due <= now && free_since <= now) return free_since;
+    wait_until = std::min(wait_until, due > now ? due : free_since);
+    return std::nullopt;
+}
+
+std::optional<Start> Dispatcher::start_opening(TimePoint now, TimePoint& wait_until) {
+    const TimePoint due = begin_ + schedule_.next()->at;
+    const auto free_since = free_for(due, slots_.free_since(), now, wait_until);
+    if (!free_since) return std::nullopt;
     const Planned planned = *schedule_.next();
     schedule_.pop();
     slots_.take();
     has_conversations_ |= planned.turns > 1;
-    if (schedule_.at_once()) return start(planned, free_since, {}, now);
-    return start(planned, due, free_since - due, now);
+    if (schedule_.at_once()) return start(planned, *free_since, {}, now);
+    return start(planned, due, *free_since - due, now);
 }
 
 /// A follow-up goes before openings. In a closed loop it has its conversation's slot.
@@ -117,17 +121,11 @@ std::optional<Start> Dispatcher::start_follow_up(TimePoint now, TimePoint& wait_
     const auto [due, planned] = *follow_ups_.begin();
     const bool closed = schedule_.at_once();
     const auto slot = closed ? std::optional(TimePoint::min()) : slots_.free_since();
-    const auto prefill = prefills_.free_since();
-    if (due <= now && (!slot || !prefill)) return std::nullopt;
-    const TimePoint free_since =
-        std::max({due, slot.value_or(TimePoint::min()), prefill.value_or(TimePoint::min())});
-    if (due > now || free_since > now) {
-        wait_until = std::min(wait_until, due > now ? due : free_since);
-        return std::nullopt;
-    }
+    const auto free_since = free_for(due, slot, now, wait_until);
+    if (!free_since) return std::nullopt;
     follow_ups_.erase(follow_ups_.begin());
     if (!closed) slots_.take();
-    return start(planned, due, free_since - due, now);
+    return start(planned, due, *free_since - due, now);
 }
 
 Start Dispatcher::start(const Planned& planned, TimePoint scheduled, Duration slot_wait, TimePoint now) {

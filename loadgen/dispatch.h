@@ -98,6 +98,10 @@ class Dispatcher {
   private:
     bool exhausted(TimePoint now);
     bool is_over(TimePoint due) const;
+    /// Since when a request that is due has had all that it needs; nothing while it must wait, which lowers
+    /// `wait_until` to when that may change, where it is known. `slot`: since when one is free.
+    std::optional<TimePoint> free_for(TimePoint due, const std::optional<TimePoint>& slot, TimePoint now,
+                                      TimePoint& wait_until) const;
     std::optional<Start> start_opening(TimePoint now, TimePoint& wait_until);
     std::optional<Start> start_follow_up(TimePoint now, TimePoint& wait_until);
     Start start(const Planned& planned, TimePoint scheduled, Duration slot_wait, TimePoint now);
