@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <numeric>
 
 namespace paretoken {
@@ -345,16 +346,10 @@ double rank_sum_p_value(std::span<const double> a, std::span<const double> b) {
     const double n = na + nb;
     const double sum =
         std::accumulate(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(a.size()), 0.0);
-    std::sort(all.begin(), all.end());
-    double ties = 0;  // Σ t³ − t over groups of t equal values
-    for (std::size_t begin = 0; begin < all.size();) {
-        const auto end = static_cast<std::size_t>(
-            std::upper_bound(all.begin() + static_cast<std::ptrdiff_t>(begin), all.end(), all[begin]) -
-            all.begin());
-        const auto t = static_cast<double>(end - begin);
-        ties += t * t * t - t;
-        begin = end;
-    }
+    std::map<double, double> sizes;  // equal values share a rank
+    for (const double rank : ranks) ++sizes[rank];
+    double ties = 0;
+    for (const auto& [rank, t] : sizes) ties += t * t * t - t;
     const double variance = na * nb / 12 * (n + 1 - ties / (n * (n - 1)));
     if (!(variance > 0)) return 1;
     const double apart = std::max(0.0, std::abs(sum - na * (n + 1) / 2) - 0.5);

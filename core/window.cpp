@@ -259,15 +259,15 @@ class PlateauSearch {
                   std::optional<std::uint64_t> cap)
         : records_(records), steps_(steps), run_(run), cap_(cap) {}
 
-    SteadyWindow found(TimeSpan span, const std::string& from) const {
+    /// `inside`: the requests that are scheduled in `span`.
+    SteadyWindow found(TimeSpan span, RequestRows inside, const std::string& from) const {
         constexpr int kMostShifts = 8;
         constexpr std::size_t kLeastShare = 4;  // a plateau holds at least a quarter of the requests
-        const auto all = scheduled_in(records_, span);
+        const std::size_t all = inside.size();
         std::string start = from;
         std::string until = "to the last dispatch";
         std::string first_change;
         for (int shifts = 0;; ++shifts) {
-            const auto inside = scheduled_in(records_, span);
             auto judgement = judged(inside, steps_, span, cap_.has_value());
             if (!judgement.change)
                 return {span, true, fmt::format("{} {}", start, until), false, std::move(judgement.tests)};
@@ -279,17 +279,17 @@ class PlateauSearch {
             };
             if (!judgement.change->shift || shifts == kMostShifts) return unsteady();
             const TimeSpan shift = *judgement.change->shift;
-            const TimeSpan before{span.begin, shift.begin};
-            const TimeSpan after{shift.end, span.end};
             const auto moment = number_text(seconds(shift.begin - run_.begin));
-            const auto holds = [&](TimeSpan part) {
-                return kLeastShare * scheduled_in(records_, part).size() >= all.size() && is_enough(part);
+            const auto take = [&](TimeSpan part) {
+                auto rows = scheduled_in(records_, part);
+                if (kLeastShare * rows.size() < all || !is_enough(part, rows)) return false;
+                span = part;
+                inside = std::move(rows);
+                return true;
             };
-            if (holds(before)) {
-                span = before;
+            if (take({span.begin, shift.begin})) {
                 until = fmt::format("to {} s, when {} to another level", moment, judgement.change->text);
-            } else if (holds(after)) {
-                span = after;
+            } else if (take({shift.end, span.end})) {
                 start = fmt::format("from {} s, when {}", moment, judgement.change->text);
             } else {
                 return unsteady();
@@ -300,8 +300,7 @@ class PlateauSearch {
     std::uint64_t needed(TimeSpan span) const {
         return fewest_requests(cap_ ? static_cast<double>(*cap_) : mean_level(steps_, span));
     }
-    bool is_enough(TimeSpan span) const {
-        const auto inside = scheduled_in(records_, span);
+    bool is_enough(TimeSpan span, const RequestRows& inside) const {
         return inside.size() >= needed(span) && span.length() >= shortest_window(inside);
     }
 
@@ -348,14 +347,14 @@ SteadyWindow steady_window_of(const RequestTable& records, const SummaryOptions&
     std::uint64_t needed = 0;
     for (const auto& beginning : beginnings) {
         const TimeSpan span{std::max(beginning.at, run.begin), dispatched};
-        const auto inside = scheduled_in(records, span);
+        auto inside = scheduled_in(records, span);
         needed = plateau.needed(span);
         most = std::max(most, inside.size());
         if (inside.size() < needed) continue;
         if (const auto failed = mostly_failed(inside)) return whole_run(run, *failed);
         if (growth) return overloaded(run, *growth);
         if (span.length() < shortest_window(inside)) continue;
-        return plateau.found(span, beginning.how);
+        return plateau.found(span, std::move(inside), beginning.how);
     }
     if (growth) return overloaded(run, *growth);
     if (most >= needed)
