@@ -103,13 +103,6 @@ std::string blocks_sentence(const CacheReport& report) {
     return text;
 }
 
-std::string paragraph(std::string_view text, std::size_t indent = 0) {
-    std::string out;
-    for (const std::string& line : wrapped(printable(text, 2000), 80 - indent))
-        out += std::string(indent, ' ') + line + "\n";
-    return out;
-}
-
 std::string heading_of(const CacheLevel& level) {
     return fmt::format("{} request{} in flight", level.concurrency, level.concurrency == 1 ? "" : "s");
 }

@@ -121,13 +121,6 @@ std::string base_text(const GateReport& report) {
     return "";
 }
 
-std::string paragraph(std::string_view text, std::size_t indent = 0) {
-    std::string out;
-    for (const std::string& line : wrapped(printable(text, 2000), 80 - indent))
-        out += std::string(indent, ' ') + line + "\n";
-    return out;
-}
-
 /// Where the interval lies between twice the limit better and twice the limit worse: "|" is no change, "!"
 /// the limit.
 std::string interval_chart(const GateRow& row) {

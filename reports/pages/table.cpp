@@ -123,6 +123,13 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
     return lines;
 }
 
+std::string paragraph(std::string_view text, std::size_t indent) {
+    std::string out;
+    for (const std::string& line : wrapped(printable(text, 2000), 80 - indent))
+        out += std::string(indent, ' ') + line + "\n";
+    return out;
+}
+
 std::string text_of(const Table& table, std::size_t indent) {
     std::vector<std::size_t> widths;
     for (const TableColumn& column : table.columns) widths.push_back(display_width(column.title));

@@ -37,6 +37,10 @@ std::size_t display_width(std::string_view text);
 /// The lines of `text` broken at blanks so that none is wider than `width` (longer words stay whole).
 std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 
+/// The lines of a sentence that holds text from outside, each indented and ending in a newline, none wider
+/// than 80 columns.
+std::string paragraph(std::string_view text, std::size_t indent = 0);
+
 enum class Align { left, right };
 
 struct TableColumn {

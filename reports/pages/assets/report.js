@@ -141,15 +141,20 @@
     },
   };
 
+  /** Draws only inside the chart's area, until the context is restored. */
+  function clipToArea({ ctx, chartArea }) {
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(chartArea.left, chartArea.top, chartArea.width, chartArea.height);
+    ctx.clip();
+  }
+
   /** 95 % bars. */
   const intervals = {
     id: "intervals",
     beforeDatasetsDraw(chart) {
-      const { ctx, chartArea, scales } = chart;
-      ctx.save();
-      ctx.beginPath();
-      ctx.rect(chartArea.left, chartArea.top, chartArea.width, chartArea.height);
-      ctx.clip();
+      const { ctx, scales } = chart;
+      clipToArea(chart);
       ctx.lineWidth = 1.5;
       eachPoint(chart, ({ x }, point, dataset) => {
         if (!point.interval || !point.interval.every(isNumber)) return;
@@ -172,11 +177,8 @@
   const priceBands = {
     id: "priceBands",
     beforeDatasetsDraw(chart) {
-      const { ctx, chartArea, scales } = chart;
-      ctx.save();
-      ctx.beginPath();
-      ctx.rect(chartArea.left, chartArea.top, chartArea.width, chartArea.height);
-      ctx.clip();
+      const { ctx, scales } = chart;
+      clipToArea(chart);
       eachPoint(chart, ({ x }, point, dataset) => {
         if (!point.band || !point.band.every(isNumber)) return;
         const [low, high] = point.band.map((value) => scales.y.getPixelForValue(value));
