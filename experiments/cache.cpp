@@ -169,24 +169,72 @@ LoadPlan plan_of_cycle(const CachePlan& plan, std::int64_t prefix, std::uint64_t
 
 namespace {
 
-std::optional<reports::WorkingSet> measure_working_set(const CachePlan& plan, const Target& target,
-                                                       std::int64_t prefix, std::int64_t head,
-                                                       const fs::path& directory,
-                                                       const Invocation& invocation, Watcher& watcher,
-                                                       const std::stop_token& stop) {
+/// One experiment on its way.
+struct Measuring {
+    const CachePlan& plan;
+    const Target& target;
+    const fs::path& directory;
+    const Invocation& invocation;
+    Watcher& watcher;
+    const std::stop_token& stop;
+};
+
+RunResult measured_in(const Measuring& measuring, const LoadPlan& asked, const fs::path& place) {
+    Measured run = measure(measuring.target, asked, place, measuring.invocation, measuring.watcher,
+                           {measuring.stop, measuring.stop});
+    require_whole(run, measuring.target,
+                  fmt::format("what was measured is in {}", measuring.directory.string()));
+    return std::move(run.result);
+}
+
+/// Samples know the tokens that a chat template puts in front of them.
+void set_head(std::vector<CacheSample>& samples, const loadgen::EndpointFacts& facts) {
+    const std::int64_t head =
+        reports::head_of(samples, facts.calibration ? std::ceil(facts.calibration->overhead_tokens) : 0);
+    for (CacheSample& sample : samples) sample.head = head;
+}
+
+struct LevelRun {
+    RunResult result;
+    fs::path directory;
+    std::vector<CacheSample> samples;
+};
+
+LevelRun run_level(const Measuring& measuring, const std::vector<std::int64_t>& prefixes,
+                   std::uint64_t concurrency) {
+    const LoadPlan asked = plan_of_level(measuring.plan, prefixes, concurrency);
+    LevelRun run{
+        .result = {}, .directory = measuring.directory / fmt::format("c{}", concurrency), .samples = {}};
+    run.result = measured_in(measuring, asked, run.directory);
+    run.samples = samples_in(run.directory, {asked.classes.front().dataset, asked.seed});
+    set_head(run.samples, measuring.target.facts());
+    return run;
+}
+
+reports::CacheLevel level_of(const LevelRun& run, std::uint64_t concurrency,
+                             std::optional<std::int64_t> granularity) {
+    reports::CacheLevel level =
+        reports::level_of(run.samples, concurrency, granularity, server_hits(run.result));
+    level.directory = run.directory.string();
+    level.invalid = why_invalid(run.result.validity);
+    level.output_tokens_per_s = run.result.throughput.at("output_tokens_per_s");
+    require_equal_lengths(level);
+    return level;
+}
+
+std::optional<reports::WorkingSet> measure_working_set(const Measuring& measuring, std::int64_t prefix,
+                                                       std::int64_t head) {
+    const CachePlan& plan = measuring.plan;
     std::map<std::uint64_t, double> found;
     while (const auto prefixes =
                reports::next_working_set(found, plan.working_set_from, plan.working_set_most)) {
-        watcher.point_begins(found.size() + 1, 0, fmt::format("{} prefixes in turn", *prefixes), false);
-        const fs::path place = directory / fmt::format("w{}", *prefixes);
-        const Measured run =
-            measure(target, plan_of_cycle(plan, prefix, *prefixes), place, invocation, watcher, {stop, stop});
-        if (!run.not_written.empty()) throw RuntimeError(run.not_written);
-        if (run.result.partial)
-            throw RuntimeError(fmt::format("interrupted; what was measured is in {}", directory.string()));
+        measuring.watcher.point_begins(found.size() + 1, 0, fmt::format("{} prefixes in turn", *prefixes),
+                                       false);
+        const fs::path place = measuring.directory / fmt::format("w{}", *prefixes);
+        measured_in(measuring, plan_of_cycle(plan, prefix, *prefixes), place);
         const auto share = found_again(place, prefix, *prefixes, head);
         if (!share) {
-            watcher.warn("the working set cannot be found: the server does not tell cached tokens");
+            measuring.watcher.warn("the working set cannot be found: the server does not tell cached tokens");
             return std::nullopt;
         }
         found[*prefixes] = *share;
@@ -198,49 +246,33 @@ std::optional<reports::WorkingSet> measure_working_set(const CachePlan& plan, co
 
 CacheReport measure_cache(const CachePlan& plan, const Target& target, const fs::path& directory,
                           const Invocation& invocation, Watcher& watcher, const std::stop_token& stop) {
+    const Measuring measuring{plan, target, directory, invocation, watcher, stop};
     const auto prefixes = fitting_prefixes(plan, target.facts().context);
     CacheReport report{.target = target.url()};
-    std::vector<CacheSample> first;
-    std::int64_t first_head = 0;
-    for (std::size_t i = 0; i < plan.concurrency.size(); ++i) {
-        const std::uint64_t concurrency = plan.concurrency[i];
-        watcher.point_begins(i + 1, plan.concurrency.size(), fmt::format("concurrency {}", concurrency),
-                             false);
-        const LoadPlan asked = plan_of_level(plan, prefixes, concurrency);
-        const fs::path place = directory / fmt::format("c{}", concurrency);
-        const Measured run = measure(target, asked, place, invocation, watcher, {stop, stop});
-        if (!run.not_written.empty()) throw RuntimeError(run.not_written);
-        if (run.result.partial)
-            throw RuntimeError(fmt::format("interrupted; what was measured is in {}", directory.string()));
-        if (run.result.counts.ok == 0) target.require_answer();
-        const datasets::PrefixArms arms(asked.classes.front().dataset, asked.seed);
-        auto samples = samples_in(place, arms);
-        const auto& calibration = target.facts().calibration;
-        const std::int64_t head =
-            reports::head_of(samples, calibration ? std::ceil(calibration->overhead_tokens) : 0);
-        for (CacheSample& sample : samples) sample.head = head;
-        first_head = i == 0 ? head : first_head;
-        if (i == 0) {
+    const auto keep = [&] {
+        reports::write_file_atomically(directory / reports::kCacheFileName, reports::cache_json(report));
+    };
+    std::int64_t head = 0;
+    for (const std::uint64_t concurrency : plan.concurrency) {
+        watcher.point_begins(report.levels.size() + 1, plan.concurrency.size(),
+                             fmt::format("concurrency {}", concurrency), false);
+        const LevelRun run = run_level(measuring, prefixes, concurrency);
+        const bool is_first = report.levels.empty();
+        if (is_first) {
+            head = run.samples.empty() ? 0 : run.samples.front().head;
             report.model = run.result.provenance.model;
             report.engine = run.result.server ? run.result.server->engine : target.facts().server_kind;
-            report.granularity_tokens = reports::granularity_of(samples);
-            report.least_cached_prefix = reports::least_cached_prefix_of(samples);
-            first = samples;
+            report.granularity_tokens = reports::granularity_of(run.samples);
+            report.least_cached_prefix = reports::least_cached_prefix_of(run.samples);
         }
-        reports::CacheLevel level =
-            reports::level_of(samples, concurrency, report.granularity_tokens, server_hits(run.result));
-        level.directory = place.string();
-        level.invalid = why_invalid(run.result.validity);
-        level.output_tokens_per_s = run.result.throughput.at("output_tokens_per_s");
-        require_equal_lengths(level);
-        report.levels.push_back(std::move(level));
-        report.verdicts = reports::verdicts_of(report.levels, first, report.engine);
-        reports::write_file_atomically(directory / reports::kCacheFileName, reports::cache_json(report));
+        report.levels.push_back(level_of(run, concurrency, report.granularity_tokens));
+        if (is_first)
+            report.verdicts = reports::verdicts_of(report.levels.front(), run.samples, report.engine);
+        keep();
     }
     if (plan.working_set_from > 0) {
-        report.working_set = measure_working_set(plan, target, prefixes.back(), first_head, directory,
-                                                 invocation, watcher, stop);
-        reports::write_file_atomically(directory / reports::kCacheFileName, reports::cache_json(report));
+        report.working_set = measure_working_set(measuring, prefixes.back(), head);
+        keep();
     }
     return report;
 }

@@ -109,11 +109,7 @@ std::optional<GateRun> kept_run(const fs::path& directory, bool is_candidate) {
 void measure_at(Gating& gating, const LoadPlan& asked, const Target& target, const fs::path& directory) {
     const Measured run = measure(target, asked, directory, gating.invocation, gating.watcher,
                                  {gating.stop, gating.stop});  // a part of a run is of no use
-    if (!run.not_written.empty()) throw RuntimeError(run.not_written);
-    if (run.result.partial)
-        throw RuntimeError(
-            fmt::format("interrupted; the same command goes on with {}", gating.directory.string()));
-    if (run.result.counts.ok == 0) target.require_answer();
+    require_whole(run, target, fmt::format("the same command goes on with {}", gating.directory.string()));
 }
 
 /// Of both sides, so that one that cannot be reached is known before the other is measured.

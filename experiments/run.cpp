@@ -49,7 +49,7 @@ void warn_of_shortfalls(const Load& load, Watcher& watcher) {
     cards::IntendedLoad intended{.streams = load.options.concurrency, .workers = load.options.workers};
     if (!load.options.arrivals.at_once) {
         intended.requests_per_s = load.options.arrivals.rate;
-        intended.tokens_per_request = load.dataset->mean_output_tokens();
+        intended.tokens_per_request = load.datasets.front()->mean_output_tokens();
     }
     const auto ceiling = known_ceiling(watcher);
     if (!ceiling) return;
@@ -65,7 +65,7 @@ std::string length_source_of(const Target& target) {
 }
 
 std::string description_of(const Load& load) {
-    if (load.further_datasets.empty()) return load.dataset->description();
+    if (load.datasets.size() == 1) return load.datasets.front()->description();
     std::string text;
     for (const loadgen::ClassLoad& of : load.options.classes)
         text += fmt::format("{}{} {}", text.empty() ? "" : "; ", of.name, of.dataset->description());
@@ -81,9 +81,9 @@ Workload workload_of(const Load& load, const Target& target) {
     w.salt = load.plan.salt;
     w.prompt_form = datasets::name_of(target.facts().prompt_form);
     w.length_source = length_source_of(target);
-    if (!load.further_datasets.empty()) return w;  // a mean over classes would follow from their rates
-    w.wanted_input_tokens = load.dataset->mean_input_tokens();
-    w.wanted_output_tokens = load.dataset->mean_output_tokens();
+    if (load.datasets.size() > 1) return w;  // a mean over classes would follow from their rates
+    w.wanted_input_tokens = load.datasets.front()->mean_input_tokens();
+    w.wanted_output_tokens = load.datasets.front()->mean_output_tokens();
     return w;
 }
 
@@ -312,6 +312,12 @@ void require_slos(const RunResult& result) {
         if (texts.empty()) continue;
         throw Error(bad == SloVerdict::fail ? ExitCode::gate_failed : ExitCode::gate_inconclusive, texts);
     }
+}
+
+void require_whole(const Measured& run, const Target& target, const std::string& then) {
+    if (!run.not_written.empty()) throw RuntimeError(run.not_written);
+    if (run.result.partial) throw RuntimeError("interrupted; " + then);
+    if (run.result.counts.ok == 0) target.require_answer();
 }
 
 void require_descriptors(std::uint64_t streams) {

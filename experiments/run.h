@@ -43,6 +43,10 @@ void require_valid(const Measured& measured);
 /// when one is missed, with ExitCode::gate_inconclusive when the evidence decides one neither way.
 void require_slos(const RunResult& result);
 
+/// For a run that is a part of something larger. Throws RuntimeError when its result could not be written, it
+/// was interrupted ("interrupted; " and `then`), or nothing succeeded because the server does not answer.
+void require_whole(const Measured& run, const Target& target, const std::string& then);
+
 /// Throws RuntimeError when this process may not open as many files as `streams` at once need.
 void require_descriptors(std::uint64_t streams);
 

@@ -83,14 +83,14 @@ void check_context(const datasets::Dataset& dataset, const loadgen::EndpointFact
 Load common_load(const LoadPlan& asked, const loadgen::EndpointFacts& facts, const std::string& salt) {
     Load load;
     load.plan = resolved(asked, facts, salt);
-    load.dataset = dataset_of(load.plan, 0, facts.calibration);
-    for (std::size_t i = 1; i < load.plan.classes.size(); ++i)
-        load.further_datasets.push_back(dataset_of(load.plan, i, facts.calibration));
+    for (std::size_t i = 0; i < load.plan.classes.size(); ++i)
+        load.datasets.push_back(dataset_of(load.plan, i, facts.calibration));
     load.options = load_options(load.plan);
-    load.options.arrivals = loadgen::with_recorded_times(std::move(load.options.arrivals), *load.dataset);
+    load.options.arrivals =
+        loadgen::with_recorded_times(std::move(load.options.arrivals), *load.datasets.front());
     for (std::size_t i = 0; i < load.options.classes.size(); ++i) {
         loadgen::ClassLoad& of = load.options.classes[i];
-        of.dataset = i == 0 ? load.dataset.get() : load.further_datasets[i - 1].get();
+        of.dataset = load.datasets[i].get();
         of.arrivals = loadgen::with_recorded_times(std::move(of.arrivals), *of.dataset);
     }
     load.options.worker.client.body = facts.body;
@@ -98,8 +98,7 @@ Load common_load(const LoadPlan& asked, const loadgen::EndpointFacts& facts, con
 }
 
 void check_context(const Load& load, const loadgen::EndpointFacts& facts) {
-    check_context(*load.dataset, facts);
-    for (const auto& dataset : load.further_datasets) check_context(*dataset, facts);
+    for (const auto& dataset : load.datasets) check_context(*dataset, facts);
 }
 
 class SocketTarget final : public Target {
@@ -112,7 +111,7 @@ class SocketTarget final : public Target {
         const Load trial = common_load(asked, facts(), "trial-" + fresh_salt());
         check_context(trial, facts());
         for (const Server& opened : servers_)
-            loadgen::try_one(opened.endpoint, opened.facts, trial.dataset->request(kTrialIndex));
+            loadgen::try_one(opened.endpoint, opened.facts, trial.datasets.front()->request(kTrialIndex));
     }
 
     const loadgen::EndpointFacts& facts() const override { return servers_.front().facts; }
@@ -134,13 +133,7 @@ class SocketTarget final : public Target {
     Load load_for(const LoadPlan& asked) const override {
         Load load = common_load(asked, facts(), fresh_salt());
         loadgen::WorkerOptions& worker = load.options.worker;
-        loadgen::WorkerTarget first = worker_target(servers_.front(), load.plan);
-        worker.address = first.address;
-        worker.tls = first.tls;
-        worker.host = first.host;
-        worker.client.head = std::move(first.head);
-        for (std::size_t i = 1; i < servers_.size(); ++i)
-            worker.further_targets.push_back(worker_target(servers_[i], load.plan));
+        for (const Server& server : servers_) worker.targets.push_back(worker_target(server, load.plan));
         worker.route = loadgen::route_named(load.plan.route).value();
         worker.id_prefix = fmt::format("pt-{}-", content_hash(load.plan.salt + utc_now()).substr(0, 8));
         return load;
@@ -149,10 +142,11 @@ class SocketTarget final : public Target {
     loadgen::LoadOutcome make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
                               const loadgen::Interruption& interruption) const override {
         const auto scraping = scraper_options(load.plan);
-        if (!scraping) return loadgen::make_load(load.options, *load.dataset, sink, progress, interruption);
+        if (!scraping)
+            return loadgen::make_load(load.options, *load.datasets.front(), sink, progress, interruption);
         scrape::Scraper scraper(*scraping, load.on_scrape);
         loadgen::LoadOutcome outcome =
-            loadgen::make_load(load.options, *load.dataset, sink, progress, interruption);
+            loadgen::make_load(load.options, *load.datasets.front(), sink, progress, interruption);
         outcome.server = scraper.finish();
         // A server that never told of itself was not promised to: hosted ones do not.
         if (load.plan.scrape == "auto" && outcome.server.scrapes.empty()) outcome.server = {};
@@ -317,7 +311,7 @@ class VirtualTarget final : public Target {
 
     loadgen::LoadOutcome make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
                               const loadgen::Interruption& interruption) const override {
-        return loadgen::make_virtual_load(load.options, virtual_, *load.dataset, sink, progress,
+        return loadgen::make_virtual_load(load.options, virtual_, *load.datasets.front(), sink, progress,
                                           interruption);
     }
 

@@ -21,8 +21,7 @@ class CommandServer;
 /// One load, ready to be made: a resolved plan and what follows from it.
 struct Load {
     LoadPlan plan;
-    std::unique_ptr<datasets::Dataset> dataset;                             ///< of the first class
-    std::vector<std::unique_ptr<datasets::Dataset>> further_datasets = {};  ///< of the others
+    std::vector<std::unique_ptr<datasets::Dataset>> datasets = {};  ///< of each class
     loadgen::LoadOptions options;
     std::function<void(const scrape::ServerScrape&)> on_scrape =
         {};  ///< told from a thread of its own; may be empty

@@ -45,8 +45,7 @@ Worker::Worker(const WorkerOptions& options, Mix mix, RecordSink& sink, Progress
       progress_(progress),
       monitor_(monitor),
       ahead_(mix_.parts()) {
-    links_.push_back(link_to({options.address, options.tls, options.host, options.client.head}));
-    for (const WorkerTarget& target : options.further_targets) links_.push_back(link_to(target));
+    for (const WorkerTarget& target : options.targets) links_.push_back(link_to(target));
 }
 
 std::unique_ptr<Worker::Link> Worker::link_to(const WorkerTarget& target) {

@@ -21,23 +21,20 @@
 
 namespace paretoken::loadgen {
 
-/// A server besides the first one.
+/// A server that is loaded.
 struct WorkerTarget {
     http::Address address;
-    const http::TlsContext* tls = nullptr;
-    std::string host;
-    http::RequestHead head;
+    const http::TlsContext* tls = nullptr;  ///< null: plain
+    std::string host;                       ///< what the certificate must name
+    http::RequestHead head;                 ///< of every request to it
 };
 
 struct WorkerOptions {
     std::uint32_t number = 0;
-    http::Address address;
-    const http::TlsContext* tls = nullptr;  ///< null: plain
-    std::string host;                       ///< what the certificate must name
-    ClientOptions client;
-    std::vector<WorkerTarget> further_targets = {};
-    Route route = Route::round_robin;  ///< with further targets
-    std::string id_prefix;             ///< request ids are prefix + index: unique over runs
+    std::vector<WorkerTarget> targets;  ///< never empty
+    Route route = Route::round_robin;   ///< where there are several
+    ClientOptions client;               ///< its head is the target's
+    std::string id_prefix;              ///< request ids are prefix + index: unique over runs
     bool kernel_stamps = true;
     bool lazy = true;           ///< may serve sockets in batches when very many are ready (laziness.h)
     Duration spin{};            ///< before a due start, the last stretch is polled instead of slept

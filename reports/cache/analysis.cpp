@@ -410,10 +410,8 @@ std::optional<std::uint64_t> next_working_set(const std::map<std::uint64_t, doub
     return set.held + (*set.lost - set.held) / 2;
 }
 
-std::vector<CacheVerdict> verdicts_of(std::span<const CacheLevel> levels,
-                                      std::span<const CacheSample> samples, const std::string& engine) {
-    if (levels.empty()) return {};
-    const CacheLevel& level = levels.front();
+std::vector<CacheVerdict> verdicts_of(const CacheLevel& level, std::span<const CacheSample> samples,
+                                      const std::string& engine) {
     std::vector<CacheVerdict> verdicts;
     if (tokens_of_arm(samples, "warm").told)
         verdicts.push_back(verdict_by_tokens(level, samples, engine));

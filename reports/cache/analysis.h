@@ -123,9 +123,9 @@ std::optional<std::uint64_t> next_working_set(const std::map<std::uint64_t, doub
 WorkingSet working_set_of(const std::map<std::uint64_t, double>& found, std::int64_t prefix_tokens,
                           std::int64_t request_tokens);
 
-/// One for what caching does, more for what is wrong, from all levels; the samples are those of the first
-/// level. `engine` chooses the flags that are named.
-std::vector<CacheVerdict> verdicts_of(std::span<const CacheLevel> levels,
-                                      std::span<const CacheSample> samples, const std::string& engine);
+/// One for what caching does, more for what is wrong, from one level and its samples. `engine` chooses the
+/// flags that are named.
+std::vector<CacheVerdict> verdicts_of(const CacheLevel& level, std::span<const CacheSample> samples,
+                                      const std::string& engine);
 
 }  // namespace paretoken::reports

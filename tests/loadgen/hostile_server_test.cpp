@@ -188,7 +188,7 @@ TEST(HostileServer, a_quoted_key_is_hidden_in_every_text) {
         }
     });
     LoadOptions load = load_on(server.url(), 1, 10);
-    load.worker.client.head.headers = {{"Authorization", "Bearer SECRETKEY123"}};
+    load.worker.targets.front().head.headers = {{"Authorization", "Bearer SECRETKEY123"}};
     const auto dataset = prompts();
     const KeptOutcome outcome = made(load, *dataset);
     ASSERT_EQ(outcome.records.size(), 10U);

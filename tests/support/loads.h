@@ -18,10 +18,10 @@ inline loadgen::LoadOptions load_on(std::string_view url, std::uint64_t concurre
     load.arrivals = loadgen::parse_arrivals("at_once");
     load.concurrency = concurrency;
     load.limits.requests = requests;
-    load.worker.address = http::resolve(target).front();
-    load.worker.host = target.host;
-    load.worker.client.head = {.target = target.target("/v1/chat/completions"),
-                               .authority = target.authority()};
+    load.worker.targets = {
+        {.address = http::resolve(target).front(),
+         .host = target.host,
+         .head = {.target = target.target("/v1/chat/completions"), .authority = target.authority()}}};
     load.worker.client.body.model = "m";
     load.worker.client.body.ignore_eos = true;
     load.worker.client.ignore_eos_accepted = true;

@@ -37,7 +37,7 @@ struct SimulatedOutcome {
 inline loadgen::LoadOptions load_options(const SimulatedLoad& wanted, const std::string& url) {
     loadgen::LoadOptions load = load_on(url, wanted.concurrency, wanted.requests);
     if (wanted.body.endpoint != openai::EndpointType::chat)
-        load.worker.client.head.target = "/v1/completions";
+        load.worker.targets.front().head.target = "/v1/completions";
     load.worker.client.body = wanted.body;
     load.worker.client.body.ignore_eos = true;
     load.worker.id_prefix = "f-";
@@ -62,7 +62,7 @@ inline SimulatedOutcome outcome_of(const SimulatedLoad& wanted) {
     outcome.records = kept_outcome([&](RecordSink& sink) {
                           return loadgen::make_load(load, *dataset, sink, progress, {});
                       }).records;
-    http::Fetcher fetcher(url, load.worker.address, nullptr, {});
+    http::Fetcher fetcher(url, load.worker.targets.front().address, nullptr, {});
     const auto truth = nlohmann::json::parse(fetcher.get("/sim/truth", std::chrono::seconds(10)).body);
     for (const auto& entry : truth["requests"]) outcome.truth[entry["id"]] = entry;
     outcome.metrics = fetcher.get("/metrics", std::chrono::seconds(10)).body;

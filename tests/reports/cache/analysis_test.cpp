@@ -63,7 +63,7 @@ std::vector<std::string> codes_of(const std::vector<CacheSample>& samples, const
                                   std::optional<double> server = std::nullopt) {
     const CacheLevel level = level_of(samples, 1, granularity_of(samples), server);
     std::vector<std::string> codes;
-    for (const auto& verdict : verdicts_of({{level}}, samples, engine)) {
+    for (const auto& verdict : verdicts_of(level, samples, engine)) {
         codes.push_back(verdict.code);
         EXPECT_FALSE(verdict.text.empty());
         EXPECT_FALSE(verdict.evidence.empty());
@@ -225,7 +225,7 @@ TEST(CachePages, tell_verdicts_levels_and_blocks) {
     report.levels = {level_of(samples, 1, kBlock, 0.4)};
     report.granularity_tokens = kBlock;
     report.least_cached_prefix = 118;
-    report.verdicts = verdicts_of(report.levels, samples, "vllm");
+    report.verdicts = verdicts_of(report.levels.front(), samples, "vllm");
     const std::string console = cache_console(report);
     EXPECT_THAT(console, HasSubstr("works: Prefix caching works"));
     EXPECT_THAT(console, HasSubstr("1 request in flight."));
