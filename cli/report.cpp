@@ -75,7 +75,11 @@ class Sweeps {
         const fs::path parent = directory.has_parent_path() ? directory.parent_path() : fs::path(".");
         if (!fs::exists(parent / reports::kSweepFileName)) return;
         const auto [sweep, is_new] = read_.try_emplace(parent);
-        if (is_new) sweep->second = reports::read_sweep(parent);
+        if (is_new) {
+            sweep->second = reports::read_sweep(parent);
+            if (const auto& search = sweep->second.search)
+                searches_.push_back({parent.string(), sweep->second.axis, *search});
+        }
         for (const reports::SweepPoint& point : sweep->second.points) {
             if (fs::path(point.directory).lexically_normal() != directory.filename()) continue;
             run.sweep = parent.string();
@@ -84,18 +88,21 @@ class Sweeps {
         }
     }
 
+    /// The searches among the sweeps, in the order of their runs.
+    const std::vector<reports::LoadedSearch>& searches() const { return searches_; }
+
   private:
     std::map<fs::path, reports::SweepFile> read_;
+    std::vector<reports::LoadedSearch> searches_;
 };
 
 /// Each run once, in the order in which the directories were named.
-std::vector<reports::LoadedRun> loaded_runs(const std::vector<std::string>& directories) {
+std::vector<reports::LoadedRun> loaded_runs(const std::vector<std::string>& directories, Sweeps& sweeps) {
     std::vector<fs::path> found;
     for (const std::string& directory : directories)
         for (const fs::path& run : reports::find_run_directories(directory))
             if (std::find(found.begin(), found.end(), run) == found.end()) found.push_back(run);
     std::vector<reports::LoadedRun> runs;
-    Sweeps sweeps;
     for (const fs::path& run : found) {
         runs.push_back({.directory = run.string(), .result = reports::read_run_directory(run)});
         sweeps.place(runs.back());
@@ -236,7 +243,9 @@ std::string answers_of(const ReportModel& model) {
 void report(const ReportCommand& command) {
     const std::vector<Output> files = outputs(command);
     reports::JoinOptions options = join_options(command);
-    std::vector<reports::LoadedRun> runs = loaded_runs(command.directories);
+    Sweeps sweeps;
+    std::vector<reports::LoadedRun> runs = loaded_runs(command.directories, sweeps);
+    options.searches = sweeps.searches();
     options.known_models = cards_named_by(runs);
     const ReportModel model = reports::build_report(std::move(runs), options);
     for (const Output& file : files) reports::write_file_atomically(file.path, file.format->write(model));

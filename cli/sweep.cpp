@@ -216,6 +216,7 @@ void show_table(const reports::SweepFile& file, const std::filesystem::path& dir
     });
     if (has_runs)
         fmt::print("  {:12}{}\n", "report", shell_line({"paretoken", "report", directory.string()}));
+    if (file.search && !file.search->narrow.empty()) fmt::print("  {:12}{}\n", "narrow", file.search->narrow);
     std::fflush(stdout);
 }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
 
 #include "core/plan_fields.h"
 #include "core/secrets.h"
@@ -69,6 +68,24 @@ std::string shell_line(const std::vector<std::string>& argv) {
         line += '\'';
     }
     return line;
+}
+
+std::vector<std::string> with_option(std::vector<std::string> argv, std::string_view name,
+                                     std::string_view value) {
+    const std::string joined = fmt::format("{}=", name);
+    for (std::size_t i = 0; i < argv.size(); ++i) {
+        if (argv[i].starts_with(joined)) {
+            argv[i] = joined + std::string(value);
+            return argv;
+        }
+        if (argv[i] != name) continue;
+        argv.resize(std::max(argv.size(), i + 2));
+        argv[i + 1] = value;
+        return argv;
+    }
+    argv.emplace_back(name);
+    argv.emplace_back(value);
+    return argv;
 }
 
 std::vector<std::string> arguments_of(const PlanEcho& echo) {

@@ -12,6 +12,7 @@
 #include "core/metrics.h"
 #include "core/number_text.h"
 #include "core/spec.h"
+#include "core/statistics.h"
 
 namespace paretoken {
 namespace {
@@ -184,6 +185,23 @@ SloFinding finding_on(const RunResult& result, const Slo& slo) {
     const PercentileValue* held = summary == nullptr ? nullptr : summary->at(slo.p.value_or(kSloPercentile));
     if (held == nullptr) return {};
     return {verdict_on(*held, slo.limit, metric.better == Better::higher), held->value};
+}
+
+std::optional<double> times_enough(const RunResult& result, const Slo& slo) {
+    const Metric& metric = judged(slo, result.open_loop());
+    const MetricSummary* summary = result.metric(key_of(metric));
+    const PercentileValue* held = summary == nullptr ? nullptr : summary->at(slo.p.value_or(kSloPercentile));
+    if (held == nullptr) return std::nullopt;
+    const double p = held->p;
+    const double to_certify = static_cast<double>(samples_to_certify(std::max(p, 1 - p)));
+    const double for_any = held->effective_n && *held->effective_n > 0 ? to_certify / *held->effective_n : 2;
+    if (!held->decided && held->enough_n && summary->n > 0)
+        return std::max(1.0, static_cast<double>(*held->enough_n) / static_cast<double>(summary->n));
+    if (!held->decided || !held->value) return for_any;
+    const double away = slo.limit - *held->value;
+    const double reach = away > 0 ? held->decided->high - *held->value : *held->value - held->decided->low;
+    if (!std::isfinite(reach) || away == 0) return for_any;
+    return std::max(1.0, reach * reach / (away * away));
 }
 
 std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Slo>& slos) {

@@ -59,6 +59,11 @@ struct SloFinding {
 /// that was not measured decides nothing.
 SloFinding finding_on(const RunResult& result, const Slo& slo);
 
+/// How many times its requests a run would probably need so that finding_on() passes or fails, where it is
+/// insufficient: the distance from the percentile to the limit shrinks with the square root of their number.
+/// Nothing when no number is known to: the limit was not measured, or the window was not steady.
+std::optional<double> times_enough(const RunResult& result, const Slo& slo);
+
 /// What a run says of each limit: finding_on() with the evidence that it rests on. `over` is not counted.
 std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Slo>& slos);
 

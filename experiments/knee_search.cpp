@@ -50,10 +50,43 @@ std::optional<double> KneeSearch::between(double pass, double fail) const {
     return level;
 }
 
-void KneeSearch::tell(SloVerdict verdict, double requests_per_s) {
+std::optional<double> KneeSearch::unconfirmed() const {
+    std::optional<double> highest = doubtful_;
+    if (const auto passed = highest_pass()) highest = std::max(highest.value_or(0), *passed);
+    if (!highest || (confirmed_ && *highest <= *confirmed_) || (fail_ && *highest >= *fail_))
+        return std::nullopt;
+    return highest;
+}
+
+/// The second run certifies alone, so it gets twice the requests of the first.
+void KneeSearch::confirm(double level) {
+    next_ = SearchStep{level, std::min(kLongest, 2 * passed_.at(level)), true};
+}
+
+void KneeSearch::insufficient(const SearchStep& step, double times_enough) {
+    if (step.longer < kLongest && (step.confirms || !is_last_run()) && runs_ < options_.max_runs) {
+        std::uint64_t longer = 2 * step.longer;
+        while (longer < kLongest &&
+               static_cast<double>(longer) < times_enough * static_cast<double>(step.longer))
+            longer *= 2;
+        if (!step.confirms) longer_ = std::max(longer_, longer);
+        next_ = SearchStep{step.level, longer, step.confirms};
+        return;
+    }
+    insufficient_.insert(step.level);
+    if (step.confirms) {  // a lower level that passed may be certified
+        doubtful_ = std::max(doubtful_.value_or(0), step.level);
+        passed_.erase(step.level);
+    }
+    // A level above it may fail for certain, and then bounds the knee from above.
+    doubling_ = doubling_ && !passed_.empty();
+    decide();
+}
+
+void KneeSearch::tell(SloVerdict verdict, double requests_per_s, double times_enough) {
     const SearchStep step = *next_;
     ++runs_;
-    if (doubling_ && step.longer == 1 && !step.confirms && requests_per_s > 0 &&
+    if (doubling_ && !step.confirms && requests_per_s > 0 &&
         (rates_.empty() || step.level > rates_.back().first))
         rates_.emplace_back(step.level, requests_per_s);
     switch (verdict) {
@@ -70,16 +103,7 @@ void KneeSearch::tell(SloVerdict verdict, double requests_per_s) {
             doubling_ = false;
             break;
         case SloVerdict::insufficient:
-            if (step.longer < kLongest && (step.confirms || !is_last_run()) && runs_ < options_.max_runs) {
-                next_ = SearchStep{step.level, 2 * step.longer, step.confirms};
-                return;
-            }
-            insufficient_.insert(step.level);
-            // A level above it may fail for certain, and then bounds the knee from above.
-            doubling_ = doubling_ && !passed_.empty();
-            if (step.confirms)
-                return end(fmt::format("measured once more, level {:g} has too little evidence", step.level));
-            break;
+            return insufficient(step, times_enough);
     }
     decide();
 }
@@ -96,7 +120,7 @@ void KneeSearch::double_or_halve() {
         doubling_ = false;
         return;
     }
-    next_ = SearchStep{.level = doubled};
+    next_ = SearchStep{doubled, longer_};
 }
 
 void KneeSearch::decide() {
@@ -105,7 +129,7 @@ void KneeSearch::decide() {
     if (runs_ >= options_.max_runs)
         return end(fmt::format("{} runs were made, and --max-runs allows no more", runs_));
     if (pass && is_last_run()) {
-        next_ = SearchStep{*pass, passed_.at(*pass), true};
+        confirm(*pass);
         return;
     }
     if (doubling_) {
@@ -113,22 +137,29 @@ void KneeSearch::decide() {
         if (doubling_) return;
     }
     if (!pass) {
+        if (doubtful_)
+            return end(fmt::format("measured once more, level {:g} has too little evidence", *doubtful_));
         if (!fail_)
             return end(fmt::format("level {:g} has too little evidence, even with {} times its requests",
                                    options_.from, kLongest));
         const double halved = options_.whole ? std::floor(*fail_ / 2) : *fail_ / 2;
         if (halved < (options_.whole ? 1 : kLeastRate * options_.from) || insufficient_.contains(halved))
             return end(fmt::format("the lowest level, {:g}, does not meet the SLOs", *fail_));
-        next_ = SearchStep{.level = halved};
+        next_ = SearchStep{halved, longer_};
         return;
     }
     if (fail_) {
-        if (const auto middle = between(*pass, *fail_)) {
-            next_ = SearchStep{.level = *middle};
+        // Where the level half-way cannot be decided, the knee is looked for below it.
+        const auto undecided = insufficient_.upper_bound(*pass);
+        auto middle = between(*pass, *fail_);
+        if (!middle && undecided != insufficient_.end() && *undecided < *fail_)
+            middle = between(*pass, *undecided);
+        if (middle) {
+            next_ = SearchStep{*middle, longer_};
             return;
         }
     }
-    next_ = SearchStep{*pass, passed_.at(*pass), true};
+    confirm(*pass);
 }
 
 }  // namespace paretoken::experiments

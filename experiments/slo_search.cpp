@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/figures.h"
+#include "core/plan_arguments.h"
 #include "reports/files/run_directory.h"
 
 namespace paretoken::experiments {
@@ -52,8 +53,22 @@ bool only_failed(const RunResult& result) {
     });
 }
 
+/// False where the queue grew over the window, or ended the run before there was one.
+bool keeps_up(const RunResult& result) {
+    return !result.window.overloaded && (!result.stop || result.stop->rule != "diverging");
+}
+
+/// How many times the run's requests would probably decide every SLO; 2 where nothing says so.
+double times_enough_for_all(const RunResult& result, const std::vector<Slo>& slos) {
+    double most = 1;
+    for (const Slo& slo : slos)
+        if (finding_on(result, slo).verdict == SloVerdict::insufficient)
+            most = std::max(most, times_enough(result, slo).value_or(2));
+    return most > 1 ? most : 2;
+}
+
 std::string binding_slo(const RunResult& result, const SloSearchPlan& plan) {
-    if (result.window.overloaded) return "the server does not keep up with the arrivals";
+    if (!keeps_up(result)) return "the server does not keep up with the arrivals";
     for (std::size_t i = 0; i < plan.slos.size(); ++i)
         if (finding_on(result, plan.slos[i]).verdict == SloVerdict::fail) return plan.slo_texts[i];
     return {};
@@ -101,7 +116,7 @@ RunResult measured_now(const Target& target, const LoadPlan& asked, SweepFile& f
 }  // namespace
 
 SloVerdict verdict_on_all(const RunResult& result, const std::vector<Slo>& slos) {
-    if (result.window.overloaded) return SloVerdict::fail;
+    if (!keeps_up(result)) return SloVerdict::fail;
     SloVerdict all = SloVerdict::pass;
     for (const Slo& slo : slos) {
         const SloVerdict verdict = finding_on(result, slo).verdict;
@@ -153,10 +168,11 @@ void search_knee(const Target& target, const SloSearchPlan& plan, SweepFile& fil
         const SloVerdict verdict = verdict_on_all(*result, plan.slos);
         if (verdict == SloVerdict::fail && (!search.fail() || step->level <= *search.fail()))
             found.binding = binding_slo(*result, plan);
-        search.tell(verdict, rate);
+        search.tell(verdict, rate, times_enough_for_all(*result, plan.slos));
         longest = std::max(longest, (Clock::now() - step_began) / static_cast<std::int64_t>(step->longer));
     }
     found.pass = search.pass();
+    found.unconfirmed = search.unconfirmed();
     found.fail = search.fail();
     found.runs = search.runs();
     found.ended = out_of_time ? "--max-time allows no further run" : search.ended();
@@ -171,14 +187,30 @@ void search_knee(const Target& target, const SloSearchPlan& plan, SweepFile& fil
     std::stable_sort(file.points.begin(), file.points.end(), [](const SweepPoint& a, const SweepPoint& b) {
         return std::tie(a.load, a.repeat, a.directory) < std::tie(b.load, b.repeat, b.directory);
     });
+    found.narrow = narrowing_command(plan, found, directory, invocation);
     file.search = std::move(found);
     reports::write_sweep(directory, file);
+}
+
+std::string narrowing_command(const SloSearchPlan& plan, const reports::SweepSearch& search,
+                              const fs::path& directory, const Invocation& invocation) {
+    constexpr std::uint64_t kMoreRuns = 8;
+    constexpr double kNarrower = 4;  // of what the failing load is above the passing one
+    const bool is_bracket = search.pass && search.fail;
+    const bool whole = plan.sweep.axis == Axis::concurrency;
+    if (is_bracket && whole && *search.fail - *search.pass <= 1) return {};
+    auto words = with_option(invocation.argv, "--out", directory.string());
+    words = with_option(std::move(words), "--max-runs", fmt::format("{}", search.runs + kMoreRuns));
+    if (is_bracket && *search.fail <= *search.pass * plan.precision)
+        words = with_option(std::move(words), "--precision",
+                            fmt::format("{:g}", 1 + (plan.precision - 1) / kNarrower));
+    return shell_line(words);
 }
 
 void require_found(const reports::SweepSearch& search) {
     if (search.pass) return;
     const std::string slos = fmt::format("{}", fmt::join(search.slos, " "));
-    if (search.fail)
+    if (search.fail && !search.unconfirmed)
         throw Error(ExitCode::gate_failed,
                     fmt::format("no load was found that meets {}: {}", slos, search.ended));
     throw Error(ExitCode::gate_inconclusive,

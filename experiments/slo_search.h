@@ -33,6 +33,11 @@ void search_knee(const Target& target, const SloSearchPlan& plan, reports::Sweep
 /// pass when all are certainly met.
 SloVerdict verdict_on_all(const RunResult& result, const std::vector<Slo>& slos);
 
+/// The command that goes on with the search and narrows its bracket: more runs, and a finer precision where
+/// the bracket has reached the one that was asked for. Empty when nothing lies between the two loads.
+std::string narrowing_command(const SloSearchPlan& plan, const reports::SweepSearch& search,
+                              const std::filesystem::path& directory, const Invocation& invocation);
+
 /// Throws what the search deserves: Error with ExitCode::gate_failed when no level meets the SLOs, with
 /// ExitCode::gate_inconclusive when none could be shown to.
 void require_found(const reports::SweepSearch& search);

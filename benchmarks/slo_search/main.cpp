@@ -73,7 +73,12 @@ std::vector<RequestRecord> run_of(const Server& server, const SearchStep& step, 
     return records;
 }
 
-SloVerdict verdict_of(const Server& server, const SearchStep& step, double limit, std::uint64_t seed) {
+struct Told {
+    SloVerdict verdict = SloVerdict::insufficient;
+    double times_enough = 2;
+};
+
+Told told_of(const Server& server, const SearchStep& step, double limit, std::uint64_t seed) {
     const auto records = run_of(server, step, seed);
     const auto summary = summarize(RequestTable(records), NoEvents(),
                                    {.concurrency = static_cast<std::uint64_t>(step.level),
@@ -82,7 +87,8 @@ SloVerdict verdict_of(const Server& server, const SearchStep& step, double limit
     RunResult result;
     static_cast<Scope&>(result) = summary;
     result.concurrency = static_cast<std::uint64_t>(step.level);
-    return finding_on(result, {"ttft", limit, 0.9}).verdict;
+    const Slo slo{"ttft", limit, 0.9};
+    return {finding_on(result, slo).verdict, times_enough(result, slo).value_or(2)};
 }
 
 struct Tally {
@@ -101,7 +107,8 @@ void search_once(const Server& server, std::uint64_t seed, Tally& tally) {
     std::uint64_t number = 0;
     while (const auto step = search.next()) {
         const std::uint64_t run_seed = derived_seed(seed, server.name, ++number);
-        search.tell(verdict_of(server, *step, limit, run_seed), step->level);
+        const Told told = told_of(server, *step, limit, run_seed);
+        search.tell(told.verdict, step->level, told.times_enough);
     }
     tally.runs += search.runs();
     if (!search.pass()) return;

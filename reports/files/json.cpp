@@ -414,6 +414,7 @@ template <class Archive>
 void fields(Archive& a, Is<SweepSearch> auto& v) {
     a.required("slo", v.slos);
     a("pass", v.pass);
+    a("unconfirmed", v.unconfirmed);
     a("fail", v.fail);
     a("binding", v.binding);
     a("runs", v.runs);
@@ -421,6 +422,7 @@ void fields(Archive& a, Is<SweepSearch> auto& v) {
     a("c_star", v.saturation);
     a("elasticity", v.elasticity);
     a("ended", v.ended);
+    a("narrow", v.narrow);
     a("at", v.at);
     a("of_saturation", v.of_saturation);
 }
@@ -650,6 +652,12 @@ void fields(Archive& a, Is<PictureLine> auto& v) {
 }
 
 template <class Archive>
+void fields(Archive& a, Is<PictureMark> auto& v) {
+    a("name", v.name);
+    a("x", v.x);
+}
+
+template <class Archive>
 void fields(Archive& a, Is<Picture> auto& v) {
     a("id", v.id);
     a("title", v.title);
@@ -657,6 +665,7 @@ void fields(Archive& a, Is<Picture> auto& v) {
     a("y_title", v.y_title);
     a("series", v.series);
     a("lines", v.lines);
+    a("marks", v.marks);
 }
 
 template <class Archive>
@@ -692,6 +701,15 @@ void fields(Archive& a, Is<DevicePicture> auto& v) {
 }
 
 template <class Archive>
+void fields(Archive& a, Is<SearchPicture> auto& v) {
+    a("directory", v.directory);
+    a("slos", v.slos);
+    a("text", v.text);
+    a("narrow", v.narrow);
+    a("charts", v.pictures);
+}
+
+template <class Archive>
 void fields(Archive& a, Is<Choice> auto& v) {
     a("configuration", v.configuration);
     a("load_label", v.load_label);
@@ -716,6 +734,7 @@ void fields(Archive& a, Is<ReportModel> auto& v) {
     a("version", v.version);
     a("configurations", v.configurations);
     a("front", v.front);
+    a("searches", v.searches);
     a("choice", v.choice);
     a("split_source", v.split_source);
     a("cost", v.cost);
@@ -1296,8 +1315,13 @@ std::string chart_json(const ReportModel& model) {
         configurations.push_back(chart_configuration(configuration));
     Json devices = Json::array();
     for (const DevicePicture& device : model.devices) devices.push_back(Writer::json_of(device));
-    const std::string text = text_of(
-        {{"axes", chart_axes(model.front)}, {"configurations", configurations}, {"devices", devices}}, -1);
+    Json searches = Json::array();
+    for (const SearchPicture& search : model.searches) searches.push_back(Writer::json_of(search));
+    const std::string text = text_of({{"axes", chart_axes(model.front)},
+                                      {"configurations", configurations},
+                                      {"devices", devices},
+                                      {"searches", searches}},
+                                     -1);
     std::string safe;
     safe.reserve(text.size());
     for (const char c : text) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -83,12 +84,15 @@ std::vector<SweepRepeats> repeats_of(const std::vector<SweepPoint>& points) {
                                    {"itl_p99_s", &SweepPoint::itl_p99_s}};
     std::vector<SweepRepeats> all;
     for (const SweepPoint& first : points) {
-        if (first.repeat != 1) continue;
+        const bool is_first = std::none_of(points.data(), &first, [&](const SweepPoint& earlier) {
+            return earlier.cell == first.cell && earlier.load_label == first.load_label;
+        });
+        if (!is_first) continue;
         SweepRepeats repeats{.load_label = first.load_label, .load = first.load, .cell = first.cell};
         std::map<std::string, std::vector<double>> values;
         for (const SweepPoint& point : points) {
-            if (point.cell != first.cell || point.load != first.load || point.state != PointState::done ||
-                point.verdict == Verdict::invalid)
+            if (point.cell != first.cell || point.load_label != first.load_label ||
+                point.state != PointState::done || point.verdict == Verdict::invalid)
                 continue;
             ++repeats.runs;
             for (const auto& [key, value] : kColumns)

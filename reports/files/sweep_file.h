@@ -65,10 +65,11 @@ struct SweepRepeats {
 
 /// How a search for the highest load that meets the SLOs went.
 struct SweepSearch {
-    std::vector<std::string> slos = {};  ///< as given
-    std::optional<double> pass = {};     ///< the highest load that was measured twice and met them all
-    std::optional<double> fail = {};     ///< the lowest that certainly missed one
-    std::string binding = {};            ///< the SLO that `fail` missed
+    std::vector<std::string> slos = {};      ///< as given
+    std::optional<double> pass = {};         ///< the highest load that was measured twice and met them all
+    std::optional<double> unconfirmed = {};  ///< a higher load that met them once and was not shown to again
+    std::optional<double> fail = {};         ///< the lowest that certainly missed one
+    std::string binding = {};                ///< the SLO that `fail` missed
     std::uint64_t runs = 0;
     std::optional<double> most_requests_per_s = {};  ///< of all levels
     std::optional<double> saturation =
@@ -76,6 +77,7 @@ struct SweepSearch {
     /// d ln(requests/s) / d ln(load) from each level that was doubled to the next
     std::vector<double> elasticity = {};
     std::string ended = {};                    ///< why it ended, one sentence
+    std::string narrow = {};                   ///< the command that narrows the bracket; empty: none can
     std::optional<double> at = {};             ///< the load that was asked about (--at)
     std::optional<double> of_saturation = {};  ///< `at` as a share of the load that saturates the server
 

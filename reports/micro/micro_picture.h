@@ -36,6 +36,14 @@ struct PictureLine {
     bool operator==(const PictureLine&) const = default;
 };
 
+/// A vertical line.
+struct PictureMark {
+    std::string name;
+    double x = 0;
+
+    bool operator==(const PictureMark&) const = default;
+};
+
 struct Picture {
     std::string id;       ///< "weights", "attention", "prefill"
     std::string title;    ///< "Weight bandwidth by batch"
@@ -43,6 +51,7 @@ struct Picture {
     std::string y_title;  ///< with its unit: "GB/s"
     std::vector<PictureSeries> series;
     std::vector<PictureLine> lines;
+    std::vector<PictureMark> marks = {};
 
     bool operator==(const Picture&) const = default;
 };

@@ -733,6 +733,15 @@ std::vector<std::string> notes_on_options(const std::vector<Configuration>& conf
     return notes;
 }
 
+/// The limits that all searches had, none without a search.
+std::vector<std::string> common_slos(const std::vector<SearchPicture>& searches) {
+    if (searches.empty()) return {};
+    const bool is_one = std::all_of(searches.begin(), searches.end(), [&](const SearchPicture& search) {
+        return search.slos == searches.front().slos;
+    });
+    return is_one ? searches.front().slos : std::vector<std::string>();
+}
+
 }  // namespace
 
 ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options) {
@@ -741,6 +750,7 @@ ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options
     model.title = options.title;
     model.generated_at = options.generated_at;
     model.version = version();
+    for (const LoadedSearch& search : options.searches) model.searches.push_back(picture_of(search, runs));
     std::set<const MicroResults*> used;
     refuse_unmatched(runs, options.models);
     refuse_unmatched(runs, options.quality);
@@ -765,6 +775,7 @@ ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options
     std::vector<std::string> slo_texts = options.slo_texts;
     if (slos.empty()) {
         slo_texts = common_goodput(model.configurations);
+        if (slo_texts.empty()) slo_texts = common_slos(model.searches);
         for (const std::string& text : slo_texts) slos.push_back(parse_slo(text));
     }
     model.front = place_on_fronts(model.configurations, {.x = options.front_x,

@@ -16,15 +16,17 @@
 #include "reports/model/loaded_run.h"
 #include "reports/model/quality.h"
 #include "reports/model/report_model.h"
+#include "reports/model/search.h"
 
 namespace paretoken::reports {
 
 struct JoinOptions {
     std::string title = "Cost and performance";
-    std::string generated_at;         ///< UTC, "2026-11-21T09:38:00Z"
-    std::vector<MicroResults> micro;  ///< --micro, one per device (read_micro_results)
-    std::string micro_note;           ///< how `micro` was found where --micro did not name it
-    std::vector<CardChoice> models;   ///< --model-card
+    std::string generated_at;                 ///< UTC, "2026-11-21T09:38:00Z"
+    std::vector<MicroResults> micro;          ///< --micro, one per device (read_micro_results)
+    std::string micro_note;                   ///< how `micro` was found where --micro did not name it
+    std::vector<LoadedSearch> searches = {};  ///< of the sweeps that runs are points of
+    std::vector<CardChoice> models;           ///< --model-card
     std::map<std::string, cards::ModelCard>
         known_models;  ///< cards that runs name themselves (run --model-card), by content_hash_of
     std::optional<std::vector<std::string>> group_by;  ///< --group-by; without: see grouped_runs()

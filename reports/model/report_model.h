@@ -210,6 +210,17 @@ struct CostSheet {
     bool operator==(const CostSheet&) const = default;
 };
 
+/// A search for the highest load that meets limits, ready to be drawn.
+struct SearchPicture {
+    std::string directory;  ///< of the sweep
+    std::vector<std::string> slos;
+    std::string text;               ///< what was found, in sentences
+    std::string narrow;             ///< the command that narrows the bracket; empty: none can
+    std::vector<Picture> pictures;  ///< one per limit: its percentile against load
+
+    bool operator==(const SearchPicture&) const = default;
+};
+
 struct PriceNote {
     std::string card;  ///< name or path
     std::string as_of;
@@ -225,6 +236,7 @@ struct ReportModel {
     std::string version;
     std::vector<Configuration> configurations;
     FrontNote front;
+    std::vector<SearchPicture> searches;
     ChoiceTable choice;        ///< the cheapest configuration within the limits
     std::string split_source;  ///< where the split of prices between input and output comes from
     std::optional<CostSheet> cost;

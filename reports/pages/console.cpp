@@ -10,6 +10,7 @@
 
 #include "core/metrics.h"
 #include "core/slo.h"
+#include "reports/model/search.h"
 #include "reports/pages/server_rows.h"
 #include "reports/pages/table.h"
 
@@ -289,24 +290,6 @@ std::string spread_text(const SweepRepeats& repeats) {
     return text;
 }
 
-std::string search_text(const SweepSearch& search, const std::string& axis) {
-    std::string slos;
-    for (const std::string& slo : search.slos) slos += (slos.empty() ? "" : " ") + slo;
-    const std::string unit = axis == "concurrency" ? " in flight" : " req/s";
-    std::string text = search.pass ? fmt::format("{:g}{} is the highest load that was shown to meet {}",
-                                                 *search.pass, unit, slos)
-                                   : fmt::format("No load was shown to meet {}", slos);
-    if (search.fail) text += fmt::format("; {:g} misses {}", *search.fail, search.binding);
-    text += fmt::format(". {} runs; {}.", search.runs, search.ended);
-    if (search.saturation)
-        text += fmt::format(" By Little's law the server saturates near {} in flight.",
-                            significant(*search.saturation));
-    if (search.at && search.of_saturation)
-        text += fmt::format(" {:g}{} is {} % of saturation.", *search.at, unit,
-                            significant(*search.of_saturation * 100));
-    return labelled("search", text);
-}
-
 /// The SLO knee: the highest load that meets the limits in every repeat, below the lowest that misses one.
 std::optional<double> knee_of(std::span<const SweepPoint> points) {
     double lowest_fail = std::numeric_limits<double>::infinity();
@@ -382,7 +365,7 @@ std::string sweep_summary(const SweepFile& file, const ConsoleStyle& style) {
         text += labelled("repeats", fmt::format("{}: {} runs; {}", printable(label, 200), repeats.runs,
                                                 spread_text(repeats)));
     }
-    if (file.search) text += search_text(*file.search, file.axis);
+    if (file.search) text += labelled("search", found_text(*file.search, file.axis));
     return text;
 }
 

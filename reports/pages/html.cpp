@@ -14,6 +14,7 @@
 #include "reports/files/json.h"
 #include "reports/model/answer.h"
 #include "reports/pages/hardware.h"
+#include "reports/pages/picture.h"
 #include "reports/pages/report_columns.h"
 #include "reports/pages/server_rows.h"
 #include "reports/pages/table.h"
@@ -375,6 +376,26 @@ std::string load_section() {
            figure_of("throughput", "",
                      "Output tokens per second against load, with the hardware's limit dashed", "") +
            "</div>\n</section>\n";
+}
+
+std::string search_section(const std::vector<SearchPicture>& searches) {
+    if (searches.empty()) return "";
+    std::string html =
+        "<section aria-labelledby=\"search-title\">\n<h2 id=\"search-title\">The highest load within the "
+        "limits</h2>\n<p class=\"lead\">Each marker is one run of the search. A run meets or misses a limit "
+        "where its requests decide it at 99 % confidence; hollow markers are undecided.</p>\n";
+    for (std::size_t i = 0; i < searches.size(); ++i) {
+        const SearchPicture& search = searches[i];
+        html += fmt::format("<div class=\"part wide\">\n<p class=\"lead\">{}</p>\n<div class=\"pair\">\n",
+                            escaped(search.text));
+        for (const Picture& picture : search.pictures)
+            html += picture_html(fmt::format("search-{}-{}", i, picture.id), picture);
+        html += "</div>\n";
+        if (!search.narrow.empty())
+            html += "<p class=\"lead\">To narrow the bracket:</p>\n" + command_of(search.narrow);
+        html += "</div>\n";
+    }
+    return html + "</section>\n";
 }
 
 // ---- 4. where the gap goes
@@ -818,8 +839,9 @@ std::string html_report(const ReportModel& model) {
     const std::string body = model.configurations.empty() && !hardware.empty()
                                  ? hardware  // a page of its own
                                  : choice_section(model) + answers_section(model) + frontier_section(model) +
-                                       cost_section(model) + load_section() + gap_section(model) + hardware +
-                                       numbers_section(model) + trust_section(model);
+                                       cost_section(model) + search_section(model.searches) + load_section() +
+                                       gap_section(model) + hardware + numbers_section(model) +
+                                       trust_section(model);
     const std::string data = chart_json(model);
     return filled_in(asset("report.html"), {{"policy", policy},
                                             {"title", title},

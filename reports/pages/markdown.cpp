@@ -9,6 +9,7 @@
 
 #include "reports/model/answer.h"
 #include "reports/pages/hardware.h"
+#include "reports/pages/picture.h"
 #include "reports/pages/report_columns.h"
 #include "reports/pages/table.h"
 
@@ -239,6 +240,18 @@ std::string choice_of(const ReportModel& model) {
     return text + "\n";
 }
 
+std::string searches_of(const std::vector<SearchPicture>& searches) {
+    if (searches.empty()) return "";
+    std::string text = "## The highest load within the limits\n\n";
+    for (const SearchPicture& search : searches) {
+        text += markdown_escaped(search.text) + "\n\n";
+        for (const Picture& picture : search.pictures) text += picture_markdown(picture);
+        if (!search.narrow.empty())
+            text += fmt::format("To narrow the bracket:\n\n    {}\n\n", printable(search.narrow, 4000));
+    }
+    return text;
+}
+
 }  // namespace
 
 std::string markdown_escaped(std::string_view text) {
@@ -262,6 +275,7 @@ std::string markdown_report(const ReportModel& model) {
         text += fmt::format("**{}**\n\n", markdown_escaped(configuration.answer));
     for (const Configuration& configuration : model.configurations) text += section_of(configuration);
     text += cost_of(model);
+    text += searches_of(model.searches);
     text += hardware_markdown(model.devices);
     text += list_of(model.front.separate);
     text += list_of(model.notes);

@@ -36,5 +36,13 @@ TEST(PlanArguments, OfADefaultPlanAreNone) {
     EXPECT_TRUE(arguments_of(echo_of(LoadPlan{})).empty());
 }
 
+TEST(PlanArguments, replace_the_value_of_an_option_or_add_it) {
+    EXPECT_EQ(with_option({"p", "--out", "a", "--x"}, "--out", "b"),
+              (std::vector<std::string>{"p", "--out", "b", "--x"}));
+    EXPECT_EQ(with_option({"p", "--out=a"}, "--out", "b"), (std::vector<std::string>{"p", "--out=b"}));
+    EXPECT_EQ(with_option({"p", "--output", "a"}, "--out", "b"),
+              (std::vector<std::string>{"p", "--output", "a", "--out", "b"}));
+}
+
 }  // namespace
 }  // namespace paretoken

@@ -120,6 +120,24 @@ TEST(Slo, of_a_percentile_is_found_from_what_the_run_decided) {
     EXPECT_EQ(finding_on(run, parse_slo("ttft_p95:700")).verdict, SloVerdict::insufficient);
 }
 
+TEST(Slo, that_is_undecided_says_how_many_times_the_requests_would_probably_decide_it) {
+    RunResult run;
+    MetricSummary ttft;
+    ttft.key = "ttft_s";
+    ttft.percentiles = {{.p = 0.95, .value = 0.5, .effective_n = 100.0, .decided = Interval{0.4, 0.7}}};
+    run.metrics = {ttft};
+    EXPECT_DOUBLE_EQ(times_enough(run, parse_slo("ttft_p95:600")).value(), 4);  // .2 reaches down to .1
+    EXPECT_DOUBLE_EQ(times_enough(run, parse_slo("ttft_p95:450")).value(), 4);
+    EXPECT_DOUBLE_EQ(times_enough(run, parse_slo("ttft_p95:900")).value(), 1) << "decided already";
+    run.metrics.front().percentiles.front().decided.reset();
+    run.metrics.front().percentiles.front().effective_n = 22.5;
+    EXPECT_DOUBLE_EQ(times_enough(run, parse_slo("ttft_p95:600")).value(), 4) << "90 certify p95";
+    run.metrics.front().n = 1000;
+    run.metrics.front().percentiles.front().enough_n = 1200;
+    EXPECT_DOUBLE_EQ(times_enough(run, parse_slo("ttft_p95:600")).value(), 1.2);
+    EXPECT_FALSE(times_enough(run, parse_slo("tpot_p95:600"))) << "not measured";
+}
+
 TEST(Slo, an_unknown_tag_is_refused_and_the_known_ones_are_named) {
     EXPECT_THAT(refusal_of("latency:5"), HasSubstr("no metric 'latency'; known: ttft, "));
     EXPECT_THAT(refusal_of("itl:5"), HasSubstr("pooled"));

@@ -1,6 +1,7 @@
 """`paretoken sweep`: a ladder of runs, saved after every point and resumed where it stopped."""
 
 import json
+import shlex
 import signal
 import subprocess
 import unittest
@@ -200,6 +201,27 @@ class Search(Case):
         again = self.succeeds(paretoken("sweep", *self.LOAD, "--slo", "ttft_p95:60", "--slo", "tpot_p95:9", "--out", out))
         self.assertEqual(json.loads((out / "sweep.json").read_text())["search"], search)
         self.assertIn("highest load", again.stdout)
+
+    def test_its_report_draws_the_limits_and_has_the_command_that_narrows_the_bracket(self):
+        out = self.directory / "search"
+        arguments = ("sweep", *self.LOAD, "--slo", "ttft_p95:60", "--out", out)
+        done = self.succeeds(paretoken(*arguments))
+        search = json.loads((out / "sweep.json").read_text())["search"]
+        self.assertIn(search["narrow"], done.stdout)
+        page = self.directory / "report.html"
+        self.measures(paretoken("report", out, "--no-micro", "--out", page))
+        report = json.loads(page.with_suffix(".json").read_text())
+        chart = report["searches"][0]["charts"][0]
+        self.assertEqual(chart["lines"], [{"name": "limit", "y": 60}])
+        self.assertEqual([mark["x"] for mark in chart["marks"]], [search["pass"], search["fail"]])
+        self.assertEqual(sum(len(series["points"]) for series in chart["series"]), len(json.loads((out / "sweep.json").read_text())["points"]))
+        self.assertEqual(report["choice"]["slos"], ["ttft_p95:60"], "a search's limits are the report's")
+        if search["fail"] - search["pass"] > 1:
+            words = shlex.split(search["narrow"])[1:]
+            self.succeeds(paretoken(*words))
+            narrower = json.loads((out / "sweep.json").read_text())["search"]
+            self.assertGreater(narrower["runs"], search["runs"])
+            self.assertLessEqual(narrower["fail"] / narrower["pass"], search["fail"] / search["pass"])
 
     def test_its_exit_code_says_what_was_found(self):
         self.fails_clearly(paretoken("sweep", *self.LOAD, "--slo", "ttft_p95:0.01", "--out", self.directory / "none"), 1,

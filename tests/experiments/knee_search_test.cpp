@@ -13,11 +13,11 @@ using Judge = std::function<SloVerdict(const SearchStep&)>;
 /// All steps of a search on a server whose rate grows with the level.
 std::vector<SearchStep> steps_of(
     KneeSearch& search, const Judge& judge,
-    const std::function<double(double)>& rate = [](double c) { return c; }) {
+    const std::function<double(double)>& rate = [](double c) { return c; }, double times_enough = 2) {
     std::vector<SearchStep> steps;
     while (const auto step = search.next()) {
         steps.push_back(*step);
-        search.tell(judge(*step), rate(step->level));
+        search.tell(judge(*step), rate(step->level), times_enough);
     }
     return steps;
 }
@@ -74,7 +74,35 @@ TEST(KneeSearch, lengthens_a_level_that_is_insufficient_instead_of_judging_it) {
     EXPECT_EQ(steps[2], (SearchStep{4, 1, false}));
     EXPECT_EQ(steps[3], (SearchStep{4, 2, false}));
     EXPECT_EQ(steps[4], (SearchStep{4, 4, false}));
-    EXPECT_EQ(steps.back(), (SearchStep{4, 4, true})) << "as long as when it passed";
+    EXPECT_EQ(steps[5], (SearchStep{8, 4, false})) << "higher levels begin at that length";
+    EXPECT_EQ(steps.back(), (SearchStep{4, 8, true})) << "twice as long as when it passed";
+}
+
+TEST(KneeSearch, lengthens_by_as_much_as_the_evidence_asks_for) {
+    KneeSearch search({});
+    const auto steps = steps_of(
+        search,
+        [](const SearchStep& step) {
+            if (step.longer < 8) return SloVerdict::insufficient;
+            return step.level <= 4 ? SloVerdict::pass : SloVerdict::fail;
+        },
+        [](double c) { return c; }, 5.5);
+    EXPECT_EQ(steps[0], (SearchStep{1, 1, false}));
+    EXPECT_EQ(steps[1], (SearchStep{1, 8, false})) << "the next power of two";
+    EXPECT_EQ(steps[2], (SearchStep{2, 8, false}));
+    EXPECT_EQ(search.pass(), 4);
+}
+
+TEST(KneeSearch, certifies_a_lower_level_where_the_highest_cannot_be_decided_again) {
+    KneeSearch search({.max_runs = 30});
+    steps_of(search, [](const SearchStep& step) {
+        if (step.level > 40) return SloVerdict::fail;
+        return step.level > 32 && step.confirms ? SloVerdict::insufficient : SloVerdict::pass;
+    });
+    EXPECT_EQ(search.pass(), 32);
+    ASSERT_TRUE(search.unconfirmed());
+    EXPECT_GT(*search.unconfirmed(), 32);
+    EXPECT_LE(*search.unconfirmed(), 40);
 }
 
 TEST(KneeSearch, keeps_its_last_run_for_the_level_that_was_found) {
@@ -84,7 +112,7 @@ TEST(KneeSearch, keeps_its_last_run_for_the_level_that_was_found) {
     });
     EXPECT_EQ(search.pass(), 2);
     EXPECT_EQ(steps.size(), 7U);
-    EXPECT_EQ(steps.back(), (SearchStep{2, 1, true}));
+    EXPECT_EQ(steps.back(), (SearchStep{2, 2, true}));
 }
 
 TEST(KneeSearch, goes_beyond_a_level_without_evidence_to_one_that_fails_for_certain) {
@@ -95,6 +123,17 @@ TEST(KneeSearch, goes_beyond_a_level_without_evidence_to_one_that_fails_for_cert
     });
     EXPECT_EQ(search.pass(), 2);
     EXPECT_EQ(search.fail(), 8);
+}
+
+TEST(KneeSearch, looks_below_a_level_half_way_that_cannot_be_decided) {
+    KneeSearch search({.max_runs = 30});
+    steps_of(search, [](const SearchStep& step) {
+        if (step.level == 32) return SloVerdict::insufficient;
+        return step.level < 32 ? SloVerdict::pass : SloVerdict::fail;
+    });
+    ASSERT_TRUE(search.pass());
+    EXPECT_GT(*search.pass(), 28);
+    EXPECT_LT(*search.pass(), 32);
 }
 
 TEST(KneeSearch, tells_the_elasticity_of_each_doubling) {

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/error.h"
+#include "reports/files/run_directory.h"
 #include "tests/experiments/virtual_sweep.h"
 
 namespace paretoken::experiments {
@@ -73,6 +76,36 @@ TEST_F(VirtualSearch, of_a_rate_stops_where_the_server_does_not_keep_up) {
     EXPECT_GT(*file.search->fail, 0.9 * capacity);
 }
 
+TEST_F(VirtualSearch, takes_a_run_that_ended_as_diverging_for_one_that_misses) {
+    SloSearchPlan plan = plan_for({"ttft_p95:500"}, Axis::request_rate);
+    plan.sweep.asked.targets = {"sim:llama3-8b-h100-bf16?max_num_seqs=4"};
+    plan.sweep.asked.stop.requests = 2000;
+    plan.sweep.levels = {32, 65536};
+    plan.max_runs = 1;
+    const reports::SweepFile file = searched(plan, "diverging");
+    ASSERT_TRUE(file.search->fail);
+    const auto failed = std::find_if(file.points.begin(), file.points.end(),
+                                     [&](const auto& point) { return point.load == *file.search->fail; });
+    ASSERT_NE(failed, file.points.end());
+    const RunResult run = reports::read_run_directory(directory_ / "diverging" / failed->directory);
+    ASSERT_TRUE(run.stop);
+    EXPECT_EQ(run.stop->rule, "diverging");
+    EXPECT_EQ(file.search->binding, "the server does not keep up with the arrivals");
+}
+
+TEST_F(VirtualSearch, leaves_the_command_that_narrows_its_bracket) {
+    SloSearchPlan plan = plan_for({"ttft_p95:60"});
+    invocation_.argv = {"paretoken", "sweep", "sim:llama3-8b-h100-bf16", "--out=d", "--precision", "1.1"};
+    reports::SweepSearch found{.pass = 100, .fail = 108, .runs = 11};
+    EXPECT_EQ(narrowing_command(plan, found, "d", invocation_),
+              "paretoken sweep sim:llama3-8b-h100-bf16 --out=d --precision 1.025 --max-runs 19");
+    found.fail = 140;
+    EXPECT_EQ(narrowing_command(plan, found, "d", invocation_),
+              "paretoken sweep sim:llama3-8b-h100-bf16 --out=d --precision 1.1 --max-runs 19");
+    found.fail = 101;
+    EXPECT_EQ(narrowing_command(plan, found, "d", invocation_), "") << "nothing lies between";
+}
+
 TEST_F(VirtualSearch, goes_on_with_what_an_earlier_one_has_measured) {
     const SloSearchPlan plan = plan_for({"ttft_p95:60"});
     const reports::SweepFile first = searched(plan, "search");
@@ -93,6 +126,14 @@ TEST_F(VirtualSearch, that_finds_nothing_says_so_with_its_exit_code) {
         FAIL();
     } catch (const Error& error) {
         EXPECT_EQ(error.code(), ExitCode::gate_failed);
+    }
+    reports::SweepSearch once = *file.search;
+    once.unconfirmed = 8;  // met the limits once: not shown to, and not refuted
+    try {
+        require_found(once);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ExitCode::gate_inconclusive);
     }
     reports::SweepSearch unknown;
     unknown.slos = {"ttft_p99:1"};

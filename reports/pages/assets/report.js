@@ -291,7 +291,7 @@
   const charts = new Map();  // canvas id → chart
   const hidden = new Set();  // what legends switched off: "series:0", "p95"
 
-  function draw(id, datasets, scales, plugins) {
+  function draw(id, datasets, scales, plugins, marks = []) {
     const canvas = document.getElementById(id);
     charts.get(id)?.destroy();
     charts.delete(id);
@@ -302,7 +302,7 @@
     for (const dataset of datasets) dataset.hidden = dataset.switches.some((name) => hidden.has(name));
     charts.set(id, new Chart(canvas, {
       type: "scatter",
-      data: { datasets },
+      data: { datasets, marks },
       options: {
         animation: false, responsive: true, maintainAspectRatio: false, layout: { padding: { top: 8, right: 12 } },
         interaction: { mode: "nearest", intersect: true },
@@ -541,6 +541,30 @@
     },
   };
 
+  /** Vertical lines, with their names beside them at the bottom. */
+  const verticalMarks = {
+    id: "verticalMarks",
+    beforeDatasetsDraw(chart) {
+      const { ctx, chartArea, scales } = chart;
+      ctx.save();
+      ctx.font = `12px ${Chart.defaults.font.family}`;
+      ctx.strokeStyle = ctx.fillStyle = colour("muted");
+      ctx.textBaseline = "bottom";
+      chart.data.marks.forEach(({ name, x }, i) => {
+        const at = scales.x.getPixelForValue(x);
+        ctx.setLineDash([2, 4]);
+        ctx.beginPath();
+        ctx.moveTo(at, chartArea.top);
+        ctx.lineTo(at, chartArea.bottom);
+        ctx.stroke();
+        const width = ctx.measureText(name).width;
+        const left = at + 5 + width > chartArea.right ? at - 5 - width : at + 5;
+        ctx.fillText(name, left, chartArea.bottom - 4 - 15 * i);
+      });
+      ctx.restore();
+    },
+  };
+
   function drawPicture(picture, id) {
     const xs = [...new Set(picture.series.flatMap((s) => s.points.map((p) => p.x)))].sort((a, b) => a - b);
     const ys = [...picture.series.flatMap((s) => s.points.map((p) => p.y)), ...picture.lines.map((line) => line.y)];
@@ -555,8 +579,8 @@
       const points = one.points.map((point) => ({
         x: point.x, y: point.y, filled: point.valid, certified: true, invalid: false, label: one.name, command: point.row,
         title: `${one.name} · ${picture.x_title.toLowerCase()}: ${point.x.toLocaleString("en-US")}`,
-        lines: [`${significant(point.y)} ${picture.y_title}`, ...(point.valid ? [] : ["not valid"]),
-          ...(point.note ? folded(point.note, 60, 3) : [])],
+        lines: [`${significant(point.y)} ${picture.y_title}`,
+          ...(point.note ? folded(point.note, 60, 3) : point.valid ? [] : ["not valid"])],
       }));
       return markedSet(i, ink, [`${id}:${i}`], points, {
         showLine: true, borderColor: ink, borderWidth: 2, borderDash: DASHES[Math.floor(i / COLOURS) % DASHES.length],
@@ -566,7 +590,8 @@
       legendItem(`${id}:${i}`, s.name, markerElement(shapeOf(i), seriesColour(i)))));
     const across = axis(ends, picture.x_title, 1, xs.length <= 7 ? xs : null);
     across.ticks.callback = (value) => value.toLocaleString("en-US");  // batches and lengths are whole
-    draw(id, [...lines, ...series], { x: across, y: axis(ys, picture.y_title, 40) }, [markers, ceilingNames]);
+    draw(id, [...lines, ...series], { x: across, y: axis(ys, picture.y_title, 40) },
+      [markers, ceilingNames, verticalMarks], picture.marks);
   }
 
   const GROUPS = ["attention's matrices", "attention", "feed-forward", "experts", "norms and other small kernels",
@@ -640,6 +665,12 @@
     drawBars(id, points.map((point) => point.label), datasets, "ms of one step", [least, most], {
       title: (i) => `${points[i].label} · ${configuration.title}`,
       label: (item) => `${item.dataset.label}: ${significant(item.raw)} of ${significant(points[item.dataIndex].gap.step)} ms`,
+    });
+  }
+
+  function drawSearches() {
+    data.searches.forEach((search, i) => {
+      for (const picture of search.charts) drawPicture(picture, `search-${i}-${picture.id}`);
     });
   }
 
@@ -762,6 +793,7 @@
       drawThroughput();
       configurations.forEach(drawGap);
     }
+    drawSearches();
     drawHardware();
     root.dataset.charts = String(charts.size);
   }

@@ -1,0 +1,114 @@
+#include "reports/model/search.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/metrics.h"
+#include "core/slo.h"
+#include "reports/pages/table.h"
+
+namespace paretoken::reports {
+namespace {
+
+constexpr double kMilliseconds = 1e3;
+
+std::string unit_of(const std::string& axis) {
+    return axis == "concurrency" ? " in flight" : " req/s";
+}
+
+double load_of(const RunResult& result) {
+    return result.request_rate ? *result.request_rate : static_cast<double>(result.concurrency.value_or(0));
+}
+
+/// The series of a point by what its run says of the limit.
+std::string_view series_name(SloVerdict verdict) {
+    switch (verdict) {
+        case SloVerdict::pass:
+            return "meets the limit";
+        case SloVerdict::fail:
+            return "misses the limit";
+        case SloVerdict::insufficient:
+            return "undecided";
+    }
+    return "";
+}
+
+/// A limit's percentile against load; nothing drawn when no run has it.
+Picture picture_on(const Slo& slo, const LoadedSearch& search, const std::vector<LoadedRun>& runs) {
+    const Metric* const metric = metric_named(slo.tag);
+    const bool is_time = metric != nullptr && metric->unit == "s";
+    const double factor = is_time ? kMilliseconds : 1;
+    const std::string unit = is_time ? "ms" : metric != nullptr ? std::string(metric->unit) : "";
+    Picture picture{.id = name_of(slo),
+                    .title = fmt::format("{} against load", name_of(slo)),
+                    .x_title = search.axis == "concurrency" ? "Requests in flight" : "Requests/s offered",
+                    .y_title = unit,
+                    .series = {},
+                    .lines = {{"limit", slo.limit * factor}}};
+    if (search.search.pass) picture.marks.push_back({"shown to meet all", *search.search.pass});
+    if (search.search.fail) picture.marks.push_back({"misses", *search.search.fail});
+    for (const SloVerdict verdict : {SloVerdict::pass, SloVerdict::fail, SloVerdict::insufficient}) {
+        PictureSeries series{std::string(series_name(verdict)), {}};
+        for (const LoadedRun& run : runs) {
+            if (run.sweep != search.directory) continue;
+            const SloFinding finding = finding_on(run.result, slo);
+            if (finding.verdict != verdict || !finding.value) continue;
+            series.points.push_back({.x = load_of(run.result),
+                                     .y = *finding.value * factor,
+                                     .valid = verdict != SloVerdict::insufficient,
+                                     .row = run.directory,
+                                     .note = verdict == SloVerdict::insufficient
+                                                 ? "undecided: too little evidence at 99 %"
+                                                 : ""});
+        }
+        std::stable_sort(series.points.begin(), series.points.end(),
+                         [](const PicturePoint& a, const PicturePoint& b) { return a.x < b.x; });
+        picture.series.push_back(std::move(series));  // without points too: charts have the same colours
+    }
+    const auto is_empty = [](const PictureSeries& series) { return series.points.empty(); };
+    if (std::all_of(picture.series.begin(), picture.series.end(), is_empty)) picture.series.clear();
+    return picture;
+}
+
+}  // namespace
+
+std::string found_text(const SweepSearch& search, const std::string& axis) {
+    const std::string slos = fmt::format("{}", fmt::join(search.slos, " "));
+    const std::string unit = unit_of(axis);
+    std::string text = search.pass ? fmt::format("{:g}{} is the highest load that was shown to meet {}",
+                                                 *search.pass, unit, slos)
+                                   : fmt::format("No load was shown to meet {}", slos);
+    if (search.unconfirmed)
+        text += fmt::format("; {:g} met them once and was not shown to again", *search.unconfirmed);
+    if (search.fail) {
+        const bool is_limit =
+            std::find(search.slos.begin(), search.slos.end(), search.binding) != search.slos.end();
+        text += is_limit ? fmt::format("; {:g} misses {}", *search.fail, search.binding)
+                         : fmt::format("; at {:g}, {}", *search.fail, search.binding);
+    }
+    text += fmt::format(". {} runs; {}.", search.runs, search.ended);
+    if (search.saturation)
+        text += fmt::format(" By Little's law the server saturates near {} in flight.",
+                            significant(*search.saturation));
+    if (search.at && search.of_saturation)
+        text += fmt::format(" {:g}{} is {} % of saturation.", *search.at, unit,
+                            significant(*search.of_saturation * 100));
+    return text;
+}
+
+SearchPicture picture_of(const LoadedSearch& search, const std::vector<LoadedRun>& runs) {
+    SearchPicture picture{.directory = search.directory,
+                          .slos = search.search.slos,
+                          .text = found_text(search.search, search.axis),
+                          .narrow = search.search.narrow,
+                          .pictures = {}};
+    for (const std::string& text : search.search.slos)
+        if (Picture one = picture_on(parse_slo(text), search, runs); !one.series.empty())
+            picture.pictures.push_back(std::move(one));
+    return picture;
+}
+
+}  // namespace paretoken::reports
