@@ -94,6 +94,7 @@ void AnswerReader::begin(RequestRecord& record, const AnswerOptions& options) {
     record.answer.clear();
     sse_.reset();
     whole_body_.recycle();
+    text_.recycle();
     log_.clear();
     log_.reserve(options.expected_chunks);
     counted_so_far_.clear();
@@ -162,7 +163,7 @@ void AnswerReader::on_delta(const Delta& delta) {
                             " events with output came, and of tokens " + asked_for(options_.limits));
         }
         on_output(delta);
-        if (options_.keep_text) parser_->append_text(record_->answer);
+        if (options_.keep_text) parser_->append_text(delta, text_);
     }
     if (delta.usage) update(record_->usage, *delta.usage);
     if (!delta.finish_reason.empty()) {
@@ -276,6 +277,7 @@ void AnswerReader::finish_stream(bool http_complete) {
             if (const Delta& delta = parser_->parse(event->data); !delta.malformed) on_delta(delta);
         }
     }
+    record_->answer = text_.view();
     check_counts();
     write_events();
     decide_tokens();

@@ -107,6 +107,7 @@ class AnswerReader {
     RequestRecord* record_ = nullptr;
     AnswerOptions options_;
     PaddedBuffer whole_body_;
+    PaddedBuffer text_;                         ///< of the answer, where it is kept
     std::vector<std::int64_t> counted_so_far_;  ///< per choice
 };
 

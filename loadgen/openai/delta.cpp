@@ -294,13 +294,13 @@ bool read_error(ondemand::value& value, bool& error) {
     return true;
 }
 
-/// The output of an event that has one and nothing that is in doubt.
-std::optional<std::string_view> only_output_in(std::string_view event, const Holes& holes) {
-    std::optional<std::string_view> output;
+/// The output of an event that has one and nothing that is in doubt; otherwise empty.
+std::string_view only_output_in(std::string_view event, const Holes& holes) {
+    std::string_view output;
     if (holes.unsafe) return output;
     for (const ShapeHole& hole : std::span(holes.list.data(), holes.count)) {
         if (hole.kind != ShapeHole::Kind::output || hole.length == 0) continue;
-        if (output) return std::nullopt;
+        if (!output.empty()) return {};
         output = event.substr(hole.begin, hole.length);
     }
     return output;
@@ -443,21 +443,6 @@ std::string error_in(dom::element whole) {
     return text;
 }
 
-/// Text with the short escapes of JSON undone; there are no others in a recognised event.
-void append_unescaped(std::string& out, std::string_view text) {
-    while (true) {
-        const std::size_t plain = std::min(text.find('\\'), text.size());
-        out += text.substr(0, plain);
-        if (plain + 1 >= text.size()) return;
-        constexpr std::string_view kEscapes = "bfnrt";
-        constexpr std::string_view kMeant = "\b\f\n\r\t";
-        const char escaped = text[plain + 1];
-        const std::size_t which = kEscapes.find(escaped);
-        out += which == std::string_view::npos ? escaped : kMeant[which];
-        text.remove_prefix(plain + 2);
-    }
-}
-
 /// The text of a choice: of its message or delta under `key`, as a string or in parts, or of a completion.
 void append_answer_text(dom::element choice, std::string_view key, std::string& out) {
     std::string_view text;
@@ -493,11 +478,12 @@ std::uint64_t text_bytes_in(dom::element choice) {
 /// that were not, since the next stream may be of another kind.
 class DeltaParser::Shapes {
   public:
-    const Delta* recognised(std::string_view event) {
+    /// The delta of an event that needs no parser, and its output as it stands in the event; otherwise null.
+    const Delta* recognised(std::string_view event, std::string_view& output) {
         for (std::size_t i = 0; i < known_.size(); ++i) {
             Known& known = known_[(latest_ + i) % known_.size()];
             if (!known.shape) continue;
-            const auto bytes = known.shape->output_bytes(event, output_);
+            const auto bytes = known.shape->output_bytes(event, output);
             if (!bytes) continue;
             latest_ = (latest_ + i) % known_.size();
             credit_ = std::min(credit_ + 1, kMostCredit);
@@ -510,9 +496,6 @@ class DeltaParser::Shapes {
     }
 
     std::uint64_t count() const { return recognised_; }
-    std::optional<std::string_view> output() const {
-        return output_;
-    }  ///< of the event recognised last, with its escapes
 
     void learn(std::string_view event, const Reading& reading, const Delta& delta) {
         if (credit_ == 0 || !only_text(reading, delta)) return;
@@ -544,7 +527,6 @@ class DeltaParser::Shapes {
     static constexpr int kMostCredit = 16;
     static constexpr int kMissesPerCredit = 64;
     std::array<Known, 4> known_;
-    std::string_view output_;
     std::size_t latest_ = 0;
     int credit_ = kMostCredit;
     std::uint64_t recognised_ = 0;
@@ -556,9 +538,7 @@ struct DeltaParser::State {
     ondemand::parser json;
     Shapes shapes;
     Delta delta;
-    std::string_view event;                       ///< the one parsed last
-    std::optional<std::string_view> only_output;  ///< its text with escapes, where it is certainly all
-    const Delta* recognised = nullptr;            ///< its delta, when no parser was needed
+    std::string_view event;  ///< the one parsed last
 };
 
 DeltaParser::DeltaParser(Secrets secrets) : state_(std::make_unique<State>()) {
@@ -583,36 +563,26 @@ const Delta& DeltaParser::parse(std::string_view data) {
     while (!data.empty() && is_blank(data.front())) data.remove_prefix(1);
     while (!data.empty() && is_blank(data.back())) data.remove_suffix(1);
     state_->event = data;
-    state_->recognised = state_->shapes.recognised(data);
-    if (state_->recognised != nullptr) return *state_->recognised;
+    if (const Delta* known = state_->shapes.recognised(data, output_)) return *known;
     state_->delta = {};
-    state_->only_output.reset();
+    output_ = {};
     read(data);
     return state_->delta;
 }
 
-void DeltaParser::append_text(std::string& text) const {
-    const Delta& delta = state_->recognised != nullptr ? *state_->recognised : state_->delta;
-    const auto output = state_->recognised != nullptr ? state_->shapes.output() : state_->only_output;
-    if (output) {
-        if (delta.kind != EventKind::content || delta.choice != 0) return;
-        if (output->size() == delta.text_bytes) {  // nothing is escaped
-            text.append(*output);
-        } else {
-            append_unescaped(text, *output);
-        }
-        return;
-    }
-    if (!state_->delta.has_output) return;
+void DeltaParser::append_other_text(const Delta& delta, PaddedBuffer& text) const {
+    if (!delta.has_output) return;
     dom::parser slow;
     dom::element whole;
     dom::array choices;
     if (slow.parse(state_->event.data(), state_->event.size()).get(whole) || whole["choices"].get(choices))
         return;
+    std::string added;
     for (const dom::element choice : choices) {
         std::int64_t index = 0;
-        if (choice["index"].get(index) || index == 0) append_answer_text(choice, "delta", text);
+        if (choice["index"].get(index) || index == 0) append_answer_text(choice, "delta", added);
     }
+    text.append(added);
 }
 
 void DeltaParser::read(std::string_view data) {
@@ -642,7 +612,7 @@ void DeltaParser::read(std::string_view data) {
         if (reading.error && delta.error.empty()) delta.error = "an error without a text";
     }
     if (delta.finish_reason == "error" && delta.error.empty()) delta.error = "finish_reason is \"error\"";
-    state_->only_output = only_output_in(data, reading.holes);
+    output_ = only_output_in(data, reading.holes);
     state_->shapes.learn(data, reading, delta);
 }
 

@@ -10,6 +10,8 @@
 
 #include "core/record.h"
 #include "core/secrets.h"
+#include "loadgen/openai/delta_shape.h"
+#include "loadgen/openai/sse.h"
 
 namespace paretoken::openai {
 
@@ -55,14 +57,19 @@ class DeltaParser {
     DeltaParser(DeltaParser&&) noexcept;
     DeltaParser& operator=(DeltaParser&&) noexcept;
 
-    /// `data` of one event, with kReadablePadding (sse.h) readable bytes after it.
+    /// `data` of one event, with kReadablePadding readable bytes after it.
     /// An event of the same shape as one before (delta_shape.h) is not parsed again. Valid until the next
     /// call.
     const Delta& parse(std::string_view data);
 
     /// Appends the text that the event parsed last adds to its first choice's answer: no reasoning and no
-    /// tool calls. The event's bytes must still be there.
-    void append_text(std::string& text) const;
+    /// tool calls. `delta` is what parse() returned for it. The event's bytes must still be there.
+    void append_text(const Delta& delta, PaddedBuffer& text) const {
+        if (output_.empty()) return append_other_text(delta, text);
+        if (delta.kind != EventKind::content || delta.choice != 0) return;
+        if (output_.size() == delta.text_bytes) return text.append_padded(output_);
+        append_unescaped(output_, text);
+    }
 
     const Secrets& secrets() const;
     std::uint64_t recognised() const;  ///< events, so far, that needed no JSON parser
@@ -71,7 +78,11 @@ class DeltaParser {
     class Shapes;
     struct State;
     void read(std::string_view data);  ///< into the state's delta
+    void append_other_text(const Delta& delta, PaddedBuffer& text) const;
 
+    /// The output of the event parsed last as it stands there, with its escapes, if one string is certainly
+    /// all of it; otherwise empty.
+    std::string_view output_;
     std::unique_ptr<State> state_;
 };
 

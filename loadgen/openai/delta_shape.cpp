@@ -7,8 +7,6 @@
 #include <bit>
 #include <cstring>
 
-#include "loadgen/openai/sse.h"
-
 namespace paretoken::openai {
 namespace {
 
@@ -39,6 +37,25 @@ std::size_t plain_length(std::string_view bytes) {
                       [](Bytes some) { return (some == '"') | (some == '\\') | (some < ' '); });
 }
 
+constexpr std::string_view kShortEscapes = "\"\\/bfnrt";
+
+/// What the byte after a backslash stands for.
+constexpr std::array<char, 256> kMeant = [] {
+    constexpr std::string_view kTexts = "\"\\/\b\f\n\r\t";
+    std::array<char, 256> meant{};
+    for (std::size_t i = 0; i < kTexts.size(); ++i)
+        meant[static_cast<unsigned char>(kShortEscapes[i])] = kTexts[i];
+    return meant;
+}();
+
+/// Whether one of the next bytes, as many as a vector has, is a backslash.
+bool has_backslash(const char* bytes) {
+    Bytes some;
+    std::memcpy(&some, bytes, sizeof some);
+    const auto words = std::bit_cast<std::array<std::uint64_t, 2>>(Bytes(some == '\\'));
+    return (words[0] | words[1]) != 0;
+}
+
 struct Found {
     std::size_t length = 0;  ///< bytes as they stand
     std::size_t means = 0;   ///< bytes of the text that they stand for
@@ -57,8 +74,7 @@ std::optional<Found> string_at(std::string_view bytes) {
         const char byte = bytes[found.length];
         if (byte == '"') break;
         if (byte == '\\') {
-            constexpr std::string_view kShort = "\"\\/bfnrt";
-            if (kShort.find(bytes[found.length + 1]) == std::string_view::npos) return std::nullopt;
+            if (kShortEscapes.find(bytes[found.length + 1]) == std::string_view::npos) return std::nullopt;
             found.length += 2;
         } else if (static_cast<unsigned char>(byte) >= 0x80) {
             ascii = false;
@@ -92,6 +108,27 @@ std::optional<ShapeHole> hole_at(ShapeHole::Kind kind, std::string_view event, s
     const auto value = value_at(kind, event.substr(begin));
     if (!value) return std::nullopt;
     return ShapeHole{kind, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(value->length)};
+}
+
+void append_unescaped(std::string_view output, PaddedBuffer& text) {
+    text.append_written(output.size(), [output](char* const begin) {
+        const char* from = output.data();
+        const char* const end = from + output.size();
+        char* to = begin;
+        while (from < end) {
+            if (end - from >= static_cast<std::ptrdiff_t>(sizeof(Bytes)) && !has_backslash(from)) {
+                std::memcpy(to, from, sizeof(Bytes));
+                from += sizeof(Bytes);
+                to += sizeof(Bytes);
+            } else if (*from != '\\') {
+                *to++ = *from++;
+            } else {
+                *to++ = kMeant.data()[static_cast<unsigned char>(from[1])];
+                from += 2;
+            }
+        }
+        return static_cast<std::size_t>(to - begin);
+    });
 }
 
 std::optional<DeltaShape> DeltaShape::of(std::string_view event, std::span<const ShapeHole> holes) {

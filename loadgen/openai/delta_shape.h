@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "loadgen/openai/sse.h"
+
 namespace paretoken::openai {
 
 /// A value of an event that may differ between events of one shape. Strings without their quotes.
@@ -27,6 +29,10 @@ struct ShapeHole {
 /// or not one that can be recognised safely: with a sign or a Unicode escape, say. kReadablePadding readable
 /// bytes after `event`.
 std::optional<ShapeHole> hole_at(ShapeHole::Kind kind, std::string_view event, std::size_t begin);
+
+/// Appends the text that an output hole stands for: its short escapes are undone, and it has no others.
+/// kReadablePadding readable bytes after `output`.
+void append_unescaped(std::string_view output, PaddedBuffer& text);
 
 /// One shape: an event's bytes with holes in them.
 class DeltaShape {

@@ -19,15 +19,17 @@ std::size_t line_length(std::string_view bytes) {
 
 }  // namespace
 
+void PaddedBuffer::grow(std::size_t needed) {
+    const std::size_t capacity = std::max({needed, 2 * capacity_, std::size_t{512}});
+    auto grown = std::make_unique<char[]>(capacity + kReadablePadding);
+    if (size_ != 0) std::memcpy(grown.get(), bytes_.get(), size_);
+    bytes_ = std::move(grown);
+    capacity_ = capacity;
+}
+
 void PaddedBuffer::append(std::string_view bytes) {
     if (bytes.empty()) return;
-    if (size_ + bytes.size() > capacity_) {
-        const std::size_t capacity = std::max({size_ + bytes.size(), 2 * capacity_, std::size_t{512}});
-        auto grown = std::make_unique<char[]>(capacity + kReadablePadding);
-        if (size_ != 0) std::memcpy(grown.get(), bytes_.get(), size_);
-        bytes_ = std::move(grown);
-        capacity_ = capacity;
-    }
+    if (size_ + bytes.size() > capacity_) grow(size_ + bytes.size());
     std::memcpy(bytes_.get() + size_, bytes.data(), bytes.size());
     size_ += bytes.size();
 }

@@ -4,6 +4,7 @@
 // is copied, and nothing is allocated once the buffers for cut events have grown. No I/O.
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,6 +29,21 @@ class PaddedBuffer {
   public:
     void append(std::string_view bytes);
     void append(char byte) { append(std::string_view(&byte, 1)); }
+    /// As append(), for bytes with kReadablePadding readable bytes after them: a short piece, as the text of
+    /// one token is, is copied without a call.
+    void append_padded(std::string_view bytes) {
+        constexpr std::size_t kShort = 16;
+        static_assert(kShort <= kReadablePadding);
+        if (bytes.size() > kShort || size_ + bytes.size() > capacity_) return append(bytes);
+        std::memcpy(bytes_.get() + size_, bytes.data(), kShort);
+        size_ += bytes.size();
+    }
+    /// Appends what `write(char*)` writes, which returns how many bytes: at most `most`.
+    template <class Write>
+    void append_written(std::size_t most, Write&& write) {
+        if (size_ + most > capacity_) grow(size_ + most);
+        size_ += write(bytes_.get() + size_);
+    }
     void clear() { size_ = 0; }  ///< keeps the memory
     /// As clear(), but a buffer that has grown beyond what answers need gives its memory back.
     void recycle();
@@ -36,6 +52,8 @@ class PaddedBuffer {
     std::string_view view() const { return {bytes_.get(), size_}; }
 
   private:
+    void grow(std::size_t needed);
+
     std::unique_ptr<char[]> bytes_;
     std::size_t size_ = 0;
     std::size_t capacity_ = 0;  ///< usable; the allocation is kReadablePadding larger

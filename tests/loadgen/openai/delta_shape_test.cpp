@@ -161,6 +161,30 @@ TEST(DeltaShape, OutputInSeveralPlacesIsAlwaysParsed) {
     }
 }
 
+TEST(DeltaShape, EscapesOfAnOutputAreUndoneWhereverTheyStand) {
+    const std::vector<std::pair<std::string, std::string>> pieces = {
+        {"a", "a"},     {"\u00e9", "\u00e9"}, {" sixteen and more", " sixteen and more"},
+        {"\\\"", "\""}, {"\\\\", "\\"},       {"\\/", "/"},
+        {"\\b", "\b"},  {"\\f", "\f"},        {"\\n", "\n"},
+        {"\\r", "\r"},  {"\\t", "\t"}};
+    std::mt19937 random(3);
+    PaddedBuffer text;
+    std::string expected;
+    for (int i = 0; i < 2000; ++i) {
+        std::string output;
+        for (auto left = random() % 40; left > 0; --left) {
+            const auto& [stands, means] = pieces[random() % 3 == 0 ? random() % pieces.size() : 0];
+            output += stands;
+            expected += means;
+        }
+        append_unescaped(padded(output), text);
+        ASSERT_EQ(text.view(), expected) << output;
+        if (expected.size() < 3000) continue;
+        text.clear();
+        expected.clear();
+    }
+}
+
 std::string plain_event(int i) {
     return R"({"id":"a","choices":[{"index":0,"delta":{"content":")" + std::to_string(i) + "\"}}]}";
 }
