@@ -143,31 +143,20 @@ loadgen::Pacing pacing_of(const RequestClass& of) {
     return pacing;
 }
 
-/// What several classes come to together.
-void add_classes(loadgen::LoadOptions& load, const LoadPlan& plan) {
-    loadgen::Arrivals all{.text = "classes", .at_once = true, .stationary = true};
-    std::uint64_t slots = 0;
-    for (const RequestClass& of : plan.classes) {
-        loadgen::ClassLoad own{.name = of.name,
-                               .arrivals = loadgen::arrivals_of(*of.arrivals),
-                               .concurrency = of.concurrency,
-                               .pacing = pacing_of(of),
-                               .limits = load.limits,
-                               .seed = seed_of(plan, of),
-                               .priority = of.priority,
-                               .models = parse_model_mix(plan.model)};
-        own.limits.requests = requests_of(plan, own.arrivals);
-        all.at_once = all.at_once && own.arrivals.at_once;
-        all.stationary = all.stationary && own.arrivals.stationary;
-        all.rate += own.arrivals.rate;
-        slots += of.concurrency.value_or(0);
-        load.classes.push_back(std::move(own));
-    }
-    load.arrivals = all;
-    load.concurrency = all.at_once ? std::optional(slots) : std::nullopt;
-    load.pacing = {};
-    for (const loadgen::ClassLoad& of : load.classes)
-        if (of.pacing.think_time) load.pacing.think_time = of.pacing.think_time;
+loadgen::ClassLoad class_load(const LoadPlan& plan, const RequestClass& of) {
+    loadgen::ClassLoad load{.name = of.name,
+                            .arrivals = loadgen::arrivals_of(of.arrivals.value()),
+                            .concurrency = of.concurrency,
+                            .pacing = pacing_of(of),
+                            .limits = {.warmups = plan.warmups,
+                                       .requests = plan.stop.requests,
+                                       .duration = plan.stop.duration,
+                                       .warmup_duration = plan.warmup_duration},
+                            .seed = seed_of(plan, of),
+                            .priority = of.priority,
+                            .models = parse_model_mix(plan.model)};
+    if (plan.classes.size() > 1) load.limits.requests = requests_of(plan, load.arrivals);
+    return load;
 }
 
 }  // namespace
@@ -282,15 +271,9 @@ std::unique_ptr<datasets::Dataset> dataset_of(const LoadPlan& resolved, std::siz
 }
 
 loadgen::LoadOptions load_options(const LoadPlan& resolved) {
-    const RequestClass& of = resolved.classes.front();
     loadgen::LoadOptions load;
-    load.arrivals = loadgen::arrivals_of(of.arrivals.value());
-    load.concurrency = of.concurrency;
-    load.pacing = pacing_of(of);
-    load.limits = {.warmups = resolved.warmups,
-                   .requests = resolved.stop.requests,
-                   .duration = resolved.stop.duration,
-                   .warmup_duration = resolved.warmup_duration};
+    load.classes.clear();
+    for (const RequestClass& of : resolved.classes) load.classes.push_back(class_load(resolved, of));
     for (const std::string& rule : resolved.stop.rules) load.rules.push_back(loadgen::parse_stop_rule(rule));
     load.workers = resolved.workers;
     for (const RequestClass& any : resolved.classes) {
@@ -298,11 +281,6 @@ loadgen::LoadOptions load_options(const LoadPlan& resolved) {
             if (cap) load.workers = static_cast<std::uint32_t>(std::min<std::uint64_t>(load.workers, *cap));
         }
     }
-    load.seed = seed_of(resolved, of);
-    load.priority = of.priority;
-    load.class_name = of.name;
-    load.models = parse_model_mix(resolved.model);
-    if (resolved.classes.size() > 1) add_classes(load, resolved);
     load.worker.client.ignore_eos_accepted = resolved.sampling.ignore_eos;
     load.worker.client.request_timeout = resolved.request_timeout;
     load.worker.kernel_stamps = !resolved.user_timestamps;

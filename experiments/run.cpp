@@ -46,9 +46,10 @@ std::optional<cards::ClientCeiling> known_ceiling(Watcher& watcher) {
 
 /// Says before the clock starts what this host was found unable to carry.
 void warn_of_shortfalls(const Load& load, Watcher& watcher) {
-    cards::IntendedLoad intended{.streams = load.options.concurrency, .workers = load.options.workers};
-    if (!load.options.arrivals.at_once) {
-        intended.requests_per_s = load.options.arrivals.rate;
+    const loadgen::CombinedLoad all = combined(load.options.classes);
+    cards::IntendedLoad intended{.streams = all.concurrency, .workers = load.options.workers};
+    if (all.open_loop) {
+        intended.requests_per_s = all.request_rate;
         intended.tokens_per_request = load.datasets.front()->mean_output_tokens();
     }
     const auto ceiling = known_ceiling(watcher);
@@ -97,8 +98,9 @@ RunResult begun(const Load& load, const Target& target, const Invocation& invoca
     }
     result.plan = echo_of(load.plan);
     result.workload = workload_of(load, target);
-    result.concurrency = load.options.concurrency;
-    if (!load.options.arrivals.at_once) result.request_rate = load.options.arrivals.rate;
+    const loadgen::CombinedLoad all = combined(load.options.classes);
+    result.concurrency = all.concurrency;
+    if (all.open_loop) result.request_rate = all.request_rate;
     redact(result, target.secrets());
     return result;
 }
@@ -226,7 +228,8 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
     {
         std::optional<Watching> watching;  // virtual time is short, and its runs may go on side by side
         if (!target.in_virtual_time())
-            watching.emplace(watcher, reports::load_label_of(result), progress, load.options.limits);
+            watching.emplace(watcher, reports::load_label_of(result), progress,
+                             combined(load.options.classes).limits);
         const WhileServed while_served(server, interruption);
         outcome = target.make(load, sink, progress, while_served.interruption());
     }

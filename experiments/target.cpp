@@ -86,8 +86,6 @@ Load common_load(const LoadPlan& asked, const loadgen::EndpointFacts& facts, con
     for (std::size_t i = 0; i < load.plan.classes.size(); ++i)
         load.datasets.push_back(dataset_of(load.plan, i, facts.calibration));
     load.options = load_options(load.plan);
-    load.options.arrivals =
-        loadgen::with_recorded_times(std::move(load.options.arrivals), *load.datasets.front());
     for (std::size_t i = 0; i < load.options.classes.size(); ++i) {
         loadgen::ClassLoad& of = load.options.classes[i];
         of.dataset = load.datasets[i].get();
@@ -142,11 +140,9 @@ class SocketTarget final : public Target {
     loadgen::LoadOutcome make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
                               const loadgen::Interruption& interruption) const override {
         const auto scraping = scraper_options(load.plan);
-        if (!scraping)
-            return loadgen::make_load(load.options, *load.datasets.front(), sink, progress, interruption);
+        if (!scraping) return loadgen::make_load(load.options, sink, progress, interruption);
         scrape::Scraper scraper(*scraping, load.on_scrape);
-        loadgen::LoadOutcome outcome =
-            loadgen::make_load(load.options, *load.datasets.front(), sink, progress, interruption);
+        loadgen::LoadOutcome outcome = loadgen::make_load(load.options, sink, progress, interruption);
         outcome.server = scraper.finish();
         // A server that never told of itself was not promised to: hosted ones do not.
         if (load.plan.scrape == "auto" && outcome.server.scrapes.empty()) outcome.server = {};
@@ -311,8 +307,7 @@ class VirtualTarget final : public Target {
 
     loadgen::LoadOutcome make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
                               const loadgen::Interruption& interruption) const override {
-        return loadgen::make_virtual_load(load.options, virtual_, *load.datasets.front(), sink, progress,
-                                          interruption);
+        return loadgen::make_virtual_load(load.options, virtual_, sink, progress, interruption);
     }
 
   private:

@@ -123,12 +123,12 @@ std::optional<Duration> loop_lag_of(const RequestRecord& record) {
     return std::max(Duration{}, lag);
 }
 
-ClientHealth health_of(const LoadOutcome& outcome, const LoadOptions& load, const TimeSpan& window) {
+ClientHealth health_of(const LoadOutcome& outcome, bool open_loop, const TimeSpan& window) {
     ClientHealth health;
     health.workers = static_cast<std::uint32_t>(outcome.workers.size());
     health.hiccup_share = outcome.host_lost_share;
-    add_lateness(health, sent_in(outcome.records, window), !load.arrivals.at_once);
-    if (!load.arrivals.at_once) health.achieved_rate_ratio = achieved_rate(outcome.records, window);
+    add_lateness(health, sent_in(outcome.records, window), open_loop);
+    if (open_loop) health.achieved_rate_ratio = achieved_rate(outcome.records, window);
     add_reading(health, outcome.workers);
     add_processor(health, outcome.workers, window);
     add_network(health, outcome.workers);

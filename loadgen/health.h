@@ -10,6 +10,6 @@ namespace paretoken::loadgen {
 /// for the in-flight cap and for a connection. Nothing when it was never sent.
 std::optional<Duration> loop_lag_of(const RequestRecord& record);
 
-ClientHealth health_of(const LoadOutcome& outcome, const LoadOptions& load, const TimeSpan& window);
+ClientHealth health_of(const LoadOutcome& outcome, bool open_loop, const TimeSpan& window);
 
 }  // namespace paretoken::loadgen

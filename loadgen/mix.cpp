@@ -16,7 +16,36 @@ std::string merged(const std::string& common, const std::string& own) {
     return fmt::format("{},{}", common.substr(0, common.size() - 1), own.substr(1));
 }
 
+/// The sum over all classes; nothing where one of them has none.
+template <class ValueOf>
+std::optional<std::uint64_t> sum_over(const std::vector<ClassLoad>& classes, ValueOf&& value_of) {
+    std::uint64_t sum = 0;
+    for (const ClassLoad& of : classes) {
+        const std::optional<std::uint64_t> value = value_of(of);
+        if (!value) return std::nullopt;
+        sum += *value;
+    }
+    return sum;
+}
+
 }  // namespace
+
+CombinedLoad combined(const std::vector<ClassLoad>& classes) {
+    CombinedLoad all{.limits = classes.front().limits};
+    bool held_back = false;
+    for (const ClassLoad& of : classes) {
+        all.open_loop = all.open_loop || !of.arrivals.at_once;
+        all.stationary = all.stationary && of.arrivals.stationary;
+        all.request_rate += of.arrivals.rate;
+        held_back = held_back || of.pacing.think_time || of.pacing.prefills;
+    }
+    all.limits.requests = sum_over(classes, [](const ClassLoad& of) { return of.limits.requests; });
+    // The caps of several classes are one cap only where all of them are filled.
+    if (classes.size() == 1 || !all.open_loop)
+        all.concurrency = sum_over(classes, [](const ClassLoad& of) { return of.concurrency; });
+    if (!held_back) all.filled_cap = all.concurrency;
+    return all;
+}
 
 Mix::Mix(const std::vector<ClassLoad>& classes, Share share, TimePoint begin) {
     const auto count = static_cast<std::uint32_t>(classes.size());

@@ -26,6 +26,17 @@ struct ClassLoad {
     const datasets::Dataset* dataset = nullptr;  ///< must outlive every mix made of it
 };
 
+/// What the classes of a load come to together, for those who judge it.
+struct CombinedLoad {
+    bool open_loop = false;                         ///< of at least one class
+    bool stationary = true;                         ///< the arrivals of every class
+    double request_rate = 0;                        ///< requests/s of the open loops
+    std::optional<std::uint64_t> concurrency = {};  ///< nothing where something is not capped
+    std::optional<std::uint64_t> filled_cap = {};   ///< the cap that the requests in flight fill
+    Limits limits = {};                             ///< `requests`: of all classes
+};
+CombinedLoad combined(const std::vector<ClassLoad>& classes);
+
 /// What one worker starts of a load. Decides and keeps what was said; starts nothing itself.
 class Mix {
   public:

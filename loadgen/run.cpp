@@ -100,12 +100,6 @@ std::optional<Asked> asked_of(const RequestTable& records,
     return Asked{sum.asked / n, sum.counted / n};
 }
 
-/// The cap that the requests in flight fill; nothing where something else holds them back.
-std::optional<std::uint64_t> filled_cap(const LoadOptions& load) {
-    if (load.pacing.think_time || load.pacing.prefills) return std::nullopt;
-    return load.concurrency;
-}
-
 void withhold_percentiles(Scope& scope) {
     for (MetricSummary& metric : scope.metrics) {
         metric.mean = metric.std = metric.min = metric.max = std::nullopt;
@@ -160,32 +154,18 @@ void add_server(RunResult& result, const LoadOutcome& outcome, TimeSpan window) 
 
 }  // namespace
 
-std::vector<ClassLoad> classes_of(const LoadOptions& options, const datasets::Dataset& dataset) {
-    if (!options.classes.empty()) return options.classes;
-    return {{.name = options.class_name,
-             .arrivals = options.arrivals,
-             .concurrency = options.concurrency,
-             .pacing = options.pacing,
-             .limits = options.limits,
-             .seed = options.seed,
-             .priority = options.priority,
-             .models = options.models,
-             .dataset = &dataset}};
-}
-
-LoadOutcome make_load(const LoadOptions& options, const datasets::Dataset& dataset, RecordSink& sink,
-                      Progress& progress, const Interruption& interruption) {
+LoadOutcome make_load(const LoadOptions& options, RecordSink& sink, Progress& progress,
+                      const Interruption& interruption) {
     LoadOutcome outcome;
     HostMeter meter;
     outcome.began = options.began.value_or(Clock::now());
     StopMonitor monitor(monitor_options(options));
-    const std::vector<ClassLoad> classes = classes_of(options, dataset);
     std::vector<std::unique_ptr<Worker>> workers;
     for (std::uint32_t i = 0; i < options.workers; ++i) {
         WorkerOptions own = options.worker;
         own.number = i;
-        workers.push_back(std::make_unique<Worker>(own, Mix(classes, {i, options.workers}, outcome.began),
-                                                   sink, progress, monitor));
+        workers.push_back(std::make_unique<Worker>(
+            own, Mix(options.classes, {i, options.workers}, outcome.began), sink, progress, monitor));
     }
     {
         const Looking looking(monitor);
@@ -207,15 +187,17 @@ LoadOutcome make_load(const LoadOptions& options, const datasets::Dataset& datas
     }
     outcome.stopped = monitor.stopped();
     if (!outcome.stopped)
-        outcome.stopped = ended_by(limit, outcome.ran_dry.value_or(outcome.began), options.limits);
+        outcome.stopped =
+            ended_by(limit, outcome.ran_dry.value_or(outcome.began), combined(options.classes).limits);
     return outcome;
 }
 
 StopMonitorOptions monitor_options(const LoadOptions& options) {
+    const CombinedLoad load = combined(options.classes);
     return {.rules = options.rules,
-            .open_loop = !options.arrivals.at_once,
-            .stationary = options.arrivals.stationary,
-            .concurrency = filled_cap(options)};
+            .open_loop = load.open_loop,
+            .stationary = load.stationary,
+            .concurrency = load.filled_cap};
 }
 
 Stopped ended_by(std::optional<StopKind> limit, TimePoint at, const Limits& limits) {
@@ -231,10 +213,10 @@ Stopped ended_by(std::optional<StopKind> limit, TimePoint at, const Limits& limi
 
 void fold_into(RunResult& result, const LoadOutcome& outcome, const EventSource& events,
                const LoadOptions& load, const FoldOptions& options) {
-    const bool open_loop = !load.arrivals.at_once;
+    const CombinedLoad all = combined(load.classes);
     RunSummary summary = summarize(outcome.records, events,
-                                   {.open_loop = open_loop,
-                                    .concurrency = filled_cap(load),
+                                   {.open_loop = all.open_loop,
+                                    .concurrency = all.filled_cap,
                                     .last_dispatch = outcome.ran_dry,
                                     .slos = options.slos,
                                     .class_slos = options.class_slos});
@@ -250,9 +232,9 @@ void fold_into(RunResult& result, const LoadOutcome& outcome, const EventSource&
         if (i < options.targets.size()) target.url = options.targets[i];
     }
     result.series = std::move(summary.series);
-    result.concurrency = load.concurrency;
-    if (open_loop) result.request_rate = load.arrivals.rate;
-    result.client = health_of(outcome, load, summary.window);
+    result.concurrency = all.concurrency;
+    if (all.open_loop) result.request_rate = all.request_rate;
+    result.client = health_of(outcome, all.open_loop, summary.window);
     result.workload.achieved_input_tokens =
         mean_of(outcome.records, [](const RequestRecord& r) { return r.usage.prompt; });
     result.workload.achieved_output_tokens =

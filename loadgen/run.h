@@ -21,26 +21,14 @@
 namespace paretoken::loadgen {
 
 struct LoadOptions {
-    Arrivals arrivals;
-    std::optional<std::uint64_t>
-        concurrency;  ///< in-flight cap over all workers; needed when arrivals are at once
-    Pacing pacing;
-    Limits limits;
-    std::vector<StopRule> rules;  ///< besides the limits
+    /// At least one. A load without classes is one class without a name. Each has a dataset when the load is
+    /// made.
+    std::vector<ClassLoad> classes = std::vector<ClassLoad>(1);
+    std::vector<StopRule> rules;  ///< besides the limits of the classes
     std::uint32_t workers = 1;
-    std::uint64_t seed = 0;
-    std::string class_name = {};                ///< of all requests; empty: as the dataset says
-    std::optional<std::int64_t> priority = {};  ///< sent with each request
-    std::vector<ModelShare> models = {};        ///< as ClassLoad's
-    std::optional<TimePoint> began;             ///< the zero of the schedule; now, when not given
-    WorkerOptions worker;                       ///< what all workers have in common; `number` is set for each
-    /// Empty: one, of what stands above. With several, `arrivals` and `concurrency` are what they come to
-    /// together, for those who judge the load.
-    std::vector<ClassLoad> classes = {};
+    std::optional<TimePoint> began;  ///< the zero of the schedule; now, when not given
+    WorkerOptions worker;            ///< what all workers have in common; `number` is set for each
 };
-
-/// The classes of a load, whose requests come from `dataset` where there is one class.
-std::vector<ClassLoad> classes_of(const LoadOptions& options, const datasets::Dataset& dataset);
 
 /// What the workers brought back.
 struct LoadOutcome {
@@ -57,13 +45,14 @@ struct LoadOutcome {
 /// Blocks until the load has been made, or ended from outside. Every
 /// finished record goes to `sink` at once. Throws RuntimeError when this host cannot make it (no threads, no
 /// descriptors).
-LoadOutcome make_load(const LoadOptions& options, const datasets::Dataset& dataset, RecordSink& sink,
-                      Progress& progress, const Interruption& interruption);
+LoadOutcome make_load(const LoadOptions& options, RecordSink& sink, Progress& progress,
+                      const Interruption& interruption);
 
 /// What watches a load for its stop rules.
 StopMonitorOptions monitor_options(const LoadOptions& options);
 
 /// Why a load ended that the monitor did not end: the rule of the dispatcher that had nothing more first.
+/// `limits` are those of all classes together.
 Stopped ended_by(std::optional<StopKind> limit, TimePoint at, const Limits& limits);
 
 struct FoldOptions {

@@ -33,15 +33,14 @@ std::string answer_of(const sim::AnswerPlan& plan) {
 
 class VirtualRun {
   public:
-    VirtualRun(const LoadOptions& load, const VirtualOptions& options, const datasets::Dataset& dataset,
-               RecordSink& sink, Progress& progress)
+    VirtualRun(const LoadOptions& load, const VirtualOptions& options, RecordSink& sink, Progress& progress)
         : load_(load),
           options_(options),
           sink_(sink),
           progress_(progress),
-          engine_(sim::engine_of(options.profile, load.seed)),
-          classes_(classes_of(load, dataset)),
-          mix_(classes_, {}, kVirtualBegin),
+          seed_(load.classes.front().seed),
+          engine_(sim::engine_of(options.profile, seed_)),
+          mix_(load.classes, {}, kVirtualBegin),
           monitor_(monitor_options(load)),
           prefix_cache_(options.profile.timing == sim::Timing::batching &&
                         options.profile.prefix_cache != 0) {}
@@ -59,7 +58,8 @@ class VirtualRun {
         outcome.interrupted = stopped_at_.has_value();
         outcome.stopped = monitor_.stopped();
         if (!outcome.stopped)
-            outcome.stopped = ended_by(mix_.ended_by(), outcome.ran_dry.value_or(now_), load_.limits);
+            outcome.stopped =
+                ended_by(mix_.ended_by(), outcome.ran_dry.value_or(now_), combined(load_.classes).limits);
         return outcome;
     }
 
@@ -108,7 +108,7 @@ class VirtualRun {
         record.id = request_id(load_.worker.id_prefix, planned.index, planned.warmup);
         record.request_class = request.request_class;
         record.started = record.ready = std::max(now_, start.scheduled);
-        const bool closed_loop = classes_[planned.part].arrivals.at_once;
+        const bool closed_loop = load_.classes[planned.part].arrivals.at_once;
         record.sent = record.started + (closed_loop ? options_.turnaround : Duration{});
         record.wanted_input_tokens = request.wanted_input_tokens;
         record.wanted_output_tokens = request.wanted_output_tokens;
@@ -125,7 +125,7 @@ class VirtualRun {
         const TimePoint at = *record.sent;
         sim::EngineRequest work{.id = flights_.size()};
         work.prompt_tokens = request.wanted_input_tokens.value_or(1);
-        const std::uint64_t seed = derived_seed(load_.seed, record.id);
+        const std::uint64_t seed = derived_seed(seed_, record.id);
         if (!is_empty(request.prompt)) identify(work, request.prompt, seed);
         const std::int64_t room = sim::context_limit(options_.profile) - work.prompt_tokens;
         sim::GenerationRequest wanted{
@@ -241,9 +241,9 @@ class VirtualRun {
     const VirtualOptions& options_;
     RecordSink& sink_;
     Progress& progress_;
+    std::uint64_t seed_;
     std::unique_ptr<sim::Engine> engine_;
     std::multimap<TimePoint, std::uint64_t> hang_ups_;  ///< by the engine's id
-    std::vector<ClassLoad> classes_;
     Mix mix_;
     StopMonitor monitor_;
     std::optional<TimePoint> stopped_at_;  ///< from outside
@@ -259,9 +259,8 @@ class VirtualRun {
 }  // namespace
 
 LoadOutcome make_virtual_load(const LoadOptions& options, const VirtualOptions& virtual_options,
-                              const datasets::Dataset& dataset, RecordSink& sink, Progress& progress,
-                              const Interruption& interruption) {
-    return VirtualRun(options, virtual_options, dataset, sink, progress).outcome(interruption);
+                              RecordSink& sink, Progress& progress, const Interruption& interruption) {
+    return VirtualRun(options, virtual_options, sink, progress).outcome(interruption);
 }
 
 }  // namespace paretoken::loadgen

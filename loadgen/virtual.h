@@ -20,10 +20,9 @@ struct VirtualOptions {
     bool ignore_eos = true;  ///< answers are as long as asked for
 };
 
-/// As make_load, with one worker however many are asked for. Requests that the profile's context cannot hold
-/// fail as over sockets. Nothing is timed out.
+/// As make_load, with one worker however many are asked for; the engine's seed is that of the first class.
+/// Requests that the profile's context cannot hold fail as over sockets. Nothing is timed out.
 LoadOutcome make_virtual_load(const LoadOptions& options, const VirtualOptions& virtual_options,
-                              const datasets::Dataset& dataset, RecordSink& sink, Progress& progress,
-                              const Interruption& interruption);
+                              RecordSink& sink, Progress& progress, const Interruption& interruption);
 
 }  // namespace paretoken::loadgen

@@ -121,14 +121,15 @@ struct SimulatedRun {
 
 SimulatedRun run_of(const sim::Profile& profile, const Workload& workload, const Load& wanted) {
     loadgen::LoadOptions load;
-    load.arrivals = loadgen::parse_arrivals(wanted.arrivals);
-    if (wanted.concurrency > 0) load.concurrency = wanted.concurrency;
-    load.limits.requests = wanted.requests;
+    const ShapedPrompts prompts(workload);
+    load.classes = {{.arrivals = loadgen::parse_arrivals(wanted.arrivals),
+                     .limits = {.requests = wanted.requests},
+                     .dataset = &prompts}};
+    if (wanted.concurrency > 0) load.classes.front().concurrency = wanted.concurrency;
     load.worker.id_prefix = "l-";
     loadgen::Progress progress;
     auto outcome = testing::kept_outcome([&](RecordSink& sink) {
-        return make_virtual_load(load, {.profile = profile, .chat = false}, ShapedPrompts(workload), sink,
-                                 progress, {});
+        return make_virtual_load(load, {.profile = profile, .chat = false}, sink, progress, {});
     });
     SimulatedRun run;
     run.loaded.directory = wanted.name;

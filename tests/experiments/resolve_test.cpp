@@ -72,9 +72,10 @@ TEST(LoadOptions, hold_the_pace_and_no_more_workers_than_any_cap) {
                                                       {"think_time", {"1s"}},
                                                       {"workers", {"4"}}})));
     EXPECT_EQ(load.workers, 2U) << "a worker without a share of a cap would never start anything";
-    EXPECT_EQ(load.pacing.prefills, 2U);
-    EXPECT_EQ(load.pacing.ramp_up, std::chrono::seconds(4));
-    EXPECT_EQ(load.pacing.think_time, RandomDuration("1s"));
+    const loadgen::Pacing& pacing = load.classes.front().pacing;
+    EXPECT_EQ(pacing.prefills, 2U);
+    EXPECT_EQ(pacing.ramp_up, std::chrono::seconds(4));
+    EXPECT_EQ(pacing.think_time, RandomDuration("1s"));
 }
 
 TEST(WithLoad, leaves_a_trace_its_rows_and_adds_none) {

@@ -20,9 +20,11 @@ namespace paretoken::loadgen {
 namespace {
 
 using namespace std::chrono_literals;
+using paretoken::testing::from;
 using paretoken::testing::kept_outcome;
 using paretoken::testing::KeptOutcome;
 using paretoken::testing::load_on;
+using paretoken::testing::only;
 using paretoken::testing::ScriptedAnswer;
 using paretoken::testing::ScriptedServer;
 using ::testing::AllOf;
@@ -69,7 +71,7 @@ std::unique_ptr<datasets::Dataset> prompts(int osl = kTokens) {
 
 KeptOutcome made(const LoadOptions& load, const datasets::Dataset& dataset) {
     Progress progress;
-    return kept_outcome([&](RecordSink& sink) { return make_load(load, dataset, sink, progress, {}); });
+    return kept_outcome([&](RecordSink& sink) { return make_load(from(load, dataset), sink, progress, {}); });
 }
 
 /// Every request to a server that answers each with `answer`.
@@ -263,8 +265,8 @@ TEST(HostileServer, an_outage_is_not_the_clients_own_reason) {
         url = gone.url();
     }
     LoadOptions load = load_on(url, 1, 40);
-    load.arrivals = parse_arrivals("constant:rate=100");
-    load.concurrency.reset();
+    only(load).arrivals = parse_arrivals("constant:rate=100");
+    only(load).concurrency.reset();
     const auto dataset = prompts();
     RunResult result;
     const auto outcome = made(load, *dataset);
@@ -308,7 +310,7 @@ TEST(Worker, reads_after_at_most_32_starts) {
         int asked_before_first = 0;
     } sink(dataset);
     Progress progress;
-    const LoadOutcome outcome = make_load(load_on(server.url(), 400, 400), dataset, sink, progress, {});
+    const LoadOutcome outcome = make_load(from(load_on(server.url(), 400, 400), dataset), sink, progress, {});
     EXPECT_EQ(outcome.records.size(), 400U);
     EXPECT_LE(sink.asked_before_first, 4 * Worker::kMostStartsPerRound);
 }

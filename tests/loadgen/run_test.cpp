@@ -25,12 +25,14 @@
 namespace paretoken::loadgen {
 namespace {
 
+using paretoken::testing::from;
 using paretoken::testing::kept_outcome;
 using paretoken::testing::KeptOutcome;
 using paretoken::testing::KeptRecords;
 using paretoken::testing::load_on;
 using paretoken::testing::most_in_flight;
 using paretoken::testing::most_without_first_event;
+using paretoken::testing::only;
 using paretoken::testing::ScriptedAnswer;
 using paretoken::testing::ScriptedServer;
 
@@ -75,7 +77,7 @@ LoadOptions load_on_simulator(const Simulated& server, std::uint64_t concurrency
 
 LoadOutcome make(const LoadOptions& load, const datasets::Dataset& dataset, RecordSink& sink) {
     Progress progress;
-    return make_load(load, dataset, sink, progress, {});
+    return make_load(from(load, dataset), sink, progress, {});
 }
 
 KeptOutcome make(const LoadOptions& load, int osl = 8) {
@@ -88,7 +90,7 @@ TEST(MakeLoad, EveryRequestEndsWellAndReachesTheSinkOnce) {
     KeptRecords sink;
     const auto dataset = prompts();
     LoadOptions load = load_on_simulator(server, 8, 100);
-    load.limits.warmups = 5;
+    only(load).limits.warmups = 5;
     make(load, *dataset, sink);
     EXPECT_EQ(sink.records.size(), 105U);
     std::map<std::string, int> ids;
@@ -109,7 +111,7 @@ TEST(MakeLoad, NeverHasMoreWithoutAFirstTokenThanTheCapOnPrefills) {
     const Simulated server("ideal?ttft=3ms&itl=1ms");
     LoadOptions load = load_on_simulator(server, 8, 60);
     load.workers = 2;
-    load.pacing.prefills = 2;
+    only(load).pacing.prefills = 2;
     const KeptOutcome outcome = make(load);
     EXPECT_EQ(outcome.records.size(), 60U);
     EXPECT_EQ(most_without_first_event(outcome.records), 2);
@@ -149,8 +151,8 @@ TEST(MakeLoad, TimesAgreeWithTheServersOwnTruth) {
 TEST(MakeLoad, AnOpenLoopStartsRequestsAtTheirScheduledTimes) {
     const Simulated server("ideal?ttft=1ms&itl=0ms");
     LoadOptions load = load_on_simulator(server, 1, 50);
-    load.concurrency.reset();
-    load.arrivals = parse_arrivals("constant:rate=200");
+    only(load).concurrency.reset();
+    only(load).arrivals = parse_arrivals("constant:rate=200");
     const KeptOutcome outcome = make(load);
     ASSERT_EQ(outcome.records.size(), 50U);
     for (const RequestRecord& r : outcome.records) {
@@ -171,7 +173,7 @@ LoadOutcome interrupted_load(const LoadOptions& load, bool cut_off) {
         stop.request_stop();
         if (cut_off) cut.request_stop();
     });
-    return make_load(load, *dataset, sink, progress, {stop.get_token(), cut.get_token()});
+    return make_load(from(load, *dataset), sink, progress, {stop.get_token(), cut.get_token()});
 }
 
 std::int64_t count_of(const LoadOutcome& outcome, Outcome wanted) {
@@ -234,7 +236,7 @@ TEST(MakeLoad, CancelsWhatIsInFlightWhenCutOff) {
         stop.request_stop();
     });
     const LoadOutcome outcome =
-        make_load(load, *dataset, sink, progress, {stop.get_token(), stop.get_token()});
+        make_load(from(load, *dataset), sink, progress, {stop.get_token(), stop.get_token()});
     EXPECT_TRUE(outcome.interrupted);
     const auto cancelled = std::count_if(outcome.records.begin(), outcome.records.end(),
                                          [](const auto& r) { return r.outcome == Outcome::cancelled; });
@@ -501,7 +503,7 @@ TEST(InjectedFault, AProcessorHogOnTheLoopsCoreIsNoticed) {
 TEST(InjectedFault, ACapThatHoldsAScheduleBackIsNamed) {
     const Simulated server("ideal?ttft=5ms&itl=1ms");
     LoadOptions load = load_on_simulator(server, 2, 200);
-    load.arrivals = parse_arrivals("constant:rate=400");  // twice what two slots of 12 ms can take
+    only(load).arrivals = parse_arrivals("constant:rate=400");  // twice what two slots of 12 ms can take
     KeptRecords sink;
     const RunResult result = judged(load, sink, 8);
     EXPECT_TRUE(flagged(result, "slot_wait", Verdict::warn)) << reasons_of(result);
@@ -528,8 +530,8 @@ TEST(InjectedFault, ABurstOfTheServerIsTheServersDoing) {
 TEST(MakeLoad, PollingBeforeDueRequestsIsNotCountedAsWork) {
     const Simulated server("ideal?ttft=1ms&itl=0ms");
     LoadOptions load = load_on_simulator(server, 1, 100);
-    load.concurrency.reset();
-    load.arrivals = parse_arrivals("constant:rate=200");
+    only(load).concurrency.reset();
+    only(load).arrivals = parse_arrivals("constant:rate=200");
     load.worker.spin = std::chrono::milliseconds(20);  // longer than any gap: it polls all the time
     const KeptOutcome outcome = make(load);
     ASSERT_EQ(outcome.records.size(), 100U);

@@ -15,11 +15,13 @@
 namespace paretoken::loadgen {
 namespace {
 
+using paretoken::testing::from;
 using paretoken::testing::kept_outcome;
 using paretoken::testing::KeptOutcome;
 using paretoken::testing::KeptRecords;
 using paretoken::testing::most_in_flight;
 using paretoken::testing::most_without_first_event;
+using paretoken::testing::only;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
@@ -31,17 +33,17 @@ std::unique_ptr<datasets::Dataset> prompts(int isl, int osl) {
 
 LoadOptions closed_loop(std::uint64_t concurrency, std::uint64_t requests) {
     LoadOptions load;
-    load.arrivals = parse_arrivals("at_once");
-    load.concurrency = concurrency;
-    load.limits.requests = requests;
+    only(load).arrivals = parse_arrivals("at_once");
+    only(load).concurrency = concurrency;
+    only(load).limits.requests = requests;
     load.worker.id_prefix = "v-";
     return load;
 }
 
 LoadOptions open_loop(std::string_view arrivals, std::uint64_t requests) {
     LoadOptions load;
-    load.arrivals = parse_arrivals(arrivals);
-    load.limits.requests = requests;
+    only(load).arrivals = parse_arrivals(arrivals);
+    only(load).limits.requests = requests;
     return load;
 }
 
@@ -52,8 +54,9 @@ VirtualOptions on(std::string_view profile, Duration turnaround = microseconds(1
 KeptOutcome outcome_of(const LoadOptions& load, const VirtualOptions& options,
                        const datasets::Dataset& dataset) {
     Progress progress;
-    return kept_outcome(
-        [&](RecordSink& sink) { return make_virtual_load(load, options, dataset, sink, progress, {}); });
+    return kept_outcome([&](RecordSink& sink) {
+        return make_virtual_load(from(load, dataset), options, sink, progress, {});
+    });
 }
 
 /// Blocks of 4 and a short context.
@@ -74,17 +77,18 @@ TEST(VirtualLoad, IsTheSameForTheSameSeedAndAnotherForAnother) {
     LoadOptions load = open_loop("poisson:rate=50", 200);
     const auto first = outcome_of(load, on("llama3-8b-h100-bf16"), *dataset);
     EXPECT_EQ(first.records, outcome_of(load, on("llama3-8b-h100-bf16"), *dataset).records);
-    load.seed = 1;
+    only(load).seed = 1;
     EXPECT_NE(first.records, outcome_of(load, on("llama3-8b-h100-bf16"), *dataset).records);
 }
 
 TEST(VirtualLoad, FollowsTheScheduleThatARunOverSocketsWouldFollow) {
     const auto dataset = prompts(64, 4);
     const LoadOptions load = open_loop("poisson:rate=50", 100);
+    const ClassLoad& of = load.classes.front();
     const auto outcome = outcome_of(load, on("ideal?ttft=20ms&itl=10ms"), *dataset);
     ASSERT_EQ(outcome.records.size(), 100U);
     std::map<std::uint64_t, TimePoint> planned;
-    for (Schedule schedule(load.arrivals, load.limits, load.seed, {}); schedule.next(); schedule.pop())
+    for (Schedule schedule(of.arrivals, of.limits, of.seed, {}); schedule.next(); schedule.pop())
         planned[schedule.next()->index] = kVirtualBegin + schedule.next()->at;
     for (const RequestRecord& r : outcome.records) {
         EXPECT_EQ(r.scheduled, planned.at(r.index));
@@ -165,7 +169,7 @@ TEST(VirtualLoad, ARefillThatMissesAStepWaitsForTheNext) {
 TEST(VirtualLoad, NeverHasMoreInFlightThanTheCapAndCountsWarmupsApart) {
     const auto dataset = prompts(32, 8);
     LoadOptions load = closed_loop(6, 60);
-    load.limits.warmups = 10;
+    only(load).limits.warmups = 10;
     const auto outcome = outcome_of(load, on("llama3-8b-h100-bf16"), *dataset);
     std::set<std::string> ids;
     int warmups = 0;
@@ -181,7 +185,7 @@ TEST(VirtualLoad, NeverHasMoreInFlightThanTheCapAndCountsWarmupsApart) {
 TEST(VirtualLoad, NeverHasMoreWithoutAFirstTokenThanTheCapOnPrefills) {
     const auto dataset = prompts(32, 8);
     LoadOptions load = closed_loop(12, 60);
-    load.pacing.prefills = 3;
+    only(load).pacing.prefills = 3;
     const auto outcome = outcome_of(load, on("ideal?ttft=20ms&itl=10ms"), *dataset);
     ASSERT_EQ(outcome.records.size(), 60U);
     EXPECT_EQ(most_without_first_event(outcome.records), 3);
@@ -190,7 +194,7 @@ TEST(VirtualLoad, NeverHasMoreWithoutAFirstTokenThanTheCapOnPrefills) {
 TEST(VirtualLoad, SlotsPauseForTheThinkTimeAndTheRunIsSteadyAllTheSame) {
     const auto dataset = prompts(32, 8);
     LoadOptions load = closed_loop(10, 400);
-    load.pacing.think_time = RandomDuration("exponential:mean=270ms");
+    only(load).pacing.think_time = RandomDuration("exponential:mean=270ms");
     RunResult result;  // an answer takes 20 + 7 × 10 ms: three quarters of the slots pause
     const auto outcome = outcome_of(load, on("ideal?ttft=20ms&itl=10ms"), *dataset);
     fold_into(result, outcome, outcome.events(), load, {});
@@ -201,7 +205,7 @@ TEST(VirtualLoad, SlotsPauseForTheThinkTimeAndTheRunIsSteadyAllTheSame) {
 TEST(VirtualLoad, ADurationEndsIt) {
     const auto dataset = prompts(16, 4);
     LoadOptions load = open_loop("constant:rate=100", 1);
-    load.limits = {.duration = std::chrono::seconds(2)};
+    only(load).limits = {.duration = std::chrono::seconds(2)};
     EXPECT_EQ(outcome_of(load, on("ideal?ttft=20ms&itl=10ms"), *dataset).records.size(), 200U);
 }
 
@@ -259,7 +263,8 @@ TEST(VirtualLoad, EndsWhenItIsStopped) {
     stop.request_stop();
     KeptRecords sink;
     Progress progress;
-    const auto outcome = make_virtual_load(closed_loop(4, 1000), on("llama3-8b-h100-bf16"), *prompts(16, 4),
+    const auto dataset = prompts(16, 4);
+    const auto outcome = make_virtual_load(from(closed_loop(4, 1000), *dataset), on("llama3-8b-h100-bf16"),
                                            sink, progress, stop.get_token());
     EXPECT_TRUE(outcome.interrupted);
     EXPECT_LT(outcome.records.size(), 1000U);
@@ -290,25 +295,26 @@ TEST(VirtualLoad, OfTwiceWhatIsServedEndsAsDivergingAndHasNoPercentiles) {
     EXPECT_TRUE(result.whole_run.at(figure::kRequests)) << "what was served is told";
 
     load.rules = {parse_stop_rule("diverging=off")};
-    load.limits.requests = 1500;
+    only(load).limits.requests = 1500;
     EXPECT_EQ(outcome_of(load, small_server(), *dataset).stopped->rule, "requests");
 }
 
 TEST(VirtualLoad, AtFourFifthsOfCapacityNeverEndsAsDiverging) {
     const auto dataset = prompts(512, 96);
     LoadOptions load = open_loop("poisson:rate=8", 600);
-    for (load.seed = 0; load.seed < 100; ++load.seed) {
+    for (only(load).seed = 0; only(load).seed < 100; ++only(load).seed) {
         paretoken::testing::NoSink sink;
         Progress progress;
-        const auto outcome = make_virtual_load(load, small_server(), *dataset, sink, progress, {});
-        EXPECT_EQ(outcome.stopped->rule, "requests") << "seed " << load.seed << ": " << outcome.stopped->text;
+        const auto outcome = make_virtual_load(from(load, *dataset), small_server(), sink, progress, {});
+        EXPECT_EQ(outcome.stopped->rule, "requests")
+            << "seed " << only(load).seed << ": " << outcome.stopped->text;
     }
 }
 
 TEST(VirtualLoad, SaysWhichLimitEndedItAndWhen) {
     const auto dataset = prompts(16, 4);
     LoadOptions load = open_loop("constant:rate=100", 1);
-    load.limits = {.duration = std::chrono::seconds(2)};
+    only(load).limits = {.duration = std::chrono::seconds(2)};
     const auto outcome = outcome_of(load, on("ideal?ttft=20ms&itl=10ms"), *dataset);
     EXPECT_EQ(outcome.stopped->rule, "duration");
     EXPECT_EQ(outcome.stopped->text, "2 s had passed");
@@ -318,7 +324,7 @@ TEST(VirtualLoad, SaysWhichLimitEndedItAndWhen) {
 TEST(VirtualLoad, AWarmupByTimeIsWhatStartsWithinIt) {
     const auto dataset = prompts(16, 4);
     const auto counts = [&](LoadOptions load) {
-        load.limits.warmup_duration = std::chrono::seconds(1);
+        only(load).limits.warmup_duration = std::chrono::seconds(1);
         const auto outcome = outcome_of(load, on("ideal?ttft=20ms&itl=10ms"), *dataset);
         std::map<bool, std::set<std::uint64_t>> indexes;
         for (const RequestRecord& r : outcome.records) {
@@ -361,7 +367,7 @@ TEST(VirtualLoad, TurnsFollowEachOtherAndFindWhatWasSaidInThePrefixCache) {
     profile.timing = sim::Timing::batching;
     profile.vocabulary = 128'000;
     LoadOptions load = closed_loop(2, 5);
-    load.pacing.think_time = RandomDuration("40ms");
+    only(load).pacing.think_time = RandomDuration("40ms");
     const auto outcome = outcome_of(load, {.profile = profile}, *dataset);
     ASSERT_EQ(outcome.records.size(), 20U);
     std::map<Turn, const RequestRecord*, decltype([](const Turn& a, const Turn& b) {
@@ -406,7 +412,7 @@ TEST(VirtualLoad, RecordedRepliesAreNoPartOfTheServersAnswers) {
 TEST(VirtualLoad, WarmUpConversationsAreWarmUpsToTheirLastTurn) {
     const auto dataset = chats("multi_turn:turns=3,first=10,next=5,osl=4");
     LoadOptions load = closed_loop(2, 4);
-    load.limits.warmups = 2;
+    only(load).limits.warmups = 2;
     const auto outcome = outcome_of(load, on("ideal"), *dataset);
     std::set<std::pair<bool, std::uint64_t>> seen;
     for (const RequestRecord& r : outcome.records) seen.emplace(r.warmup, r.index);
@@ -419,8 +425,7 @@ TEST(VirtualLoad, WarmUpConversationsAreWarmUpsToTheirLastTurn) {
 TEST(VirtualLoad, ClassesHaveArrivalsAndPromptsOfTheirOwn) {
     const auto shorts = prompts(20, 5);
     const auto longs = prompts(800, 5);
-    LoadOptions load = open_loop("poisson:rate=30", 0);
-    load.limits = {};
+    LoadOptions load;
     load.classes = {{.name = "interactive",
                      .arrivals = parse_arrivals("poisson:rate=20"),
                      .limits = {.requests = 80},
@@ -460,7 +465,7 @@ TEST(VirtualLoad, ClassesHaveArrivalsAndPromptsOfTheirOwn) {
 TEST(VirtualLoad, UsersHangUpWhenTheyHaveWaitedLongEnough) {
     const auto dataset = prompts(20, 50);
     LoadOptions load = open_loop("constant:rate=10", 200);
-    load.pacing.hang_up = parse_hang_up("p=.5,after=100ms");
+    only(load).pacing.hang_up = parse_hang_up("p=.5,after=100ms");
     const auto outcome = outcome_of(load, on("ideal?ttft=20ms&itl=10ms"), *dataset);
     ASSERT_EQ(outcome.records.size(), 200U);
     int abandoned = 0;
@@ -475,7 +480,7 @@ TEST(VirtualLoad, UsersHangUpWhenTheyHaveWaitedLongEnough) {
         EXPECT_NEAR(static_cast<double>(r.events.size()), 8.5, 0.5);
     }
     EXPECT_NEAR(abandoned, 100, 30);
-    load.pacing.hang_up = parse_hang_up("p=1,after=10ms");
+    only(load).pacing.hang_up = parse_hang_up("p=1,after=10ms");
     for (const RequestRecord& r : outcome_of(load, on("ideal?ttft=20ms&itl=10ms"), *dataset).records) {
         EXPECT_EQ(r.outcome, Outcome::abandoned);
         EXPECT_FALSE(r.first_event);

@@ -76,15 +76,16 @@ inline testing::KeptOutcome run_of_load(const Load& load, std::uint64_t requests
     const auto dataset = datasets::make_dataset(
         {.spec = {.name = "synthetic", .fields = {{"isl", load.isl}, {"osl", load.osl}}}, .seed = seed});
     loadgen::LoadOptions options;
-    options.arrivals = loadgen::parse_arrivals(load.arrivals);
-    if (!load.open()) options.concurrency = load.concurrency;
-    options.limits.requests = requests;
-    options.seed = seed;
+    options.classes = {{.arrivals = loadgen::parse_arrivals(load.arrivals),
+                        .concurrency = load.open() ? std::nullopt : std::optional(load.concurrency),
+                        .limits = {.requests = requests},
+                        .seed = seed,
+                        .dataset = dataset.get()}};
     options.worker.id_prefix = "v-";
     loadgen::Progress progress;
     return testing::kept_outcome([&](RecordSink& sink) {
-        return loadgen::make_virtual_load(options, {.profile = sim::profile_named(load.profile)}, *dataset,
-                                          sink, progress, {});
+        return loadgen::make_virtual_load(options, {.profile = sim::profile_named(load.profile)}, sink,
+                                          progress, {});
     });
 }
 

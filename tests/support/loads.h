@@ -11,13 +11,25 @@
 
 namespace paretoken::testing {
 
+/// The load with the requests of `dataset` in every class that has no dataset.
+inline loadgen::LoadOptions from(loadgen::LoadOptions load, const datasets::Dataset& dataset) {
+    for (loadgen::ClassLoad& of : load.classes)
+        if (of.dataset == nullptr) of.dataset = &dataset;
+    return load;
+}
+
+/// The class of a load that has one.
+inline loadgen::ClassLoad& only(loadgen::LoadOptions& load) {
+    return load.classes.at(0);
+}
+
 /// A closed loop of chat completions against the server at `url`; a request that hangs ends after 20 s.
 inline loadgen::LoadOptions load_on(std::string_view url, std::uint64_t concurrency, std::uint64_t requests) {
     loadgen::LoadOptions load;
     const http::Url target = http::parse_url(url);
-    load.arrivals = loadgen::parse_arrivals("at_once");
-    load.concurrency = concurrency;
-    load.limits.requests = requests;
+    only(load).arrivals = loadgen::parse_arrivals("at_once");
+    only(load).concurrency = concurrency;
+    only(load).limits.requests = requests;
     load.worker.targets = {
         {.address = http::resolve(target).front(),
          .host = target.host,

@@ -60,7 +60,7 @@ inline SimulatedOutcome outcome_of(const SimulatedLoad& wanted) {
     loadgen::Progress progress;
     SimulatedOutcome outcome;
     outcome.records = kept_outcome([&](RecordSink& sink) {
-                          return loadgen::make_load(load, *dataset, sink, progress, {});
+                          return loadgen::make_load(from(load, *dataset), sink, progress, {});
                       }).records;
     http::Fetcher fetcher(url, load.worker.targets.front().address, nullptr, {});
     const auto truth = nlohmann::json::parse(fetcher.get("/sim/truth", std::chrono::seconds(10)).body);
