@@ -128,6 +128,9 @@ struct LoadPlan {
     // ---- what it is held against
     std::vector<std::string> slos = {};  ///< limits on percentiles as core/slo.h reads them: "ttft_p95:800"
     double max_failed = 0.10;            ///< share of requests that may fail before the run is invalid
+    /// Questions with known answers that are asked after the load, as datasets/questions.h reads it; empty:
+    /// none.
+    std::string probe = {};
 
     // ---- what is kept
     std::string out = {};       ///< directory; empty: runs/TIME

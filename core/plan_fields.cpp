@@ -651,6 +651,10 @@ using MaxFailed = Member < [](auto& p, std::size_t) -> auto& {
     return p.max_failed;
 }
 > ;
+using Probe = Member < [](auto& p, std::size_t) -> auto& {
+    return p.probe;
+}
+> ;
 using Out = Member < [](auto& p, std::size_t) -> auto& {
     return p.out;
 }
@@ -1172,6 +1176,15 @@ constexpr std::array kFields = {
               .get = SaltPrompts::get,
               .set = SaltPrompts::set},
 
+    PlanField{.name = "probe",
+              .flags = "--probe",
+              .group = kResult,
+              .kind = measuring,
+              .help = "Questions with known answers, asked after the load at temperature 0: a file of JSON "
+                      "lines ({\"prompt\": …, \"expect\": {\"contains\": …}}), or recall:ctx=4k,n=40 for "
+                      "values to be found in long texts. The share of right answers is the run's quality",
+              .get = Probe::get,
+              .set = Probe::set},
     PlanField{
         .name = "out",
         .flags = "--out,--result-dir",

@@ -197,6 +197,17 @@ struct MetricSummary {
     const PercentileValue* at(double p) const;  ///< nothing when that percentile is not held
 };
 
+/// How many questions of a probe were answered as expected.
+struct ProbeScore {
+    std::string
+        probe;  ///< which questions: "recall:ctx=4096,n=40", or a file's name and the hash of its content
+    double score = 0;     ///< share of right answers
+    std::uint64_t n = 0;  ///< questions
+    Interval ci95 = {};   ///< of the score (Wilson 1927)
+
+    bool operator==(const ProbeScore&) const = default;
+};
+
 /// The client's own figures: whether it was the bottleneck.
 struct ClientHealth {
     std::string timing;                        ///< "kernel" or "user"
@@ -302,6 +313,7 @@ struct RunResult : Scope {
     std::optional<ServerFigures> server;
     std::vector<Series> series;
     std::vector<SloResult> slo = {};           ///< of the limits that the run was asked to be held against
+    std::optional<ProbeScore> quality = {};    ///< of the questions that were asked after the load
     std::optional<std::uint64_t> concurrency;  ///< the in-flight cap; the load axis of a closed loop
     std::optional<double> request_rate;        ///< requests/s asked for; the load axis of an open loop
 

@@ -10,6 +10,7 @@
 #include "datasets/multi_turn.h"
 #include "datasets/prefix_arms.h"
 #include "datasets/prefix_cycle.h"
+#include "datasets/recall.h"
 #include "datasets/shared_prefix.h"
 #include "datasets/sharegpt.h"
 #include "datasets/synthetic.h"
@@ -26,6 +27,8 @@ constexpr std::array kCatalog = {
                "prefixes=256;1024,suffix=64,osl=16,hits=0.5;0.9", make_prefix_arms},
     CatalogRow{"prefix_cycle", "A number of prefixes in turn: what finds the working set that a cache holds",
                "prefixes=8,prefix=1024,suffix=64,osl=16", make_prefix_cycle},
+    CatalogRow{"recall", "What `--probe recall` asks: values to be found again in long texts",
+               "ctx=4k,n=40,osl=64", make_recall},
     CatalogRow{"multi_turn", "Conversations of random messages", "turns=4,first=500,next=100,osl=128",
                make_multi_turn, nullptr, true, true},
     CatalogRow{"custom", "Prompts from a file of JSON lines", "path=FILE,osl=128", make_custom_jsonl,

@@ -14,6 +14,7 @@
 #include "core/plan_fields.h"
 #include "core/random.h"
 #include "datasets/catalog.h"
+#include "datasets/questions.h"
 
 namespace paretoken::experiments {
 namespace {
@@ -189,7 +190,8 @@ LoadPlan at_level(LoadPlan asked, Axis axis, double level) {
 
 LoadPlan with_dataset(LoadPlan plan) {
     plan = with_classes(std::move(plan));
-    // A card that cannot be read ends the command before anything is measured.
+    // Questions or a card that cannot be read end the command before anything is measured.
+    if (!plan.probe.empty()) static_cast<void>(datasets::questions_of(plan.probe));
     if (!plan.model_card.empty()) static_cast<void>(cards::model_card(plan.model_card));
     for (RequestClass& of : plan.classes) {
         name_dataset(of);

@@ -21,10 +21,12 @@
 #include "core/validity.h"
 #include "datasets/catalog.h"
 #include "experiments/command_line.h"
+#include "experiments/quality.h"
 #include "experiments/redaction.h"
 #include "experiments/server_command.h"
 #include "reports/files/events.h"
 #include "reports/files/output_directory.h"
+#include "reports/files/probe_file.h"
 #include "reports/files/records.h"
 #include "reports/files/run_directory.h"
 #include "reports/files/server_lines.h"
@@ -242,6 +244,15 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
                         .targets = target.urls(),
                         .validity = {.max_failed = load.plan.max_failed}});
     judge_percentiles(result, outcome.records, outcome.began, percentile_slos_of(load.plan));
+    if (!load.plan.probe.empty() && !result.partial) {
+        const WhileServed while_served(server, interruption);
+        const auto quality = quality_of(target, at_url(asked, server), while_served.interruption());
+        result.partial = !quality.has_value();
+        if (quality) {
+            result.quality = quality->score;
+            reports::write_probe_file(directory / reports::kProbeFileName, quality->answers);
+        }
+    }
     if (target.in_virtual_time()) result.client.timing = "virtual";
     result.provenance.clock = target.clock(result.client);
     redact(result, target.secrets());

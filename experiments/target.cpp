@@ -11,6 +11,7 @@
 #include "core/model_mix.h"
 #include "experiments/lifecycle.h"
 #include "experiments/provenance.h"
+#include "experiments/quality.h"
 #include "experiments/redaction.h"
 #include "experiments/resolve.h"
 #include "experiments/server_command.h"
@@ -58,11 +59,12 @@ loadgen::EndpointOptions endpoint_options(const LoadPlan& plan, const std::strin
     endpoint.proxy_variable = access.proxy_variable;
     endpoint.body = body_of(plan);
     const std::vector<RequestClass> classes = with_dataset(plan).classes;
-    endpoint.calibrate = std::any_of(classes.begin(), classes.end(), [](const RequestClass& of) {
+    const bool makes_prompts = std::any_of(classes.begin(), classes.end(), [](const RequestClass& of) {
         return datasets::makes_prompts(of.dataset);
     });
+    endpoint.calibrate = makes_prompts || probe_makes_prompts(plan);
     // A conversation goes on with text, since nothing tells the ids of an answer.
-    endpoint.token_ids = endpoint.calibrate && plan.prompt_form != "text" &&
+    endpoint.token_ids = makes_prompts && plan.prompt_form != "text" &&
                          std::none_of(classes.begin(), classes.end(), [](const RequestClass& of) {
                              return datasets::has_conversations(of.dataset);
                          });
@@ -108,6 +110,7 @@ class SocketTarget final : public Target {
             open(asked, asked.targets[i], access, watcher, stop);
         const Load trial = common_load(asked, facts(), "trial-" + fresh_salt());
         check_context(trial, facts());
+        check_probe(asked, facts().context);
         for (const Server& opened : servers_)
             loadgen::try_one(opened.endpoint, opened.facts, trial.datasets.front()->request(kTrialIndex));
     }
@@ -291,6 +294,7 @@ class VirtualTarget final : public Target {
         facts_.simulator_profile = virtual_.profile.name;
         facts_.simulator_terms = sim::limit_terms(virtual_.profile);
         check_context(common_load(asked, facts_, ""), facts_);
+        check_probe(asked, facts_.context);
     }
 
     const loadgen::EndpointFacts& facts() const override { return facts_; }
@@ -307,7 +311,9 @@ class VirtualTarget final : public Target {
 
     loadgen::LoadOutcome make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
                               const loadgen::Interruption& interruption) const override {
-        return loadgen::make_virtual_load(load.options, virtual_, sink, progress, interruption);
+        loadgen::VirtualOptions options = virtual_;
+        options.ignore_eos = load.options.worker.client.body.ignore_eos;
+        return loadgen::make_virtual_load(load.options, options, sink, progress, interruption);
     }
 
   private:

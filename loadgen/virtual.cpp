@@ -12,6 +12,7 @@
 #include "simulator/answer_plan.h"
 #include "simulator/engine.h"
 #include "simulator/prompt_tokens.h"
+#include "simulator/recall.h"
 #include "simulator/wire.h"
 
 namespace paretoken::loadgen {
@@ -29,6 +30,15 @@ std::string answer_of(const sim::AnswerPlan& plan) {
     for (std::int64_t k = 0; k < plan.tokens; ++k)
         if (sim::part_of(plan, k) == sim::Part::content) text += sim::piece_of(plan, k);
     return text;
+}
+
+/// The words of a prompt.
+std::string text_of(const Prompt& prompt) {
+    if (const auto* text = std::get_if<std::string>(&prompt)) return *text;
+    std::string all;
+    if (const auto* messages = std::get_if<Messages>(&prompt))
+        for (const Message& message : *messages) all.append(message.content).append("\n");
+    return all;
 }
 
 class VirtualRun {
@@ -133,6 +143,8 @@ class VirtualRun {
             .prompt_token_ids = {},
             .max_tokens = request.wanted_output_tokens.value_or(room),
             .ignore_eos = options_.ignore_eos && request.wanted_output_tokens};
+        if (options_.profile.answers == sim::Answers::recall)
+            wanted.recalled = sim::recalled_from(text_of(request.prompt));
         if (room < 1 || wanted.max_tokens > room) return refuse(std::move(record), work.prompt_tokens, at);
         const sim::AnswerPlan plan = sim::answer_plan(wanted, options_.profile, seed);
         work.output_tokens = plan.tokens;

@@ -30,6 +30,8 @@ std::string_view piece_of(const AnswerPlan& plan, std::int64_t k) {
         case Part::content:
             break;
     }
+    if (!plan.pieces.empty() && k >= plan.reasoning_tokens)
+        return plan.pieces[static_cast<std::size_t>(k - plan.reasoning_tokens) % plan.pieces.size()];
     return answer_word(plan.seed, k);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace paretoken::sim {
 
@@ -15,6 +16,9 @@ struct AnswerPlan {
     std::int64_t reasoning_tokens = 0;          ///< the first of them
     std::string tool = {};                      ///< called by the rest of them; empty: the rest is text
     std::string_view finish_reason = "length";  ///< "stop", "tool_calls"
+    /// What the text says, again and again; empty: random words. A prompt that repeats such an answer finds
+    /// no block of it in the prefix cache, which names an answer's tokens by random words.
+    std::vector<std::string> pieces = {};
 
     bool operator==(const AnswerPlan&) const = default;
 };

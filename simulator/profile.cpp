@@ -34,7 +34,7 @@ enum class Missing : std::uint8_t { refused, allowed };
 struct Field {
     std::string_view name;
     std::variant<double Profile::*, std::int64_t Profile::*, Duration Profile::*, ReasoningPart Profile::*,
-                 Hiccups Profile::*>
+                 Hiccups Profile::*, Answers Profile::*>
         member;
     Needs needs = Needs::batching;
     Zero zero = Zero::refused;
@@ -80,6 +80,7 @@ const Field kFields[] = {
     {"max_model_len", &Profile::max_model_len, Needs::both},
     {"answer_tokens", &Profile::answer_tokens, Needs::both},
     {"reasoning", &Profile::reasoning, Needs::both, Zero::allowed, Missing::allowed},
+    {"answers", &Profile::answers, Needs::both, Zero::allowed, Missing::allowed},
 };
 
 bool applies(const Field& field, Timing timing) {
@@ -124,7 +125,17 @@ void check_range(double value, const Field& field, const Profile& profile) {
     }
 }
 
+Answers answers_named(std::string_view text, const Profile& profile) {
+    if (text == "words") return Answers::words;
+    if (text == "recall") return Answers::recall;
+    if (text == "garbage") return Answers::garbage;
+    throw UsageError(fmt::format("profile {}: answers is \"{}\", but must be words, recall or garbage",
+                                 profile.name, text));
+}
+
 void assign(Profile& profile, const Field& field, double value) {
+    if (std::holds_alternative<Answers Profile::*>(field.member))
+        (void)answers_named(fmt::format("{}", value), profile);  // a number is none of the names
     check_range(value, field, profile);
     if (const auto* real = std::get_if<double Profile::*>(&field.member)) profile.*(*real) = value;
     if (const auto* time = std::get_if<Duration Profile::*>(&field.member))
@@ -187,6 +198,10 @@ void assign(Profile& profile, std::string_view name, std::string_view text) {
     const Field& field = field_named(name, profile);
     if (const auto* part = std::get_if<ReasoningPart Profile::*>(&field.member)) {
         profile.*(*part) = reasoning_in(text, profile);
+        return;
+    }
+    if (const auto* answers = std::get_if<Answers Profile::*>(&field.member)) {
+        profile.*(*answers) = answers_named(text, profile);
         return;
     }
     if (const auto* hiccup = std::get_if<Hiccups Profile::*>(&field.member);

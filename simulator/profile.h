@@ -34,6 +34,13 @@ struct Hiccups {
     bool operator==(const Hiccups&) const = default;
 };
 
+/// What answers say. It changes no time, but for the length of an answer that is free to end.
+enum class Answers : std::uint8_t {
+    words,    ///< random words
+    recall,   ///< the value that the prompt gives for what it asks about (simulator/recall.h), else words
+    garbage,  ///< one word again and again
+};
+
 /// The names of the JSON files are the names of these fields.
 struct Profile {
     std::string name;   ///< as it was asked for, with the changes: "llama3-8b-h100-fp8?max_num_seqs=2048"
@@ -82,6 +89,7 @@ struct Profile {
     std::int64_t max_model_len = 0;  ///< prompt and answer together; see context_limit
     double answer_tokens = 0;        ///< median length of an answer that is free to end (no ignore_eos)
     ReasoningPart reasoning = {};    ///< "64tok", "25%"
+    Answers answers = Answers::words;
 
     bool operator==(const Profile&) const = default;
 };

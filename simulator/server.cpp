@@ -129,7 +129,8 @@ ServedModel served_model(const ServerOptions& options) {
             .vocabulary = profile.vocabulary,
             .block_tokens = has_prefix_cache(profile) ? profile.block_tokens : 0,
             .dialect = options.dialect,
-            .max_num_seqs = std::max<std::int64_t>(1, profile.max_num_seqs)};
+            .max_num_seqs = std::max<std::int64_t>(1, profile.max_num_seqs),
+            .recalls = profile.answers == Answers::recall};
 }
 
 ServerOptions with_context_limit(ServerOptions options) {

@@ -10,6 +10,7 @@
 #include "core/random.h"
 #include "simulator/json_text.h"
 #include "simulator/prompt_tokens.h"
+#include "simulator/recall.h"
 #include "simulator/tokenizer.h"
 
 namespace paretoken::sim {
@@ -113,7 +114,9 @@ struct Counter final : TokenSink {
     PromptTokens tokens;
     std::int64_t vocabulary = 0;
     bool keep_ids = false;
+    bool keep_text = false;
     TokenIds ids;
+    std::string words;
 
     void special(std::int64_t number, std::string_view name) override {
         tokens.add_special(number, name);
@@ -123,6 +126,7 @@ struct Counter final : TokenSink {
     }
     void text(std::string_view text) override {
         tokens.add_text(text);
+        if (keep_text) words.append(text).append("\n");
         for (; keep_ids && !text.empty(); text.remove_prefix(first_piece(text)))
             ids.push_back(token_id_of(text.substr(0, first_piece(text)), vocabulary));
     }
@@ -349,6 +353,7 @@ std::uint64_t salt_of(const dom::object& object) {
 void read_generation_prompt(const dom::object& object, const ServedModel& model, GenerationRequest& request) {
     Counter counter(PromptTokens(model.vocabulary, model.block_tokens, salt_of(object)), model.vocabulary,
                     request.return_token_ids);
+    counter.keep_text = model.recalls;
     const std::string_view name = request.endpoint == Endpoint::chat ? "messages" : "prompt";
     const auto prompt = field_of(object, name);
     if (!prompt) refuse_field("missing", name, "Field required");
@@ -362,6 +367,7 @@ void read_generation_prompt(const dom::object& object, const ServedModel& model,
     request.prompt_token_ids = std::move(counter.ids);
     request.prompt_blocks = counter.tokens.blocks();
     request.after_prompt = counter.tokens.hasher().value_or(BlockHasher());
+    request.recalled = recalled_from(counter.words);
     if (request.prompt_tokens == 0) refuse("The prompt is empty.", name);
 }
 
@@ -495,6 +501,13 @@ AnswerPlan answer_plan(const GenerationRequest& request, const Profile& profile,
         if (!request.ignore_eos)
             plan.tokens = std::min(request.max_tokens, plan.tokens + profile.reasoning.tokens);
         plan.reasoning_tokens = reasoning_tokens_of(profile.reasoning, plan.tokens);
+    }
+    if (profile.answers == Answers::garbage) plan.pieces = {" the"};
+    if (profile.answers == Answers::recall && request.tool.empty()) {
+        for (std::string_view rest = request.recalled; !rest.empty(); rest.remove_prefix(first_piece(rest)))
+            plan.pieces.emplace_back(rest.substr(0, first_piece(rest)));
+        const auto said = plan.reasoning_tokens + static_cast<std::int64_t>(plan.pieces.size());
+        if (!plan.pieces.empty() && !request.ignore_eos) plan.tokens = std::min(request.max_tokens, said);
     }
     plan.tool = request.tool;
     const bool calls = !plan.tool.empty() && plan.reasoning_tokens < plan.tokens && !request.tool_was_named;

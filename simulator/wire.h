@@ -27,6 +27,7 @@ struct ServedModel {
     std::int64_t block_tokens = 0;  ///< of a prefix cache; 0: there is none, and prompts need no names
     Dialect dialect = Dialect::vllm;
     std::int64_t max_num_seqs = 1;
+    bool recalls = false;  ///< answers give back values from the prompt
 
     bool operator==(const ServedModel&) const = default;
 };
@@ -48,6 +49,7 @@ struct GenerationRequest {
     bool timings_per_token = false;                 ///< llama.cpp
     std::string tool = {};                          ///< that the answer calls; empty: none
     bool tool_was_named = false;                    ///< by tool_choice
+    std::string recalled = {};                      ///< what the answer says; empty: nothing of the prompt
 
     bool operator==(const GenerationRequest&) const = default;
 };

@@ -1,6 +1,6 @@
 #pragma once
 // Named sets of runs that candidates are compared with: STORE/NAME/01, 02, … Each run keeps what a gate needs
-// (run.json and requests.jsonl) and no events.
+// (run.json, requests.jsonl, and probe.jsonl where there is one) and no events.
 #include <filesystem>
 #include <string>
 #include <vector>

@@ -161,6 +161,14 @@ void fields(Archive& a, Is<SloResult> auto& v) {
 }
 
 template <class Archive>
+void fields(Archive& a, Is<ProbeScore> auto& v) {
+    a.required("probe", v.probe);
+    a.required("score", v.score);
+    a.required("n", v.n);
+    a("ci95", v.ci95);
+}
+
+template <class Archive>
 void fields(Archive& a, Is<Asked> auto& v) {
     a("asked", v.asked);
     a("counted", v.counted);
@@ -360,6 +368,7 @@ void fields(Archive& a, Is<RunResult> auto& v) {
     a.required("window", v.window);
     fields(a, as_scope(v));
     a("slo", v.slo);
+    a("quality", v.quality);
     a("classes", v.classes);
     a("targets", v.targets);
     a("turns", v.turns);
@@ -436,6 +445,21 @@ void fields(Archive& a, Is<SweepFile> auto& v) {
     a.required("points", v.points);
     a("repeats", v.repeats);
     a("search", v.search);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<KeptAnswer> auto& v) {
+    a.required("index", v.index);
+    a("warmup", v.warmup);
+    a("text", v.text);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<ProbeAnswer> auto& v) {
+    a.required("question", v.question);
+    a("right", v.right);
+    a("expected", v.expected);
+    a("answer", v.answer);
 }
 
 template <class Archive>
@@ -1170,6 +1194,20 @@ void append_answer_line(std::string& out, const RequestRecord& record) {
 
 RequestRecord parse_record_line(std::string_view line, TimePoint epoch, const std::string& where) {
     return read_fields<RequestRecord>(parsed(line, where), where, epoch);
+}
+
+KeptAnswer parse_answer_line(std::string_view line, const std::string& where) {
+    return read_fields<KeptAnswer>(parsed(line, where), where);
+}
+
+void append_probe_line(std::string& out, const ProbeAnswer& answer) {
+    LineWriter writer(out, {});
+    fields(writer, answer);
+    writer.close();
+}
+
+ProbeAnswer parse_probe_line(std::string_view line, const std::string& where) {
+    return read_fields<ProbeAnswer>(parsed(line, where), where);
 }
 
 bool is_complete_json(std::string_view text) {

@@ -9,6 +9,7 @@
 
 #include "core/record.h"
 #include "core/result.h"
+#include "reports/files/probe_file.h"
 #include "reports/files/run_directory.h"
 #include "reports/files/sweep_file.h"
 #include "reports/model/report_model.h"
@@ -42,6 +43,13 @@ void append_record_line(std::string& out, const RequestRecord& record, TimePoint
 /// One line of answers.jsonl without its newline: which request, and the text of its answer.
 void append_answer_line(std::string& out, const RequestRecord& record);
 RequestRecord parse_record_line(std::string_view line, TimePoint epoch, const std::string& where);
+
+/// The answer in a line of answers.jsonl.
+KeptAnswer parse_answer_line(std::string_view line, const std::string& where);
+
+/// One line of probe.jsonl without its newline.
+void append_probe_line(std::string& out, const ProbeAnswer& answer);
+ProbeAnswer parse_probe_line(std::string_view line, const std::string& where);
 
 /// Whether `text` is one complete JSON value.
 bool is_complete_json(std::string_view text);

@@ -176,7 +176,8 @@ void OutputDirectory::release() noexcept {
 }
 
 void remove_run(const fs::path& directory) {
-    for (const std::string_view name : {kRunFileName, kRecordsFileName, kEventsFileName, kAnswersFileName})
+    for (const std::string_view name :
+         {kRunFileName, kRecordsFileName, kEventsFileName, kAnswersFileName, kProbeFileName})
         if (std::error_code ignored; is_there(directory / name)) fs::remove(directory / name, ignored);
 }
 

@@ -17,6 +17,7 @@ inline constexpr std::string_view kRunFileName = "run.json";
 inline constexpr std::string_view kRecordsFileName = "requests.jsonl";
 inline constexpr std::string_view kEventsFileName = "events.bin";
 inline constexpr std::string_view kAnswersFileName = "answers.jsonl";
+inline constexpr std::string_view kProbeFileName = "probe.jsonl";
 inline constexpr std::string_view kSweepFileName = "sweep.json";
 
 /// Readers see the old text or the new, never a part: a temporary file beside it is synced and renamed over

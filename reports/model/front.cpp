@@ -87,10 +87,15 @@ bool is_certainly_worse(const Quality& a, const Quality& b) {
     return a.ci95.high < b.ci95.low;
 }
 
+/// Shares of right answers to different questions say nothing of each other.
+bool are_comparable(const std::optional<Quality>& a, const std::optional<Quality>& b) {
+    return a && b && a->probe == b->probe;
+}
+
 /// Whether quality allows points of `a` to dominate points of `b`.
 bool quality_allows(const Configuration& a, const Configuration& b, const FrontOptions& options) {
     if (options.quality_equal || options.anyway) return true;
-    if (a.quality && b.quality) return !is_certainly_worse(*a.quality, *b.quality);
+    if (are_comparable(a.quality, b.quality)) return !is_certainly_worse(*a.quality, *b.quality);
     return a.precision == b.precision;
 }
 
@@ -228,13 +233,13 @@ std::vector<std::string> separations(const std::vector<Configuration>& configura
             quality_unknown = quality_unknown ||
                               (differing_part(configurations[a], configurations[b], in_dollars).empty() &&
                                configurations[a].precision != configurations[b].precision &&
-                               !(configurations[a].quality && configurations[b].quality));
+                               !are_comparable(configurations[a].quality, configurations[b].quality));
     }
     if (!quality_unknown || options.quality_equal) return texts;
     texts.emplace_back(options.anyway
                            ? "Quality of number formats is unknown, and taken to be equal (--anyway)."
                            : "Quality of number formats is unknown: a run dominates none of another format. "
-                             "--quality FILE adds what was measured.");
+                             "--quality FILE adds what was measured, and so does --probe of a run.");
     return texts;
 }
 

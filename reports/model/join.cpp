@@ -634,7 +634,8 @@ Joined joined(RunGroup group, const JoinOptions& options) {
     Configuration& configuration = out.configuration;
     const cards::ModelCard* model = model_of(group.runs, options);
     configuration.labels = std::move(group.labels);
-    configuration.quality = quality_of(group.runs.front(), options.quality);
+    for (const LoadedRun& run : group.runs)
+        if (!configuration.quality) configuration.quality = quality_of(run, options.quality);
     configuration.precision = precision_of(group.runs.front(), model);
     for (LoadedRun& run : group.runs) configuration.points.push_back(point_of(std::move(run)));
     std::stable_sort(configuration.points.begin(), configuration.points.end(),

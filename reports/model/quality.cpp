@@ -103,8 +103,11 @@ std::optional<Quality> quality_of(const LoadedRun& run, const std::vector<Qualit
                             run.directory));
         found = &score;
     }
-    if (found == nullptr) return {};
-    return Quality{found->score, found->n, quality_interval(found->score, found->n), found->source};
+    if (found != nullptr)
+        return Quality{found->score, found->n, quality_interval(found->score, found->n), found->source};
+    if (!run.result.quality) return {};
+    const ProbeScore& own = *run.result.quality;
+    return Quality{own.score, static_cast<double>(own.n), own.ci95, run.directory, own.probe};
 }
 
 void refuse_unmatched(const std::vector<LoadedRun>& runs, const std::vector<QualityScore>& scores) {

@@ -32,7 +32,8 @@ std::vector<QualityScore> parse_quality(std::string_view json, const std::string
 /// Wilson's 95 % interval of a share.
 Interval quality_interval(double score, double n);
 
-/// The quality that was measured of this run's configuration. Throws UsageError when two scores are for it.
+/// The quality that was measured of this run's configuration: a score of `scores`, else that of the run's own
+/// probe. Throws UsageError when two scores are for it.
 std::optional<Quality> quality_of(const LoadedRun& run, const std::vector<QualityScore>& scores);
 
 /// Throws UsageError for a score that is for none of the runs.

@@ -81,6 +81,7 @@ struct Quality {
     double n = 0;
     Interval ci95;
     std::string source;
+    std::string probe = {};  ///< which questions the run was asked; empty: the score is from --quality
 
     bool operator==(const Quality&) const = default;
 };

@@ -215,6 +215,15 @@ std::string slos_of(const RunResult& result) {
     return text;
 }
 
+std::string quality_of(const RunResult& result) {
+    if (!result.quality) return {};
+    const ProbeScore& quality = *result.quality;
+    return labelled("quality",
+                    printable(fmt::format("{:.3g} % of {} answers right (95 %: {:.3g} to {:.3g} %), {}",
+                                          quality.score * 100, quality.n, quality.ci95.low * 100,
+                                          quality.ci95.high * 100, quality.probe)));
+}
+
 std::string cell_of(const std::optional<double>& value, double scale = 1) {
     return significant(value, scale);
 }
@@ -237,7 +246,7 @@ std::string run_summary(const RunResult& result, const ConsoleStyle& style) {
     text += server_of(result.server);
     text += lengths_of(result.workload);
     text += window_of(result.window);
-    text += slos_of(result);
+    text += slos_of(result) + quality_of(result);
     text += verdict_of(result, style);
     if (!style.directory.empty()) text += fmt::format("  {:{}}{}\n", "files", kLabelWidth, style.directory);
     return text;

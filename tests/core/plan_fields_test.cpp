@@ -86,6 +86,7 @@ const std::map<std::string, Texts, std::less<>>& other_values() {
         {"goodput", {"ttft:500", "tpot:15"}},
         {"slo", {"ttft_p95:800", "tpot:20"}},
         {"max_failed", {"0.25"}},
+        {"probe", {"recall:ctx=4k,n=40"}},
     };
     return kValues;
 }

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/summary.h"
 #include "reports/files/events.h"
+#include "reports/files/probe_file.h"
 #include "reports/files/records.h"
 #include "reports/files/run_directory.h"
 #include "tests/experiments/virtual_sweep.h"
@@ -61,6 +62,31 @@ TEST_F(VirtualRun, echoes_the_plan_as_it_was_resolved) {
     EXPECT_EQ(echo.at("model"), run.result.provenance.model) << "asked for none: the server's first";
     EXPECT_EQ(echo.at("salt"), run.result.workload.salt);
     EXPECT_EQ(echo.at("arrivals"), "at_once");
+}
+
+TEST_F(VirtualRun, keeps_how_many_questions_were_answered_right_and_each_answer) {
+    PlanTexts texts = with("probe", "recall:ctx=256,n=12");
+    texts["url"] = {"sim:llama3-8b-h100-bf16?answers=recall"};
+    const Measured run = measured(texts, "run");
+    ASSERT_TRUE(run.result.quality.has_value());
+    EXPECT_EQ(run.result.quality->probe, "recall:ctx=256,n=12");
+    EXPECT_EQ(run.result.quality->n, 12U);
+    EXPECT_EQ(run.result.quality->score, 1);
+    EXPECT_NEAR(run.result.quality->ci95.low, .757, .001);
+    EXPECT_EQ(run.result, result("run")) << "run.json holds it";
+    EXPECT_EQ(run.result.counts.ok, 24U) << "the questions are no part of the load";
+    const auto answers = reports::read_probe_file(directory_ / "run/probe.jsonl");
+    ASSERT_EQ(answers.size(), 12U);
+    EXPECT_EQ("number " + answers[7].answer, answers[7].expected);
+    texts["url"] = {"sim:llama3-8b-h100-bf16?answers=garbage"};
+    EXPECT_EQ(measured(texts, "garbage").result.quality->score, 0);
+    EXPECT_FALSE(measured(plain(), "run").result.quality.has_value());
+    EXPECT_FALSE(std::filesystem::exists(directory_ / "run/probe.jsonl")) << "an earlier run's is gone";
+}
+
+TEST_F(VirtualRun, refuses_questions_that_the_context_does_not_hold) {
+    EXPECT_THROW(measured(with("probe", "recall:ctx=900k,n=2"), "run"), UsageError);
+    EXPECT_THROW(measured(with("probe", "nowhere.jsonl"), "run"), UsageError);
 }
 
 TEST_F(VirtualRun, is_for_the_simulated_server_only) {

@@ -150,6 +150,10 @@ TEST(Front, UnknownQualityDominatesNothingOfAnotherPrecision) {
     worse[0].quality = Quality{0.65, 500, {0.6, 0.7}, "q"};
     place_on_fronts(worse, {});
     EXPECT_FALSE(worse[1].points[0].on_front);
+    worse[1].quality->probe = "recall:ctx=4000,n=40";
+    EXPECT_THAT(place_on_fronts(worse, {}).separate,
+                ElementsAre(HasSubstr("Quality of number formats is unknown")));
+    EXPECT_TRUE(worse[1].points[0].on_front) << "answers to other questions say nothing";
 }
 
 TEST(Front, AnUncertifiedPointDominatesNoneOfAnotherConfiguration) {

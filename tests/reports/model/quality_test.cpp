@@ -67,6 +67,21 @@ TEST(Quality, ScoresForNoRunOrTwiceForOneAreRefused) {
         ThrowsMessage<UsageError>(HasSubstr("--quality q.json: no run has precision=q4; the labels are")));
 }
 
+TEST(Quality, OfARunThatWasAskedQuestionsIsItsOwnUnlessAFileSaysOtherwise) {
+    LoadedRun probed = run({{"precision", "q8_0"}});
+    EXPECT_FALSE(quality_of(probed, {}));
+    probed.result.quality =
+        ProbeScore{.probe = "recall:ctx=4000,n=40", .score = .9, .n = 40, .ci95 = {.77, .96}};
+    const auto own = quality_of(probed, {});
+    ASSERT_TRUE(own);
+    EXPECT_EQ(own->score, .9);
+    EXPECT_EQ(own->n, 40);
+    EXPECT_EQ(own->ci95, (Interval{.77, .96}));
+    EXPECT_EQ(own->probe, "recall:ctx=4000,n=40");
+    const auto scores = parse_quality(R"([{"label": "precision=q8_0", "score": 0.5, "n": 9}])", "q.json");
+    EXPECT_EQ(quality_of(probed, scores)->score, .5);
+}
+
 TEST(Quality, IntervalIsWilsons) {
     const Interval half = quality_interval(0.5, 100);
     EXPECT_NEAR(half.low, 0.4038, 1e-4);

@@ -1,0 +1,77 @@
+#include "datasets/questions.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <array>
+#include <filesystem>
+
+#include "core/error.h"
+#include "datasets/custom_jsonl.h"
+#include "datasets/file_dataset.h"
+#include "datasets/json_row.h"
+#include "datasets/recall.h"
+#include "datasets/row_file.h"
+
+namespace paretoken::datasets {
+namespace {
+
+namespace dom = simdjson::dom;
+
+constexpr std::string_view kWanted =
+    R"("expect" must be an object such as {"contains": "Paris"}, with one of exact, regex, contains, number)";
+
+/// Text, or a number as it stands in the file.
+std::string wanted_text(dom::element value, const RowPlace& place) {
+    if (std::string_view text; !value.get(text)) return std::string(text);
+    if (value.is_number()) return simdjson::minify(value);
+    place.refuse(kWanted);
+}
+
+Expectation expectation_in(std::string_view row, const RowPlace& place) {
+    dom::object expect;
+    if (object_of(row, place)["expect"].get(expect) || expect.size() != 1) place.refuse(kWanted);
+    const auto field = *expect.begin();
+    for (const Expect kind : {Expect::exact, Expect::regex, Expect::contains, Expect::number}) {
+        if (field.key != name_of(kind)) continue;
+        Expectation found{.kind = kind, .text = wanted_text(field.value, place)};
+        if (const std::string why = why_impossible(found); !why.empty())
+            place.refuse(fmt::format("\"{}\" {}", name_of(kind), why));
+        return found;
+    }
+    place.refuse(kWanted);
+}
+
+Questions questions_in_file(const std::string& path) {
+    Questions questions{.name = {}, .dataset = {"custom", {{"osl", "256"}}}, .path = path};
+    const RowFormat format = custom_format({});
+    const RowFile file(path, RowLayout::lines, [&](std::string_view text, const RowPlace& place) {
+        if (!format.read(text, {}, place).conversation.empty())
+            place.refuse("a question stands alone: leave \"conversation\" out");
+        questions.expected.push_back(expectation_in(text, place));
+    });
+    questions.name = fmt::format("{} {}", std::filesystem::path(path).filename().string(), file.content());
+    return questions;
+}
+
+Questions recall_questions(const Spec& spec) {
+    const RecallOptions options = recall_options(spec);
+    Questions questions{.name = fmt::format("recall:ctx={},n={}", options.context, options.questions),
+                        .dataset = spec};
+    questions.dataset.fields["osl"] = fmt::format("{}", options.output_tokens);
+    for (std::uint64_t i = 0; i < options.questions; ++i)
+        questions.expected.push_back({.kind = Expect::number, .text = recall_question(i).value});
+    return questions;
+}
+
+}  // namespace
+
+Questions questions_of(std::string_view text) {
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(text, ignored)) return questions_in_file(std::string(text));
+    if (text == "recall" || text.starts_with("recall:")) return recall_questions(parse_spec(text));
+    throw UsageError(
+        fmt::format("--probe {}: neither a file of JSON lines nor recall:ctx=4k,n=40; check the path", text));
+}
+
+}  // namespace paretoken::datasets

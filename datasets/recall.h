@@ -1,0 +1,34 @@
+#pragma once
+// Long texts in which numbers with names are hidden, one of which is asked for: what a server gets wrong
+// first when it keeps its KV cache in too few bits, or loses a part of it.
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/spec.h"
+#include "datasets/catalog.h"
+
+namespace paretoken::datasets {
+
+/// One question: a pure function of its number.
+struct RecallQuestion {
+    std::string asked;  ///< name of the number
+    std::string value;  ///< six digits
+    double depth = 0;   ///< where it stands in the text: 0 the begin, 1 the end
+
+    bool operator==(const RecallQuestion&) const = default;
+};
+RecallQuestion recall_question(std::uint64_t index);
+
+struct RecallOptions {
+    std::int64_t context = 4000;  ///< tokens of a prompt
+    std::uint64_t questions = 40;
+    std::int64_t output_tokens = 64;
+};
+
+/// "recall:ctx=4k,n=40". Throws UsageError.
+RecallOptions recall_options(const Spec& spec);
+
+std::unique_ptr<Dataset> make_recall(const DatasetOptions& options);
+
+}  // namespace paretoken::datasets

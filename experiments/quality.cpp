@@ -1,0 +1,115 @@
+#include "experiments/quality.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "core/error.h"
+#include "datasets/catalog.h"
+#include "datasets/questions.h"
+#include "experiments/redaction.h"
+#include "reports/model/quality.h"
+
+namespace paretoken::experiments {
+namespace {
+
+/// Judges each answer as it comes.
+class Examiner final : public RecordSink {
+  public:
+    explicit Examiner(const datasets::Questions& questions) : questions_(questions) {
+        for (const datasets::Expectation& expected : questions.expected)
+            answers_.push_back({.question = answers_.size(),
+                                .right = false,
+                                .expected = fmt::format("{} {}", name_of(expected.kind), expected.text),
+                                .answer = "no answer"});
+    }
+
+    void record(RequestRecord&& record) override {
+        const std::scoped_lock lock(mutex_);
+        if (record.warmup || record.index >= answers_.size()) return;
+        reports::ProbeAnswer& answer = answers_[record.index];
+        const bool came = record.outcome == Outcome::ok;
+        answer.answer = came ? std::move(record.answer) : record.error;
+        answer.right = came && is_met(questions_.expected[record.index], answer.answer);
+    }
+
+    std::vector<reports::ProbeAnswer> answers() && { return std::move(answers_); }
+
+  private:
+    const datasets::Questions& questions_;
+    std::mutex mutex_;
+    std::vector<reports::ProbeAnswer> answers_;
+};
+
+/// Asked in the form of the run, but for what would change the answers.
+LoadPlan plan_of_probe(const LoadPlan& asked, const datasets::Questions& questions) {
+    constexpr std::uint64_t kInFlight = 8;
+    LoadPlan plan = asked;
+    const std::uint64_t slots = asked.classes.front().concurrency.value_or(kInFlight);
+    plan.classes = {RequestClass{.dataset = questions.dataset,
+                                 .dataset_path = questions.path,
+                                 .concurrency = std::min<std::uint64_t>(slots, questions.expected.size())}};
+    plan.class_specs.clear();
+    plan.stop = {.requests = questions.expected.size()};
+    plan.warmups = 0;
+    plan.warmup_duration.reset();
+    plan.prompt_form = "text";
+    plan.salt_prompts = false;
+    plan.keep_answers = true;
+    plan.scrape = "none";
+    plan.sampling.ignore_eos = false;
+    plan.sampling.temperature = 0;
+    return plan;
+}
+
+}  // namespace
+
+Load load_of_probe(const Target& target, const LoadPlan& asked) {
+    const datasets::Questions questions = datasets::questions_of(asked.probe);
+    Load load = target.load_for(plan_of_probe(asked, questions));
+    loadgen::WorkerOptions& worker = load.options.worker;
+    worker.client.body.ignore_eos = worker.client.ignore_eos_accepted = false;
+    worker.client.body.temperature = 0;
+    worker.client.body.return_token_ids = false;
+    return load;
+}
+
+std::optional<Quality> quality_of(const Target& target, const LoadPlan& asked,
+                                  const loadgen::Interruption& interruption) {
+    const datasets::Questions questions = datasets::questions_of(asked.probe);
+    Load load = load_of_probe(target, asked);
+    if (!load.options.began) load.options.began = Clock::now();
+    Examiner examiner(questions);
+    RedactingSink sink(examiner, target.secrets());
+    loadgen::Progress progress;
+    if (target.make(load, sink, progress, interruption).interrupted) return std::nullopt;
+    Quality quality{.score = {.probe = questions.name, .n = questions.expected.size()},
+                    .answers = std::move(examiner).answers()};
+    const auto right = std::count_if(quality.answers.begin(), quality.answers.end(),
+                                     [](const auto& answer) { return answer.right; });
+    const auto n = static_cast<double>(quality.score.n);
+    quality.score.score = static_cast<double>(right) / n;
+    quality.score.ci95 = reports::quality_interval(quality.score.score, n);
+    return quality;
+}
+
+bool probe_makes_prompts(const LoadPlan& asked) {
+    return !asked.probe.empty() && datasets::makes_prompts(datasets::questions_of(asked.probe).dataset);
+}
+
+void check_probe(const LoadPlan& asked, std::optional<std::int64_t> context) {
+    if (asked.probe.empty()) return;
+    const datasets::Questions questions = datasets::questions_of(asked.probe);
+    const auto dataset = datasets::make_dataset({.spec = questions.dataset, .path = questions.path});
+    const double tokens =
+        dataset->mean_input_tokens().value_or(0) + dataset->mean_output_tokens().value_or(0);
+    if (!context || tokens <= static_cast<double>(*context)) return;
+    throw UsageError(
+        fmt::format("--probe {}: a prompt and its answer of {:.0f} tokens together exceed the context of {} "
+                    "tokens that the server has for a request; give it a smaller ctx",
+                    asked.probe, tokens, *context));
+}
+
+}  // namespace paretoken::experiments
