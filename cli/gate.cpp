@@ -52,6 +52,7 @@ struct GateCommand {
     bool within_run = false;
     bool dry_run = false;
     bool github = false;
+    bool checklist = false;
 };
 
 GatePolicy policy_of(const GateCommand& command) {
@@ -149,7 +150,7 @@ void judge(const GateCommand& command) {
                                 {.baseline = directories_of(command.baseline, command.store),
                                  .candidate = directories_of(command.candidate, command.store),
                                  .history = directories_of(command.history, command.store)},
-                                across_of(command), command.within_run);
+                                across_of(command), command.within_run, command.checklist);
     if (!asked.out.empty()) {
         const reports::OutputDirectory output(output_request(asked, reports::OutputKind::gate));
         reports::write_file_atomically(output.path() / reports::kGateFileName,
@@ -167,7 +168,8 @@ GatePlan plan_of_gate(const GateCommand& command) {
                   .candidate = command.candidate_server,
                   .policy = policy_of(command),
                   .across = across_of(command),
-                  .max_time = {}};
+                  .max_time = {},
+                  .checklist = command.checklist};
     if (!command.max_time.empty()) plan.max_time = parse_duration(command.max_time);
     if (plan.asked.virtual_time)
         for (const GateSide* const side : {&plan.baseline, &plan.candidate})
@@ -275,6 +277,10 @@ void add_own_options(CLI::App& sub, GateCommand& command) {
                  "to run")
         ->group(judging);
     sub.add_flag("--dry-run", command.dry_run, "Say what would be measured and how long it takes")
+        ->group(judging);
+    sub.add_flag("--checklist", command.checklist,
+                 "Also say what should be known before a rollout: what the candidate's runs show, and which "
+                 "command shows the rest")
         ->group(judging);
     sub.add_flag("--github", command.github,
                  "Print annotations for GitHub Actions, and append the verdict to its step summary")

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "cards/price.h"
 #include "core/error.h"
 #include "core/plan_fields.h"
 #include "core/secrets.h"
@@ -14,8 +15,10 @@
 #include "experiments/redaction.h"
 #include "experiments/run.h"
 #include "experiments/server_command.h"
+#include "reports/files/probe_file.h"
 #include "reports/files/records.h"
 #include "reports/files/run_directory.h"
+#include "reports/gate/checklist.h"
 #include "reports/gate/history.h"
 
 namespace paretoken::experiments {
@@ -189,7 +192,22 @@ GateReport report_of(const Gating& gating) {
     const Secrets secrets = gate_secrets(gating.plan, gating.access);
     report.baseline_name = secrets.redacted(gating.plan.baseline.shown());
     report.candidate_name = secrets.redacted(gating.plan.candidate.shown());
+    if (gating.plan.checklist && !gating.runs[1].empty())
+        report.checklist = reports::checklist_of(report, gating.runs[1], cards::default_price_cards());
     return report;
+}
+
+// ---- what the answers say
+
+/// Of the texts that were kept of `answered` requests. A text that is empty is not in the file.
+reports::AnswerFaults faults_in(const fs::path& answers, std::set<std::uint64_t> answered) {
+    reports::AnswerCheck check;
+    if (!fs::exists(answers)) return {};
+    reports::for_each_answer(answers, [&](const reports::KeptAnswer& answer) {
+        if (!answer.warmup && answered.erase(answer.index) > 0) check.add(answer.index, answer.text);
+    });
+    for (const std::uint64_t index : answered) check.add(index, {});
+    return check.faults();
 }
 
 // ---- runs that were measured before
@@ -253,6 +271,11 @@ LoadPlan asked_of(const GatePlan& plan, const GateSide& side, const std::string&
     asked.seed += pair;
     if (!side.command.empty()) asked.metadata["server_command"] = side.command;
     asked.metadata["gate_pair"] = fmt::format("{}", pair + 1);
+    // What is said is looked at once: the same questions again would be no new evidence.
+    if (pair == 0)
+        asked.keep_answers = true;
+    else
+        asked.probe.clear();
     return asked;
 }
 
@@ -287,13 +310,18 @@ GateReport measure_gate(const GatePlan& plan, const Access& access, const fs::pa
 GateRun gate_run_in(const fs::path& directory) {
     GateRun run{.directory = directory.string(),
                 .result = reports::read_run_directory(directory),
-                .finish_reasons = {}};
+                .finish_reasons = {},
+                .answers = {},
+                .probe = reports::read_probe_file(directory / reports::kProbeFileName)};
     const fs::path records = directory / reports::kRecordsFileName;
     if (!fs::exists(records)) return run;
-    (void)reports::for_each_record(records, TimePoint{}, [&run](RequestRecord&& record) {
-        if (!record.warmup && record.outcome == Outcome::ok && !record.finish_reason.empty())
-            ++run.finish_reasons[record.finish_reason];
+    std::set<std::uint64_t> answered;  // requests that ended well
+    (void)reports::for_each_record(records, TimePoint{}, [&](RequestRecord&& record) {
+        if (record.warmup || record.outcome != Outcome::ok) return;
+        answered.insert(record.index);
+        if (!record.finish_reason.empty()) ++run.finish_reasons[record.finish_reason];
     });
+    run.answers = faults_in(directory / reports::kAnswersFileName, std::move(answered));
     return run;
 }
 
@@ -315,7 +343,7 @@ bool are_interleaved(std::vector<GateRun>& baseline, std::vector<GateRun>& candi
 }
 
 GateReport judge_gate(const reports::GatePolicy& policy, const GateDirectories& directories,
-                      const std::set<reports::Across>& across, bool within_run) {
+                      const std::set<reports::Across>& across, bool within_run, bool checklist) {
     reports::GateInput input{.baseline = runs_below(directories.baseline),
                              .candidate = runs_below(directories.candidate),
                              .looks = {}};
@@ -346,6 +374,8 @@ GateReport judge_gate(const reports::GatePolicy& policy, const GateDirectories& 
     note_age(input.baseline, input.candidate, report);
     report.baseline_name = names_of(directories.baseline);
     report.candidate_name = names_of(directories.candidate);
+    if (checklist)
+        report.checklist = reports::checklist_of(report, input.candidate, cards::default_price_cards());
     return report;
 }
 

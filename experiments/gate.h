@@ -38,6 +38,7 @@ struct GatePlan {
     reports::GatePolicy policy = reports::default_policy();
     std::set<reports::Across> across = {};
     std::optional<Duration> max_time = {};  ///< no pair begins that would probably end later
+    bool checklist = false;                 ///< the report says what should be known before a rollout
 };
 
 /// Of the load, and of the sides' URLs. A key that a server's command names is hidden where it is the
@@ -74,7 +75,8 @@ struct GateDirectories {
 /// Judges runs that were measured before; each directory holds one or several. They count as pairs where the
 /// sides alternated in time. Throws as above.
 reports::GateReport judge_gate(const reports::GatePolicy& policy, const GateDirectories& directories,
-                               const std::set<reports::Across>& across, bool within_run);
+                               const std::set<reports::Across>& across, bool within_run,
+                               bool checklist = false);
 
 /// Whether the runs of both sides were measured in turn: in the order of their starts every two consist of
 /// one of each side. Orders both by their starts. Runs in virtual time, which no drift touches, are pairs as

@@ -139,6 +139,7 @@ Json json_of(const GateRow& row) {
     if (row.decided_at > 0) object["decided_at"] = row.decided_at;
     add("detectable_shift", row.detectable);
     if (row.pairs_to_decide) object["pairs_to_decide"] = *row.pairs_to_decide;
+    if (row.samples > 0) object["samples"] = row.samples;
     if (!row.reason.empty()) object["reason"] = row.reason;
     return object;
 }
@@ -196,6 +197,8 @@ std::string gate_json(const GateReport& report, const std::optional<GateAsked>& 
     object["rows"] = Json::array();
     for (const GateRow& row : report.rows) object["rows"].push_back(json_of(row));
     object["notes"] = report.notes;
+    for (const CheckItem& item : report.checklist)
+        object["checklist"].push_back({{"what", item.what}, {"shown", item.shown}, {"text", item.text}});
     object["looks"] = Json::array();
     for (const Look& look : report.looks)
         object["looks"].push_back({{"pairs", look.pairs}, {"alpha", look.alpha}, {"beta", look.beta}});

@@ -218,9 +218,56 @@ Failures ended_of(std::span<const GateRun> runs) {
     return sum;
 }
 
-Finding found_in_failures(const Failures& before, const Failures& after, double tolerance, double beta) {
+Failures faulty_of(std::span<const GateRun> runs, std::uint64_t AnswerFaults::*fault) {
+    Failures sum;
+    for (const GateRun& run : runs) {
+        sum.failed += run.answers.*fault;
+        sum.requests += run.answers.answers;
+    }
+    return sum;
+}
+
+/// The answers to the questions of a side: those of its first run that was asked any.
+const GateRun* probed(std::span<const GateRun> runs) {
+    const auto found = std::find_if(runs.begin(), runs.end(), [](const GateRun& run) {
+        return run.result.quality.has_value() && !run.probe.empty();
+    });
+    return found == runs.end() ? nullptr : &*found;
+}
+
+Failures right_of(std::span<const GateRun> runs) {
+    const GateRun* const run = probed(runs);
+    if (run == nullptr) return {};
+    const auto right = std::count_if(run->probe.begin(), run->probe.end(),
+                                     [](const ProbeAnswer& answer) { return answer.right; });
+    return {.failed = static_cast<std::uint64_t>(right), .requests = run->probe.size()};
+}
+
+/// What is counted of a side.
+Failures counted(std::span<const GateRun> runs, const GateQuantity& quantity) {
+    switch (quantity.kind) {
+        case GateKind::failures:
+            return failures_of(runs, quantity);
+        case GateKind::finish_reasons:
+            return ended_of(runs);
+        case GateKind::quality:
+            return right_of(runs);
+        case GateKind::empty_answers:
+            return faulty_of(runs, &AnswerFaults::empty);
+        case GateKind::repeated_answers:
+            return faulty_of(runs, &AnswerFaults::repeated);
+        case GateKind::figure:
+        case GateKind::percentile:
+        case GateKind::output_length:
+            break;
+    }
+    return {};
+}
+
+Finding found_in_failures(const Failures& before, const Failures& after, double tolerance, double beta,
+                          std::string_view did = "failed") {
     const double difference = after.share() - before.share();
-    Finding found{.reason = fmt::format("{} of {} failed, and {} of {} before", after.failed, after.requests,
+    Finding found{.reason = fmt::format("{} of {} {}, and {} of {} before", after.failed, after.requests, did,
                                         before.failed, before.requests)};
     if (difference > tolerance) found.p_fail = p_fails_more(before, after);
     found.passes = difference <= 0 || share_upper_bound(after, beta) <= before.share() + tolerance;
@@ -237,6 +284,50 @@ Finding found_in_reasons(const Failures& before, const Failures& after, double t
     return found;
 }
 
+/// A run's own words for the first answer with a fault.
+std::string example_of(std::span<const GateRun> runs, std::string AnswerFaults::*example) {
+    for (const GateRun& run : runs)
+        if (!(run.answers.*example).empty()) return "; for example " + run.answers.*example;
+    return {};
+}
+
+Finding found_in_answers(std::span<const GateRun> before, std::span<const GateRun> after, GateKind kind,
+                         double tolerance, double beta) {
+    const bool empty = kind == GateKind::empty_answers;
+    const auto fault = empty ? &AnswerFaults::empty : &AnswerFaults::repeated;
+    Finding found = found_in_failures(faulty_of(before, fault), faulty_of(after, fault), tolerance, beta,
+                                      empty ? "are empty" : "repeat a text");
+    found.reason += example_of(after, empty ? &AnswerFaults::empty_example : &AnswerFaults::repeated_example);
+    return found;
+}
+
+/// Which questions were answered right on one side alone (McNemar). A drop within the tolerance passes: the
+/// number of questions decides what could have been seen, and the reason says it.
+Finding found_in_quality(std::span<const GateRun> before, std::span<const GateRun> after, double tolerance) {
+    constexpr std::size_t kShown = 60;
+    const auto& then = probed(before)->probe;
+    const auto& now = probed(after)->probe;
+    std::uint64_t lost = 0;
+    std::uint64_t gained = 0;
+    const ProbeAnswer* example = nullptr;
+    for (std::size_t i = 0; i < std::min(then.size(), now.size()); ++i) {
+        if (then[i].right && !now[i].right && lost++ == 0) example = &now[i];
+        if (!then[i].right && now[i].right) ++gained;
+    }
+    const Failures had = right_of(before);
+    const Failures has = right_of(after);
+    Finding found{
+        .reason = fmt::format("{} of {} answers are right, and {} of {} before: {} were lost and {} gained",
+                              has.failed, has.requests, had.failed, had.requests, lost, gained)};
+    if (example != nullptr)
+        found.reason += fmt::format("; for example question {}, {}: \"{}\"", example->question,
+                                    example->expected, example->answer.substr(0, kShown));
+    found.passes = had.share() - has.share() <= tolerance;
+    // mcnemar_p_value counts both directions, and only one of them is worse.
+    if (!found.passes && lost > gained) found.p_fail = mcnemar_p_value(gained, lost) / 2;
+    return found;
+}
+
 // ---- a metric of the policy, and all of them
 
 struct Judged {
@@ -245,10 +336,6 @@ struct Judged {
     Values values;
     GateRow row;
 };
-
-bool is_share(GateKind kind) {
-    return kind == GateKind::failures || kind == GateKind::finish_reasons;
-}
 
 std::optional<DaySpread> spread_of(const GateInput& input, const std::string& metric) {
     const auto found = input.day_spread.find(metric);
@@ -260,14 +347,19 @@ Finding found_at(const Judged& judged, const GateInput& input, std::uint64_t pai
         return std::span(runs).first(input.design == GateDesign::pairs ? static_cast<std::size_t>(pairs)
                                                                        : runs.size());
     };
+    const auto before = first(input.baseline);
+    const auto after = first(input.candidate);
     switch (judged.quantity.kind) {
         case GateKind::failures:
-            return found_in_failures(failures_of(first(input.baseline), judged.quantity),
-                                     failures_of(first(input.candidate), judged.quantity),
+            return found_in_failures(counted(before, judged.quantity), counted(after, judged.quantity),
                                      judged.metric.tolerance, beta);
         case GateKind::finish_reasons:
-            return found_in_reasons(ended_of(first(input.baseline)), ended_of(first(input.candidate)),
-                                    judged.metric.tolerance);
+            return found_in_reasons(ended_of(before), ended_of(after), judged.metric.tolerance);
+        case GateKind::quality:
+            return found_in_quality(before, after, judged.metric.tolerance);
+        case GateKind::empty_answers:
+        case GateKind::repeated_answers:
+            return found_in_answers(before, after, judged.quantity.kind, judged.metric.tolerance, beta);
         case GateKind::figure:
         case GateKind::percentile:
         case GateKind::output_length:
@@ -296,6 +388,27 @@ void require_class(const GateMetric& metric, const GateQuantity& quantity, const
                                  metric.name, quantity.request_class));
 }
 
+/// Whether there is anything to compare: of some shares, only where both sides were asked the same.
+bool has_counts(const GateQuantity& quantity, const GateInput& input, std::vector<std::string>& notes) {
+    const bool before = counted(input.baseline, quantity).requests > 0;
+    const bool after = counted(input.candidate, quantity).requests > 0;
+    if (quantity.kind == GateKind::failures || quantity.kind == GateKind::finish_reasons)
+        return before || after;
+    if (!before || !after) {
+        if (before || after)
+            notes.push_back(fmt::format("{} is known of the {} only and is left out.", quantity.title,
+                                        before ? "baseline" : "candidate"));
+        return false;
+    }
+    if (quantity.kind != GateKind::quality) return true;
+    const std::string& then = probed(input.baseline)->result.quality->probe;
+    const std::string& now = probed(input.candidate)->result.quality->probe;
+    if (then == now) return true;
+    notes.push_back(fmt::format(
+        "The sides were asked different questions ({} and {}), and quality is left out.", then, now));
+    return false;
+}
+
 /// The metrics that at least one side has measured.
 std::vector<Judged> judged_of(const GatePolicy& policy, const GateInput& input,
                               std::vector<std::string>& notes) {
@@ -310,11 +423,8 @@ std::vector<Judged> judged_of(const GatePolicy& policy, const GateInput& input,
         row.tolerance = metric.tolerance;
         row.floor = metric.floor;
         if (is_share(one.quantity.kind)) {
-            const bool reasons = one.quantity.kind == GateKind::finish_reasons;
-            const auto counts = [&](const std::vector<GateRun>& runs) {
-                return reasons ? ended_of(runs) : failures_of(runs, one.quantity);
-            };
-            if (counts(input.baseline).requests == 0 && counts(input.candidate).requests == 0) continue;
+            if (!has_counts(one.quantity, input, notes)) continue;
+            row.points = true;
             row.limit = metric.tolerance;
         } else {
             one.values = values_of(one.quantity, input);
@@ -342,14 +452,11 @@ void describe(Judged& judged, const GateInput& input, const Finding& found, std:
                                                                          : values.size());
     };
     if (is_share(judged.quantity.kind)) {
-        const bool reasons = judged.quantity.kind == GateKind::finish_reasons;
-        const auto share = [&](const std::vector<GateRun>& runs) {
-            return reasons ? ended_of(first(runs)).share()
-                           : failures_of(first(runs), judged.quantity).share();
-        };
-        row.baseline = share(input.baseline);
-        row.candidate = share(input.candidate);
+        row.baseline = counted(first(input.baseline), judged.quantity).share();
+        row.samples = counted(first(input.candidate), judged.quantity).requests;
+        row.candidate = counted(first(input.candidate), judged.quantity).share();
         row.shift = *row.candidate - *row.baseline;
+        if (judged.quantity.better == Better::higher) row.shift = -*row.shift;
         return;
     }
     row.baseline = typical(first(judged.values.baseline));

@@ -12,6 +12,8 @@
 
 #include "core/result.h"
 #include "core/sequential.h"
+#include "reports/files/probe_file.h"
+#include "reports/gate/answers.h"
 #include "reports/gate/policy.h"
 #include "reports/gate/same_work.h"
 
@@ -25,6 +27,8 @@ struct GateRun {
     std::string directory;
     RunResult result;
     std::map<std::string, std::uint64_t> finish_reasons;  ///< of answers that came well
+    AnswerFaults answers = {};                            ///< of the texts that were kept
+    std::vector<ProbeAnswer> probe = {};                  ///< where questions were asked after the load
 };
 
 /// How the evidence was gathered, which decides what the intervals can hold.
@@ -41,11 +45,13 @@ struct GateRow {
     std::string unit;
     double tolerance = 0;
     double floor = 0;
+    bool points = false;                   ///< a share: tolerance, shift and limit are differences of shares
     std::optional<double> baseline = {};   ///< typical value (geometric mean), or a share
     std::optional<double> candidate = {};  ///< the same
     std::optional<double> shift = {};   ///< ln(candidate ÷ baseline), positive: worse; of shares: difference
     std::optional<Interval> ci95 = {};  ///< of the shift, were it looked at once
-    double limit = 0;  ///< what the shift is held against: the tolerance or the floor, as a shift
+    double limit = 0;           ///< what the shift is held against: the tolerance or the floor, as a shift
+    std::uint64_t samples = 0;  ///< requests or questions behind a share, of the candidate
     double p_fail = 1;
     GateVerdict verdict = GateVerdict::inconclusive;
     std::uint64_t decided_at = 0;           ///< pairs of the look that decided it; 0: undecided
@@ -73,6 +79,15 @@ struct GateInput {
     std::map<std::string, DaySpread> day_spread = {};  ///< by metric; widens the intervals of two sets
 };
 
+/// Something that should be known before a rollout.
+struct CheckItem {
+    std::string what;  ///< "KV cache in use, p95"
+    bool shown = false;
+    std::string text = {};  ///< what the candidate's runs show; else the command that would show it
+
+    bool operator==(const CheckItem&) const = default;
+};
+
 struct GateReport {
     GateVerdict verdict = GateVerdict::inconclusive;
     std::string headline = {};  ///< what moved, by how much, and what to do next
@@ -86,6 +101,7 @@ struct GateReport {
     std::string fingerprint = {};
     std::string baseline_name = {};  ///< directories, a URL or a command
     std::string candidate_name = {};
+    std::vector<CheckItem> checklist = {};  ///< where it was asked for (reports/gate/checklist.h)
 };
 
 /// Looks of pairs up to the policy's most; one look for runs that were measured already.

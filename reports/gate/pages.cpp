@@ -13,10 +13,6 @@
 namespace paretoken::reports {
 namespace {
 
-bool is_count(const GateRow& row) {
-    return row.metric == "failures" || row.metric.ends_with("/failures") || row.metric == "finish_reasons";
-}
-
 bool is_limit(const GateRow& row) {
     return row.title.starts_with("Limit ");
 }
@@ -48,7 +44,7 @@ std::string percent(double shift) {
 /// "+3.2 %": positive is worse.
 std::string shift_text(const GateRow& row) {
     if (!row.shift) return "–";
-    if (is_count(row)) return fmt::format("{:+.2g} points", *row.shift * 100);
+    if (row.points) return fmt::format("{:+.2g} points", *row.shift * 100);
     return percent(*row.shift);
 }
 
@@ -67,7 +63,7 @@ std::string brief_percent(double shift) {
 
 std::string brief_shift(const GateRow& row) {
     if (!row.shift) return "–";
-    if (is_count(row)) return fmt::format("{:+.2g} p", *row.shift * 100);
+    if (row.points) return fmt::format("{:+.2g} p", *row.shift * 100);
     return brief_percent(*row.shift);
 }
 
@@ -78,13 +74,13 @@ std::string brief_interval(const GateRow& row) {
 
 std::string brief_limit(const GateRow& row) {
     if (is_limit(row) || !std::isfinite(row.limit)) return "";
-    if (is_count(row)) return fmt::format("{:.2g} p", row.limit * 100);
+    if (row.points) return fmt::format("{:.2g} p", row.limit * 100);
     return fmt::format("{:.3g}", percent_of(row.limit));
 }
 
 std::string tolerance_text(const GateRow& row) {
     if (is_limit(row)) return "";
-    if (is_count(row)) return fmt::format("{:.3g} points", row.tolerance * 100);
+    if (row.points) return fmt::format("{:.3g} points", row.tolerance * 100);
     if (row.floor > 0 && row.limit > std::log1p(row.tolerance) + 1e-12)
         return fmt::format("{:.3g} (floor)", percent_of(row.limit));
     return fmt::format("{:.3g}", row.tolerance * 100);
@@ -191,6 +187,11 @@ std::string gate_console(const GateReport& report) {
                 text += paragraph(fmt::format("{}: {}", row.title, open), 2);
     text += "\n" + paragraph(fmt::format("{}; workload {}", base_text(report), report.fingerprint), 2);
     for (const std::string& note : report.notes) text += paragraph(note, 2);
+    if (!report.checklist.empty()) text += "\n" + paragraph("before a rollout", 2);
+    for (const CheckItem& item : report.checklist)
+        text += paragraph(fmt::format("{} {}: {}", item.shown ? "[x]" : "[ ]", item.what,
+                                      item.shown ? item.text : "not shown; " + item.text),
+                          2);
     return text;
 }
 
@@ -221,6 +222,10 @@ std::string gate_markdown(const GateReport& report) {
             if (const std::string open = open_text(row); !open.empty())
                 text += fmt::format("- {}: {}\n", markdown_escaped(row.title), markdown_escaped(open));
     for (const std::string& note : report.notes) text += fmt::format("- {}\n", markdown_escaped(note));
+    if (!report.checklist.empty()) text += "\n## Before a rollout\n\n";
+    for (const CheckItem& item : report.checklist)
+        text += fmt::format("- {} {}: {}\n", item.shown ? "[x]" : "[ ]", markdown_escaped(item.what),
+                            markdown_escaped(item.shown ? item.text : "not shown; " + item.text));
     return text + fmt::format("\n{}; baseline {}, candidate {}, workload {}.\n", base_text(report),
                               markdown_escaped(report.baseline_name), markdown_escaped(report.candidate_name),
                               markdown_escaped(report.fingerprint));

@@ -15,6 +15,20 @@ namespace {
 constexpr std::string_view kFailures = "failures";
 constexpr std::string_view kOutputLength = "output_length";
 constexpr std::string_view kFinishReasons = "finish_reasons";
+
+/// Shares that no run.json holds: they are counted over a run's answers.
+struct AnswerShare {
+    std::string_view name;
+    GateKind kind;
+    std::string_view title;
+    Better better = Better::lower;
+};
+constexpr std::array kAnswerShares{
+    AnswerShare{kFinishReasons, GateKind::finish_reasons, "Answers that end by themselves", Better::neither},
+    AnswerShare{"quality", GateKind::quality, "Right answers to the probe", Better::higher},
+    AnswerShare{"empty_answers", GateKind::empty_answers, "Answers without a text"},
+    AnswerShare{"repeated_answers", GateKind::repeated_answers, "Answers that repeat a text"},
+};
 constexpr std::array<std::pair<std::string_view, double>, 6> kPercentiles{
     {{"p50", .5}, {"p75", .75}, {"p90", .9}, {"p95", .95}, {"p99", .99}, {"p999", .999}}};
 
@@ -22,7 +36,8 @@ std::string known_names() {
     std::string names;
     for (const Figure& figure : figures())
         if (figure.better != Better::neither) names += fmt::format("{}, ", figure.key);
-    names += "failures, output_length, finish_reasons, and a percentile (p50, p75, p90, p95, p99, p999) of ";
+    for (const AnswerShare& share : kAnswerShares) names += fmt::format("{}, ", share.name);
+    names += "failures, output_length, and a percentile (p50, p75, p90, p95, p99, p999) of ";
     std::string tags;
     for (const Metric& metric : metrics())
         if (metric.better != Better::neither)
@@ -59,11 +74,12 @@ GateQuantity quantity_of_all(std::string_view name, std::string_view whole_name)
                 .title = "Output tokens per answer",
                 .unit = "tok",
                 .better = Better::neither};
-    if (name == kFinishReasons)
-        return {.kind = GateKind::finish_reasons,
-                .title = "Answers that end by themselves",
-                .unit = "ratio",
-                .better = Better::neither};
+    for (const AnswerShare& share : kAnswerShares)
+        if (name == share.name)
+            return {.kind = share.kind,
+                    .title = std::string(share.title),
+                    .unit = "ratio",
+                    .better = share.better};
     if (const Figure* const figure = figure_named(name)) {
         if (figure->better == Better::neither) refuse(whole_name);
         return {.kind = GateKind::figure,
@@ -86,6 +102,22 @@ bool is_time(const GateQuantity& quantity) {
 
 }  // namespace
 
+bool is_share(GateKind kind) {
+    switch (kind) {
+        case GateKind::figure:
+        case GateKind::percentile:
+        case GateKind::output_length:
+            return false;
+        case GateKind::failures:
+        case GateKind::finish_reasons:
+        case GateKind::quality:
+        case GateKind::empty_answers:
+        case GateKind::repeated_answers:
+            return true;
+    }
+    return false;
+}
+
 GatePolicy default_policy() {
     GatePolicy policy;
     policy.metrics = {
@@ -100,6 +132,9 @@ GatePolicy default_policy() {
         {.name = "failures", .tolerance = .002},
         {.name = "output_length", .tolerance = .10, .optional = true},
         {.name = "finish_reasons", .tolerance = .05, .optional = true},
+        {.name = "quality", .tolerance = .02, .optional = true},
+        {.name = "empty_answers", .tolerance = .01, .optional = true},
+        {.name = "repeated_answers", .tolerance = .02, .optional = true},
     };
     return policy;
 }
@@ -151,7 +186,8 @@ GateQuantity quantity_named(std::string_view name) {
     GateQuantity quantity = quantity_of_all(name.substr(slash + 1), name);
     quantity.request_class = name.substr(0, slash);
     quantity.title += fmt::format(" ({})", quantity.request_class);
-    if (quantity.kind == GateKind::finish_reasons || quantity.request_class.empty()) refuse(name);
+    const bool of_class = !is_share(quantity.kind) || quantity.kind == GateKind::failures;
+    if (!of_class || quantity.request_class.empty()) refuse(name);
     return quantity;
 }
 
@@ -189,6 +225,9 @@ GateValue value_of(const GateQuantity& quantity, const RunResult& run) {
         }
         case GateKind::failures:
         case GateKind::finish_reasons:
+        case GateKind::quality:
+        case GateKind::empty_answers:
+        case GateKind::repeated_answers:
             break;
     }
     return {};

@@ -1,7 +1,8 @@
 #pragma once
 // What a gate holds a candidate to: the metrics that are judged, how much worse each may be, and the errors
 // that the verdict may make. A metric is named by a figure of a run ("output_tokens_per_s"), by a percentile
-// of a metric of core/metrics.h ("ttft_p95"), or as one of "failures", "output_length" and "finish_reasons";
+// of a metric of core/metrics.h ("ttft_p95"), or as one of "failures", "output_length", "finish_reasons",
+// "quality", "empty_answers" and "repeated_answers";
 // "interactive/ttft_p95" is that of a class of requests.
 #include <cstdint>
 #include <optional>
@@ -57,7 +58,19 @@ GateLimit parse_limit(std::string_view text);
 std::string text_of(const GateLimit& limit);
 
 /// What a metric's name means.
-enum class GateKind : std::uint8_t { figure, percentile, failures, output_length, finish_reasons };
+enum class GateKind : std::uint8_t {
+    figure,
+    percentile,
+    failures,
+    output_length,
+    finish_reasons,
+    quality,           ///< right answers to the questions of --probe
+    empty_answers,     ///< answers without a text
+    repeated_answers,  ///< answers that say one thing again and again, or what another answer said
+};
+
+/// Whether both sides are compared by counts: the tolerance is a difference of shares.
+bool is_share(GateKind kind);
 
 struct GateQuantity {
     GateKind kind = GateKind::figure;

@@ -124,6 +124,9 @@ std::string latency_reason(std::span<const GateRow> rows, const GateInput& input
 std::string other_reason(std::span<const GateRow> rows) {
     if (moved(rows, "failures"))
         return "Requests fail that did not: the outcomes in run.json say how, and the server's log why.";
+    if (moved(rows, "quality") || moved(rows, "repeated_answers") || moved(rows, "empty_answers"))
+        return "The answers are worse, whatever their speed: compare weight and KV formats, kernels, the "
+               "template and the sampling. probe.jsonl and answers.jsonl in the runs hold what was said.";
     if (moved(rows, "output_length") || moved(rows, "finish_reasons"))
         return "Answers end at another place: the template, the end-of-text token, or the model is not the "
                "same.";
@@ -137,8 +140,8 @@ std::string other_reason(std::span<const GateRow> rows) {
 }
 
 std::string change_text(const GateRow& row) {
-    if (row.unit == "ratio" && row.metric != "goodput_ratio")
-        return fmt::format("from {:.2g} % to {:.2g} %", row.baseline.value_or(0) * 100,
+    if (row.points)
+        return fmt::format("from {:.3g} % to {:.3g} %", row.baseline.value_or(0) * 100,
                            row.candidate.value_or(0) * 100);
     if (!row.shift) return row.reason;
     std::string text = fmt::format("{} % worse", number_text(percent_of(*row.shift)));
@@ -176,6 +179,11 @@ std::string undecided_headline(const GateReport& report) {
         if (widest == nullptr || row.detectable.value_or(0) > widest->detectable.value_or(0)) widest = &row;
     }
     if (widest == nullptr) return "INCONCLUSIVE: nothing could be compared.";
+    if (undecided == 1 && widest->metric == "quality")
+        return fmt::format(
+            "INCONCLUSIVE: {} fell {}, which {} questions do not tell from chance: ask more of "
+            "them (--probe).",
+            widest->title, change_text(*widest), widest->samples);
     std::string text = fmt::format("INCONCLUSIVE: {} of {} metrics undecided, first of all {}", undecided,
                                    report.rows.size(), widest->title);
     if (widest->detectable)
@@ -192,7 +200,9 @@ std::string undecided_headline(const GateReport& report) {
 std::string why_of(std::span<const GateRow> rows, const GateInput& input) {
     std::string latency = latency_reason(rows, input);
     if (!latency.empty()) latency += servers_say(input);
-    if (moved(rows, "failures") || latency.empty()) {
+    const bool answers =
+        moved(rows, "quality") || moved(rows, "repeated_answers") || moved(rows, "empty_answers");
+    if (moved(rows, "failures") || answers || latency.empty()) {
         const std::string other = other_reason(rows);
         return latency.empty() || other.empty() ? other + latency : other + " " + latency;
     }

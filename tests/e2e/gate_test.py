@@ -87,6 +87,22 @@ class Gate(Case):
             self.assertEqual("::error title=paretoken gate::" in done.stdout, code == 1)
             self.assertTrue(summary.read_text().startswith("# paretoken gate: "))
 
+    def test_what_should_be_known_before_a_rollout_is_shown_or_named_with_its_command(self):
+        done = self.gate(0, SERVER + "?answers=recall", "--checklist", "--probe", "recall:ctx=256,n=20", "--policy",
+                         self.policy({"metrics": [{"metric": "itl_p50", "tolerance": 0.05}]}))
+        items = {item["what"]: item for item in gate_json(self.out)["checklist"]}
+        self.assertEqual(len(items), 8)
+        self.assertTrue(items["answers probed"]["shown"])
+        self.assertIn("recall:ctx=256,n=20", items["answers probed"]["text"])
+        self.assertTrue(items["prefix-cache hits at this load"]["shown"])
+        self.assertIn("per million output tokens", items["cost"]["text"])
+        for what, command in (("KV cache in use, p95", "--scrape"), ("preemptions", "--scrape"),
+                              ("limits certified", "--limit"), ("prompts begin alike (static head)", "paretoken dataset audit")):
+            self.assertFalse(items[what]["shown"], items[what])
+            self.assertIn(command, items[what]["text"])
+        self.assertIn("[x] answers probed", done.stdout)
+        self.assertIn("## Before a rollout", (self.out / "gate.md").read_text())
+
     def test_a_policy_can_be_printed_and_given_back_and_a_wrong_one_names_its_line(self):
         printed = self.succeeds(paretoken("gate", "--print-policy")).stdout
         path = self.directory / "policy.json"
@@ -117,6 +133,48 @@ class Gate(Case):
                                        "--dry-run", "--out", self.directory / "dry"))
         self.assertIn("6 to 32 minutes", done.stdout)
         self.assertFalse((self.directory / "dry").exists())
+
+
+class Answers(Case):
+    """Over sockets: a candidate may be faster because it answers something else."""
+
+    LOAD = ("--isl", 32, "--osl", 48, "--concurrency", 4, "--num-prompts", 24, "--max-pairs", 3, "--probe", "recall:ctx=256,n=40")
+
+    def gate(self, baseline, candidate, *options):
+        done = paretoken("gate", "--baseline-url", baseline, "--candidate-url", candidate, *self.LOAD, *options, "--out",
+                         self.directory / "gate", "--overwrite")
+        return done, gate_json(self.directory / "gate")
+
+    def test_a_faster_server_that_says_garbage_fails(self):
+        done, verdict = self.gate("sim:ideal?ttft=30ms&itl=6ms&answers=recall", "sim:ideal?ttft=10ms&itl=2ms&answers=garbage")
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        rows = {row["metric"]: row for row in verdict["rows"]}
+        self.assertEqual((rows["quality"]["verdict"], rows["quality"]["baseline"], rows["quality"]["candidate"]), ("fail", 1, 0))
+        self.assertEqual(rows["repeated_answers"]["verdict"], "fail")
+        self.assertIn(" the the the", done.stdout)
+        self.assertLess(rows["itl_p50"]["shift"], 0)
+        checked = (self.directory / "gate" / "pairs" / "01" / "candidate" / "probe.jsonl").read_text().splitlines()
+        self.assertEqual(len(checked), 40)
+
+    def test_questions_of_a_file_are_asked_and_their_score_is_in_the_report(self):
+        questions = self.directory / "questions.jsonl"
+        right = {"messages": [{"role": "user", "content": 'The code of "a" is 17. What is the code of "a"?'}]}
+        questions.write_text("\n".join(json.dumps(row) for row in (
+            {**right, "expect": {"number": 17}}, {**right, "expect": {"exact": "17"}}, {**right, "expect": {"regex": "^1.$"}},
+            {**right, "expect": {"contains": "18"}})))
+        out = self.directory / "run"
+        done = paretoken("run", "sim:ideal?answers=recall", "--isl", 16, "--osl", 4, "--num-prompts", 8, "--concurrency", 2,
+                         "--probe", questions, "--out", out)
+        self.assertIn(done.returncode, (0, 4), done.stdout + done.stderr)  # a busy host
+        quality = json.loads((out / "run.json").read_text())["quality"]
+        self.assertEqual((quality["score"], quality["n"]), (0.75, 4))
+        self.assertTrue(quality["probe"].startswith("questions.jsonl "))
+        self.assertIn("75 % of 4 answers right", done.stdout)
+        questions.write_text('{"prompt": "x", "expect": {"regex": "("}}')
+        self.fails_clearly(paretoken("run", "sim:ideal", "--probe", questions, "--out", self.directory / "bad"), 2,
+                           "questions.jsonl:1:", "regular expression")
+        self.fails_clearly(paretoken("run", "sim:ideal", "--probe", "nowhere.jsonl", "--out", self.directory / "bad"), 2,
+                           "--probe nowhere.jsonl")
 
 
 class Recipe(Case):

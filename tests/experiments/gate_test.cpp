@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.h"
 #include "tests/experiments/virtual_sweep.h"
@@ -73,6 +74,40 @@ TEST_F(VirtualGate, fails_answers_that_stop_at_half_the_length) {
     const auto report = gated(plan("sim:llama3-8b-h100-bf16?answer_tokens=100", texts));
     EXPECT_EQ(report.verdict, GateVerdict::fail);
     EXPECT_EQ(row(report, "output_length").verdict, GateVerdict::fail);
+}
+
+TEST_F(VirtualGate, fails_a_cache_that_is_off_and_names_the_prefill) {
+    PlanTexts texts = load();
+    texts.erase("isl");
+    texts["dataset"] = {"shared_prefix:groups=4,levels=1500;500,unique=100"};
+    const auto report = gated(plan("sim:llama3-8b-h100-bf16?prefix_cache=0", texts));
+    EXPECT_EQ(report.verdict, GateVerdict::fail);
+    EXPECT_GT(row(report, "ttft_p50").ci95->low, std::log(2.0));
+    EXPECT_THAT(report.why, HasSubstr("prefill: the prefix cache held"));
+}
+
+TEST_F(VirtualGate, fails_a_candidate_that_is_faster_and_says_garbage) {
+    const std::string recalls = std::string(kServer) + "?answers=recall";
+    PlanTexts texts = load();
+    texts["probe"] = {"recall:ctx=512,n=40"};
+    GatePlan asked = plan("sim:llama3-8b-h100-bf16?answers=garbage&weight_bytes_per_s=6e12", texts);
+    asked.baseline.url = recalls;
+    const auto report = gated(asked);
+    EXPECT_EQ(report.verdict, GateVerdict::fail);
+    EXPECT_LT(row(report, "itl_p50").shift.value(), 0) << "it is faster";
+    EXPECT_EQ(row(report, "quality").verdict, GateVerdict::fail);
+    EXPECT_EQ(row(report, "quality").baseline, 1);
+    EXPECT_EQ(row(report, "quality").candidate, 0);
+    EXPECT_EQ(row(report, "repeated_answers").verdict, GateVerdict::fail);
+    EXPECT_THAT(row(report, "repeated_answers").reason, HasSubstr(" the the the"));
+    EXPECT_THAT(report.why, HasSubstr("The answers are worse"));
+    // Each side was asked once, in its first run.
+    EXPECT_TRUE(result("gate/pairs/01/candidate").quality.has_value());
+    EXPECT_FALSE(result("gate/pairs/02/candidate").quality.has_value());
+    asked.candidate.url = recalls + "&weight_bytes_per_s=6e12";
+    const auto honest = gated(asked, "honest");
+    EXPECT_EQ(honest.verdict, GateVerdict::pass);
+    EXPECT_EQ(row(honest, "quality").candidate, 1);
 }
 
 TEST_F(VirtualGate, measures_abba_with_the_same_seed_on_both_sides_and_fresh_salts) {

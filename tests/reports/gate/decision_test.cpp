@@ -364,5 +364,78 @@ TEST(GateLimit, has_times_in_milliseconds_or_with_a_unit_and_points_the_right_wa
         EXPECT_THROW(parse_limit(text), UsageError) << text;
 }
 
+// ---- what the answers say
+
+/// The answers of one run to `n` questions, of which those below `right` are right.
+void ask(GateRun& run, std::size_t n, std::size_t right, const std::string& probe = "recall") {
+    run.result.quality = ProbeScore{.probe = probe, .score = double(right) / double(n), .n = n};
+    for (std::size_t i = 0; i < n; ++i)
+        run.probe.push_back(
+            {.question = i, .right = i < right, .expected = "number 1", .answer = i < right ? "1" : "two"});
+}
+
+TEST(GateQuality, FailsWhenMoreAnswersWereLostThanChanceExplains) {
+    GateInput input = pairs_of(16, {});
+    ask(input.baseline[0], 100, 98);
+    ask(input.candidate[0], 100, 60);
+    const GateReport report = report_of(input);
+    EXPECT_EQ(report.verdict, GateVerdict::fail);
+    const GateRow& quality = row(report, "quality");
+    EXPECT_EQ(quality.verdict, GateVerdict::fail);
+    EXPECT_NEAR(quality.shift.value(), .38, 1e-9) << "positive is worse";
+    EXPECT_THAT(quality.reason, HasSubstr("60 of 100 answers are right, and 98 of 100 before: 38 were lost"));
+    EXPECT_THAT(quality.reason, HasSubstr("question 60, number 1: \"two\""));
+    EXPECT_THAT(report.headline, HasSubstr("Right answers to the probe: from 98 % to 60 %"));
+    EXPECT_THAT(report.why, HasSubstr("answers are worse"));
+}
+
+TEST(GateQuality, IsOpenWhereADropMayBeChanceAndSaysThatMoreQuestionsDecide) {
+    GateInput input = pairs_of(16, {});
+    ask(input.baseline[0], 20, 20);
+    ask(input.candidate[0], 20, 18);
+    const GateReport report = report_of(input);
+    EXPECT_EQ(row(report, "quality").verdict, GateVerdict::inconclusive);
+    EXPECT_EQ(report.verdict, GateVerdict::inconclusive);
+    EXPECT_THAT(report.headline, HasSubstr("which 20 questions do not tell from chance"));
+}
+
+TEST(GateQuality, PassesADropWithinTheToleranceAndAnyGain) {
+    GateInput input = pairs_of(16, {});
+    ask(input.baseline[0], 100, 90);
+    ask(input.candidate[0], 100, 89);
+    EXPECT_EQ(row(report_of(input), "quality").verdict, GateVerdict::pass);
+    input.candidate[0].probe.clear();
+    ask(input.candidate[0], 100, 100);
+    EXPECT_EQ(row(report_of(input), "quality").verdict, GateVerdict::pass);
+}
+
+TEST(GateQuality, IsLeftOutWithANoteWhereTheSidesWereNotAskedTheSame) {
+    GateInput input = pairs_of(16, {});
+    ask(input.baseline[0], 20, 20);
+    GateReport report = report_of(input);
+    EXPECT_THROW(row(report, "quality"), std::out_of_range);
+    EXPECT_THAT(report.notes, Contains(HasSubstr("known of the baseline only")));
+    ask(input.candidate[0], 20, 20, "other questions");
+    report = report_of(input);
+    EXPECT_THROW(row(report, "quality"), std::out_of_range);
+    EXPECT_THAT(report.notes, Contains(HasSubstr("different questions (recall and other questions)")));
+}
+
+TEST(GateAnswers, FailWhenTheyRepeatATextThatTheBaselineDoesNot) {
+    GateInput input = pairs_of(16, {});
+    input.baseline[0].answers = {.answers = 60, .empty = 0, .repeated = 1};
+    input.candidate[0].answers = {
+        .answers = 60, .empty = 0, .repeated = 40, .repeated_example = "request 3: \" the the\""};
+    const GateReport report = report_of(input);
+    EXPECT_EQ(row(report, "repeated_answers").verdict, GateVerdict::fail);
+    EXPECT_THAT(row(report, "repeated_answers").reason,
+                HasSubstr("40 of 60 repeat a text, and 1 of 60 before; for example request 3"));
+    EXPECT_EQ(row(report, "empty_answers").verdict, GateVerdict::pass);
+    input.candidate[0].answers = {.answers = 60, .empty = 30, .empty_example = "request 9"};
+    EXPECT_EQ(row(report_of(input), "empty_answers").verdict, GateVerdict::fail);
+    input.baseline[0].answers = input.candidate[0].answers;
+    EXPECT_EQ(report_of(input).verdict, GateVerdict::pass) << "both sides do the same";
+}
+
 }  // namespace
 }  // namespace paretoken::reports
