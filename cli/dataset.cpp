@@ -1,4 +1,5 @@
-// paretoken dataset: what a file of requests holds, and the same requests as a file of JSON lines.
+// paretoken dataset: what a file of requests holds, the same requests as a file of JSON lines, and what a
+// prefix cache makes of the requests of a log.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -10,6 +11,8 @@
 #include "cli/commands.h"
 #include "core/error.h"
 #include "core/number_text.h"
+#include "core/printable.h"
+#include "datasets/audit.h"
 #include "datasets/conversation_index.h"
 #include "datasets/describe.h"
 
@@ -162,6 +165,100 @@ void convert(const DatasetCommand& command) {
     fmt::print(stderr, "{} rows written to {}\n", rows, command.to);
 }
 
+// ---- audit
+
+constexpr double kLittleServed = 0.6;  // of the input: below it prompts or routing deserve a look
+
+Json json_of(const datasets::AuditGroup& group) {
+    Json json{{"requests", group.requests}, {"with_usage", group.with_usage}};
+    if (const auto served = group.served()) {
+        json["input_tokens"] = group.input_tokens;
+        json["cached_tokens"] = group.cached_tokens;
+        json["served_from_cache"] = *served;
+    }
+    return json;
+}
+
+std::string json_text(const datasets::LogAudit& audit) {
+    Json json{{"schema", "paretoken/audit/1"},
+              {"lines", audit.lines},
+              {"prompts", audit.prompts},
+              {"without_anything", audit.without_anything},
+              {"all", json_of(audit.all)}};
+    for (const auto& group : audit.groups) {
+        json["groups"].push_back(json_of(group));
+        json["groups"].back()["name"] = group.name;
+    }
+    for (const auto& stretch : audit.stretches) {
+        json["stretches"].push_back(json_of(stretch));
+        json["stretches"].back()["first_line"] = stretch.first_line;
+        if (!stretch.name.empty()) json["stretches"].back()["time"] = stretch.name;
+    }
+    if (audit.cacheable) json["cacheable"] = *audit.cacheable;
+    if (audit.cacheable_moved) json["cacheable_with_parts_moved_back"] = *audit.cacheable_moved;
+    for (const auto& change : audit.changes)
+        json["changes"].push_back({{"group", change.group},
+                                   {"kind", datasets::name_of(change.kind)},
+                                   {"example", change.example},
+                                   {"before", change.before},
+                                   {"at_byte", change.at},
+                                   {"prompts", change.prompts}});
+    if (audit.prompts > 0) {
+        json["blocks_room"] = audit.blocks_room;
+        json["blocks_forgotten"] = audit.blocks_forgotten;
+    }
+    return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string served_text(const datasets::AuditGroup& group) {
+    const auto served = group.served();
+    if (!served) return "not told";
+    return fmt::format("{:.1f} %{}", *served * 100, *served < kLittleServed ? "  below 60 %" : "");
+}
+
+std::string text_of(const datasets::LogAudit& audit) {
+    std::string text = fmt::format("{} lines, {} with the text of a prompt, {} with usage", audit.lines,
+                                   audit.prompts, audit.all.with_usage);
+    if (audit.without_anything > 0) text += fmt::format(", {} with neither", audit.without_anything);
+    text += fmt::format("\n\ninput served from the cache   {}\n", served_text(audit.all));
+    if (audit.all.with_usage > 0 && audit.groups.size() > 1)
+        for (const auto& group : audit.groups)
+            text += fmt::format("  {:<27} {}\n",
+                                printable_line(group.name.empty() ? "(no class)" : group.name, 27),
+                                served_text(group));
+    if (audit.all.with_usage > 0 && audit.stretches.size() > 1) {
+        text += "over the log, by first line\n";
+        for (const auto& stretch : audit.stretches)
+            text += fmt::format("  {:<27} {}\n",
+                                printable_line(fmt::format("{} {}", stretch.first_line, stretch.name), 27),
+                                served_text(stretch));
+    }
+    if (!audit.cacheable) return text;
+    text += fmt::format("\ninput that repeats the beginning of an earlier prompt   {:.1f} %\n",
+                        *audit.cacheable * 100);
+    if (audit.cacheable_moved)
+        text += fmt::format("with what changes at the end of the prompt             {:.1f} %\n",
+                            *audit.cacheable_moved * 100);
+    for (const auto& change : audit.changes)
+        text += fmt::format(
+            "\n{}: a {} changes at byte {} (\"{}\", behind \"{}\") in {} prompts. A prefix cache "
+            "finds nothing behind it: move it to the end of the prompt.\n",
+            printable_line(change.group.empty() ? "prompts" : change.group, 40),
+            datasets::name_of(change.kind), change.at, printable_line(change.example, 40),
+            printable_line(change.before, 40), change.prompts);
+    if (audit.blocks_forgotten > 0)
+        text += fmt::format(
+            "\nThe table of {} blocks of 256 bytes forgot {}: the shares may be higher than told.\n",
+            audit.blocks_room, audit.blocks_forgotten);
+    return text;
+}
+
+void audit(const DatasetCommand& command) {
+    const datasets::LogAudit found = datasets::audit_of_log(command.file);
+    fmt::print("{}", command.json ? json_text(found) + "\n" : text_of(found));
+    std::fflush(stdout);
+}
+
 void add_file(CLI::App& sub, DatasetCommand& command) {
     sub.add_option("file", command.file, "File of requests")->type_name("FILE")->required();
     sub.add_option("--dataset", command.dataset,
@@ -172,7 +269,7 @@ void add_file(CLI::App& sub, DatasetCommand& command) {
 }  // namespace
 
 void add_dataset(CLI::App& app) {
-    CLI::App* sub = app.add_subcommand("dataset", "Describe or convert a file of requests");
+    CLI::App* sub = app.add_subcommand("dataset", "Describe, convert or audit a file of requests");
     sub->require_subcommand(1);
     const auto command = std::make_shared<DatasetCommand>();
 
@@ -181,6 +278,14 @@ void add_dataset(CLI::App& app) {
     add_file(*described, *command);
     described->add_flag("--json", command->json, "Print JSON");
     described->callback([command] { describe(*command); });
+
+    CLI::App* audited = sub->add_subcommand(
+        "audit", "What a prefix cache makes of a log's requests, and what near their front defeats it");
+    audited->add_option("file", command->file, "Log: JSON lines of requests, of usage, or of both")
+        ->type_name("LOG")
+        ->required();
+    audited->add_flag("--json", command->json, "Print JSON");
+    audited->callback([command] { audit(*command); });
 
     CLI::App* converted =
         sub->add_subcommand("convert", "Write the requests as JSON lines, the format of --dataset custom");
