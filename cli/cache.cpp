@@ -36,6 +36,8 @@ struct CacheCommand {
     std::string concurrency = "1,8";
     std::uint64_t samples = 30;
     std::string working_set;
+    std::string ttl;
+    std::string price;
 };
 
 std::vector<double> numbers_of(const std::string& option, std::string_view text) {
@@ -88,6 +90,11 @@ CachePlan plan_of_cache(const CacheCommand& command) {
         plan.working_set_from = static_cast<std::uint64_t>(ladder.front());
         plan.working_set_most = static_cast<std::uint64_t>(ladder.back());
     }
+    if (!command.ttl.empty()) {
+        plan.idle_most_s = seconds(parse_duration(command.ttl));
+        if (!(*plan.idle_most_s >= 1)) throw UsageError("--ttl: the shortest idle time is 1 s");
+    }
+    if (!command.price.empty()) plan.prices = {cards::price_card(command.price)};
     return plan;
 }
 
@@ -113,6 +120,9 @@ void measure(CachePlan plan, const experiments::Access& access) {
     const CacheReport report = experiments::measure_cache(plan, *target, output.path(), this_invocation(),
                                                           watcher, interrupt.token());
     reports::write_file_atomically(output.path() / "cache.md", reports::cache_markdown(report));
+    if (!plan.prices.empty() && report.price.empty())
+        watcher.warn(fmt::format("--price {}: the card has no price for what serves; name it with --gpu",
+                                 plan.prices.front().name));
     conclude(report, output.path());
 }
 
@@ -145,6 +155,16 @@ void add_own_options(CLI::App& sub, CacheCommand& command) {
     sub.add_option("--working-set", command.working_set,
                    "Also find how many prefixes of the longest length, used in turn, the cache holds: 1..64")
         ->group(group);
+    sub.add_option(
+           "--ttl", command.ttl,
+           "Also find how long a prefix that nobody uses is kept: 1 s, 5 s, 30 s and so on are tried, "
+           "one after the other, up to this time (10m) or until it is gone")
+        ->group(group);
+    sub.add_option(
+           "--price", command.price,
+           "A known price card or a file: what a million output tokens would cost cold and warm; --gpu "
+           "names what serves")
+        ->group(group);
     sub.add_option("--samples", command.samples, "Requests of each kind and prefix")
         ->group(group)
         ->capture_default_str();
@@ -157,15 +177,41 @@ void add_cache(CLI::App& app) {
     CLI::App* sub = app.add_subcommand(
         "cache", "Measure what prefix caching gives, and whether it works: cold, primed, warm prompts");
     add_own_options(*sub, *command);
-    add_plan_options(
-        *sub, command->plan, Levels::one,
-        {"concurrency",   "dataset",      "dataset_path", "dataset_content", "isl",
-         "osl",           "range_ratio",  "num_prompts",  "duration",        "request_rate",
-         "burstiness",    "arrivals",     "ramp_up",      "think_time",      "prefill_concurrency",
-         "stop",          "salt_prompts", "goodput",      "num_warmups",     "warmup_duration",
-         "server_cmd",    "server_env",   "ready_url",    "ready_timeout",   "reset_cache",
-         "after_run_cmd", "slo",          "class",        "class_name",      "replies",
-         "keep_answers",  "cancel",       "recipe"});
+    add_plan_options(*sub, command->plan, Levels::one,
+                     {"concurrency",
+                      "dataset",
+                      "dataset_path",
+                      "dataset_content",
+                      "isl",
+                      "osl",
+                      "range_ratio",
+                      "num_prompts",
+                      "duration",
+                      "request_rate",
+                      "burstiness",
+                      "arrivals",
+                      "ramp_up",
+                      "think_time",
+                      "prefill_concurrency",
+                      "stop",
+                      "salt_prompts",
+                      "goodput",
+                      "num_warmups",
+                      "warmup_duration",
+                      "server_cmd",
+                      "server_env",
+                      "ready_url",
+                      "ready_timeout",
+                      "reset_cache",
+                      "after_run_cmd",
+                      "slo",
+                      "class",
+                      "class_name",
+                      "replies",
+                      "keep_answers",
+                      "cancel",
+                      "recipe",
+                      "probe"});
     sub->footer(
         "Exit codes: 0 measured (the verdicts tell what was found), 2 wrong options, 3 the server cannot be "
         "reached, 4 a run is invalid or nothing can be told.");

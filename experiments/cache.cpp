@@ -50,6 +50,8 @@ void add_measured(const RequestRecord& record, CacheSample& sample) {
     if (record.outcome != Outcome::ok) return;
     sample.ttft_s = metric_named("ttft")->of_request(record);
     sample.tpot_s = metric_named("tpot")->of_request(record);
+    sample.e2e_s = metric_named("e2e")->of_request(record);
+    sample.output_tokens = output_tokens_of(record);
     sample.prompt_tokens = record.usage.prompt;
     sample.cached_tokens = record.usage.cached_prompt;
 }
@@ -167,6 +169,16 @@ LoadPlan plan_of_cycle(const CachePlan& plan, std::int64_t prefix, std::uint64_t
     return asked;
 }
 
+LoadPlan plan_of_idle_time(const CachePlan& plan, std::int64_t prefix, double idle_s) {
+    LoadPlan asked = plan_of_cycle(plan, prefix, 1);
+    const std::string idle = text_of(from_seconds(idle_s));
+    asked.classes.front().think_time = idle;
+    asked.stop.requests = 2;
+    if (!plan.asked.salt.empty()) asked.salt = fmt::format("{}-t{}", plan.asked.salt, idle);
+    asked.metadata["cache_idle"] = idle;
+    return asked;
+}
+
 namespace {
 
 /// One experiment on its way.
@@ -242,6 +254,40 @@ std::optional<reports::WorkingSet> measure_working_set(const Measuring& measurin
     return reports::working_set_of(found, prefix, prefix + plan.suffix + plan.output_tokens);
 }
 
+std::optional<reports::IdleTime> measure_idle_time(const Measuring& measuring, std::int64_t prefix,
+                                                   std::int64_t head) {
+    const CachePlan& plan = measuring.plan;
+    std::map<double, double> found;
+    while (const auto idle_s = reports::next_idle_time(found, *plan.idle_most_s)) {
+        const LoadPlan asked = plan_of_idle_time(plan, prefix, *idle_s);
+        const std::string idle = asked.metadata.at("cache_idle");
+        measuring.watcher.point_begins(found.size() + 1, 0, fmt::format("{} idle", idle), false);
+        const fs::path place = measuring.directory / fmt::format("t{}", idle);
+        measured_in(measuring, asked, place);
+        const auto share = found_again(place, prefix, 1, head);
+        if (!share) {
+            measuring.watcher.warn(
+                "how long a prefix is kept cannot be found: the server does not tell cached "
+                "tokens");
+            return std::nullopt;
+        }
+        found[*idle_s] = *share;
+    }
+    return reports::idle_time_of(found);
+}
+
+/// Of the first card that knows what serves.
+void price(const CachePlan& plan, const Provenance& served, CacheReport& report) {
+    for (const cards::PriceCard& card : plan.prices) {
+        const auto rate = cards::hourly_rate(
+            card, {.name = served.hardware, .count = served.hardware_count, .cores = served.host_cores});
+        if (!rate) continue;
+        report.price = fmt::format("{}, {}, {}", rate->how, rate->basis, card.as_of);
+        reports::add_prices(report, rate->usd_per_h);
+        return;
+    }
+}
+
 }  // namespace
 
 CacheReport measure_cache(const CachePlan& plan, const Target& target, const fs::path& directory,
@@ -266,12 +312,17 @@ CacheReport measure_cache(const CachePlan& plan, const Target& target, const fs:
             report.least_cached_prefix = reports::least_cached_prefix_of(run.samples);
         }
         report.levels.push_back(level_of(run, concurrency, report.granularity_tokens));
+        price(plan, run.result.provenance, report);
         if (is_first)
             report.verdicts = reports::verdicts_of(report.levels.front(), run.samples, report.engine);
         keep();
     }
     if (plan.working_set_from > 0) {
         report.working_set = measure_working_set(measuring, prefixes.back(), head);
+        keep();
+    }
+    if (plan.idle_most_s) {
+        report.idle_time = measure_idle_time(measuring, prefixes.back(), head);
         keep();
     }
     return report;

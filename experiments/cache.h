@@ -8,6 +8,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "cards/price.h"
 #include "core/plan.h"
 #include "datasets/prefix_arms.h"
 #include "experiments/provenance.h"
@@ -29,6 +30,9 @@ struct CachePlan {
     std::uint64_t samples = 30;
     std::uint64_t working_set_from = 0;  ///< prefixes in turn; 0: the working set is not searched
     std::uint64_t working_set_most = 0;
+    std::optional<double> idle_most_s = {};  ///< the longest idle time to try; nothing: none is
+    /// Price cards that a million output tokens are priced by, where one knows the hardware; empty: no price.
+    std::vector<cards::PriceCard> prices = {};
 };
 
 /// The prefixes that leave room for suffix and answer in `context` tokens. Throws UsageError when none does,
@@ -40,6 +44,9 @@ LoadPlan plan_of_level(const CachePlan& plan, const std::vector<std::int64_t>& p
 
 /// The plan of a run that goes through `prefixes` prefixes three times, one request at a time.
 LoadPlan plan_of_cycle(const CachePlan& plan, std::int64_t prefix, std::uint64_t prefixes);
+
+/// The plan of a run that sends one prefix, waits, and sends it again.
+LoadPlan plan_of_idle_time(const CachePlan& plan, std::int64_t prefix, double idle_s);
 
 /// The requests of the run in `directory`, with what of each was sent before.
 std::vector<reports::CacheSample> samples_in(const std::filesystem::path& directory,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -11,6 +12,7 @@
 
 #include "core/number_text.h"
 #include "core/statistics.h"
+#include "reports/model/cost.h"
 
 namespace paretoken::reports {
 namespace {
@@ -73,7 +75,22 @@ std::vector<double> times_of(std::span<const CacheSample> samples, const CellKey
     return times;
 }
 
-CacheArm arm_of(std::span<const CacheSample> samples, const CellKey& key, std::int64_t granularity) {
+/// By Little's law, with the mean time of this arm's requests.
+std::optional<double> rate_of(std::span<const CacheSample> samples, const CellKey& key,
+                              std::uint64_t concurrency) {
+    double seconds = 0;
+    double tokens = 0;
+    for (const CacheSample& sample : samples) {
+        if (sample.setup || !sample.e2e_s || CellKey(sample.prefix, sample.arm, sample.hit) != key) continue;
+        seconds += *sample.e2e_s;
+        tokens += static_cast<double>(sample.output_tokens);
+    }
+    if (!(seconds > 0) || !(tokens > 0)) return std::nullopt;
+    return static_cast<double>(concurrency) * tokens / seconds;
+}
+
+CacheArm arm_of(std::span<const CacheSample> samples, const CellKey& key, std::int64_t granularity,
+                std::uint64_t concurrency) {
     CacheArm arm{.arm = std::get<1>(key), .prefix = std::get<0>(key), .hit = std::get<2>(key)};
     Tokens tokens;
     for (const CacheSample& sample : samples) {
@@ -86,6 +103,7 @@ CacheArm arm_of(std::span<const CacheSample> samples, const CellKey& key, std::i
         tokens.add(sample, granularity);
     }
     arm.hits = tokens.hits();
+    arm.output_tokens_per_s = rate_of(samples, key, concurrency);
     if (arm.n > arm.failed) arm.prompt_tokens = tokens.prompt / static_cast<double>(arm.n - arm.failed);
     const auto times = times_of(samples, key);
     if (times.empty()) return arm;
@@ -378,7 +396,7 @@ CacheLevel level_of(std::span<const CacheSample> samples, std::uint64_t concurre
         if (!sample.setup && sample.arm != "primer" && sample.arm != "varied")
             cells.insert({sample.prefix, sample.arm, sample.hit});
     }
-    for (const CellKey& cell : cells) level.arms.push_back(arm_of(samples, cell, block));
+    for (const CellKey& cell : cells) level.arms.push_back(arm_of(samples, cell, block, concurrency));
     compare_with_cold(samples, level.arms);
     level.fit = fit_of_samples(samples);
     if (level.fit && level.fit->per_token_s.ci95.low > 0)
@@ -408,6 +426,36 @@ std::optional<std::uint64_t> next_working_set(const std::map<std::uint64_t, doub
     if (!set.lost) return set.held >= most ? std::nullopt : std::optional(std::min(most, 2 * set.held));
     if (set.held == 0 || *set.lost - set.held <= 1) return std::nullopt;
     return set.held + (*set.lost - set.held) / 2;
+}
+
+IdleTime idle_time_of(const std::map<double, double>& found) {
+    IdleTime time{.found = found};
+    for (const auto& [gap, share] : found) {
+        if (share < kHalf) {
+            time.lost_s = gap;
+            break;
+        }
+        time.held_s = gap;
+    }
+    return time;
+}
+
+std::optional<double> next_idle_time(const std::map<double, double>& found, double most_s) {
+    constexpr std::array kGaps{1.0, 5.0, 30.0, 120.0, 600.0, 1800.0, 3600.0};
+    const IdleTime time = idle_time_of(found);
+    const double held = time.held_s.value_or(0);
+    if (time.lost_s || held >= most_s) return std::nullopt;
+    const auto next = std::find_if(kGaps.begin(), kGaps.end(), [held](double gap) { return gap > held; });
+    return std::min(most_s, next == kGaps.end() ? 2 * held : *next);
+}
+
+void add_prices(CacheReport& report, double usd_per_h) {
+    constexpr double kSecondsPerHour = 3600;
+    for (CacheLevel& level : report.levels)
+        for (CacheArm& arm : level.arms)
+            if (arm.output_tokens_per_s)
+                arm.usd_per_m_output =
+                    usd_per_m_output(usd_per_h / kSecondsPerHour, *arm.output_tokens_per_s);
 }
 
 std::vector<CacheVerdict> verdicts_of(const CacheLevel& level, std::span<const CacheSample> samples,

@@ -27,6 +27,8 @@ struct CacheSample {
     std::optional<std::int64_t> cached_tokens = {};  ///< as usage tells
     std::optional<double> ttft_s = {};               ///< nothing: the request failed
     std::optional<double> tpot_s = {};
+    std::optional<double> e2e_s = {};
+    std::int64_t output_tokens = 0;
 };
 
 /// Share of prompt tokens that came from the cache, by three accounts.
@@ -51,6 +53,9 @@ struct CacheArm {
     CacheHits hits = {};
     std::optional<double> p_value = {};  ///< of the difference to the cold arm of the same length (rank sum)
     bool differs = false;                ///< beyond chance at 5 % over all arms of the level together
+    /// Output tokens that so many requests in flight would get, were all of this arm.
+    std::optional<double> output_tokens_per_s = {};
+    std::optional<double> usd_per_m_output = {};  ///< at that rate, where a price is known
 
     bool operator==(const CacheArm&) const = default;
 };
@@ -80,6 +85,15 @@ struct WorkingSet {
     bool operator==(const WorkingSet&) const = default;
 };
 
+/// How long the cache keeps a prefix that nobody uses.
+struct IdleTime {
+    std::optional<double> held_s = {};    ///< the longest gap after which at least half was found
+    std::optional<double> lost_s = {};    ///< the shortest one after which less was found
+    std::map<double, double> found = {};  ///< seconds → share of the prefix that was found
+
+    bool operator==(const IdleTime&) const = default;
+};
+
 struct CacheVerdict {
     std::string code = {};  ///< "works", "off", "partly", "per_slot", "thrashing", "dynamic_head",
                             ///< "contaminated", "response_cache", "disagree", "unknown"
@@ -99,6 +113,8 @@ struct CacheReport {
     /// The shortest beginning of which something was reused.
     std::optional<std::int64_t> least_cached_prefix = {};
     std::optional<WorkingSet> working_set = {};
+    std::optional<IdleTime> idle_time = {};
+    std::string price = {};  ///< what dollars follow from: "$3.50/h (on_demand, 2026-11-01)"; empty: none
     std::vector<CacheVerdict> verdicts = {};
 
     bool operator==(const CacheReport&) const = default;
@@ -122,6 +138,14 @@ std::optional<std::uint64_t> next_working_set(const std::map<std::uint64_t, doub
                                               std::uint64_t from, std::uint64_t most);
 WorkingSet working_set_of(const std::map<std::uint64_t, double>& found, std::int64_t prefix_tokens,
                           std::int64_t request_tokens);
+
+/// The idle time to try next: 1 s, 5 s, 30 s, 2 min, 10 min, 30 min, 1 h and on by doubling, `most_s` last,
+/// until a prefix is lost. Nothing when that is known. Pure.
+std::optional<double> next_idle_time(const std::map<double, double>& found, double most_s);
+IdleTime idle_time_of(const std::map<double, double>& found);
+
+/// Adds what a million output tokens would cost in each arm.
+void add_prices(CacheReport& report, double usd_per_h);
 
 /// One for what caching does, more for what is wrong, from one level and its samples. `engine` chooses the
 /// flags that are named.

@@ -91,6 +91,40 @@ std::string working_set_sentence(const WorkingSet& set) {
     return text;
 }
 
+std::string time_text(double seconds) {
+    return seconds < 120 ? fmt::format("{} s", number_text(seconds))
+                         : fmt::format("{} min", number_text(seconds / 60));
+}
+
+std::string idle_time_sentence(const IdleTime& time) {
+    if (!time.held_s)
+        return fmt::format("A prefix that nobody used for {} was gone.", time_text(time.lost_s.value_or(0)));
+    return fmt::format("A prefix that nobody used for {} was found again{}.", time_text(*time.held_s),
+                       time.lost_s ? fmt::format(", and after {} it was gone", time_text(*time.lost_s))
+                                   : std::string(", the longest time that was tried"));
+}
+
+/// Without the cache and with all of a prefix in it; empty where one is not known.
+std::string rate_sentence(const CacheLevel& level) {
+    const auto of = [&](std::string_view name) -> const CacheArm* {
+        const CacheArm* longest = nullptr;
+        for (const CacheArm& arm : level.arms)
+            if (arm.arm == name && (longest == nullptr || arm.prefix > longest->prefix)) longest = &arm;
+        return longest;
+    };
+    const CacheArm* const cold = of("cold");
+    const CacheArm* const warm = of("warm");
+    if (cold == nullptr || warm == nullptr || !cold->output_tokens_per_s || !warm->output_tokens_per_s)
+        return {};
+    const auto dollars_of = [](const CacheArm& arm) {
+        return arm.usd_per_m_output ? fmt::format(" (${} per million)", dollars(*arm.usd_per_m_output)) : "";
+    };
+    return fmt::format(
+        "Were all prompts of prefix {} cold, {} output tokens per second would come{}; warm, {}{}.",
+        cold->prefix, number_text(*cold->output_tokens_per_s), dollars_of(*cold),
+        number_text(*warm->output_tokens_per_s), dollars_of(*warm));
+}
+
 std::string blocks_sentence(const CacheReport& report) {
     std::string text;
     if (report.granularity_tokens)
@@ -135,9 +169,12 @@ std::string cache_console(const CacheReport& report) {
         if (!level.invalid.empty()) text += paragraph(invalid_sentence(level), 2);
         if (level.fit) text += paragraph(fit_sentence(*level.fit), 2);
         text += paragraph(hits_sentence(level.hits), 2);
+        if (const std::string rate = rate_sentence(level); !rate.empty()) text += paragraph(rate, 2);
     }
     if (const std::string blocks = blocks_sentence(report); !blocks.empty()) text += "\n" + paragraph(blocks);
     if (report.working_set) text += paragraph(working_set_sentence(*report.working_set));
+    if (report.idle_time) text += paragraph(idle_time_sentence(*report.idle_time));
+    if (!report.price.empty()) text += paragraph("Price: " + report.price + ".");
     return text;
 }
 
@@ -153,9 +190,12 @@ std::string cache_markdown(const CacheReport& report) {
         if (!level.invalid.empty()) text += "\n" + markdown_escaped(invalid_sentence(level)) + "\n";
         if (level.fit) text += "\n" + fit_sentence(*level.fit) + "\n";
         text += "\n" + hits_sentence(level.hits) + "\n";
+        if (const std::string rate = rate_sentence(level); !rate.empty()) text += "\n" + rate + "\n";
     }
     if (const std::string blocks = blocks_sentence(report); !blocks.empty()) text += "\n" + blocks + "\n";
     if (report.working_set) text += "\n" + working_set_sentence(*report.working_set) + "\n";
+    if (report.idle_time) text += "\n" + idle_time_sentence(*report.idle_time) + "\n";
+    if (!report.price.empty()) text += "\nPrice: " + markdown_escaped(report.price) + ".\n";
     return text;
 }
 

@@ -43,6 +43,8 @@ Json json_of(const CacheArm& arm) {
     object["hit"] = json_of(arm.hits);
     put(object, "p_value", arm.p_value);
     object["differs_from_cold"] = arm.differs;
+    put(object, "output_tokens_per_s", arm.output_tokens_per_s);
+    put(object, "usd_per_m_output", arm.usd_per_m_output);
     return object;
 }
 
@@ -78,6 +80,15 @@ Json json_of(const WorkingSet& set) {
     return object;
 }
 
+Json json_of(const IdleTime& time) {
+    Json object = Json::object();
+    put(object, "held_s", time.held_s);
+    put(object, "lost_s", time.lost_s);
+    object["found"] = Json::array();
+    for (const auto& [gap, share] : time.found) object["found"].push_back({{"idle_s", gap}, {"share", share}});
+    return object;
+}
+
 }  // namespace
 
 std::string cache_json(const CacheReport& report) {
@@ -89,6 +100,8 @@ std::string cache_json(const CacheReport& report) {
     put(root, "granularity_tokens", report.granularity_tokens);
     put(root, "least_cached_prefix", report.least_cached_prefix);
     if (report.working_set) root["working_set"] = json_of(*report.working_set);
+    if (report.idle_time) root["idle_time"] = json_of(*report.idle_time);
+    if (!report.price.empty()) root["price"] = report.price;
     root["verdicts"] = Json::array();
     for (const CacheVerdict& verdict : report.verdicts)
         root["verdicts"].push_back(

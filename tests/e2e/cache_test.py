@@ -5,6 +5,7 @@ import http.server
 import itertools
 import json
 import threading
+import time
 import unittest
 import urllib.error
 import urllib.request
@@ -73,6 +74,17 @@ class Virtual(Case):
                 self.assertEqual(found["lost"], found["held"] + 1)
                 self.assertAlmostEqual(found["held"], 16 * blocks // found["request_tokens"], delta=1)
 
+    def test_the_idle_time_that_a_prefix_survives_is_sought_and_prices_follow_the_rate(self):
+        report = self.measured("--prefix", "1024", "--concurrency", "1", "--samples", "6", "--ttl", "10m", "--price", "2026-11-cloud",
+                               "--gpu", "h100")
+        idle = report["idle_time"]
+        self.assertEqual((idle["held_s"], "lost_s" in idle), (600, False), "a simulated cache forgets nothing by time")
+        self.assertEqual([tried["idle_s"] for tried in idle["found"]], [1, 5, 30, 120, 600])
+        arms = {arm["arm"]: arm for arm in report["levels"][0]["arms"]}
+        self.assertLess(arms["warm"]["usd_per_m_output"], arms["cold"]["usd_per_m_output"])
+        self.assertIn("$", report["price"])
+        self.fails_clearly(paretoken("cache", PROFILE, "--virtual", "--ttl", "0.1s", "--out", self.directory / "bad"), 2, "--ttl")
+
     def test_bad_input_is_refused_in_one_line(self):
         for options, words in ((["--hit", "1.5"], ["--hit", "1.5"]), (["--prefix", "0"], ["--prefix"]),
                                (["--samples", "2"], ["--samples", "6"]), (["--suffix", "0"], ["--suffix"]),
@@ -124,6 +136,25 @@ class BehindSockets(Case):
             with http_server(answer) as proxy:
                 report, _ = self.measured(proxy, "replicas", "--scrape", "none")
         self.assertEqual(codes_in(report)[0], "partly", report["verdicts"])
+
+    def test_a_cache_that_forgets_by_time_is_found_out(self):
+        used, lock = {}, threading.Lock()
+
+        def answer(_method, path, _headers, body):
+            """A beginning that nobody used for 3 s gets a new salt, so that the server behind knows it no more."""
+            if "completions" in path:
+                asked = json.loads(body)
+                with lock:
+                    last, generation = used.get(beginning := str(asked["messages"])[:300], (time.monotonic(), 0))
+                    generation += time.monotonic() - last > 3
+                    used[beginning] = (time.monotonic(), generation)
+                body = json.dumps({**asked, "cache_salt": str(generation)}).encode()
+            return forwarded(server, body, path)
+
+        with simulated_server("--profile", "llama3-8b-h100-bf16") as server, http_server(answer) as proxy:
+            report, done = self.measured(proxy, "ttl", "--scrape", "none", "--ttl", "10m")
+        self.assertEqual((report["idle_time"]["held_s"], report["idle_time"]["lost_s"]), (1, 5))
+        self.assertIn("after 5 s it was gone", " ".join(done.stdout.split()))
 
     def test_a_proxy_that_repeats_answers_is_found(self):
         with simulated_server("--profile", "ideal?ttft=20ms&itl=5ms") as server, storing_proxy(server) as proxy:

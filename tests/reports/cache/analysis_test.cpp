@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "core/random.h"
@@ -239,6 +241,52 @@ TEST(CachePages, tell_verdicts_levels_and_blocks) {
     EXPECT_THAT(json, HasSubstr(R"("schema": "paretoken/cache/1")"));
     EXPECT_THAT(json, HasSubstr(R"("granularity_tokens": 16)"));
     EXPECT_THAT(json, HasSubstr(R"("code": "dynamic_head")"));
+}
+
+TEST(IdleTime, IsTriedInLongerAndLongerStepsUntilAPrefixIsLost) {
+    const auto tried = [](double kept_s, double most_s) {
+        std::map<double, double> found;
+        while (const auto next = next_idle_time(found, most_s)) {
+            EXPECT_FALSE(found.contains(*next));
+            found[*next] = *next <= kept_s ? .98 : 0;
+        }
+        return idle_time_of(found);
+    };
+    const IdleTime minute = tried(60, 600);
+    EXPECT_EQ(minute.held_s, 30);
+    EXPECT_EQ(minute.lost_s, 120);
+    EXPECT_EQ(minute.found.size(), 4U) << "nothing is tried beyond the first loss";
+    const IdleTime kept = tried(1e9, 600);
+    EXPECT_EQ(kept.held_s, 600);
+    EXPECT_FALSE(kept.lost_s.has_value());
+    EXPECT_EQ(tried(1e9, 45).held_s, 45) << "the most that was asked for is tried as well";
+    const IdleTime none = tried(0, 600);
+    EXPECT_FALSE(none.held_s.has_value());
+    EXPECT_EQ(none.lost_s, 1);
+    EXPECT_EQ(tried(1e9, 4 * 3600).held_s, 4 * 3600);
+}
+
+TEST(CachePrices, FollowFromTheRateThatEachArmWouldHave) {
+    std::vector<CacheSample> samples = experiment(whole_blocks);
+    for (CacheSample& sample : samples) {
+        sample.e2e_s = *sample.ttft_s + 15 * *sample.tpot_s;
+        sample.output_tokens = 16;
+    }
+    CacheReport report;
+    report.levels.push_back(level_of(samples, 4, kBlock, std::nullopt));
+    report.price = "$3.60/h";
+    add_prices(report, 3.6);
+    const auto arm = [&](const std::string& name) {
+        return *std::find_if(report.levels[0].arms.begin(), report.levels[0].arms.end(),
+                             [&](const CacheArm& a) { return a.arm == name && a.prefix == 4096; });
+    };
+    const double cold_s = .005 + 20e-6 * (4096 + kSuffix) + 15 * .007;
+    EXPECT_NEAR(arm("cold").output_tokens_per_s.value(), 4 * 16 / cold_s, .02 * 4 * 16 / cold_s);
+    EXPECT_GT(arm("warm").output_tokens_per_s.value(), arm("cold").output_tokens_per_s.value());
+    EXPECT_NEAR(arm("warm").usd_per_m_output.value() * arm("warm").output_tokens_per_s.value(), 1000, 1e-6)
+        << "$0.001 per second";
+    EXPECT_THAT(cache_console(report), HasSubstr("per million); warm, "));
+    EXPECT_THAT(cache_json(report), HasSubstr("\"usd_per_m_output\""));
 }
 
 }  // namespace
