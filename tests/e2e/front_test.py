@@ -118,6 +118,7 @@ class Fronts(Case):
         self.assertEqual({api["as_of"][:4] for api in model["cost"]["apis"]}, {"2026"})
         self.assertAlmostEqual(model["cost"]["needed_output_tokens_per_s"], 2.95 / 3600 * 1e6, delta=1)
         self.assertIn("Beside hosted APIs", page.read_text())
+        self.matches_schema(page.with_suffix(".json"), "report")
         self.fails_clearly(paretoken("report", *self.sweeps, "--split", "four"), 2, "--split four", "mixes")
         card = self.directory / "spot.json"
         card.write_text(json.dumps({"schema": 1, "as_of": "2026-11-01", "currency": "USD", "source": "own", "mix": {"spot": 1.0},

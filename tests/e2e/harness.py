@@ -55,6 +55,19 @@ class Case(unittest.TestCase):
         for word in words:
             self.assertIn(word.lower(), errors[0].lower(), said)
 
+    def matches_schema(self, path, kind):
+        """The JSON file is what reports/schema.json says of its kind ("run", "sweep", "report"); "request": each line is."""
+        try:
+            import jsonschema
+        except ImportError:
+            self.skipTest("the validator of JSON schemas is not installed (python3-jsonschema)")
+        schema = json.loads((ROOT / "reports" / "schema.json").read_text())
+        validator = jsonschema.Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": schema["$defs"]})
+        text = pathlib.Path(path).read_text()
+        for value in text.splitlines() if kind == "request" else [text]:
+            for error in validator.iter_errors(json.loads(value)):
+                self.fail(f"{path}: {'/'.join(map(str, error.absolute_path))}: {error.message[:500]}")
+
     def never_called_good(self, directory):
         """`report` refuses the run directory, or says that no run is valid and shows every point so."""
         page = self.directory / "never.html"

@@ -20,6 +20,7 @@ class RealServer(Case):
         page = self.directory / "report.html"
         self.measures(paretoken("report", out, "--micro", micro, "--model-card", llamacpp_model(), "--price",
                                 "2026-11-cpu", "--out", page))
+        self.matches_schema(page.with_suffix(".json"), "report")
         configuration = json.loads(page.with_suffix(".json").read_text())["configurations"][0]
         self.assertEqual(configuration["errors"], [])
         self.assertEqual([point["load_label"] for point in configuration["points"]], ["c=1", "c=2", "c=4"])

@@ -57,6 +57,13 @@ class Report(Case):
             self.assertIn(point["load_label"], markdown)
             self.assertGreater(point["cost"]["usd_per_m_output"], 0)
 
+    def test_the_files_are_what_the_schema_says(self):
+        self.matches_schema(self.page.with_suffix(".json"), "report")
+        self.matches_schema(self.made / "sweep" / "sweep.json", "sweep")
+        for run in (self.made / "sweep").glob("*/run.json"):
+            self.matches_schema(run, "run")
+            self.matches_schema(run.with_name("requests.jsonl"), "request")
+
     def test_no_point_is_above_its_limit(self):
         for point in self.model["configurations"][0]["points"]:
             self.assertGreater(point["of_limit"], 0)

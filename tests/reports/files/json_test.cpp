@@ -442,6 +442,61 @@ TEST(ReportJson, HoldsEveryPointWithItsRunButNoTimeSeries) {
     EXPECT_EQ(j["price"]["as_of"], "2026-11-01");
 }
 
+/// A report in which everything is there that a report may hold.
+ReportModel full_report() {
+    ReportModel model = sample::report();
+    Maker maker(7);
+    Configuration& configuration = model.configurations[0];
+    configuration.labels = {{"precision", "q4_1"}};
+    configuration.quality = Quality{.score = .5, .n = 400, .ci95 = {.45, .55}, .source = "scores.json"};
+    configuration.errors = {"c=8: above the limit"};
+    for (auto* curve : {&configuration.datasheet, &configuration.size_aware, &configuration.no_overlap,
+                        &configuration.reachable})
+        *curve = configuration.hard_limit;
+    ReportPoint& point = configuration.points[0];
+    point.result = maker.result();
+    point.result.slo = {{}};
+    point.result.server.emplace();
+    point.result.provenance.model_card.emplace();
+    point.result.provenance.server.emplace();
+    point.limit_tolerance = .01;
+    point.cost->usd_per_m_cached_split = point.cost->usd_per_m_goodput = 1;
+    point.gap =
+        Gap{.step_ms = 3, .usd_per_m_output = 1, .parts = {{.name = "residual", .ms = 3, .usd_per_m = 1}}};
+    model.choice = {.slos = {"ttft_p95:800"},
+                    .ranked = {{.load_label = "c=8",
+                                .usd_per_m_output = 1,
+                                .output_tokens_per_s = 2,
+                                .interactivity = 3,
+                                .margins = {"ttft_p95 48 ms of 800 ms"}}}};
+    model.cost = CostSheet{.hit = .5, .target_usd_per_m = 1, .needed_output_tokens_per_s = 2};
+    model.cost->apis = {
+        {.name = "api", .as_of = "2026-11-01", .cached = .1, .break_even_tokens_per_month = 1e9}};
+    model.measurement_usd = .1;
+    model.front = {.x = "interactivity_p90", .y = "usd_per_m", .separate = {"B has another workload."}};
+    model.devices = {
+        {.title = "CPU",
+         .facts = {},
+         .pictures = {{.id = "weights",
+                       .title = "Weight bandwidth by batch",
+                       .x_title = "Batch",
+                       .y_title = "GB/s",
+                       .series = {{.name = "bf16", .points = {{.x = 1, .y = 2, .row = "a", .note = "b"}}}},
+                       .lines = {{.name = "read", .y = 3}}}},
+         .layers = {{.name = "layer",
+                     .operations = {{.name = "qkv", .group = "attention", .seconds = 1}},
+                     .seconds = 1}},
+         .ceilings = {{.name = "read", .value = 3, .unit = "GB/s", .note = "b"}}}};
+    return model;
+}
+
+TEST(ReportJson, MatchesThePublishedSchemaKeyForKey) {
+    std::ifstream file(paretoken::paths::source_dir() + "/reports/schema.json");
+    const json schema = json::parse(file);
+    for (const ReportModel& model : {ReportModel{}, sample::report(), full_report()})
+        expect_matches(schema["$defs"]["report"], schema, json::parse(report_json(model)), "report");
+}
+
 TEST(ChartJson, CannotEndTheScriptElementItStandsIn) {
     ReportModel model = sample::report();
     model.configurations[0].title = "</script><script>alert(1)</script><!--";
