@@ -548,6 +548,14 @@ void fields(Archive& a, Is<Gap> auto& v) {
 }
 
 template <class Archive>
+void fields(Archive& a, Is<Utilisation> auto& v) {
+    a("mfu", v.mfu);
+    a("mfu_source", v.mfu_source);
+    a("mbu", v.mbu);
+    a("mbu_source", v.mbu_source);
+}
+
+template <class Archive>
 void fields(Archive& a, Is<ReportPoint> auto& v) {
     a("directory", v.directory);
     a("load_label", v.load_label);
@@ -561,6 +569,7 @@ void fields(Archive& a, Is<ReportPoint> auto& v) {
     a("limit_interactivity_tok_per_s", v.limit_interactivity);
     a("of_limit", v.of_limit);
     a("limit_tolerance", v.limit_tolerance);
+    a("utilisation", v.utilisation);
     a("gap", v.gap);
     a("on_front", v.on_front);
     a("within_noise", v.within_noise);

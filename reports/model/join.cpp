@@ -21,6 +21,7 @@
 #include "reports/model/gap.h"
 #include "reports/model/limit.h"
 #include "reports/pages/table.h"
+#include "reports/model/utilisation.h"
 
 namespace paretoken::reports {
 namespace {
@@ -687,6 +688,10 @@ void append_distinct(std::string& list, const std::string& text) {
     list += (list.empty() ? "" : ", ") + text;
 }
 
+    if (out.limit)
+        for (ReportPoint& point : configuration.points)
+            point.utilisation =
+                utilisation_of(gap_run_of(point), out.datasheet ? *out.datasheet : *out.limit);
 void add_rate(PriceNote& note, const std::string& hardware, const AppliedPrice& price) {
     append_distinct(note.card, price.card->name);
     append_distinct(note.as_of, price.card->as_of);

@@ -530,6 +530,14 @@ double cache_read_s(const LimitInputs& inputs, const Totals& work) {
                 inputs.kv_bytes_per_s);
 }
 
+double arithmetic_s(const LimitInputs& inputs, const Totals& work) {
+    LimitInputs plain = inputs;
+    plain.drafts = 0;
+    plain.tokens_per_pass = 1;
+    return prefill_time(plain, work).compute_s +
+           decoding_time(plain, decoding_of(plain, work, 1)).compute_s;
+}
+
 StepTime step_time(const LimitInputs& inputs, double batch, double context) {
     return decoding_time(inputs, {1, batch, batch * context, batch * windowed(context, inputs)});
 }

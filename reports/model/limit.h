@@ -129,6 +129,9 @@ double weight_pass_s(const LimitInputs& inputs, double tokens);
 /// Reading the KV cache for every decoded token of `work`, in seconds.
 double cache_read_s(const LimitInputs& inputs, const Totals& work);
 
+/// The arithmetic of `work` in seconds at the inputs' speed: each computed token once, none of them in vain.
+double arithmetic_s(const LimitInputs& inputs, const Totals& work);
+
 /// One step of `batch` sequences, each `context` tokens long.
 struct StepTime {
     double memory_s = 0;

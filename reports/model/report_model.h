@@ -58,6 +58,17 @@ struct Gap {
     bool operator==(const Gap&) const = default;
 };
 
+/// Shares of the hardware's peaks that a run used. The peaks are the datasheet's where there is one, else
+/// what micro measured, else a simulated server's own.
+struct Utilisation {
+    std::optional<double> mfu = {};  ///< arithmetic that the delivered tokens need ÷ peak
+    std::optional<double> mbu = {};  ///< bytes of weights and KV cache that decoding steps read ÷ peak
+    std::string mfu_source = {};     ///< of the peak
+    std::string mbu_source = {};
+
+    bool operator==(const Utilisation&) const = default;
+};
+
 /// A run among those of its own configuration or of another one.
 struct PointAt {
     std::size_t configuration = 0;
@@ -104,6 +115,7 @@ struct ReportPoint {
     std::optional<double> of_limit;         ///< measured ÷ hard limit of output tokens/s at the same load
     std::optional<double> limit_tolerance;  ///< how far above 1 that may be: edges of the window
     std::optional<Gap> gap;                 ///< where its step's time goes
+    std::optional<Utilisation> utilisation = {};
     bool reached = true;    ///< as many requests were there as the load has in flight; else no chart draws it
     bool on_front = false;  ///< over all configurations that may be held against each other
     bool within_noise = false;  ///< dominated, but its interval reaches the front

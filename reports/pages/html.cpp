@@ -13,6 +13,7 @@
 #include "core/metrics.h"
 #include "reports/files/json.h"
 #include "reports/model/answer.h"
+#include "reports/model/utilisation.h"
 #include "reports/pages/hardware.h"
 #include "reports/pages/picture.h"
 #include "reports/pages/report_columns.h"
@@ -492,6 +493,8 @@ bool has_own_unit(const std::vector<const ReportColumn*>& columns, const ReportC
     return std::any_of(columns.begin(), columns.end(), [&column](const ReportColumn* other) {
         return other->group == column.group && other->unit != column.unit;
     });
+        if (const std::string used = utilisation_sentence(*answer_point(configuration)); !used.empty())
+            html += fmt::format("<p class=\"lead\">{}</p>\n", escaped(used));
 }
 
 std::string title_row(const std::vector<const ReportColumn*>& columns) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "reports/model/answer.h"
+#include "reports/model/utilisation.h"
 #include "reports/pages/hardware.h"
 #include "reports/pages/picture.h"
 #include "reports/pages/report_columns.h"
@@ -181,6 +182,8 @@ std::string gap_of(const Configuration& configuration) {
                             part.ms ? markdown_escaped(part.source) : "unattributed");
     if (!point->gap->first_to_fix.empty())
         text += fmt::format("\nWhat to fix first: {}\n", markdown_escaped(point->gap->first_to_fix));
+    if (const std::string used = utilisation_sentence(*point); !used.empty())
+        text += fmt::format("\n{}\n", markdown_escaped(used));
     return text + "\n";
 }
 

@@ -90,6 +90,17 @@ const std::array kOtherColumns{
     ReportColumn{"of_limit_ratio", "Hardware", "of limit", "%", 100, kPercent, "% of limit",
                  "Output tokens per second over the hardware's hard limit at the same load.",
                  [](const ReportPoint& point) { return point.of_limit; }},
+    ReportColumn{
+        "mfu_ratio", "Hardware", "MFU", "%", 100, kPercent, "",
+        "Model FLOPs utilisation: the arithmetic that the delivered tokens need over the peak. "
+        "Single-digit values are normal while decoding, because each step reads all weights to "
+        "compute few tokens.",
+        [](const ReportPoint& point) { return point.utilisation ? point.utilisation->mfu : std::nullopt; }},
+    ReportColumn{
+        "mbu_ratio", "Hardware", "MBU", "%", 100, kPercent, "",
+        "Model bandwidth utilisation: bytes of weights and KV cache that decoding steps read over "
+        "the peak bandwidth of memory.",
+        [](const ReportPoint& point) { return point.utilisation ? point.utilisation->mbu : std::nullopt; }},
     ReportColumn{"requests", "Requests", "all", "", 1, kNumber, "",
                  "Requests that ended, without warm-up and without those the run's end cut off.",
                  [](const ReportPoint& point) {

@@ -461,6 +461,7 @@ ReportModel full_report() {
     point.result.provenance.server.emplace();
     point.limit_tolerance = .01;
     point.cost->usd_per_m_cached_split = point.cost->usd_per_m_goodput = 1;
+    point.utilisation = Utilisation{.mfu = .1, .mbu = .2};
     point.gap =
         Gap{.step_ms = 3, .usd_per_m_output = 1, .parts = {{.name = "residual", .ms = 3, .usd_per_m = 1}}};
     model.choice = {.slos = {"ttft_p95:800"},
