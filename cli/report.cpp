@@ -21,6 +21,7 @@
 #include "cli/micro_cache.h"
 #include "core/error.h"
 #include "core/slo.h"
+#include "reports/files/refold.h"
 #include "reports/files/run_directory.h"
 #include "reports/files/sweep_file.h"
 #include "reports/micro/micro_results.h"
@@ -48,6 +49,8 @@ struct ReportCommand {
     std::string split;
     std::optional<double> target_usd_per_m;
     std::vector<std::string> slos;
+    bool refold = false;
+    std::vector<std::string> goodput;
     std::vector<std::string> quality;
     std::string x = "interactivity_p90";
     std::string y = "usd_per_m";
@@ -149,6 +152,27 @@ void add_quality(reports::JoinOptions& options, const std::vector<std::string>& 
     }
 }
 
+/// A limit on a percentile that results hold, or with --refold on any. Throws UsageError.
+Slo slo_of(const std::string& text, bool refold) {
+    const Slo slo = parse_slo(text, SloPercentiles::any);
+    if (refold) return slo;
+    try {
+        return parse_slo(text);
+    } catch (const UsageError& error) {
+        throw UsageError(fmt::format("{}; --refold computes any percentile from the requests", error.what()));
+    }
+}
+
+/// Folds every run anew from its requests, for the percentiles that limits are on and the SLOs of --goodput.
+void refold_all(std::vector<reports::LoadedRun>& runs, const ReportCommand& command,
+                const std::vector<Slo>& slos) {
+    reports::Refold refold;
+    for (const Slo& slo : slos)
+        if (slo.p) refold.percentiles.push_back(*slo.p);
+    for (const std::string& text : command.goodput) reports::add_goodput(refold, text);
+    for (reports::LoadedRun& run : runs) reports::refold(run.result, run.directory, refold);
+}
+
 reports::JoinOptions join_options(const ReportCommand& command) {
     reports::JoinOptions options;
     if (!command.title.empty()) options.title = command.title;
@@ -177,8 +201,8 @@ reports::JoinOptions join_options(const ReportCommand& command) {
     for (const cards::PriceCard& card : options.prices)
         for (const auto& [name, api] : card.apis) options.apis[name] = api;
     for (const std::string& text : command.slos)
-        for (std::string& slo : slo_texts_in(text)) {
-            options.slos.push_back(parse_slo(slo));
+        for (std::string& slo : text.starts_with('@') ? slo_texts(text) : slo_texts_in(text)) {
+            options.slos.push_back(slo_of(slo, command.refold));
             options.slo_texts.push_back(std::move(slo));
         }
     add_quality(options, command.quality);
@@ -246,6 +270,7 @@ void report(const ReportCommand& command) {
     Sweeps sweeps;
     std::vector<reports::LoadedRun> runs = loaded_runs(command.directories, sweeps);
     options.searches = sweeps.searches();
+    if (command.refold) refold_all(runs, command, options.slos);
     options.known_models = cards_named_by(runs);
     const ReportModel model = reports::build_report(std::move(runs), options);
     for (const Output& file : files) reports::write_file_atomically(file.path, file.format->write(model));
@@ -294,6 +319,15 @@ void add_report(CLI::App& app) {
                     "Limits on percentiles, as for --goodput: TAG:MILLISECONDS for the p90 or "
                     "TAG_pNN:MILLISECONDS, e.g. \"ttft_p95:800 tpot:15\"; repeatable [the runs' --goodput, "
                     "where all have the same]");
+    auto* const refold = sub->add_flag(
+        "--refold", command->refold,
+        "Compute every run's figures anew from its requests.jsonl and events.bin, so that --slo "
+        "takes any percentile (ttft_p97:800); the files stay as they are");
+    sub->add_option(
+           "--goodput", command->goodput,
+           "With --refold: limits that each request is held against, in place of the runs' own, e.g. "
+           "\"ttft:500 tpot:15\", or CLASS=LIMITS for the requests of a class; repeatable")
+        ->needs(refold);
     sub->add_option("--quality", command->quality,
                     "What configurations score: a JSON array of {label, score, n}, LABEL=VALUE:FILE for a "
                     "result of lm-evaluation-harness, or same: they answer equally well; repeatable");

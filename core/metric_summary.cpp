@@ -91,16 +91,16 @@ double effective_n_of(std::span<const double> in_order, double limit, const Load
 std::vector<PercentileValue> percentiles_of(std::span<const double> in_order, std::span<const double> sorted,
                                             const MetricScope& scope) {
     std::vector<double> limits;
-    for (const double p : kPercentiles) limits.push_back(percentile(sorted, p));
+    for (const double p : scope.percentiles) limits.push_back(percentile(sorted, p));
     const double distinct = distinct_samples(sorted);
     std::vector<double> effective;
     if (scope.steady)
-        effective = effective_samples([&](std::size_t i) {
+        effective = effective_samples(scope.percentiles, [&](std::size_t i) {
             return std::min(distinct, effective_n_of(in_order, limits[i], scope.memory));
         });
     std::vector<PercentileValue> percentiles;
-    for (std::size_t i = 0; i < kPercentiles.size(); ++i) {
-        PercentileValue held{.p = kPercentiles[i], .value = if_finite(limits[i])};
+    for (std::size_t i = 0; i < scope.percentiles.size(); ++i) {
+        PercentileValue held{.p = scope.percentiles[i], .value = if_finite(limits[i])};
         if (!effective.empty()) {
             held.effective_n = effective[i];
             if (scope.memory.is_enough()) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <limits>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/evidence.h"
@@ -26,6 +27,7 @@ struct MetricScope {
     RequestRows requests;  ///< counted, scheduled in the window, in that order
     bool steady = false;
     LoadMemory memory;  ///< of the whole load, also where the scope is one class
+    std::vector<double> percentiles{kPercentiles.begin(), kPercentiles.end()};  ///< ascending
 };
 
 /// Nothing when it was not measured, and for metrics that are pooled over events (core/pooled.h).
@@ -33,16 +35,16 @@ std::optional<MetricSummary> summary_of(const Metric& metric, const MetricScope&
 
 // What the metrics of requests and those of events have in common.
 
-/// The effective sample of each of kPercentiles, where `effective_n(i)` says it for that one alone: above p90
-/// it is at most that of the lower percentiles from p90 on, whose exceedances are more.
+/// The effective sample of each of `percentiles` (ascending), where `effective_n(i)` says it for that one
+/// alone: above p90 it is at most that of the lower percentiles from p90 on, whose exceedances are more.
 template <class EffectiveN>
-std::vector<double> effective_samples(EffectiveN effective_n) {
+std::vector<double> effective_samples(std::span<const double> percentiles, EffectiveN effective_n) {
     constexpr double kFewExceedances = 0.9;
     std::vector<double> effective;
     double least = std::numeric_limits<double>::infinity();
-    for (std::size_t i = 0; i < kPercentiles.size(); ++i) {
+    for (std::size_t i = 0; i < percentiles.size(); ++i) {
         double n = effective_n(i);
-        if (kPercentiles[i] >= kFewExceedances) least = n = std::min(n, least);
+        if (percentiles[i] >= kFewExceedances) least = n = std::min(n, least);
         effective.push_back(n);
     }
     return effective;

@@ -233,8 +233,9 @@ void PooledFold::find_percentiles() {
     }
     levels_.assign(kPercentiles.size(), std::nullopt);
     if (!options_.steady || options_.blocks == 0) return;
-    const auto effective = effective_samples(
-        [&](std::size_t i) { return effective_sample(counts_above(i), weights_, options_.memory); });
+    const auto effective = effective_samples(kPercentiles, [&](std::size_t i) {
+        return effective_sample(counts_above(i), weights_, options_.memory);
+    });
     for (std::size_t i = 0; i < kPercentiles.size(); ++i) {
         percentiles_[i].effective_n = effective[i];
         if (options_.memory.is_enough()) levels_[i] = percentile_levels(kPercentiles[i], effective[i]);

@@ -60,8 +60,22 @@ struct NameAndPercentile {
     std::optional<double> p;
 };
 
+/// "97" → .97, "97.5" and "975" → .975; nothing below 10 or from 100 on.
+std::optional<double> any_percentile(std::string_view digits) {
+    std::string all(digits);
+    const auto point = all.find('.');
+    if (point != std::string::npos && point != 2) return {};
+    std::erase(all, '.');
+    constexpr std::size_t kMostDigits = 6;
+    if (all.size() < 2 || all.size() > kMostDigits || all.front() == '0' ||
+        all.find_first_not_of("0123456789") != std::string::npos)
+        return {};
+    return std::stod(all) / std::pow(10.0, static_cast<double>(all.size()));
+}
+
 /// Takes "_p95" off a name. Throws UsageError for a percentile that results do not hold.
-NameAndPercentile without_percentile(std::string_view slo, std::string_view name) {
+NameAndPercentile without_percentile(std::string_view slo, std::string_view name,
+                                     SloPercentiles percentiles) {
     const auto at = name.rfind("_p");
     if (at == std::string_view::npos || at + 2 == name.size() ||
         name.find_first_not_of("0123456789.", at + 2) != std::string_view::npos)
@@ -72,6 +86,11 @@ NameAndPercentile without_percentile(std::string_view slo, std::string_view name
         if (asked == name_of_percentile(p) || asked == fmt::format("p{:g}", p * 100))
             return {name.substr(0, at), p};
         known += (known.empty() ? "" : ", ") + name_of_percentile(p);
+    }
+    if (percentiles == SloPercentiles::any) {
+        if (const auto p = any_percentile(name.substr(at + 2))) return {name.substr(0, at), p};
+        throw UsageError(
+            fmt::format("SLO '{}': there is no percentile {}; take one from p10 to p99.9999", slo, asked));
     }
     throw UsageError(fmt::format("SLO '{}': there is no percentile {}; known: {}", slo, asked, known));
 }
@@ -129,9 +148,9 @@ bool meets(const RequestRecord& record, const Slo& slo, bool open_loop) {
 
 }  // namespace
 
-Slo parse_slo(std::string_view text) {
+Slo parse_slo(std::string_view text, SloPercentiles percentiles) {
     const auto colon = text.find(':');
-    const auto [name, p] = without_percentile(text, text.substr(0, colon));
+    const auto [name, p] = without_percentile(text, text.substr(0, colon), percentiles);
     const auto tag = canonical(name);
     const Metric* metric = metric_named(tag);
     if (colon == std::string_view::npos) {

@@ -33,11 +33,15 @@ std::vector<std::string> slo_texts(std::string_view text);
 /// The percentile that a limit is for when none is said.
 inline constexpr double kSloPercentile = 0.9;
 
+/// Which percentiles a limit may be for: those that every result holds, or any that can be folded from the
+/// requests of a run.
+enum class SloPercentiles { held, any };
+
 /// "ttft:500" or, for a percentile, "ttft_p95:500", times in milliseconds, or with a unit of their own
 /// ("ttft:0.5s"); other limits in the metric's unit
 /// ("interactivity:35", at least). "e2el" is accepted for "e2e".
 /// Throws UsageError on an unknown tag, naming the known ones.
-Slo parse_slo(std::string_view text);
+Slo parse_slo(std::string_view text, SloPercentiles percentiles = SloPercentiles::held);
 
 std::string_view name_of(SloVerdict verdict);
 std::optional<SloVerdict> slo_verdict_named(std::string_view name);

@@ -108,6 +108,7 @@ struct FoldOptions {
     SteadyWindow window;
     LoadMemory memory;
     const SummaryOptions& summary;
+    std::vector<double> percentiles{kPercentiles.begin(), kPercentiles.end()};
 };
 
 /// The totals of a scope: of the window, in blocks of time where it is steady, and of the whole run.
@@ -250,7 +251,7 @@ class ScopeFold {
         Scope scope;
         scope.counts = counts_of(requests_, options_.window.span);
         scope.counts.without_events = without_events_;
-        const MetricScope measured{measured_, options_.window.steady, options_.memory};
+        const MetricScope measured{measured_, options_.window.steady, options_.memory, options_.percentiles};
         for (const Metric& metric : metrics()) {
             auto held = metric.pool == nullptr ? summary_of(metric, measured) : pooled_.summary_of(metric);
             if (held) scope.metrics.push_back(std::move(*held));
@@ -367,30 +368,22 @@ void pass_over_all(const RequestTable& requests, const EventPass& events, With w
     }
 }
 
-}  // namespace
-
-RunSummary summarize(const RequestTable& requests, const EventSource& events, const SummaryOptions& options) {
-    RunSummary summary;
-    const auto window = steady_window_of(requests, options);
-    summary.run = run_of(requests);
-    summary.window = window.span;
-    summary.window_report = report_of(window, summary.run);
-    const FoldOptions fold{summary.run, window, memory_of_load(requests, window.span, options), options};
+/// All scopes of a run, folded in up to three passes over the events. `visit(record)` is called for every
+/// request, with its events where they are kept.
+template <class Visit>
+FoldsByScope<ScopeFold> folded_scopes(const RequestTable& requests, const EventSource& events,
+                                      const FoldOptions& fold, Visit visit) {
     FoldsByScope<ScopeFold> folds(requests, [&](const RequestRows& rows) { return ScopeFold(rows, fold); });
-    const auto seconds = seconds_of(summary.run);
-    std::optional<TotalsTimeline> per_second;
-    if (seconds) per_second.emplace(seconds->span, seconds->count);
-
     const EventPass pass(requests, events);
     pass_over_all(
         requests, pass,
         [&](const RequestRecord& record) {
             folds.for_each_of(record, [&](ScopeFold& own) { own.add_first(record); });
-            if (per_second) per_second->add(record);
+            visit(record);
         },
         [&](const RequestRecord& record) {
             folds.for_each_of(record, [&](ScopeFold& own) { own.add_without_events(record); });
-            if (per_second) per_second->add(record);
+            visit(record);
         });
     const auto another_pass = [&] {
         bool more = folds.all.another_pass();
@@ -403,6 +396,37 @@ RunSummary summarize(const RequestTable& requests, const EventSource& events, co
         pass.for_each([&](std::size_t, const RequestRecord& record) {
             folds.for_each_of(record, [&](ScopeFold& own) { own.add_again(record); });
         });
+    return folds;
+}
+
+/// Run and window of a finished result, on the clock of its requests, whose epoch is `zero`.
+FoldOptions fold_of_finished(const RunResult& result, TimePoint zero, const SummaryOptions& options) {
+    const auto at = [&](double since_start_s) {
+        return zero + from_seconds(result.window.zero_s + since_start_s);
+    };
+    return {.run = {at(0), at(result.window.run_s)},
+            .window = {.span = {at(result.window.begin_s), at(result.window.end_s)},
+                       .steady = result.window.steady,
+                       .how = result.window.how},
+            .memory = {},
+            .summary = options};
+}
+
+}  // namespace
+
+RunSummary summarize(const RequestTable& requests, const EventSource& events, const SummaryOptions& options) {
+    RunSummary summary;
+    const auto window = steady_window_of(requests, options);
+    summary.run = run_of(requests);
+    summary.window = window.span;
+    summary.window_report = report_of(window, summary.run);
+    const FoldOptions fold{summary.run, window, memory_of_load(requests, window.span, options), options};
+    const auto seconds = seconds_of(summary.run);
+    std::optional<TotalsTimeline> per_second;
+    if (seconds) per_second.emplace(seconds->span, seconds->count);
+    const auto folds = folded_scopes(requests, events, fold, [&](const RequestRecord& record) {
+        if (per_second) per_second->add(record);
+    });
 
     static_cast<Scope&>(summary) = folds.all.scope();
     for (const auto& [name, own] : folds.classes) summary.classes.emplace(name, own.scope());
@@ -418,20 +442,12 @@ RunSummary summarize(std::span<const RequestRecord> records, const SummaryOption
 
 void judge_anew(RunResult& result, const RequestTable& requests, const EventSource& events, TimePoint zero,
                 const std::vector<Slo>& slos, const std::map<std::string, std::vector<Slo>>& class_slos) {
-    const auto at = [&](double since_start_s) {
-        return zero + from_seconds(result.window.zero_s + since_start_s);
-    };
     const SummaryOptions options{.open_loop = result.open_loop(),
                                  .concurrency = result.concurrency,
                                  .last_dispatch = {},
                                  .slos = slos,
                                  .class_slos = class_slos};
-    const FoldOptions fold{.run = {at(0), at(result.window.run_s)},
-                           .window = {.span = {at(result.window.begin_s), at(result.window.end_s)},
-                                      .steady = result.window.steady,
-                                      .how = result.window.how},
-                           .memory = {},
-                           .summary = options};
+    const FoldOptions fold = fold_of_finished(result, zero, options);
     FoldsByScope<TotalsFold> folds(requests, [&](const RequestRows& rows) {
         return TotalsFold(fold, median_e2e(measured_in(rows, fold.window.span)));
     });
@@ -453,6 +469,30 @@ void judge_anew(RunResult& result, const RequestTable& requests, const EventSour
         judge(folds.turns[turn], result.turns[turn]);
     for (std::size_t i = 0; i < std::min(result.targets.size(), folds.targets.size()); ++i)
         judge(folds.targets[i], result.targets[i]);
+}
+
+void fold_anew(RunResult& result, const RequestTable& requests, const EventSource& events, TimePoint zero,
+               const FoldAnew& anew) {
+    const SummaryOptions options{.open_loop = result.open_loop(),
+                                 .concurrency = result.concurrency,
+                                 .last_dispatch = {},
+                                 .slos = anew.slos,
+                                 .class_slos = anew.class_slos};
+    FoldOptions fold = fold_of_finished(result, zero, options);
+    fold.memory = memory_of_load(requests, fold.window.span, options);
+    for (const double p : anew.percentiles) {
+        const auto at = std::lower_bound(fold.percentiles.begin(), fold.percentiles.end(), p);
+        if (at == fold.percentiles.end() || *at != p) fold.percentiles.insert(at, p);
+    }
+    const auto folds = folded_scopes(requests, events, fold, [](const RequestRecord&) {});
+    static_cast<Scope&>(result) = folds.all.scope();
+    for (auto& [name, scope] : result.classes)
+        if (const auto own = folds.classes.find(name); own != folds.classes.end())
+            scope = own->second.scope();
+    for (std::size_t turn = 0; turn < std::min(result.turns.size(), folds.turns.size()); ++turn)
+        result.turns[turn] = folds.turns[turn].scope();
+    for (std::size_t i = 0; i < std::min(result.targets.size(), folds.targets.size()); ++i)
+        static_cast<Scope&>(result.targets[i]) = folds.targets[i].scope();
 }
 
 void judge_percentiles(RunResult& result, const RequestTable& requests, TimePoint zero,

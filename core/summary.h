@@ -50,6 +50,18 @@ RunSummary summarize(std::span<const RequestRecord> records, const SummaryOption
 void judge_anew(RunResult& result, const RequestTable& requests, const EventSource& events, TimePoint zero,
                 const std::vector<Slo>& slos, const std::map<std::string, std::vector<Slo>>& class_slos = {});
 
+/// What a finished run is folded anew for.
+struct FoldAnew {
+    std::vector<Slo> slos = {};
+    std::map<std::string, std::vector<Slo>> class_slos = {};
+    std::vector<double> percentiles = {};  ///< besides those that every metric of requests has
+};
+
+/// Folds the requests of a finished run anew over the window that was found when it ended: replaces counts,
+/// totals, figures and metrics of the whole run, its classes, turns and targets. `zero` as above.
+void fold_anew(RunResult& result, const RequestTable& requests, const EventSource& events, TimePoint zero,
+               const FoldAnew& anew);
+
 /// Holds the window of a summarised run against limits on percentiles, and replaces `result.slo`. `zero` as
 /// above.
 void judge_percentiles(RunResult& result, const RequestTable& requests, TimePoint zero,

@@ -54,6 +54,17 @@ TEST(Slo, a_percentile_may_be_named) {
     EXPECT_THAT(refusal_of("ttft_p42:5"), HasSubstr("no percentile p42; known: p50, p75, p90"));
 }
 
+TEST(Slo, any_percentile_may_be_named_where_requests_are_folded_for_it) {
+    const auto any = [](std::string_view text) { return parse_slo(text, SloPercentiles::any); };
+    EXPECT_EQ(any("ttft_p97:800"), (Slo{"ttft", 0.8, 0.97}));
+    EXPECT_EQ(any("ttft_p97.5:800"), (Slo{"ttft", 0.8, 0.975}));
+    EXPECT_EQ(any("ttft_p975:800"), (Slo{"ttft", 0.8, 0.975}));
+    EXPECT_EQ(any("ttft_p999:1s"), parse_slo("ttft_p999:1s"));
+    EXPECT_EQ(name_of(any("ttft_p97.5:800")), "ttft_p975");
+    for (const char* text : {"ttft_p5:5", "ttft_p05:5", "ttft_p100.5:5", "ttft_p9.75:5", "ttft_p99999999:5"})
+        EXPECT_THROW(any(text), UsageError) << text;
+}
+
 TEST(Slo, several_may_stand_in_one_text_and_presets_stand_for_theirs) {
     EXPECT_EQ(slo_texts("ttft_p95:800  tpot:20"), (std::vector<std::string>{"ttft_p95:800", "tpot:20"}));
     EXPECT_EQ(slo_texts("@mlperf:llama3.1-8b:interactive"),

@@ -64,6 +64,28 @@ class Report(Case):
             self.matches_schema(run, "run")
             self.matches_schema(run.with_name("requests.jsonl"), "request")
 
+    def test_a_refold_gives_what_the_run_found_and_takes_any_percentile(self):
+        page = self.made / "refolded.html"
+
+        def points(*arguments):
+            self.measures(paretoken("report", self.made / "sweep", "--gpu", "h100-sxm", "--out", page, *arguments))
+            return [point for configuration in json.loads(page.with_suffix(".json").read_text())["configurations"]
+                    for point in configuration["points"]]
+
+        as_run, anew = points(), points("--refold")
+        self.assertEqual([point["run"] for point in anew], [point["run"] for point in as_run])
+        for point in points("--refold", "--slo", "ttft_p97:60000", "--goodput", "ttft:0.001"):
+            held = point["run"]["metrics"]["ttft_s"]
+            self.assertLessEqual(held["p95"], held["p97"])
+            self.assertLessEqual(held["p97"], held["p99"])
+            self.assertEqual(point["run"]["throughput"]["goodput_ratio"], 0)
+            self.assertEqual(point["run"]["plan"]["goodput"], "ttft:0.001")
+        self.fails_clearly(paretoken("report", self.made / "sweep", "--slo", "ttft_p97:800", "--out", page), 2, "p97",
+                           "--refold")
+        self.fails_clearly(paretoken("report", self.made / "sweep", "--goodput", "ttft:800", "--out", page), 2, "--refold")
+        self.fails_clearly(paretoken("report", self.made / "sweep", "--refold", "--goodput", "chat=ttft:800", "--out", page), 2,
+                           "chat", "no classes")
+
     def test_no_point_is_above_its_limit(self):
         for point in self.model["configurations"][0]["points"]:
             self.assertGreater(point["of_limit"], 0)
