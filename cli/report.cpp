@@ -222,14 +222,15 @@ struct Output {
 std::vector<Output> outputs(const ReportCommand& command) {
     fs::path stem = command.out;
     if (!stem.has_filename() || fs::is_directory(stem)) stem /= "report";
-    const auto known = reports::report_formats();
-    const bool has_extension = std::any_of(known.begin(), known.end(), [&stem](const ReportFormat& format) {
-        return stem.extension() == fmt::format(".{}", format.name);
-    });
-    if (has_extension) stem.replace_extension();
+    std::string name = stem.filename().string();
+    std::size_t ending = 0;  // of the longest that a format has
+    for (const ReportFormat& format : reports::report_formats())
+        if (name.ends_with(fmt::format(".{}", format.extension)))
+            ending = std::max(ending, format.extension.size() + 1);
+    stem.replace_filename(name.substr(0, name.size() - ending));
     std::vector<Output> outputs;
     for (const ReportFormat* format : reports::formats_named(command.formats)) {
-        const fs::path path = fmt::format("{}.{}", stem.string(), format->name);
+        const fs::path path = fmt::format("{}.{}", stem.string(), format->extension);
         if (path.filename() == reports::kRunFileName || path.filename() == reports::kSweepFileName)
             throw UsageError(fmt::format("--out {}: {} would replace a measurement; choose another name",
                                          command.out, path.string()));
@@ -342,7 +343,7 @@ void add_report(CLI::App& app) {
     sub->add_option("--title", command->title, "Title of the page");
     sub->add_option("--out,-o", command->out, "Where it goes: a file, or a directory to write report.html to")
         ->capture_default_str();
-    sub->add_option("--format", command->formats, "Any of html, md, json, csv, by commas")
+    sub->add_option("--format", command->formats, "Any of html, md, json, csv, inferencex, by commas")
         ->capture_default_str();
     sub->callback([command] { report(*command); });
 }

@@ -9,16 +9,19 @@
 #include "reports/files/json.h"
 #include "reports/pages/csv.h"
 #include "reports/pages/html.h"
+#include "reports/pages/inferencex.h"
 #include "reports/pages/markdown.h"
 
 namespace paretoken::reports {
 namespace {
 
 constexpr std::array kFormats{
-    ReportFormat{"html", "one self-contained page with charts", html_report},
-    ReportFormat{"md", "Markdown with Mermaid charts, for a pull request", markdown_report},
-    ReportFormat{"json", "everything, every digit", report_json},
-    ReportFormat{"csv", "one line per run", csv_report},
+    ReportFormat{"html", "html", "one self-contained page with charts", html_report},
+    ReportFormat{"md", "md", "Markdown with Mermaid charts, for a pull request", markdown_report},
+    ReportFormat{"json", "json", "everything, every digit", report_json},
+    ReportFormat{"csv", "csv", "one line per run", csv_report},
+    ReportFormat{"inferencex", "inferencex.json", "one row per run, as InferenceX keeps them",
+                 inferencex_report},
 };
 
 const ReportFormat& format_named(std::string_view name) {

@@ -10,7 +10,8 @@
 namespace paretoken::reports {
 
 struct ReportFormat {
-    std::string_view name;  ///< what --format takes, and the file's extension
+    std::string_view name;  ///< what --format takes
+    std::string_view extension;
     std::string_view description;
     std::string (*write)(const ReportModel& model) = nullptr;
 };
