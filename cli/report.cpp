@@ -52,6 +52,7 @@ struct ReportCommand {
     bool refold = false;
     std::vector<std::string> goodput;
     std::vector<std::string> quality;
+    std::vector<std::string> what_ifs;
     std::string x = "interactivity_p90";
     std::string y = "usd_per_m";
     bool anyway = false;
@@ -206,6 +207,10 @@ reports::JoinOptions join_options(const ReportCommand& command) {
             options.slo_texts.push_back(std::move(slo));
         }
     add_quality(options, command.quality);
+    for (const std::string& text : command.what_ifs) options.what_ifs.push_back(reports::parse_what_if(text));
+    options.card_of = [](const std::string& spec, const cards::ModelCardOptions& formats) {
+        return cards::model_card(spec, formats);
+    };
     options.front_x = reports::front_x_named(command.x);
     options.front_y = reports::front_y_named(command.y);
     options.anyway = command.anyway;
@@ -261,6 +266,8 @@ std::string answers_of(const ReportModel& model) {
         for (const std::string& missing : configuration.missing) text += lines_of(missing);
         text += "\n";
     }
+    for (const reports::WhatIf& what_if : model.what_ifs)
+        text += lines_of(reports::what_if_sentence(model, what_if));
     for (const std::string& note : model.notes) text += lines_of(note);
     return text;
 }
@@ -332,6 +339,10 @@ void add_report(CLI::App& app) {
     sub->add_option("--quality", command->quality,
                     "What configurations score: a JSON array of {label, score, n}, LABEL=VALUE:FILE for a "
                     "result of lm-evaluation-harness, or same: they answer equally well; repeatable");
+    sub->add_option(
+        "--what-if", command->what_ifs,
+        "Estimate every configuration elsewhere, e.g. gpu=h100-sxm,tp=2,weights=fp8,kv=fp8,hit=.9: "
+        "the limit there times the share of the limit that its runs reached; repeatable");
     sub->add_option("--x", command->x,
                     "What the front is drawn over: interactivity_p90, decode_interactivity_p50, ttft_p95 or "
                     "e2e_p95")

@@ -628,6 +628,26 @@ void fields(Archive& a, Is<Configuration> auto& v) {
 }
 
 template <class Archive>
+void fields(Archive& a, Is<Estimate> auto& v) {
+    a("point", v.point);
+    a("load_label", v.load_label);
+    a("of_limit", v.of_limit);
+    a("output_tokens_per_s", v.output_tokens_per_s);
+    a("interactivity_tok_per_s", v.interactivity);
+    a("usd_per_m_output", v.usd_per_m_output);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<WhatIf> auto& v) {
+    a("asked", v.asked);
+    a("configuration", v.configuration);
+    a("title", v.title);
+    a("gpus", v.gpus);
+    a("points", v.points);
+    a("why_not", v.why_not);
+}
+
+template <class Archive>
 void fields(Archive& a, Is<ApiLine> auto& v) {
     a("name", v.name);
     a("as_of", v.as_of);
@@ -772,6 +792,7 @@ void fields(Archive& a, Is<ReportModel> auto& v) {
     a("split_source", v.split_source);
     a("cost", v.cost);
     a("measurement_usd", v.measurement_usd);
+    a("what_ifs", v.what_ifs);
     a("devices", v.devices);
     a("price", v.price);
     a("notes", v.notes);
@@ -1356,16 +1377,39 @@ Json chart_configuration(const Configuration& configuration) {
 
 }  // namespace
 
+namespace {
+
+/// Estimates stand at the speed of the whole request: no other axis is estimated.
+Json chart_what_if(const WhatIf& what_if) {
+    Json points = Json::array();
+    for (const Estimate& estimate : what_if.points)
+        points.push_back({{"label", estimate.load_label},
+                          {"x", value_or_null(estimate.interactivity)},
+                          {"tps", Writer::json_of(estimate.output_tokens_per_s)},
+                          {"usd", value_or_null(estimate.usd_per_m_output)},
+                          {"ofLimit", Writer::json_of(estimate.of_limit)}});
+    return {{"configuration", what_if.configuration},
+            {"asked", what_if.asked},
+            {"title", what_if.title},
+            {"gpus", what_if.gpus},
+            {"points", points}};
+}
+
+}  // namespace
+
 std::string chart_json(const ReportModel& model) {
     Json configurations = Json::array();
     for (const Configuration& configuration : model.configurations)
         configurations.push_back(chart_configuration(configuration));
     Json devices = Json::array();
     for (const DevicePicture& device : model.devices) devices.push_back(Writer::json_of(device));
+    Json what_ifs = Json::array();
+    for (const WhatIf& what_if : model.what_ifs) what_ifs.push_back(chart_what_if(what_if));
     Json searches = Json::array();
     for (const SearchPicture& search : model.searches) searches.push_back(Writer::json_of(search));
     const std::string text = text_of({{"axes", chart_axes(model.front)},
                                       {"configurations", configurations},
+                                      {"whatIfs", what_ifs},
                                       {"devices", devices},
                                       {"searches", searches}},
                                      -1);

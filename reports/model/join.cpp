@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "cards/deployment.h"
 #include "cards/gpu.h"
 #include "core/error.h"
 #include "core/metrics.h"
@@ -20,8 +21,8 @@
 #include "reports/model/front.h"
 #include "reports/model/gap.h"
 #include "reports/model/limit.h"
-#include "reports/pages/table.h"
 #include "reports/model/utilisation.h"
+#include "reports/pages/table.h"
 
 namespace paretoken::reports {
 namespace {
@@ -363,6 +364,16 @@ std::string why_no_model(const Provenance& provenance) {
     return "no hardware limit: --model-card MODEL says how many bytes a token takes";
 }
 
+/// What is known of what serves: measured where it was, else by the datasheet.
+HardwareTerms hardware_terms_of(const Served& served, const cards::ModelCard& model) {
+    HardwareTerms terms;
+    const std::uint32_t count = served.priced ? served.priced->count : 1;
+    if (served.datasheet) terms = hardware_of_datasheet(*served.datasheet, count, model.weight_dtype);
+    if (!served.micro.empty())
+        terms = overlaid(hardware_of_micro(bounding_result(served.micro, count), model, count), terms);
+    return terms;
+}
+
 /// Nothing, with the reason in `missing`, when no limit can be computed.
 std::optional<LimitInputs> limit_of(const Served& served, const RunResult& result,
                                     const cards::ModelCard* model, std::vector<std::string>& missing) {
@@ -376,12 +387,7 @@ std::optional<LimitInputs> limit_of(const Served& served, const RunResult& resul
         missing.push_back(why_no_model(result.provenance));
         return {};
     }
-    HardwareTerms terms;
-    const std::uint32_t count = served.priced ? served.priced->count : 1;
-    if (served.datasheet) terms = hardware_of_datasheet(*served.datasheet, count, model->weight_dtype);
-    if (!served.micro.empty())
-        terms = overlaid(hardware_of_micro(bounding_result(served.micro, count), *model, count), terms);
-    LimitInputs inputs = limit_inputs(*model, terms);
+    LimitInputs inputs = limit_inputs(*model, hardware_terms_of(served, *model));
     if (limits_anything(inputs)) return inputs;
     missing.push_back(
         fmt::format("no hardware limit: --micro micro.json measured on {}, or --gpu NAME for a datasheet",
@@ -617,6 +623,8 @@ struct Joined {
     std::optional<LimitInputs> limit;
     std::optional<LimitInputs> datasheet;    ///< where `limit` is measured
     std::vector<const MicroResults*> micro;  ///< devices that its limit comes from
+    Served served = {};
+    std::string card_spec = {};  ///< of the model card that its runs were made with; empty: none is known
 };
 
 /// The name that runs of one model share whatever number formats it is served in.
@@ -630,10 +638,22 @@ std::string basis_of(const std::optional<AppliedPrice>& price) {
     return price ? fmt::format("{}, {}", price->rate.basis, price->card->as_of) : "";
 }
 
+/// The card that the limit is computed from, as a user would name it. A simulated server has a shipped one.
+std::string card_spec_of(const LoadedRun& run, const JoinOptions& options) {
+    if (const cards::ModelCard* selected = selected_card(run, options.models); selected != nullptr)
+        for (const CardChoice& choice : options.models)
+            if (&choice.card == selected) return parse_card_spec(choice.text).card;
+    const auto& note = run.result.provenance.model_card;
+    if (!note) return {};
+    if (!note->spec.empty()) return options.known_models.contains(note->hash) ? note->spec : "";
+    return fmt::format("{}:weights={},kv={}", note->name, note->weights, note->kv);
+}
+
 Joined joined(RunGroup group, const JoinOptions& options) {
     Joined out;
     Configuration& configuration = out.configuration;
     const cards::ModelCard* model = model_of(group.runs, options);
+    if (!options.what_ifs.empty()) out.card_spec = card_spec_of(group.runs.front(), options);
     configuration.labels = std::move(group.labels);
     for (const LoadedRun& run : group.runs)
         if (!configuration.quality) configuration.quality = quality_of(run, options.quality);
@@ -668,11 +688,121 @@ Joined joined(RunGroup group, const JoinOptions& options) {
     if (out.limit) add_limit(configuration, *out.limit, out.price);
     if (out.limit)
         add_gaps(configuration, gap_inputs_of(*out.limit, out.datasheet, first.provenance), served, model);
+    if (out.limit)
+        for (ReportPoint& point : configuration.points)
+            point.utilisation =
+                utilisation_of(gap_run_of(point), out.datasheet ? *out.datasheet : *out.limit);
     if (out.datasheet) {
         configuration.datasheet =
             limit_curve(*out.datasheet, LimitKind::hard, work_of_all(configuration.points),
                         curve_end(configuration.points));
         price_curve(configuration.datasheet, out.price);
+    }
+    out.served = served;
+    return out;
+}
+
+// --- what if
+// -------------------------------------------------------------------------------------------------
+
+/// Where an estimate is for: what serves there, and the model as it is served there.
+struct Elsewhere {
+    cards::ModelCard model;
+    std::optional<cards::GpuCard> gpu;
+    std::uint32_t count = 1;
+    bool other_hardware = false;
+};
+
+std::string title_of(const Elsewhere& there, const std::string& hardware_here, const WhatIfSpec& spec) {
+    const std::string& format = there.model.weight_dtype;
+    std::string text = there.model.name;
+    if (lowered(text).find(format) == std::string::npos) text += " " + format;
+    text += fmt::format(", KV {}, on ", there.model.kv_dtype);
+    if (!there.gpu)
+        text += hardware_here;
+    else
+        text += there.count > 1 ? fmt::format("{} × {}", there.count, there.gpu->title) : there.gpu->title;
+    return spec.hit ? fmt::format("{}, {} % of input cached", text, significant(*spec.hit * 100)) : text;
+}
+
+/// The limits by datasheet where another GPU is meant or a GPU was simulated, else as they were measured
+/// here. Throws UsageError that says what is missing.
+WhatIfLimits what_if_limits(const Joined& from, const Elsewhere& there, const cards::ModelCard& model_here,
+                            const std::optional<cards::GpuCard>& gpu_here, std::uint32_t count_here) {
+    const bool by_datasheet = there.other_hardware || from.served.simulated;
+    if (by_datasheet && !there.gpu)
+        throw UsageError("tp is of GPUs, and none is known here: gpu=NAME says one");
+    WhatIfLimits limits;
+    if (by_datasheet && gpu_here)
+        limits.here =
+            limit_inputs(model_here, hardware_of_datasheet(*gpu_here, count_here, model_here.weight_dtype));
+    else if (from.limit && !from.served.simulated)
+        limits.here = *from.limit;
+    else
+        throw UsageError("the limit of the hardware that served is not known");
+    const HardwareTerms terms = by_datasheet
+                                    ? hardware_of_datasheet(*there.gpu, there.count, there.model.weight_dtype)
+                                    : hardware_terms_of(from.served, there.model);
+    if (terms.memory_bytes && !cards::kv_pool_bytes(there.model, terms.memory_bytes->value * terms.ranks))
+        throw UsageError(
+            fmt::format("the weights ({} GB) do not fit the memory of {}",
+                        significant(static_cast<double>(there.model.resident_weight_bytes) / 1e9),
+                        there.gpu ? there.gpu->title : from.configuration.hardware));
+    limits.there = limit_inputs(there.model, terms);
+    if (from.limit)
+        for (LimitInputs* inputs : {&limits.here, &limits.there}) {  // the server's own settings stay
+            inputs->drafts = from.limit->drafts;
+            inputs->tokens_per_pass = from.limit->tokens_per_pass;
+            inputs->max_sequences = from.limit->max_sequences;
+        }
+    return limits;
+}
+
+std::optional<double> usd_per_s_of(const Joined& from, const Elsewhere& there, const JoinOptions& options) {
+    if (!there.other_hardware) return from.price ? std::optional(from.price->usd_per_s) : std::nullopt;
+    Served served;
+    served.priced = cards::PricedHardware{there.gpu->name, there.count, {}};
+    const auto price = applied_price(served, options);
+    return price ? std::optional(price->usd_per_s) : std::nullopt;
+}
+
+std::vector<MeasuredLoad> loads_of(const Configuration& configuration) {
+    std::vector<MeasuredLoad> loads;
+    for (std::size_t i = 0; i < configuration.points.size(); ++i) {
+        const ReportPoint& point = configuration.points[i];
+        const auto batch = batch_of(point.result);
+        if (batch && point.reached && point.result.validity.verdict != Verdict::invalid)
+            loads.push_back({i, work_of(point.result), *batch});
+    }
+    return loads;
+}
+
+WhatIf what_if_of(const Joined& from, std::size_t index, const WhatIfSpec& spec, const JoinOptions& options) {
+    WhatIf out{.asked = spec.text, .configuration = index, .title = {}};
+    try {
+        if (from.card_spec.empty()) throw UsageError("no model card is known: --model-card CARD gives one");
+        const cards::ModelCard model_here = options.card_of(from.card_spec, {});
+        const Provenance& provenance = from.configuration.points.front().result.provenance;
+        const auto gpu_here =
+            from.served.simulated ? cards::find_gpu(provenance.hardware) : from.served.datasheet;
+        const std::uint32_t count_here = from.served.simulated
+                                             ? std::max<std::uint32_t>(1, provenance.hardware_count)
+                                         : from.served.priced ? from.served.priced->count
+                                                              : 1;
+        Elsewhere there{
+            .model = options.card_of(from.card_spec, {.weight_dtype = spec.weights, .kv_dtype = spec.kv}),
+            .gpu = spec.gpu ? std::optional(cards::gpu_card(*spec.gpu)) : gpu_here,
+            .count = spec.tp.value_or(spec.gpu ? 1 : count_here),
+            .other_hardware = spec.gpu.has_value() || spec.tp.has_value()};
+        WhatIfLimits limits = what_if_limits(from, there, model_here, gpu_here, count_here);
+        limits.usd_per_s = usd_per_s_of(from, there, options);
+        limits.hit = spec.hit;
+        out.title = title_of(there, from.configuration.hardware, spec);
+        out.gpus = there.count;
+        out.points = estimates_of(from.configuration, loads_of(from.configuration), limits);
+        if (out.points.empty()) out.why_not = "no valid run has a limit here and there";
+    } catch (const UsageError& error) {
+        out.why_not = error.what();
     }
     return out;
 }
@@ -688,10 +818,6 @@ void append_distinct(std::string& list, const std::string& text) {
     list += (list.empty() ? "" : ", ") + text;
 }
 
-    if (out.limit)
-        for (ReportPoint& point : configuration.points)
-            point.utilisation =
-                utilisation_of(gap_run_of(point), out.datasheet ? *out.datasheet : *out.limit);
 void add_rate(PriceNote& note, const std::string& hardware, const AppliedPrice& price) {
     append_distinct(note.card, price.card->name);
     append_distinct(note.as_of, price.card->as_of);
@@ -769,6 +895,8 @@ ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options
             add_rate(*model.price, one.configuration.hardware, *one.price);
         }
         used.insert(one.micro.begin(), one.micro.end());
+        for (const WhatIfSpec& spec : options.what_ifs)
+            model.what_ifs.push_back(what_if_of(one, model.configurations.size(), spec, options));
         limits.push_back(std::move(one.limit));
         prices.push_back(one.price);
         model.configurations.push_back(std::move(one.configuration));

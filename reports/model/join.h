@@ -2,6 +2,7 @@
 // Joins runs, micro results, a model card and price cards into everything a report shows. Pure: reads no file
 // and no clock. A limit is only ever held against runs of the hardware it describes; what is missing is said,
 // with the flag that adds it.
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@
 #include "reports/model/quality.h"
 #include "reports/model/report_model.h"
 #include "reports/model/search.h"
+#include "reports/model/what_if.h"
 
 namespace paretoken::reports {
 
@@ -29,6 +31,9 @@ struct JoinOptions {
     std::vector<CardChoice> models;           ///< --model-card
     std::map<std::string, cards::ModelCard>
         known_models;  ///< cards that runs name themselves (run --model-card), by content_hash_of
+    /// Reads a card in other formats, for `what_ifs`; throws UsageError.
+    std::function<cards::ModelCard(const std::string& spec, const cards::ModelCardOptions& formats)> card_of;
+    std::vector<WhatIfSpec> what_ifs;                  ///< --what-if
     std::optional<std::vector<std::string>> group_by;  ///< --group-by; without: see grouped_runs()
     std::optional<std::string>
         gpu;  ///< --gpu NAME[xN]: what real runs ran on, what simulated ones are priced as

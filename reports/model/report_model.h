@@ -192,6 +192,31 @@ struct FrontNote {
     bool operator==(const FrontNote&) const = default;
 };
 
+/// What a run would come to elsewhere.
+struct Estimate {
+    std::size_t point = 0;  ///< the run, in its configuration
+    std::string load_label = {};
+    double of_limit = 0;  ///< the share of the limit that the run reached where it was measured
+    double output_tokens_per_s = 0;
+    std::optional<double> interactivity = {};
+    std::optional<double> usd_per_m_output = {};
+
+    bool operator==(const Estimate&) const = default;
+};
+
+/// A configuration on other hardware, in other number formats or with other cache hits: the limit there ×
+/// the share of the limit that its runs reached here. Estimates are on no front.
+struct WhatIf {
+    std::string asked;              ///< as the user wrote it
+    std::size_t configuration = 0;  ///< the one that was measured
+    std::string title;              ///< what it would be: "llama-3.1-8b fp8 on 2 × NVIDIA H100 SXM 80 GB"
+    std::uint32_t gpus = 1;
+    std::vector<Estimate> points = {};
+    std::string why_not = {};  ///< why there are none
+
+    bool operator==(const WhatIf&) const = default;
+};
+
 /// An API's prices beside ours at the same mix.
 struct ApiLine {
     std::string name;
@@ -254,6 +279,7 @@ struct ReportModel {
     std::string split_source;  ///< where the split of prices between input and output comes from
     std::optional<CostSheet> cost;
     std::optional<double> measurement_usd;  ///< what the runs of this report cost
+    std::vector<WhatIf> what_ifs;           ///< --what-if
     std::vector<DevicePicture> devices;     ///< what the hardware can do, as far as it was measured
     std::optional<PriceNote> price;
     std::vector<std::string> notes;  ///< e.g. runs that were found and left out, and why

@@ -14,6 +14,7 @@
 #include "reports/files/json.h"
 #include "reports/model/answer.h"
 #include "reports/model/utilisation.h"
+#include "reports/model/what_if.h"
 #include "reports/pages/hardware.h"
 #include "reports/pages/picture.h"
 #include "reports/pages/report_columns.h"
@@ -303,6 +304,46 @@ std::string cost_section(const ReportModel& model) {
     return html + "</section>\n";
 }
 
+// ---- what if
+
+std::string what_if_rows(const WhatIf& what_if) {
+    const std::string head = fmt::format("{} {} <small>{}</small>", marker(what_if.configuration),
+                                         escaped(what_if.title), escaped(what_if.asked));
+    std::string rows;
+    for (const Estimate& estimate : what_if.points)
+        rows += fmt::format(
+            "<tr><th class=\"text\" scope=\"row\">{}<td class=\"text "
+            "line\">{}<td>{}<td>{}<td>{}<td>{}</tr>\n",
+            head, escaped(estimate.load_label), significant(estimate.of_limit * 100),
+            significant(estimate.output_tokens_per_s), significant(estimate.interactivity),
+            estimate.usd_per_m_output ? dollars(*estimate.usd_per_m_output) : "–");
+    return rows;
+}
+
+std::string what_if_section(const ReportModel& model) {
+    if (model.what_ifs.empty()) return "";
+    std::string rows;
+    std::string notices;
+    for (const WhatIf& what_if : model.what_ifs) {
+        rows += what_if_rows(what_if);
+        if (!what_if.why_not.empty())
+            notices += fmt::format("<li>{}</li>\n", escaped(what_if_sentence(model, what_if)));
+    }
+    std::string html =
+        "<section aria-labelledby=\"what-if-title\">\n<h2 id=\"what-if-title\">What if</h2>\n<p "
+        "class=\"lead\">Estimated, not measured: the hardware's limit there × the share of the limit that "
+        "each "
+        "run reached here. An estimate is on no front.</p>\n";
+    if (!rows.empty())
+        html +=
+            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"what-if-title\"><table "
+            "class=\"choice\"><thead><tr><th class=\"text\">Estimated<th class=\"text\">Load<th>% of "
+            "limit<th>tok/s<th>tok/s per user<th>$ per M output</tr></thead>\n<tbody>\n" +
+            rows + "</tbody></table></div>\n";
+    if (!notices.empty()) html += "<ul class=\"notices\">\n" + notices + "</ul>\n";
+    return html + "</section>\n";
+}
+
 // ---- 2 and 3. the charts
 
 /// A place for a chart with its text alternative. `what` says in words what is drawn.
@@ -352,6 +393,8 @@ std::string frontier_section(const ReportModel& model) {
         "<li><span class=\"marker\" data-key=\"crossed\"></span>invalid, off the line"
         "<li>bars: 95 % interval of throughput";
     if (banded) html += "<li>pale bars: the card's price band";
+    if (!model.what_ifs.empty())
+        html += "<li><span class=\"marker\" data-key=\"dashed\"></span>with “est.”: estimated, not measured";
     html += "</ul>\n";
     std::string separate;
     for (const std::string& text : model.front.separate)
@@ -449,6 +492,8 @@ std::string gap_section(const ReportModel& model) {
         if (!gap->first_to_fix.empty())
             html += fmt::format("<p class=\"lead\"><b>What to fix first</b>, at {}: {}</p>\n",
                                 escaped(answer_point(configuration)->load_label), escaped(gap->first_to_fix));
+        if (const std::string used = utilisation_sentence(*answer_point(configuration)); !used.empty())
+            html += fmt::format("<p class=\"lead\">{}</p>\n", escaped(used));
         html += fmt::format(
             "<div class=\"chart-head\"><ul class=\"legend\" id=\"gap-{}-legend\"></ul></div>\n", i);
         html += figure_of(fmt::format("gap-{}", i), "",
@@ -493,8 +538,6 @@ bool has_own_unit(const std::vector<const ReportColumn*>& columns, const ReportC
     return std::any_of(columns.begin(), columns.end(), [&column](const ReportColumn* other) {
         return other->group == column.group && other->unit != column.unit;
     });
-        if (const std::string used = utilisation_sentence(*answer_point(configuration)); !used.empty())
-            html += fmt::format("<p class=\"lead\">{}</p>\n", escaped(used));
 }
 
 std::string title_row(const std::vector<const ReportColumn*>& columns) {
@@ -842,7 +885,8 @@ std::string html_report(const ReportModel& model) {
     const std::string body = model.configurations.empty() && !hardware.empty()
                                  ? hardware  // a page of its own
                                  : choice_section(model) + answers_section(model) + frontier_section(model) +
-                                       cost_section(model) + search_section(model.searches) + load_section() +
+                                       cost_section(model) + what_if_section(model) +
+                                       search_section(model.searches) + load_section() +
                                        gap_section(model) + hardware + numbers_section(model) +
                                        trust_section(model);
     const std::string data = chart_json(model);

@@ -392,6 +392,22 @@
     ];
   }
 
+  /** What runs would come to elsewhere: hollow, dashed and on no front. Only the default axis is estimated. */
+  function estimatedSets() {
+    if (axes.xs[across].name !== "interactivity_p90") return [];
+    return data.whatIfs.map((whatIf) => {
+      const series = whatIf.configuration;
+      const points = whatIf.points.map((point) => ({
+        x: point.x, y: inDollars() ? point.usd : point.tps / whatIf.gpus, label: `${point.label} est.`, filled: false,
+        certified: false, invalid: false, command: whatIf.asked, title: `${point.label} · ${whatIf.title}`,
+        lines: [`estimated: ${significant(point.x)} tok/s per user, ${significant(point.tps)} tok/s in all`,
+          ...(isNumber(point.usd) ? [`$${significant(point.usd)} per million output tokens`] : []),
+          `${significant(100 * point.ofLimit)} % of the limit, as measured on`, configurations[series].title],
+      })).filter(isDrawn);
+      return markedSet(series, seriesColour(series), [`series:${series}`], points);
+    });
+  }
+
   /** The front over all configurations, drawn where it is one front: those of several workloads are not. */
   function commonFront(datasets) {
     const sets = datasets.filter((d) => d.marked && !d.switches.some((name) => hidden.has(name)));
@@ -404,7 +420,7 @@
 
   function drawFrontier() {
     const sets = configurations.flatMap(frontierSets);
-    const datasets = [...sets, ...commonFront(sets)];
+    const datasets = [...sets, ...estimatedSets(), ...commonFront(sets)];
     const measured = datasets.filter((d) => d.marked).flatMap((d) => d.data);
     if (!measured.length) {
       draw("frontier", [], {}, []);

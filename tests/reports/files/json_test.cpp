@@ -474,6 +474,9 @@ ReportModel full_report() {
     model.cost->apis = {
         {.name = "api", .as_of = "2026-11-01", .cached = .1, .break_even_tokens_per_month = 1e9}};
     model.measurement_usd = .1;
+    model.what_ifs = {{.asked = "gpu=h200",
+                       .title = "llama on H200",
+                       .points = {{.load_label = "c=8", .interactivity = 1, .usd_per_m_output = 2}}}};
     model.front = {.x = "interactivity_p90", .y = "usd_per_m", .separate = {"B has another workload."}};
     model.devices = {
         {.title = "CPU",
