@@ -19,12 +19,17 @@ def model_path():
     return str(files[0])
 
 
+# What llama.cpp can keep the KV cache in.
+KV_TYPES = ("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl")
+
+
 def parse_options():
     parser = argparse.ArgumentParser(prog="llamacpp", allow_abbrev=False)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--slots", type=int, default=8)
     parser.add_argument("--ctx", type=int, default=8192)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--kv", default="f16", choices=KV_TYPES)
     parser.add_argument("--no-prompt-cache", action="store_true")
     parser.add_argument("--api-key")
     parser.add_argument("--until-stdin-closes", action="store_true")
@@ -55,6 +60,10 @@ def start_server(options):
     params.cache_prompt = not options.no_prompt_cache
     params.cpuparams.n_threads = options.threads
     params.cpuparams_batch.n_threads = options.threads
+    kv = getattr(xllamacpp.ggml_type, f"GGML_TYPE_{options.kv.upper()}")
+    params.cache_type_k = params.cache_type_v = kv
+    if options.kv not in ("f32", "f16", "bf16"):  # llama.cpp reads quantized values in flash attention only
+        params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_ENABLED
     if options.api_key:
         params.api_keys = [options.api_key]
     return xllamacpp.Server(params)
