@@ -121,6 +121,9 @@ struct LoadPlan {
     bool user_timestamps = false;
     std::string scrape = "auto";  ///< where the server tells of itself: "auto", "none" or a URL
     Duration scrape_interval = std::chrono::seconds(1);
+    std::string power = "auto";   ///< what is read for the power, as `loadgen/power` reads it
+    bool traceparent = false;     ///< every request carries a W3C trace context
+    bool server_profile = false;  ///< the server's own profiler runs while the load is made
     std::string events = "all";   ///< whose events are kept, as core/events_kept.h reads it
     std::string gpu = {};         ///< what serves, as NAME[xN]
     std::string model_card = {};  ///< of the model that is served, as `cards/model.h` reads it
@@ -131,6 +134,8 @@ struct LoadPlan {
     /// Questions with known answers that are asked after the load, as datasets/questions.h reads it; empty:
     /// none.
     std::string probe = {};
+    std::string alerts = {};             ///< file with alerts; empty: the default ones of core/alerts.h
+    std::string baseline = {};           ///< runs that alerts compare with: a directory; empty: none
 
     // ---- what is kept
     std::string out = {};       ///< directory; empty: runs/TIME

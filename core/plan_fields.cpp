@@ -184,6 +184,17 @@ void known_scrape(const std::string& text) {
     throw UsageError(fmt::format("'{}': expected auto, none, or a URL like http://host:9090/metrics", text));
 }
 
+void known_power(const std::string& text) {
+    const std::string kind = text.substr(0, text.find('='));
+    const std::string place = kind == text ? "" : text.substr(kind.size() + 1);
+    const bool has_place = kind != text;
+    if (!has_place && (kind == "auto" || kind == "none" || kind == "nvml" || kind == "rapl")) return;
+    if (!place.empty() && (kind == "nvml" || kind == "rapl")) return;
+    if (kind == "dcgm" && (place.starts_with("http://") || place.starts_with("https://"))) return;
+    throw UsageError(
+        fmt::format("'{}': expected auto, nvml, rapl, dcgm=URL (http://host:9400/metrics) or none", text));
+}
+
 void at_least_a_second(const Duration& interval) {
     if (interval < std::chrono::seconds(1))
         throw UsageError("must be at least 1s: more often would be load of its own");
@@ -635,6 +646,18 @@ using ScrapeInterval = Member < [](auto& p, std::size_t) -> auto& {
     return p.scrape_interval;
 }
 > ;
+using PowerOf = Member < [](auto& p, std::size_t) -> auto& {
+    return p.power;
+}
+> ;
+using Traceparent = Member < [](auto& p, std::size_t) -> auto& {
+    return p.traceparent;
+}
+> ;
+using ServerProfile = Member < [](auto& p, std::size_t) -> auto& {
+    return p.server_profile;
+}
+> ;
 using Events = Member < [](auto& p, std::size_t) -> auto& {
     return p.events;
 }
@@ -653,6 +676,14 @@ using MaxFailed = Member < [](auto& p, std::size_t) -> auto& {
 > ;
 using Probe = Member < [](auto& p, std::size_t) -> auto& {
     return p.probe;
+}
+> ;
+using AlertsOf = Member < [](auto& p, std::size_t) -> auto& {
+    return p.alerts;
+}
+> ;
+using BaselineOf = Member < [](auto& p, std::size_t) -> auto& {
+    return p.baseline;
 }
 > ;
 using Out = Member < [](auto& p, std::size_t) -> auto& {
@@ -1008,6 +1039,33 @@ constexpr std::array kFields = {
               .help = "Time between two such readings, at least 1s",
               .get = ScrapeInterval::get,
               .set = ScrapeInterval::set_checked<at_least_a_second>},
+    PlanField{.name = "power",
+              .flags = "--power",
+              .group = kPace,
+              .help =
+                  "Read the electrical power of what serves: auto (this machine's GPUs or CPU packages, when "
+                  "the server is here), nvml, rapl, dcgm=URL (a DCGM exporter), or none",
+              .get = PowerOf::get,
+              .set = PowerOf::set_checked<known_power>},
+    PlanField{.name = "traceparent",
+              .flags = "--traceparent",
+              .group = kPace,
+              .type = flag,
+              .kind = measuring,
+              .help =
+                  "Send a W3C trace context with every request, made of its id, to join a server's traces "
+                  "with requests.jsonl",
+              .get = Traceparent::get,
+              .set = Traceparent::set},
+    PlanField{
+        .name = "server_profile",
+        .flags = "--server-profile",
+        .group = kPace,
+        .type = flag,
+        .kind = measuring,
+        .help = "POST /start_profile before the load and /stop_profile after it, where the server has them",
+        .get = ServerProfile::get,
+        .set = ServerProfile::set},
     PlanField{.name = "events",
               .flags = "--events",
               .group = kPace,
@@ -1264,6 +1322,20 @@ constexpr std::array kFields = {
               .help = "Share of requests that may fail before a run is invalid, as 10% or 0.1",
               .get = MaxFailed::get,
               .set = set_max_failed},
+    PlanField{.name = "alerts",
+              .flags = "--alerts",
+              .group = kResult,
+              .kind = judging,
+              .help = "JSON file with alerts in place of the default ones (docs/alerts.md)",
+              .get = AlertsOf::get,
+              .set = AlertsOf::set},
+    PlanField{.name = "baseline",
+              .flags = "--baseline",
+              .group = kResult,
+              .kind = judging,
+              .help = "Runs that alerts compare with: a run directory, or a directory of these",
+              .get = BaselineOf::get,
+              .set = BaselineOf::set},
 };
 
 // ---- walking it

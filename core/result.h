@@ -262,6 +262,44 @@ struct ServerFigures {
     bool operator==(const ServerFigures&) const = default;
 };
 
+/// How an alert stands. Unknown: its series was not measured, or it needs a baseline and none was given.
+enum class AlertState : std::uint8_t { inactive, pending, firing, unknown };
+
+enum class AlertSeverity : std::uint8_t { warn, fail };
+
+/// What came of an alert during a run.
+struct AlertResult {
+    std::string name;                        ///< of the rule: "kv_cache_full"
+    std::string series;                      ///< "kv_usage"
+    AlertSeverity severity = AlertSeverity::warn;
+    AlertState state = AlertState::unknown;  ///< firing: it fired at some time of the run
+    /// Of the series: the worst while the alert fired, else the last one. Nothing: not measured, or among
+    /// failures.
+    std::optional<double> value = {};
+    std::optional<double> threshold = {};  ///< that values were held against, the baseline counted in
+    std::optional<double> at_s = {};       ///< when it fired first, since the run's start
+    std::string note = {};                 ///< one sentence: why the state is unknown
+
+    bool operator==(const AlertResult&) const = default;
+};
+
+/// The electrical power of what served, over the window. A quantity that could not be read is absent.
+struct PowerFigures {
+    std::string source;                     ///< "nvml", "rapl", "dcgm"
+    std::optional<double> mean_w = {};      ///< all devices together
+    std::optional<double> energy_j = {};    ///< absent where readings are missing for more than 3 s
+    std::optional<double> counter_j = {};   ///< the same by the driver's own energy counter
+    std::optional<double> j_per_output_token = {};
+    std::optional<double> j_per_token = {};  ///< input and output tokens
+    std::optional<double> output_tokens_per_s_per_w = {};
+    std::optional<double> throttled_share = {};  ///< readings at which a device's clocks were held down
+    std::optional<double> utilization = {};      ///< mean share of the time that a GPU was busy
+    std::uint64_t readings = 0;                  ///< of the whole run
+    std::string note = {};                       ///< one sentence: why something is absent or doubtful
+
+    bool operator==(const PowerFigures&) const = default;
+};
+
 /// What was found for a set of requests: the whole run, a class, a target, or a turn of conversations.
 struct Scope {
     Counts counts;
@@ -311,9 +349,11 @@ struct RunResult : Scope {
     std::vector<Scope> turns;  ///< of conversations with several: the first kMostTurnScopes of them
     ClientHealth client;
     std::optional<ServerFigures> server;
+    std::optional<PowerFigures> power = {};
     std::vector<Series> series;
     std::vector<SloResult> slo = {};           ///< of the limits that the run was asked to be held against
     std::optional<ProbeScore> quality = {};    ///< of the questions that were asked after the load
+    std::vector<AlertResult> alerts = {};      ///< of every rule, in the order of their table
     std::optional<std::uint64_t> concurrency;  ///< the in-flight cap; the load axis of a closed loop
     std::optional<double> request_rate;        ///< requests/s asked for; the load axis of an open loop
 

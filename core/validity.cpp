@@ -124,6 +124,13 @@ Figure failed_scrapes(const RunResult& run) {
     return all > 0 ? Figure(failed / all) : std::nullopt;
 }
 
+/// The energy by readings of power against the driver's own counter.
+Figure energy_deviation(const RunResult& run) {
+    if (!run.power || !run.power->energy_j || !run.power->counter_j || *run.power->counter_j <= 0)
+        return std::nullopt;
+    return std::abs(*run.power->energy_j - *run.power->counter_j) / *run.power->counter_j;
+}
+
 Figure error_share(const RunResult& run) {
     if (run.counts.requests == 0) return std::nullopt;
     return static_cast<double>(run.counts.failed) / static_cast<double>(run.counts.requests);
@@ -192,6 +199,8 @@ constexpr std::array kChecks = {
     Check{"token_counts", "output tokens that usage tells and the server's own counter lacks", "of all",
           missing_tokens, 0.01, kNever},
     Check{"scrape", "readings of the server's metrics that failed", "of all", failed_scrapes, 0, kNever},
+    Check{"energy_counter", "energy by readings of power: off from the driver's energy counter by",
+          "of the counter's", energy_deviation, 0.05, kNever},
     Check{"input_length", "prompts of another mean length than asked for: off by", "of what was asked for",
           input_deviation, 0.05, 0.50},
     Check{"output_length", "answers of another mean length than asked for: off by", "of what was asked for",

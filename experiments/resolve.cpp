@@ -285,6 +285,7 @@ loadgen::LoadOptions load_options(const LoadPlan& resolved) {
     }
     load.worker.client.ignore_eos_accepted = resolved.sampling.ignore_eos;
     load.worker.client.request_timeout = resolved.request_timeout;
+    load.worker.client.traceparent = resolved.traceparent;
     load.worker.kernel_stamps = !resolved.user_timestamps;
     load.worker.spin = resolved.spin;
     load.worker.keep_alive = !resolved.no_keepalive;

@@ -20,6 +20,7 @@
 #include "core/summary.h"
 #include "core/validity.h"
 #include "datasets/catalog.h"
+#include "experiments/alerting.h"
 #include "experiments/command_line.h"
 #include "experiments/quality.h"
 #include "experiments/redaction.h"
@@ -161,6 +162,23 @@ std::map<std::string, double> fields_of(const scrape::ServerScrape& scrape) {
     return fields;
 }
 
+/// The quantities of a reading of power as they stand in a line of server.jsonl.
+std::map<std::string, double> fields_of(const cards::PowerSample& sample) {
+    std::map<std::string, double> fields;
+    const auto add = [&fields](const char* key, const std::optional<double>& value) {
+        if (value) fields[key] = *value;
+    };
+    add("power_w", sample.watts);
+    add("energy_counter_j", sample.counter_j);
+    add("gpu_utilization", sample.utilization);
+    add("sm_clock_hz", sample.sm_clock_hz);
+    add("memory_clock_hz", sample.memory_clock_hz);
+    add("temperature_c", sample.temperature_c);
+    add("gpu_memory_bytes", sample.memory_bytes);
+    if (sample.throttled) fields["throttled"] = *sample.throttled ? 1 : 0;
+    return fields;
+}
+
 /// The plan with the URL of the server that a command started for it.
 LoadPlan at_url(LoadPlan asked, const CommandServer* server) {
     if (server != nullptr) asked.targets = {server->url()};
@@ -209,7 +227,10 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
     if (!target.in_virtual_time()) warn_of_shortfalls(load, watcher);
     CommandServer* const server = target.started_server();
     if (load.plan.server.reset_cache) target.reset_cache();
+    const Alerting alerting = alerting_of(load.plan);
     RunResult result = begun(load, target, invocation, directory);
+    if (const std::string doubt = baseline_doubt(alerting, result.workload); !doubt.empty())
+        watcher.warn(doubt);
     reports::remove_run(directory);
     reports::write_running(directory, result.provenance, result.plan, result.workload, result.concurrency,
                            result.request_rate);
@@ -223,6 +244,9 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
     reports::ServerLines server_lines(directory / reports::kServerFileName, *load.options.began);
     load.on_scrape = [&](const scrape::ServerScrape& scrape) {
         server_lines.add(scrape.at, fields_of(scrape));
+    };
+    load.on_power = [&](const power::PowerReading& reading) {
+        server_lines.add(reading.at, fields_of(reading.sample));
     };
 
     loadgen::Progress progress;
@@ -253,6 +277,7 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
             reports::write_probe_file(directory / reports::kProbeFileName, quality->answers);
         }
     }
+    result.alerts = judged_alerts(result, alerting.rules, alerting.baseline);
     if (target.in_virtual_time()) result.client.timing = "virtual";
     result.provenance.clock = target.clock(result.client);
     redact(result, target.secrets());
@@ -271,6 +296,8 @@ Verdict judge_anew(const fs::path& directory, const LoadPlan& asked) {
     paretoken::judge_anew(result, requests, reports::EventsFile(files.events, {}), TimePoint{},
                           common_slos(with_classes(asked)), class_slos(with_classes(asked)));
     judge_percentiles(result, requests, TimePoint{}, percentile_slos_of(asked));
+    const Alerting alerting = alerting_of(asked);
+    result.alerts = judged_alerts(result, alerting.rules, alerting.baseline);
     result.validity = judged_anew(result, {.max_failed = asked.max_failed});
     const PlanEcho echo = echo_of(with_classes(asked));
     for (const PlanField& field : plan_fields()) {

@@ -6,9 +6,11 @@
 #include <optional>
 #include <utility>
 
+#include "cards/power_meter.h"
 #include "core/content_hash.h"
 #include "core/error.h"
 #include "core/model_mix.h"
+#include "experiments/alerting.h"
 #include "experiments/lifecycle.h"
 #include "experiments/provenance.h"
 #include "experiments/quality.h"
@@ -16,6 +18,8 @@
 #include "experiments/resolve.h"
 #include "experiments/server_command.h"
 #include "loadgen/http/fetch.h"
+#include "loadgen/power/dcgm.h"
+#include "loadgen/power/sampler.h"
 #include "loadgen/scrape/scraper.h"
 #include "loadgen/virtual.h"
 
@@ -105,7 +109,7 @@ class SocketTarget final : public Target {
   public:
     SocketTarget(const LoadPlan& asked, const Access& access, Watcher& watcher, const std::stop_token& stop,
                  std::shared_ptr<CommandServer> server)
-        : Target(secrets_of(asked, access.api_key)), server_(std::move(server)) {
+        : Target(secrets_of(asked, access.api_key)), watcher_(&watcher), server_(std::move(server)) {
         for (std::size_t i = 0; i < asked.targets.size(); ++i)
             open(asked, asked.targets[i], access, watcher, stop);
         const Load trial = common_load(asked, facts(), "trial-" + fresh_salt());
@@ -142,11 +146,15 @@ class SocketTarget final : public Target {
 
     loadgen::LoadOutcome make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
                               const loadgen::Interruption& interruption) const override {
-        const auto scraping = scraper_options(load.plan);
-        if (!scraping) return loadgen::make_load(load.options, sink, progress, interruption);
-        scrape::Scraper scraper(*scraping, load.on_scrape);
+        std::optional<power::Sampler> sampler;
+        if (auto meter = power_meter(load.plan)) sampler.emplace(std::move(meter), load.on_power);
+        std::optional<scrape::Scraper> scraper;
+        if (const auto scraping = scraper_options(load.plan)) scraper.emplace(*scraping, load.on_scrape);
+        if (load.plan.server_profile) profile("/start_profile");
         loadgen::LoadOutcome outcome = loadgen::make_load(load.options, sink, progress, interruption);
-        outcome.server = scraper.finish();
+        if (load.plan.server_profile) profile("/stop_profile");
+        if (scraper) outcome.server = scraper->finish();
+        if (sampler) outcome.power = sampler->finish();
         // A server that never told of itself was not promised to: hosted ones do not.
         if (load.plan.scrape == "auto" && outcome.server.scrapes.empty()) outcome.server = {};
         return outcome;
@@ -239,6 +247,55 @@ class SocketTarget final : public Target {
         return target;
     }
 
+    /// Asks every server to start or stop its own profiler; one that has none is a warning. Writing the
+    /// profile may take minutes.
+    void profile(const char* path) const {
+        constexpr auto kPatience = std::chrono::minutes(5);
+        for (const Server& server : servers_) {
+            const loadgen::EndpointOptions& endpoint = server.endpoint;
+            http::Fetcher fetcher(endpoint.url, server.facts.address, endpoint.tls, endpoint.headers,
+                                  endpoint.stop);
+            const http::Fetched answer = fetcher.post(path, "", kPatience);
+            if (!answer.ok())
+                watcher_->warn(fmt::format(
+                    "--server-profile: {}{} gave {}; vLLM has it where VLLM_TORCH_PROFILER_DIR is set",
+                    server.url, path,
+                    answer.failure ? answer.failure->why : fmt::format("HTTP {}", answer.head.status)));
+        }
+    }
+
+    /// What tells the power of the server's hardware; null when nothing does. A meter that was asked for and
+    /// is not there is a warning.
+    std::unique_ptr<cards::PowerMeter> power_meter(const LoadPlan& plan) const {
+        const std::string kind = plan.power.substr(0, plan.power.find('='));
+        const std::string place = kind == plan.power ? "" : plan.power.substr(kind.size() + 1);
+        if (kind == "none") return nullptr;
+        if (kind == "dcgm") return dcgm_meter(place);
+        std::unique_ptr<cards::PowerMeter> meter;
+        if (kind == "auto") {  // this machine's meters tell nothing of other machines, nor of simulated ones
+            if (!facts().local || !facts().simulator_profile.empty()) return nullptr;
+            meter = cards::gpu_power_meter();
+            return meter ? std::move(meter) : cards::cpu_power_meter();
+        }
+        if (kind == "nvml") meter = place.empty() ? cards::gpu_power_meter() : cards::gpu_power_meter(place);
+        if (kind == "rapl") meter = place.empty() ? cards::cpu_power_meter() : cards::cpu_power_meter(place);
+        if (!meter)
+            watcher_->warn(fmt::format("--power {}: {}", plan.power,
+                                       kind == "nvml"
+                                           ? "no NVIDIA driver library tells the power of a GPU here"
+                                           : "no CPU package's energy counter can be read here"));
+        return meter;
+    }
+
+    std::unique_ptr<cards::PowerMeter> dcgm_meter(const std::string& place) const {
+        http::Url url = http::parse_url(place);
+        if (url.base.empty()) url.base = "/metrics";
+        if (url.tls && !tls_)
+            throw UsageError(fmt::format(
+                "--power dcgm={}: https is read only where the server is asked by https too", place));
+        return power::dcgm_power_meter(url, http::resolve(url).front(), url.tls ? tls_.get() : nullptr);
+    }
+
     /// Where the server's metrics are; nothing when they are not wanted. Throws RuntimeError for a URL whose
     /// host is not known.
     std::optional<scrape::ScraperOptions> scraper_options(const LoadPlan& plan) const {
@@ -265,6 +322,7 @@ class SocketTarget final : public Target {
         return options;
     }
 
+    Watcher* watcher_;
     std::shared_ptr<CommandServer> server_;
     std::unique_ptr<http::TlsContext> tls_;
     std::vector<Server> servers_;
@@ -328,6 +386,7 @@ std::unique_ptr<Target> open_target(const LoadPlan& asked, const Access& access,
                                     const std::stop_token& stop, std::shared_ptr<CommandServer> server) {
     (void)with_load(
         with_dataset(asked));  // what is wrong with the command line is said before anything starts
+    (void)alerting_of(asked);
     if (asked.virtual_time) return std::make_unique<VirtualTarget>(asked);
     return std::make_unique<SocketTarget>(asked, access, watcher, stop, std::move(server));
 }

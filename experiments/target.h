@@ -23,8 +23,9 @@ struct Load {
     LoadPlan plan;
     std::vector<std::unique_ptr<datasets::Dataset>> datasets = {};  ///< of each class
     loadgen::LoadOptions options;
-    std::function<void(const scrape::ServerScrape&)> on_scrape =
-        {};  ///< told from a thread of its own; may be empty
+    /// Told from threads of their own; may be empty.
+    std::function<void(const scrape::ServerScrape&)> on_scrape = {};
+    std::function<void(const power::PowerReading&)> on_power = {};
 };
 
 class Target {

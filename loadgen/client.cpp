@@ -7,6 +7,7 @@
 
 #include "core/prefetch.h"
 #include "core/printable.h"
+#include "core/trace_context.h"
 
 namespace paretoken::loadgen {
 namespace {
@@ -65,8 +66,11 @@ class Client::Exchange final : public http::ExchangeSink {
         record_.ready = record_.started;
         limits_ = prepared.limits;
         keep_answer_ = prepared.keep_answer;
-        text_ = fmt::format("{}X-Request-Id: {}\r\nContent-Length: {}\r\n\r\n{}", client_.head_text_,
-                            record_.id, prepared.body.size(), prepared.body);
+        const std::string trace = client_.options_.traceparent
+                                      ? fmt::format("traceparent: {}\r\n", traceparent_of(record_.id))
+                                      : std::string();
+        text_ = fmt::format("{}X-Request-Id: {}\r\n{}Content-Length: {}\r\n\r\n{}", client_.head_text_,
+                            record_.id, trace, prepared.body.size(), prepared.body);
         send(false);
     }
 

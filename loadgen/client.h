@@ -22,6 +22,7 @@ struct ClientOptions {
     http::RequestHead head;
     openai::BodyOptions body;
     bool ignore_eos_accepted = false;  ///< a short stream is then a failure
+    bool traceparent = false;          ///< every request carries a W3C trace context made of its id
     Duration request_timeout = std::chrono::minutes(10);
     Duration connect_timeout = std::chrono::seconds(10);
 };

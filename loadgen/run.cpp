@@ -152,6 +152,13 @@ void add_server(RunResult& result, const LoadOutcome& outcome, TimeSpan window) 
         result.series.push_back(std::move(series));
 }
 
+/// The power that was drawn meanwhile, as far as a meter was there.
+void add_power(RunResult& result, const LoadOutcome& outcome, TimeSpan window) {
+    result.power = power::power_figures(outcome.power, window, result.totals);
+    const TimePoint zero = outcome.began + from_seconds(result.window.zero_s);
+    if (auto series = power::power_series(outcome.power, zero)) result.series.push_back(std::move(*series));
+}
+
 }  // namespace
 
 LoadOutcome make_load(const LoadOptions& options, RecordSink& sink, Progress& progress,
@@ -249,6 +256,7 @@ void fold_into(RunResult& result, const LoadOutcome& outcome, const EventSource&
             [](const RequestRecord& r) -> std::optional<std::int64_t> { return output_tokens_of(r); });
     }
     add_server(result, outcome, summary.window);
+    add_power(result, outcome, summary.window);
     result.validity = validity_of(result, options.validity);
     if (!outcome.stopped) return;
     const double at_s = seconds(outcome.stopped->at - outcome.began) - result.window.zero_s;

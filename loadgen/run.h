@@ -13,6 +13,7 @@
 #include "core/slo.h"
 #include "core/validity.h"
 #include "loadgen/interruption.h"
+#include "loadgen/power/energy.h"
 #include "loadgen/progress.h"
 #include "loadgen/scrape/server_metrics.h"
 #include "loadgen/stop_monitor.h"
@@ -35,6 +36,7 @@ struct LoadOutcome {
     RequestTable records;
     std::vector<WorkerReport> workers;  ///< their records moved into `records`
     scrape::ServerScrapes server;       ///< empty unless the server was asked
+    power::PowerReadings power;         ///< empty unless there was a meter
     TimePoint began;
     std::optional<TimePoint> ran_dry;  ///< of the first worker that had nothing more to start
     double host_lost_share = 0;

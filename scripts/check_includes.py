@@ -45,12 +45,13 @@ LOADGEN_PARTS = {
     "http": set(),
     "openai": set(),
     "scrape": {"http"},
+    "power": {"scrape"},
     "probe": {"http", "openai"},
     "client": {"http", "openai"},
     "mix": {"dispatch", "conversations"},
     "route": set(),
     "worker": {"client", "mix", "route", "laziness", "progress", "stop_monitor"},
-    "run": {"worker", "scrape", "health", "host_meter", "progress", "stop_monitor", "interruption"},
+    "run": {"worker", "scrape", "power", "health", "host_meter", "progress", "stop_monitor", "interruption"},
     "virtual": {"run"},  # a run without sockets
     "health": {"run"},  # what it judges; run.cpp asks it for its verdict
 }

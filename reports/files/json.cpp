@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
+#include "core/alerts.h"
 #include "core/error.h"
 #include "core/json_nesting.h"
 #include "core/metrics.h"
@@ -69,6 +70,12 @@ void enum_named(std::string_view name, std::optional<PointState>& value) {
 }
 void enum_named(std::string_view name, std::optional<SloVerdict>& value) {
     value = slo_verdict_named(name);
+}
+void enum_named(std::string_view name, std::optional<AlertState>& value) {
+    value = alert_state_named(name);
+}
+void enum_named(std::string_view name, std::optional<AlertSeverity>& value) {
+    value = alert_severity_named(name);
 }
 void enum_named(std::string_view name, std::optional<RunState>& value) {
     value = run_state_named(name);
@@ -166,6 +173,18 @@ void fields(Archive& a, Is<ProbeScore> auto& v) {
     a.required("score", v.score);
     a.required("n", v.n);
     a("ci95", v.ci95);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<AlertResult> auto& v) {
+    a.required("name", v.name);
+    a("series", v.series);
+    a("severity", v.severity);
+    a.required("state", v.state);
+    a("value", v.value);
+    a("threshold", v.threshold);
+    a("at_s", v.at_s);
+    a("note", v.note);
 }
 
 template <class Archive>
@@ -288,6 +307,21 @@ void fields(Archive& a, Is<ServerFigures> auto& v) {
 }
 
 template <class Archive>
+void fields(Archive& a, Is<PowerFigures> auto& v) {
+    a("source", v.source);
+    a("mean_w", v.mean_w);
+    a("energy_j", v.energy_j);
+    a("counter_j", v.counter_j);
+    a("j_per_output_token", v.j_per_output_token);
+    a("j_per_token", v.j_per_token);
+    a("output_tokens_per_s_per_w", v.output_tokens_per_s_per_w);
+    a("throttled_share", v.throttled_share);
+    a("utilization", v.utilization);
+    a("readings", v.readings);
+    a("note", v.note);
+}
+
+template <class Archive>
 void fields(Archive& a, Is<ClientHealth> auto& v) {
     a("timing", v.timing);
     a("kernel_stamp_share", v.kernel_stamp_share);
@@ -369,11 +403,13 @@ void fields(Archive& a, Is<RunResult> auto& v) {
     fields(a, as_scope(v));
     a("slo", v.slo);
     a("quality", v.quality);
+    a("alerts", v.alerts);
     a("classes", v.classes);
     a("targets", v.targets);
     a("turns", v.turns);
     a("client", v.client);
     a("server", v.server);
+    a("power", v.power);
     a.required("workload", v.workload);
     a.plan(v.plan);
     a.required("provenance", v.provenance);

@@ -224,18 +224,31 @@ std::string quality_of(const RunResult& result) {
                                           quality.ci95.high * 100, quality.probe)));
 }
 
+std::string alerts_of(const RunResult& result) {
+    std::string text;
+    for (const std::string& alert : alert_texts(result))
+        text += labelled(text.empty() ? "alerts" : "", printable(alert));
+    return text;
+}
+
 std::string cell_of(const std::optional<double>& value, double scale = 1) {
     return significant(value, scale);
 }
 
 // ---- what the server said
 
-std::string server_of(const std::optional<ServerFigures>& server) {
-    if (!server) return "";
+std::string rows_of(std::string_view label, const std::vector<ServerRow>& rows) {
     std::string text;
-    for (const auto& [title, value] : server_rows(*server))
+    for (const auto& [title, value] : rows)
         text += fmt::format("{}{} {}", text.empty() ? "" : "; ", title, value);
-    return text.empty() ? "" : labelled("/metrics", text);
+    return text.empty() ? "" : labelled(label, text);
+}
+
+std::string server_of(const RunResult& result) {
+    std::string text;
+    if (result.server) text += rows_of("/metrics", server_rows(*result.server));
+    if (result.power) text += rows_of("power", power_rows(*result.power));
+    return text;
 }
 
 }  // namespace
@@ -243,10 +256,10 @@ std::string server_of(const std::optional<ServerFigures>& server) {
 std::string run_summary(const RunResult& result, const ConsoleStyle& style) {
     std::string text = head_of(result, style) + throughput_of(result) + latency_of(result) + "\n";
     text += failures_of(result.counts);
-    text += server_of(result.server);
+    text += server_of(result);
     text += lengths_of(result.workload);
     text += window_of(result.window);
-    text += slos_of(result) + quality_of(result);
+    text += slos_of(result) + quality_of(result) + alerts_of(result);
     text += verdict_of(result, style);
     if (!style.directory.empty()) text += fmt::format("  {:{}}{}\n", "files", kLabelWidth, style.directory);
     return text;

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <set>
 
+#include "core/alerts.h"
 #include "core/embedded.h"
 #include "core/metrics.h"
 #include "reports/files/json.h"
@@ -710,6 +711,21 @@ std::string server_facts(const std::optional<ServerFigures>& server) {
     return rows + fact("Readings of /metrics", grouped(server->scrapes));
 }
 
+std::string power_facts(const std::optional<PowerFigures>& power) {
+    if (!power) return "";
+    std::string rows = fact("Read from", power->source);
+    for (const auto& [title, text] : power_rows(*power)) rows += fact(title, text);
+    return rows;
+}
+
+std::string alert_facts(const RunResult& run) {
+    std::string rows;
+    for (const AlertResult& alert : run.alerts)
+        if (alert.state == AlertState::firing || alert.state == AlertState::pending)
+            rows += fact(alert.name, text_of(alert));
+    return rows;
+}
+
 std::string client_facts(const ClientHealth& client) {
     return fact("Clock of events", client.timing) +
            fact("Events with a kernel stamp", share(client.kernel_stamp_share)) +
@@ -795,6 +811,7 @@ std::string run_details(const ReportPoint& point, std::size_t series) {
            titled("Command", command_of(run.provenance.command)) + metrics_table(run) +
            titled("The client", facts(client_facts(run.client))) +
            titled("What the server said of itself", facts(server_facts(run.server))) +
+           titled("Power", facts(power_facts(run.power))) + titled("Alerts", facts(alert_facts(run))) +
            titled("Where and when", facts(origin_facts(run))) +
            titled("What was asked", facts(workload_facts(run))) + "</div></details>\n";
 }

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "core/alerts.h"
 #include "reports/pages/table.h"
 
 namespace paretoken::reports {
@@ -49,6 +50,32 @@ std::string text_of(double value, As as) {
 }
 
 }  // namespace
+
+std::vector<ServerRow> power_rows(const PowerFigures& power) {
+    std::vector<ServerRow> rows;
+    const auto add = [&rows](const char* title, const std::optional<double>& value, const char* unit,
+                             double scale = 1) {
+        if (value) rows.push_back({title, fmt::format("{} {}", significant(*value * scale), unit)});
+    };
+    add("Mean power", power.mean_w, "W");
+    add("Energy", power.energy_j, "J");
+    add("Energy per output token", power.j_per_output_token, "J");
+    add("Energy per token", power.j_per_token, "J");
+    add("Output per power", power.output_tokens_per_s_per_w, "tok/s per W");
+    add("GPU utilization", power.utilization, "%", 100);
+    if (power.throttled_share && *power.throttled_share > 0)
+        add("Clocks held down", power.throttled_share, "% of readings", 100);
+    if (!power.note.empty()) rows.push_back({"Not measured", power.note});
+    return rows;
+}
+
+std::vector<std::string> alert_texts(const RunResult& run) {
+    std::vector<std::string> texts;
+    for (const AlertResult& alert : run.alerts)
+        if (alert.state == AlertState::firing || alert.state == AlertState::pending)
+            texts.push_back(text_of(alert));
+    return texts;
+}
 
 std::vector<ServerRow> server_rows(const ServerFigures& server) {
     std::vector<ServerRow> rows;

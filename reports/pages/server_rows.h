@@ -12,6 +12,12 @@ struct ServerRow {
     std::string text;   ///< "40 %"
 };
 
+/// Of the window; quantities that could not be read are left out.
+std::vector<ServerRow> power_rows(const PowerFigures& power);
+
+/// The alerts of a run that fired, or were about to.
+std::vector<std::string> alert_texts(const RunResult& run);
+
 /// Of the window; quantities that were not told are left out.
 std::vector<ServerRow> server_rows(const ServerFigures& server);
 

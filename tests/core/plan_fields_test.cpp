@@ -54,6 +54,9 @@ const std::map<std::string, Texts, std::less<>>& other_values() {
         {"user_timestamps", {"true"}},
         {"scrape", {"http://localhost:9090/metrics"}},
         {"scrape_interval", {"5s"}},
+        {"power", {"dcgm=http://localhost:9400/metrics"}},
+        {"traceparent", {"true"}},
+        {"server_profile", {"true"}},
         {"events", {"sample=10"}},
         {"timeout", {"30s"}},
         {"class_name", {"interactive"}},
@@ -87,6 +90,8 @@ const std::map<std::string, Texts, std::less<>>& other_values() {
         {"slo", {"ttft_p95:800", "tpot:20"}},
         {"max_failed", {"0.25"}},
         {"probe", {"recall:ctx=4k,n=40"}},
+        {"alerts", {"alerts.json"}},
+        {"baseline", {"runs/before"}},
     };
     return kValues;
 }

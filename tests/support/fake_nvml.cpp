@@ -1,6 +1,8 @@
 // NVIDIA's management library for machines without one: two GPUs, of which the second answers less. The
-// signatures are those of NVML's API reference.
+// signatures are those of NVML's API reference. The first draws 350 W, or what a test has set.
+#include <chrono>
 #include <cstring>
+#include <optional>
 
 namespace {
 
@@ -26,6 +28,23 @@ int gpus[2] = {0, 1};
 
 bool is_first(const void* device) {
     return device == &gpus[0];
+}
+
+struct Drawn {
+    unsigned milliwatts;
+    unsigned long long millijoules;
+    unsigned long long slowdowns;
+};
+std::optional<Drawn> set;
+
+unsigned long long milliseconds() {
+    using namespace std::chrono;
+    return static_cast<unsigned long long>(
+        duration_cast<std::chrono::milliseconds>(steady_clock::now().time_since_epoch()).count());
+}
+
+Drawn drawn() {
+    return set.value_or(Drawn{350000, 350 * milliseconds(), 0});
 }
 
 int answer(char* to, unsigned size, const char* text) {
@@ -86,6 +105,40 @@ int nvmlDeviceGetMigMode(void* device, unsigned* current, unsigned* pending) {
     if (!is_first(device)) return kNotSupported;
     *current = *pending = 0;
     return kSuccess;
+}
+void fake_nvml_set(unsigned milliwatts, unsigned long long millijoules, unsigned long long slowdowns) {
+    set = Drawn{milliwatts, millijoules, slowdowns};
+}
+int nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) {
+    if (!is_first(device)) return kNotSupported;
+    *milliwatts = drawn().milliwatts;
+    return kSuccess;
+}
+int nvmlDeviceGetTotalEnergyConsumption(void*, unsigned long long* millijoules) {
+    *millijoules = drawn().millijoules;
+    return kSuccess;
+}
+int nvmlDeviceGetCurrentClocksThrottleReasons(void*, unsigned long long* reasons) {
+    *reasons = drawn().slowdowns;
+    return kSuccess;
+}
+int nvmlDeviceGetUtilizationRates(void*, unsigned* rates) {
+    rates[0] = 80;
+    rates[1] = 40;
+    return kSuccess;
+}
+int nvmlDeviceGetClockInfo(void*, int type, unsigned* megahertz) {
+    *megahertz = type == 1 ? 1755 : 2619;
+    return kSuccess;
+}
+int nvmlDeviceGetTemperature(void*, int, unsigned* celsius) {
+    *celsius = 61;
+    return kSuccess;
+}
+int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, void*) {
+    constexpr int kInsufficientSize = 7;
+    *count = 1;
+    return kInsufficientSize;
 }
 
 }  // extern "C"

@@ -141,6 +141,27 @@ class Maker {
         r.window = {
             .begin_s = number(), .end_s = number(), .run_s = number(), .steady = coin(), .how = text()};
         static_cast<Scope&>(r) = scope();
+        if (coin())
+            r.power = PowerFigures{.source = "rapl",
+                                   .mean_w = maybe(),
+                                   .energy_j = maybe(),
+                                   .counter_j = maybe(),
+                                   .j_per_output_token = maybe(),
+                                   .j_per_token = maybe(),
+                                   .output_tokens_per_s_per_w = maybe(),
+                                   .throttled_share = maybe(),
+                                   .utilization = maybe(),
+                                   .readings = whole(),
+                                   .note = text()};
+        if (coin())
+            r.alerts = {{.name = text(),
+                         .series = text(),
+                         .severity = coin() ? AlertSeverity::warn : AlertSeverity::fail,
+                         .state = coin() ? AlertState::firing : AlertState::unknown,
+                         .value = maybe(),
+                         .threshold = maybe(),
+                         .at_s = maybe(),
+                         .note = text()}};
         if (coin()) r.classes = {{"interactive", scope()}, {text(), scope()}};
         for (std::optional<double>* field :
              {&r.client.kernel_stamp_share, &r.client.loop_lag_p50_s, &r.client.loop_lag_p99_s,

@@ -91,6 +91,22 @@ TEST(RunSummary, TellsWhatTheServerSaidOfItself) {
     EXPECT_THAT(text, HasSubstr("2.10 ms"));
 }
 
+TEST(RunSummary, TellsTheAlertsThatFired) {
+    RunResult run = sample::run(4);
+    run.alerts = {{.name = "kv_cache_full",
+                   .series = "kv_usage",
+                   .state = AlertState::firing,
+                   .value = .953,
+                   .threshold = .9,
+                   .at_s = 132},
+                  {.name = "queue_long", .series = "waiting", .state = AlertState::inactive, .value = 2}};
+    const std::string text = run_summary(run);
+    EXPECT_THAT(text, HasSubstr("kv_cache_full firing: kv_usage is 0.953"));
+    EXPECT_THAT(text, HasSubstr("132 s"));
+    EXPECT_THAT(text, Not(HasSubstr("queue_long")));
+    expect_at_most_80_columns(text);
+}
+
 TEST(RunSummary, OfARunWithoutASingleAnswerStillReads) {
     RunResult r;
     r.validity = {Verdict::invalid, {{Verdict::invalid, "no_answers", "Not one request succeeded."}}};

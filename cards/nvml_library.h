@@ -1,0 +1,73 @@
+#pragma once
+// NVIDIA's management library (NVML), loaded at run time and asked by name. It is told to change nothing.
+// Function names and types are those of its API reference.
+#include <dlfcn.h>
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace paretoken::cards {
+
+class NvmlLibrary {
+  public:
+    using Device = void*;
+    static constexpr int kSuccess = 0;
+    static constexpr int kSmClock = 1;
+    static constexpr int kMemoryClock = 2;
+
+    struct Memory {
+        unsigned long long total;
+        unsigned long long free;
+        unsigned long long used;
+    };
+
+    explicit NvmlLibrary(const std::string& name) : handle_(dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+        if (!handle_) return;
+        const auto init = function<int (*)()>("nvmlInit_v2");
+        shutdown_ = function<int (*)()>("nvmlShutdown");
+        ready_ = init != nullptr && shutdown_ != nullptr && init() == kSuccess;
+    }
+    ~NvmlLibrary() {
+        if (ready_) shutdown_();
+    }
+    NvmlLibrary(const NvmlLibrary&) = delete;
+    NvmlLibrary& operator=(const NvmlLibrary&) = delete;
+
+    bool ready() const { return ready_; }
+
+    /// Null when the library has no function of that name.
+    template <class Function>
+    Function function(const char* name) const {
+        return reinterpret_cast<Function>(dlsym(handle_.get(), name));
+    }
+    /// A text that a function writes into a buffer; empty when it does not answer.
+    template <class... Arguments>
+    std::string text(const char* name, Arguments... arguments) const {
+        constexpr unsigned kLongest = 128;
+        std::array<char, kLongest> buffer{};
+        const auto ask = function<int (*)(Arguments..., char*, unsigned)>(name);
+        if (ask == nullptr || ask(arguments..., buffer.data(), kLongest) != kSuccess) return {};
+        return {buffer.data()};
+    }
+    /// A value that a function writes behind its arguments; nothing when it does not answer.
+    template <class Value, class... Arguments>
+    std::optional<Value> value(const char* name, Arguments... arguments) const {
+        Value answer{};
+        const auto ask = function<int (*)(Arguments..., Value*)>(name);
+        if (ask == nullptr || ask(arguments..., &answer) != kSuccess) return {};
+        return answer;
+    }
+
+  private:
+    struct Close {
+        void operator()(void* library) const { dlclose(library); }
+    };
+
+    std::unique_ptr<void, Close> handle_;
+    int (*shutdown_)() = nullptr;
+    bool ready_ = false;
+};
+
+}  // namespace paretoken::cards

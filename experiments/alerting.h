@@ -1,0 +1,24 @@
+#pragma once
+// The alerts that a plan asks for, and the baseline that they compare with.
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/alerts.h"
+#include "core/plan.h"
+
+namespace paretoken::experiments {
+
+struct Alerting {
+    std::vector<AlertRule> rules;
+    AlertBaseline baseline;
+    std::set<std::string> fingerprints;  ///< of the baseline's workloads
+};
+
+/// Reads the files that the plan names. Throws UsageError.
+Alerting alerting_of(const LoadPlan& plan);
+
+/// Why the baseline is none for a run: it measured another workload. Empty: it did not, or there is none.
+std::string baseline_doubt(const Alerting& alerting, const Workload& workload);
+
+}  // namespace paretoken::experiments

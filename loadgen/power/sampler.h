@@ -1,0 +1,43 @@
+#pragma once
+// Reads a power meter ten times a second on a thread of its own, so that no load thread ever waits for a
+// driver. A reading that fails is left out; the gap that it leaves is judged where energy is computed.
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "cards/power_meter.h"
+#include "loadgen/power/energy.h"
+
+namespace paretoken::power {
+
+class Sampler {
+  public:
+    using OnReading = std::function<void(const PowerReading&)>;
+    static constexpr Duration kInterval = std::chrono::milliseconds(100);
+
+    /// Makes the first reading before it returns. `on_reading` is called for each: first from here, later
+    /// from the sampler's thread. It may be empty.
+    Sampler(std::unique_ptr<cards::PowerMeter> meter, OnReading on_reading);
+    ~Sampler();
+    Sampler(const Sampler&) = delete;
+    Sampler& operator=(const Sampler&) = delete;
+
+    /// Makes the last reading and ends the thread. Call it once.
+    PowerReadings finish();
+
+  private:
+    void read();
+    void run();
+
+    std::unique_ptr<cards::PowerMeter> meter_;
+    OnReading on_reading_;
+    PowerReadings result_;  ///< the thread's own until it was joined
+    std::mutex mutex_;
+    std::condition_variable wake_;
+    bool ending_ = false;
+    std::thread thread_;
+};
+
+}  // namespace paretoken::power

@@ -1,0 +1,73 @@
+"""Power: joules per token from this machine's meters, and nothing where there is none."""
+
+import json
+import pathlib
+import unittest
+
+from harness import BINARY, Case, http_server, paretoken, run_json
+
+LOAD = ("--concurrency", 4, "--num-prompts", 200, "--isl", 64, "--osl", 32)
+# A driver library whose GPU draws 350 W; built with the tests.
+FAKE_NVML = pathlib.Path(BINARY).parent / "fake_nvml.so"
+
+
+class Power(Case):
+    def run_of(self, *arguments, url="sim:llama3-8b-h100-bf16"):
+        out = self.directory / "run"
+        done = self.measures(paretoken("run", url, *LOAD, "--out", out, "--overwrite", *arguments))
+        return done, run_json(out), out
+
+    def test_a_simulated_server_draws_no_power_of_this_machine(self):
+        done, result, _ = self.run_of()
+        self.assertNotIn("power", result)
+        self.assertNotIn("power", done.stderr)
+
+    @unittest.skipUnless(FAKE_NVML.exists(), "the fake driver library is built with the tests only")
+    def test_the_joules_of_a_gpu_are_its_power_times_the_window(self):
+        done, result, out = self.run_of("--power", f"nvml={FAKE_NVML}")
+        power, window = result["power"], result["window"]
+        length = window["end_s"] - window["begin_s"]
+        self.assertEqual(power["source"], "nvml")
+        self.assertAlmostEqual(power["mean_w"], 350, delta=1)
+        self.assertAlmostEqual(power["energy_j"] / (350 * length), 1, delta=0.005)
+        self.assertAlmostEqual(power["counter_j"] / (350 * length), 1, delta=0.05)
+        tokens = result["totals"]["output_tokens"]
+        self.assertAlmostEqual(power["j_per_output_token"] * tokens / power["energy_j"], 1, delta=1e-6)
+        self.assertEqual(power["throttled_share"], 0)
+        self.assertIn("power", done.stdout)
+        lines = [json.loads(line) for line in (out / "server.jsonl").read_text().splitlines()]
+        self.assertEqual(sum("power_w" in line for line in lines), power["readings"])
+        self.assertGreaterEqual(power["readings"], 2)
+
+    def test_the_energy_counters_of_cpu_packages_are_read(self):
+        zone = self.directory / "powercap" / "intel-rapl:0"
+        zone.mkdir(parents=True)
+        for name, text in (("name", "package-0"), ("max_energy_range_uj", "262143328850"), ("energy_uj", "1000000")):
+            (zone / name).write_text(text + "\n")
+        _, result, _ = self.run_of("--power", f"rapl={self.directory / 'powercap'}")
+        self.assertEqual(result["power"]["source"], "rapl")
+        self.assertEqual(result["power"]["energy_j"], 0)  # a counter that stands still
+        self.assertNotIn("output_tokens_per_s_per_w", result["power"])
+
+    def test_a_dcgm_exporter_is_read(self):
+        text = b'DCGM_FI_DEV_POWER_USAGE{gpu="0"} 200\nDCGM_FI_DEV_POWER_USAGE{gpu="1"} 50\n'
+        with http_server(lambda *_: (200, "text/plain", text)) as url:
+            _, result, _ = self.run_of("--power", f"dcgm={url}/metrics")
+        self.assertEqual(result["power"]["source"], "dcgm")
+        self.assertAlmostEqual(result["power"]["mean_w"], 250, delta=1e-6)
+
+    def test_a_meter_that_was_asked_for_and_is_not_there_is_a_warning_and_costs_nothing(self):
+        for power in (f"rapl={self.directory}/none", "nvml=libno-such-library.so"):
+            done, result, _ = self.run_of("--power", power)
+            self.assertNotIn("power", result)
+            self.assertEqual(done.stderr.count("--power"), 1)
+            self.assertEqual(result["counts"]["ok"], 200)
+
+    def test_what_is_no_meter_is_refused(self):
+        for power in ("watts", "dcgm", "dcgm=9400", "nvml="):
+            self.fails_clearly(paretoken("run", "sim:ideal", *LOAD, "--power", power, "--out", self.directory / "no"), 2,
+                               "--power", "rapl")
+
+
+if __name__ == "__main__":
+    unittest.main()
