@@ -211,7 +211,8 @@ void add_cache(CLI::App& app) {
                       "keep_answers",
                       "cancel",
                       "recipe",
-                      "probe"});
+                      "probe",
+                      "listen"});
     sub->footer(
         "Exit codes: 0 measured (the verdicts tell what was found), 2 wrong options, 3 the server cannot be "
         "reached, 4 a run is invalid or nothing can be told.");

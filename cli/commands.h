@@ -17,5 +17,6 @@ void add_gate(CLI::App& app);
 void add_baseline(CLI::App& app);
 void add_dataset(CLI::App& app);
 void add_cache(CLI::App& app);
+void add_watch(CLI::App& app);
 
 }  // namespace paretoken::cli

@@ -13,9 +13,11 @@
 #include "cli/recipes.h"
 #include "experiments/cells.h"
 #include "experiments/launch.h"
+#include "experiments/metrics_server.h"
 #include "experiments/redaction.h"
 #include "experiments/resolve.h"
 #include "experiments/run.h"
+#include "reports/interop/exposition.h"
 #include "reports/pages/console.h"
 
 namespace paretoken::cli {
@@ -34,6 +36,31 @@ LoadPlan reachable(LoadPlan asked) {
     return asked;
 }
 
+/// Shows the progress on the console and serves it for Prometheus.
+class ServingWatcher final : public ConsoleWatcher {
+  public:
+    explicit ServingWatcher(const std::string& address) {
+        if (address.empty()) return;
+        metrics_ = std::make_unique<experiments::MetricsServer>(address);
+        fmt::print(stderr, "metrics on {}\n", metrics_->url());
+    }
+    void load_begins(const std::string& label, const loadgen::Progress& progress,
+                     const loadgen::Limits& limits) override {
+        ConsoleWatcher::load_begins(label, progress, limits);
+        if (metrics_)
+            metrics_->publish([&progress](bool open_metrics) {
+                return reports::exposition_text(experiments::families_of(progress), open_metrics);
+            });
+    }
+    void load_ends() override {
+        if (metrics_) metrics_->publish({});
+        ConsoleWatcher::load_ends();
+    }
+
+  private:
+    std::unique_ptr<experiments::MetricsServer> metrics_;
+};
+
 void run(LoadPlan asked, const experiments::Access& access) {
     asked = reachable(std::move(asked));
     const auto streams = experiments::most_in_flight(experiments::with_load(asked));
@@ -41,8 +68,8 @@ void run(LoadPlan asked, const experiments::Access& access) {
     InterruptWatch interrupt(InterruptWatch::kFollowing, InterruptWatch::kCuttingOff);
     reports::OutputDirectory output(output_request(asked, reports::OutputKind::run));
     interrupt.end_at_once([&output] { output.release(); });
+    ServingWatcher watcher(asked.listen);
     asked = experiments::with_dataset(std::move(asked));
-    ConsoleWatcher watcher;
     experiments::ServerLauncher launcher(access, watcher, interrupt.token());
     const auto target = launcher.open(asked, output.path());
     interrupt.end_in_order();

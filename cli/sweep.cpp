@@ -343,7 +343,7 @@ void add_sweep(CLI::App& app) {
     const auto options = std::make_shared<SweepOptions>();
     CLI::App* sub =
         app.add_subcommand("sweep", "Measure a ladder of load levels, or search the highest; resumable");
-    add_plan_options(*sub, options->plan, Levels::several);
+    add_plan_options(*sub, options->plan, Levels::several, {"listen"});
     const char* vary = "What to vary";
     sub->add_option(
            "--grid", options->grid,

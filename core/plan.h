@@ -122,6 +122,7 @@ struct LoadPlan {
     std::string scrape = "auto";  ///< where the server tells of itself: "auto", "none" or a URL
     Duration scrape_interval = std::chrono::seconds(1);
     std::string power = "auto";   ///< what is read for the power, as `loadgen/power` reads it
+    std::string listen = {};      ///< address that serves the run's figures while it goes on; empty: none
     bool traceparent = false;     ///< every request carries a W3C trace context
     bool server_profile = false;  ///< the server's own profiler runs while the load is made
     std::string events = "all";   ///< whose events are kept, as core/events_kept.h reads it

@@ -650,6 +650,10 @@ using PowerOf = Member < [](auto& p, std::size_t) -> auto& {
     return p.power;
 }
 > ;
+using ListenOn = Member < [](auto& p, std::size_t) -> auto& {
+    return p.listen;
+}
+> ;
 using Traceparent = Member < [](auto& p, std::size_t) -> auto& {
     return p.traceparent;
 }
@@ -1047,6 +1051,13 @@ constexpr std::array kFields = {
                   "the server is here), nvml, rapl, dcgm=URL (a DCGM exporter), or none",
               .get = PowerOf::get,
               .set = PowerOf::set_checked<known_power>},
+    PlanField{.name = "listen",
+              .flags = "--listen",
+              .group = kPace,
+              .help = "Serve our own figures for Prometheus on http://HOST:PORT/metrics meanwhile "
+                      "(127.0.0.1:9464)",
+              .get = ListenOn::get,
+              .set = ListenOn::set},
     PlanField{.name = "traceparent",
               .flags = "--traceparent",
               .group = kPace,

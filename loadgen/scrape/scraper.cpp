@@ -63,7 +63,7 @@ void Scraper::scrape() {
         result_.last_failure = "no known metric among what it gave";
         return;
     }
-    on_scrape_(scrape);
+    if (on_scrape_) on_scrape_(scrape);
     if (!result_.scrapes.empty())
         scrape.sources.clear();  // the first one's are read, and a run may take days
     result_.scrapes.push_back(std::move(scrape));

@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "reports/files/cache_file.h"
 #include "reports/files/run_directory.h"
+#include "reports/files/watch_lines.h"
 
 namespace paretoken::reports {
 namespace fs = std::filesystem;
@@ -75,6 +76,17 @@ void refuse_to_lose(const OutputRequest& request, const fs::path& path) {
                 fmt::format("{} holds the result of a {}; a gate needs a directory of its own, give another "
                             "--out",
                             place, holds_sweep ? "sweep" : "run"));
+        return;
+    }
+    if (request.kind == OutputKind::watch) {
+        if (holds_run || holds_sweep)
+            throw UsageError(
+                fmt::format("{} holds the result of a {}; a watch needs a directory of its own, give another "
+                            "--out",
+                            place, holds_sweep ? "sweep" : "run"));
+        if (is_there(path / kWatchFileName) && !request.overwrite)
+            throw UsageError(
+                fmt::format("{} holds a watch; give another --out, or --overwrite to replace it", place));
         return;
     }
     if (request.kind == OutputKind::cache) {

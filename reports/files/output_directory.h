@@ -6,7 +6,7 @@
 
 namespace paretoken::reports {
 
-enum class OutputKind { run, sweep, gate, cache };
+enum class OutputKind { run, sweep, gate, cache, watch };
 
 struct OutputRequest {
     std::filesystem::path path;   ///< what --out says; empty: a new directory, `fresh` or `fresh`-2, -3, …

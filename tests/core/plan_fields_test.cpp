@@ -55,6 +55,7 @@ const std::map<std::string, Texts, std::less<>>& other_values() {
         {"scrape", {"http://localhost:9090/metrics"}},
         {"scrape_interval", {"5s"}},
         {"power", {"dcgm=http://localhost:9400/metrics"}},
+        {"listen", {"127.0.0.1:9464"}},
         {"traceparent", {"true"}},
         {"server_profile", {"true"}},
         {"events", {"sample=10"}},

@@ -1,0 +1,163 @@
+// paretoken watch: a few requests per interval for as long as wanted; a line per interval, alerts, drift.
+#include "experiments/watch.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "cli/commands.h"
+#include "cli/console_watcher.h"
+#include "cli/interrupt.h"
+#include "cli/invocation.h"
+#include "cli/plan_options.h"
+#include "core/error.h"
+#include "core/spec.h"
+#include "experiments/launch.h"
+#include "experiments/metrics_server.h"
+#include "experiments/redaction.h"
+#include "experiments/resolve.h"
+#include "reports/interop/exposition.h"
+
+namespace paretoken::cli {
+namespace {
+
+constexpr auto kEndingTheWatch =
+    "\nending the watch: requests in flight are followed for the time of --grace (once more to cut them "
+    "off)\n";
+constexpr auto kShortestInterval = std::chrono::seconds(1);
+
+struct WatchCommand {
+    PlanOptions plan;
+    std::string every = "60s";
+    std::string duration;
+};
+
+/// Small probes, where nothing else is asked for.
+PlanTexts with_small_probes(PlanTexts texts) {
+    const auto add = [&texts](const char* name, const char* value) {
+        if (!texts.contains(name)) texts[name] = {value};
+    };
+    add("request_rate", "0.1");
+    if (!texts.contains("dataset") && !texts.contains("dataset_path")) {
+        add("isl", "128");
+        add("osl", "32");
+    }
+    return texts;
+}
+
+Duration duration_of(const std::string& option, const std::string& text) {
+    const Duration duration = parse_duration(text);
+    if (duration < kShortestInterval)
+        throw UsageError(fmt::format("{} {}: must be at least 1s", option, text));
+    return duration;
+}
+
+experiments::WatchPlan watch_plan(const WatchCommand& command) {
+    const PlanTexts texts = with_small_probes(texts_of(command.plan));
+    experiments::WatchPlan plan{.asked = experiments::with_server(plan_of(texts), texts.contains("url")),
+                                .every = duration_of("--every", command.every)};
+    if (!command.duration.empty()) plan.duration = duration_of("--duration", command.duration);
+    if (plan.asked.virtual_time && !plan.duration)
+        throw UsageError("--virtual needs --duration: a computed watch would never end");
+    return plan;
+}
+
+/// Throws Error with ExitCode::gate_failed when an alert of severity `fail` fired.
+void require_quiet(const experiments::WatchState& state) {
+    std::string fired;
+    for (const AlertResult& alert : state.alerts)
+        if (alert.state == AlertState::firing && alert.severity == AlertSeverity::fail)
+            fired += (fired.empty() ? "" : "; ") + text_of(alert);
+    if (!fired.empty()) throw Error(ExitCode::gate_failed, fired);
+}
+
+void watch(experiments::WatchPlan plan, const experiments::Access& access) {
+    InterruptWatch interrupt(kEndingTheWatch, InterruptWatch::kCuttingOff);
+    reports::OutputDirectory output(output_request(plan.asked, reports::OutputKind::watch));
+    interrupt.end_at_once([&output] { output.release(); });
+    std::unique_ptr<experiments::MetricsServer> metrics;
+    if (!plan.asked.listen.empty()) {
+        metrics = std::make_unique<experiments::MetricsServer>(plan.asked.listen);
+        fmt::print(stderr, "metrics on {}\n", metrics->url());
+    }
+    plan.asked = experiments::with_dataset(std::move(plan.asked));
+    ConsoleWatcher watcher;
+    experiments::ServerLauncher launcher(access, watcher, interrupt.token());
+    const auto target = launcher.open(plan.asked, output.path());
+    interrupt.end_in_order();
+    fmt::print("{} every {}, {}\n", target->url(), text_of(plan.every), output.path().string());
+    const auto show = [&](const experiments::WatchState& state) {
+        fmt::print("{}\n", reports::watch_text(state.line));
+        std::fflush(stdout);
+        if (metrics)
+            metrics->publish([families = experiments::families_of(state)](bool open) {
+                return reports::exposition_text(families, open);
+            });
+    };
+    const experiments::WatchState state = experiments::watch(*target, plan, output.path(), watcher, show,
+                                                             {interrupt.token(), interrupt.cut_off()});
+    require_quiet(state);
+}
+
+void watch_or_print(const WatchCommand& command) {
+    const experiments::WatchPlan plan = watch_plan(command);
+    if (command.plan.print_config) {
+        fmt::print("{}\n", config_text(plan.asked));
+        return;
+    }
+    const experiments::Access access = access_of(plan.asked);
+    without_telling(experiments::secrets_of(plan.asked, access.api_key), [&] { watch(plan, access); });
+}
+
+}  // namespace
+
+void add_watch(CLI::App& app) {
+    const auto command = std::make_shared<WatchCommand>();
+    CLI::App* sub = app.add_subcommand(
+        "watch", "Probe a server now and then, for minutes or days: a line per interval, alerts, drift");
+    sub->add_option("--every", command->every, "Length of an interval")
+        ->type_name("DURATION")
+        ->group("Watch")
+        ->capture_default_str();
+    sub->add_option("--duration", command->duration,
+                    "End after this time (30m, 336h) [until it is interrupted]")
+        ->type_name("DURATION")
+        ->group("Watch");
+    add_plan_options(*sub, command->plan, Levels::one,
+                     {"concurrency",
+                      "num_prompts",
+                      "duration",
+                      "stop",
+                      "num_warmups",
+                      "warmup_duration",
+                      "prefill_concurrency",
+                      "ramp_up",
+                      "think_time",
+                      "arrivals",
+                      "goodput",
+                      "slo",
+                      "max_failed",
+                      "events",
+                      "keep_answers",
+                      "class",
+                      "class_name",
+                      "recipe",
+                      "replies",
+                      "cancel",
+                      "power",
+                      "server_profile",
+                      "probe",
+                      "metadata",
+                      "gpu",
+                      "model_card"});
+    sub->footer(
+        "Without other options 0.1 requests/s of 128 input and 32 output tokens are sent.\n"
+        "Exit codes: 0 no alert of severity fail fired, 1 one did, 2 wrong options, 3 the server could not "
+        "be "
+        "reached at the beginning.");
+    sub->callback([command] { watch_or_print(*command); });
+}
+
+}  // namespace paretoken::cli
