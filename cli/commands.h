@@ -18,5 +18,6 @@ void add_baseline(CLI::App& app);
 void add_dataset(CLI::App& app);
 void add_cache(CLI::App& app);
 void add_watch(CLI::App& app);
+void add_export(CLI::App& app);
 
 }  // namespace paretoken::cli

@@ -201,6 +201,20 @@ std::span<const ServerMetric> server_metrics() {
     return table;
 }
 
+std::vector<std::string> engines() {
+    std::vector<std::string> names;
+    for (const auto& [prefix, engine] : kEngines) names.emplace_back(engine);
+    return names;
+}
+
+std::map<std::string, std::string> names_of_engine(std::string_view engine) {
+    std::map<std::string, std::string> names;
+    for (const ServerMetric& metric : server_metrics())
+        for (const std::string_view name : metric.names)
+            if (engine_of(name) == engine) names.emplace(metric.key, name);  // the first, which is the newest
+    return names;
+}
+
 ServerScrape server_scrape_of(const Scrape& scrape, TimePoint at) {
     ServerScrape known{.at = at, .engine = {}, .sources = {}, .values = {}, .histograms = {}};
     for (const ServerMetric& metric : server_metrics()) {

@@ -25,6 +25,13 @@ struct ServerMetric {
 };
 std::span<const ServerMetric> server_metrics();
 
+/// "vllm", "sglang", "trtllm", "tgi", "llamacpp".
+std::vector<std::string> engines();
+
+/// What the newest version of an engine calls each quantity that it tells; a histogram's name is without
+/// "_bucket".
+std::map<std::string, std::string> names_of_engine(std::string_view engine);
+
 /// The known quantities of one scrape, summed over engines and models.
 struct ServerScrape {
     TimePoint at;

@@ -1,0 +1,147 @@
+// paretoken export: alerts as rules of other programs, dashboards, and runs in formats of other programs.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "core/alerts.h"
+#include "core/error.h"
+#include "experiments/alerting.h"
+#include "loadgen/scrape/server_metrics.h"
+#include "reports/files/alerts_file.h"
+#include "reports/interop/chrome_trace.h"
+#include "reports/interop/prometheus_rules.h"
+
+namespace paretoken::cli {
+namespace {
+
+struct ExportCommand {
+    std::string directory;
+    std::string format;
+    std::string engine;
+    std::string alerts;
+    std::string baseline;
+    std::vector<std::string> targets;
+    std::optional<double> usd_per_hour;
+    std::string out;
+};
+
+struct Format {
+    std::string_view name;
+    bool of_engine = false;  ///< needs --engine
+    bool of_run = false;     ///< needs a run directory
+    void (*write)(const ExportCommand&, std::ostream&) = nullptr;
+};
+
+experiments::Alerting alerting_of(const ExportCommand& command) {
+    LoadPlan plan;
+    plan.alerts = command.alerts;
+    plan.baseline = command.baseline;
+    return experiments::alerting_of(plan);
+}
+
+reports::EngineMetrics metrics_of(const ExportCommand& command) {
+    return {.engine = command.engine, .names = scrape::names_of_engine(command.engine)};
+}
+
+constexpr Format kFormats[] = {
+    {"prometheus-rules", true, false,
+     [](const ExportCommand& command, std::ostream& out) {
+         const experiments::Alerting alerting = alerting_of(command);
+         out << reports::prometheus_rules(alerting.rules, alerting.baseline, metrics_of(command));
+     }},
+    {"grafana", true, false,
+     [](const ExportCommand& command, std::ostream& out) {
+         out << reports::grafana_dashboard(metrics_of(command), command.usd_per_hour);
+     }},
+    {"scrape-config", true, false,
+     [](const ExportCommand& command, std::ostream& out) {
+         out << reports::scrape_config(metrics_of(command), command.targets);
+     }},
+    {"alerts", false, false,
+     [](const ExportCommand& command, std::ostream& out) {
+         out << reports::alerts_json(alerting_of(command).rules);
+     }},
+    {"chrome-trace", false, true,
+     [](const ExportCommand& command, std::ostream& out) {
+         reports::write_chrome_trace(command.directory, out);
+     }},
+};
+
+std::string known_formats() {
+    std::string names;
+    for (const Format& format : kFormats) names += (names.empty() ? "" : ", ") + std::string(format.name);
+    return names;
+}
+
+const Format& format_named(const std::string& name) {
+    for (const Format& format : kFormats)
+        if (format.name == name) return format;
+    throw UsageError(fmt::format("--format {}: expected one of {}", name, known_formats()));
+}
+
+void require_engine(const std::string& engine) {
+    std::string known;
+    for (const std::string& name : scrape::engines()) {
+        if (name == engine) return;
+        known += (known.empty() ? "" : ", ") + name;
+    }
+    throw UsageError(
+        fmt::format("--engine {}: expected one of {}", engine.empty() ? "is missing" : engine, known));
+}
+
+void export_to(const ExportCommand& command) {
+    const Format& format = format_named(command.format);
+    if (format.of_engine) require_engine(command.engine);
+    if (format.of_run && command.directory.empty())
+        throw UsageError(fmt::format("--format {} needs a run directory: export DIR --format {}", format.name,
+                                     format.name));
+    if (!format.of_run && !command.directory.empty())
+        throw UsageError(
+            fmt::format("--format {} is of no run; leave {} out", format.name, command.directory));
+    if (command.usd_per_hour && !(*command.usd_per_hour > 0))
+        throw UsageError(fmt::format("--price {}: expected dollars per hour above 0", *command.usd_per_hour));
+    std::ostringstream text;  // nothing is written where reading fails
+    format.write(command, text);
+    if (command.out.empty()) {
+        fmt::print("{}", text.str());
+        return;
+    }
+    std::ofstream file(command.out, std::ios::binary | std::ios::trunc);
+    file << text.str() << std::flush;
+    if (!file) throw RuntimeError(fmt::format("cannot write {}: choose another --out", command.out));
+}
+
+}  // namespace
+
+void add_export(CLI::App& app) {
+    const auto command = std::make_shared<ExportCommand>();
+    CLI::App* sub =
+        app.add_subcommand("export", "Write alerts, dashboards and runs in formats of other programs");
+    sub->add_option("DIR", command->directory, "Run directory (chrome-trace)");
+    sub->add_option("--format", command->format, "One of " + known_formats())->required();
+    sub->add_option("--engine", command->engine,
+                    "Whose metrics: vllm, sglang, trtllm, tgi or llamacpp (prometheus-rules, grafana, "
+                    "scrape-config)");
+    sub->add_option("--alerts", command->alerts, "JSON file with alerts in place of the default ones");
+    sub->add_option("--baseline", command->baseline,
+                    "Runs that give the values of alerts that compare with a baseline");
+    sub->add_option("--target", command->targets,
+                    "HOST:PORT to scrape (scrape-config); may be repeated [the engine's usual port here]")
+        ->allow_extra_args(false);
+    sub->add_option(
+        "--price", command->usd_per_hour,
+        "Dollars per hour of the whole deployment: adds dollars per million output tokens (grafana)");
+    sub->add_option("--out", command->out, "File to write [standard output]");
+    sub->callback([command] { export_to(*command); });
+}
+
+}  // namespace paretoken::cli
