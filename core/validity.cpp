@@ -223,6 +223,48 @@ std::optional<Reason> reason_of(const Check& check, const RunResult& run, const 
                               percent_text(is_invalid ? invalid : check.warn))};
 }
 
+/// How often the readings turn round after a change by more than `step`.
+std::size_t swings_of(const Series& series, double begin_s, double end_s, double step) {
+    std::size_t swings = 0;
+    int direction = 0;  // +1: the last change was up
+    std::optional<double> lowest;
+    std::optional<double> highest;
+    for (std::size_t i = 0; i < series.values.size(); ++i) {
+        if (series.times_s[i] < begin_s || series.times_s[i] >= end_s) continue;
+        const double value = series.values[i];
+        lowest = std::min(lowest.value_or(value), value);
+        highest = std::max(highest.value_or(value), value);
+        if (direction <= 0 && value > *lowest + step) {
+            swings += direction < 0 ? 1 : 0;
+            direction = 1;
+            highest = value;
+        } else if (direction >= 0 && value < *highest - step) {
+            swings += direction > 0 ? 1 : 0;
+            direction = -1;
+            lowest = value;
+        }
+    }
+    return swings;
+}
+
+/// A KV cache that fills and empties again and again: requests are preempted, or what they would have found
+/// in the cache is gone.
+std::optional<Reason> thrashing_of(const RunResult& run) {
+    constexpr double kStep = .30;
+    constexpr std::size_t kMostSwings = 3;
+    for (const Series& series : run.series) {
+        if (series.source != "server" || series.name != "kv_usage") continue;
+        const std::size_t swings = swings_of(series, run.window.begin_s, run.window.end_s, kStep);
+        if (swings > kMostSwings)
+            return Reason{
+                Verdict::warn, "kv_thrash",
+                fmt::format("the server's KV usage turned round {} times in the window after a change by "
+                            "more than {} (limit {} times)",
+                            swings, percent_text(kStep), kMostSwings)};
+    }
+    return std::nullopt;
+}
+
 /// What no single figure says: whether there is anything to judge, all of it, and from a steady stretch.
 std::vector<Reason> reasons_of_course(const RunResult& run) {
     std::vector<Reason> reasons;
@@ -241,8 +283,8 @@ std::vector<Reason> reasons_of_course(const RunResult& run) {
 
 /// Whether validity_of() gives such reasons.
 bool is_judged_here(std::string_view check) {
-    constexpr std::array<std::string_view, 4> kOfCourse = {"no_requests", "all_failed", "no_steady_state",
-                                                           "partial"};
+    constexpr std::array<std::string_view, 5> kOfCourse = {"no_requests", "all_failed", "no_steady_state",
+                                                           "partial", "kv_thrash"};
     return std::find(kOfCourse.begin(), kOfCourse.end(), check) != kOfCourse.end() ||
            std::any_of(kChecks.begin(), kChecks.end(), [&](const Check& row) { return row.name == check; });
 }
@@ -254,6 +296,7 @@ Validity validity_of(const RunResult& result, const ValidityOptions& options) {
     for (const auto& check : kChecks) {
         if (auto reason = reason_of(check, result, options)) validity.reasons.push_back(std::move(*reason));
     }
+    if (auto reason = thrashing_of(result)) validity.reasons.push_back(std::move(*reason));
     for (const auto& reason : validity.reasons)
         validity.verdict = std::max(validity.verdict, reason.severity);
     return validity;

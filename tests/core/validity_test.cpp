@@ -206,6 +206,41 @@ TEST(Validity, what_a_template_adds_to_a_short_prompt_is_no_wrong_length) {
     EXPECT_EQ(validity_of(run), Validity{});
 }
 
+/// One reading of the KV usage per second of the window.
+RunResult with_kv_usage(double (*usage)(int second)) {
+    RunResult run = clean_run();
+    Series series{.name = "kv_usage", .unit = "ratio", .source = "server", .times_s = {}, .values = {}};
+    for (int second = 0; second < 60; ++second) {
+        series.times_s.push_back(second + 1);
+        series.values.push_back(usage(second));
+    }
+    run.series.push_back(std::move(series));
+    return run;
+}
+
+TEST(Validity, a_kv_cache_that_fills_and_empties_again_and_again_is_said) {
+    const auto thrashes = [](double (*usage)(int)) {
+        const auto checks = checks_of(validity_of(with_kv_usage(usage)));
+        return std::find(checks.begin(), checks.end(), "kv_thrash") != checks.end();
+    };
+    EXPECT_TRUE(thrashes([](int second) { return second % 10 < 5 ? .9 : .4; }));
+    EXPECT_TRUE(
+        thrashes([](int second) { return .5 + .2 * (second % 12 < 6 ? second % 6 : 6 - second % 6) / 3; }));
+    EXPECT_FALSE(thrashes([](int second) { return second % 10 < 5 ? .6 : .4; })) << "20 points";
+    EXPECT_FALSE(thrashes([](int second) { return second < 30 ? .1 : .95; })) << "it fills once";
+    EXPECT_FALSE(thrashes([](int second) { return second / 60.0; }));
+    EXPECT_EQ(checks_of(judged_anew(with_kv_usage([](int second) { return second % 2 * .8; }), {})).size(),
+              1U);
+}
+
+TEST(Validity, energy_that_differs_from_the_drivers_counter_is_said) {
+    RunResult run = clean_run();
+    run.power = PowerFigures{.source = "nvml", .energy_j = 1040, .counter_j = 1000};
+    EXPECT_THAT(checks_of(validity_of(run)), IsEmpty());
+    run.power->energy_j = 940;
+    EXPECT_EQ(checks_of(validity_of(run)), std::vector<std::string>{"energy_counter"});
+}
+
 TEST(Validity, no_request_no_steady_state_and_an_interruption_are_said) {
     EXPECT_EQ(validity_of(RunResult{}).verdict, Verdict::invalid);
     EXPECT_EQ(checks_of(validity_of(RunResult{})), std::vector<std::string>{"no_requests"});

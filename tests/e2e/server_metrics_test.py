@@ -1,6 +1,8 @@
 """What a server says of itself on /metrics ends in run.json, and never costs a run."""
 
+import gzip
 import json
+import time
 import unittest
 
 from harness import Case, http_server, llamacpp, paretoken, refused_port, run_json
@@ -60,6 +62,43 @@ class ServerMetrics(Case):
         for arguments, words in ((("--scrape", "sometimes"), ("--scrape", "sometimes")),
                                  (("--scrape-interval", "100ms"), ("--scrape-interval", "1s"))):
             self.fails_clearly(paretoken("run", "sim:ideal", *LOAD, *arguments, "--out", self.directory / "no"), 2, *words)
+
+
+class Hostile(Case):
+    """/metrics that goes bad while the load is made: one warning, and every request's figures stay."""
+
+    GOOD = b"vllm:num_requests_running 2\nvllm:generation_tokens_total 5\n"
+
+    def answers(self, kind):
+        asked = []
+
+        def answer(*_):
+            asked.append(kind)
+            if len(asked) == 1:
+                return 200, "text/plain", self.GOOD
+            if kind == "stalled":
+                time.sleep(60)
+            return {"html": (200, "text/html", b"<html>Welcome</html>"),
+                    "gzipped": (200, "text/plain", gzip.compress(self.GOOD)),
+                    "endless": (200, "text/plain", b"x 1\n" * (5 << 20)),
+                    "renamed": (200, "text/plain", b"vllm_v2_num_requests_running 2\n"),
+                    "refused": (503, "text/plain", b"busy"),
+                    "empty": (200, "text/plain", b"")}.get(kind, (200, "text/plain", self.GOOD))
+
+        return answer
+
+    def test_each_kind_is_one_warning_and_costs_no_request(self):
+        for kind in ("html", "gzipped", "endless", "renamed", "refused", "empty", "stalled"):
+            with self.subTest(kind), http_server(self.answers(kind)) as url:
+                out = self.directory / kind
+                done = self.measures(paretoken("run", "sim:llama3-8b-h100-bf16", *LOAD, "--scrape", f"{url}/metrics", "--out", out))
+                result = run_json(out)
+                self.assertEqual(result["counts"]["ok"], 40)
+                self.assertEqual([r["check"] for r in result["validity"]["reasons"]].count("scrape"), 1, done.stdout)
+                self.assertEqual(result["metrics"]["ttft_s"]["n"], result["counts"]["in_window"])
+                self.assertEqual(result["server"]["scrapes"], 1)
+                self.assertGreaterEqual(result["server"]["failed_scrapes"], 1)
+                self.assertTrue(result["server"]["note"])
 
 
 if __name__ == "__main__":
