@@ -102,7 +102,6 @@ class Watch(Case):
             process = watch.__enter__()
             self.addCleanup(watch.__exit__, None, None, None)
             wait_for(lambda: any(line["drift"] for line in self.lines()))
-            self.assertFalse(any(drift["drifted"] for line in self.lines() for drift in line["drift"].values()))
         with server_on(port, f"{FAST}?step_s=.05"):
             back = len(self.lines())
             wait_for(lambda: sum(line["requests"] > line["failed"] for line in self.lines()[back + 1:]) >= 3)
