@@ -106,6 +106,24 @@ std::set<std::string> telling_labels(const std::map<std::string, std::vector<con
     return names;
 }
 
+bool is_part_of_word(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
+}
+
+/// Whether the word stands in the text by itself. A number says nothing without its name: the 2 of "2 cores"
+/// is no number of threads.
+bool holds_word(std::string_view text, std::string_view word) {
+    if (std::none_of(word.begin(), word.end(), [](unsigned char c) { return std::isalpha(c) != 0; }))
+        return false;
+    for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+        const std::size_t end = at + word.size();
+        if ((at == 0 || !is_part_of_word(text[at - 1])) &&
+            (end == text.size() || !is_part_of_word(text[end])))
+            return true;
+    }
+    return false;
+}
+
 /// Parts of a configuration's name, from the one that says most.
 std::vector<std::string> name_parts(const Configuration& configuration) {
     return {configuration.hardware, configuration.model, text_of(configuration.labels, configuration.model),
@@ -226,7 +244,7 @@ std::vector<RunGroup> grouped_runs(std::vector<LoadedRun> runs,
 std::string text_of(const Labels& labels, std::string_view said) {
     std::vector<std::string> parts;
     for (const auto& [name, value] : labels)
-        if (said.find(value) == std::string_view::npos) parts.push_back(fmt::format("{}={}", name, value));
+        if (!holds_word(said, value)) parts.push_back(fmt::format("{}={}", name, value));
     return fmt::format("{}", fmt::join(parts, ", "));
 }
 

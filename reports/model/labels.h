@@ -55,7 +55,8 @@ std::vector<RunGroup> grouped_runs(std::vector<LoadedRun> runs,
                                    const std::optional<std::vector<std::string>>& by,
                                    std::string (*hardware_of)(std::string_view));
 
-/// "precision=q8_0, threads=2"; labels whose value the text `said` already holds are left out.
+/// "precision=q8_0, threads=2"; labels whose value stands as a word in the text `said` are left out, but for
+/// numbers.
 std::string text_of(const Labels& labels, std::string_view said = {});
 
 /// Gives every configuration the shortest name that tells it from the others: nothing when it is alone.

@@ -188,5 +188,12 @@ TEST(Names, AreTheShortestThatTellConfigurationsApart) {
                 ElementsAre("L40S precision=int4", "H100, 1:1", "H100, 9:1"));
 }
 
+TEST(Labels, AreLeftOutWhereTheTextSaysThemAsAWordAndNumbersNever) {
+    const Labels labels{{"kv", "f16"}, {"precision", "q4_1"}, {"threads", "2"}};
+    EXPECT_EQ(text_of(labels), "kv=f16, precision=q4_1, threads=2");
+    EXPECT_EQ(text_of(labels, "SmolLM2-135M q4_1 on AMD EPYC (2 cores)"), "kv=f16, threads=2");
+    EXPECT_EQ(text_of(labels, "SmolLM2-135M bf16, q4_10, f16"), "precision=q4_1, threads=2");
+}
+
 }  // namespace
 }  // namespace paretoken::reports
