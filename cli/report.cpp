@@ -211,7 +211,8 @@ reports::JoinOptions join_options(const ReportCommand& command) {
     options.card_of = [](const std::string& spec, const cards::ModelCardOptions& formats) {
         return cards::model_card(spec, formats);
     };
-    options.front_x = reports::front_x_named(command.x);
+    options.over_time = command.x == reports::kDateAxis;
+    if (!options.over_time) options.front_x = reports::front_x_named(command.x);
     options.front_y = reports::front_y_named(command.y);
     options.anyway = command.anyway;
     return options;
@@ -345,7 +346,7 @@ void add_report(CLI::App& app) {
         "the limit there times the share of the limit that its runs reached; repeatable");
     sub->add_option("--x", command->x,
                     "What the front is drawn over: interactivity_p90, decode_interactivity_p50, ttft_p95 or "
-                    "e2e_p95")
+                    "e2e_p95; date draws the history of every load")
         ->capture_default_str();
     sub->add_option("--y", command->y, "What it is drawn of: usd_per_m or tokens_per_s_per_gpu")
         ->capture_default_str();

@@ -628,6 +628,7 @@ void fields(Archive& a, Is<FrontNote> auto& v) {
     a("y", v.y);
     a("separate", v.separate);
     a("anyway", v.anyway);
+    a("over_time", v.over_time);
 }
 
 template <class Archive>
@@ -1338,7 +1339,8 @@ Json chart_axes(const FrontNote& front) {
     for (const FrontY& y : front_ys())
         ys.push_back(
             {{"name", y.name}, {"title", y.title}, {"short", y.brief}, {"more", y.higher_is_better}});
-    return {{"xs", xs}, {"ys", ys}, {"x", front.x}, {"y", front.y}};
+    return {
+        {"xs", xs}, {"ys", ys}, {"x", front.over_time ? std::string(kDateAxis) : front.x}, {"y", front.y}};
 }
 
 /// Milliseconds by part; null where a part is unattributed.
@@ -1383,6 +1385,7 @@ Json chart_curve(const std::vector<LimitPoint>& points) {
                          {"batch", Writer::json_of(point.batch)}});
     return curve;
 }
+            {"at", point.result.provenance.started_at},
 
 Json chart_configuration(const Configuration& configuration) {
     Json points = Json::array();

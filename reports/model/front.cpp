@@ -36,6 +36,7 @@ std::size_t axis_named(const Axes& axes, std::string_view name, std::string_view
         if (axes[i].name == name) return i;
         names.push_back(axes[i].name);
     }
+    if (option == "--x") names.push_back(kDateAxis);
     throw UsageError(fmt::format("{} {}: no such axis; known are {}", option, name, fmt::join(names, ", ")));
 }
 
@@ -307,7 +308,8 @@ FrontNote place_on_fronts(std::vector<Configuration>& configurations, const Fron
                     fmt::format("no {}: it falls among failures or was not measured", kXs[options.x].name);
         }
     return {std::string(kXs[options.x].name), std::string(kYs[options.y].name),
-            separations(configurations, options, !kYs[options.y].higher_is_better), options.anyway};
+            separations(configurations, options, !kYs[options.y].higher_is_better), options.anyway,
+            options.over_time};
 }
 
 }  // namespace paretoken::reports

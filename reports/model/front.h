@@ -26,6 +26,9 @@ struct FrontX {
 };
 std::span<const FrontX> front_xs();
 
+/// Beside these, --x takes the date: no front is over it, and the page draws the history of every load.
+inline constexpr std::string_view kDateAxis = "date";
+
 /// What a front may be drawn of.
 struct FrontY {
     std::string_view name;  ///< "usd_per_m", as --y takes it
@@ -51,6 +54,7 @@ std::optional<double> tokens_per_s_per_gpu(const ReportPoint& point);
 struct FrontOptions {
     std::size_t x = 0;
     std::size_t y = 0;
+    bool over_time = false;      ///< the page opens with the history of every load
     std::vector<Slo> slos = {};  ///< a point that does not certainly meet them is on no front
     bool quality_equal = false;  ///< the user says that all configurations answer equally well
     bool anyway = false;         ///< everything that is valid is held against everything

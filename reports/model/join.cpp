@@ -914,6 +914,7 @@ ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options
     }
     model.front = place_on_fronts(model.configurations, {.x = options.front_x,
                                                          .y = options.front_y,
+                                                         .over_time = options.over_time,
                                                          .slos = slos,
                                                          .quality_equal = options.quality_equal,
                                                          .anyway = options.anyway});

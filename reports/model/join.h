@@ -46,6 +46,7 @@ struct JoinOptions {
     bool quality_equal = false;               ///< --quality same: the user says that all answer equally well
     bool anyway = false;                      ///< --anyway: hold against each other what differs
     std::size_t front_x = 0;                  ///< --x, place in front_xs()
+    bool over_time = false;                   ///< --x date
     std::size_t front_y = 0;                  ///< --y, place in front_ys()
     std::vector<std::string> slo_texts = {};  ///< the limits below as they were written
     std::vector<Slo> slos;  ///< --slo, on a percentile (p90 unless said); a point that misses one leaves the

@@ -188,6 +188,7 @@ struct FrontNote {
     std::string y;                      ///< "usd_per_m"
     std::vector<std::string> separate;  ///< which configurations are not held against each other, and why
     bool anyway = false;                ///< --anyway: held against each other all the same
+    bool over_time = false;             ///< --x date: the chart opens with the history of each load
 
     bool operator==(const FrontNote&) const = default;
 };

@@ -165,6 +165,74 @@ class Labels(Case):
         return out
 
     def model(self, *arguments):
+class History(Case):
+    def test_the_runs_of_each_load_are_joined_by_their_dates(self):
+        sweep = self.directory / "sweep"
+        self.succeeds(paretoken("sweep", PROFILES[0], "--virtual", "--concurrency", "1,4", "--isl", 128, "--osl", 32,
+                                "--num-prompts", 200, "--out", sweep))
+        nights = []
+        for night in range(3):
+            for run in sweep.glob("*/run.json"):
+                made = json.loads(run.read_text())
+                made["provenance"]["started_at"] = f"2026-11-{10 + night}T03:00:00Z"
+                nights.append(self.directory / f"night{night}" / run.parent.name)
+                nights[-1].mkdir(parents=True)
+                (nights[-1] / "run.json").write_text(json.dumps(made))
+        page = self.directory / "report.html"
+        self.succeeds(paretoken("report", *nights, "--x", "date", "--out", page))
+        model = json.loads(page.with_suffix(".json").read_text())
+        self.assertEqual(len(model["configurations"]), 1)
+        self.assertEqual((model["front"]["x"], model["front"]["over_time"]), ("interactivity_p90", True))
+        with Browser() as browser:
+            browser.open(page)
+            self.assertEqual(browser.evaluate("return document.querySelector('#x-axis input:checked').value"), "date")
+            self.assertIn("by their dates", browser.evaluate("return document.getElementById('directions').textContent"))
+            drawn = browser.evaluate("""
+                const chart = Chart.getChart('frontier');
+                return { lines: chart.data.datasets.filter(d => !d.marked).map(d => d.data.map(p => p.x)),
+                         points: chart.data.datasets.filter(d => d.marked).flatMap(d => d.data.map(p => [p.x, p.filled])),
+                         ticks: chart.scales.x.ticks.map(tick => tick.label) };
+            """)
+            self.assertEqual(len(drawn["points"]), 6)
+            self.assertTrue(all(filled for _, filled in drawn["points"]))
+            self.assertEqual([len(line) for line in drawn["lines"]], [3, 3], "one line for each load")
+            for line in drawn["lines"]:
+                self.assertEqual(line, sorted(line))
+            self.assertTrue(all("11-1" in tick for tick in drawn["ticks"]), drawn["ticks"])
+            self.assertEqual([entry for entry in browser.console() if entry["level"] == "SEVERE"], [])
+        self.fails_clearly(paretoken("report", *nights, "--x", "dates", "--out", page), 2, "--x dates", "date")
+
+
+class WhatIfs(Case):
+    def test_an_estimate_is_drawn_hollow_and_is_on_no_front(self):
+        sweep = self.directory / "sweep"
+        self.succeeds(paretoken("sweep", PROFILES[0], "--virtual", "--concurrency", "1,4,16", "--isl", 128, "--osl", 32,
+                                "--num-prompts", 200, "--out", sweep))
+        page = self.directory / "report.html"
+        done = self.succeeds(paretoken("report", sweep, "--what-if", "gpu=h200,weights=fp8,kv=fp8", "--out", page))
+        self.assertIn("estimated", done.stdout)
+        model = json.loads(page.with_suffix(".json").read_text())
+        self.matches_schema(page.with_suffix(".json"), "report")
+        estimate = model["what_ifs"][0]
+        self.assertIn("fp8", estimate["title"])
+        self.assertIn("H200", estimate["title"])
+        for one in estimate["points"]:
+            point = model["configurations"][0]["points"][one["point"]]
+            self.assertGreater(one["output_tokens_per_s"], point["output_tokens_per_s"])
+            self.assertAlmostEqual(one["interactivity_tok_per_s"] / point["interactivity_tok_per_s"],
+                                   one["output_tokens_per_s"] / point["output_tokens_per_s"], places=9)
+        self.assertIn("estimated", page.with_suffix(".md").read_text())
+        with Browser() as browser:
+            browser.open(page)
+            drawn = browser.evaluate("return Chart.getChart('frontier').data.datasets.filter(d => d.marked)"
+                                     ".flatMap(d => d.data).map(p => [p.label, p.filled])")
+            self.assertEqual(sorted(label for label, filled in drawn if not filled and label.endswith("est.")),
+                             ["c=1 est.", "c=16 est.", "c=4 est."])
+            self.assertTrue(any(filled and not label.endswith("est.") for label, filled in drawn))
+        self.fails_clearly(paretoken("report", sweep, "--what-if", "gpu=voodoo2", "--out", page), 2, "voodoo2")
+        self.fails_clearly(paretoken("report", sweep, "--what-if", "hit=2", "--out", page), 2, "--what-if hit=2", "below 1")
+
+
         page = self.directory / "report.html"
         self.succeeds(paretoken("report", *arguments, "--out", page))
         return json.loads(page.with_suffix(".json").read_text())

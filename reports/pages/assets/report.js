@@ -336,13 +336,20 @@
   const indexOf = (list, name) => Math.max(0, list.findIndex((item) => item.name === name));
   let across = indexOf(axes.xs, axes.x);
   let up = hasPrice ? indexOf(axes.ys, axes.y) : indexOf(axes.ys, "tokens_per_s_per_gpu");
+  // Runs of different days have a history; it has no front, and every run stands in it as it was measured.
+  const times = configurations.flatMap((c) => c.points.map((p) => Date.parse(p.at))).filter(isNumber);
+  const HOUR = 3.6e6;
+  if (axes.x === "date" || (times.length && Math.max(...times) - Math.min(...times) >= HOUR))
+    axes.xs.push({ name: "date", title: "Date of the run (UTC)", short: "date", more: true });
+  if (axes.x === "date") across = axes.xs.length - 1;
+  const overTime = () => axes.xs[across].name === "date";
   const inDollars = () => axes.ys[up].name === "usd_per_m";
   const LIMITS = [["hard", "limit", "hardware limit"], ["datasheet", "datasheet", "datasheet"],
     ["size", "sizeAware", "by size of reads"], ["reachable", "reachable", "our kernels"]];
   let limitKind = "hard";
 
   /** [state, within noise, configuration, point]; state 1: on the front, 2: dominated by that point, 0: unfit. */
-  const placeOf = (point) => point.places[across * axes.ys.length + up] || [0];
+  const placeOf = (point) => overTime() ? [1] : point.places[across * axes.ys.length + up] || [0];
 
   function whyNot(point, own) {
     const [state, withinNoise, configuration, index] = placeOf(point);
@@ -357,7 +364,8 @@
     const [value, interval] = dollars ? [point.usd, point.usdCi]
       : [point.tps === null ? null : point.tps / per, point.tpsCi && point.tpsCi.map((v) => v / per)];
     const lines = [`${significant(point.xs[0])} tok/s per user, ${significant(point.tps)} tok/s in all`];
-    if (across > 0) lines.push(`${axes.xs[across].name}: ${significant(point.xs[across])}`);
+    if (overTime()) lines.push(point.at.replace("T", " ").replace("Z", " UTC"));
+    else if (across > 0) lines.push(`${axes.xs[across].name}: ${significant(point.xs[across])}`);
     if (isNumber(point.usd)) lines.push(`$${significant(point.usd)} per million output tokens`);
     if (point.band) lines.push(`$${significant(point.band[0])} to $${significant(point.band[1])} within the card's price band`);
     if (isNumber(point.ofLimit)) lines.push(`${significant(100 * point.ofLimit)} % of the hardware's limit at this load`);
@@ -365,18 +373,45 @@
     if (reason) lines.push(reason);
     if (!point.certified) lines.push("too few requests to certify its p90");
     return {
-      x: point.xs[across], y: value, interval, band: dollars ? point.band : null, lines, label: point.label,
-      command: point.command, filled: placeOf(point)[0] === 1, certified: point.certified, invalid: point.invalid,
+      x: overTime() ? Date.parse(point.at) : point.xs[across], y: value, interval, band: dollars ? point.band : null, lines, label: point.label,
+      command: data.commands[point.command], filled: placeOf(point)[0] === 1, certified: point.certified, invalid: point.invalid,
     };
   }
 
   const isDrawn = (p) => isNumber(p.x) && isNumber(p.y) && p.x > 0 && p.y > 0;
   const shownPoints = (configuration) => configuration.points.filter((point) => !point.hidden);
 
+  /** A line through the runs of each load, by their dates. */
+  function historySets(points, series, ink, switches) {
+    const valid = points.filter((p) => !p.invalid).sort((a, b) => a.x - b.x);
+    const lines = [...new Set(valid.map((p) => p.label))].map((label) => valid.filter((p) => p.label === label))
+      .filter((line) => line.length > 1)
+      .map((line) => lineSet(series, ink, switches, line.map(({ x, y }) => ({ x, y })), { borderWidth: 1.5 }));
+    return [...lines, markedSet(series, ink, switches, points)];
+  }
+
+  function timeAxis(values) {
+    const low = Math.min(...values);
+    const high = Math.max(...values);
+    const margin = Math.max((high - low) * 0.06, HOUR / 60);
+    const scale = axis([low, high], axes.xs[across].title, 1e9);
+    const steps = [1 / 60, 1 / 12, 1 / 4, 1, 3, 6, 12, 24, 48, 7 * 24, 14 * 24, 30 * 24, 91 * 24, 365 * 24].map((h) => h * HOUR);
+    const most = innerWidth < 700 ? 4 : 8;
+    const step = steps.find((s) => (high - low) / s <= most) || (high - low) / most;
+    const ticks = [];
+    for (let tick = Math.ceil((low - margin) / step) * step; tick <= high + margin; tick += step) ticks.push({ value: tick });
+    const [from, to] = step < 24 * HOUR ? [5, 16] : [0, 10];
+    return {
+      ...scale, min: low - margin, max: high + margin, afterBuildTicks: (built) => { built.ticks = ticks; },
+      ticks: { ...scale.ticks, callback: (value) => new Date(value).toISOString().slice(from, to).replace("T", " ") },
+    };
+  }
+
   function frontierSets(configuration, series) {
     const ink = seriesColour(series);
     const switches = [`series:${series}`];
     const points = shownPoints(configuration).map((point) => frontierPoint(point, series)).filter(isDrawn);
+    if (overTime()) return historySets(points, series, ink, switches);
     const front = points.filter((p) => p.filled && !p.invalid).sort((a, b) => a.x - b.x);
     const gpus = configuration.points.length ? configuration.points[0].gpus : 1;
     const [, key] = LIMITS.find(([kind]) => kind === limitKind) || [];
@@ -412,6 +447,7 @@
   function commonFront(datasets) {
     const sets = datasets.filter((d) => d.marked && !d.switches.some((name) => hidden.has(name)));
     const front = sets.flatMap((d) => d.data.filter((p) => p.filled && !p.invalid)).sort((a, b) => a.x - b.x || a.y - b.y);
+    if (overTime()) return [];
     const isRising = axes.xs[across].more !== axes.ys[up].more;
     const isOne = front.every((p, i) => i === 0 || (isRising ? p.y >= front[i - 1].y : p.y <= front[i - 1].y));
     if (!isOne || sets.filter((d) => d.data.some((p) => p.filled)).length < 2) return [];
@@ -445,7 +481,7 @@
     const ys = padded([...[...measured, ...curve].map((p) => p.y), ...bars]);
     // The vertical title is turned by a quarter: its arrow to the left points down, to the right up.
     draw("frontier", datasets, {
-      x: axis(xs, narrow && across === 0 ? "Tokens/s per user, p90: faster →" : axes.xs[across].title, 1),
+      x: overTime() ? timeAxis(measured.map((p) => p.x)) : axis(xs, narrow && across === 0 ? "Tokens/s per user, p90: faster →" : axes.xs[across].title, 1),
       y: axis(ys, dollars ? costTitle : `Output tokens/s${perGpu ? " per GPU" : ""}: more →`, 1),
     }, [impossible, priceBands, intervals, markers, labels]);
   }
@@ -453,6 +489,10 @@
   function tellDirections() {
     const place = one("#directions");
     if (!place) return;
+    if (overTime()) {
+      place.textContent = "A line joins the runs of one load, by their dates.";
+      return;
+    }
     place.textContent = `${axes.xs[across].more ? "Further right, every user is served faster" : "Further left, every user is served sooner"}; ${
       inDollars() ? "further down, a token is cheaper." : "further up, the machine makes more tokens."}`;
   }

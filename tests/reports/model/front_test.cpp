@@ -191,7 +191,7 @@ TEST(Front, HasAPlaceForEveryPairOfAxes) {
                 EXPECT_TRUE(on_front(i, x.name.data(), y.name.data())) << x.name << " " << y.name;
     EXPECT_THAT([] { front_x_named("speed"); },
                 ThrowsMessage<UsageError>("--x speed: no such axis; known are interactivity_p90, "
-                                          "decode_interactivity_p50, ttft_p95, e2e_p95"));
+                                          "decode_interactivity_p50, ttft_p95, e2e_p95, date"));
     EXPECT_THROW(front_y_named("usd"), UsageError);
 }
 
