@@ -1351,7 +1351,22 @@ Json chart_gap(const std::optional<Gap>& gap) {
     return {{"step", Writer::json_of(gap->step_ms)}, {"parts", parts}};
 }
 
-Json chart_point(const ReportPoint& point) {
+/// Commands that runs share, each once; a run holds its place.
+class Commands {
+  public:
+    std::size_t place_of(const std::string& command) {
+        const auto [found, is_new] = places_.try_emplace(command, places_.size());
+        if (is_new) list_.push_back(command);
+        return found->second;
+    }
+    const Json& list() const { return list_; }
+
+  private:
+    std::map<std::string, std::size_t> places_;
+    Json list_ = Json::array();
+};
+
+Json chart_point(const ReportPoint& point, Commands& commands) {
     const auto& cost = point.cost;
     const auto interval = point.result.throughput.interval(figure::kOutputTokens);
     return {{"label", point.load_label},
@@ -1370,8 +1385,9 @@ Json chart_point(const ReportPoint& point) {
             {"invalid", point.result.validity.verdict == Verdict::invalid},
             {"whyNot", point.why_not.starts_with("dominated by") ? "" : point.why_not},
             {"gap", chart_gap(point.gap)},
+            {"at", point.result.provenance.started_at},
             {"gpus", std::max<std::uint32_t>(point.result.provenance.hardware_count, 1)},
-            {"command", point.result.provenance.command},
+            {"command", commands.place_of(point.result.provenance.command)},
             {"ttft", percentiles_of(point.result, headline_key("ttft", point.open_loop))},
             {"itl", percentiles_of(point.result, "itl_s")}};
 }
@@ -1385,12 +1401,11 @@ Json chart_curve(const std::vector<LimitPoint>& points) {
                          {"batch", Writer::json_of(point.batch)}});
     return curve;
 }
-            {"at", point.result.provenance.started_at},
 
-Json chart_configuration(const Configuration& configuration) {
+Json chart_configuration(const Configuration& configuration, Commands& commands) {
     Json points = Json::array();
     for (const ReportPoint& point : configuration.points) {
-        points.push_back(chart_point(point));
+        points.push_back(chart_point(point, commands));
         if (!point.reached) points.back()["hidden"] = true;
     }
     bool open_loop = false;
@@ -1437,9 +1452,10 @@ Json chart_what_if(const WhatIf& what_if) {
 }  // namespace
 
 std::string chart_json(const ReportModel& model) {
+    Commands commands;
     Json configurations = Json::array();
     for (const Configuration& configuration : model.configurations)
-        configurations.push_back(chart_configuration(configuration));
+        configurations.push_back(chart_configuration(configuration, commands));
     Json devices = Json::array();
     for (const DevicePicture& device : model.devices) devices.push_back(Writer::json_of(device));
     Json what_ifs = Json::array();
@@ -1448,6 +1464,7 @@ std::string chart_json(const ReportModel& model) {
     for (const SearchPicture& search : model.searches) searches.push_back(Writer::json_of(search));
     const std::string text = text_of({{"axes", chart_axes(model.front)},
                                       {"configurations", configurations},
+                                      {"commands", commands.list()},
                                       {"whatIfs", what_ifs},
                                       {"devices", devices},
                                       {"searches", searches}},

@@ -409,7 +409,9 @@ std::string load_section() {
            "<p class=\"lead\">Hollow markers are percentiles with too few requests to certify them; one that "
            "falls among "
            "failures is not drawn.</p>\n"
-           "<div class=\"chart-head\"><ul class=\"legend\" id=\"latency-legend\"></ul></div>\n<div "
+           "<div class=\"chart-head\"><ul class=\"legend\" id=\"latency-legend\"></ul><fieldset "
+           "class=\"switch\" "
+           "id=\"percentile\" hidden><legend class=\"unseen\">Percentile</legend></fieldset></div>\n<div "
            "class=\"pair\">\n" +
            figure_of("ttft", "Time to first token", "Time to first token at p50, p95 and p99 against load",
                      "") +
@@ -650,18 +652,53 @@ std::string window_text(const Window& window) {
 }
 
 std::string validity_table(const ReportModel& model) {
+/// A page of at most this many runs says everything of each; a larger one of those that matter most.
+constexpr std::size_t kMostRunsInFull = 100;
+
+/// Whether a run of a large page is shown in full: it is on a front, or is not simply valid.
+bool matters(const ReportPoint& point) {
+    return point.on_front || point.on_own_front || point.result.validity.verdict != Verdict::valid;
+}
+
+/// The runs that are shown in full, by configuration and place; of a large page the first that matter.
+std::set<const ReportPoint*> runs_in_full(const ReportModel& model) {
+    std::set<const ReportPoint*> shown;
+    const bool all = count_points(model) <= kMostRunsInFull;
+    for (const Configuration& configuration : model.configurations)
+        for (const ReportPoint& point : configuration.points)
+            if (all || (matters(point) && shown.size() < kMostRunsInFull)) shown.insert(&point);
+    return shown;
+}
+
+/// "900 further runs are …"; empty where every run is shown.
+std::string left_out(const ReportModel& model, std::size_t shown, std::string_view what) {
+    const std::size_t all = count_points(model);
+    if (shown >= all) return "";
+    return fmt::format("<p class=\"lead\">{} of {} runs: {}. The JSON file beside this page has all.</p>\n",
+                       grouped(shown), grouped(all), what);
+}
+
     std::string rows;
     for (std::size_t series = 0; series < model.configurations.size(); ++series)
+    std::size_t shown = 0;
+    const bool all = count_points(model) <= kMostRunsInFull;
         for (const ReportPoint& point : model.configurations[series].points) {
             const std::string reasons = reasons_of(point);
             rows += fmt::format(
+            if (!all && reasons.empty() && point.result.validity.verdict == Verdict::valid) continue;
+            ++shown;
                 "<tr><th class=\"text\" scope=\"row\">{} {}<td class=\"text\">{}{}<td class=\"text\">{}<td "
                 "class=\"text line\">{}</tr>\n",
                 marker(series), escaped(point.load_label), badge(point.result.validity.verdict),
                 point.result.partial ? " partial" : "", reasons.empty() ? "Every check passed." : reasons,
                 escaped(window_text(point.result.window)));
         }
-    return "<div class=\"part\"><h3>Validity</h3>\n<div class=\"scroll\"><table "
+    if (rows.empty())
+        return "<div class=\"part\"><h3>Validity</h3>\n<p class=\"lead\">Every run passed every "
+               "check.</p></div>\n";
+    return "<div class=\"part\"><h3>Validity</h3>\n" +
+           left_out(model, shown, "those with a check that was not passed") +
+           "<div class=\"scroll\"><table "
            "class=\"loose\"><thead><tr><th class=\"text\">Run<th "
            "class=\"text\">Verdict<th class=\"text\">Reasons<th class=\"text\">Steady "
            "window</tr></thead>\n<tbody>\n" +
@@ -826,9 +863,12 @@ std::string trust_section(const ReportModel& model) {
     for (std::size_t i = 0; i < model.configurations.size(); ++i)
         html += limit_of(model.configurations[i], i);
     html += price_of(model.price);
-    html += "<div class=\"part\"><h3>Each run</h3>\n";
+    const std::set<const ReportPoint*> in_full = runs_in_full(model);
+    html += "<div class=\"part\"><h3>Each run</h3>\n" +
+            left_out(model, in_full.size(), "those on a front and those that are not simply valid");
     for (std::size_t i = 0; i < model.configurations.size(); ++i)
-        for (const ReportPoint& point : model.configurations[i].points) html += run_details(point, i);
+        for (const ReportPoint& point : model.configurations[i].points)
+            if (in_full.contains(&point)) html += run_details(point, i);
     html += "</div>\n";
     if (!model.notes.empty()) {
         html += "<div class=\"part\"><h3>Notes</h3>\n<ul class=\"notices\">\n";

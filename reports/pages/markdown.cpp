@@ -9,6 +9,7 @@
 
 #include "reports/model/answer.h"
 #include "reports/model/utilisation.h"
+#include "reports/model/what_if.h"
 #include "reports/pages/hardware.h"
 #include "reports/pages/picture.h"
 #include "reports/pages/report_columns.h"
@@ -279,6 +280,9 @@ std::string markdown_report(const ReportModel& model) {
     for (const Configuration& configuration : model.configurations) text += section_of(configuration);
     text += cost_of(model);
     text += searches_of(model.searches);
+    std::vector<std::string> estimates;
+    for (const WhatIf& what_if : model.what_ifs) estimates.push_back(what_if_sentence(model, what_if));
+    text += list_of(estimates);
     text += hardware_markdown(model.devices);
     text += list_of(model.front.separate);
     text += list_of(model.notes);

@@ -154,17 +154,17 @@ class Fronts(Case):
             self.assertEqual(clicked[:2], ["usd_per_m", "tokens_per_s_per_gpu"])
             self.assertIn("ttft_p95", clicked)
             self.assertIn("hard", clicked)
+            shown = browser.evaluate("""
+                const pick = (name) => {
+                    document.querySelector(`#percentile input[value=${name}]`).click();
+                    return Chart.getChart('ttft').data.datasets.map(set => set.data[0].lines[0].slice(0, 3));
+                };
+                return [pick('p50'), pick('p99')];
+            """)
+            self.assertEqual(shown, [["p50"] * 3, ["p99"] * 3], "one percentile at a time, a colour for each configuration")
             self.assertEqual([entry for entry in browser.console() if entry["level"] == "SEVERE"], [])
 
 
-class Labels(Case):
-    def sweep(self, name, *arguments):
-        out = self.directory / name
-        self.succeeds(paretoken("sweep", "sim:llama3-8b-h100-bf16", "--virtual", "--concurrency", "1,4", "--isl", 128,
-                                "--osl", 32, "--num-prompts", 200, "--out", out, *arguments))
-        return out
-
-    def model(self, *arguments):
 class History(Case):
     def test_the_runs_of_each_load_are_joined_by_their_dates(self):
         sweep = self.directory / "sweep"
@@ -233,6 +233,14 @@ class WhatIfs(Case):
         self.fails_clearly(paretoken("report", sweep, "--what-if", "hit=2", "--out", page), 2, "--what-if hit=2", "below 1")
 
 
+class Labels(Case):
+    def sweep(self, name, *arguments):
+        out = self.directory / name
+        self.succeeds(paretoken("sweep", "sim:llama3-8b-h100-bf16", "--virtual", "--concurrency", "1,4", "--isl", 128,
+                                "--osl", 32, "--num-prompts", 200, "--out", out, *arguments))
+        return out
+
+    def model(self, *arguments):
         page = self.directory / "report.html"
         self.succeeds(paretoken("report", *arguments, "--out", page))
         return json.loads(page.with_suffix(".json").read_text())

@@ -63,7 +63,7 @@
   function roundTicks(low, high, logarithmic) {
     if (logarithmic && high / low > 6) {
       const decades = Math.log10(high / low);
-      const steps = decades > 4 ? [1] : [1, 2, 5];
+      const steps = decades > (innerWidth < 700 ? 2 : 4) ? [1] : [1, 2, 5];
       const ticks = [];
       for (let power = Math.floor(Math.log10(low)); 10 ** power <= high; ++power)
         for (const step of steps) ticks.push(Number((step * 10 ** power).toPrecision(6)));
@@ -506,6 +506,9 @@
   // ---- against load
 
   const PERCENTILES = ["p50", "p95", "p99"];
+  // Several configurations have a colour each, and one percentile is shown at a time.
+  const isComparison = configurations.length > 1;
+  let percentile = "p95";
   const DASHES = [[], [7, 4], [2, 3], [9, 3, 2, 3]];
   const kinds = { open: configurations.some((c) => c.openLoop), closed: configurations.some((c) => c.closedLoop) };
   const loadTitle = kinds.open && kinds.closed ? "Load (requests in flight, or requests/s offered)"
@@ -518,22 +521,20 @@
 
   function latencySets(metric) {
     return configurations.flatMap((configuration, series) => PERCENTILES.map((name, i) => {
-      const ink = colour(name);
+      if (isComparison && name !== percentile) return null;
+      const ink = isComparison ? seriesColour(series) : colour(name);
       const points = shownPoints(configuration).map((point) => {
         const seconds = point[metric].values[i];
         return {
-          x: point.load, y: isNumber(seconds) ? seconds * 1e3 : null, label: point.label, command: point.command,
+          x: point.load, y: isNumber(seconds) ? seconds * 1e3 : null, label: point.label, command: data.commands[point.command],
           filled: true, certified: point[metric].certified[i], invalid: point.invalid,
           lines: [`${name}: ${significant(isNumber(seconds) ? seconds * 1e3 : null)} ms`,
             ...(point[metric].certified[i] ? [] : ["too few requests to certify it"])],
         };
       }).filter((point) => point.x > 0);
-      return markedSet(series, ink, [`series:${series}`, name], points,
-        {
-          showLine: true, borderColor: ink, borderWidth: 2, borderDash: DASHES[series % DASHES.length],
-          segment: validOnly(points),
-        });
-    }));
+      return markedSet(series, ink, isComparison ? [`series:${series}`] : [name], points,
+        { showLine: true, borderColor: ink, borderWidth: 2, segment: validOnly(points) });
+    }).filter(Boolean));
   }
 
   function drawLatency(id, metric, title) {
@@ -544,12 +545,18 @@
     draw(id, datasets, scales, [markers]);
   }
 
+  function drawLatencies() {
+    const which = isComparison ? `, ${percentile}` : "";
+    drawLatency("ttft", "ttft", `Time to first token${which}, ms`);
+    drawLatency("itl", "itl", `Inter-token latency${which}, ms`);
+  }
+
   function drawThroughput() {
     const datasets = configurations.flatMap((configuration, series) => {
       const ink = seriesColour(series);
       const switches = [`series:${series}`];
       const points = shownPoints(configuration).filter((p) => p.load > 0).map((point) => ({
-        x: point.load, y: point.tps, interval: point.tpsCi, label: point.label, command: point.command, filled: true,
+        x: point.load, y: point.tps, interval: point.tpsCi, label: point.label, command: data.commands[point.command], filled: true,
         certified: true, invalid: point.invalid,
         lines: [`${significant(point.tps)} tok/s`,
           ...(isNumber(point.limitTps) ? [`of ${significant(point.limitTps)} that the hardware could`] : [])],
@@ -757,16 +764,12 @@
   function drawLegends() {
     const focused = document.activeElement?.dataset?.name;
     const place = document.activeElement?.closest?.(".legend")?.id;
-    const isAlone = (c) => configurations.filter((other) => other.title === c.title).length === 1;
-    const nameOf = (c) => (isAlone(c) ? c.title : `${c.title}, ${c.workload}`);
     const series = () => configurations.map((c, i) =>
-      legendItem(`series:${i}`, nameOf(c), markerElement(shapeOf(i), seriesColour(i))));
+      legendItem(`series:${i}`, c.name, markerElement(shapeOf(i), seriesColour(i))));
     one("#frontier-legend").replaceChildren(...series());
-    one("#latency-legend").replaceChildren(
-      ...PERCENTILES.map((name) => legendItem(name, name, markerElement("M-7-2H7V2H-7Z", colour(name)))),
-      ...(configurations.length > 1
-        ? configurations.map((c, i) => legendItem(`series:${i}`, nameOf(c), markerElement(shapeOf(i), colour("muted")))) : []));
-    one("#throughput-legend").replaceChildren(...(configurations.length > 1 ? series() : []));
+    one("#latency-legend").replaceChildren(...(isComparison ? series()
+      : PERCENTILES.map((name) => legendItem(name, name, markerElement("M-7-2H7V2H-7Z", colour(name))))));
+    one("#throughput-legend").replaceChildren(...(isComparison ? series() : []));
     if (focused && place) one(`#${place} [data-name="${focused}"]`)?.focus();
   }
 
@@ -818,6 +821,24 @@
     table.tBodies[0].append(...keyed.map(([, row]) => row));
   }
 
+  // ---- what scrolls inside itself is reached by the keyboard
+
+  function markScrollable() {
+    for (const box of all(".scroll")) {
+      const scrolls = box.scrollWidth > box.clientWidth + 1;
+      if (!scrolls && !box.dataset.scrolls) continue;
+      box.dataset.scrolls = "1";
+      if (!scrolls) {
+        for (const name of ["tabindex", "role", "aria-label"]) box.removeAttribute(name);
+        continue;
+      }
+      const heading = box.closest(".part, details > div > div, section")?.querySelector("h2, h3, h4");
+      box.tabIndex = 0;
+      box.setAttribute("role", "region");
+      if (!box.hasAttribute("aria-labelledby")) box.setAttribute("aria-label", heading?.textContent.trim() || "Table");
+    }
+  }
+
   // ---- definitions on hover and focus
 
   function showTip(target) {
@@ -844,8 +865,7 @@
     if (one("#frontier")) {
       drawLegends();
       drawFrontier();
-      drawLatency("ttft", "ttft", "Time to first token, ms");
-      drawLatency("itl", "itl", "Inter-token latency, ms");
+      drawLatencies();
       drawThroughput();
       configurations.forEach(drawGap);
     }
@@ -871,6 +891,12 @@
         limitKind = value;
         redrawFrontier();
       });
+    if (isComparison)
+      segmented(one("#percentile"), PERCENTILES.map((name) => [name, name]), percentile, (value) => {
+        percentile = value;
+        drawLatencies();
+        root.dataset.charts = String(charts.size);
+      });
     tellDirections();
   }
   for (const header of all("th[data-column]")) header.querySelector(".sort").addEventListener("click", () => sortBy(header));
@@ -879,6 +905,8 @@
     for (const event of ["mouseleave", "blur"]) target.addEventListener(event, () => hideTip(target));
     target.addEventListener("keydown", (event) => event.key === "Escape" && hideTip(target));
   }
+  addEventListener("resize", markScrollable);
+  for (const details of all("details")) details.addEventListener("toggle", markScrollable);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
 
   // Paper is white: charts are drawn anew for it and back.
@@ -890,4 +918,5 @@
   });
   addEventListener("afterprint", () => setTheme(screenTheme || "auto"));
   drawAll();
+  markScrollable();
 })();

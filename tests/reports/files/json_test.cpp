@@ -530,6 +530,29 @@ TEST(ChartJson, CannotEndTheScriptElementItStandsIn) {
     EXPECT_EQ(json::parse(text)["configurations"][0]["title"], model.configurations[0].title);
 }
 
+TEST(ChartJson, HoldsACommandThatManyRunsShareOnce) {
+    ReportModel model = sample::report();
+    for (Configuration& configuration : model.configurations)
+        for (ReportPoint& point : configuration.points)
+            point.result.provenance.command = "paretoken sweep " + configuration.title;
+    const json drawn = json::parse(chart_json(model));
+    ASSERT_EQ(drawn["commands"].size(), 2U);
+    for (std::size_t i = 0; i < 2; ++i)
+        for (const json& point : drawn["configurations"][i]["points"])
+            EXPECT_EQ(drawn["commands"][point["command"].get<std::size_t>()],
+                      "paretoken sweep " + model.configurations[i].title);
+}
+
+TEST(ChartJson, HoldsTheDateOfEveryRunAndOpensWithItWhereItWasAskedFor) {
+    ReportModel model = sample::report();
+    model.front.x = "interactivity_p90";
+    EXPECT_EQ(json::parse(chart_json(model))["axes"]["x"], "interactivity_p90");
+    model.front.over_time = true;
+    const json drawn = json::parse(chart_json(model));
+    EXPECT_EQ(drawn["axes"]["x"], "date");
+    EXPECT_EQ(drawn["configurations"][0]["points"][0]["at"], "2026-11-21T09:38:00Z");
+}
+
 TEST(ChartJson, DrawsNoLoadThatWasNeverReached) {
     ReportModel model = sample::report();
     const std::size_t points = model.configurations[0].points.size();
