@@ -7,6 +7,7 @@
 #include <CLI/Validators.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <ctime>
 #include <filesystem>
 #include <map>
@@ -18,9 +19,13 @@
 #include "cards/model.h"
 #include "cards/price.h"
 #include "cli/commands.h"
+#include "cli/interrupt.h"
 #include "cli/micro_cache.h"
+#include "cli/page_server.h"
+#include "core/content_hash.h"
 #include "core/error.h"
 #include "core/slo.h"
+#include "reports/files/json.h"
 #include "reports/files/refold.h"
 #include "reports/files/run_directory.h"
 #include "reports/files/sweep_file.h"
@@ -28,6 +33,7 @@
 #include "reports/model/front.h"
 #include "reports/model/join.h"
 #include "reports/pages/formats.h"
+#include "reports/pages/html.h"
 #include "reports/pages/table.h"
 
 namespace paretoken::cli {
@@ -59,6 +65,8 @@ struct ReportCommand {
     std::string title;
     std::string out = "report.html";
     std::string formats = "html,md,json";
+    bool serve = false;
+    std::string listen = "127.0.0.1:0";
 };
 
 std::string utc_now() {
@@ -100,14 +108,21 @@ class Sweeps {
     std::vector<reports::LoadedSearch> searches_;
 };
 
+bool is_running(const fs::path& run) {
+    const fs::path file = run / reports::kRunFileName;
+    return reports::parse_run_json(reports::read_file(file), file.string()).state ==
+           reports::RunState::running;
+}
+
 /// Each run once, in the order in which the directories were named.
-std::vector<reports::LoadedRun> loaded_runs(const std::vector<std::string>& directories, Sweeps& sweeps) {
+std::vector<reports::LoadedRun> loaded_runs(const ReportCommand& command, Sweeps& sweeps) {
     std::vector<fs::path> found;
-    for (const std::string& directory : directories)
+    for (const std::string& directory : command.directories)
         for (const fs::path& run : reports::find_run_directories(directory))
             if (std::find(found.begin(), found.end(), run) == found.end()) found.push_back(run);
     std::vector<reports::LoadedRun> runs;
     for (const fs::path& run : found) {
+        if (command.serve && is_running(run)) continue;  // it lands when it has ended
         runs.push_back({.directory = run.string(), .result = reports::read_run_directory(run)});
         sweeps.place(runs.back());
     }
@@ -273,15 +288,101 @@ std::string answers_of(const ReportModel& model) {
     return text;
 }
 
-void report(const ReportCommand& command) {
-    const std::vector<Output> files = outputs(command);
+ReportModel model_of(const ReportCommand& command) {
     reports::JoinOptions options = join_options(command);
     Sweeps sweeps;
-    std::vector<reports::LoadedRun> runs = loaded_runs(command.directories, sweeps);
+    std::vector<reports::LoadedRun> runs = loaded_runs(command, sweeps);
     options.searches = sweeps.searches();
     if (command.refold) refold_all(runs, command, options.slos);
     options.known_models = cards_named_by(runs);
-    const ReportModel model = reports::build_report(std::move(runs), options);
+    return reports::build_report(std::move(runs), options);
+}
+
+/// The report of the runs that are there when it is asked for.
+class LiveReport {
+  public:
+    explicit LiveReport(const ReportCommand& command) : command_(command) {}
+
+    std::optional<ServedPage> page(std::string_view path) {
+        refresh();
+        if (path == "/version") return ServedPage{"text/plain; charset=utf-8", state_};
+        if (path == "/") return ServedPage{"text/html; charset=utf-8", html()};
+        if (!model_) return {};
+        for (const ReportFormat& format : reports::report_formats())
+            if (path == fmt::format("/report.{}", format.extension))
+                return ServedPage{type_of(format), format.write(*model_)};
+        return {};
+    }
+
+  private:
+    static std::string type_of(const ReportFormat& format) {
+        if (format.name == "html") return "text/html; charset=utf-8";
+        return format.extension.ends_with("json") ? "application/json" : "text/plain; charset=utf-8";
+    }
+
+    /// Changes whenever a run lands or is replaced.
+    std::string state_now() const {
+        std::string state;
+        for (const std::string& directory : command_.directories) {
+            std::vector<fs::path> runs;
+            try {
+                runs = reports::find_run_directories(directory);
+            } catch (const UsageError&) {  // there is none yet
+                continue;
+            }
+            for (const fs::path& run : runs) {
+                std::error_code error;
+                const auto written = fs::last_write_time(run / reports::kRunFileName, error);
+                state += fmt::format("{} {}\n", run.string(), written.time_since_epoch().count());
+            }
+        }
+        return state.empty() ? "nothing yet" : content_hash(state);
+    }
+
+    void refresh() {
+        std::string state = state_now();
+        if (state == state_) return;
+        if (state != "nothing yet") model_ = model_of(command_);
+        if (model_ && model_->configurations.empty()) model_.reset();  // every run is still running
+        state_ = std::move(state);
+    }
+
+    std::string html() const {
+        if (model_) return reports::served_html_report(*model_, state_);
+        std::string where;
+        for (const std::string& directory : command_.directories)
+            where += fmt::format(" <code>{}</code>", reports::html_escaped(directory));
+        return fmt::format(
+            "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" "
+            "content=\"2\"><title>paretoken report</title><p>No run has ended yet in{}. This page looks "
+            "again "
+            "every two seconds.</p></html>\n",
+            where);
+    }
+
+    const ReportCommand& command_;
+    std::string state_;
+    std::optional<ReportModel> model_;
+};
+
+/// Until Ctrl-C.
+void serve_report(const ReportCommand& command) {
+    InterruptWatch watch("\n");  // before any thread
+    LiveReport live(command);
+    PageServer server(command.listen, [&live](std::string_view path) { return live.page(path); });
+    for (const std::string& directory : command.directories)
+        if (!fs::is_directory(directory))
+            throw UsageError(fmt::format("{} is no directory; give one in which runs land", directory));
+    join_options(command);  // says at once what is wrong with the options
+    fmt::print("{}\n", server.url());
+    std::fflush(stdout);
+    server.serve(watch.token());
+}
+
+void report(const ReportCommand& command) {
+    if (command.serve) return serve_report(command);
+    const std::vector<Output> files = outputs(command);
+    const ReportModel model = model_of(command);
     for (const Output& file : files) reports::write_file_atomically(file.path, file.format->write(model));
     fmt::print("{}", answers_of(model));
     for (const Output& file : files) fmt::print("{}\n", file.path.string());
@@ -356,6 +457,13 @@ void add_report(CLI::App& app) {
     sub->add_option("--out,-o", command->out, "Where it goes: a file, or a directory to write report.html to")
         ->capture_default_str();
     sub->add_option("--format", command->formats, "Any of html, md, json, csv, inferencex, by commas")
+        ->capture_default_str();
+    auto* const serve = sub->add_flag(
+        "--serve", command->serve,
+        "Serve the page on this machine instead of writing files; it is refreshed as runs land");
+    sub->add_option("--listen", command->listen,
+                    "With --serve: address of the loopback, port 0 takes a free one")
+        ->needs(serve)
         ->capture_default_str();
     sub->callback([command] { report(*command); });
 }

@@ -45,11 +45,12 @@ std::string policy_hash(std::string_view text) {
                                                        static_cast<std::size_t>(length)));
 }
 
-std::string policy_for(std::string_view css, std::initializer_list<std::string_view> scripts) {
+std::string policy_for(std::string_view css, std::initializer_list<std::string_view> scripts, bool served) {
     std::string script_hashes;
     for (const std::string_view script : scripts) script_hashes += " " + policy_hash(script);
-    return fmt::format("default-src 'none'; script-src{}; style-src {}; base-uri 'none'; form-action 'none'",
-                       script_hashes, policy_hash(css));
+    return fmt::format(
+        "default-src 'none'; script-src{}; style-src {}; base-uri 'none'; form-action 'none'{}",
+        script_hashes, policy_hash(css), served ? "; connect-src 'self'" : "");
 }
 
 // ---- small pieces
@@ -651,7 +652,6 @@ std::string window_text(const Window& window) {
                        significant(window.run_s), window.steady ? "steady" : "no steady state found");
 }
 
-std::string validity_table(const ReportModel& model) {
 /// A page of at most this many runs says everything of each; a larger one of those that matter most.
 constexpr std::size_t kMostRunsInFull = 100;
 
@@ -678,15 +678,16 @@ std::string left_out(const ReportModel& model, std::size_t shown, std::string_vi
                        grouped(shown), grouped(all), what);
 }
 
+std::string validity_table(const ReportModel& model) {
     std::string rows;
-    for (std::size_t series = 0; series < model.configurations.size(); ++series)
     std::size_t shown = 0;
     const bool all = count_points(model) <= kMostRunsInFull;
+    for (std::size_t series = 0; series < model.configurations.size(); ++series)
         for (const ReportPoint& point : model.configurations[series].points) {
             const std::string reasons = reasons_of(point);
-            rows += fmt::format(
             if (!all && reasons.empty() && point.result.validity.verdict == Verdict::valid) continue;
             ++shown;
+            rows += fmt::format(
                 "<tr><th class=\"text\" scope=\"row\">{} {}<td class=\"text\">{}{}<td class=\"text\">{}<td "
                 "class=\"text line\">{}</tr>\n",
                 marker(series), escaped(point.load_label), badge(point.result.validity.verdict),
@@ -928,11 +929,15 @@ std::string filled_in(std::string_view template_text,
     }
 }
 
-std::string html_report(const ReportModel& model) {
+namespace {
+
+/// `state` is empty in a file.
+std::string page_of(const ReportModel& model, std::string_view state) {
     const std::string_view css = asset("report.css");
     const std::string_view report_js = asset("report.js");
     const std::string_view chart_js = asset("chart.min.js");
-    const std::string policy = policy_for(css, {chart_js, report_js});
+    const std::string policy = policy_for(css, {chart_js, report_js}, !state.empty());
+    const std::string served = state.empty() ? "" : fmt::format(" data-served=\"{}\"", escaped(state));
     const std::string title = escaped(model.title);
     const std::string version = escaped(model.version);
     const std::string generated_at = escaped(model.generated_at);
@@ -948,6 +953,7 @@ std::string html_report(const ReportModel& model) {
                                        trust_section(model);
     const std::string data = chart_json(model);
     return filled_in(asset("report.html"), {{"policy", policy},
+                                            {"served", served},
                                             {"title", title},
                                             {"version", version},
                                             {"generated_at", generated_at},
@@ -958,6 +964,16 @@ std::string html_report(const ReportModel& model) {
                                             {"data", data},
                                             {"chart_js", chart_js},
                                             {"report_js", report_js}});
+}
+
+}  // namespace
+
+std::string html_report(const ReportModel& model) {
+    return page_of(model, "");
+}
+
+std::string served_html_report(const ReportModel& model, std::string_view version) {
+    return page_of(model, version);
 }
 
 }  // namespace paretoken::reports

@@ -11,6 +11,10 @@ namespace paretoken::reports {
 
 std::string html_report(const ReportModel& model);
 
+/// The same page as `paretoken report --serve` gives it: it asks its server for /version every two seconds,
+/// and loads itself anew when that is no longer `version`.
+std::string served_html_report(const ReportModel& model, std::string_view version);
+
 /// Text as it may stand in HTML, in attributes too.
 std::string html_escaped(std::string_view text);
 

@@ -96,7 +96,10 @@ class Browser:
         return self._call("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
 
     def open(self, path):
-        self._call("POST", "/url", {"url": pathlib.Path(path).resolve().as_uri()})
+        self.visit(pathlib.Path(path).resolve().as_uri())
+
+    def visit(self, url):
+        self._call("POST", "/url", {"url": url})
 
     def evaluate(self, script):
         """The value of a JavaScript function body (`return …`)."""

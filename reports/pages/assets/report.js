@@ -919,4 +919,15 @@
   addEventListener("afterprint", () => setTheme(screenTheme || "auto"));
   drawAll();
   markScrollable();
+
+  // A page that `report --serve` gave loads itself anew when runs have landed.
+  if (root.dataset.served)
+    setInterval(async () => {
+      try {
+        const answer = await fetch("version", { cache: "no-store" });
+        if (answer.ok && (await answer.text()) !== root.dataset.served) location.reload();
+      } catch {
+        // The server has ended; what is shown stays.
+      }
+    }, 2000);
 })();

@@ -154,6 +154,34 @@ TEST(HtmlReport, OfAHundredRunsStaysBelowOneMegabyte) {
     EXPECT_LT(html_report(model).size(), 1'000'000U);
 }
 
+TEST(HtmlReport, OfAThousandRunsShowsInFullThoseThatMatterAndStaysBelowThreeMegabytes) {
+    ReportModel model = sample::report();
+    Configuration& many = model.configurations[1];
+    ReportPoint plain = many.points[1];
+    plain.on_front = plain.on_own_front = false;
+    plain.directory = "runs/plain";
+    while (many.points.size() < 994) many.points.push_back(plain);
+    const std::string page = html_report(model);
+    EXPECT_LT(page.size(), 3'000'000U);
+    const std::string markup = markup_of(page);
+    EXPECT_THAT(markup, Not(HasSubstr("runs/plain")));
+    EXPECT_THAT(markup, HasSubstr("11 of 1,000 runs: those on a front and those that are not simply valid"));
+    EXPECT_THAT(markup, HasSubstr("2 of 1,000 runs: those with a check that was not passed"));
+    const std::size_t table = markup.find("class=\"numbers\"");
+    EXPECT_EQ(occurrences(markup.substr(table, markup.find("</table>", table) - table),
+                          "<tr><th class=\"first\" scope=\"row\""),
+              1000U);
+}
+
+TEST(HtmlReport, ThatIsServedAsksItsServerAndNobodyElse) {
+    const std::string file = html_report(sample::report());
+    const std::string served = served_html_report(sample::report(), "abc\"123");
+    EXPECT_THAT(file, Not(HasSubstr("connect-src")));
+    EXPECT_THAT(file, HasSubstr("<html lang=\"en\">"));
+    EXPECT_THAT(served, HasSubstr("connect-src 'self'"));
+    EXPECT_THAT(served, HasSubstr("<html lang=\"en\" data-served=\"abc&quot;123\">"));
+}
+
 TEST(FilledIn, PutsEachValueInOnceAndLooksAtItNoMore) {
     EXPECT_EQ(filled_in("a {{x}} b {{y}}{{x}}", {{"x", "{{y}}"}, {"y", "2"}}), "a {{y}} b 2{{y}}");
     EXPECT_EQ(filled_in("plain", {}), "plain");
