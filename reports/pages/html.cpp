@@ -308,9 +308,11 @@ std::string cost_section(const ReportModel& model) {
 
 // ---- what if
 
-std::string what_if_rows(const WhatIf& what_if) {
-    const std::string head = fmt::format("{} {} <small>{}</small>", marker(what_if.configuration),
-                                         escaped(what_if.title), escaped(what_if.asked));
+std::string what_if_rows(const ReportModel& model, const WhatIf& what_if) {
+    const Configuration& from = model.configurations[what_if.configuration];
+    const std::string head =
+        fmt::format("{} {} <small>{}, from {}</small>", marker(what_if.configuration), escaped(what_if.title),
+                    escaped(what_if.asked), escaped(from.name.empty() ? from.title : from.name));
     std::string rows;
     for (const Estimate& estimate : what_if.points)
         rows += fmt::format(
@@ -327,7 +329,7 @@ std::string what_if_section(const ReportModel& model) {
     std::string rows;
     std::string notices;
     for (const WhatIf& what_if : model.what_ifs) {
-        rows += what_if_rows(what_if);
+        rows += what_if_rows(model, what_if);
         if (!what_if.why_not.empty())
             notices += fmt::format("<li>{}</li>\n", escaped(what_if_sentence(model, what_if)));
     }
@@ -948,9 +950,8 @@ std::string page_of(const ReportModel& model, std::string_view state) {
                                  ? hardware  // a page of its own
                                  : choice_section(model) + answers_section(model) + frontier_section(model) +
                                        cost_section(model) + what_if_section(model) +
-                                       search_section(model.searches) + load_section() +
-                                       gap_section(model) + hardware + numbers_section(model) +
-                                       trust_section(model);
+                                       search_section(model.searches) + load_section() + gap_section(model) +
+                                       hardware + numbers_section(model) + trust_section(model);
     const std::string data = chart_json(model);
     return filled_in(asset("report.html"), {{"policy", policy},
                                             {"served", served},

@@ -456,7 +456,7 @@
 
   function drawFrontier() {
     const sets = configurations.flatMap(frontierSets);
-    const datasets = [...sets, ...estimatedSets(), ...commonFront(sets)];
+    const datasets = [...estimatedSets(), ...sets, ...commonFront(sets)];  // what was measured lies above
     const measured = datasets.filter((d) => d.marked).flatMap((d) => d.data);
     if (!measured.length) {
       draw("frontier", [], {}, []);
