@@ -213,6 +213,7 @@ Arrivals users(const Spec& spec) {
     arrivals.at_once = false;
     arrivals.rate = rate;
     arrivals.stationary = true;
+    arrivals.users = n;
     arrivals.times = [n, rate](std::uint64_t seed) -> ArrivalTimes {
         const double period = static_cast<double>(n) / rate;
         std::vector<double> phases;
@@ -285,7 +286,9 @@ constexpr std::array kTable = {
     ArrivalRow{"steps", "rates=R;R;R,each=60s", "Poisson arrivals, one rate after the other; the last stays",
                steps},
     ArrivalRow{"bursts", "rate=R,size=N,every=10s", "Poisson arrivals, and N at once every 10 s", bursts},
-    ArrivalRow{"users", "n=N,rate=R", "N users, each of whom sends a request every N/R seconds", users},
+    ArrivalRow{"users", "n=N,rate=R",
+               "N users, each of whom sends a request, or the next turn of a conversation, every N/R seconds",
+               users},
     ArrivalRow{"trace", "scale=1,spread=0s",
                "the dataset's own times, multiplied by scale; rows of one time are spread over a duration",
                trace},

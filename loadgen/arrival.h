@@ -28,6 +28,9 @@ struct Arrivals {
     bool recorded = false;    ///< the dataset has the times: `times` is empty until with_recorded_times()
     double time_scale = 1;    ///< recorded times are multiplied by it
     Duration spread{};        ///< rows of one recorded time are spread over it, before scaling
+    /// How many users take turns, the k-th time being that of user k modulo n; nothing: nobody knows whose a
+    /// time is.
+    std::optional<std::uint64_t> users = {};
     std::function<ArrivalTimes(std::uint64_t seed)> times = {};  ///< empty when at_once
 };
 

@@ -161,10 +161,17 @@ void Dispatcher::finished(const RequestKey& request, TimePoint slot_free, bool f
         failed ? kFirstRest * (1 << std::min(failures_in_a_row_ - 1, kMostDoublings)) : Duration{};
     const bool closed = schedule_.at_once();
     const Duration thinking = closed || follow_up ? thinking_after(request) : Duration{};
-    if (follow_up) follow_ups_.emplace(slot_free + thinking, *follow_up);
+    if (follow_up) follow_ups_.emplace(due_of(*follow_up, slot_free + thinking), *follow_up);
     if (closed && follow_up) return;
     if (slots_.capped()) slots_.give_back(slot_free + rest + (closed ? thinking : Duration{}));
     if (schedule_ended_ && !ran_dry_) ran_dry_ = slot_free;
+}
+
+/// A user who sends at times of his own sends a turn at its time, but never before the one before has ended.
+TimePoint Dispatcher::due_of(const Planned& follow_up, TimePoint possible) const {
+    const auto period = schedule_.turn_period();
+    if (!period) return possible;
+    return std::max(possible, begin_ + follow_up.at + follow_up.turn * *period);
 }
 
 std::optional<Duration> Dispatcher::patience_for(const Planned& planned) const {

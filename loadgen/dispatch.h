@@ -107,6 +107,7 @@ class Dispatcher {
     Start start(const Planned& planned, TimePoint scheduled, Duration slot_wait, TimePoint now);
     void end_schedule(TimePoint at);
     std::optional<Duration> patience_for(const Planned& planned) const;
+    TimePoint due_of(const Planned& follow_up, TimePoint possible) const;
     Duration thinking_after(const RequestKey& request) const;
 
     Schedule schedule_;

@@ -13,6 +13,10 @@ Schedule::Schedule(const Arrivals& arrivals, const Limits& limits, std::uint64_t
       dataset_(dataset != nullptr && dataset->has_conversations() ? dataset : nullptr),
       numbering_(numbering) {
     if (!at_once_) times_ = arrivals.times(seed);
+    if (arrivals.users && dataset_ != nullptr) {
+        turn_period_ = from_seconds(static_cast<double>(*arrivals.users) / arrivals.rate);
+        turns_to_come_.resize(*arrivals.users);
+    }
     advance();
 }
 
@@ -33,6 +37,7 @@ void Schedule::advance() {
         const std::uint64_t position = position_;
         const std::optional<Duration> at = at_once_ ? Duration{} : times_();
         if (!at) return;
+        if (is_time_of_a_turn()) continue;
         const bool warmup = is_warmup(position, *at);
         if (!warmup && !first_measured_) first_measured_ = position;
         const std::uint64_t number = warmup ? position : position - *first_measured_;
@@ -43,6 +48,7 @@ void Schedule::advance() {
         std::uint64_t& next_index = warmup ? next_warmup_index_ : next_index_;
         const std::uint64_t index = next_index;
         next_index += turns;
+        if (turn_period_) turns_to_come_[user_] = turns - 1;
         if (position % share_.workers != share_.worker) continue;
         next_ = Planned{.index = numbering_.part + index * numbering_.parts,
                         .warmup = warmup,
@@ -53,6 +59,16 @@ void Schedule::advance() {
                         .turns = turns};
         return;
     }
+}
+
+/// Goes on to the next user, whose time may be that of a turn of the conversation that he has opened.
+bool Schedule::is_time_of_a_turn() {
+    if (!turn_period_) return false;
+    if (++user_ >= turns_to_come_.size()) user_ = 0;
+    std::uint32_t& left = turns_to_come_[user_];
+    if (left == 0) return false;
+    --left;
+    return true;
 }
 
 bool Schedule::is_warmup(std::uint64_t position, Duration at) const {

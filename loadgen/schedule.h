@@ -4,6 +4,7 @@
 // before the clock starts and a run of any length takes no memory.
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "loadgen/arrival.h"
 #include "loadgen/limits.h"
@@ -51,11 +52,15 @@ class Schedule {
     void end_warmup();
 
     bool at_once() const { return at_once_; }
+    /// From one turn of a conversation to the next, where its user sends at times of his own; nothing where
+    /// a turn is due when the one before has ended.
+    std::optional<Duration> turn_period() const { return turn_period_; }
     std::uint64_t seed() const { return seed_; }
     Share share() const { return share_; }
 
   private:
     void advance();
+    bool is_time_of_a_turn();
     bool is_warmup(std::uint64_t position, Duration at) const;
     std::uint64_t place_of(std::uint64_t position, std::uint64_t number, bool warmup) const;
 
@@ -71,6 +76,10 @@ class Schedule {
     Numbering numbering_;
     std::uint64_t next_index_ = 0;  ///< of the next measured request
     std::uint64_t next_warmup_index_ = 0;
+    std::optional<Duration> turn_period_;
+    /// Of each user with conversations, how many of the next times are those of turns.
+    std::vector<std::uint32_t> turns_to_come_;
+    std::size_t user_ = 0;                         ///< whose time was taken last
     std::optional<std::uint64_t> first_measured_;  ///< position
     std::optional<Planned> next_;
 };

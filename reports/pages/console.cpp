@@ -171,6 +171,7 @@ std::string failures_of(const Counts& counts) {
                  : fmt::format(", {} failed ({} %)", grouped(counts.failed),
                                significant(100.0 * static_cast<double>(counts.failed) /
                                            static_cast<double>(std::max<std::uint64_t>(counts.requests, 1))));
+    if (counts.abandoned > 0) total += fmt::format(", {} abandoned", grouped(counts.abandoned));
     if (counts.cancelled > 0)
         total += fmt::format(", {} cut off by the run's end", grouped(counts.cancelled));
     if (counts.warmup > 0) total += fmt::format(", {} warm-up", grouped(counts.warmup));

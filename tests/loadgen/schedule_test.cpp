@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "datasets/catalog.h"
@@ -93,6 +94,31 @@ TEST(Schedule, EveryTurnOfAConversationHasAnIndexThatIsTheSameForAnyNumberOfWork
         next += p.turns;
     }
     EXPECT_GT(measured, 45U);
+}
+
+TEST(Schedule, UsersOpenNoConversationWhileOneOfTheirsHasTurnsToCome) {
+    const auto dataset = datasets::make_dataset({.spec = parse_spec("multi_turn:turns=uniform:min=1;max=4")});
+    const Arrivals arrivals = parse_arrivals("users:n=5,rate=10");
+    const auto whole = all_of({arrivals, {.requests = 40}, 9, {}, dataset.get()});
+    ASSERT_EQ(whole.size(), 40U);
+    std::map<std::int64_t, Duration> busy_until;  // by the user's phase within half a second, in 50 µs
+    std::uint64_t requests = 0;
+    for (const Planned& p : whole) {
+        const auto user = (p.at + std::chrono::microseconds(1)) % std::chrono::milliseconds(500) /
+                          std::chrono::microseconds(50);
+        const Duration free_since = busy_until.contains(user) ? busy_until[user] : p.at;
+        EXPECT_NEAR(seconds(p.at - free_since), 0, 1e-6);
+        busy_until[user] = p.at + p.turns * std::chrono::milliseconds(500);
+        requests += p.turns;
+    }
+    EXPECT_EQ(busy_until.size(), 5U);
+    EXPECT_NEAR(seconds(whole.back().at) * 10, static_cast<double>(requests), 20);
+    std::vector<Planned> joined;
+    for (std::uint32_t w = 0; w < 2; ++w)
+        for (const Planned& p : all_of({arrivals, {.requests = 40}, 9, {w, 2}, dataset.get()}))
+            joined.push_back(p);
+    std::sort(joined.begin(), joined.end(), [](const Planned& a, const Planned& b) { return a.at < b.at; });
+    EXPECT_EQ(joined, whole);
 }
 
 }  // namespace

@@ -391,6 +391,46 @@ TEST(VirtualLoad, TurnsFollowEachOtherAndFindWhatWasSaidInThePrefixCache) {
     }
 }
 
+TEST(VirtualLoad, UsersSendTheTurnsOfTheirConversationsAtTheirTimes) {
+    const auto dataset = chats("multi_turn:turns=uniform:min=1;max=4,first=20,next=5,osl=4");
+    const auto outcome =
+        outcome_of(open_loop("users:n=4,rate=8", 30), on("ideal?ttft=20ms&itl=10ms"), *dataset);
+    std::map<std::int64_t, std::vector<TimePoint>>
+        by_user;  // whose phase within half a second tells them apart
+    for (const RequestRecord& r : outcome.records) {
+        const auto half_ms =
+            (r.scheduled - kVirtualBegin + microseconds(1)) % milliseconds(500) / microseconds(500);
+        by_user[half_ms].push_back(r.scheduled);
+    }
+    EXPECT_EQ(by_user.size(), 4U);
+    for (auto& [phase, times] : by_user) {
+        std::sort(times.begin(), times.end());
+        for (std::size_t i = 1; i < times.size(); ++i)
+            EXPECT_NEAR(seconds(times[i] - times[i - 1]), .5, 1e-6)
+                << "turn after turn, and the next opening";
+    }
+    std::map<std::uint64_t, std::int64_t> user_of;
+    for (const RequestRecord& r : outcome.records) {
+        const auto half_ms =
+            (r.scheduled - kVirtualBegin + microseconds(1)) % milliseconds(500) / microseconds(500);
+        EXPECT_EQ(user_of.emplace(r.turn->conversation, half_ms).first->second, half_ms);
+    }
+    EXPECT_EQ(user_of.size(), 30U);
+}
+
+TEST(VirtualLoad, AUserSendsATurnWhenTheLastAnswerHasEndedAfterItsTime) {
+    const auto dataset = chats("multi_turn:turns=3,first=20,next=5,osl=4");
+    const auto outcome =
+        outcome_of(open_loop("users:n=2,rate=4", 4), on("ideal?ttft=600ms&itl=10ms"), *dataset);
+    ASSERT_EQ(outcome.records.size(), 12U);
+    std::map<std::uint64_t, TimePoint> ended;  // by index
+    for (const RequestRecord& r : outcome.records) ended[r.index] = r.closed;
+    for (const RequestRecord& r : outcome.records) {
+        if (r.turn->number == 0) continue;
+        EXPECT_EQ(r.scheduled, ended.at(r.index - 1));
+    }
+}
+
 TEST(VirtualLoad, RecordedRepliesAreNoPartOfTheServersAnswers) {
     const auto dataset = chats("multi_turn:turns=2,first=100,next=30,osl=20", false);
     sim::Profile profile = simple_profile();

@@ -51,6 +51,15 @@ TEST(RunSummary, TellsFailuresByClassWithAnExampleAndTheReasonsOfTheVerdict) {
         EXPECT_THAT(text, HasSubstr(expected));
 }
 
+TEST(RunSummary, CountsTheRequestsThatUsersGaveUp) {
+    RunResult r = sample::run(16);
+    EXPECT_THAT(run_summary(r), Not(HasSubstr("abandoned")));
+    r.counts.abandoned = 1234;
+    const std::string text = run_summary(r);
+    EXPECT_THAT(text, HasSubstr("1,234 abandoned"));
+    expect_at_most_80_columns(text);
+}
+
 TEST(RunSummary, MarksPercentilesWithoutEnoughRequests) {
     EXPECT_THAT(run_summary(sample::run(16, .012, 8, 30)), HasSubstr("too few requests"));
     EXPECT_THAT(run_summary(sample::run(16, .012, 8, 6000)), Not(HasSubstr("too few requests")));
