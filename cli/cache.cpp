@@ -177,42 +177,16 @@ void add_cache(CLI::App& app) {
     CLI::App* sub = app.add_subcommand(
         "cache", "Measure what prefix caching gives, and whether it works: cold, primed, warm prompts");
     add_own_options(*sub, *command);
-    add_plan_options(*sub, command->plan, Levels::one,
-                     {"concurrency",
-                      "dataset",
-                      "dataset_path",
-                      "dataset_content",
-                      "isl",
-                      "osl",
-                      "range_ratio",
-                      "num_prompts",
-                      "duration",
-                      "request_rate",
-                      "burstiness",
-                      "arrivals",
-                      "ramp_up",
-                      "think_time",
-                      "prefill_concurrency",
-                      "stop",
-                      "salt_prompts",
-                      "goodput",
-                      "num_warmups",
-                      "warmup_duration",
-                      "server_cmd",
-                      "server_env",
-                      "ready_url",
-                      "ready_timeout",
-                      "reset_cache",
-                      "after_run_cmd",
-                      "slo",
-                      "class",
-                      "class_name",
-                      "replies",
-                      "keep_answers",
-                      "cancel",
-                      "recipe",
-                      "probe",
-                      "listen"});
+    add_plan_options(
+        *sub, command->plan, Levels::one,
+        {"concurrency",   "dataset",      "dataset_path", "dataset_content", "isl",
+         "osl",           "range_ratio",  "num_prompts",  "duration",        "request_rate",
+         "burstiness",    "arrivals",     "ramp_up",      "think_time",      "prefill_concurrency",
+         "stop",          "salt_prompts", "goodput",      "num_warmups",     "warmup_duration",
+         "server_cmd",    "server_env",   "ready_url",    "ready_timeout",   "reset_cache",
+         "after_run_cmd", "slo",          "class",        "class_name",      "replies",
+         "keep_answers",  "cancel",       "recipe",       "probe",           "listen",
+         "text"});
     sub->footer(
         "Exit codes: 0 measured (the verdicts tell what was found), 2 wrong options, 3 the server cannot be "
         "reached, 4 a run is invalid or nothing can be told.");

@@ -100,8 +100,10 @@ struct LoadPlan {
     Sampling sampling = {};
     std::vector<std::string> refused = {};  ///< resolved: options that the server does not take
     std::uint64_t seed = 0;
-    std::string salt = {};      ///< empty: a fresh one for every run
-    bool salt_prompts = false;  ///< prompts of a file begin with a few words of the salt
+    std::string salt = {};          ///< empty: a fresh one for every run
+    bool salt_prompts = false;      ///< prompts of a file begin with a few words of the salt
+    std::string text = {};          ///< file that made-up prompts are cut from; empty: random words
+    std::string text_content = {};  ///< hash of that file's content; empty when there is none
 
     // ---- how much of it, and how long
     StopRules stop = {};

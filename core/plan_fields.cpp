@@ -589,6 +589,14 @@ using Salt = Member < [](auto& p, std::size_t) -> auto& {
 }
 > ;
 
+using Text = Member < [](auto& p, std::size_t) -> auto& {
+    return p.text;
+}
+> ;
+using TextContent = Member < [](auto& p, std::size_t) -> auto& {
+    return p.text_content;
+}
+> ;
 using SaltPrompts = Member < [](auto& p, std::size_t) -> auto& {
     return p.salt_prompts;
 }
@@ -1236,6 +1244,15 @@ constexpr std::array kFields = {
               .help = "Text that makes prompts new to a prefix cache [fresh for every run, recorded]",
               .get = Salt::get,
               .set = Salt::set},
+    PlanField{.name = "text",
+              .flags = "--text",
+              .group = kWorkload,
+              .help =
+                  "Text file that made-up prompts are cut from, instead of random words: for servers that "
+                  "draft tokens ahead and models with routed experts",
+              .get = Text::get,
+              .set = Text::set},
+    PlanField{.name = "text_content", .kind = workload, .get = TextContent::get, .set = TextContent::set},
     PlanField{.name = "salt_prompts",
               .flags = "--salt-prompts",
               .group = kWorkload,

@@ -81,8 +81,11 @@ struct Workload {
     std::string endpoint;     ///< "chat" or "completions"
     std::uint64_t seed = 0;
     std::string salt;
-    std::string prompt_form;                    ///< "token ids" or "text"
-    std::string length_source;                  ///< "token ids", "/tokenize", "usage" or "uncalibrated"
+    std::string prompt_form;    ///< "token ids" or "text"
+    std::string length_source;  ///< "token ids", "/tokenize", "usage" or "uncalibrated"
+    /// What made-up prompts are made of: "random words", "random token ids", or the name of a text file and
+    /// the hash of its content. Empty where the dataset holds all prompts.
+    std::string text = {};
     std::optional<double> wanted_input_tokens;  ///< means
     std::optional<double> wanted_output_tokens;
     std::optional<double> achieved_input_tokens;

@@ -14,8 +14,9 @@ struct Calibration {
     double overhead_tokens = 0;       ///< what the chat template (or a BOS) adds to every prompt
     std::vector<double> word_tokens;  ///< of " word", by position in vocabulary() (text.h)
     std::vector<double>
-        opening_word_tokens;  ///< of "word" without its blank, of the first opening_words() words
-    std::string source = {};  ///< "/tokenize", "usage" or "uncalibrated"
+        opening_word_tokens;       ///< of "word" without its blank, of the first opening_words() words
+    double prose_word_tokens = 1;  ///< mean of the words of the text that prompts are cut from
+    std::string source = {};       ///< "/tokenize", "usage" or "uncalibrated"
 
     bool operator==(const Calibration&) const = default;
 };

@@ -13,6 +13,7 @@
 
 namespace paretoken::datasets {
 
+class Prose;
 struct RowFormat;
 
 enum class PromptForm { text, token_ids };
@@ -25,9 +26,10 @@ struct DatasetOptions {
     PromptForm form = PromptForm::text;
     std::optional<Calibration> calibration = {};   ///< of texts; nothing: uncalibrated()
     std::optional<std::uint32_t> vocabulary = {};  ///< token ids: how many the model has, where known
-    std::string path = {};      ///< of a dataset that is a file; else the spec's field "path"
-    bool salt_prompts = false;  ///< prompts of a file begin with a few words of the salt
-    bool live_replies = true;   ///< conversations go on from the server's answers, not from recorded ones
+    std::string path = {};                    ///< of a dataset that is a file; else the spec's field "path"
+    std::shared_ptr<const Prose> prose = {};  ///< made-up texts are cut from it; null: random words
+    bool salt_prompts = false;                ///< prompts of a file begin with a few words of the salt
+    bool live_replies = true;  ///< conversations go on from the server's answers, not from recorded ones
 };
 
 /// The same with prompts of another form.

@@ -40,7 +40,9 @@ class Synthetic : public Dataset {
           output_(pairs_ ? Lengths("1") : lengths_of(options.spec, "osl", "128")),
           seed_(options.seed),
           salt_(options.salt),
-          maker_(options) {}
+          maker_(options) {
+        if (options.prose != nullptr) maker_.require_prose_for(longest_of_many());
+    }
 
     Request outline(std::uint64_t index) const override {
         Random lengths(derived_seed(seed_, "lengths", index));
@@ -76,6 +78,14 @@ class Synthetic : public Dataset {
     }
 
   private:
+    std::int64_t longest_of_many() const {
+        constexpr std::uint64_t kMany = 4096;
+        std::int64_t longest = 0;
+        for (std::uint64_t i = 0; i < kMany; ++i)
+            longest = std::max(longest, *Synthetic::outline(i).wanted_input_tokens);
+        return longest;
+    }
+
     std::optional<LengthPairs> pairs_;
     Lengths input_;
     Lengths output_;

@@ -57,6 +57,8 @@ LoadPlan plan_of_probe(const LoadPlan& asked, const datasets::Questions& questio
     plan.warmup_duration.reset();
     plan.prompt_form = "text";
     plan.salt_prompts = false;
+    plan.text.clear();  // its prompts are given
+    plan.text_content.clear();
     plan.keep_answers = true;
     plan.scrape = "none";
     plan.sampling.ignore_eos = false;

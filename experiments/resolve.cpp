@@ -14,6 +14,7 @@
 #include "core/plan_fields.h"
 #include "core/random.h"
 #include "datasets/catalog.h"
+#include "datasets/prose.h"
 #include "datasets/questions.h"
 
 namespace paretoken::experiments {
@@ -58,6 +59,17 @@ void check_pacing(const RequestClass& of, std::uint64_t warmups) {
             "ramp:from=…,to=…,over=…");
     if (!of.think_time.empty() && !may_have_conversations(of))
         throw UsageError("--think-time pauses the slots of a closed loop; an open loop has its arrivals");
+}
+
+void check_text(const LoadPlan& plan) {
+    if (plan.text.empty()) return;
+    if (plan.prompt_form == "token-ids")
+        throw UsageError("--text cuts prompts from a text, and --prompt-form token-ids sends none");
+    const bool any = std::any_of(plan.classes.begin(), plan.classes.end(),
+                                 [](const RequestClass& of) { return datasets::makes_prompts(of.dataset); });
+    if (!any)
+        throw UsageError(
+            fmt::format("--text: dataset '{}' has prompts of its own", plan.classes.front().dataset.name));
 }
 
 /// Takes requests= and duration= out of the further rules and into the limits that every run has. Whether
@@ -204,6 +216,9 @@ LoadPlan with_dataset(LoadPlan plan) {
             of.dataset_content =
                 datasets::make_dataset({.spec = of.dataset, .path = of.dataset_path})->content();
     }
+    check_text(plan);
+    if (!plan.text.empty() && plan.text_content.empty())
+        plan.text_content = datasets::Prose(plan.text).content();
     return plan;
 }
 
@@ -259,17 +274,18 @@ std::optional<std::uint64_t> most_in_flight(const LoadPlan& plan) {
 std::unique_ptr<datasets::Dataset> dataset_of(const LoadPlan& resolved, std::size_t request_class,
                                               const std::optional<datasets::Calibration>& calibration) {
     const RequestClass& of = resolved.classes[request_class];
-    return datasets::make_dataset({.spec = of.dataset,
-                                   .seed = seed_of(resolved, of),
-                                   .salt = resolved.salt,
-                                   .form = resolved.prompt_form == "token-ids"
-                                               ? datasets::PromptForm::token_ids
-                                               : datasets::PromptForm::text,
-                                   .calibration = calibration,
-                                   .vocabulary = std::nullopt,
-                                   .path = of.dataset_path,
-                                   .salt_prompts = resolved.salt_prompts,
-                                   .live_replies = of.replies != "recorded"});
+    return datasets::make_dataset(
+        {.spec = of.dataset,
+         .seed = seed_of(resolved, of),
+         .salt = resolved.salt,
+         .form = resolved.prompt_form == "token-ids" ? datasets::PromptForm::token_ids
+                                                     : datasets::PromptForm::text,
+         .calibration = calibration,
+         .vocabulary = std::nullopt,
+         .path = of.dataset_path,
+         .prose = resolved.text.empty() ? nullptr : std::make_shared<const datasets::Prose>(resolved.text),
+         .salt_prompts = resolved.salt_prompts,
+         .live_replies = of.replies != "recorded"});
 }
 
 loadgen::LoadOptions load_options(const LoadPlan& resolved) {

@@ -14,6 +14,7 @@
 
 #include "cards/client_ceiling.h"
 #include "cards/host.h"
+#include "cards/model.h"
 #include "core/error.h"
 #include "core/events_kept.h"
 #include "core/plan_fields.h"
@@ -76,6 +77,37 @@ std::string description_of(const Load& load) {
     return text;
 }
 
+std::string text_of(const Load& load, datasets::PromptForm form) {
+    const auto& classes = load.plan.classes;
+    const bool made_up = std::any_of(classes.begin(), classes.end(), [](const RequestClass& of) {
+        return datasets::makes_prompts(of.dataset);
+    });
+    if (!made_up) return {};
+    if (form == datasets::PromptForm::token_ids) return "random token ids";
+    if (load.plan.text.empty()) return "random words";
+    return fmt::format("{} ({})", fs::path(load.plan.text).filename().string(), load.plan.text_content);
+}
+
+/// Whether a server's draft or a model's router would have seen other text in use than it saw here.
+std::optional<Reason> artificial_text(const RunResult& result, const LoadPlan& plan) {
+    const bool random = result.workload.text.starts_with("random");
+    if (!random && !plan.sampling.ignore_eos) return std::nullopt;
+    const auto drafts = [](const std::map<std::string, double>& figures) {
+        const auto found = figures.find("draft_tokens");
+        return found != figures.end() && found->second > 0;
+    };
+    const bool speculation =
+        result.server && (drafts(result.server->window) || drafts(result.server->whole_run));
+    const bool experts = !plan.model_card.empty() && cards::model_card(plan.model_card).moe.has_value();
+    if (!speculation && !experts) return std::nullopt;
+    const std::string_view what =
+        speculation ? "the server drafts tokens ahead" : "the model routes to experts";
+    const std::string_view why = random ? "prompts are random; --text FILE cuts them from prose"
+                                        : "answers go on behind their end; --no-ignore-eos lets them end";
+    return Reason{Verdict::warn, "artificial_text",
+                  fmt::format("{}, which depends on the text, and {}", what, why)};
+}
+
 Workload workload_of(const Load& load, const Target& target) {
     Workload w;
     w.fingerprint = workload_fingerprint(load.plan);
@@ -85,6 +117,7 @@ Workload workload_of(const Load& load, const Target& target) {
     w.salt = load.plan.salt;
     w.prompt_form = datasets::name_of(target.facts().prompt_form);
     w.length_source = length_source_of(target);
+    w.text = text_of(load, target.facts().prompt_form);
     if (load.datasets.size() > 1) return w;  // a mean over classes would follow from their rates
     w.wanted_input_tokens = load.datasets.front()->mean_input_tokens();
     w.wanted_output_tokens = load.datasets.front()->mean_output_tokens();
@@ -278,7 +311,12 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
         }
     }
     result.alerts = judged_alerts(result, alerting.rules, alerting.baseline);
-    if (target.in_virtual_time()) result.client.timing = "virtual";
+    if (target.in_virtual_time()) {
+        result.client.timing = "virtual";
+    } else if (auto reason = artificial_text(result, load.plan)) {
+        result.validity.verdict = std::max(result.validity.verdict, reason->severity);
+        result.validity.reasons.push_back(std::move(*reason));
+    }
     result.provenance.clock = target.clock(result.client);
     redact(result, target.secrets());
     std::string failure = written(result, records, directory);

@@ -10,6 +10,7 @@
 #include "core/content_hash.h"
 #include "core/error.h"
 #include "core/model_mix.h"
+#include "datasets/prose.h"
 #include "experiments/alerting.h"
 #include "experiments/lifecycle.h"
 #include "experiments/provenance.h"
@@ -68,10 +69,15 @@ loadgen::EndpointOptions endpoint_options(const LoadPlan& plan, const std::strin
     });
     endpoint.calibrate = makes_prompts || probe_makes_prompts(plan);
     // A conversation goes on with text, since nothing tells the ids of an answer.
-    endpoint.token_ids = makes_prompts && plan.prompt_form != "text" &&
+    endpoint.token_ids = makes_prompts && plan.prompt_form != "text" && plan.text.empty() &&
                          std::none_of(classes.begin(), classes.end(), [](const RequestClass& of) {
                              return datasets::has_conversations(of.dataset);
                          });
+    if (makes_prompts && !plan.text.empty()) {
+        constexpr std::size_t kWords = 300;  // a context of 1,000 tokens holds them
+        const datasets::Prose prose(plan.text);
+        prose.append(endpoint.prose, kWords, prose.words() / 2);
+    }
     return endpoint;
 }
 

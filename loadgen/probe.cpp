@@ -477,6 +477,16 @@ std::optional<datasets::Calibration> calibration_by_usage(Asker& asker, const En
     return datasets::calibration_from_counts(samples);
 }
 
+/// What a word of the text costs that prompts are cut from. Without an answer it costs what our words cost.
+void find_prose_cost(Asker& asker, const EndpointFacts& facts, datasets::Calibration& calibration) {
+    const std::string& text = asker.options().prose;
+    const auto words = static_cast<double>(1 + std::count(text.begin(), text.end(), ' '));
+    const Trial trial = attempt(asker, facts.body, small_request(text), Need::if_quick);
+    if (!trial.accepted() || !trial.record.usage.prompt) return;
+    const double tokens = static_cast<double>(*trial.record.usage.prompt) - calibration.overhead_tokens;
+    if (tokens > 0) calibration.prose_word_tokens = tokens / words;
+}
+
 void settle_lengths(Asker& asker, EndpointFacts& facts) {
     const EndpointOptions& options = asker.options();
     if (options.token_ids && facts.body.endpoint == openai::EndpointType::completions &&
@@ -491,6 +501,7 @@ void settle_lengths(Asker& asker, EndpointFacts& facts) {
     } else {
         facts.calibration = calibration_by_usage(asker, facts);
     }
+    if (facts.calibration && !options.prose.empty()) find_prose_cost(asker, facts, *facts.calibration);
 }
 
 }  // namespace

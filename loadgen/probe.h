@@ -27,6 +27,7 @@ struct EndpointOptions {
     const http::TlsContext* tls = nullptr;
     openai::BodyOptions body;  ///< what is wanted; `model` empty: the first that the server lists
     bool calibrate = true;     ///< find out how many tokens our words make
+    std::string prose = {};    ///< a piece of the text that prompts are cut from; empty: they are not
     bool token_ids = true;     ///< prompts as token ids where they are taken
     Duration timeout = std::chrono::minutes(10);  ///< for the answer to one question
     std::stop_token stop = {};                    ///< ends the probe: RuntimeError "interrupted"

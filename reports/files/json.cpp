@@ -202,6 +202,7 @@ void fields(Archive& a, Is<Workload> auto& v) {
     a("salt", v.salt);
     a("prompt_form", v.prompt_form);
     a("length_source", v.length_source);
+    a("text", v.text);
     a("wanted_input_tokens", v.wanted_input_tokens);
     a("wanted_output_tokens", v.wanted_output_tokens);
     a("achieved_input_tokens", v.achieved_input_tokens);

@@ -77,6 +77,8 @@ const std::map<std::string, Texts, std::less<>>& other_values() {
         {"refused_by_server", {"ignore_eos"}},
         {"seed", {"18446744073709551615"}},
         {"salt", {"s"}},
+        {"text", {"book.txt"}},
+        {"text_content", {"00112233445566bb"}},
         {"salt_prompts", {"true"}},
         {"replies", {"recorded"}},
         {"keep_answers", {"true"}},

@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from harness import Case, paretoken, request_lines, run_json
+from harness import Case, paretoken, request_lines, run_json, simulated_server
 
 
 class Dataset(Case):
@@ -68,6 +68,53 @@ class Dataset(Case):
         refused = paretoken("run", "sim:ideal", "--virtual", "--arrivals", "trace", "--out", self.directory / "none")
         self.assertEqual(refused.returncode, 2)
         self.assertIn("trace", refused.stderr)
+
+
+class Text(Case):
+    def book(self, words=3000):
+        path = self.directory / "book.txt"
+        path.write_text("\n".join(" ".join(f"word{i}" for i in range(n, min(n + 9, words))) for n in range(0, words, 9)))
+        return path
+
+    def ran(self, *options):
+        out = self.directory / f"run{len(list(self.directory.iterdir()))}"
+        with simulated_server("--profile", "ideal?ttft=2ms&itl=1ms") as address:
+            self.measures(paretoken("run", address, "--isl", 200, "--osl", 4, "--num-prompts", 20, "--concurrency", 4, *options,
+                                    "--out", out))
+        checks = [reason["check"] for reason in run_json(out)["validity"]["reasons"]]
+        return out, run_json(out)["workload"], checks
+
+    def test_prompts_cut_from_a_text_have_the_wanted_length_and_the_result_names_the_text(self):
+        out, workload, _ = self.ran("--text", self.book())
+        self.assertRegex(workload["text"], r"^book\.txt \([0-9a-f]{16}\)$")
+        self.assertEqual(workload["prompt_form"], "text")
+        lengths = [record["prompt_tokens"] for record in request_lines(out)]
+        self.assertEqual(len(lengths), 20)
+        for length in lengths:
+            self.assertAlmostEqual(length, 200, delta=20)
+        self.assertEqual(self.ran("--prompt-form", "text")[1]["text"], "random words")
+
+    def test_random_words_and_forced_answers_are_flagged_where_experts_are_routed(self):
+        book = self.book()
+        card = ("--model-card", "qwen3-30b-a3b")
+        self.assertIn("artificial_text", self.ran(*card)[2])
+        self.assertIn("artificial_text", self.ran(*card, "--text", book)[2], "ignore_eos draws answers out")
+        self.assertNotIn("artificial_text", self.ran(*card, "--text", book, "--no-ignore-eos")[2])
+        self.assertNotIn("artificial_text", self.ran("--model-card", "llama-3.1-8b")[2])
+
+    def test_a_text_that_cannot_be_used_is_refused_in_one_line(self):
+        prompts = self.directory / "prompts.jsonl"
+        prompts.write_text('{"prompt": "hello"}\n')
+        short = self.directory / "short.txt"
+        short.write_text("only a few words")
+        for options, words in ((["--text", short], ["--text", "short.txt", "4 words", "1000"]),
+                               (["--text", self.book(), "--isl", 5000], ["book.txt", "3000 words", "5000 tokens"]),
+                               (["--text", self.book(), "--dataset-path", prompts], ["--text", "custom"]),
+                               (["--text", self.book(), "--prompt-form", "token-ids"], ["--text", "--prompt-form"])):
+            with self.subTest(options):
+                self.fails_clearly(paretoken("run", "sim:ideal", "--virtual", *options, "--out", self.directory / "none"), 2, *words)
+        self.fails_clearly(paretoken("run", "sim:ideal", "--virtual", "--text", self.directory / "gone.txt", "--out",
+                                     self.directory / "none"), 3, "gone.txt")
 
 
 if __name__ == "__main__":

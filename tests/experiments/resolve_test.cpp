@@ -155,6 +155,25 @@ TEST_F(CustomFile, of_one_name_and_length_but_other_content_is_another_workload)
         "dataset_content");
 }
 
+TEST_F(CustomFile, that_prompts_are_cut_from_is_part_of_the_workload) {
+    std::string words;
+    for (int i = 0; i < 1000; ++i) words += "word ";
+    const auto with_text = [&](const std::string& text, PlanTexts texts) {
+        std::ofstream(directory_ / "book.txt") << text;
+        texts["text"] = {(directory_ / "book.txt").string()};
+        return with_dataset(plan_of(texts));
+    };
+    const LoadPlan one = with_text(words, {});
+    EXPECT_EQ(one.text_content.size(), 16U);
+    EXPECT_NE(workload_fingerprint(one), workload_fingerprint(with_text(words + "more", {})));
+    EXPECT_NE(workload_fingerprint(one), workload_fingerprint(with_dataset({})));
+    EXPECT_THROW(with_text("few words", {}), UsageError);
+    EXPECT_THROW(with_text(words, {{"prompt_form", {"token-ids"}}}), UsageError);
+    std::ofstream(directory_ / "prompts.jsonl") << R"({"prompt": "one"})";
+    EXPECT_THROW(with_text(words, {{"dataset_path", {(directory_ / "prompts.jsonl").string()}}}), UsageError)
+        << "its prompts are there";
+}
+
 loadgen::EndpointFacts some_server() {
     loadgen::EndpointFacts facts;
     facts.body.model = "llama";

@@ -128,6 +128,7 @@ class Maker {
                       .salt = text(),
                       .prompt_form = text(),
                       .length_source = text(),
+                      .text = text(),
                       .wanted_input_tokens = maybe(),
                       .wanted_output_tokens = maybe(),
                       .achieved_input_tokens = maybe(),
