@@ -54,6 +54,14 @@ std::span<const Recipe> recipes() {
          "20 users, 5 more each second, for two minutes",
          "Each user asks again when the answer is complete, so that the rate is what the server makes of it.",
          {{"concurrency", "20"}, {"ramp_up", "4s"}, {"duration", "2m"}, {"isl", "512"}, {"osl", "128"}}},
+        {"long-prefill",
+         "a prompt of 32,000 tokens every ten seconds, among 8 streams that decode",
+         "While a long prompt is read, the streams of the class `decode` wait: their `stall` says for how "
+         "long. "
+         "Smaller chunks of prefill shorten it and raise the time to first token of the class `long`.",
+         {{"class", "decode:concurrency=8,isl=128,osl=512"},
+          {"class", "long:rate=.1,isl=32k,osl=16"},
+          {"duration", "2m"}}},
     };
     return table;
 }
@@ -72,7 +80,7 @@ const Recipe& recipe_named(std::string_view name) {
 
 PlanTexts texts_of(const Recipe& recipe) {
     PlanTexts texts;
-    for (const auto& [name, value] : recipe.options) texts[std::string(name)] = {std::string(value)};
+    for (const auto& [name, value] : recipe.options) texts[std::string(name)].emplace_back(value);
     return texts;
 }
 

@@ -11,6 +11,24 @@ def measured(directory):
     return [record for record in request_lines(directory) if not record.get("warmup")]
 
 
+class Recipes(Case):
+    def test_smaller_chunks_freeze_streams_for_less_time_and_delay_the_long_prompt(self):
+        stalls, waits = [], []
+        for tokens in 32768, 2048, 512:
+            out = self.directory / str(tokens)
+            self.succeeds(paretoken("run", f"sim:llama3-8b-h100-bf16?max_batched_tokens={tokens}", "--virtual", "--salt", "s",
+                                    "--recipe", "long-prefill", "--out", out))
+            classes = run_json(out)["classes"]
+            stalls.append(classes["decode"]["metrics"]["stall_s"]["p99"])
+            waits.append(classes["long"]["metrics"]["ttft_s"]["p50"])
+        self.assertEqual(stalls, sorted(stalls, reverse=True))
+        self.assertGreater(stalls[0], 10 * stalls[2])
+        self.assertEqual(waits, sorted(waits))
+        # A stream waits for a step that reads a whole chunk: 32,000 tokens at 21.8 µs each, as the profile says, and attention.
+        self.assertGreater(stalls[0], 32000 * 21.8e-6)
+        self.assertLess(stalls[2], 0.1)
+
+
 class Classes(Case):
     def test_interactive_and_batch_requests_add_up_and_are_told_apart(self):
         interactive = "interactive:rate=4,isl=512,osl=64,goodput=ttft:500"
