@@ -37,6 +37,8 @@ struct CacheCommand {
     std::uint64_t samples = 30;
     std::string working_set;
     std::string ttl;
+    std::string burst;
+    std::uint64_t burst_prefixes = 8;
     std::string price;
 };
 
@@ -93,6 +95,12 @@ CachePlan plan_of_cache(const CacheCommand& command) {
     if (!command.ttl.empty()) {
         plan.idle_most_s = seconds(parse_duration(command.ttl));
         if (!(*plan.idle_most_s >= 1)) throw UsageError("--ttl: the shortest idle time is 1 s");
+    }
+    if (!command.burst.empty()) {
+        plan.burst_rate = numbers_of("--burst", command.burst).front();
+        if (!(*plan.burst_rate > 0)) throw UsageError("--burst: the rate is above 0 requests per second");
+        plan.burst_prefixes = command.burst_prefixes;
+        if (plan.burst_prefixes < 1) throw UsageError("--burst-prefixes: at least 1 is used");
     }
     if (!command.price.empty()) plan.prices = {cards::price_card(command.price)};
     return plan;
@@ -160,6 +168,14 @@ void add_own_options(CLI::App& sub, CacheCommand& command) {
            "Also find how long a prefix that nobody uses is kept: 1 s, 5 s, 30 s and so on are tried, "
            "one after the other, up to this time (10m) or until it is gone")
         ->group(group);
+    sub.add_option("--burst", command.burst,
+                   "Also tell the hits while requests come four times as often for 30 s: requests per second "
+                   "before and after that (90 s in all)")
+        ->group(group);
+    sub.add_option("--burst-prefixes", command.burst_prefixes,
+                   "Prefixes of the longest length that are used in turn for --burst")
+        ->group(group)
+        ->capture_default_str();
     sub.add_option(
            "--price", command.price,
            "A known price card or a file: what a million output tokens would cost cold and warm; --gpu "

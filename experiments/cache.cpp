@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "core/error.h"
@@ -83,21 +84,31 @@ std::optional<double> server_hits(const RunResult& result) {
     return found->second;
 }
 
+constexpr double kBurst = 4;          // times the rate
+constexpr double kPhase_s = 30;       // before, during and after a burst
 constexpr std::uint64_t kCycles = 3;  // the first one fills the cache
 
-/// The share of the prefixes' tokens that came from the cache; nothing when nobody tells.
-std::optional<double> found_again(const fs::path& directory, std::int64_t prefix, std::uint64_t prefixes,
-                                  std::int64_t head) {
+/// The share of the prefixes' tokens that came from the cache, of the requests that `counts` takes; nothing
+/// when nobody tells.
+std::optional<double> found_again(const fs::path& directory, std::int64_t prefix, std::int64_t head,
+                                  const std::function<bool(const RequestRecord&)>& counts) {
     double found = 0;
     double all = 0;
     (void)reports::for_each_record(
         directory / reports::kRecordsFileName, TimePoint{}, [&](RequestRecord&& record) {
-            if (record.warmup || record.index < prefixes || !record.usage.cached_prompt) return;
+            if (record.warmup || !record.usage.cached_prompt || !counts(record)) return;
             found += static_cast<double>(std::max<std::int64_t>(0, *record.usage.cached_prompt - head));
             all += static_cast<double>(prefix);
         });
     if (all == 0) return std::nullopt;
     return found / all;
+}
+
+/// Of the requests behind the first use of each prefix.
+std::optional<double> found_again(const fs::path& directory, std::int64_t prefix, std::uint64_t prefixes,
+                                  std::int64_t head) {
+    return found_again(directory, prefix, head,
+                       [prefixes](const RequestRecord& record) { return record.index >= prefixes; });
 }
 
 /// Empty for a run that is valid.
@@ -176,6 +187,19 @@ LoadPlan plan_of_idle_time(const CachePlan& plan, std::int64_t prefix, double id
     asked.stop.requests = 2;
     if (!plan.asked.salt.empty()) asked.salt = fmt::format("{}-t{}", plan.asked.salt, idle);
     asked.metadata["cache_idle"] = idle;
+    return asked;
+}
+
+LoadPlan plan_of_burst(const CachePlan& plan, std::int64_t prefix) {
+    LoadPlan asked = plan_of_cycle(plan, prefix, plan.burst_prefixes);
+    RequestClass& load = asked.classes.front();
+    load.concurrency.reset();
+    const double rate = *plan.burst_rate;
+    load.arrivals =
+        parse_spec(fmt::format("steps:rates={};{};{},each={}s", rate, kBurst * rate, rate, kPhase_s));
+    asked.stop.requests.reset();
+    asked.stop.duration = from_seconds(3 * kPhase_s);
+    if (!plan.asked.salt.empty()) asked.salt = plan.asked.salt + "-b";
     return asked;
 }
 
@@ -276,6 +300,25 @@ std::optional<reports::IdleTime> measure_idle_time(const Measuring& measuring, s
     return reports::idle_time_of(found);
 }
 
+reports::CacheBurst measure_burst(const Measuring& measuring, std::int64_t prefix, std::int64_t head) {
+    const CachePlan& plan = measuring.plan;
+    measuring.watcher.point_begins(1, 1, "burst", false);
+    const fs::path place = measuring.directory / "burst";
+    const RunResult run = measured_in(measuring, plan_of_burst(plan, prefix), place);
+    const auto in_phase = [&](int phase) {
+        return found_again(place, prefix, head, [&](const RequestRecord& record) {
+            const double at = seconds(record.scheduled - TimePoint{}) - run.window.zero_s;
+            return record.index >= plan.burst_prefixes && at >= phase * kPhase_s &&
+                   at < (phase + 1) * kPhase_s;
+        });
+    };
+    return {.rate = *plan.burst_rate,
+            .prefixes = plan.burst_prefixes,
+            .before = in_phase(0),
+            .during = in_phase(1),
+            .after = in_phase(2)};
+}
+
 /// Of the first card that knows what serves.
 void price(const CachePlan& plan, const Provenance& served, CacheReport& report) {
     for (const cards::PriceCard& card : plan.prices) {
@@ -319,6 +362,10 @@ CacheReport measure_cache(const CachePlan& plan, const Target& target, const fs:
     }
     if (plan.working_set_from > 0) {
         report.working_set = measure_working_set(measuring, prefixes.back(), head);
+        keep();
+    }
+    if (plan.burst_rate) {
+        report.burst = measure_burst(measuring, prefixes.back(), head);
         keep();
     }
     if (plan.idle_most_s) {

@@ -30,6 +30,8 @@ struct CachePlan {
     std::uint64_t samples = 30;
     std::uint64_t working_set_from = 0;  ///< prefixes in turn; 0: the working set is not searched
     std::uint64_t working_set_most = 0;
+    std::optional<double> burst_rate = {};  ///< requests per second before and after a burst; nothing: none
+    std::uint64_t burst_prefixes = 8;
     std::optional<double> idle_most_s = {};  ///< the longest idle time to try; nothing: none is
     /// Price cards that a million output tokens are priced by, where one knows the hardware; empty: no price.
     std::vector<cards::PriceCard> prices = {};
@@ -47,6 +49,9 @@ LoadPlan plan_of_cycle(const CachePlan& plan, std::int64_t prefix, std::uint64_t
 
 /// The plan of a run that sends one prefix, waits, and sends it again.
 LoadPlan plan_of_idle_time(const CachePlan& plan, std::int64_t prefix, double idle_s);
+
+/// The plan of a run in which the rate is four times as high from 30 s to 60 s, and which ends at 90 s.
+LoadPlan plan_of_burst(const CachePlan& plan, std::int64_t prefix);
 
 /// The requests of the run in `directory`, with what of each was sent before.
 std::vector<reports::CacheSample> samples_in(const std::filesystem::path& directory,

@@ -94,6 +94,17 @@ struct IdleTime {
     bool operator==(const IdleTime&) const = default;
 };
 
+/// Hits while requests come four times as often for half a minute.
+struct CacheBurst {
+    double rate = 0;                    ///< requests per second before and after
+    std::uint64_t prefixes = 0;         ///< that are used in turn
+    std::optional<double> before = {};  ///< share of the prefixes' tokens that was found
+    std::optional<double> during = {};
+    std::optional<double> after = {};
+
+    bool operator==(const CacheBurst&) const = default;
+};
+
 struct CacheVerdict {
     std::string code = {};  ///< "works", "off", "partly", "per_slot", "thrashing", "dynamic_head",
                             ///< "contaminated", "response_cache", "disagree", "unknown"
@@ -114,6 +125,7 @@ struct CacheReport {
     std::optional<std::int64_t> least_cached_prefix = {};
     std::optional<WorkingSet> working_set = {};
     std::optional<IdleTime> idle_time = {};
+    std::optional<CacheBurst> burst = {};
     std::string price = {};  ///< what dollars follow from: "$3.50/h (on_demand, 2026-11-01)"; empty: none
     std::vector<CacheVerdict> verdicts = {};
 

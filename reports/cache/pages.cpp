@@ -104,6 +104,19 @@ std::string idle_time_sentence(const IdleTime& time) {
                                    : std::string(", the longest time that was tried"));
 }
 
+std::string burst_sentence(const CacheBurst& burst) {
+    constexpr double kWorse = .1;
+    std::string text = fmt::format(
+        "Of {} prefixes in turn at {} requests per second, {} % of the tokens were found; {} % while four "
+        "times as "
+        "many came for 30 s, {} % after that.",
+        burst.prefixes, number_text(burst.rate), share(burst.before), share(burst.during),
+        share(burst.after));
+    if (burst.before && burst.during && *burst.during < *burst.before - kWorse)
+        text += " What the burst adds drives prefixes out of the cache.";
+    return text;
+}
+
 /// Without the cache and with all of a prefix in it; empty where one is not known.
 std::string rate_sentence(const CacheLevel& level) {
     const auto of = [&](std::string_view name) -> const CacheArm* {
@@ -173,6 +186,7 @@ std::string cache_console(const CacheReport& report) {
     }
     if (const std::string blocks = blocks_sentence(report); !blocks.empty()) text += "\n" + paragraph(blocks);
     if (report.working_set) text += paragraph(working_set_sentence(*report.working_set));
+    if (report.burst) text += paragraph(burst_sentence(*report.burst));
     if (report.idle_time) text += paragraph(idle_time_sentence(*report.idle_time));
     if (!report.price.empty()) text += paragraph("Price: " + report.price + ".");
     return text;
@@ -194,6 +208,7 @@ std::string cache_markdown(const CacheReport& report) {
     }
     if (const std::string blocks = blocks_sentence(report); !blocks.empty()) text += "\n" + blocks + "\n";
     if (report.working_set) text += "\n" + working_set_sentence(*report.working_set) + "\n";
+    if (report.burst) text += "\n" + burst_sentence(*report.burst) + "\n";
     if (report.idle_time) text += "\n" + idle_time_sentence(*report.idle_time) + "\n";
     if (!report.price.empty()) text += "\nPrice: " + markdown_escaped(report.price) + ".\n";
     return text;

@@ -85,7 +85,16 @@ Json json_of(const IdleTime& time) {
     put(object, "held_s", time.held_s);
     put(object, "lost_s", time.lost_s);
     object["found"] = Json::array();
-    for (const auto& [gap, share] : time.found) object["found"].push_back({{"idle_s", gap}, {"share", share}});
+    for (const auto& [gap, share] : time.found)
+        object["found"].push_back({{"idle_s", gap}, {"share", share}});
+    return object;
+}
+
+Json json_of(const CacheBurst& burst) {
+    Json object = {{"rate", burst.rate}, {"prefixes", burst.prefixes}};
+    put(object, "before", burst.before);
+    put(object, "during", burst.during);
+    put(object, "after", burst.after);
     return object;
 }
 
@@ -101,6 +110,7 @@ std::string cache_json(const CacheReport& report) {
     put(root, "least_cached_prefix", report.least_cached_prefix);
     if (report.working_set) root["working_set"] = json_of(*report.working_set);
     if (report.idle_time) root["idle_time"] = json_of(*report.idle_time);
+    if (report.burst) root["burst"] = json_of(*report.burst);
     if (!report.price.empty()) root["price"] = report.price;
     root["verdicts"] = Json::array();
     for (const CacheVerdict& verdict : report.verdicts)

@@ -85,6 +85,20 @@ class Virtual(Case):
         self.assertIn("$", report["price"])
         self.fails_clearly(paretoken("cache", PROFILE, "--virtual", "--ttl", "0.1s", "--out", self.directory / "bad"), 2, "--ttl")
 
+    def test_hits_are_told_before_during_and_after_a_burst(self):
+        options = ("--prefix", "1024", "--concurrency", "1", "--samples", "6", "--burst", "2", "--overwrite")
+        burst = self.measured(*options)["burst"]
+        self.assertEqual((burst["rate"], burst["prefixes"]), (2, 8))
+        for phase in "before", "during", "after":
+            self.assertGreater(burst[phase], 0.98)
+        # With 100 prefixes none is used twice in the 30 s before the burst, which brings 240 requests.
+        many = self.measured(*options, "--burst-prefixes", "100")["burst"]
+        self.assertNotIn("before", many)
+        self.assertGreater(min(many["during"], many["after"]), 0.98)
+        small = self.measured(*options, "--burst-prefixes", "100", target=PROFILE + "?blocks=700")["burst"]
+        self.assertLess(max(small["during"], small["after"]), 0.02)
+        self.fails_clearly(paretoken("cache", PROFILE, "--virtual", "--burst", "0", "--out", self.directory / "bad"), 2, "--burst")
+
     def test_bad_input_is_refused_in_one_line(self):
         for options, words in ((["--hit", "1.5"], ["--hit", "1.5"]), (["--prefix", "0"], ["--prefix"]),
                                (["--samples", "2"], ["--samples", "6"]), (["--suffix", "0"], ["--suffix"]),
