@@ -31,16 +31,22 @@ class Examiner final : public RecordSink {
         if (record.warmup || record.index >= answers_.size()) return;
         reports::ProbeAnswer& answer = answers_[record.index];
         const bool came = record.outcome == Outcome::ok;
+        any_came_ = any_came_ || came;
+        if (!came && failure_.empty()) failure_ = record.error;
         answer.answer = came ? std::move(record.answer) : record.error;
         answer.right = came && is_met(questions_.expected[record.index], answer.answer);
     }
 
     std::vector<reports::ProbeAnswer> answers() && { return std::move(answers_); }
+    /// Of the first question, where none was answered.
+    std::string failure() const { return any_came_ ? std::string() : failure_; }
 
   private:
     const datasets::Questions& questions_;
     std::mutex mutex_;
     std::vector<reports::ProbeAnswer> answers_;
+    bool any_came_ = false;
+    std::string failure_;
 };
 
 /// Asked in the form of the run, but for what would change the answers.
@@ -89,6 +95,7 @@ std::optional<Quality> quality_of(const Target& target, const LoadPlan& asked,
     if (target.make(load, sink, progress, interruption).interrupted) return std::nullopt;
     Quality quality{.score = {.probe = questions.name, .n = questions.expected.size()},
                     .answers = std::move(examiner).answers()};
+    quality.failure = examiner.failure();
     const auto right = std::count_if(quality.answers.begin(), quality.answers.end(),
                                      [](const auto& answer) { return answer.right; });
     const auto n = static_cast<double>(quality.score.n);

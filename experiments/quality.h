@@ -12,6 +12,7 @@ namespace paretoken::experiments {
 struct Quality {
     ProbeScore score;
     std::vector<reports::ProbeAnswer> answers = {};  ///< of each question, in order
+    std::string failure = {};                        ///< why no question was answered; empty when one was
 };
 
 /// The load that asks the questions of `asked.probe`: as many in flight as the plan's own load has (8 in an

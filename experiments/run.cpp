@@ -240,6 +240,20 @@ std::string written(RunResult& result, reports::RecordWriter& records, const fs:
     return failure;
 }
 
+/// What questions showed. A server that answers none of them is told, since a score of 0 would look like
+/// wrong answers.
+void add_quality(const Quality& quality, const fs::path& directory, RunResult& result) {
+    result.quality = quality.score;
+    reports::write_probe_file(directory / reports::kProbeFileName, quality.answers);
+    if (quality.failure.empty()) return;
+    result.validity.reasons.push_back(
+        {.severity = Verdict::warn,
+         .check = "probe_failed",
+         .text = fmt::format("None of the {} questions of --probe was answered: {}.", quality.score.n,
+                             quality.failure)});
+    result.validity.verdict = std::max(result.validity.verdict, Verdict::warn);
+}
+
 /// SLOs of requests that belong to no class of the plan.
 std::vector<Slo> common_slos(const LoadPlan& plan) {
     return plan.classes.size() > 1 ? std::vector<Slo>{} : slos_of(plan.classes.front().goodput);
@@ -305,10 +319,7 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
         const WhileServed while_served(server, interruption);
         const auto quality = quality_of(target, at_url(asked, server), while_served.interruption());
         result.partial = !quality.has_value();
-        if (quality) {
-            result.quality = quality->score;
-            reports::write_probe_file(directory / reports::kProbeFileName, quality->answers);
-        }
+        if (quality) add_quality(*quality, directory, result);
     }
     result.alerts = judged_alerts(result, alerting.rules, alerting.baseline);
     if (target.in_virtual_time()) {

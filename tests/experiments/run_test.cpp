@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "core/error.h"
 #include "core/summary.h"
@@ -82,6 +83,22 @@ TEST_F(VirtualRun, keeps_how_many_questions_were_answered_right_and_each_answer)
     EXPECT_EQ(measured(texts, "garbage").result.quality->score, 0);
     EXPECT_FALSE(measured(plain(), "run").result.quality.has_value());
     EXPECT_FALSE(std::filesystem::exists(directory_ / "run/probe.jsonl")) << "an earlier run's is gone";
+}
+
+TEST_F(VirtualRun, says_that_no_question_was_answered_rather_than_that_all_answers_were_wrong) {
+    std::string words;
+    for (int i = 0; i < 1000; ++i) words += "word ";
+    std::ofstream(directory_ / "long.jsonl")
+        << "{\"prompt\": \"" << words << "\", \"expect\": {\"exact\": \"x\"}}\n";
+    PlanTexts texts = with("probe", (directory_ / "long.jsonl").string());
+    texts["url"] = {"sim:llama3-8b-h100-bf16?max_model_len=512"};
+    const Measured run = measured(texts, "run");
+    ASSERT_TRUE(run.result.quality.has_value());
+    EXPECT_EQ(run.result.quality->score, 0);
+    ASSERT_EQ(run.result.validity.reasons.size(), 1U);
+    EXPECT_EQ(run.result.validity.reasons.front().check, "probe_failed");
+    EXPECT_THAT(run.result.validity.reasons.front().text, ::testing::HasSubstr("HTTP 400"));
+    EXPECT_EQ(run.result.validity.verdict, Verdict::warn);
 }
 
 TEST_F(VirtualRun, refuses_questions_that_the_context_does_not_hold) {
