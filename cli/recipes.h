@@ -14,7 +14,8 @@ struct Recipe {
     std::string_view name;
     std::string_view title;  ///< what kind of load it is
     std::string_view look;   ///< one sentence: what to look at in the result
-    std::vector<std::pair<std::string_view, std::string_view>> options;  ///< field name → value; a list has one of each
+    std::vector<std::pair<std::string_view, std::string_view>>
+        options;  ///< field name → value; a list has one of each
 };
 std::span<const Recipe> recipes();
 

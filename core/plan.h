@@ -137,8 +137,8 @@ struct LoadPlan {
     /// Questions with known answers that are asked after the load, as datasets/questions.h reads it; empty:
     /// none.
     std::string probe = {};
-    std::string alerts = {};             ///< file with alerts; empty: the default ones of core/alerts.h
-    std::string baseline = {};           ///< runs that alerts compare with: a directory; empty: none
+    std::string alerts = {};    ///< file with alerts; empty: the default ones of core/alerts.h
+    std::string baseline = {};  ///< runs that alerts compare with: a directory; empty: none
 
     // ---- what is kept
     std::string out = {};       ///< directory; empty: runs/TIME

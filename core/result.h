@@ -272,8 +272,8 @@ enum class AlertSeverity : std::uint8_t { warn, fail };
 
 /// What came of an alert during a run.
 struct AlertResult {
-    std::string name;                        ///< of the rule: "kv_cache_full"
-    std::string series;                      ///< "kv_usage"
+    std::string name;    ///< of the rule: "kv_cache_full"
+    std::string series;  ///< "kv_usage"
     AlertSeverity severity = AlertSeverity::warn;
     AlertState state = AlertState::unknown;  ///< firing: it fired at some time of the run
     /// Of the series: the worst while the alert fired, else the last one. Nothing: not measured, or among
@@ -288,10 +288,10 @@ struct AlertResult {
 
 /// The electrical power of what served, over the window. A quantity that could not be read is absent.
 struct PowerFigures {
-    std::string source;                     ///< "nvml", "rapl", "dcgm"
-    std::optional<double> mean_w = {};      ///< all devices together
-    std::optional<double> energy_j = {};    ///< absent where readings are missing for more than 3 s
-    std::optional<double> counter_j = {};   ///< the same by the driver's own energy counter
+    std::string source;                    ///< "nvml", "rapl", "dcgm"
+    std::optional<double> mean_w = {};     ///< all devices together
+    std::optional<double> energy_j = {};   ///< absent where readings are missing for more than 3 s
+    std::optional<double> counter_j = {};  ///< the same by the driver's own energy counter
     std::optional<double> j_per_output_token = {};
     std::optional<double> j_per_token = {};  ///< input and output tokens
     std::optional<double> output_tokens_per_s_per_w = {};

@@ -30,8 +30,8 @@ class Scraper {
   public:
     using OnScrape = std::function<void(const ServerScrape&)>;
 
-    /// Makes the first scrape before it returns. `on_scrape`, which may be empty, is called for each that could
-    /// be read: first from here, later from the scraper's thread.
+    /// Makes the first scrape before it returns. `on_scrape`, which may be empty, is called for each that
+    /// could be read: first from here, later from the scraper's thread.
     Scraper(const ScraperOptions& options, OnScrape on_scrape);
     ~Scraper();
     Scraper(const Scraper&) = delete;

@@ -534,8 +534,7 @@ double arithmetic_s(const LimitInputs& inputs, const Totals& work) {
     LimitInputs plain = inputs;
     plain.drafts = 0;
     plain.tokens_per_pass = 1;
-    return prefill_time(plain, work).compute_s +
-           decoding_time(plain, decoding_of(plain, work, 1)).compute_s;
+    return prefill_time(plain, work).compute_s + decoding_time(plain, decoding_of(plain, work, 1)).compute_s;
 }
 
 StepTime step_time(const LimitInputs& inputs, double batch, double context) {

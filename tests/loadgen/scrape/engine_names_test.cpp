@@ -13,8 +13,7 @@ TEST(EngineNames, are_those_of_the_newest_version_and_of_no_other_engine) {
     for (const std::string& engine : engines()) {
         const auto names = names_of_engine(engine);
         EXPECT_TRUE(names.contains("running")) << engine;
-        for (const auto& [key, name] : names)
-            EXPECT_THAT(name, testing::StartsWith(engine)) << key;
+        for (const auto& [key, name] : names) EXPECT_THAT(name, testing::StartsWith(engine)) << key;
     }
     EXPECT_TRUE(names_of_engine("ollama").empty());
 }

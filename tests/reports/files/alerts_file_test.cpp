@@ -38,8 +38,8 @@ TEST(AlertsFile, a_rule_needs_no_more_than_what_it_compares) {
 TEST(AlertsFile, a_series_that_no_engine_has_is_refused_with_the_known_ones) {
     EXPECT_THAT(
         refusal_of(file_with(R"({"name": "hot", "series": "heat", "comparison": "above", "threshold": 2})")),
-        AllOf(HasSubstr("alerts.json"), HasSubstr("[0].series"), HasSubstr("heat"),
-              HasSubstr("kv_usage"), HasSubstr("ttft_p95")));
+        AllOf(HasSubstr("alerts.json"), HasSubstr("[0].series"), HasSubstr("heat"), HasSubstr("kv_usage"),
+              HasSubstr("ttft_p95")));
 }
 
 TEST(AlertsFile, whatever_else_is_wrong_is_named_with_its_place) {
