@@ -496,6 +496,20 @@ ReportModel full_report() {
     model.cost->apis = {
         {.name = "api", .as_of = "2026-11-01", .cached = .1, .break_even_tokens_per_month = 1e9}};
     model.measurement_usd = .1;
+    Picture chart{.id = "ttft_p95",
+                  .title = "ttft_p95 against load",
+                  .x_title = "c",
+                  .y_title = "ms",
+                  .series = {},
+                  .lines = {}};
+    chart.series = {{"meets the limit", {{.x = 1, .y = 2, .row = "d/c1", .note = "n"}}}};
+    chart.lines = {{"limit", 500}};
+    chart.marks = {{"misses", 16}};
+    model.searches = {{.directory = "d",
+                       .slos = {"ttft_p95:500"},
+                       .text = "found",
+                       .narrow = "paretoken sweep",
+                       .pictures = {chart}}};
     model.what_ifs = {{.asked = "gpu=h200",
                        .title = "llama on H200",
                        .points = {{.load_label = "c=8", .interactivity = 1, .usd_per_m_output = 2}}}};
