@@ -809,6 +809,7 @@ void fields(Archive& a, Is<Choice> auto& v) {
     a("interactivity", v.interactivity);
     a("margins", v.margins);
     a("why_not", v.why_not);
+    a("undecided", v.undecided);
     a("command", v.command);
 }
 

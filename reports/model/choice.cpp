@@ -52,12 +52,33 @@ std::string command_again(const RunResult& result) {
     return shell_line(argv);
 }
 
+/// Fit for the choice but for limits that its requests do not decide.
+bool is_undecided(const ReportPoint& point, const std::vector<Slo>& slos) {
+    if (!unfit_because(point, {}).empty()) return false;
+    bool undecided = false;
+    for (const Slo& slo : slos) {
+        const SloFinding found = finding_on(point.result, slo);
+        if (!found.value || found.verdict == SloVerdict::fail) return false;
+        undecided = undecided || found.verdict == SloVerdict::insufficient;
+    }
+    return undecided;
+}
+
+std::string undecided_text(const ReportPoint& point) {
+    return fmt::format("{}{} would be cheaper, and has too few requests to tell whether it meets the limits",
+                       point.load_label,
+                       point.cost ? " at $" + dollars(point.cost->usd_per_m_output) : std::string());
+}
+
 Choice choice_of(const Configuration& configuration, std::size_t index, const std::vector<Slo>& slos) {
     Choice choice{.configuration = index};
     const ReportPoint* best = nullptr;
     const ReportPoint* nearest = nullptr;  // the cheapest of those that do not fit, to say why
+    const ReportPoint* undecided = nullptr;
     for (const ReportPoint& point : configuration.points) {
         if (!point.output_tokens_per_s) continue;
+        if (is_undecided(point, slos) && (undecided == nullptr || cost_of(point) < cost_of(*undecided)))
+            undecided = &point;
         const ReportPoint*& held = unfit_because(point, slos).empty() ? best : nearest;
         if (held == nullptr || cost_of(point) < cost_of(*held)) held = &point;
     }
@@ -67,6 +88,8 @@ Choice choice_of(const Configuration& configuration, std::size_t index, const st
                              : "no run with output tokens";
         return choice;
     }
+    if (undecided != nullptr && cost_of(*undecided) < cost_of(*best))
+        choice.undecided = undecided_text(*undecided);
     choice.load_label = best->load_label;
     if (best->cost) choice.usd_per_m_output = best->cost->usd_per_m_output;
     choice.output_tokens_per_s = best->output_tokens_per_s;

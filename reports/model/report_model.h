@@ -170,7 +170,8 @@ struct Choice {
     std::optional<double> interactivity = {};
     std::vector<std::string> margins = {};  ///< "ttft_p95 48.1 ms of 800 ms", one per limit
     std::string why_not = {};               ///< why no run can be chosen
-    std::string command = {};               ///< that measures the run again
+    std::string undecided = {};  ///< "c=64 at $0.161 would be cheaper, …": a run that may meet the limits
+    std::string command = {};    ///< that measures the run again
 
     bool operator==(const Choice&) const = default;
 };

@@ -206,6 +206,7 @@ std::string choice_section(const ReportModel& model) {
         std::string margins;
         for (const std::string& margin : one.margins)
             margins += (margins.empty() ? "" : "<br>") + escaped(margin);
+        if (!one.undecided.empty()) margins += "<br><small>" + escaped(one.undecided) + "</small>";
         rows += fmt::format(
             "<tr><th class=\"text\" scope=\"row\">{} {} <small>{}</small><td>{}<td class=\"text "
             "line\">{}<td>{}"

@@ -230,13 +230,14 @@ std::string choice_of(const ReportModel& model) {
         "|---|---|---:|---:|---:|---|\n";
     for (const Choice& one : choice.ranked) {
         const Configuration& configuration = model.configurations[one.configuration];
-        text +=
-            fmt::format("| {}, {} | {} | {} | {} | {} | {} |\n", markdown_escaped(configuration.title),
-                        markdown_escaped(configuration.workload), markdown_escaped(one.load_label),
-                        one.usd_per_m_output ? "$" + dollars(*one.usd_per_m_output) : "–",
-                        significant(one.output_tokens_per_s), significant(one.interactivity),
-                        markdown_escaped(one.why_not.empty() ? fmt::format("{}", fmt::join(one.margins, "; "))
-                                                             : one.why_not));
+        std::string remark =
+            one.why_not.empty() ? fmt::format("{}", fmt::join(one.margins, "; ")) : one.why_not;
+        if (!one.undecided.empty()) remark += "; " + one.undecided;
+        text += fmt::format("| {}, {} | {} | {} | {} | {} | {} |\n", markdown_escaped(configuration.title),
+                            markdown_escaped(configuration.workload), markdown_escaped(one.load_label),
+                            one.usd_per_m_output ? "$" + dollars(*one.usd_per_m_output) : "–",
+                            significant(one.output_tokens_per_s), significant(one.interactivity),
+                            markdown_escaped(remark));
     }
     if (!choice.ranked.front().command.empty())
         text += fmt::format("\nMeasure the cheapest again before you decide:\n\n    {}\n",

@@ -58,6 +58,19 @@ TEST(Choice, within_limits_leaves_out_what_misses_them_and_says_why) {
     EXPECT_THAT(table.ranked[1].why_not, HasSubstr("misses the SLO: tpot_p90"));
 }
 
+TEST(Choice, names_a_cheaper_run_whose_requests_do_not_decide_the_limits) {
+    auto all = configurations();
+    const Slo slo = parse_slo("tpot_p90:25");
+    for (MetricSummary& metric : all[0].points.back().result.metrics)
+        for (PercentileValue& percentile : metric.percentiles) percentile.decided.reset();
+    const ChoiceTable table = choices_of(all, {slo}, {"tpot_p90:25"});
+    EXPECT_NE(table.ranked[0].load_label, "c=16");
+    EXPECT_EQ(
+        table.ranked[0].undecided,
+        "c=16 at $0.625 would be cheaper, and has too few requests to tell whether it meets the limits");
+    EXPECT_EQ(chosen({}).ranked[0].undecided, "");
+}
+
 TEST(Choice, ranks_by_throughput_where_no_price_is_known) {
     auto all = configurations();
     for (Configuration& configuration : all)
