@@ -7,7 +7,7 @@ import unittest
 
 from harness import ROOT, Case, http_server, paretoken, run_json
 
-LOAD = ("--concurrency", 4, "--num-prompts", 200, "--isl", 64, "--osl", 32)
+LOAD = ("--concurrency", 4, "--num-prompts", 100, "--isl", 64, "--osl", 12)
 COMPILER = shutil.which("c++")
 
 
@@ -63,7 +63,7 @@ class Power(Case):
             done, result, _ = self.run_of("--power", power)
             self.assertNotIn("power", result)
             self.assertEqual(done.stderr.count("--power"), 1)
-            self.assertEqual(result["counts"]["ok"], 200)
+            self.assertEqual(result["counts"]["ok"], 100)
 
     def test_what_is_no_meter_is_refused(self):
         for power in ("watts", "dcgm", "dcgm=9400", "nvml="):

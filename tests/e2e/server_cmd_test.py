@@ -52,8 +52,8 @@ class Lifecycle(Case):
         out = self.directory / "sweep"
         done = self.measures(paretoken(
             "sweep", "--server-cmd", f"{BINARY} serve --port {{port}} --profile "
-            "'llama3-8b-h100-bf16?max_batched_tokens={budget}'", "--grid", "budget=512,2048,8192", "--request-rate", 2,
-            "--isl", 4096, "--osl", 64, "--num-prompts", 40, "--out", out, timeout=300))
+            "'llama3-8b-h100-bf16?max_batched_tokens={budget}'", "--grid", "budget=512,2048,8192", "--request-rate", 4,
+            "--isl", 4096, "--osl", 64, "--num-prompts", 32, "--out", out, timeout=300))
         points = points_of(out)
         self.assertEqual([p["cell"]["budget"] for p in points], ["512", "2048", "8192"], done.stderr)
         results = [run_json(out / p["directory"]) for p in points]
