@@ -367,7 +367,14 @@ std::string what_to_fix_first(const Gap& gap) {
         text +=
             fmt::format("; without it ${} → ${} per million output tokens", dollars(*gap.usd_per_m_output),
                         dollars(*gap.usd_per_m_output - *part->usd_per_m));
-    return fmt::format("{}. What helps: {}.", text, part->remedy);
+    text = fmt::format("{}. What helps: {}.", text, part->remedy);
+    const GapPart& last = gap.parts.back();
+    if (last.name == kKnownParts[kResidual].name && last.ms && *last.ms > gap.step_ms / 2)
+        text += fmt::format(
+            " No part explains most of the step ({} ms): the server's own code and scheduling take it, or "
+            "something that was not measured.",
+            significant(*last.ms));
+    return text;
 }
 
 }  // namespace paretoken::reports

@@ -131,6 +131,8 @@ TEST(Gap, NamesTheLargestPartWithARemedyAndWhatItWouldMove) {
         what_to_fix_first(gap),
         "batch shortfall: 2.00 ms of the 10.0 ms of a step; without it $1.00 → $0.800 per million output "
         "tokens. What helps: more memory.");
+    gap.parts.back().ms = 7;
+    EXPECT_THAT(what_to_fix_first(gap), HasSubstr("No part explains most of the step (7.00 ms)"));
     gap.parts.erase(gap.parts.begin() + 1, gap.parts.begin() + 3);
     EXPECT_EQ(first_to_fix(gap), nullptr);
     EXPECT_EQ(what_to_fix_first(gap), "");
