@@ -93,9 +93,10 @@ std::optional<Quality> quality_of(const Target& target, const LoadPlan& asked,
     RedactingSink sink(examiner, target.secrets());
     loadgen::Progress progress;
     if (target.make(load, sink, progress, interruption).interrupted) return std::nullopt;
+    std::string failure = examiner.failure();
     Quality quality{.score = {.probe = questions.name, .n = questions.expected.size()},
-                    .answers = std::move(examiner).answers()};
-    quality.failure = examiner.failure();
+                    .answers = std::move(examiner).answers(),
+                    .failure = std::move(failure)};
     const auto right = std::count_if(quality.answers.begin(), quality.answers.end(),
                                      [](const auto& answer) { return answer.right; });
     const auto n = static_cast<double>(quality.score.n);

@@ -13,9 +13,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string metadata_of(const Provenance& from, const char* name, std::string otherwise) {
+std::string metadata_of(const Provenance& from, const char* name, const std::string& otherwise) {
     const auto found = from.metadata.find(name);
-    return found == from.metadata.end() ? std::move(otherwise) : found->second;
+    return found == from.metadata.end() ? otherwise : found->second;
 }
 
 /// A whole number of the metadata where it is one.

@@ -14,8 +14,6 @@ namespace paretoken::datasets {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 using File = paretoken::testing::TemporaryFile;
 
