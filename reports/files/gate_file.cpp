@@ -169,6 +169,8 @@ GatePolicy parse_policy_json(std::string_view text, const std::string& where) {
         object = Json::parse(text);
     } catch (const nlohmann::json::parse_error& error) {
         throw UsageError(fmt::format("{}:{}: not JSON", where, source.line_at(error.byte)));
+    } catch (const nlohmann::json::out_of_range&) {
+        throw UsageError(fmt::format("{}: a number is beyond what a double holds", where));
     }
     if (!object.is_object()) throw UsageError(fmt::format("{}:1: expected a JSON object", where));
     GatePolicy policy = default_policy();

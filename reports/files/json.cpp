@@ -1183,6 +1183,9 @@ Json parsed(std::string_view text, const std::string& where) {
     } catch (const Json::parse_error& error) {
         throw UsageError(fmt::format(
             "{}: no JSON at byte {}; the file is cut off or not what this tool wrote", where, error.byte));
+    } catch (const Json::out_of_range&) {
+        throw UsageError(fmt::format(
+            "{}: a number is beyond what a double holds; the file is not what this tool wrote", where));
     }
 }
 

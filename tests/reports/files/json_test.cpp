@@ -381,6 +381,15 @@ void expect_matches(const json& schema, const json& whole, const json& value, co
         for (const json& element : value) expect_matches(schema["items"], whole, element, where + "[]");
 }
 
+TEST(RunJson, WithANumberThatNoDoubleHoldsIsRefused) {
+    try {
+        (void)parse_run_json("{\"schema\":1e999}", "run.json");
+        FAIL();
+    } catch (const UsageError& error) {
+        EXPECT_NE(std::string(error.what()).find("run.json: a number is beyond"), std::string::npos);
+    }
+}
+
 TEST(RunJson, MatchesThePublishedSchemaKeyForKey) {
     std::ifstream file(paretoken::paths::source_dir() + "/reports/schema.json");
     const json schema = json::parse(file);
