@@ -21,10 +21,10 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/micro_cache.h"
-#include "cli/page_server.h"
 #include "core/content_hash.h"
 #include "core/error.h"
 #include "core/slo.h"
+#include "experiments/page_server.h"
 #include "reports/files/json.h"
 #include "reports/files/refold.h"
 #include "reports/files/run_directory.h"
@@ -303,14 +303,14 @@ class LiveReport {
   public:
     explicit LiveReport(const ReportCommand& command) : command_(command) {}
 
-    std::optional<ServedPage> page(std::string_view path) {
+    std::optional<experiments::ServedPage> page(std::string_view path) {
         refresh();
-        if (path == "/version") return ServedPage{"text/plain; charset=utf-8", state_};
-        if (path == "/") return ServedPage{"text/html; charset=utf-8", html()};
+        if (path == "/version") return experiments::ServedPage{"text/plain; charset=utf-8", state_};
+        if (path == "/") return experiments::ServedPage{"text/html; charset=utf-8", html()};
         if (!model_) return {};
         for (const ReportFormat& format : reports::report_formats())
             if (path == fmt::format("/report.{}", format.extension))
-                return ServedPage{type_of(format), format.write(*model_)};
+                return experiments::ServedPage{type_of(format), format.write(*model_)};
         return {};
     }
 
@@ -369,7 +369,9 @@ class LiveReport {
 void serve_report(const ReportCommand& command) {
     InterruptWatch watch("\n");  // before any thread
     LiveReport live(command);
-    PageServer server(command.listen, [&live](std::string_view path) { return live.page(path); });
+    experiments::PageServer server(
+        command.listen, experiments::Reach::this_machine, "There is nothing here; the report is at /.",
+        [&live](const experiments::PageRequest& request) { return live.page(request.path); });
     for (const std::string& directory : command.directories)
         if (!fs::is_directory(directory))
             throw UsageError(fmt::format("{} is no directory; give one in which runs land", directory));
@@ -428,7 +430,7 @@ void add_report(CLI::App& app) {
     sub->add_option("--slo", command->slos,
                     "Limits on percentiles, as for --goodput: TAG:MILLISECONDS for the p90 or "
                     "TAG_pNN:MILLISECONDS, e.g. \"ttft_p95:800 tpot:15\"; repeatable [the runs' --goodput, "
-                    "where all have the same]");
+                    "where all have the same; else the limits of their search]");
     auto* const refold = sub->add_flag(
         "--refold", command->refold,
         "Compute every run's figures anew from its requests.jsonl and events.bin, so that --slo "
