@@ -77,7 +77,7 @@ function(paretoken_keep_threaded list)
     set(kept)
     foreach(source IN LISTS ${list})
         file(STRINGS ${source} mentions LIMIT_COUNT 1
-             REGEX "std::j?thread|std::async|support/(scripted_server|simulated_load)\\.h|\"(loadgen/run|simulator/server)\\.h")
+             REGEX "std::j?thread|std::async|support/(scripted_server|simulated_load)\\.h|\"(loadgen/run|loadgen/power/sampler|simulator/server)\\.h")
         if(mentions)
             list(APPEND kept ${source})
         endif()

@@ -1,13 +1,12 @@
 #pragma once
 // Reads a power meter ten times a second on a thread of its own, so that no load thread ever waits for a
 // driver. A reading that fails is left out; the gap that it leaves is judged where energy is computed.
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <thread>
+#include <optional>
 
 #include "cards/power_meter.h"
+#include "loadgen/periodic.h"
 #include "loadgen/power/energy.h"
 
 namespace paretoken::power {
@@ -29,15 +28,11 @@ class Sampler {
 
   private:
     void read();
-    void run();
 
     std::unique_ptr<cards::PowerMeter> meter_;
     OnReading on_reading_;
-    PowerReadings result_;  ///< the thread's own until it was joined
-    std::mutex mutex_;
-    std::condition_variable wake_;
-    bool ending_ = false;
-    std::thread thread_;
+    PowerReadings result_;                       ///< the thread's own until it was joined
+    std::optional<loadgen::Periodic> periodic_;  ///< last, so that it ends before what it uses
 };
 
 }  // namespace paretoken::power

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "loadgen/http/fetch.h"
@@ -12,36 +11,17 @@ namespace paretoken::scrape {
 Scraper::Scraper(const ScraperOptions& options, OnScrape on_scrape)
     : options_(options), on_scrape_(std::move(on_scrape)) {
     scrape();
-    thread_ = std::thread([this] { run(); });
+    periodic_.emplace(options_.interval, [this] { scrape(); });
 }
 
 Scraper::~Scraper() {
-    if (thread_.joinable()) {
-        stop_.request_stop();
-        finish();
-    }
+    stop_.request_stop();
 }
 
 ServerScrapes Scraper::finish() {
-    {
-        const std::lock_guard lock(mutex_);
-        ending_ = true;
-    }
-    wake_.notify_one();
-    thread_.join();
+    periodic_.reset();
     scrape();
     return std::move(result_);
-}
-
-void Scraper::run() {
-    std::unique_lock lock(mutex_);
-    auto due = Clock::now() + options_.interval;
-    while (!wake_.wait_until(lock, due, [this] { return ending_; })) {
-        lock.unlock();
-        scrape();
-        lock.lock();
-        due = std::max(due + options_.interval, Clock::now());  // one that took long is not made up for
-    }
 }
 
 void Scraper::scrape() {

@@ -3,17 +3,17 @@
 // it. One scrape is made before the load begins and one after it has ended. A server that does not answer,
 // answers nonsense or hangs costs nothing but its scrapes.
 #include <chrono>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
+#include <optional>
+#include <stop_token>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "loadgen/http/address.h"
 #include "loadgen/http/message.h"
 #include "loadgen/http/tls.h"
 #include "loadgen/http/url.h"
+#include "loadgen/periodic.h"
 #include "loadgen/scrape/server_metrics.h"
 
 namespace paretoken::scrape {
@@ -42,16 +42,12 @@ class Scraper {
 
   private:
     void scrape();
-    void run();
 
     ScraperOptions options_;
     OnScrape on_scrape_;
     ServerScrapes result_;  ///< the thread's own until it was joined
-    std::mutex mutex_;
-    std::condition_variable wake_;
-    bool ending_ = false;
     std::stop_source stop_;
-    std::thread thread_;
+    std::optional<loadgen::Periodic> periodic_;  ///< last, so that it ends before what it uses
 };
 
 }  // namespace paretoken::scrape

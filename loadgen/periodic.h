@@ -1,0 +1,31 @@
+#pragma once
+// Something that is done again and again on a thread of its own while a load is made.
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "core/units.h"
+
+namespace paretoken::loadgen {
+
+class Periodic {
+  public:
+    /// Calls `task` on a new thread, first after `interval`. A call that takes long is not made up for.
+    Periodic(Duration interval, std::function<void()> task);
+    ~Periodic();  ///< waits for the call under way; none follows
+    Periodic(const Periodic&) = delete;
+    Periodic& operator=(const Periodic&) = delete;
+
+  private:
+    void run();
+
+    Duration interval_;
+    std::function<void()> task_;
+    std::mutex mutex_;
+    std::condition_variable wake_;
+    bool ending_ = false;
+    std::thread thread_;
+};
+
+}  // namespace paretoken::loadgen
