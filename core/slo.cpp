@@ -146,6 +146,11 @@ bool meets(const RequestRecord& record, const Slo& slo, bool open_loop) {
     return metric.better == Better::higher ? *value >= slo.limit : *value <= slo.limit;
 }
 
+/// The percentile that the limit is for; null where it is not held.
+const PercentileValue* percentile_for(const Slo& slo, const MetricSummary* summary) {
+    return summary == nullptr ? nullptr : summary->at(slo.p.value_or(kSloPercentile));
+}
+
 }  // namespace
 
 Slo parse_slo(std::string_view text, SloPercentiles percentiles) {
@@ -200,16 +205,14 @@ std::string name_of(const Slo& slo) {
 
 SloFinding finding_on(const RunResult& result, const Slo& slo) {
     const Metric& metric = judged(slo, result.open_loop());
-    const MetricSummary* summary = result.metric(key_of(metric));
-    const PercentileValue* held = summary == nullptr ? nullptr : summary->at(slo.p.value_or(kSloPercentile));
+    const PercentileValue* held = percentile_for(slo, result.metric(key_of(metric)));
     if (held == nullptr) return {};
     return {verdict_on(*held, slo.limit, metric.better == Better::higher), held->value};
 }
 
 std::optional<double> times_enough(const RunResult& result, const Slo& slo) {
-    const Metric& metric = judged(slo, result.open_loop());
-    const MetricSummary* summary = result.metric(key_of(metric));
-    const PercentileValue* held = summary == nullptr ? nullptr : summary->at(slo.p.value_or(kSloPercentile));
+    const MetricSummary* summary = result.metric(key_of(judged(slo, result.open_loop())));
+    const PercentileValue* held = percentile_for(slo, summary);
     if (held == nullptr) return std::nullopt;
     const double p = held->p;
     const double to_certify = static_cast<double>(samples_to_certify(std::max(p, 1 - p)));

@@ -1,13 +1,13 @@
 #pragma once
-// Serves our own figures on /metrics while a command goes on, on a thread of its own. One request at a time
-// is enough for what reads it, and a reader that stalls is dropped.
+// Serves our own figures on /metrics while a command goes on, on a thread of its own.
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "core/units.h"
+#include "experiments/page_server.h"
 #include "loadgen/progress.h"
 #include "reports/interop/exposition.h"
 
@@ -23,9 +23,6 @@ class MetricsServer {
     /// `address`: "127.0.0.1:9464", "[::1]:9464"; port 0 takes a free one. Throws UsageError for what is no
     /// address, RuntimeError where it cannot be listened on.
     explicit MetricsServer(const std::string& address);
-    ~MetricsServer();
-    MetricsServer(const MetricsServer&) = delete;
-    MetricsServer& operator=(const MetricsServer&) = delete;
 
     std::string url() const;  ///< "http://127.0.0.1:9464/metrics"
 
@@ -34,14 +31,12 @@ class MetricsServer {
     void publish(Text text);
 
   private:
-    void run(const std::stop_token& over);
-    void answer(int connection);
+    std::optional<ServedPage> answer(const PageRequest& request);
 
-    int listener_ = -1;
-    std::string authority_;
     std::mutex mutex_;  ///< of text_, held while it is called
     Text text_;
-    std::jthread thread_;
+    PageServer server_;
+    std::jthread thread_;  ///< last, so that it ends before what it uses
 };
 
 /// The figures of a watch's last interval, and counters over all of them.

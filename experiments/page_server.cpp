@@ -1,24 +1,28 @@
-#include "cli/page_server.h"
+#include "experiments/page_server.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <fmt/format.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/parser.hpp>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
 
-namespace paretoken::cli {
+namespace paretoken::experiments {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
@@ -38,99 +42,71 @@ std::optional<HostAndPort> host_and_port(std::string_view text) {
     HostAndPort parsed{.host = {}, .port = -1};
     const std::size_t bracket = text.starts_with('[') ? text.find(']') : 0;
     if (bracket == std::string_view::npos) return {};
-    const std::size_t colon = text.find(':', bracket);
-    parsed.host = std::string(bracket > 0 ? text.substr(1, bracket - 1) : text.substr(0, colon));
+    const std::string_view behind = text.substr(bracket);
+    const std::size_t colon = behind.rfind(':');
+    if (colon != std::string_view::npos && bracket > 0 && colon != 1) return {};
+    const std::size_t end = colon == std::string_view::npos ? text.size() : bracket + colon;
+    parsed.host = std::string(bracket > 0 ? text.substr(1, bracket - 1) : text.substr(0, end));
     if (colon == std::string_view::npos)
         return bracket > 0 && bracket + 1 != text.size() ? std::nullopt : std::optional(parsed);
-    const std::string_view digits = text.substr(colon + 1);
+    const std::string_view digits = behind.substr(colon + 1);
     constexpr std::size_t kMostDigits = 5;
     constexpr int kHighestPort = 65535;
-    if (digits.empty() || digits.size() > kMostDigits ||
+    if (parsed.host.empty() || digits.empty() || digits.size() > kMostDigits ||
         digits.find_first_not_of("0123456789") != std::string_view::npos)
         return {};
     parsed.port = std::stoi(std::string(digits));
     return parsed.port > kHighestPort ? std::nullopt : std::optional(parsed);
 }
 
-union Address {
-    sockaddr any;
-    sockaddr_in v4;
-    sockaddr_in6 v6;
-};
-
-/// Nothing for a host that is not of the loopback.
-std::optional<Address> loopback_address(const std::string& host, int port) {
-    Address address{};
-    if (host == "localhost" || ::inet_pton(AF_INET, host.c_str(), &address.v4.sin_addr) == 1) {
-        if (host == "localhost") address.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        constexpr std::uint32_t kLoopbackNet = 127;
-        if (ntohl(address.v4.sin_addr.s_addr) >> 24 != kLoopbackNet) return {};
-        address.v4.sin_family = AF_INET;
-        address.v4.sin_port = htons(static_cast<std::uint16_t>(port));
-        return address;
-    }
-    if (::inet_pton(AF_INET6, host.c_str(), &address.v6.sin6_addr) == 1 &&
-        IN6_IS_ADDR_LOOPBACK(&address.v6.sin6_addr)) {
-        address.v6.sin6_family = AF_INET6;
-        address.v6.sin6_port = htons(static_cast<std::uint16_t>(port));
-        return address;
-    }
-    return {};
+bool is_loopback(const std::string& host) {
+    if (host == "localhost") return true;
+    constexpr std::uint32_t kLoopbackNet = 127;
+    in_addr v4{};
+    if (::inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == kLoopbackNet;
+    in6_addr v6{};
+    return ::inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
-socklen_t size_of(const Address& address) {
-    return address.any.sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+/// Listens on the first address of the host that can be listened on. Throws RuntimeError.
+int listening_socket(const HostAndPort& at, const std::string& address) {
+    addrinfo hints{};
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_NUMERICSERV | AI_PASSIVE;
+    addrinfo* list = nullptr;
+    const std::string host = at.host == "localhost" ? "127.0.0.1" : at.host;
+    if (const int failed = ::getaddrinfo(host.c_str(), std::to_string(at.port).c_str(), &hints, &list);
+        failed != 0)
+        throw RuntimeError(fmt::format("--listen {}: {}", address, ::gai_strerror(failed)));
+    const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
+    int error = 0;
+    for (const addrinfo* a = list; a != nullptr; a = a->ai_next) {
+        const int file = ::socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (file < 0) {
+            error = errno;
+            continue;
+        }
+        const int yes = 1;
+        (void)::setsockopt(file, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+        constexpr int kWaiting = 16;
+        if (::bind(file, a->ai_addr, a->ai_addrlen) == 0 && ::listen(file, kWaiting) == 0) return file;
+        error = errno;
+        ::close(file);
+    }
+    throw RuntimeError(fmt::format("cannot listen on {}: {}; --listen 127.0.0.1:0 takes a free port", address,
+                                   std::strerror(error)));
 }
 
 int port_of(int socket) {
-    Address bound{};
+    sockaddr_storage bound{};
     socklen_t size = sizeof bound;
-    ::getsockname(socket, &bound.any, &size);
-    return ntohs(bound.any.sa_family == AF_INET6 ? bound.v6.sin6_port : bound.v4.sin_port);
+    ::getsockname(socket, reinterpret_cast<sockaddr*>(&bound), &size);
+    const in_port_t port = bound.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port
+                                                       : reinterpret_cast<sockaddr_in*>(&bound)->sin_port;
+    return ntohs(port);
 }
 
-// ---- requests
-
-struct Request {
-    std::string method;
-    std::string path;
-    std::string host;
-};
-
-std::string lowered(std::string_view text) {
-    std::string out(text);
-    std::transform(out.begin(), out.end(), out.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-    return out;
-}
-
-std::string_view trimmed(std::string_view text) {
-    while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
-    while (text.ends_with(' ') || text.ends_with('\t') || text.ends_with('\r')) text.remove_suffix(1);
-    return text;
-}
-
-/// Nothing when it is no HTTP request.
-std::optional<Request> parsed(std::string_view head) {
-    const std::size_t line_end = head.find('\n');
-    const std::string_view line = trimmed(head.substr(0, line_end));
-    const std::size_t first = line.find(' ');
-    const std::size_t second = first == std::string_view::npos ? first : line.find(' ', first + 1);
-    if (second == std::string_view::npos || !line.substr(second + 1).starts_with("HTTP/1.")) return {};
-    Request request{
-        std::string(line.substr(0, first)), std::string(line.substr(first + 1, second - first - 1)), {}};
-    request.path = request.path.substr(0, request.path.find('?'));
-    for (std::size_t at = line_end; at != std::string_view::npos;) {
-        const std::size_t end = head.find('\n', at + 1);
-        const std::string_view field =
-            head.substr(at + 1, end == std::string_view::npos ? end : end - at - 1);
-        const std::size_t colon = field.find(':');
-        if (colon != std::string_view::npos && lowered(field.substr(0, colon)) == "host")
-            request.host = std::string(trimmed(field.substr(colon + 1)));
-        at = end;
-    }
-    return request;
-}
+// ---- answers
 
 std::string response(std::string_view status, const ServedPage& page, bool with_body) {
     return fmt::format(
@@ -142,23 +118,6 @@ std::string response(std::string_view status, const ServedPage& page, bool with_
 
 std::string words(std::string_view status, std::string_view text) {
     return response(status, {"text/plain; charset=utf-8", fmt::format("{}\n", text)}, true);
-}
-
-std::string response_to(std::string_view head, const PageServer::Answer& answer) {
-    const auto request = parsed(head);
-    if (!request) return words("400 Bad Request", "This is no HTTP request.");
-    if (request->method != "GET" && request->method != "HEAD")
-        return words("405 Method Not Allowed", "Only GET and HEAD are answered.");
-    const auto host = host_and_port(request->host);
-    if (!host || !loopback_address(host->host, 0))
-        return words("403 Forbidden", "This server is for this machine: use its loopback address.");
-    try {
-        const auto page = answer(request->path);
-        if (!page) return words("404 Not Found", "There is nothing here; the report is at /.");
-        return response("200 OK", *page, request->method == "GET");
-    } catch (const Error& error) {
-        return words("500 Internal Server Error", error.what());
-    }
 }
 
 // ---- connections
@@ -185,13 +144,14 @@ class Connection {
     bool is_late() const { return SteadyClock::now() - since_ > kLongestRequest; }
 
     /// Reads what is there. Returns whether the connection is done with: answered, closed or broken.
-    bool read(const PageServer::Answer& answer) {
+    template <class ResponseTo>
+    bool read(const ResponseTo& response_to) {
         char bytes[4096];
         const ssize_t got = ::recv(socket_, bytes, sizeof bytes, 0);
         if (got <= 0) return got == 0 || (errno != EAGAIN && errno != EINTR);
         head_.append(bytes, static_cast<std::size_t>(got));
         if (head_.find("\r\n\r\n") != std::string::npos) {
-            write(response_to(head_, answer));
+            write(response_to(head_));
             return true;
         }
         if (head_.size() <= kMostHeaderBytes) return false;
@@ -222,25 +182,16 @@ class Connection {
 
 }  // namespace
 
-PageServer::PageServer(const std::string& address, Answer answer) : answer_(std::move(answer)) {
+PageServer::PageServer(const std::string& address, Reach reach, std::string nothing_here, Answer answer)
+    : reach_(reach), nothing_here_(std::move(nothing_here)), answer_(std::move(answer)) {
     const auto wanted = host_and_port(address);
     if (!wanted || wanted->port < 0)
         throw UsageError(fmt::format("--listen {}: expected HOST:PORT, e.g. 127.0.0.1:0", address));
-    const auto bound = loopback_address(wanted->host, wanted->port);
-    if (!bound)
+    if (reach_ == Reach::this_machine && !is_loopback(wanted->host))
         throw UsageError(fmt::format(
             "--listen {}: a report is served to this machine only; take 127.0.0.1, [::1] or localhost",
             address));
-    listener_ = ::socket(bound->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    const int yes = 1;
-    ::setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (listener_ < 0 || ::bind(listener_, &bound->any, size_of(*bound)) != 0 ||
-        ::listen(listener_, 16) != 0) {
-        const int error = errno;
-        if (listener_ >= 0) ::close(listener_);
-        throw RuntimeError(fmt::format("cannot listen on {}: {}; --listen 127.0.0.1:0 takes a free port",
-                                       address, std::strerror(error)));
-    }
+    listener_ = listening_socket(*wanted, address);
     host_ = wanted->host.find(':') == std::string::npos ? wanted->host : fmt::format("[{}]", wanted->host);
     port_ = port_of(listener_);
 }
@@ -253,7 +204,31 @@ std::string PageServer::url() const {
     return fmt::format("http://{}:{}", host_, port_);
 }
 
+std::string PageServer::response_to(const std::string& head) const {
+    namespace http = boost::beast::http;
+    http::request_parser<http::empty_body> parser;
+    boost::beast::error_code error;
+    parser.put(boost::asio::buffer(head), error);
+    if (!parser.is_header_done()) return words("400 Bad Request", "This is no HTTP request.");
+    const auto& request = parser.get();
+    if (request.method() != http::verb::get && request.method() != http::verb::head)
+        return words("405 Method Not Allowed", "Only GET and HEAD are answered.");
+    const auto host = host_and_port(request[http::field::host]);
+    if (reach_ == Reach::this_machine && (!host || !is_loopback(host->host)))
+        return words("403 Forbidden", "This server is for this machine: use its loopback address.");
+    const std::string_view target = request.target();
+    try {
+        const auto page = answer_({.path = std::string(target.substr(0, target.find('?'))),
+                                   .accept = std::string(request[http::field::accept])});
+        if (!page) return words("404 Not Found", nothing_here_);
+        return response("200 OK", *page, request.method() == http::verb::get);
+    } catch (const Error& problem) {
+        return words("500 Internal Server Error", problem.what());
+    }
+}
+
 void PageServer::serve(const std::stop_token& stop) {
+    const auto respond = [this](const std::string& head) { return response_to(head); };
     std::vector<Connection> connections;
     std::vector<pollfd> waiting;
     while (!stop.stop_requested()) {
@@ -261,7 +236,7 @@ void PageServer::serve(const std::stop_token& stop) {
         for (const Connection& connection : connections) waiting.push_back({connection.socket(), POLLIN, 0});
         if (::poll(waiting.data(), waiting.size(), kLookForStopMs) < 0) continue;
         for (std::size_t i = connections.size(); i-- > 0;) {
-            const bool is_done = waiting[i + 1].revents != 0 && connections[i].read(answer_);
+            const bool is_done = waiting[i + 1].revents != 0 && connections[i].read(respond);
             if (is_done || connections[i].is_late())
                 connections.erase(connections.begin() + static_cast<std::ptrdiff_t>(i));
         }
@@ -273,4 +248,4 @@ void PageServer::serve(const std::stop_token& stop) {
     }
 }
 
-}  // namespace paretoken::cli
+}  // namespace paretoken::experiments

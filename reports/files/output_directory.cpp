@@ -58,6 +58,14 @@ bool is_same_file(int file, const fs::path& path) {
            open.st_dev == named.st_dev;
 }
 
+/// For what keeps its results apart from runs and sweeps. `what`: "a gate".
+void refuse_beside(bool run, bool sweep, std::string_view what, const std::string& place) {
+    if (run || sweep)
+        throw UsageError(
+            fmt::format("{} holds the result of a {}; {} needs a directory of its own, give another --out",
+                        place, sweep ? "sweep" : "run", what));
+}
+
 void refuse_to_lose(const OutputRequest& request, const fs::path& path) {
     const bool holds_run = is_there(path / kRunFileName) || is_there(path / kRecordsFileName);
     const bool holds_sweep = is_there(path / kSweepFileName);
@@ -70,31 +78,16 @@ void refuse_to_lose(const OutputRequest& request, const fs::path& path) {
                             place));
         return;
     }
-    if (request.kind == OutputKind::gate) {
-        if (holds_run || holds_sweep)
-            throw UsageError(
-                fmt::format("{} holds the result of a {}; a gate needs a directory of its own, give another "
-                            "--out",
-                            place, holds_sweep ? "sweep" : "run"));
-        return;
-    }
+    if (request.kind == OutputKind::gate) return refuse_beside(holds_run, holds_sweep, "a gate", place);
     if (request.kind == OutputKind::watch) {
-        if (holds_run || holds_sweep)
-            throw UsageError(
-                fmt::format("{} holds the result of a {}; a watch needs a directory of its own, give another "
-                            "--out",
-                            place, holds_sweep ? "sweep" : "run"));
+        refuse_beside(holds_run, holds_sweep, "a watch", place);
         if (is_there(path / kWatchFileName) && !request.overwrite)
             throw UsageError(
                 fmt::format("{} holds a watch; give another --out, or --overwrite to replace it", place));
         return;
     }
     if (request.kind == OutputKind::cache) {
-        if (holds_run || holds_sweep)
-            throw UsageError(fmt::format(
-                "{} holds the result of a {}; an experiment on prefix caching needs a directory of "
-                "its own, give another --out",
-                place, holds_sweep ? "sweep" : "run"));
+        refuse_beside(holds_run, holds_sweep, "an experiment on prefix caching", place);
         if (is_there(path / kCacheFileName) && !request.overwrite)
             throw UsageError(
                 fmt::format("{} holds a result; give another --out, or --overwrite to replace it", place));

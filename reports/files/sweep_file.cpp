@@ -48,6 +48,11 @@ std::string load_label_of(const RunResult& result) {
     return "all at once";
 }
 
+double load_of(const RunResult& result) {
+    if (result.request_rate) return *result.request_rate;
+    return static_cast<double>(result.concurrency.value_or(0));
+}
+
 SweepPoint sweep_point_of(const RunResult& result, const SweepPoint& planned) {
     return {.directory = planned.directory,
             .load_label = load_label_of(result),

@@ -99,6 +99,9 @@ struct SweepFile {
 /// "c=16", "4 req/s", or "all at once" when neither was given.
 std::string load_label_of(const RunResult& result);
 
+/// Requests per second, or requests in flight; 0 when neither was given.
+double load_of(const RunResult& result);
+
 /// The finished row of a run; its place in the sweep is that of `planned`.
 SweepPoint sweep_point_of(const RunResult& result, const SweepPoint& planned);
 

@@ -73,11 +73,6 @@ std::optional<double> batch_of(const RunResult& result) {
     return {};
 }
 
-double load_axis_of(const RunResult& result) {
-    if (result.request_rate) return *result.request_rate;
-    return static_cast<double>(result.concurrency.value_or(0));
-}
-
 bool is_simulated(const Provenance& provenance) {
     return !provenance.simulator.empty() || provenance.hardware.starts_with("sim:");
 }
@@ -440,7 +435,7 @@ ReportPoint point_of(LoadedRun run) {
     point.directory = std::move(run.directory);
     point.result = std::move(run.result);
     point.load_label = load_label_of(point.result);
-    point.load = load_axis_of(point.result);
+    point.load = load_of(point.result);
     point.open_loop = point.result.open_loop();
     point.reached = point.open_loop || point.load <= static_cast<double>(requests_sent(point.result));
     point.output_tokens_per_s = positive(point.result.throughput.at(figure::kOutputTokens));

@@ -19,10 +19,6 @@ std::string unit_of(const std::string& axis) {
     return axis == "concurrency" ? " in flight" : " req/s";
 }
 
-double load_of(const RunResult& result) {
-    return result.request_rate ? *result.request_rate : static_cast<double>(result.concurrency.value_or(0));
-}
-
 /// The series of a point by what its run says of the limit.
 std::string_view series_name(SloVerdict verdict) {
     switch (verdict) {

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "tests/reports/sample_report.h"
+#include "tests/support/message_of.h"
 #include "tests/support/paths.h"
 
 namespace paretoken::reports {
@@ -190,15 +191,6 @@ class Maker {
     Random random_;
 };
 
-std::string message_of(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const UsageError& error) {
-        return error.what();
-    }
-    return "nothing was thrown";
-}
-
 TEST(RunJson, ReadsBackExactlyWhatWasWritten) {
     for (std::uint64_t seed = 0; seed < 300; ++seed) {
         const RunResult result = Maker(seed).result();
@@ -281,16 +273,16 @@ TEST(RunJson, ToleratesKeysOfLaterVersions) {
 TEST(RunJson, RefusesAnotherSchemaOrOtherDefinitionsByName) {
     json j = json::parse(run_json(sample::run(4)));
     j["schema"] = "paretoken/run/1";
-    EXPECT_THAT(message_of([&] { parse_run_json(j.dump(), "a/run.json"); }),
+    EXPECT_THAT(message_of<UsageError>([&] { parse_run_json(j.dump(), "a/run.json"); }),
                 AllOf(HasSubstr("a/run.json"), HasSubstr("\"schema\""), HasSubstr("paretoken/run/2"),
                       HasSubstr("paretoken/run/1")));
     j["schema"] = "paretoken/run/2";
     j["definitions"] = "paretoken/9";
-    EXPECT_THAT(message_of([&] { parse_run_json(j.dump(), "a/run.json"); }),
+    EXPECT_THAT(message_of<UsageError>([&] { parse_run_json(j.dump(), "a/run.json"); }),
                 AllOf(HasSubstr("definitions"), HasSubstr("paretoken/9")));
-    EXPECT_THAT(message_of([&] { parse_run_json("{}", "a/run.json"); }),
+    EXPECT_THAT(message_of<UsageError>([&] { parse_run_json("{}", "a/run.json"); }),
                 AllOf(HasSubstr("schema"), HasSubstr("missing")));
-    EXPECT_THAT(message_of([&] { parse_run_json("[1]", "a/run.json"); }), HasSubstr("schema"));
+    EXPECT_THAT(message_of<UsageError>([&] { parse_run_json("[1]", "a/run.json"); }), HasSubstr("schema"));
 }
 
 TEST(RunJson, NamesFileAndKeyOfWhatIsWrong) {
@@ -298,7 +290,7 @@ TEST(RunJson, NamesFileAndKeyOfWhatIsWrong) {
     const auto spoiled = [&](const char* pointer, const json& value) {
         json j = good;
         j[json::json_pointer(pointer)] = value;
-        return message_of([&] { parse_run_json(j.dump(), "d/run.json"); });
+        return message_of<UsageError>([&] { parse_run_json(j.dump(), "d/run.json"); });
     };
     EXPECT_THAT(
         spoiled("/throughput/requests_per_s", "fast"),
@@ -315,7 +307,7 @@ TEST(RunJson, NamesFileAndKeyOfWhatIsWrong) {
     EXPECT_THAT(spoiled("/provenance/host_cores", 1e10), HasSubstr("provenance.host_cores"));
     json without = good;
     without.erase("workload");
-    EXPECT_THAT(message_of([&] { parse_run_json(without.dump(), "d/run.json"); }),
+    EXPECT_THAT(message_of<UsageError>([&] { parse_run_json(without.dump(), "d/run.json"); }),
                 AllOf(HasSubstr("d/run.json"), HasSubstr("\"workload\" is missing")));
 }
 
@@ -325,7 +317,7 @@ TEST(RunJson, refuses_a_file_that_nests_without_end) {
     std::string text = j.dump();
     const std::string plan = "\"plan\":{";
     text.insert(text.find(plan) + plan.size(), "\"x\":" + deep + ",");
-    EXPECT_THAT(message_of([&] { parse_run_json(text, "d/run.json"); }),
+    EXPECT_THAT(message_of<UsageError>([&] { parse_run_json(text, "d/run.json"); }),
                 AllOf(HasSubstr("d/run.json"), HasSubstr("nested deeper")));
 }
 
@@ -455,7 +447,7 @@ TEST(SweepJson, RefusesAnUnknownStateByName) {
                                      .options = {},
                                      .points = {{.directory = "a"}}}));
     j["points"][0]["state"] = "asleep";
-    EXPECT_THAT(message_of([&] { parse_sweep_json(j.dump(), "s/sweep.json"); }),
+    EXPECT_THAT(message_of<UsageError>([&] { parse_sweep_json(j.dump(), "s/sweep.json"); }),
                 AllOf(HasSubstr("s/sweep.json"), HasSubstr("points[0].state"), HasSubstr("asleep")));
 }
 

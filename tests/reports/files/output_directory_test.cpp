@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "reports/files/run_directory.h"
 #include "tests/reports/temporary_directory.h"
+#include "tests/support/message_of.h"
 
 namespace paretoken::reports {
 namespace {
@@ -17,16 +18,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 namespace fs = std::filesystem;
-
-template <class Thrown>
-std::string message_of(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const Thrown& error) {
-        return error.what();
-    }
-    return "nothing of that kind was thrown";
-}
 
 void put(const fs::path& path, const std::string& text = "{}") {
     fs::create_directories(path.parent_path());

@@ -16,6 +16,7 @@
 #include "reports/files/events.h"
 #include "reports/files/run_directory.h"
 #include "tests/reports/temporary_directory.h"
+#include "tests/support/message_of.h"
 
 namespace paretoken::reports {
 namespace {
@@ -98,15 +99,6 @@ std::string text_of_file(const fs::path& path) {
     std::ostringstream text;
     text << std::ifstream(path).rdbuf();
     return text.str();
-}
-
-std::string message_of(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "nothing was thrown";
 }
 
 TEST(Records, ReadBackEveryScalarToTheNanosecond) {

@@ -11,6 +11,7 @@
 #include "reports/files/records.h"
 #include "reports/files/run_directory.h"
 #include "tests/reports/temporary_directory.h"
+#include "tests/support/message_of.h"
 
 namespace paretoken::reports {
 namespace {
@@ -92,15 +93,6 @@ Refold with_goodput(const std::vector<std::string>& texts) {
     return options;
 }
 
-std::string message_of(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const UsageError& error) {
-        return error.what();
-    }
-    return "nothing was thrown";
-}
-
 TEST(Refold, without_anything_new_gives_what_the_run_itself_found) {
     const StoredRun run;
     EXPECT_GT(run.result().metric("itl_s")->n, 0U);
@@ -151,7 +143,7 @@ TEST(Refold, holds_each_class_against_its_own_slos) {
     EXPECT_LT(*anew.classes.at("chat").throughput.at(figure::kGoodputRatio), .6);
     EXPECT_EQ(*anew.classes.at("batch").throughput.at(figure::kGoodputRatio), 1);
     EXPECT_EQ(anew.plan.at("chat.goodput"), "ttft:70");
-    EXPECT_THAT(message_of([&] { run.refolded(with_goodput({"cha=ttft:70"})); }),
+    EXPECT_THAT(message_of<UsageError>([&] { run.refolded(with_goodput({"cha=ttft:70"})); }),
                 AllOf(HasSubstr("--goodput cha="), HasSubstr("batch, chat")));
 }
 
@@ -167,12 +159,14 @@ TEST(Refold, keeps_the_metrics_of_a_load_that_diverged) {
 
 TEST(Refold, says_what_is_wrong_with_its_input) {
     const StoredRun run;
-    EXPECT_THAT(message_of([] { with_goodput({"ttft_p95:70"}); }), HasSubstr("leave the _pNN out"));
-    EXPECT_THAT(message_of([] { with_goodput({"=ttft:70"}); }), HasSubstr("CLASS=LIMITS"));
-    EXPECT_THAT(message_of([] { with_goodput({"speed:70"}); }), HasSubstr("speed"));
+    EXPECT_THAT(message_of<UsageError>([] { with_goodput({"ttft_p95:70"}); }),
+                HasSubstr("leave the _pNN out"));
+    EXPECT_THAT(message_of<UsageError>([] { with_goodput({"=ttft:70"}); }), HasSubstr("CLASS=LIMITS"));
+    EXPECT_THAT(message_of<UsageError>([] { with_goodput({"speed:70"}); }), HasSubstr("speed"));
     const TemporaryDirectory empty;
     RunResult result = run.result();
-    EXPECT_THAT(message_of([&] { refold(result, empty.path(), {}); }), HasSubstr("requests.jsonl"));
+    EXPECT_THAT(message_of<UsageError>([&] { refold(result, empty.path(), {}); }),
+                HasSubstr("requests.jsonl"));
 }
 
 }  // namespace

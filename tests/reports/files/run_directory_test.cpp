@@ -11,6 +11,7 @@
 #include "reports/files/records.h"
 #include "tests/reports/sample_report.h"
 #include "tests/reports/temporary_directory.h"
+#include "tests/support/message_of.h"
 
 namespace paretoken::reports {
 namespace {
@@ -20,15 +21,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 namespace fs = std::filesystem;
-
-std::string message_of(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "nothing was thrown";
-}
 
 /// `count` requests of one second, one after the other.
 std::vector<RequestRecord> records(std::uint64_t count) {

@@ -1,0 +1,21 @@
+#pragma once
+// What an action that must fail says.
+#include <functional>
+#include <string>
+
+#include "core/error.h"
+
+namespace paretoken {
+
+/// The message of the Thrown that `action` ends with; other exceptions pass through.
+template <class Thrown = Error>
+std::string message_of(const std::function<void()>& action) {
+    try {
+        action();
+    } catch (const Thrown& error) {
+        return error.what();
+    }
+    return "nothing of that kind was thrown";
+}
+
+}  // namespace paretoken
