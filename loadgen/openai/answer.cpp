@@ -179,12 +179,14 @@ void AnswerReader::on_output(const Delta& delta) {
     const int choice = std::clamp(delta.choice, 0, kChoices - 1);
     choices_seen_ |= std::uint64_t{1} << choice;
 
-    Chunk chunk{.time = stamp_,
-                .text_bytes = delta.text_bytes,
-                .token_ids = delta.token_ids,
-                .kind = delta.kind,
-                .same_read = output_in_this_read_,
-                .kernel_stamp = kernel_stamp_};
+    // Written where it stays: a copy of single bytes just written waits until the processor has stored them.
+    Chunk& chunk = log_.emplace_back();
+    chunk.time = stamp_;
+    chunk.text_bytes = delta.text_bytes;
+    chunk.token_ids = delta.token_ids;
+    chunk.kind = delta.kind;
+    chunk.same_read = output_in_this_read_;
+    chunk.kernel_stamp = kernel_stamp_;
     output_in_this_read_ = true;
     all_token_ids_ &= delta.token_ids != 0;
     if (delta.completion_tokens_so_far) {
@@ -196,7 +198,6 @@ void AnswerReader::on_output(const Delta& delta) {
     } else {
         all_counted_along_ = false;
     }
-    log_.push_back(chunk);
 }
 
 void AnswerReader::fail(Outcome outcome, std::string error) {

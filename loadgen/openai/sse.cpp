@@ -55,12 +55,13 @@ void SseParser::begin_piece(std::span<const char> bytes) {
     piece_ = {bytes.data(), bytes.size()};
 }
 
-std::optional<SseEvent> SseParser::next() {
+bool SseParser::next() {
     if (event_over_) {
         event_over_ = has_data_ = data_kept_ = false;
         kept_data_.clear();
         type_.clear();
     }
+    if (take_event_in_one_piece()) return true;
     while (!piece_.empty() && !malformed_) {
         if (after_cr_) {
             after_cr_ = false;
@@ -74,13 +75,13 @@ std::optional<SseEvent> SseParser::next() {
         const std::string_view here = piece_.substr(0, length);
         if (line_.size() + here.size() > kLongest) {
             malformed_ = true;
-            return std::nullopt;
+            return false;
         }
         if (cut) {
             keep_data();  // it may lie in piece_ or in line_
             line_.append(here);
             piece_ = {};
-            return std::nullopt;
+            return false;
         }
         after_cr_ = piece_[length] == '\r';
         piece_.remove_prefix(length + 1);
@@ -93,10 +94,30 @@ std::optional<SseEvent> SseParser::next() {
             event_ended = take_line(line_.view());
             line_.clear();  // keeps the bytes: data_ may point at them until the next append
         }
-        if (event_ended) return ended_event();
+        if (event_ended) {
+            event_over_ = true;
+            return true;
+        }
     }
     keep_data();
-    return std::nullopt;
+    return false;
+}
+
+bool SseParser::take_event_in_one_piece() {
+    constexpr std::string_view kData = "data: ";
+    if (after_cr_ || has_data_ || malformed_ || line_.size() != 0 || !piece_.starts_with(kData)) return false;
+    const void* const end = std::memchr(piece_.data(), '\n', piece_.size());
+    if (end == nullptr) return false;
+    const std::string_view line(piece_.data(), static_cast<const char*>(end));
+    const bool is_event = piece_.size() > line.size() + 1 && piece_[line.size() + 1] == '\n';
+    if (!is_event || line.size() == kData.size() || line.size() > kLongest) return false;
+    if (std::memchr(line.data(), '\r', line.size()) != nullptr) return false;
+    first_line_ = false;
+    has_data_ = event_over_ = true;
+    ++lines_;
+    data_ = line.substr(kData.size());
+    piece_.remove_prefix(line.size() + 2);
+    return true;
 }
 
 bool SseParser::take_line(std::string_view line) {
@@ -152,8 +173,7 @@ void SseParser::keep_data() {
     data_kept_ = true;
 }
 
-SseEvent SseParser::ended_event() {
-    event_over_ = true;
+SseEvent SseParser::ended_event() const {
     static constexpr char kNothing[kReadablePadding] = {};
     const std::string_view data = data_kept_ ? kept_data_.view() : data_;
     return {type_.view(), data.empty() ? std::string_view(kNothing, 0) : data};
@@ -167,6 +187,7 @@ std::optional<SseEvent> SseParser::rest() {
         line_.clear();
     }
     if (!has_data_ || malformed_) return std::nullopt;
+    event_over_ = true;
     return ended_event();
 }
 

@@ -72,7 +72,7 @@ class SseParser {
     template <class OnEvent>
     void feed(std::span<const char> bytes, OnEvent&& on_event) {
         begin_piece(bytes);
-        while (const auto event = next()) on_event(*event);
+        while (next()) on_event(ended_event());
     }
 
     /// What the stream's end leaves without its blank line, if it is data. (The WHATWG rule drops it; servers
@@ -87,11 +87,14 @@ class SseParser {
 
   private:
     void begin_piece(std::span<const char> bytes);
-    std::optional<SseEvent> next();
+    bool next();  ///< reads on; true: an event has ended
+    /// Reads an event of one data line that lies whole at the beginning of the piece in hand, as most do;
+    /// false where it is not certain to be one.
+    bool take_event_in_one_piece();
     bool take_line(std::string_view line);  ///< true: a blank line ended an event with data
     void add_data(std::string_view value);
     void keep_data();  ///< copies data that is still a view, before what it points into changes
-    SseEvent ended_event();
+    SseEvent ended_event() const;
 
     std::string_view piece_;  ///< what is left of the piece in hand
     std::string_view data_;   ///< the event's only data line so far, where it lies
