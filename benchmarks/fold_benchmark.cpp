@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/random.h"
-#include "core/record_events.h"
-#include "core/summary.h"
+#include "core/record/record_events.h"
+#include "core/result/summary.h"
 #include "reports/files/events.h"
 #include "reports/files/records.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "benchmarks/recorded.h"
-#include "core/record.h"
+#include "core/record/record.h"
 #include "loadgen/http/message.h"
 #include "loadgen/openai/answer.h"
 #include "loadgen/openai/delta.h"

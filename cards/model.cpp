@@ -9,9 +9,9 @@
 #include "cards/card_file.h"
 #include "cards/gguf.h"
 #include "cards/json_value.h"
-#include "core/content_hash.h"
 #include "core/error.h"
 #include "core/formats.h"
+#include "core/text/content_hash.h"
 
 namespace paretoken::cards {
 

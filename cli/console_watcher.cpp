@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "core/slo.h"
+#include "core/result/slo.h"
 #include "reports/pages/table.h"
 
 namespace paretoken::cli {

@@ -11,7 +11,7 @@
 #include "cards/model.h"
 #include "cli/commands.h"
 #include "core/error.h"
-#include "core/speculation.h"
+#include "core/result/speculation.h"
 #include "reports/model/cost.h"
 
 namespace paretoken::cli {

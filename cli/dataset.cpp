@@ -10,8 +10,8 @@
 
 #include "cli/commands.h"
 #include "core/error.h"
-#include "core/number_text.h"
-#include "core/printable.h"
+#include "core/text/number_text.h"
+#include "core/text/printable.h"
 #include "datasets/audit.h"
 #include "datasets/conversation_index.h"
 #include "datasets/describe.h"

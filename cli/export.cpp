@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "core/alerts.h"
 #include "core/error.h"
+#include "core/result/alerts.h"
 #include "experiments/alerting.h"
 #include "loadgen/scrape/server_metrics.h"
 #include "reports/files/alerts_file.h"

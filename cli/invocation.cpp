@@ -9,7 +9,7 @@
 #include <fstream>
 #include <utility>
 
-#include "core/secrets.h"
+#include "core/text/secrets.h"
 
 namespace paretoken::cli {
 namespace {

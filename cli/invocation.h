@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/plan.h"
-#include "core/plan_arguments.h"
-#include "core/secrets.h"
+#include "core/plan/plan.h"
+#include "core/plan/plan_arguments.h"
+#include "core/text/secrets.h"
 #include "experiments/provenance.h"
 #include "reports/files/output_directory.h"
 

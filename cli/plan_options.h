@@ -1,12 +1,12 @@
 #pragma once
-// The options of `run` and `sweep`, bound from the list of a plan's fields (core/plan_fields.h), and the
+// The options of `run` and `sweep`, bound from the list of a plan's fields (core/plan/plan_fields.h), and the
 // configuration file that they are laid over.
 #include <CLI/App.hpp>
 #include <set>
 #include <string>
 #include <string_view>
 
-#include "core/plan_fields.h"
+#include "core/plan/plan_fields.h"
 
 namespace paretoken::cli {
 

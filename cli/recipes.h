@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/plan_fields.h"
+#include "core/plan/plan_fields.h"
 
 namespace paretoken::cli {
 

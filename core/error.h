@@ -1,6 +1,6 @@
 #pragma once
 // What ends a command: an exception that says what went wrong, where, and what to do. Caught once, in
-// cli/main. A failed request is not an error but data (core/record.h); a bug is an assert.
+// cli/main. A failed request is not an error but data (core/record/record.h); a bug is an assert.
 #include <stdexcept>
 #include <string>
 

@@ -22,9 +22,9 @@ struct RankPosition {
 /// Of percentile p (type 7, Hyndman and Fan 1996) among n values, at least one.
 RankPosition position_of(double p, std::uint64_t n);
 
-/// Order-statistic (binomial) confidence interval of a percentile of independent values (core/evidence.h has
-/// those of requests, which are not); nothing when n is too small to bound it on
-/// both sides. An end that falls among failures is +infinity.
+/// Order-statistic (binomial) confidence interval of a percentile of independent values
+/// (core/evidence/evidence.h has those of requests, which are not); nothing when n is too small to bound it
+/// on both sides. An end that falls among failures is +infinity.
 std::optional<Interval> percentile_interval(std::span<const double> sorted, double p,
                                             double confidence = 0.95);
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/request.h"
+#include "core/record/request.h"
 #include "datasets/row_file.h"
 
 namespace paretoken::datasets {

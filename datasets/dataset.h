@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/request.h"
+#include "core/record/request.h"
 #include "core/units.h"
 
 namespace paretoken::datasets {
@@ -52,7 +52,7 @@ class Dataset {
     /// For people: "synthetic:isl=512,osl=128".
     virtual std::string description() const = 0;
 
-    /// core/content_hash.h of what the requests come from, for a dataset that is a file; else empty.
+    /// core/text/content_hash.h of what the requests come from, for a dataset that is a file; else empty.
     virtual std::string content() const { return {}; }
 
     /// Means, where they are known.

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/request.h"
+#include "core/record/request.h"
 #include "datasets/catalog.h"
 #include "datasets/row_file.h"
 

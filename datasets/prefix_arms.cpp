@@ -8,8 +8,8 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "core/number_text.h"
 #include "core/random.h"
+#include "core/text/number_text.h"
 #include "datasets/prompt_maker.h"
 
 namespace paretoken::datasets {

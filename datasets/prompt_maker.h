@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "core/request.h"
+#include "core/record/request.h"
 #include "datasets/catalog.h"
 #include "datasets/synthetic.h"
 #include "datasets/text.h"

@@ -10,8 +10,8 @@
 #include <sstream>
 #include <utility>
 
-#include "core/content_hash.h"
 #include "core/error.h"
+#include "core/text/content_hash.h"
 
 namespace paretoken::datasets {
 namespace {

@@ -19,7 +19,7 @@ class Prose {
 
     const std::string& path() const { return path_; }
     std::string name() const { return path_.substr(path_.rfind('/') + 1); }
-    const std::string& content() const { return content_; }  ///< core/content_hash.h of the file
+    const std::string& content() const { return content_; }  ///< core/text/content_hash.h of the file
     std::size_t words() const { return begins_.size(); }
 
     /// Appends `count` words from the `first`-th one on, modulo words(); behind its last word the text begins

@@ -11,8 +11,8 @@
 #include <optional>
 #include <utility>
 
-#include "core/content_hash.h"
 #include "core/error.h"
+#include "core/text/content_hash.h"
 
 namespace paretoken::datasets {
 namespace {

@@ -46,7 +46,7 @@ class RowFile {
     std::string row(std::size_t index) const;
 
     const std::string& path() const { return path_; }
-    const std::string& content() const { return content_; }  ///< core/content_hash.h of the whole file
+    const std::string& content() const { return content_; }  ///< core/text/content_hash.h of the whole file
 
   private:
     class Reader;

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/alerts.h"
-#include "core/plan.h"
+#include "core/plan/plan.h"
+#include "core/result/alerts.h"
 
 namespace paretoken::experiments {
 

@@ -9,7 +9,7 @@
 #include <map>
 
 #include "core/error.h"
-#include "core/metrics.h"
+#include "core/result/metrics.h"
 #include "experiments/resolve.h"
 #include "experiments/run.h"
 #include "reports/files/cache_file.h"

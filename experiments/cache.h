@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cards/price.h"
-#include "core/plan.h"
+#include "core/plan/plan.h"
 #include "datasets/prefix_arms.h"
 #include "experiments/provenance.h"
 #include "experiments/target.h"

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/plan.h"
-#include "core/plan_fields.h"
+#include "core/plan/plan.h"
+#include "core/plan/plan_fields.h"
 
 namespace paretoken::experiments {
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "core/error.h"
-#include "core/plan_arguments.h"
+#include "core/plan/plan_arguments.h"
 
 namespace paretoken::experiments {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/plan.h"
+#include "core/plan/plan.h"
 
 namespace paretoken::experiments {
 

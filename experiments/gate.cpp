@@ -9,8 +9,8 @@
 
 #include "cards/price.h"
 #include "core/error.h"
-#include "core/plan_fields.h"
-#include "core/secrets.h"
+#include "core/plan/plan_fields.h"
+#include "core/text/secrets.h"
 #include "experiments/launch.h"
 #include "experiments/redaction.h"
 #include "experiments/run.h"

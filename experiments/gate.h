@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "core/plan.h"
-#include "core/secrets.h"
+#include "core/plan/plan.h"
+#include "core/text/secrets.h"
 #include "experiments/provenance.h"
 #include "experiments/target.h"
 #include "experiments/watcher.h"

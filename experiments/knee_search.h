@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/slo.h"
+#include "core/result/slo.h"
 
 namespace paretoken::experiments {
 

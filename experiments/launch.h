@@ -7,7 +7,7 @@
 #include <stop_token>
 #include <string>
 
-#include "core/plan.h"
+#include "core/plan/plan.h"
 #include "experiments/target.h"
 #include "experiments/watcher.h"
 

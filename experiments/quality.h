@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "experiments/target.h"
 #include "reports/files/probe_file.h"
 

@@ -3,10 +3,10 @@
 // line itself, or a server that quotes what it was sent.
 #include <string>
 
-#include "core/plan.h"
-#include "core/record_sink.h"
-#include "core/result.h"
-#include "core/secrets.h"
+#include "core/plan/plan.h"
+#include "core/record/record_sink.h"
+#include "core/result/result.h"
+#include "core/text/secrets.h"
 
 namespace paretoken::experiments {
 

@@ -9,9 +9,9 @@
 
 #include "cards/model.h"
 #include "core/error.h"
-#include "core/hang_up.h"
-#include "core/model_mix.h"
-#include "core/plan_fields.h"
+#include "core/plan/hang_up.h"
+#include "core/plan/model_mix.h"
+#include "core/plan/plan_fields.h"
 #include "core/random.h"
 #include "datasets/catalog.h"
 #include "datasets/prose.h"

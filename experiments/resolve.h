@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/plan.h"
+#include "core/plan/plan.h"
 #include "datasets/dataset.h"
 #include "loadgen/probe.h"
 #include "loadgen/run.h"

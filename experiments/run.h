@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/result.h"
-#include "core/slo.h"
+#include "core/result/result.h"
+#include "core/result/slo.h"
 #include "experiments/provenance.h"
 #include "experiments/target.h"
 #include "experiments/watcher.h"
@@ -29,7 +29,7 @@ Measured measure(const Target& target, const LoadPlan& asked, const std::filesys
 /// when its files cannot be read, RuntimeError when they cannot be written.
 Verdict judge_anew(const std::filesystem::path& directory, const LoadPlan& asked);
 
-/// SLOs as core/slo.h reads them.
+/// SLOs as core/result/slo.h reads them.
 std::vector<Slo> slos_of(const std::vector<std::string>& texts);
 
 /// The limits on percentiles that a plan is held against.

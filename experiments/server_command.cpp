@@ -21,8 +21,8 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/printable.h"
-#include "core/secrets.h"
+#include "core/text/printable.h"
+#include "core/text/secrets.h"
 #include "experiments/command_line.h"
 #include "loadgen/http/address.h"
 #include "loadgen/http/fetch.h"

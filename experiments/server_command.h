@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/result.h"
+#include "core/result/result.h"
 #include "core/units.h"
 #include "experiments/watcher.h"
 

@@ -8,8 +8,8 @@
 #include <tuple>
 
 #include "core/error.h"
-#include "core/figures.h"
-#include "core/plan_arguments.h"
+#include "core/plan/plan_arguments.h"
+#include "core/result/figures.h"
 #include "reports/files/run_directory.h"
 
 namespace paretoken::experiments {

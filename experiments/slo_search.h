@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/slo.h"
+#include "core/result/slo.h"
 #include "experiments/knee_search.h"
 #include "experiments/sweep.h"
 

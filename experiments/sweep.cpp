@@ -14,11 +14,11 @@
 #include <utility>
 
 #include "cards/host.h"
-#include "core/content_hash.h"
 #include "core/error.h"
-#include "core/plan_fields.h"
+#include "core/plan/plan_fields.h"
 #include "core/random.h"
 #include "core/spec.h"
+#include "core/text/content_hash.h"
 #include "experiments/server_command.h"
 #include "reports/files/output_directory.h"
 #include "reports/files/run_directory.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plan.h"
+#include "core/plan/plan.h"
 #include "experiments/cells.h"
 #include "experiments/launch.h"
 #include "experiments/provenance.h"

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "cards/power_meter.h"
-#include "core/content_hash.h"
 #include "core/error.h"
-#include "core/model_mix.h"
+#include "core/plan/model_mix.h"
+#include "core/text/content_hash.h"
 #include "datasets/prose.h"
 #include "experiments/alerting.h"
 #include "experiments/lifecycle.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/plan.h"
-#include "core/secrets.h"
+#include "core/plan/plan.h"
+#include "core/text/secrets.h"
 #include "experiments/watcher.h"
 #include "loadgen/probe.h"
 #include "loadgen/run.h"

@@ -11,9 +11,9 @@
 #include <string>
 #include <utility>
 
-#include "core/event_source.h"
-#include "core/metrics.h"
-#include "core/plan_fields.h"
+#include "core/plan/plan_fields.h"
+#include "core/record/event_source.h"
+#include "core/result/metrics.h"
 #include "experiments/alerting.h"
 #include "experiments/drift.h"
 #include "experiments/provenance.h"

@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
-#include "core/alerts.h"
-#include "core/plan.h"
+#include "core/plan/plan.h"
+#include "core/result/alerts.h"
 #include "experiments/target.h"
 #include "loadgen/interruption.h"
 #include "reports/files/watch_lines.h"

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/prefetch.h"
-#include "core/printable.h"
-#include "core/trace_context.h"
+#include "core/text/printable.h"
+#include "core/text/trace_context.h"
 
 namespace paretoken::loadgen {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "core/event_source.h"
-#include "core/record.h"
-#include "core/request.h"
-#include "core/secrets.h"
+#include "core/record/event_source.h"
+#include "core/record/record.h"
+#include "core/record/request.h"
+#include "core/text/secrets.h"
 #include "loadgen/http/pool.h"
 #include "loadgen/openai/answer.h"
 #include "loadgen/openai/body.h"

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "core/event_source.h"
-#include "core/record.h"
+#include "core/record/event_source.h"
+#include "core/record/record.h"
 #include "datasets/dataset.h"
 #include "loadgen/schedule.h"
 

@@ -12,9 +12,9 @@
 #include <variant>
 #include <vector>
 
-#include "core/event_source.h"
-#include "core/hang_up.h"
-#include "core/random_duration.h"
+#include "core/plan/hang_up.h"
+#include "core/plan/random_duration.h"
+#include "core/record/event_source.h"
 #include "core/units.h"
 #include "loadgen/schedule.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 // The client's own figures, from its records and its workers' reports: was it the bottleneck? Pure.
-#include "core/result.h"
-#include "core/summary.h"
+#include "core/result/result.h"
+#include "core/result/summary.h"
 #include "loadgen/run.h"
 
 namespace paretoken::loadgen {

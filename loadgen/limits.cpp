@@ -6,9 +6,9 @@
 #include <array>
 
 #include "core/error.h"
-#include "core/metric_summary.h"
-#include "core/metrics.h"
-#include "core/slo.h"
+#include "core/result/metric_summary.h"
+#include "core/result/metrics.h"
+#include "core/result/slo.h"
 #include "core/spec.h"
 
 namespace paretoken::loadgen {

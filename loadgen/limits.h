@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/record.h"
+#include "core/record/record.h"
 #include "core/units.h"
 
 namespace paretoken::loadgen {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/model_mix.h"
+#include "core/plan/model_mix.h"
 #include "loadgen/conversations.h"
 #include "loadgen/dispatch.h"
 

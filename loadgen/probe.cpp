@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/number_text.h"
-#include "core/printable.h"
 #include "core/random.h"
-#include "core/secrets.h"
+#include "core/text/number_text.h"
+#include "core/text/printable.h"
+#include "core/text/secrets.h"
 #include "datasets/synthetic.h"
 #include "datasets/text.h"
 #include "loadgen/openai/answer.h"

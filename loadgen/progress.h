@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "core/record.h"
+#include "core/record/record.h"
 
 namespace paretoken::loadgen {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/request.h"
+#include "core/record/request.h"
 
 namespace paretoken::loadgen {
 

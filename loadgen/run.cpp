@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-#include "core/summary.h"
+#include "core/result/summary.h"
 #include "loadgen/health.h"
 #include "loadgen/host_meter.h"
 

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "core/event_source.h"
-#include "core/record_sink.h"
-#include "core/request_table.h"
-#include "core/result.h"
-#include "core/slo.h"
-#include "core/validity.h"
+#include "core/record/event_source.h"
+#include "core/record/record_sink.h"
+#include "core/record/request_table.h"
+#include "core/result/result.h"
+#include "core/result/slo.h"
+#include "core/result/validity.h"
 #include "loadgen/interruption.h"
 #include "loadgen/power/energy.h"
 #include "loadgen/progress.h"

@@ -7,12 +7,12 @@
 #include <iterator>
 #include <utility>
 
-#include "core/event_source.h"
-#include "core/metrics.h"
-#include "core/number_text.h"
-#include "core/slo.h"
+#include "core/record/event_source.h"
+#include "core/result/metrics.h"
+#include "core/result/slo.h"
+#include "core/result/summary.h"
 #include "core/statistics.h"
-#include "core/summary.h"
+#include "core/text/number_text.h"
 
 namespace paretoken::loadgen {
 namespace {

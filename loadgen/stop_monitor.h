@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/record.h"
-#include "core/request_table.h"
+#include "core/record/record.h"
+#include "core/record/request_table.h"
 #include "core/units.h"
 #include "loadgen/limits.h"
 
@@ -29,7 +29,7 @@ struct StopMonitorOptions {
     std::vector<StopRule> rules = {};
     bool open_loop = false;
     bool stationary = false;  ///< the rate of arrivals is constant: divergence is watched for by default
-    std::optional<std::uint64_t> concurrency = {};  ///< as in core/summary.h
+    std::optional<std::uint64_t> concurrency = {};  ///< as in core/result/summary.h
 };
 
 class StopMonitor {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/random.h"
-#include "core/record_events.h"
+#include "core/record/record_events.h"
 #include "simulator/answer_plan.h"
 #include "simulator/engine.h"
 #include "simulator/prompt_tokens.h"

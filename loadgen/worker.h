@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "core/histogram.h"
-#include "core/record_sink.h"
-#include "core/request_table.h"
+#include "core/record/record_sink.h"
+#include "core/record/request_table.h"
+#include "core/result/histogram.h"
 #include "loadgen/client.h"
 #include "loadgen/http/drain.h"
 #include "loadgen/http/pool.h"

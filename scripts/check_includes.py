@@ -29,6 +29,16 @@ FOLDERS = {
 # Folders that may use tests/support: what is measured there are the streams recorded for the tests.
 FOLDERS_ON_RECORDINGS = {"benchmarks"}
 
+# Inside core: which rooms a room includes directly. Every room may include the files that stand beside the rooms, which
+# include no room.
+CORE_ROOMS = {
+    "text": set(),
+    "evidence": set(),
+    "record": set(),
+    "result": {"record", "evidence", "text"},
+    "plan": {"result"},
+}
+
 # Inside loadgen: which parts a part includes directly. A part is a folder or a file without its suffix;
 # whatever is reachable along these arrows may be included.
 LOADGEN_PARTS = {
@@ -110,9 +120,10 @@ def folder_violation(path, included):
     if target == "tests":
         return None if source in FOLDERS_ON_RECORDINGS else f"{source} may not include tests"
     if target == source:
-        if source == "loadgen" and not path.startswith("tests/"):
-            return loadgen_violation(path, included)
-        return None
+        if path.startswith("tests/"):
+            return None
+        inner = {"core": core_violation, "loadgen": loadgen_violation}.get(source)
+        return inner(path, included) if inner else None
     if target not in FOLDERS[source]:
         allowed = ", ".join(sorted(FOLDERS[source])) or "nothing of the project but itself"
         return f"{source} may not include {target} (it may: {allowed})"
@@ -121,6 +132,26 @@ def folder_violation(path, included):
         if target in LOADGEN_FORBIDDEN_FOLDERS.get(part, ()) or (
                 target == "simulator" and part not in LOADGEN_PARTS_ON_SIMULATOR):
             return f"loadgen/{part} may not include {target}"
+    return None
+
+
+def core_room(path):
+    """core/text/printable.h → text; core/units.h, which stands in no room, → None."""
+    parts = path.split("/")
+    return parts[1] if len(parts) > 2 else None
+
+
+def core_violation(path, included):
+    source, target = core_room(path), core_room(included)
+    for room in (source, target):
+        if room is not None and room not in CORE_ROOMS:
+            return f"core/{room} has no row in CORE_ROOMS of scripts/check_includes.py"
+    if target is None:
+        return None
+    if source is None:
+        return f"core's files outside of its rooms may not include core/{target}"
+    if target not in reachable_from(source, CORE_ROOMS):
+        return f"core/{source} may not include core/{target}"
     return None
 
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/request.h"
+#include "core/record/request.h"
 #include "core/units.h"
 #include "simulator/answer_plan.h"
 #include "simulator/dialect.h"

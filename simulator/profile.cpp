@@ -14,8 +14,8 @@
 
 #include "core/embedded.h"
 #include "core/error.h"
+#include "core/result/speculation.h"
 #include "core/spec.h"
-#include "core/speculation.h"
 #include "simulator/card_profile.h"
 #include "simulator/model.h"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/request.h"
+#include "core/record/request.h"
 #include "simulator/prefix_cache.h"
 
 namespace paretoken::sim {

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/request.h"
+#include "core/record/request.h"
 #include "simulator/answer_writer.h"
 #include "simulator/api_error.h"
 #include "simulator/prefix_cache.h"

@@ -15,10 +15,10 @@
 #include <thread>
 #include <vector>
 
-#include "core/event_source.h"
-#include "core/plan_fields.h"
+#include "core/evidence/sequential.h"
+#include "core/plan/plan_fields.h"
 #include "core/random.h"
-#include "core/sequential.h"
+#include "core/record/event_source.h"
 #include "experiments/gate.h"
 #include "experiments/resolve.h"
 #include "loadgen/run.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/random.h"
-#include "core/summary.h"
+#include "core/result/summary.h"
 #include "experiments/knee_search.h"
 #include "experiments/slo_search.h"
 

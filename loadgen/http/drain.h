@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "core/histogram.h"
+#include "core/result/histogram.h"
 #include "core/units.h"
 #include "loadgen/http/clock_map.h"
 

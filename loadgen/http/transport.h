@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/record.h"
+#include "core/record/record.h"
 #include "loadgen/http/address.h"
 #include "loadgen/http/drain.h"
 #include "loadgen/http/tcp_facts.h"

@@ -5,8 +5,8 @@
 #include <charconv>
 
 #include "core/error.h"
-#include "core/printable.h"
-#include "core/secrets.h"
+#include "core/text/printable.h"
+#include "core/text/secrets.h"
 
 namespace paretoken::http {
 namespace {

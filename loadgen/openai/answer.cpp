@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/record_events.h"
+#include "core/record/record_events.h"
 
 namespace paretoken::openai {
 namespace {

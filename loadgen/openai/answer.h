@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/record.h"
+#include "core/record/record.h"
 #include "loadgen/openai/delta.h"
 #include "loadgen/openai/sse.h"
 

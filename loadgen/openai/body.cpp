@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "core/error.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "loadgen/openai/delta.h"
 
 namespace paretoken::openai {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/request.h"
+#include "core/record/request.h"
 
 namespace paretoken::openai {
 

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <utility>
 
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "loadgen/openai/delta_shape.h"
 #include "loadgen/openai/sse.h"
 

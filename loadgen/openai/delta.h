@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/record.h"
-#include "core/secrets.h"
+#include "core/record/record.h"
+#include "core/text/secrets.h"
 #include "loadgen/openai/delta_shape.h"
 #include "loadgen/openai/sse.h"
 

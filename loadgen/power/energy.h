@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cards/power_meter.h"
-#include "core/result.h"
-#include "core/totals.h"
+#include "core/result/result.h"
+#include "core/result/totals.h"
 #include "core/units.h"
 
 namespace paretoken::power {

@@ -10,8 +10,8 @@
 #include <set>
 #include <tuple>
 
-#include "core/number_text.h"
 #include "core/statistics.h"
+#include "core/text/number_text.h"
 #include "reports/model/cost.h"
 
 namespace paretoken::reports {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "core/number_text.h"
+#include "core/text/number_text.h"
 #include "reports/pages/markdown.h"
 #include "reports/pages/table.h"
 

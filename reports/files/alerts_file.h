@@ -1,11 +1,11 @@
 #pragma once
-// Files with alerts, "paretoken/alerts/1": the rules of core/alerts.h as JSON, to read and to write.
+// Files with alerts, "paretoken/alerts/1": the rules of core/result/alerts.h as JSON, to read and to write.
 #include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "core/alerts.h"
+#include "core/result/alerts.h"
 
 namespace paretoken::reports {
 

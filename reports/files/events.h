@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/event_source.h"
-#include "core/record.h"
+#include "core/record/event_source.h"
+#include "core/record/record.h"
 
 namespace paretoken::reports {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "reports/gate/decision.h"
 
 namespace paretoken::reports {

@@ -9,11 +9,11 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
-#include "core/alerts.h"
 #include "core/error.h"
-#include "core/json_nesting.h"
-#include "core/metrics.h"
-#include "core/slo.h"
+#include "core/result/alerts.h"
+#include "core/result/metrics.h"
+#include "core/result/slo.h"
+#include "core/text/json_nesting.h"
 #include "core/version.h"
 #include "reports/files/plan_file.h"
 #include "reports/model/front.h"

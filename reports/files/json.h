@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/record.h"
-#include "core/result.h"
+#include "core/record/record.h"
+#include "core/result/result.h"
 #include "reports/files/probe_file.h"
 #include "reports/files/run_directory.h"
 #include "reports/files/sweep_file.h"

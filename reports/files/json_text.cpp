@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "core/printable.h"
+#include "core/text/printable.h"
 
 namespace paretoken::reports {
 std::string json_text(std::string_view text) {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/json_nesting.h"
+#include "core/text/json_nesting.h"
 
 namespace paretoken::reports {
 namespace {

@@ -1,12 +1,13 @@
 #pragma once
 // What was asked of a run as JSON text ("paretoken/plan/1"): what `--print-config` prints and `--config FILE`
-// reads. Keys are the names of core/plan_fields.h; numbers, flags and lists have their own JSON types. Pure.
+// reads. Keys are the names of core/plan/plan_fields.h; numbers, flags and lists have their own JSON types.
+// Pure.
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "core/plan_fields.h"
+#include "core/plan/plan_fields.h"
 
 namespace paretoken::reports {
 

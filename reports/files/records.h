@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "core/events_kept.h"
-#include "core/record.h"
-#include "core/record_sink.h"
-#include "core/request_table.h"
+#include "core/plan/events_kept.h"
+#include "core/record/record.h"
+#include "core/record/record_sink.h"
+#include "core/record/request_table.h"
 
 namespace paretoken::reports {
 

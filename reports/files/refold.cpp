@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/summary.h"
+#include "core/result/summary.h"
 #include "reports/files/events.h"
 #include "reports/files/records.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/result.h"
-#include "core/slo.h"
+#include "core/result/result.h"
+#include "core/result/slo.h"
 
 namespace paretoken::reports {
 

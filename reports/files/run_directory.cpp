@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/summary.h"
+#include "core/result/summary.h"
 #include "reports/files/events.h"
 #include "reports/files/json.h"
 #include "reports/files/records.h"

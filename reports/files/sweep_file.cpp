@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "core/slo.h"
+#include "core/result/slo.h"
 #include "core/statistics.h"
 
 namespace paretoken::reports {

@@ -6,9 +6,9 @@
 #include <functional>
 #include <optional>
 
-#include "core/number_text.h"
-#include "core/slo.h"
+#include "core/result/slo.h"
 #include "core/statistics.h"
+#include "core/text/number_text.h"
 #include "reports/model/cost.h"
 #include "reports/pages/table.h"
 

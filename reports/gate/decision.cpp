@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/slo.h"
+#include "core/result/slo.h"
 #include "core/statistics.h"
 #include "reports/gate/why.h"
 

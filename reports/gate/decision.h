@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/result.h"
-#include "core/sequential.h"
+#include "core/evidence/sequential.h"
+#include "core/result/result.h"
 #include "reports/files/probe_file.h"
 #include "reports/gate/answers.h"
 #include "reports/gate/policy.h"

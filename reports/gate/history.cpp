@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/number_text.h"
 #include "core/statistics.h"
+#include "core/text/number_text.h"
 #include "reports/pages/table.h"
 
 namespace paretoken::reports {

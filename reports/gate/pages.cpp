@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/number_text.h"
+#include "core/text/number_text.h"
 #include "reports/pages/html.h"
 #include "reports/pages/markdown.h"
 #include "reports/pages/table.h"

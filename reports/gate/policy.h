@@ -1,17 +1,17 @@
 #pragma once
 // What a gate holds a candidate to: the metrics that are judged, how much worse each may be, and the errors
 // that the verdict may make. A metric is named by a figure of a run ("output_tokens_per_s"), by a percentile
-// of a metric of core/metrics.h ("ttft_p95"), or as one of "failures", "output_length", "finish_reasons",
-// "quality", "empty_answers" and "repeated_answers";
-// "interactive/ttft_p95" is that of a class of requests.
+// of a metric of core/result/metrics.h ("ttft_p95"), or as one of "failures", "output_length",
+// "finish_reasons", "quality", "empty_answers" and "repeated_answers"; "interactive/ttft_p95" is that of a
+// class of requests.
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "core/metrics.h"
-#include "core/result.h"
+#include "core/result/metrics.h"
+#include "core/result/result.h"
 
 namespace paretoken::reports {
 

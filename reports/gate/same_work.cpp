@@ -6,7 +6,7 @@
 #include <array>
 
 #include "core/error.h"
-#include "core/plan_fields.h"
+#include "core/plan/plan_fields.h"
 
 namespace paretoken::reports {
 namespace {

@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "core/number_text.h"
+#include "core/text/number_text.h"
 
 namespace paretoken::reports {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/event_source.h"
-#include "core/result.h"
+#include "core/record/event_source.h"
+#include "core/result/result.h"
 #include "reports/files/events.h"
 #include "reports/files/json_text.h"
 #include "reports/files/records.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/alerts.h"
+#include "core/result/alerts.h"
 
 namespace paretoken::reports {
 

@@ -7,8 +7,8 @@
 #include <limits>
 #include <tuple>
 
-#include "core/metrics.h"
-#include "core/plan_arguments.h"
+#include "core/plan/plan_arguments.h"
+#include "core/result/metrics.h"
 #include "reports/pages/table.h"
 
 namespace paretoken::reports {

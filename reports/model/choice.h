@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/slo.h"
+#include "core/result/slo.h"
 #include "reports/model/report_model.h"
 
 namespace paretoken::reports {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cards/price.h"
-#include "core/speculation.h"
+#include "core/result/speculation.h"
 #include "core/units.h"
 
 namespace paretoken::reports {

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "core/metrics.h"
+#include "core/result/metrics.h"
 #include "reports/model/choice.h"
 #include "reports/model/pareto.h"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/slo.h"
+#include "core/result/slo.h"
 #include "reports/model/report_model.h"
 
 namespace paretoken::reports {

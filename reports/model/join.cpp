@@ -12,7 +12,7 @@
 #include "cards/deployment.h"
 #include "cards/gpu.h"
 #include "core/error.h"
-#include "core/metrics.h"
+#include "core/result/metrics.h"
 #include "core/version.h"
 #include "reports/files/sweep_file.h"
 #include "reports/model/answer.h"

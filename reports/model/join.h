@@ -10,7 +10,7 @@
 
 #include "cards/model.h"
 #include "cards/price.h"
-#include "core/slo.h"
+#include "core/result/slo.h"
 #include "reports/micro/micro_results.h"
 #include "reports/model/cost.h"
 #include "reports/model/labels.h"

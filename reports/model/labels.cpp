@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/plan_fields.h"
+#include "core/plan/plan_fields.h"
 
 namespace paretoken::reports {
 namespace {

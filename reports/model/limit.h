@@ -1,8 +1,8 @@
 #pragma once
 // What the hardware could deliver at a load, from bytes, bandwidths and arithmetic alone (a roofline of the
-// steady state). The load is given as sums over requests (core/totals.h), because means of lengths are no
-// bound where long prompts have short answers. The hard limit lets prefill compute while decode streams, so
-// only a mistake beats it; the reference without overlap is what a server reaches that never does both at
+// steady state). The load is given as sums over requests (core/result/totals.h), because means of lengths are
+// no bound where long prompts have short answers. The hard limit lets prefill compute while decode streams,
+// so only a mistake beats it; the reference without overlap is what a server reaches that never does both at
 // once. Rates are of the whole deployment.
 #include <cstdint>
 #include <map>
@@ -12,7 +12,7 @@
 
 #include "cards/gpu.h"
 #include "cards/model.h"
-#include "core/totals.h"
+#include "core/result/totals.h"
 #include "reports/micro/micro_kernels.h"
 #include "reports/micro/micro_results.h"
 #include "reports/model/report_model.h"

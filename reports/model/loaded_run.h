@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "core/result.h"
+#include "core/result/result.h"
 
 namespace paretoken::reports {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "reports/micro/micro_picture.h"
 
 namespace paretoken::reports {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/metrics.h"
-#include "core/slo.h"
+#include "core/result/metrics.h"
+#include "core/result/slo.h"
 #include "reports/pages/table.h"
 
 namespace paretoken::reports {

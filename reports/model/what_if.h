@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/totals.h"
+#include "core/result/totals.h"
 #include "reports/model/limit.h"
 #include "reports/model/report_model.h"
 

@@ -8,8 +8,8 @@
 #include <limits>
 #include <optional>
 
-#include "core/metrics.h"
-#include "core/slo.h"
+#include "core/result/metrics.h"
+#include "core/result/slo.h"
 #include "reports/model/search.h"
 #include "reports/pages/server_rows.h"
 #include "reports/pages/table.h"

@@ -3,7 +3,7 @@
 #include <span>
 #include <string>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "reports/files/sweep_file.h"
 
 namespace paretoken::reports {

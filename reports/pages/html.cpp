@@ -9,9 +9,9 @@
 #include <cmath>
 #include <set>
 
-#include "core/alerts.h"
 #include "core/embedded.h"
-#include "core/metrics.h"
+#include "core/result/alerts.h"
+#include "core/result/metrics.h"
 #include "reports/files/json.h"
 #include "reports/model/answer.h"
 #include "reports/model/utilisation.h"

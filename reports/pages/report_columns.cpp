@@ -4,7 +4,7 @@
 #include <array>
 #include <limits>
 
-#include "core/metrics.h"
+#include "core/result/metrics.h"
 #include "reports/pages/table.h"
 
 namespace paretoken::reports {

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "core/alerts.h"
+#include "core/result/alerts.h"
 #include "reports/pages/table.h"
 
 namespace paretoken::reports {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 
 namespace paretoken::reports {
 

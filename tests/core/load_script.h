@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/random.h"
-#include "core/rates.h"
-#include "core/record.h"
+#include "core/record/record.h"
+#include "core/result/rates.h"
 
 namespace paretoken::script {
 
@@ -93,7 +93,7 @@ inline std::vector<RequestRecord> open_loop(double rate, std::size_t count, cons
     return records;
 }
 
-// What core/summary folds from records and their events, for one stretch of time.
+// What core/result/summary folds from records and their events, for one stretch of time.
 
 inline std::vector<Totals> blocks_of(const std::vector<RequestRecord>& records, TimeSpan span,
                                      std::size_t count, const SummaryOptions& options) {

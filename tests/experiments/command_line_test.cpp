@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "core/plan_arguments.h"
+#include "core/plan/plan_arguments.h"
 
 namespace paretoken::experiments {
 namespace {

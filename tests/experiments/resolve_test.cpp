@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "core/error.h"
-#include "core/plan_fields.h"
+#include "core/plan/plan_fields.h"
 
 namespace paretoken::experiments {
 namespace {

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "core/error.h"
-#include "core/summary.h"
+#include "core/result/summary.h"
 #include "reports/files/events.h"
 #include "reports/files/probe_file.h"
 #include "reports/files/records.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plan_fields.h"
+#include "core/plan/plan_fields.h"
 #include "experiments/sweep.h"
 #include "reports/files/run_directory.h"
 

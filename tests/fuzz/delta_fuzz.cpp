@@ -2,7 +2,7 @@
 // comes out is within the bounds that the header states.
 #include "loadgen/openai/delta.h"
 
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace paretoken::fuzz {

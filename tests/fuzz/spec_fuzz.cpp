@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "cards/gpu.h"
-#include "core/slo.h"
+#include "core/result/slo.h"
 #include "datasets/lengths.h"
 #include "loadgen/arrival.h"
 #include "tests/fuzz/fuzz.h"

@@ -9,7 +9,7 @@
 #include <memory>
 #include <thread>
 
-#include "core/validity.h"
+#include "core/result/validity.h"
 #include "datasets/catalog.h"
 #include "loadgen/run.h"
 #include "tests/support/kept_records.h"

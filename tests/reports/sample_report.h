@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/metrics.h"
+#include "core/result/metrics.h"
 #include "reports/files/sweep_file.h"
 #include "reports/model/report_model.h"
 

@@ -25,9 +25,9 @@ tidy, mutate, build_profile = script("tidy"), script("mutate"), script("build_pr
 
 class Tidy(unittest.TestCase):
     def test_finds_the_lines_that_a_difference_adds(self):
-        diff = ("--- a/core/slo.cpp\n+++ b/core/slo.cpp\n@@ -3 +3,2 @@ f\n+a\n+b\n@@ -9,2 +10,0 @@\n-c\n-d\n@@ -20 +19 @@\n+e\n"
+        diff = ("--- a/core/result/slo.cpp\n+++ b/core/result/slo.cpp\n@@ -3 +3,2 @@ f\n+a\n+b\n@@ -9,2 +10,0 @@\n-c\n-d\n@@ -20 +19 @@\n+e\n"
                 "--- a/core/gone.cpp\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n")
-        self.assertEqual(tidy.changed_lines(diff), {"core/slo.cpp": [[3, 4], [19, 19]]})
+        self.assertEqual(tidy.changed_lines(diff), {"core/result/slo.cpp": [[3, 4], [19, 19]]})
 
     def test_takes_the_compiled_files_with_the_most_changes(self):
         lines = {"a.cpp": [[1, 2]], "b.cpp": [[1, 9]], "c.cpp": [[1, 99]], "d.cpp": [[1, 1], [5, 6]]}
@@ -54,8 +54,8 @@ class BuildProfile(unittest.TestCase):
         self.assertEqual(build_profile.steps(log), {"a.o": 1.5, "libb.a": 0.025})
 
     def test_sums_by_folder(self):
-        for output, folder in {"CMakeFiles/core.dir/core/slo.cpp.o": "core",
-                               "CMakeFiles/core_test.dir/tests/core/slo_test.cpp.o": "tests/core",
+        for output, folder in {"CMakeFiles/core.dir/core/result/slo.cpp.o": "core",
+                               "CMakeFiles/core_test.dir/tests/core/result/slo_test.cpp.o": "tests/core",
                                "CMakeFiles/paretoken_pch_std.dir/cmake_pch.hxx.gch": "precompiled headers",
                                "libparetoken_core.a": "linking and the rest"}.items():
             self.assertEqual(build_profile.folder_of(output), folder)

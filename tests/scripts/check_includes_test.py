@@ -11,6 +11,8 @@ SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "check_includ
 
 CLEAN_TREE = {
     "core/units.h": "#pragma once\n// A comment.\n#include <vector>\n#include <fmt/format.h>\n",
+    "core/plan/plan.h": '#pragma once\n#include "core/units.h"\n#include "core/record/record.h"\n',
+    "core/record/record.h": "#pragma once\n",
     "cards/model.h": '#pragma once\n#include "core/units.h"\n',
     "cards/model.cpp": '#include "cards/model.h"\n#include <nlohmann/json.hpp>\n',
     "datasets/dataset.h": "#pragma once\n",
@@ -93,6 +95,13 @@ class CheckIncludes(unittest.TestCase):
         self.finds("loadgen/client.cpp", '#include "simulator/engine.h"\n', "loadgen/client.cpp:1",
                    "loadgen/client may not include simulator")
 
+    def test_arrows_inside_core_are_one_way(self):
+        self.finds("core/record/record.h", '#pragma once\n#include "core/plan/plan.h"\n', "core/record/record.h:2",
+                   "core/record may not include core/plan")
+        self.finds("core/new.h", '#pragma once\n#include "core/plan/plan.h"\n', "core/new.h:2",
+                   "outside of its rooms may not include core/plan")
+        self.finds("core/cellar/new.cpp", '#include "core/units.h"\n', "core/cellar/new.cpp:1", "core/cellar has no row")
+
     def test_arrows_inside_loadgen_are_one_way(self):
         self.finds("loadgen/http/new.cpp", '#include "loadgen/client.h"\n', "loadgen/http/new.cpp:1",
                    "loadgen/http may not include loadgen/client")
@@ -154,6 +163,11 @@ class Architecture(unittest.TestCase):
             may_use = set(re.findall("`([a-z]+)`", cells[2])) & set(self.checker.FOLDERS)
             told[folder] = may_use or (set(told) if "all of the above" in cells[2] else set())
         self.assertEqual(told, self.checker.FOLDERS)
+
+    def test_the_rooms_of_core_are_those_that_exist_and_small(self):
+        rooms = {path.name: len(list(path.iterdir())) for path in (self.ROOT / "core").iterdir() if path.is_dir()}
+        self.assertEqual(set(self.checker.CORE_ROOMS), set(rooms))
+        self.assertLessEqual(max(rooms.values()), 40)
 
     def test_the_parts_of_loadgen_are_those_that_exist(self):
         parts = {path.name.split(".")[0] for path in (self.ROOT / "loadgen").iterdir()}

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "core/metrics.h"
-#include "core/slo.h"
+#include "core/result/metrics.h"
+#include "core/result/slo.h"
+#include "core/result/summary.h"
 #include "core/statistics.h"
-#include "core/summary.h"
 #include "datasets/catalog.h"
 #include "loadgen/virtual.h"
 #include "simulator/profile.h"

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/event_source.h"
-#include "core/record_sink.h"
+#include "core/record/event_source.h"
+#include "core/record/record_sink.h"
 #include "loadgen/run.h"
 
 namespace paretoken::testing {

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "core/events_kept.h"
+#include "core/plan/events_kept.h"
+#include "core/result/summary.h"
 #include "core/statistics.h"
-#include "core/summary.h"
 #include "reports/files/records.h"
 #include "reports/files/run_directory.h"
 #include "tests/reports/temporary_directory.h"

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "core/metrics.h"
 #include "core/random.h"
+#include "core/result/metrics.h"
 #include "reports/model/pareto.h"
 #include "tests/reports/sample_report.h"
 

@@ -1,10 +1,10 @@
-// A figure of the table in core/figures.cpp shows in every output, without an edit anywhere else.
+// A figure of the table in core/result/figures.cpp shows in every output, without an edit anywhere else.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "core/figures.h"
+#include "core/result/figures.h"
 #include "reports/files/json.h"
 #include "reports/pages/console.h"
 #include "reports/pages/report_columns.h"

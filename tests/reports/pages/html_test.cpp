@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "core/embedded.h"
-#include "core/metrics.h"
+#include "core/result/metrics.h"
 #include "tests/reports/sample_report.h"
 #include "tests/support/paths.h"
 

@@ -1,0 +1,261 @@
+#include "core/evidence/evidence.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "core/statistics.h"
+
+namespace paretoken {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Longer series are looked at through sums of consecutive values, so that the cost is bounded.
+constexpr std::size_t kLongest = 4096;
+
+/// Below this mean number in flight requests share nothing but by chance.
+constexpr double kAlone = 1.5;
+
+/// What the estimated time is enlarged by, from measured coverage: where a queue may build, and elsewhere.
+constexpr double kQueueing = 1.3;
+constexpr double kChance = 1.05;
+
+// ---- autocorrelation
+
+/// What a series remembers.
+struct Memory {
+    double time = 1;        ///< integrated autocorrelation time, in steps
+    std::size_t lag = 1;    ///< the first lag that was not looked at
+    std::size_t until = 0;  ///< the lag up to which correlations were summed
+};
+
+/// Sums autocorrelations in bins of `bin` lags: at least up to `least`, then until a bin's sum is not
+/// positive. Of all the sums on the way the largest counts. Each correlation is raised by 1/n, which removing
+/// the mean took from it. `centred` has mean 0.
+Memory memory_of_series(std::span<const double> centred, std::size_t bin, double least) {
+    Memory memory;
+    const std::size_t n = centred.size();
+    const double squares = std::inner_product(centred.begin(), centred.end(), centred.begin(), 0.0);
+    if (!(squares > 0)) return memory;
+    double sum = 1;
+    for (; memory.lag + bin < n / 2; memory.lag += bin) {
+        double of_bin = 0;
+        for (std::size_t lag = memory.lag; lag < memory.lag + bin; ++lag) {
+            of_bin += std::inner_product(centred.begin() + static_cast<std::ptrdiff_t>(lag), centred.end(),
+                                         centred.begin(), 0.0) /
+                          squares +
+                      1 / static_cast<double>(n);
+        }
+        if (of_bin <= 0 && static_cast<double>(memory.lag) > least) break;
+        sum += 2 * of_bin;
+        if (sum > memory.time) {
+            memory.time = sum;
+            memory.until = memory.lag + bin;
+        }
+    }
+    memory.time *= 1 + (2 * static_cast<double>(memory.until) + 1) / static_cast<double>(n);
+    return memory;
+}
+
+std::size_t bin_for(double in_flight) {
+    return static_cast<std::size_t>(std::max(1L, std::lround(in_flight / 4)));
+}
+
+std::vector<double> centred(std::vector<double> values) {
+    const double mean = std::accumulate(values.begin(), values.end(), 0.0) /
+                        std::max<double>(1, static_cast<double>(values.size()));
+    for (double& value : values) value -= mean;
+    return values;
+}
+
+/// Sums of `size` consecutive values; the last one may be of fewer.
+std::vector<double> grouped(std::span<const double> values, std::size_t size) {
+    std::vector<double> sums((values.size() + size - 1) / size, 0);
+    for (std::size_t i = 0; i < values.size(); ++i) sums[i / size] += values[i];
+    return sums;
+}
+
+double sum_of(std::span<const double> values) {
+    return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+/// As many equal values would give the same sum and the same sum of squares.
+double effective_count(double sum, double squares) {
+    return squares > 0 ? sum * sum / squares : 0;
+}
+
+// ---- the number in flight
+
+/// How many requests were in flight when each one of the window arrived, and when that was.
+struct Arrivals {
+    std::vector<double> at_s;
+    std::vector<double> in_flight;
+};
+
+Arrivals arrivals_of(std::span<const Stay> stays, Interval window) {
+    std::vector<double> ends;
+    ends.reserve(stays.size());
+    for (const auto& stay : stays) ends.push_back(stay.end_s);
+    std::sort(ends.begin(), ends.end());
+    Arrivals arrivals;
+    std::size_t ended = 0;
+    for (std::size_t begun = 0; begun < stays.size(); ++begun) {
+        const double at = stays[begun].begin_s;
+        while (ended < ends.size() && ends[ended] <= at) ++ended;
+        if (at < window.low || at >= window.high) continue;
+        arrivals.at_s.push_back(at);
+        arrivals.in_flight.push_back(static_cast<double>(begun) - static_cast<double>(ended));
+    }
+    return arrivals;
+}
+
+std::size_t longest_run_on_one_side(std::span<const double> about_mean) {
+    std::size_t longest = 0;
+    std::size_t run = 0;
+    bool above = false;
+    for (const double value : about_mean) {
+        run = (value > 0) == above ? run + 1 : 1;
+        above = value > 0;
+        longest = std::max(longest, run);
+    }
+    return longest;
+}
+
+/// Variance over mean of the number in flight, relative to what the arrivals' own burstiness would make it
+/// with a server that never lets anybody wait: (1 + cv²)/2, 1 for Poisson arrivals (Eckberg 1983, for service
+/// times that vary much). At least 1.
+double congestion_of(const Arrivals& arrivals) {
+    std::vector<double> gaps(arrivals.at_s.size());
+    std::adjacent_difference(arrivals.at_s.begin(), arrivals.at_s.end(), gaps.begin());
+    const auto gap = moments_of(std::span(gaps).subspan(1));
+    const auto held = moments_of(arrivals.in_flight);
+    if (!(gap.mean > 0) || !(held.mean > 0)) return 1;
+    const double variation = gap.standard_deviation / gap.mean;
+    const double expected = (1 + variation * variation) / 2;
+    return std::max(1.0, held.standard_deviation * held.standard_deviation / held.mean / expected);
+}
+
+double mean_residence(std::span<const Stay> stays, Interval window) {
+    double sum = 0;
+    double count = 0;
+    for (const auto& stay : stays) {
+        if (stay.begin_s < window.low || stay.begin_s >= window.high) continue;
+        sum += stay.end_s - stay.begin_s;
+        ++count;
+    }
+    return count > 0 ? sum / count : 0;
+}
+
+}  // namespace
+
+LoadMemory memory_of(std::span<const Stay> stays, Interval window, bool closed_loop) {
+    constexpr std::size_t kFewest = 10;
+    constexpr double kExcursions = 8;
+    LoadMemory memory;
+    memory.window_s = window.high - window.low;
+    memory.residence_s = mean_residence(stays, window);
+    if (closed_loop || !(memory.window_s > 0)) return memory;
+    const auto arrivals = arrivals_of(stays, window);
+    if (arrivals.at_s.size() < kFewest) return memory;
+    const auto n = static_cast<double>(arrivals.at_s.size());
+    const double step_s = memory.window_s / n;
+    const std::size_t group = (arrivals.at_s.size() + kLongest - 1) / kLongest;
+    const auto about_mean = centred(arrivals.in_flight);
+    const auto series = centred(grouped(about_mean, group));
+    const double in_flight = memory.residence_s / step_s / static_cast<double>(group);
+    const auto found = memory_of_series(series, bin_for(in_flight), kAlone < in_flight ? 1.5 * in_flight : 0);
+    memory.queue_s = static_cast<double>(found.lag * group) * step_s;
+    const double congestion = congestion_of(arrivals);
+    memory.enough_s = kExcursions * congestion * congestion *
+                      static_cast<double>(longest_run_on_one_side(about_mean)) * step_s;
+    return memory;
+}
+
+double effective_sample(std::span<const double> over, std::span<const double> weights,
+                        const LoadMemory& memory) {
+    constexpr double kResidences = 1.5;
+    constexpr double kQueueTimes = 2;
+    if (over.empty() || !(memory.window_s > 0)) return 0;
+    const std::size_t group = (over.size() + kLongest - 1) / kLongest;
+    const auto counts = grouped(over, group);
+    const auto totals = grouped(weights, group);
+    const double total = sum_of(totals);
+    const double share = total > 0 ? sum_of(counts) / total : 0;
+    std::vector<double> off(counts.size());
+    double squares = 0;
+    for (std::size_t i = 0; i < off.size(); ++i) {
+        off[i] = counts[i] - share * totals[i];
+        squares += off[i] * off[i];
+    }
+    if (!(squares > 0) || !(share > 0) || !(share < 1)) return 0;
+
+    const auto n = static_cast<double>(off.size());
+    const double steps_per_s = n / memory.window_s;
+    const double in_flight = memory.residence_s * steps_per_s;
+    const bool shared = in_flight * static_cast<double>(group) > kAlone;
+    const double least =
+        std::max(shared ? kResidences * in_flight : 0, kQueueTimes * memory.queue_s * steps_per_s);
+    const auto found = memory_of_series(off, bin_for(in_flight), least);
+
+    // Few exceedances, or few clumps of them, leave the autocorrelation time itself uncertain.
+    double over_squares = 0;
+    double under_squares = 0;
+    for (std::size_t i = 0; i < over.size(); ++i) {
+        over_squares += over[i] * over[i];
+        under_squares += (weights[i] - over[i]) * (weights[i] - over[i]);
+    }
+    const double seen = std::max(1.0, std::min(effective_count(share * total, over_squares),
+                                               effective_count((1 - share) * total, under_squares)));
+    double time = found.time + (found.time - 1) * std::sqrt(found.time / seen);
+
+    // The variance is known from so many independent stretches only, as Student's t has it.
+    const double degrees = std::max(1.0, n / (2 * static_cast<double>(found.lag) + 1));
+    const double widened = student_t(0.95, degrees) / 1.959964;
+    time *= widened * widened * (memory.queue_s > 0 ? kQueueing : kChance);
+    return share * (1 - share) * total * total / (squares * time);
+}
+
+double samples_for_interval(double p, double confidence) {
+    return std::log((1 - confidence) / 2) / std::log(std::max(p, 1 - p));
+}
+
+std::optional<Interval> percentile_levels(double p, double n, double confidence) {
+    if (!(n >= samples_for_interval(p, confidence))) return std::nullopt;
+    const double tail = (1 - confidence) / 2;
+    return Interval{beta_quantile(tail, n * p, n * (1 - p) + 1),
+                    beta_quantile(1 - tail, n * p + 1, n * (1 - p))};
+}
+
+std::optional<Interval> effective_interval(std::span<const double> sorted, double p, double effective_n) {
+    if (sorted.empty()) return std::nullopt;
+    const auto levels = percentile_levels(p, effective_n);
+    if (!levels) return std::nullopt;
+    const Interval interval{percentile(sorted, levels->low), percentile(sorted, levels->high)};
+    if (!(interval.low < interval.high)) return std::nullopt;  // both ends are in one clump of equal values
+    return interval;
+}
+
+Interval decided_limits(std::span<const double> sorted, double p, double effective_n) {
+    constexpr double kConfidence = 0.99;
+    Interval limits{0, kInfinity};
+    const auto n = static_cast<double>(sorted.size());
+    const auto whole = static_cast<std::uint64_t>(std::max(0.0, effective_n));
+    if (whole == 0 || sorted.empty()) return limits;
+    const double requests_per_sample = n / effective_n;
+    if (const auto allowed = allowed_over(p, whole, kConfidence)) {
+        const auto over =
+            static_cast<std::size_t>(static_cast<double>(*allowed) * requests_per_sample + 1e-9);
+        if (over < sorted.size()) limits.high = sorted[sorted.size() - 1 - over];
+    }
+    if (const auto refuted = refuting_over(p, whole, kConfidence)) {
+        const auto over =
+            static_cast<std::size_t>(std::ceil(static_cast<double>(*refuted) * requests_per_sample - 1e-9));
+        if (over >= 1 && over <= sorted.size()) limits.low = sorted[sorted.size() - over];
+    }
+    return limits;
+}
+
+}  // namespace paretoken

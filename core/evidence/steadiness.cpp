@@ -1,0 +1,58 @@
+#include "core/evidence/steadiness.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/statistics.h"
+
+namespace paretoken {
+namespace {
+
+constexpr double kTrendSignificance = 0.005;
+constexpr double kShiftSignificance = 0.01;
+constexpr double kRelevantTrend = 0.10;  // of the mean, over the stretch
+constexpr double kRelevantShift = 0.05;
+
+double share_of(double change, double mean) {
+    return mean != 0 ? change / std::abs(mean) : 0;
+}
+
+bool matters(double change, double mean, double relevant, double least) {
+    return std::abs(change) > relevant * std::abs(mean) && std::abs(change) > least;
+}
+
+std::string text_of(const Course& course, double share) {
+    return fmt::format("{} {} by {:.0f} % of its mean", course.title, share > 0 ? "rose" : "fell",
+                       100 * std::abs(share));
+}
+
+TimeSpan stretches_beside(const Course& course, std::size_t at) {
+    return {course.begins[at - 1], course.begins[std::min(at + 1, course.begins.size() - 1)]};
+}
+
+}  // namespace
+
+SteadinessOf steadiness_of(const Course& course) {
+    const double mean = moments_of(course.means).mean;
+    const auto trend = trend_of(course.means);
+    const auto shift = level_shift_of(course.means);
+    const double trend_share = share_of(trend.change, mean);
+    const double shift_share = share_of(shift.change, mean);
+
+    SteadinessOf result;
+    result.tests = {{course.series, "trend", trend.statistic, trend.p_value, trend_share},
+                    {course.series, "pettitt", shift.statistic, shift.p_value, shift_share}};
+    const bool drifts = trend.p_value < kTrendSignificance &&
+                        matters(trend.change, mean, kRelevantTrend, course.least_change);
+    const bool shifts = shift.p_value < kShiftSignificance &&
+                        matters(shift.change, mean, kRelevantShift, course.least_change);
+    if (shifts && !(drifts && trend.squares <= shift.squares))
+        result.change = {text_of(course, shift_share), stretches_beside(course, shift.at), shift.p_value};
+    else if (drifts)
+        result.change = {text_of(course, trend_share), std::nullopt, trend.p_value};
+    return result;
+}
+
+}  // namespace paretoken

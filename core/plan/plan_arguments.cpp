@@ -1,0 +1,111 @@
+#include "core/plan/plan_arguments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/plan/plan_fields.h"
+#include "core/text/secrets.h"
+
+namespace paretoken {
+namespace {
+
+constexpr std::array<std::string_view, 4> kNotRepeated{"out", "overwrite", "salt", "metadata"};
+
+/// "--no-ignore-eos" of "--ignore-eos,!--no-ignore-eos"; empty where a flag cannot be switched off.
+std::string negation_of(const PlanField& field) {
+    const auto mark = field.flags.find('!');
+    return mark == std::string_view::npos ? "" : std::string(field.flags.substr(mark + 1));
+}
+
+/// The texts of a list as its echo joins them.
+std::vector<std::string> texts_in(const std::string& echo) {
+    std::vector<std::string> texts;
+    for (std::size_t begin = 0; begin < echo.size();) {
+        const std::size_t end = std::min(echo.find(", ", begin), echo.size());
+        texts.push_back(echo.substr(begin, end - begin));
+        begin = end + 2;
+    }
+    return texts;
+}
+
+void add(std::vector<std::string>& arguments, const PlanField& field, const std::string& value) {
+    const std::string option = option_of(field);
+    switch (field.type) {
+        case FieldType::flag:
+            if (value == "true")
+                arguments.push_back(option);
+            else if (const std::string negation = negation_of(field); !negation.empty())
+                arguments.push_back(negation);
+            return;
+        case FieldType::list:
+            for (const std::string& text : texts_in(value)) arguments.insert(arguments.end(), {option, text});
+            return;
+        case FieldType::text:
+        case FieldType::count:
+        case FieldType::number:
+        case FieldType::duration:
+            arguments.insert(arguments.end(), {option, value});
+            return;
+    }
+}
+
+}  // namespace
+
+std::string shell_line(const std::vector<std::string>& argv) {
+    static constexpr std::string_view kPlain =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+";
+    std::string line;
+    for (const std::string& argument : argv) {
+        if (!line.empty()) line += ' ';
+        if (!argument.empty() && argument.find_first_not_of(kPlain) == std::string::npos) {
+            line += argument;
+            continue;
+        }
+        line += '\'';
+        for (const char c : argument) line += c == '\'' ? "'\\''" : std::string(1, c);
+        line += '\'';
+    }
+    return line;
+}
+
+std::vector<std::string> with_option(std::vector<std::string> argv, std::string_view name,
+                                     std::string_view value) {
+    const std::string joined = fmt::format("{}=", name);
+    for (std::size_t i = 0; i < argv.size(); ++i) {
+        if (argv[i].starts_with(joined)) {
+            argv[i] = joined + std::string(value);
+            return argv;
+        }
+        if (argv[i] != name) continue;
+        argv.resize(std::max(argv.size(), i + 2));
+        argv[i + 1] = value;
+        return argv;
+    }
+    argv.emplace_back(name);
+    argv.emplace_back(value);
+    return argv;
+}
+
+std::vector<std::string> arguments_of(const PlanEcho& echo) {
+    const PlanEcho defaults = echo_of(LoadPlan{});
+    std::vector<std::string> arguments;
+    for (const PlanField& field : plan_fields()) {
+        const std::string name(field.name);
+        const auto held = echo.find(name);
+        const bool is_repeated =
+            std::find(kNotRepeated.begin(), kNotRepeated.end(), field.name) == kNotRepeated.end();
+        if (held == echo.end() || field.flags.empty() || !is_repeated) continue;
+        if (field.shown != nullptr && held->second.find(Secrets::kHidden) != std::string::npos) continue;
+        const auto usual = defaults.find(name);
+        if (usual != defaults.end() && usual->second == held->second) continue;
+        if (field.name == "url")
+            arguments.insert(arguments.begin(), held->second);
+        else
+            add(arguments, field, held->second);
+    }
+    return arguments;
+}
+
+}  // namespace paretoken

@@ -1,0 +1,46 @@
+#pragma once
+// Brings the events of a source together with the scalars of the requests that they belong to.
+#include <cstdint>
+#include <vector>
+
+#include "core/record/event_source.h"
+#include "core/record/request_table.h"
+
+namespace paretoken {
+
+class EventPass {
+  public:
+    /// Both must outlive this.
+    EventPass(const RequestTable& requests, const EventSource& events);
+
+    /// Calls `visit(row, record)` for every request that has events, the events in the record. Events of a
+    /// request that the table does not have, or that came before, are left out. Returns by row whether the
+    /// request was visited.
+    template <class Visit>
+    std::vector<bool> for_each(Visit visit) const {
+        std::vector<bool> seen(requests_.size());
+        RequestRecord record;
+        std::size_t next = 0;
+        events_.for_each([&](const RequestKey& key, std::span<const StreamEvent> events) {
+            const std::size_t row = row_of(key, next);
+            if (row == requests_.size() || seen[row]) return;
+            seen[row] = true;
+            next = row + 1;
+            requests_.unpack(row, record);
+            record.events.assign(events.begin(), events.end());
+            visit(row, static_cast<const RequestRecord&>(record));
+        });
+        return seen;
+    }
+
+  private:
+    /// The number of rows when there is none. `likely` is looked at first: events mostly come in the order of
+    /// the rows.
+    std::size_t row_of(const RequestKey& key, std::size_t likely) const;
+
+    const RequestTable& requests_;
+    const EventSource& events_;
+    std::vector<std::uint32_t> by_key_;  ///< rows in ascending order of their keys
+};
+
+}  // namespace paretoken

@@ -1,0 +1,52 @@
+#pragma once
+// Where the events of finished requests are read from, pass after pass: a file of any size, or records that
+// are kept in memory.
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "core/record/record.h"
+
+namespace paretoken {
+
+/// Which request of a run: measured requests and warm-ups are counted apart.
+struct RequestKey {
+    std::uint64_t index = 0;
+    bool warmup = false;
+
+    auto operator<=>(const RequestKey&) const = default;
+};
+
+class EventSource {
+  public:
+    using Visit = std::function<void(const RequestKey&, std::span<const StreamEvent>)>;
+
+    virtual ~EventSource() = default;
+
+    /// Calls `visit` once for each request whose events are there, in an order that is the same every time.
+    /// The events are gone when it returns.
+    virtual void for_each(const Visit& visit) const = 0;
+};
+
+/// The events of records in memory, which must outlive this.
+class KeptEvents final : public EventSource {
+  public:
+    explicit KeptEvents(std::span<const RequestRecord> records) : records_(records) {}
+
+    void for_each(const Visit& visit) const override {
+        for (const RequestRecord& record : records_)
+            if (!record.events.empty())
+                visit({.index = record.index, .warmup = record.warmup}, record.events);
+    }
+
+  private:
+    std::span<const RequestRecord> records_;
+};
+
+/// For requests of which nothing but scalars is known.
+class NoEvents final : public EventSource {
+  public:
+    void for_each(const Visit&) const override {}
+};
+
+}  // namespace paretoken

@@ -1,0 +1,47 @@
+#include "core/record/record.h"
+
+#include <algorithm>
+#include <array>
+
+namespace paretoken {
+namespace {
+
+constexpr std::array<std::string_view, 13> kOutcomes = {
+    "ok",           "cancelled", "connect_failed", "tls_failed", "timed_out", "disconnected", "http_error",
+    "stream_error", "truncated", "empty",          "too_short",  "malformed", "abandoned"};
+static_assert(kOutcomes.size() == static_cast<std::size_t>(Outcome::abandoned) + 1);
+
+constexpr std::array<std::string_view, 5> kTokenSources = {"chunk_usage", "token_ids", "one_per_event",
+                                                           "usage_by_text", "one_per_chunk"};
+static_assert(kTokenSources.size() == static_cast<std::size_t>(TokenSource::one_per_chunk) + 1);
+
+template <typename Enum, std::size_t N>
+std::optional<Enum> value_named(const std::array<std::string_view, N>& names, std::string_view name) {
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end()) return std::nullopt;
+    return static_cast<Enum>(found - names.begin());
+}
+
+}  // namespace
+
+std::string_view name_of(Outcome outcome) {
+    return kOutcomes.at(static_cast<std::size_t>(outcome));
+}
+
+std::optional<Outcome> outcome_named(std::string_view name) {
+    return value_named<Outcome>(kOutcomes, name);
+}
+
+std::string_view name_of(TokenSource source) {
+    return kTokenSources.at(static_cast<std::size_t>(source));
+}
+
+std::optional<TokenSource> token_source_named(std::string_view name) {
+    return value_named<TokenSource>(kTokenSources, name);
+}
+
+std::int64_t output_tokens_of(const RequestRecord& record) {
+    return record.usage.completion.value_or(record.streamed_tokens);
+}
+
+}  // namespace paretoken

@@ -1,0 +1,182 @@
+#pragma once
+// The scalars of finished requests, packed: what a run keeps in memory of each request once its events are on
+// the disk. A row takes kBytesPerRequest; ids, answers and events are not kept, and of error texts only the
+// first kMostErrors different ones. Everything else that a RequestRecord holds comes back as it was.
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/record/event_source.h"
+#include "core/record/record.h"
+
+namespace paretoken {
+
+class RequestTable {
+  public:
+    static constexpr std::size_t kBytesPerRequest = 184;
+    static constexpr std::size_t kMostErrors = 1000;
+    static constexpr std::size_t kMostFinishReasons = 1000;
+
+    RequestTable() = default;
+    /// Implicit, so that records kept in memory can be given wherever a table is read.
+    RequestTable(std::span<const RequestRecord> records);       // NOLINT(google-explicit-constructor)
+    RequestTable(const std::vector<RequestRecord>& records);    // NOLINT(google-explicit-constructor)
+    RequestTable(std::initializer_list<RequestRecord> records)  // NOLINT(google-explicit-constructor)
+        : RequestTable(std::span(records.begin(), records.size())) {}
+
+    void add(const RequestRecord& record);
+    /// Adds the rows of another table behind the own ones.
+    void append(const RequestTable& other);
+
+    std::size_t size() const { return rows_.size(); }
+    bool empty() const { return rows_.empty(); }
+    RequestRecord operator[](std::size_t row) const;
+    RequestRecord front() const { return (*this)[0]; }
+
+    /// Writes the scalars of a row into `record`, whose memory is used again and whose events stay.
+    void unpack(std::size_t row, RequestRecord& record) const;
+
+    RequestKey key(std::size_t row) const;
+    TimePoint scheduled(std::size_t row) const;
+    TimePoint started(std::size_t row) const;
+
+    /// An input iterator: the record that it refers to is overwritten by the next step.
+    class Iterator {
+      public:
+        using iterator_category = std::input_iterator_tag;
+        using value_type = RequestRecord;
+        using difference_type = std::ptrdiff_t;
+        using pointer = const RequestRecord*;
+        using reference = const RequestRecord&;
+
+        Iterator(const RequestTable& table, std::size_t row) : table_(&table), row_(row) { unpack(); }
+        reference operator*() const { return record_; }
+        pointer operator->() const { return &record_; }
+        Iterator& operator++() {
+            ++row_;
+            unpack();
+            return *this;
+        }
+        bool operator==(const Iterator& other) const { return row_ == other.row_; }
+
+      private:
+        void unpack() {
+            if (row_ < table_->size()) table_->unpack(row_, record_);
+        }
+        const RequestTable* table_;
+        std::size_t row_;
+        RequestRecord record_;
+    };
+    Iterator begin() const { return {*this, 0}; }
+    Iterator end() const { return {*this, size()}; }
+
+    bool operator==(const RequestTable& other) const;
+
+  private:
+    /// A text that many requests share is held once. Text 0 is empty.
+    class Texts {
+      public:
+        /// The number of `text`; 0 when there are `most` different ones already.
+        std::uint32_t number_of(const std::string& text, std::size_t most);
+        const std::string& operator[](std::uint32_t number) const { return texts_[number]; }
+
+      private:
+        std::vector<std::string> texts_{std::string()};
+        std::unordered_map<std::string, std::uint32_t> numbers_;
+    };
+
+    /// Times in nanoseconds since boot; kAbsent: not given.
+    struct Row {
+        std::uint64_t index;
+        std::int64_t conversation;
+        std::int64_t scheduled, slot_wait, started, ready, sent, headers, first_event, first_answer,
+            last_event, finished, closed, longest_gap;
+        std::uint64_t bytes_received;
+        std::int32_t prompt, cached_prompt, completion, reasoning;
+        std::int32_t streamed_tokens, first_group_tokens, chunks, grouped_chunks;
+        std::int32_t wanted_input_tokens, wanted_output_tokens;
+        std::uint32_t request_class, error, connect;
+        std::uint8_t worker, target;
+        std::uint16_t turn;
+        std::uint16_t finish_reason, http_status;
+        Outcome outcome;
+        TokenSource token_source;
+        bool warmup, resent;
+    };
+    static_assert(sizeof(Row) == kBytesPerRequest);
+
+    static Row packed(const RequestRecord& record);
+
+    /// Rows in blocks: they grow without being copied, which would need up to three times their memory.
+    class Rows {
+      public:
+        void push_back(const Row& row) {
+            if (blocks_.empty() || blocks_.back().size() == kBlock) blocks_.emplace_back().reserve(kBlock);
+            blocks_.back().push_back(row);
+        }
+        const Row& operator[](std::size_t at) const { return blocks_[at / kBlock][at % kBlock]; }
+        std::size_t size() const {
+            return blocks_.empty() ? 0 : (blocks_.size() - 1) * kBlock + blocks_.back().size();
+        }
+        bool empty() const { return blocks_.empty(); }
+
+      private:
+        static constexpr std::size_t kBlock = 1024;
+        std::vector<std::vector<Row>> blocks_;
+    };
+
+    Rows rows_;
+    std::vector<ConnectTimes> connects_{
+        ConnectTimes{}};  ///< of the requests that opened a connection; 0: none
+    Texts classes_;
+    Texts errors_;
+    Texts finish_reasons_;
+};
+
+/// Some requests of a table, in an order of their own. The table must outlive them.
+class RequestRows {
+  public:
+    RequestRows(const RequestTable& table, std::vector<std::uint32_t> rows)
+        : table_(&table), rows_(std::move(rows)) {}
+    /// All of them, in the order of the table.
+    explicit RequestRows(const RequestTable& table);
+
+    std::size_t size() const { return rows_.size(); }
+    bool empty() const { return rows_.empty(); }
+    const RequestTable& table() const { return *table_; }
+    const std::vector<std::uint32_t>& rows() const { return rows_; }
+
+    /// Calls `visit(record)` for each.
+    template <class Visit>
+    void for_each(Visit visit) const {
+        RequestRecord record;
+        for (const std::uint32_t row : rows_) {
+            table_->unpack(row, record);
+            visit(static_cast<const RequestRecord&>(record));
+        }
+    }
+    /// The requests that `keep(record)` holds for.
+    template <class Keep>
+    RequestRows filtered(Keep keep) const {
+        std::vector<std::uint32_t> kept;
+        RequestRecord record;
+        for (const std::uint32_t row : rows_) {
+            table_->unpack(row, record);
+            if (keep(static_cast<const RequestRecord&>(record))) kept.push_back(row);
+        }
+        return {*table_, std::move(kept)};
+    }
+    /// In ascending order of their scheduled start; equal ones stay in order.
+    void sort_by_schedule();
+
+  private:
+    const RequestTable* table_;
+    std::vector<std::uint32_t> rows_;
+};
+
+}  // namespace paretoken

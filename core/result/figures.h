@@ -1,0 +1,81 @@
+#pragma once
+// THE table of run-level figures: rates and ratios of a stretch of a run. Every output, comparison and help
+// text iterates it; a new figure is a new row. A figure is a ratio of two additive sums
+// (core/result/totals.h), so that it can be computed for a class, a stretch or several runs together, and its
+// interval follows from blocks of time.
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result/metrics.h"
+#include "core/result/totals.h"
+#include "core/units.h"
+
+namespace paretoken {
+
+/// above ÷ below.
+struct Ratio {
+    double above = 0;
+    double below = 0;
+};
+
+struct Figure {
+    std::string_view key;    ///< in JSON, unit included: "output_tokens_per_s"
+    std::string_view unit;   ///< as shown: "tok/s"
+    std::string_view title;  ///< "Output tokens"
+    Better better = Better::neither;
+    std::string_view definition;  ///< one sentence, shown by --help and on hover
+
+    bool (*known)(const Totals&) = nullptr;  ///< whether it was measured in the stretch
+    Ratio (*of)(const Totals&) = nullptr;    ///< both parts are linear in the totals
+};
+
+std::span<const Figure> figures();
+
+/// Nothing when there is no such key.
+const Figure* figure_named(std::string_view key);
+
+// Keys that formulas ask for. A test holds them against the table.
+namespace figure {
+inline constexpr std::string_view kRequests = "requests_per_s";
+inline constexpr std::string_view kInputTokens = "input_tokens_per_s";
+inline constexpr std::string_view kFreshInputTokens = "fresh_input_tokens_per_s";
+inline constexpr std::string_view kCachedInputTokens = "cached_input_tokens_per_s";
+inline constexpr std::string_view kOutputTokens = "output_tokens_per_s";
+inline constexpr std::string_view kTotalTokens = "total_tokens_per_s";
+inline constexpr std::string_view kGoodOutputTokens = "good_output_tokens_per_s";
+inline constexpr std::string_view kGoodput = "goodput_per_s";
+inline constexpr std::string_view kGoodputRatio = "goodput_ratio";
+inline constexpr std::string_view kMeanInFlight = "mean_in_flight";
+inline constexpr std::string_view kCachedPromptRatio = "cached_prompt_ratio";
+}  // namespace figure
+
+struct FigureValue {
+    std::string key;
+    double value = 0;
+    std::optional<Interval> ci95;  ///< from blocks of time; nothing where there is too little evidence
+
+    bool operator==(const FigureValue&) const = default;
+};
+
+/// The figures of one stretch, in the order of the table. What was not measured is absent.
+struct Figures {
+    std::vector<FigureValue> values;
+
+    bool operator==(const Figures&) const = default;
+
+    std::optional<double> at(std::string_view key) const;
+    std::optional<Interval> interval(std::string_view key) const;
+    void set(std::string_view key, double value, std::optional<Interval> ci95 = std::nullopt);
+};
+
+/// Every figure of the table that the totals hold.
+Figures figures_of(const Totals& totals);
+
+/// The same with 95 % intervals from consecutive blocks of the same stretch: block means of above − value ·
+/// below (linearised), merged until they are independent (block_mean). No intervals for fewer than 10 blocks.
+Figures figures_of(const Totals& totals, std::span<const Totals> blocks);
+
+}  // namespace paretoken

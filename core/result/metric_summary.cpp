@@ -1,0 +1,198 @@
+#include "core/result/metric_summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/statistics.h"
+
+namespace paretoken {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+std::optional<double> if_finite(double value) {
+    if (!std::isfinite(value)) return std::nullopt;
+    return value;
+}
+
+void set_moments(MetricSummary& summary, const Moments& moments, double lowest, double highest) {
+    summary.mean = moments.mean;
+    summary.std = moments.standard_deviation;
+    summary.min = lowest;
+    summary.max = highest;
+}
+
+// ---- per request
+
+struct Values {
+    std::vector<double> in_order;
+    double abandoned = 0;              ///< infinite values that are no failures
+    double shortest_wait = kInfinity;  ///< of these
+};
+
+/// What an abandoned request would have been measured as, had its answer begun and ended when it was given
+/// up; nothing where that says nothing of the metric.
+std::optional<double> wait_of(const Metric& metric, RequestRecord request) {
+    request.first_event = request.first_answer = request.last_event = request.closed;
+    request.usage.completion.reset();
+    return metric.of_request(request);
+}
+
+void add_abandoned(const Metric& metric, const RequestRecord& request, Values& values) {
+    if (metric.better == Better::lower && !request.first_event) {
+        const auto wait = wait_of(metric, request);
+        if (!wait) return;
+        values.in_order.push_back(kInfinity);
+        values.abandoned += 1;
+        values.shortest_wait = std::min(values.shortest_wait, *wait);
+    } else if (const auto value = metric.of_request(request); value && metric.known_at_first_token) {
+        values.in_order.push_back(*value);
+    }
+}
+
+/// Values in the order of the requests; failures are infinite, or absent where that would make them look
+/// good.
+Values values_of(const Metric& metric, const RequestRows& requests) {
+    Values values;
+    values.in_order.reserve(requests.size());
+    requests.for_each([&](const RequestRecord& request) {
+        if (request.outcome == Outcome::abandoned) return add_abandoned(metric, request, values);
+        if (request.outcome != Outcome::ok) {
+            if (metric.better == Better::lower) values.in_order.push_back(kInfinity);
+            return;
+        }
+        if (const auto value = metric.of_request(request)) values.in_order.push_back(*value);
+    });
+    return values;
+}
+
+std::vector<double> finite_part(std::span<const double> sorted) {
+    const auto end = std::find(sorted.begin(), sorted.end(), kInfinity);
+    return {sorted.begin(), end};
+}
+
+/// Equal values are one sample; failures are different events.
+double distinct_samples(std::span<const double> sorted) {
+    const auto failed = std::count(sorted.begin(), sorted.end(), kInfinity);
+    double distinct = static_cast<double>(failed);
+    for (std::size_t i = 0; i + static_cast<std::size_t>(failed) < sorted.size(); ++i)
+        distinct += i == 0 || sorted[i] != sorted[i - 1] ? 1 : 0;
+    return distinct;
+}
+
+double effective_n_of(std::span<const double> in_order, double limit, const LoadMemory& memory) {
+    std::vector<double> over;
+    over.reserve(in_order.size());
+    for (const double value : in_order) over.push_back(value > limit || value == kInfinity ? 1 : 0);
+    return effective_sample(over, std::vector<double>(over.size(), 1), memory);
+}
+
+std::vector<PercentileValue> percentiles_of(std::span<const double> in_order, std::span<const double> sorted,
+                                            const MetricScope& scope) {
+    std::vector<double> limits;
+    for (const double p : scope.percentiles) limits.push_back(percentile(sorted, p));
+    const double distinct = distinct_samples(sorted);
+    std::vector<double> effective;
+    if (scope.steady)
+        effective = effective_samples(scope.percentiles, [&](std::size_t i) {
+            return std::min(distinct, effective_n_of(in_order, limits[i], scope.memory));
+        });
+    std::vector<PercentileValue> percentiles;
+    for (std::size_t i = 0; i < scope.percentiles.size(); ++i) {
+        PercentileValue held{.p = scope.percentiles[i], .value = if_finite(limits[i])};
+        if (!effective.empty()) {
+            held.effective_n = effective[i];
+            if (scope.memory.is_enough()) {
+                held.ci95 = effective_interval(sorted, held.p, effective[i]);
+                held.decided = decided_limits(sorted, held.p, effective[i]);
+            }
+            if (!held.ci95)
+                held.enough_n =
+                    enough_values(held.p, static_cast<double>(sorted.size()), effective[i], scope.memory);
+        }
+        percentiles.push_back(held);
+    }
+    set_certified(percentiles);
+    return percentiles;
+}
+
+/// Nothing when no success has a value.
+std::optional<MetricSummary> summary_of_values(const Values& values, const MetricScope& scope) {
+    auto sorted = values.in_order;
+    std::sort(sorted.begin(), sorted.end());
+    const auto finite = finite_part(sorted);
+    if (finite.empty()) return std::nullopt;
+    MetricSummary summary;
+    summary.n = sorted.size();
+    summary.failed_mass = (static_cast<double>(sorted.size() - finite.size()) - values.abandoned) /
+                          static_cast<double>(sorted.size());
+    set_moments(summary, moments_of(finite), finite.front(), finite.back());
+    summary.percentiles = percentiles_of(values.in_order, sorted, scope);
+    for (PercentileValue& held : summary.percentiles)
+        if (held.value > values.shortest_wait) held = {.p = held.p, .value = {}};
+    return summary;
+}
+
+// ---- inverse
+
+double inverse_of(double value) {
+    return value > 0 ? 1 / value : kInfinity;
+}  // 1/∞ is 0: a failure has no speed
+
+PercentileValue inverted(PercentileValue percentile) {
+    // Nothing stands for ∞: a percentile that falls among failures.
+    percentile.value = if_finite(inverse_of(percentile.value.value_or(kInfinity)));
+    if (percentile.ci95)
+        percentile.ci95 = Interval{inverse_of(percentile.ci95->high), inverse_of(percentile.ci95->low)};
+    if (percentile.decided)
+        percentile.decided =
+            Interval{inverse_of(percentile.decided->high), inverse_of(percentile.decided->low)};
+    return percentile;
+}
+
+/// Percentiles are taken of the base metric and inverted; moments and extremes are of the inverted values
+/// themselves.
+std::optional<MetricSummary> inverse_summary(const Metric& base, const MetricScope& scope) {
+    const auto values = values_of(base, scope.requests);
+    auto summary = summary_of_values(values, scope);
+    if (!summary) return std::nullopt;
+    std::vector<double> inverses;
+    for (const double value : values.in_order) {
+        if (std::isfinite(value) && value > 0) inverses.push_back(1 / value);
+    }
+    if (inverses.empty()) return std::nullopt;
+    const auto [lowest, highest] = std::minmax_element(inverses.begin(), inverses.end());
+    set_moments(*summary, moments_of(inverses), *lowest, *highest);
+    std::transform(summary->percentiles.begin(), summary->percentiles.end(), summary->percentiles.begin(),
+                   inverted);
+    return summary;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> enough_values(double p, double n, double effective_n, const LoadMemory& memory) {
+    if (!(effective_n > 0)) return std::nullopt;
+    const double longer = std::max(samples_for_interval(p) / effective_n,
+                                   memory.window_s > 0 ? memory.enough_s / memory.window_s : 1);
+    return static_cast<std::uint64_t>(std::ceil(n * std::max(1.0, longer)));
+}
+
+void set_certified(std::vector<PercentileValue>& percentiles) {
+    bool lower = true;
+    for (auto& held : percentiles) {
+        held.certified = lower && held.ci95 && held.effective_n &&
+                         *held.effective_n >= static_cast<double>(samples_to_certify(held.p));
+        lower = held.certified;
+    }
+}
+
+std::optional<MetricSummary> summary_of(const Metric& metric, const MetricScope& scope) {
+    if (metric.pool != nullptr) return std::nullopt;
+    auto summary = metric.inverse_of.empty() ? summary_of_values(values_of(metric, scope.requests), scope)
+                                             : inverse_summary(*metric_named(metric.inverse_of), scope);
+    if (summary) summary->key = key_of(metric);
+    return summary;
+}
+
+}  // namespace paretoken

@@ -1,0 +1,204 @@
+#include "core/result/metrics.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+namespace paretoken {
+namespace {
+
+std::optional<double> between(std::optional<TimePoint> from, std::optional<TimePoint> to) {
+    if (!from || !to) return std::nullopt;
+    return seconds(*to - *from);
+}
+
+std::optional<double> ratio_of(std::optional<double> part, double whole) {
+    if (!part || whole <= 0) return std::nullopt;
+    return *part / whole;
+}
+
+std::optional<double> ttft(const RequestRecord& r) {
+    return between(r.sent, r.first_event);
+}
+std::optional<double> ttft_intended(const RequestRecord& r) {
+    return between(r.scheduled, r.first_event);
+}
+std::optional<double> ttfa(const RequestRecord& r) {
+    return between(r.sent, r.first_answer);
+}
+std::optional<double> e2e(const RequestRecord& r) {
+    return between(r.sent, r.last_event);
+}
+std::optional<double> e2e_intended(const RequestRecord& r) {
+    return between(r.scheduled, r.last_event);
+}
+std::optional<double> send_lag(const RequestRecord& r) {
+    return between(r.scheduled, r.sent);
+}
+
+std::optional<double> tpot(const RequestRecord& r) {
+    return ratio_of(between(r.first_event, r.last_event),
+                    static_cast<double>(r.streamed_tokens - r.first_group_tokens));
+}
+
+std::optional<double> norm_latency(const RequestRecord& r) {
+    return ratio_of(e2e_intended(r), static_cast<double>(output_tokens_of(r)));
+}
+
+std::optional<double> stall(const RequestRecord& r) {
+    if (!r.longest_gap) return std::nullopt;
+    return seconds(*r.longest_gap);
+}
+
+std::optional<double> cache_hit(const RequestRecord& r) {
+    if (!r.usage.cached_prompt || !r.usage.prompt) return std::nullopt;
+    return ratio_of(static_cast<double>(*r.usage.cached_prompt), static_cast<double>(*r.usage.prompt));
+}
+
+std::optional<double> input_tokens(const RequestRecord& r) {
+    if (!r.usage.prompt) return std::nullopt;
+    return static_cast<double>(*r.usage.prompt);
+}
+
+std::optional<double> output_tokens(const RequestRecord& r) {
+    const auto tokens = output_tokens_of(r);
+    if (tokens <= 0) return std::nullopt;
+    return static_cast<double>(tokens);
+}
+
+/// One arrival group: the events that one read completed.
+struct Group {
+    TimePoint at;
+    std::uint32_t tokens = 0;
+};
+
+/// Calls `visit(group)` for each arrival group in order.
+template <typename Visit>
+void for_each_group(const std::vector<StreamEvent>& events, Visit visit) {
+    for (std::size_t i = 0; i < events.size();) {
+        Group group{events[i].time, events[i].tokens};
+        for (++i; i < events.size() && events[i].same_read; ++i) group.tokens += events[i].tokens;
+        visit(group);
+    }
+}
+
+void icl(const RequestRecord& r, std::vector<PooledValue>& pool) {
+    std::optional<TimePoint> previous;
+    for_each_group(r.events, [&](const Group& group) {
+        if (previous) pool.push_back({group.at, seconds(group.at - *previous), 1});
+        previous = group.at;
+    });
+}
+
+// A group without tokens of its own (usage spread over text can leave one) lengthens the gap of the next.
+void itl(const RequestRecord& r, std::vector<PooledValue>& pool) {
+    std::optional<TimePoint> previous;
+    for_each_group(r.events, [&](const Group& group) {
+        if (previous && group.tokens == 0) return;
+        if (previous) pool.push_back({group.at, seconds(group.at - *previous) / group.tokens, group.tokens});
+        previous = group.at;
+    });
+}
+
+constexpr Metric per_request(std::string_view tag, std::string_view unit, std::string_view title,
+                             Better better, std::string_view definition,
+                             std::optional<double> (*of_request)(const RequestRecord&)) {
+    return {tag, unit, title, better, definition, of_request, nullptr, {}, false};
+}
+
+/// One whose value is there with the first token.
+constexpr Metric early(Metric metric) {
+    metric.known_at_first_token = true;
+    return metric;
+}
+
+constexpr Metric pooled(std::string_view tag, std::string_view unit, std::string_view title, Better better,
+                        std::string_view definition,
+                        void (*pool)(const RequestRecord&, std::vector<PooledValue>&)) {
+    return {tag, unit, title, better, definition, nullptr, pool, {}, false};
+}
+
+constexpr Metric inverse(std::string_view tag, std::string_view unit, std::string_view title, Better better,
+                         std::string_view definition, std::string_view of) {
+    return {tag, unit, title, better, definition, nullptr, nullptr, of, false};
+}
+
+constexpr auto kLower = Better::lower;
+constexpr auto kHigher = Better::higher;
+constexpr auto kNeither = Better::neither;
+
+constexpr std::array kMetrics = {
+    early(per_request("ttft", "s", "Time to first token", kLower,
+                      "From sending the request to the first event with output: what the server took.",
+                      ttft)),
+    early(per_request("ttft_intended", "s", "Time to first token, from intended start", kLower,
+                      "From the scheduled start to the first event with output: what the user waited.",
+                      ttft_intended)),
+    early(per_request("ttfa", "s", "Time to first answer token", kLower,
+                      "From sending the request to the first event that is not reasoning.", ttfa)),
+    pooled("itl", "s", "Inter-token latency", kLower,
+           "Gaps between arrivals, each spread evenly over the tokens it brought; pooled over tokens.", itl),
+    pooled("icl", "s", "Inter-chunk latency", kLower,
+           "Gaps between arrivals (chunks completed by one read are one arrival); pooled over arrivals.",
+           icl),
+    per_request("tpot", "s", "Time per output token", kLower,
+                "From first to last event, over the output tokens that came after the first arrival.", tpot),
+    per_request("e2e", "s", "End-to-end latency", kLower,
+                "From sending the request to the last event with output.", e2e),
+    per_request("e2e_intended", "s", "End-to-end latency, from intended start", kLower,
+                "From the scheduled start to the last event with output.", e2e_intended),
+    per_request("norm_latency", "s_per_tok", "Normalized latency", kLower,
+                "End-to-end latency from the intended start, per output token.", norm_latency),
+    inverse("interactivity", "tok_per_s", "Interactivity", kHigher,
+            "Tokens per second that one user sees, waiting included: the inverse of normalized latency.",
+            "norm_latency"),
+    inverse("decode_interactivity", "tok_per_s", "Decode interactivity", kHigher,
+            "Tokens per second that one user sees once the answer has begun: the inverse of time per output "
+            "token.",
+            "tpot"),
+    per_request("stall", "s", "Longest stall", kLower, "The longest gap between two arrivals of one request.",
+                stall),
+    early(per_request("cache_hit", "ratio", "Prompt cache hit", kHigher,
+                      "Cached prompt tokens over prompt tokens, as the server's usage counts them.",
+                      cache_hit)),
+    early(per_request("send_lag", "s", "Send lag", kNeither,
+                      "From the scheduled start to the sending of the request: the client's own delay.",
+                      send_lag)),
+    early(per_request("input_tokens", "tok", "Input tokens", kNeither,
+                      "Prompt tokens, as the server's usage counts them.", input_tokens)),
+    per_request("output_tokens", "tok", "Output tokens", kNeither,
+                "Output tokens as the server's usage counts them, else as streamed; reasoning counts.",
+                output_tokens),
+};
+
+}  // namespace
+
+std::span<const Metric> metrics() {
+    return kMetrics;
+}
+
+const Metric* metric_named(std::string_view tag) {
+    const auto found = std::find_if(kMetrics.begin(), kMetrics.end(),
+                                    [tag](const Metric& metric) { return metric.tag == tag; });
+    return found == kMetrics.end() ? nullptr : &*found;
+}
+
+const Metric* headline_metric(std::string_view tag, bool open_loop) {
+    const Metric* intended = open_loop ? metric_named(std::string(tag) + "_intended") : nullptr;
+    return intended != nullptr ? intended : metric_named(tag);
+}
+
+std::string headline_key(std::string_view tag, bool open_loop) {
+    const Metric* const metric = headline_metric(tag, open_loop);
+    assert(metric != nullptr);
+    return key_of(*metric);
+}
+
+std::string key_of(const Metric& metric) {
+    std::string key(metric.tag);
+    key += '_';
+    key += metric.unit;
+    return key;
+}
+
+}  // namespace paretoken

@@ -1,0 +1,108 @@
+#pragma once
+// The exact summary of a metric that is pooled over the events of many requests, in bounded memory: values
+// are shown up to four times, pass after pass. The first pass counts them in fine buckets. Where a bucket is
+// crowded, as those of a very even stream are, a further pass counts its values in 4,096 finer ones. The next
+// pass collects the values in those buckets that hold a percentile, and counts per block of time how many lie
+// above; that gives the effective sample (core/evidence/evidence.h), and with it the ranks of the intervals'
+// ends, which the last pass collects. The result does not depend on the order of the values but for rounding.
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/evidence/evidence.h"
+#include "core/result/metric_summary.h"
+#include "core/result/metrics.h"
+#include "core/result/result.h"
+#include "core/statistics.h"
+
+namespace paretoken {
+
+struct PooledOptions {
+    TimeSpan window;         ///< a value belongs where its later event is; others are left out
+    std::size_t blocks = 0;  ///< of time, for the evidence; 0: too few fit, and there are no intervals
+    bool steady = false;
+    LoadMemory memory;
+};
+
+/// Ascending buckets of values, each about a thousandth of its values wide, or a four-millionth.
+class PooledBuckets {
+  public:
+    PooledBuckets();
+
+    std::size_t size() const { return size_; }
+    std::size_t of(double value) const;
+    /// Splits every bucket that has more than `most` values into finer ones. Returns whether there was one.
+    bool refine(const std::vector<std::uint64_t>& counts, std::uint64_t most);
+
+  private:
+    struct Place {
+        std::uint32_t first = 0;  ///< number of its first bucket
+        bool refined = false;
+    };
+    std::vector<Place> places_;  ///< empty until something is refined
+    std::size_t size_;
+};
+
+class PooledFold {
+  public:
+    explicit PooledFold(const PooledOptions& options);
+
+    /// Every value of the metric, in each pass.
+    void add(std::span<const PooledValue> values);
+
+    /// Ends a pass. Returns whether all values must be added once more.
+    bool another_pass();
+
+    /// After the last pass; without its key. Nothing when there was no value.
+    std::optional<MetricSummary> summary() const;
+
+  private:
+    enum class Pass : std::uint8_t { counting, counting_again, collecting, collecting_ends, over };
+
+    struct Collected {
+        double value = 0;
+        std::uint32_t weight = 0;
+        std::uint32_t block = 0;
+    };
+    /// What is done with the values of a bucket.
+    struct Treatment {
+        std::uint8_t percentiles_below = 0;  ///< so many percentiles lie in lower buckets
+        bool collected = false;
+    };
+
+    void count(const PooledValue& item);
+    void begin_collecting();
+    void collect(const PooledValue& item);
+    std::size_t block_of(TimePoint at) const;
+    std::size_t bucket_at(std::uint64_t rank) const;
+    void want(const std::vector<double>& levels);
+    void settle_collected();
+    double value_at(std::uint64_t rank) const;
+    double value_of(double level) const;
+    void find_percentiles();
+    void find_intervals();
+    std::vector<double> counts_above(std::size_t percentile) const;
+
+    PooledOptions options_;
+    double block_s_ = 0;
+    Pass pass_ = Pass::counting;
+    PooledBuckets buckets_;
+    std::vector<std::uint64_t> counts_;  ///< values per bucket
+    std::vector<std::uint64_t> before_;  ///< values in lower buckets; one more than buckets
+    std::vector<Treatment> treatments_;  ///< by bucket
+    std::vector<double> weights_;        ///< values per block of time
+    std::vector<double> above_;          ///< [block][percentiles below]: values in higher buckets
+    std::vector<Collected> collected_;   ///< ascending by value once a pass has ended
+    std::vector<std::uint64_t> ranks_;   ///< of the collected values: the rank of the first of each
+    RunningMoments running_;
+    Moments moments_;  ///< from the end of the first pass
+    bool first_ = true;
+    double lowest_ = 0;
+    double highest_ = 0;
+    std::vector<PercentileValue> percentiles_;
+    std::vector<std::optional<Interval>> levels_;  ///< between which each percentile lies with confidence
+};
+
+}  // namespace paretoken

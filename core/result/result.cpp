@@ -1,0 +1,42 @@
+#include "core/result/result.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace paretoken {
+namespace {
+
+constexpr std::array<std::string_view, 3> kVerdicts = {"valid", "warn", "invalid"};
+
+}  // namespace
+
+std::string_view name_of(Verdict verdict) {
+    return kVerdicts.at(static_cast<std::size_t>(verdict));
+}
+
+std::optional<Verdict> verdict_named(std::string_view name) {
+    const auto found = std::find(kVerdicts.begin(), kVerdicts.end(), name);
+    if (found == kVerdicts.end()) return std::nullopt;
+    return static_cast<Verdict>(found - kVerdicts.begin());
+}
+
+const PercentileValue* MetricSummary::at(double p) const {
+    const auto found = std::find_if(percentiles.begin(), percentiles.end(),
+                                    [p](const auto& held) { return std::abs(held.p - p) < 1e-9; });
+    return found == percentiles.end() ? nullptr : &*found;
+}
+
+const MetricSummary* Scope::metric(std::string_view key) const {
+    const auto found =
+        std::find_if(metrics.begin(), metrics.end(), [key](const auto& held) { return held.key == key; });
+    return found == metrics.end() ? nullptr : &*found;
+}
+
+std::optional<double> Scope::percentile(std::string_view key, double p) const {
+    const MetricSummary* const summary = metric(key);
+    const PercentileValue* const held = summary ? summary->at(p) : nullptr;
+    return held ? held->value : std::nullopt;
+}
+
+}  // namespace paretoken

@@ -1,0 +1,329 @@
+#include "core/result/slo.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+
+#include "core/error.h"
+#include "core/result/metric_summary.h"
+#include "core/result/metrics.h"
+#include "core/spec.h"
+#include "core/statistics.h"
+#include "core/text/number_text.h"
+
+namespace paretoken {
+namespace {
+
+/// The tag behind what users of other tools write.
+std::string_view canonical(std::string_view tag) {
+    return tag == "e2el" ? "e2e" : tag;
+}
+
+bool can_limit(const Metric& metric) {
+    return metric.pool == nullptr;
+}
+
+std::string known_tags() {
+    std::string tags;
+    for (const auto& metric : metrics()) {
+        if (can_limit(metric))
+            fmt::format_to(std::back_inserter(tags), "{}{}", tags.empty() ? "" : ", ", metric.tag);
+    }
+    return tags;
+}
+
+bool is_number(std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
+/// Times in milliseconds unless they carry a unit; everything else in the metric's own unit.
+double parse_limit(const Metric& metric, std::string_view text) {
+    if (metric.unit.substr(0, 1) == "s") {  // "s", "s_per_tok"
+        return seconds(parse_duration(is_number(text) ? std::string(text) + "ms" : std::string(text)));
+    }
+    const Spec spec{std::string(metric.tag), {{"limit", std::string(text)}}};
+    return spec.number("limit");
+}
+
+/// "p95", "p999".
+std::string name_of_percentile(double p) {
+    std::string digits = fmt::format("{:g}", p * 100);
+    std::erase(digits, '.');
+    return fmt::format("p{}", digits);
+}
+
+struct NameAndPercentile {
+    std::string_view name;
+    std::optional<double> p;
+};
+
+/// "97" → .97, "97.5" and "975" → .975; nothing below 10 or from 100 on.
+std::optional<double> any_percentile(std::string_view digits) {
+    std::string all(digits);
+    const auto point = all.find('.');
+    if (point != std::string::npos && point != 2) return {};
+    std::erase(all, '.');
+    constexpr std::size_t kMostDigits = 6;
+    if (all.size() < 2 || all.size() > kMostDigits || all.front() == '0' ||
+        all.find_first_not_of("0123456789") != std::string::npos)
+        return {};
+    return std::stod(all) / std::pow(10.0, static_cast<double>(all.size()));
+}
+
+/// Takes "_p95" off a name. Throws UsageError for a percentile that results do not hold.
+NameAndPercentile without_percentile(std::string_view slo, std::string_view name,
+                                     SloPercentiles percentiles) {
+    const auto at = name.rfind("_p");
+    if (at == std::string_view::npos || at + 2 == name.size() ||
+        name.find_first_not_of("0123456789.", at + 2) != std::string_view::npos)
+        return {name, std::nullopt};
+    const std::string asked = fmt::format("p{}", name.substr(at + 2));
+    std::string known;
+    for (const double p : kPercentiles) {
+        if (asked == name_of_percentile(p) || asked == fmt::format("p{:g}", p * 100))
+            return {name.substr(0, at), p};
+        known += (known.empty() ? "" : ", ") + name_of_percentile(p);
+    }
+    if (percentiles == SloPercentiles::any) {
+        if (const auto p = any_percentile(name.substr(at + 2))) return {name.substr(0, at), p};
+        throw UsageError(
+            fmt::format("SLO '{}': there is no percentile {}; take one from p10 to p99.9999", slo, asked));
+    }
+    throw UsageError(fmt::format("SLO '{}': there is no percentile {}; known: {}", slo, asked, known));
+}
+
+struct Preset {
+    std::string_view name;
+    std::array<std::string_view, 2> limits;
+};
+
+/// Latency limits of MLPerf Inference: Datacenter (server and interactive scenarios), p99 of TTFT and TPOT in
+/// milliseconds; and what a person who chats needs.
+constexpr Preset kPresets[] = {
+    {"@chat", {"ttft_p95:1000", "interactivity:30"}},
+    {"@mlperf:llama2-70b", {"ttft_p99:2000", "tpot_p99:200"}},
+    {"@mlperf:llama2-70b:interactive", {"ttft_p99:450", "tpot_p99:40"}},
+    {"@mlperf:llama3.1-8b", {"ttft_p99:2000", "tpot_p99:100"}},
+    {"@mlperf:llama3.1-8b:interactive", {"ttft_p99:500", "tpot_p99:30"}},
+    {"@mlperf:llama3.1-405b", {"ttft_p99:6000", "tpot_p99:175"}},
+    {"@mlperf:llama3.1-405b:interactive", {"ttft_p99:4500", "tpot_p99:80"}},
+    {"@mlperf:deepseek-r1", {"ttft_p99:2000", "tpot_p99:80"}},
+    {"@mlperf:deepseek-r1:interactive", {"ttft_p99:1500", "tpot_p99:15"}},
+};
+
+const Preset& preset_named(std::string_view name) {
+    std::string known;
+    for (const Preset& preset : kPresets) {
+        if (preset.name == name) return preset;
+        known += (known.empty() ? "" : ", ") + std::string(preset.name);
+    }
+    throw UsageError(fmt::format("SLO '{}': there is no such preset; known: {}", name, known));
+}
+
+/// In an open loop users wait from the moment they meant to start, and limits hold for that.
+const Metric& judged(const Slo& slo, bool open_loop) {
+    const Metric* metric = headline_metric(slo.tag, open_loop);
+    if (metric == nullptr || !can_limit(*metric)) {
+        throw UsageError(fmt::format("no SLO can be set on '{}'; known: {}", slo.tag, known_tags()));
+    }
+    return *metric;
+}
+
+std::optional<double> value_of(const Metric& metric, const RequestRecord& record) {
+    if (metric.inverse_of.empty()) return metric.of_request(record);
+    const auto base = metric_named(metric.inverse_of)->of_request(record);
+    if (!base || *base <= 0) return std::nullopt;
+    return 1 / *base;
+}
+
+bool meets(const RequestRecord& record, const Slo& slo, bool open_loop) {
+    const auto& metric = judged(slo, open_loop);
+    const auto value = value_of(metric, record);
+    if (!value) return true;
+    return metric.better == Better::higher ? *value >= slo.limit : *value <= slo.limit;
+}
+
+/// The percentile that the limit is for; null where it is not held.
+const PercentileValue* percentile_for(const Slo& slo, const MetricSummary* summary) {
+    return summary == nullptr ? nullptr : summary->at(slo.p.value_or(kSloPercentile));
+}
+
+}  // namespace
+
+Slo parse_slo(std::string_view text, SloPercentiles percentiles) {
+    const auto colon = text.find(':');
+    const auto [name, p] = without_percentile(text, text.substr(0, colon), percentiles);
+    const auto tag = canonical(name);
+    const Metric* metric = metric_named(tag);
+    if (colon == std::string_view::npos) {
+        throw UsageError(fmt::format(
+            "SLO '{}': expected TAG:LIMIT or TAG_pNN:LIMIT, e.g. ttft:500 (milliseconds) or ttft_p95:0.5s",
+            text));
+    }
+    if (metric == nullptr) {
+        throw UsageError(
+            fmt::format("SLO '{}': there is no metric '{}'; known: {}", text, tag, known_tags()));
+    }
+    if (!can_limit(*metric)) {
+        throw UsageError(fmt::format(
+            "SLO '{}': {} is pooled over requests and cannot judge one; use tpot or stall", text, tag));
+    }
+    return {std::string(tag), parse_limit(*metric, text.substr(colon + 1)), p};
+}
+
+std::vector<std::string> slo_texts_in(std::string_view text) {
+    constexpr std::string_view kBetween = " ,\t";
+    std::vector<std::string> texts;
+    for (std::size_t begin = 0;
+         (begin = text.find_first_not_of(kBetween, begin)) != std::string_view::npos;) {
+        const std::size_t end = std::min(text.find_first_of(kBetween, begin), text.size());
+        texts.emplace_back(text.substr(begin, end - begin));
+        begin = end;
+    }
+    return texts;
+}
+
+std::vector<std::string> slo_texts(std::string_view text) {
+    std::vector<std::string> texts;
+    for (std::string& one : slo_texts_in(text)) {
+        if (one.starts_with('@')) {
+            for (const std::string_view limit : preset_named(one).limits) texts.emplace_back(limit);
+            continue;
+        }
+        (void)parse_slo(one);
+        texts.push_back(std::move(one));
+    }
+    return texts;
+}
+
+std::string name_of(const Slo& slo) {
+    return fmt::format("{}_{}", slo.tag, name_of_percentile(slo.p.value_or(kSloPercentile)));
+}
+
+SloFinding finding_on(const RunResult& result, const Slo& slo) {
+    const Metric& metric = judged(slo, result.open_loop());
+    const PercentileValue* held = percentile_for(slo, result.metric(key_of(metric)));
+    if (held == nullptr) return {};
+    return {verdict_on(*held, slo.limit, metric.better == Better::higher), held->value};
+}
+
+std::optional<double> times_enough(const RunResult& result, const Slo& slo) {
+    const MetricSummary* summary = result.metric(key_of(judged(slo, result.open_loop())));
+    const PercentileValue* held = percentile_for(slo, summary);
+    if (held == nullptr) return std::nullopt;
+    const double p = held->p;
+    const double to_certify = static_cast<double>(samples_to_certify(std::max(p, 1 - p)));
+    const double for_any = held->effective_n && *held->effective_n > 0 ? to_certify / *held->effective_n : 2;
+    if (!held->decided && held->enough_n && summary->n > 0)
+        return std::max(1.0, static_cast<double>(*held->enough_n) / static_cast<double>(summary->n));
+    if (!held->decided || !held->value) return for_any;
+    const double away = slo.limit - *held->value;
+    const double reach = away > 0 ? held->decided->high - *held->value : *held->value - held->decided->low;
+    if (!std::isfinite(reach) || away == 0) return for_any;
+    return std::max(1.0, reach * reach / (away * away));
+}
+
+std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Slo>& slos) {
+    std::vector<SloResult> results;
+    for (const Slo& slo : slos) {
+        const SloFinding finding = finding_on(result, slo);
+        SloResult own{.key = name_of(slo),
+                      .p = slo.p.value_or(kSloPercentile),
+                      .limit = slo.limit,
+                      .value = finding.value,
+                      .verdict = finding.verdict};
+        if (const MetricSummary* summary = result.metric(key_of(judged(slo, result.open_loop())))) {
+            own.n = summary->n;
+            if (const PercentileValue* held = summary->at(own.p)) own.n_effective = held->effective_n;
+        }
+        results.push_back(std::move(own));
+    }
+    return results;
+}
+
+void count_over(std::vector<SloResult>& results, const std::vector<Slo>& slos, bool open_loop,
+                const RequestRecord& request) {
+    if (request.outcome == Outcome::abandoned) return;  // neither good nor bad
+    for (std::size_t i = 0; i < slos.size(); ++i)
+        results[i].over += request.outcome != Outcome::ok || !meets(request, slos[i], open_loop) ? 1 : 0;
+}
+
+std::string slo_text(const SloResult& result) {
+    const Metric* const metric = metric_named(result.key.substr(0, result.key.rfind("_p")));
+    const bool is_time = metric != nullptr && metric->unit == "s";
+    const bool least = metric != nullptr && metric->better == Better::higher;
+    const auto amount = [&](double value) {
+        return is_time ? fmt::format("{} ms", number_text(value * 1e3)) : number_text(value);
+    };
+    std::string text = result.key;
+    text += result.value ? fmt::format(" is {}", amount(*result.value)) : std::string(" has no value");
+    const std::string limit =
+        fmt::format("the limit of {}{}", least ? "at least " : "", amount(result.limit));
+    const std::string over = fmt::format("{} of {} requests miss it", result.over, result.n);
+    switch (result.verdict) {
+        case SloVerdict::pass:
+            return fmt::format("{}: meets {} ({})", text, limit, over);
+        case SloVerdict::fail:
+            return fmt::format("{}: misses {} ({})", text, limit, over);
+        case SloVerdict::insufficient:
+            break;
+    }
+    std::string evidence = "no steady state was found";
+    if (result.n_effective)
+        evidence = *result.n_effective < 1
+                       ? fmt::format("{} requests count as less than one independent one", result.n)
+                       : fmt::format("{} requests count as {} independent ones", result.n,
+                                     number_text(std::floor(*result.n_effective)));
+    return fmt::format(
+        "{}: insufficient evidence to decide {} ({}; {}); more requests or a longer run decide", text, limit,
+        over, evidence);
+}
+
+SloVerdict verdict_on_all(const std::vector<SloResult>& results) {
+    SloVerdict all = SloVerdict::pass;
+    for (const SloResult& result : results) {
+        if (result.verdict == SloVerdict::fail) return SloVerdict::fail;
+        if (result.verdict == SloVerdict::insufficient) all = SloVerdict::insufficient;
+    }
+    return all;
+}
+
+std::string_view name_of(SloVerdict verdict) {
+    switch (verdict) {
+        case SloVerdict::pass:
+            return "pass";
+        case SloVerdict::fail:
+            return "fail";
+        case SloVerdict::insufficient:
+            return "insufficient";
+    }
+    return "";
+}
+
+std::optional<SloVerdict> slo_verdict_named(std::string_view name) {
+    for (const SloVerdict verdict : {SloVerdict::pass, SloVerdict::fail, SloVerdict::insufficient})
+        if (name_of(verdict) == name) return verdict;
+    return std::nullopt;
+}
+
+SloVerdict verdict_on(const PercentileValue& percentile, double limit, bool higher_is_better) {
+    if (!percentile.decided) return SloVerdict::insufficient;
+    const auto& [low, high] = *percentile.decided;
+    if (higher_is_better) {
+        if (limit <= low) return SloVerdict::pass;
+        return limit > high ? SloVerdict::fail : SloVerdict::insufficient;
+    }
+    if (limit >= high) return SloVerdict::pass;
+    return limit < low ? SloVerdict::fail : SloVerdict::insufficient;
+}
+
+bool is_good(const RequestRecord& record, const std::vector<Slo>& slos, bool open_loop) {
+    if (record.outcome != Outcome::ok) return false;
+    return std::all_of(slos.begin(), slos.end(),
+                       [&](const Slo& slo) { return meets(record, slo, open_loop); });
+}
+
+}  // namespace paretoken

@@ -1,0 +1,510 @@
+#include "core/result/summary.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/record/event_pass.h"
+#include "core/result/metric_summary.h"
+#include "core/result/metrics.h"
+#include "core/result/pooled.h"
+#include "core/result/rates.h"
+#include "core/result/window.h"
+#include "core/statistics.h"
+
+namespace paretoken {
+namespace {
+
+void count_failure(const RequestRecord& record, Counts& counts) {
+    const std::string name(name_of(record.outcome));
+    ++counts.failed;
+    ++counts.by_outcome[name];
+    if (!record.error.empty()) counts.example_errors.emplace(name, record.error);
+}
+
+void count_request(const RequestRecord& record, TimeSpan window, Counts& counts) {
+    if (record.outcome == Outcome::cancelled) {
+        ++counts.cancelled;
+        return;
+    }
+    ++counts.requests;
+    counts.in_window += window.contains(record.scheduled) ? 1 : 0;
+    counts.resent += record.resent ? 1 : 0;
+    if (record.outcome == Outcome::ok) {
+        ++counts.ok;
+        counts.unstreamed += record.first_event ? 0 : 1;
+    } else if (record.outcome == Outcome::abandoned) {
+        ++counts.abandoned;
+    } else {
+        count_failure(record, counts);
+    }
+}
+
+Counts counts_of(const RequestRows& requests, TimeSpan window) {
+    Counts counts;
+    requests.for_each([&](const RequestRecord& record) {
+        if (record.warmup) {
+            ++counts.warmup;
+        } else {
+            count_request(record, window, counts);
+        }
+    });
+    return counts;
+}
+
+/// Median end-to-end time of successes, the natural unit of blocks of time; nothing without any.
+std::optional<double> median_e2e(const RequestRows& requests) {
+    std::vector<double> values;
+    requests.for_each([&](const RequestRecord& request) {
+        const auto value = metric_named("e2e")->of_request(request);
+        if (request.outcome == Outcome::ok && value) values.push_back(*value);
+    });
+    if (values.empty()) return std::nullopt;
+    std::sort(values.begin(), values.end());
+    return percentile(values, 0.5);
+}
+
+/// Blocks of at least a quarter of a median request; 0 when too few fit.
+std::size_t evidence_blocks(TimeSpan window, std::optional<double> median_e2e_s) {
+    constexpr double kMost = 512;
+    constexpr double kFewest = 20;
+    if (!median_e2e_s) return 0;
+    const double fitting =
+        std::min(kMost, std::floor(seconds(window.length()) / std::max(*median_e2e_s / 4, 1e-9)));
+    return fitting < kFewest ? 0 : static_cast<std::size_t>(fitting);
+}
+
+/// What the load as a whole remembers, classes and warm-up together.
+LoadMemory memory_of_load(const RequestTable& records, TimeSpan window, const SummaryOptions& options) {
+    std::vector<Stay> stays;
+    stays.reserve(records.size());
+    for (const auto& record : records)
+        stays.push_back({seconds(record.scheduled - window.begin), seconds(end_of(record) - window.begin)});
+    std::sort(stays.begin(), stays.end(), [](const auto& a, const auto& b) { return a.begin_s < b.begin_s; });
+    const bool closed_loop = !options.open_loop && options.concurrency;
+    return memory_of(stays, {0, seconds(window.length())}, closed_loop);
+}
+
+/// The requests that the metrics of a window are of, in the order they were scheduled.
+RequestRows measured_in(const RequestRows& requests, TimeSpan window) {
+    auto measured = requests.filtered(
+        [&](const RequestRecord& record) { return is_counted(record) && window.contains(record.scheduled); });
+    measured.sort_by_schedule();
+    return measured;
+}
+
+Window report_of(const SteadyWindow& window, TimeSpan run) {
+    return {.begin_s = seconds(window.span.begin - run.begin),
+            .end_s = seconds(window.span.end - run.begin),
+            .run_s = seconds(run.length()),
+            .steady = window.steady,
+            .overloaded = window.overloaded,
+            .how = window.how,
+            .tests = window.tests};
+}
+
+/// What the passes over the events measure, and how.
+struct FoldOptions {
+    TimeSpan run;
+    SteadyWindow window;
+    LoadMemory memory;
+    const SummaryOptions& summary;
+    std::vector<double> percentiles{kPercentiles.begin(), kPercentiles.end()};
+};
+
+/// The totals of a scope: of the window, in blocks of time where it is steady, and of the whole run.
+class TotalsFold {
+  public:
+    TotalsFold(const FoldOptions& options, std::optional<double> median_e2e_s)
+        : options_(options.summary), window_span_(options.window.span) {
+        const std::size_t blocks = options.window.steady && median_e2e_s
+                                       ? interval_blocks(window_span_, std::max(*median_e2e_s, 1e-9))
+                                       : 0;
+        if (window_span_.length() > Duration{})
+            window_.emplace(window_span_, std::max<std::size_t>(blocks, 1));
+        if (options.run.length() > Duration{}) run_.emplace(options.run, 1);
+    }
+
+    void add(const RequestRecord& record) {
+        const Judgement judgement = judgement_of(record, options_);
+        if (window_) window_->add(record, judgement);
+        if (run_) run_->add(record, judgement);
+    }
+
+    void write_to(Scope& scope) const {
+        if (window_) {
+            scope.totals = window_->total();
+            scope.throughput = figures_of(scope.totals, window_->bins());
+        }
+        if (run_) {
+            scope.whole_run_totals = run_->total();
+            scope.whole_run = figures_of(scope.whole_run_totals);
+        }
+    }
+
+  private:
+    const SummaryOptions& options_;
+    TimeSpan window_span_;
+    std::optional<TotalsTimeline> window_;
+    std::optional<TotalsTimeline> run_;
+};
+
+/// The metrics of a scope that are pooled over events. While two of them have had the same values (gaps per
+/// token and gaps per chunk are the same where every chunk is a token) they share one fold.
+class PooledFolds {
+  public:
+    explicit PooledFolds(const PooledOptions& options) {
+        for (const Metric& metric : metrics()) {
+            if (metric.pool == nullptr) continue;
+            if (folds_.empty())
+                folds_.push_back({{&metric}, PooledFold(options), {}});
+            else
+                folds_.front().metrics.push_back(&metric);
+        }
+    }
+
+    void add(const RequestRecord& record) {
+        if (record.warmup || record.outcome != Outcome::ok) return;
+        if (is_first_pass_) part_from(record);
+        for (Fold& fold : folds_) {
+            fold.values.clear();
+            fold.metrics.front()->pool(record, fold.values);
+            fold.fold.add(fold.values);
+        }
+    }
+
+    /// Ends a pass. Returns whether any fold needs another.
+    bool another_pass() {
+        is_first_pass_ = false;
+        bool more = false;
+        for (Fold& fold : folds_) more = fold.fold.another_pass() || more;
+        return more;
+    }
+
+    std::optional<MetricSummary> summary_of(const Metric& metric) const {
+        for (const Fold& fold : folds_) {
+            if (std::find(fold.metrics.begin(), fold.metrics.end(), &metric) == fold.metrics.end()) continue;
+            auto summary = fold.fold.summary();
+            if (summary) summary->key = key_of(metric);
+            return summary;
+        }
+        return std::nullopt;
+    }
+
+  private:
+    struct Fold {
+        std::vector<const Metric*> metrics;
+        PooledFold fold;
+        std::vector<PooledValue> values;
+    };
+
+    /// Gives a metric whose values of this record differ a fold of its own, which begins with what the shared
+    /// one holds.
+    void part_from(const RequestRecord& record) {
+        std::vector<PooledValue>& shared = values_;
+        std::vector<PooledValue>& own = other_values_;
+        for (std::size_t i = 0; i < folds_.size(); ++i) {
+            shared.clear();
+            if (folds_[i].metrics.size() < 2) continue;
+            folds_[i].metrics.front()->pool(record, shared);
+            for (std::size_t k = folds_[i].metrics.size() - 1; k > 0; --k) {
+                own.clear();
+                folds_[i].metrics[k]->pool(record, own);
+                if (own == shared) continue;
+                folds_.push_back({{folds_[i].metrics[k]}, folds_[i].fold, {}});
+                folds_[i].metrics.erase(folds_[i].metrics.begin() + static_cast<std::ptrdiff_t>(k));
+            }
+        }
+    }
+
+    std::vector<Fold> folds_;
+    std::vector<PooledValue> values_;
+    std::vector<PooledValue> other_values_;
+    bool is_first_pass_ = true;
+};
+
+/// Everything of one scope: of all requests, or of those of one class.
+class ScopeFold {
+  public:
+    ScopeFold(const RequestRows& requests, const FoldOptions& options)
+        : requests_(requests),
+          options_(options),
+          measured_(measured_in(requests, options.window.span)),
+          median_e2e_s_(median_e2e(measured_)),
+          totals_(options, median_e2e_s_),
+          pooled_({.window = options.window.span,
+                   .blocks = evidence_blocks(options.window.span, median_e2e_s_),
+                   .steady = options.window.steady,
+                   .memory = options.memory}) {}
+
+    void add_first(const RequestRecord& record) {
+        totals_.add(record);
+        pooled_.add(record);
+    }
+    void add_again(const RequestRecord& record) { pooled_.add(record); }
+    bool another_pass() { return pooled_.another_pass(); }
+    void add_without_events(const RequestRecord& record) {
+        totals_.add(record);
+        if (record.chunks > 0) ++without_events_;
+    }
+
+    Scope scope() const {
+        Scope scope;
+        scope.counts = counts_of(requests_, options_.window.span);
+        scope.counts.without_events = without_events_;
+        const MetricScope measured{measured_, options_.window.steady, options_.memory, options_.percentiles};
+        for (const Metric& metric : metrics()) {
+            auto held = metric.pool == nullptr ? summary_of(metric, measured) : pooled_.summary_of(metric);
+            if (held) scope.metrics.push_back(std::move(*held));
+        }
+        totals_.write_to(scope);
+        return scope;
+    }
+
+  private:
+    RequestRows requests_;
+    const FoldOptions& options_;
+    RequestRows measured_;
+    std::optional<double> median_e2e_s_;
+    TotalsFold totals_;
+    PooledFolds pooled_;
+    std::uint64_t without_events_ = 0;
+};
+
+/// The requests of each class; empty when none carries a class.
+std::map<std::string, RequestRows> rows_by_class(const RequestTable& requests) {
+    std::map<std::string, std::vector<std::uint32_t>> rows;
+    std::uint32_t row = 0;
+    for (const RequestRecord& record : requests) {
+        if (!record.request_class.empty()) rows[record.request_class].push_back(row);
+        ++row;
+    }
+    std::map<std::string, RequestRows> by_class;
+    for (auto& [name, own] : rows) by_class.emplace(name, RequestRows(requests, std::move(own)));
+    return by_class;
+}
+
+/// The requests of each number that `number_of(record)` gives; empty when it gives none.
+template <class NumberOf>
+std::vector<RequestRows> rows_by_number(const RequestTable& requests, NumberOf number_of) {
+    std::vector<std::vector<std::uint32_t>> rows;
+    std::uint32_t row = 0;
+    for (const RequestRecord& record : requests) {
+        if (const std::optional<std::uint32_t> number = number_of(record)) {
+            if (rows.size() <= *number) rows.resize(*number + 1);
+            rows[*number].push_back(row);
+        }
+        ++row;
+    }
+    std::vector<RequestRows> by_number;
+    for (auto& own : rows) by_number.emplace_back(requests, std::move(own));
+    return by_number;
+}
+
+/// The turn of a conversation that has a scope of its own.
+std::optional<std::uint32_t> turn_of(const RequestRecord& record) {
+    if (!record.turn || record.turn->number >= kMostTurnScopes) return std::nullopt;
+    return record.turn->number;
+}
+std::optional<std::uint32_t> target_of(const RequestRecord& record) {
+    return record.target;
+}
+
+/// One fold for all requests, and one for each class, turn and target.
+template <class Fold>
+struct FoldsByScope {
+    Fold all;
+    std::map<std::string, Fold> classes = {};
+    std::vector<Fold> turns = {};
+    std::vector<Fold> targets = {};
+
+    /// `fold_of(rows)` makes a fold.
+    template <class FoldOf>
+    FoldsByScope(const RequestTable& requests, FoldOf fold_of) : all(fold_of(RequestRows(requests))) {
+        for (const auto& [name, own] : rows_by_class(requests)) classes.emplace(name, fold_of(own));
+        for (const RequestRows& own : rows_by_number(requests, turn_of)) turns.push_back(fold_of(own));
+        for (const RequestRows& own : rows_by_number(requests, target_of)) targets.push_back(fold_of(own));
+    }
+
+    /// Calls `visit(fold)` for the folds that the record belongs to.
+    template <class Visit>
+    void for_each_of(const RequestRecord& record, Visit visit) {
+        visit(all);
+        if (const auto turn = turn_of(record); turn && *turn < turns.size()) visit(turns[*turn]);
+        if (record.target && *record.target < targets.size()) visit(targets[*record.target]);
+        if (record.request_class.empty()) return;
+        if (const auto own = classes.find(record.request_class); own != classes.end()) visit(own->second);
+    }
+};
+
+/// Whether a figure depends on SLOs.
+bool is_judgement(std::string_view key) {
+    return key == figure::kGoodput || key == figure::kGoodputRatio || key == figure::kGoodOutputTokens;
+}
+
+/// Replaces what SLOs decide of one stretch.
+void replace_judgements(const Totals& judged, const Figures& held, Totals& totals, Figures& kept) {
+    totals.judged = judged.judged;
+    totals.judged_good = judged.judged_good;
+    totals.good_requests = judged.good_requests;
+    totals.good_output_tokens = judged.good_output_tokens;
+    Figures merged;
+    for (const Figure& figure : figures()) {
+        const Figures& from = is_judgement(figure.key) ? held : kept;
+        if (const auto value = from.at(figure.key)) merged.set(figure.key, *value, from.interval(figure.key));
+    }
+    kept = std::move(merged);
+}
+
+/// Calls `with(record)` for each request with its events, and `without(record)` for the others.
+template <class With, class Without>
+void pass_over_all(const RequestTable& requests, const EventPass& events, With with, Without without) {
+    const auto seen = events.for_each([&](std::size_t, const RequestRecord& record) { with(record); });
+    RequestRecord record;
+    for (std::size_t row = 0; row < requests.size(); ++row) {
+        if (seen[row]) continue;
+        requests.unpack(row, record);
+        record.events.clear();
+        without(static_cast<const RequestRecord&>(record));
+    }
+}
+
+/// All scopes of a run, folded in up to three passes over the events. `visit(record)` is called for every
+/// request, with its events where they are kept.
+template <class Visit>
+FoldsByScope<ScopeFold> folded_scopes(const RequestTable& requests, const EventSource& events,
+                                      const FoldOptions& fold, Visit visit) {
+    FoldsByScope<ScopeFold> folds(requests, [&](const RequestRows& rows) { return ScopeFold(rows, fold); });
+    const EventPass pass(requests, events);
+    pass_over_all(
+        requests, pass,
+        [&](const RequestRecord& record) {
+            folds.for_each_of(record, [&](ScopeFold& own) { own.add_first(record); });
+            visit(record);
+        },
+        [&](const RequestRecord& record) {
+            folds.for_each_of(record, [&](ScopeFold& own) { own.add_without_events(record); });
+            visit(record);
+        });
+    const auto another_pass = [&] {
+        bool more = folds.all.another_pass();
+        for (auto& [name, own] : folds.classes) more = own.another_pass() || more;
+        for (ScopeFold& own : folds.turns) more = own.another_pass() || more;
+        for (ScopeFold& own : folds.targets) more = own.another_pass() || more;
+        return more;
+    };
+    while (another_pass())
+        pass.for_each([&](std::size_t, const RequestRecord& record) {
+            folds.for_each_of(record, [&](ScopeFold& own) { own.add_again(record); });
+        });
+    return folds;
+}
+
+/// Run and window of a finished result, on the clock of its requests, whose epoch is `zero`.
+FoldOptions fold_of_finished(const RunResult& result, TimePoint zero, const SummaryOptions& options) {
+    const auto at = [&](double since_start_s) {
+        return zero + from_seconds(result.window.zero_s + since_start_s);
+    };
+    return {.run = {at(0), at(result.window.run_s)},
+            .window = {.span = {at(result.window.begin_s), at(result.window.end_s)},
+                       .steady = result.window.steady,
+                       .how = result.window.how},
+            .memory = {},
+            .summary = options};
+}
+
+}  // namespace
+
+RunSummary summarize(const RequestTable& requests, const EventSource& events, const SummaryOptions& options) {
+    RunSummary summary;
+    const auto window = steady_window_of(requests, options);
+    summary.run = run_of(requests);
+    summary.window = window.span;
+    summary.window_report = report_of(window, summary.run);
+    const FoldOptions fold{summary.run, window, memory_of_load(requests, window.span, options), options};
+    const auto seconds = seconds_of(summary.run);
+    std::optional<TotalsTimeline> per_second;
+    if (seconds) per_second.emplace(seconds->span, seconds->count);
+    const auto folds = folded_scopes(requests, events, fold, [&](const RequestRecord& record) {
+        if (per_second) per_second->add(record);
+    });
+
+    static_cast<Scope&>(summary) = folds.all.scope();
+    for (const auto& [name, own] : folds.classes) summary.classes.emplace(name, own.scope());
+    for (const ScopeFold& own : folds.turns) summary.turns.push_back(own.scope());
+    for (const ScopeFold& own : folds.targets) summary.targets.push_back(own.scope());
+    if (per_second) summary.series = series_of(requests, summary.run, per_second->bins());
+    return summary;
+}
+
+RunSummary summarize(std::span<const RequestRecord> records, const SummaryOptions& options) {
+    return summarize(RequestTable(records), KeptEvents(records), options);
+}
+
+void judge_anew(RunResult& result, const RequestTable& requests, const EventSource& events, TimePoint zero,
+                const std::vector<Slo>& slos, const std::map<std::string, std::vector<Slo>>& class_slos) {
+    const SummaryOptions options{.open_loop = result.open_loop(),
+                                 .concurrency = result.concurrency,
+                                 .last_dispatch = {},
+                                 .slos = slos,
+                                 .class_slos = class_slos};
+    const FoldOptions fold = fold_of_finished(result, zero, options);
+    FoldsByScope<TotalsFold> folds(requests, [&](const RequestRows& rows) {
+        return TotalsFold(fold, median_e2e(measured_in(rows, fold.window.span)));
+    });
+    const auto add = [&](const RequestRecord& record) {
+        folds.for_each_of(record, [&](TotalsFold& own) { own.add(record); });
+    };
+    pass_over_all(requests, EventPass(requests, events), add, add);
+    const auto judge = [](const TotalsFold& own, Scope& scope) {
+        Scope judged;
+        own.write_to(judged);
+        replace_judgements(judged.totals, judged.throughput, scope.totals, scope.throughput);
+        replace_judgements(judged.whole_run_totals, judged.whole_run, scope.whole_run_totals,
+                           scope.whole_run);
+    };
+    judge(folds.all, result);
+    for (auto& [name, scope] : result.classes)
+        if (const auto own = folds.classes.find(name); own != folds.classes.end()) judge(own->second, scope);
+    for (std::size_t turn = 0; turn < std::min(result.turns.size(), folds.turns.size()); ++turn)
+        judge(folds.turns[turn], result.turns[turn]);
+    for (std::size_t i = 0; i < std::min(result.targets.size(), folds.targets.size()); ++i)
+        judge(folds.targets[i], result.targets[i]);
+}
+
+void fold_anew(RunResult& result, const RequestTable& requests, const EventSource& events, TimePoint zero,
+               const FoldAnew& anew) {
+    const SummaryOptions options{.open_loop = result.open_loop(),
+                                 .concurrency = result.concurrency,
+                                 .last_dispatch = {},
+                                 .slos = anew.slos,
+                                 .class_slos = anew.class_slos};
+    FoldOptions fold = fold_of_finished(result, zero, options);
+    fold.memory = memory_of_load(requests, fold.window.span, options);
+    for (const double p : anew.percentiles) {
+        const auto at = std::lower_bound(fold.percentiles.begin(), fold.percentiles.end(), p);
+        if (at == fold.percentiles.end() || *at != p) fold.percentiles.insert(at, p);
+    }
+    const auto folds = folded_scopes(requests, events, fold, [](const RequestRecord&) {});
+    static_cast<Scope&>(result) = folds.all.scope();
+    for (auto& [name, scope] : result.classes)
+        if (const auto own = folds.classes.find(name); own != folds.classes.end())
+            scope = own->second.scope();
+    for (std::size_t turn = 0; turn < std::min(result.turns.size(), folds.turns.size()); ++turn)
+        result.turns[turn] = folds.turns[turn].scope();
+    for (std::size_t i = 0; i < std::min(result.targets.size(), folds.targets.size()); ++i)
+        static_cast<Scope&>(result.targets[i]) = folds.targets[i].scope();
+}
+
+void judge_percentiles(RunResult& result, const RequestTable& requests, TimePoint zero,
+                       const std::vector<Slo>& slos) {
+    result.slo = slo_results(result, slos);
+    if (slos.empty()) return;
+    const TimePoint begin = zero + from_seconds(result.window.zero_s);
+    const TimeSpan window{begin + from_seconds(result.window.begin_s),
+                          begin + from_seconds(result.window.end_s)};
+    measured_in(RequestRows(requests), window).for_each([&](const RequestRecord& record) {
+        count_over(result.slo, slos, result.open_loop(), record);
+    });
+}
+
+}  // namespace paretoken

@@ -1,0 +1,235 @@
+#include "core/result/totals.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
+#include "core/result/window.h"
+
+namespace paretoken {
+namespace {
+
+/// The fields that are sums; seconds among them, so that stretches add up to longer ones.
+constexpr double Totals::*kFields[] = {&Totals::seconds,
+                                       &Totals::requests,
+                                       &Totals::time_in_system_s,
+                                       &Totals::prompts,
+                                       &Totals::known_prompts,
+                                       &Totals::known_cached,
+                                       &Totals::fresh_input_tokens,
+                                       &Totals::cached_input_tokens,
+                                       &Totals::output_tokens,
+                                       &Totals::judged,
+                                       &Totals::judged_good,
+                                       &Totals::good_requests,
+                                       &Totals::good_output_tokens,
+                                       &Totals::decoded_tokens,
+                                       &Totals::decoded_context_tokens,
+                                       &Totals::decoded_cached_tokens,
+                                       &Totals::prefill_pairs};
+constexpr WindowedSums Totals::*kWindowedFields[] = {&Totals::decoded_context_within,
+                                                     &Totals::prefill_pairs_within};
+static_assert(sizeof(Totals) ==
+                  std::size(kFields) * sizeof(double) + std::size(kWindowedFields) * sizeof(WindowedSums),
+              "a field is not summed");
+
+/// Prompt tokens as the server counted them, else as they were asked for.
+std::optional<double> prompt_tokens_of(const RequestRecord& record) {
+    const auto tokens = record.usage.prompt ? record.usage.prompt : record.wanted_input_tokens;
+    if (!tokens) return std::nullopt;
+    return static_cast<double>(*tokens);
+}
+
+double cached_tokens_of(const RequestRecord& record, double prompt_tokens) {
+    return std::clamp(static_cast<double>(record.usage.cached_prompt.value_or(0)), 0.0, prompt_tokens);
+}
+
+/// Σ of prompt_tokens + j over the output tokens j = from … to − 1.
+double context_of(double prompt_tokens, double from, double to) {
+    return (to - from) * prompt_tokens + (to * (to - 1) - from * (from - 1)) / 2;
+}
+
+/// The same with no more than `window` for each.
+double context_within(double window, double prompt_tokens, double from, double to) {
+    const double full_from = std::clamp(window - prompt_tokens, from, to);
+    return context_of(prompt_tokens, from, full_from) + (to - full_from) * window;
+}
+
+/// ∫ min(position, window) over the fresh tokens of a prompt, which follow the cached ones.
+double pairs_within(double window, double fresh, double cached) {
+    const double full_from = std::clamp(window - cached, 0.0, fresh);
+    return full_from * cached + full_from * full_from / 2 + (fresh - full_from) * window;
+}
+
+void add_prompt_work(Totals& totals, double fresh, double cached) {
+    totals.fresh_input_tokens += fresh;
+    totals.cached_input_tokens += cached;
+    totals.prefill_pairs += fresh * cached + fresh * fresh / 2;
+    for (std::size_t i = 0; i < kWindows.size(); ++i)
+        totals.prefill_pairs_within.within[i] += pairs_within(kWindows[i], fresh, cached);
+}
+
+/// Output tokens number `from` to `to`, counted from 0; the prompt's own pass brings number 0.
+void add_decoding_work(Totals& totals, double from, double to, double prompt_tokens, double cached_tokens) {
+    const double first = std::max(from, 1.0);
+    if (to <= first) return;
+    totals.decoded_tokens += to - first;
+    totals.decoded_context_tokens += context_of(prompt_tokens, first, to);
+    totals.decoded_cached_tokens += (to - first) * cached_tokens;
+    for (std::size_t i = 0; i < kWindows.size(); ++i)
+        totals.decoded_context_within.within[i] += context_within(kWindows[i], prompt_tokens, first, to);
+}
+
+}  // namespace
+
+Totals& operator+=(Totals& sum, const Totals& other) {
+    for (const auto field : kFields) sum.*field += other.*field;
+    for (const auto field : kWindowedFields)
+        for (std::size_t i = 0; i < kWindows.size(); ++i) (sum.*field).within[i] += (other.*field).within[i];
+    return sum;
+}
+
+double within_window(const WindowedSums& sums, double window) {
+    double window_before = 0;
+    double sum_before = 0;
+    for (std::size_t i = 0; i < kWindows.size(); ++i) {
+        if (window <= kWindows[i])
+            return sum_before +
+                   (sums.within[i] - sum_before) * (window - window_before) / (kWindows[i] - window_before);
+        window_before = kWindows[i];
+        sum_before = sums.within[i];
+    }
+    return sum_before;
+}
+
+Totals work_of_request(double fresh_input_tokens, double cached_input_tokens, double output_tokens) {
+    Totals work;
+    work.requests = work.prompts = work.known_prompts = work.known_cached = 1;
+    work.output_tokens = output_tokens;
+    add_prompt_work(work, fresh_input_tokens, cached_input_tokens);
+    add_decoding_work(work, 0, output_tokens, fresh_input_tokens + cached_input_tokens, cached_input_tokens);
+    return work;
+}
+
+TotalsTimeline::TotalsTimeline(TimeSpan span, std::size_t bins)
+    : span_(span), bin_s_(seconds(span.length()) / static_cast<double>(bins)), bins_(bins) {
+    for (Totals& bin : bins_) bin.seconds = bin_s_;
+}
+
+Totals TotalsTimeline::total() const {
+    Totals sum;
+    for (const Totals& bin : bins_) sum += bin;
+    sum.seconds = seconds(span_.length());
+    return sum;
+}
+
+Totals* TotalsTimeline::bin_of(TimePoint at) {
+    if (!span_.contains(at)) return nullptr;
+    const auto bin = static_cast<std::size_t>(seconds(at - span_.begin) / bin_s_);
+    return &bins_[std::min(bin, bins_.size() - 1)];
+}
+
+void TotalsTimeline::add(const RequestRecord& record, Judgement judgement) {
+    add_time_in_system(record);
+    const bool good = judgement == Judgement::good;
+    if (judgement != Judgement::not_judged) {
+        if (Totals* const due = bin_of(record.scheduled)) {
+            due->judged += 1;
+            due->judged_good += good ? 1 : 0;
+        }
+    }
+    if (is_failure(record.outcome)) return;
+    if (record.outcome == Outcome::ok) {
+        if (Totals* const ended = bin_of(record.last_event.value_or(end_of(record)))) {
+            ended->requests += 1;
+            ended->good_requests += good ? 1 : 0;
+        }
+    }
+    add_prompt(record);
+    add_output(record, good);
+}
+
+void TotalsTimeline::add_time_in_system(const RequestRecord& record) {
+    const TimePoint from = std::max(record.started, span_.begin);
+    const TimePoint to = std::min(end_of(record), span_.end);
+    if (to <= from) return;
+    const double begin = seconds(from - span_.begin) / bin_s_;
+    const double end = seconds(to - span_.begin) / bin_s_;
+    for (auto bin = static_cast<std::size_t>(begin); bin < bins_.size(); ++bin) {
+        const auto edge = static_cast<double>(bin);
+        if (edge >= end) break;
+        bins_[bin].time_in_system_s += (std::min(end, edge + 1) - std::max(begin, edge)) * bin_s_;
+    }
+}
+
+void TotalsTimeline::add_prompt(const RequestRecord& record) {
+    if (!record.first_event) return;
+    Totals* const bin = bin_of(*record.first_event);
+    if (bin == nullptr) return;
+    bin->prompts += 1;
+    const auto prompt = prompt_tokens_of(record);
+    if (!prompt) return;
+    const double cached = cached_tokens_of(record, *prompt);
+    bin->known_prompts += 1;
+    bin->known_cached += record.usage.cached_prompt ? 1 : 0;
+    add_prompt_work(*bin, *prompt - cached, cached);
+}
+
+void TotalsTimeline::add_output(const RequestRecord& record, bool good) {
+    if (!record.first_event || !record.last_event || record.streamed_tokens <= 0) return;
+    const double scale =
+        static_cast<double>(output_tokens_of(record)) / static_cast<double>(record.streamed_tokens);
+    const double prompt = prompt_tokens_of(record).value_or(0);
+    const Answered request{prompt, cached_tokens_of(record, prompt), good};
+    if (!record.events.empty()) return add_events(record.events, scale, request);
+    const auto first = static_cast<double>(record.first_group_tokens);
+    const auto all = static_cast<double>(record.streamed_tokens);
+    add_tokens(*record.first_event, 0, scale * first, request);
+    add_tokens_evenly({*record.first_event, *record.last_event}, scale * first, scale * all, request);
+}
+
+/// Consecutive events of one bin are credited together, which is the same sum.
+void TotalsTimeline::add_events(const std::vector<StreamEvent>& events, double scale,
+                                const Answered& request) {
+    Totals* bin = nullptr;
+    double from = 0;
+    double streamed = 0;
+    for (const StreamEvent& event : events) {
+        Totals* const own = bin_of(event.time);
+        if (own != bin) {
+            if (bin != nullptr) credit(*bin, scale * from, scale * streamed, request);
+            bin = own;
+            from = streamed;
+        }
+        streamed += event.tokens;
+    }
+    if (bin != nullptr) credit(*bin, scale * from, scale * streamed, request);
+}
+
+void TotalsTimeline::credit(Totals& totals, double from, double to, const Answered& request) {
+    totals.output_tokens += to - from;
+    if (request.good) totals.good_output_tokens += to - from;
+    add_decoding_work(totals, from, to, request.prompt_tokens, request.cached_tokens);
+}
+
+void TotalsTimeline::add_tokens(TimePoint at, double from, double to, const Answered& request) {
+    if (Totals* const bin = bin_of(at)) credit(*bin, from, to, request);
+}
+
+void TotalsTimeline::add_tokens_evenly(TimeSpan span, double from, double to, const Answered& request) {
+    if (to <= from) return;
+    if (span.end <= span.begin) return add_tokens(span.end, from, to, request);
+    const double begin = seconds(span.begin - span_.begin) / bin_s_;
+    const double end = seconds(span.end - span_.begin) / bin_s_;
+    const auto token_at = [&](double at) { return from + (to - from) * (at - begin) / (end - begin); };
+    const auto count = static_cast<double>(bins_.size());
+    for (auto bin = static_cast<std::size_t>(std::clamp(begin, 0.0, count)); bin < bins_.size(); ++bin) {
+        const auto edge = static_cast<double>(bin);
+        if (edge >= end) break;
+        const double low = std::max(begin, edge);
+        const double high = std::min(end, edge + 1);
+        if (high > low) credit(bins_[bin], token_at(low), token_at(high), request);
+    }
+}
+
+}  // namespace paretoken

@@ -1,0 +1,315 @@
+#include "core/result/validity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "core/text/number_text.h"
+
+namespace paretoken {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kMaxFailed = -1;  ///< stands for ValidityOptions::max_failed
+
+// Below these the client's own delay is what any host shows, and a limit relative to a very fast server would
+// only report the host: such figures pass their check.
+constexpr double kLagFloor = 200e-6;
+constexpr double kDelayFloor = 100e-6;
+constexpr double kRefillFloor = 100e-6;
+// Shares of very few things say nothing: less than this many requests, or 100 ms windows, pass theirs.
+constexpr double kFewestRequestsShort = 2;
+constexpr double kFewestBusyWindows = 3;
+
+using Figure = std::optional<double>;
+
+Figure median_of(const RunResult& run, std::string_view key) {
+    const auto* metric = run.metric(key);
+    const auto* median = metric != nullptr ? metric->at(0.5) : nullptr;
+    return median != nullptr ? median->value : std::nullopt;
+}
+
+/// `part` in units of `whole`; 0 below the floor.
+Figure relative(Figure part, Figure whole, double floor) {
+    if (!part || !whole || *whole <= 0) return std::nullopt;
+    return *part < floor ? 0 : *part / *whole;
+}
+
+Figure shortfall(Figure ratio) {
+    if (!ratio) return std::nullopt;
+    return std::max(0.0, 1 - *ratio);
+}
+
+/// Of a schedule only: in a closed loop nobody waits for a time that was set, TTFT counts from the sending,
+/// and what a late refill costs is the mean of refill_lag (answers that end together are refilled one by
+/// one).
+Figure loop_lag(const RunResult& run) {
+    if (!run.request_rate) return std::nullopt;
+    return relative(run.client.loop_lag_p99_s, median_of(run, "ttft_s"), kLagFloor);
+}
+
+Figure refill_lag(const RunResult& run) {
+    return relative(run.client.refill_lag_mean_s, median_of(run, "e2e_s"), kRefillFloor);
+}
+
+Figure connection_wait(const RunResult& run) {
+    return relative(run.client.connection_wait_p99_s, median_of(run, "ttft_s"), kLagFloor);
+}
+
+/// Of a load with a cap and a schedule: the schedule was not what the server saw.
+Figure slot_wait(const RunResult& run) {
+    return relative(run.client.slot_wait_p99_s, median_of(run, "ttft_s"), kLagFloor);
+}
+
+/// Only where enough events came without a stamp to move a percentile. Of a run whose events were not kept
+/// the time per output token stands for the gaps.
+Figure unstamped_delay(const RunResult& run) {
+    constexpr double kFew = 0.01;
+    const auto unstamped = shortfall(run.client.kernel_stamp_share);
+    if (unstamped && *unstamped < kFew) return 0;
+    const auto gap = median_of(run, "itl_s");
+    return relative(run.client.unstamped_delay_p99_s, gap ? gap : median_of(run, "tpot_s"), kDelayFloor);
+}
+
+Figure rate_shortfall(const RunResult& run) {
+    const auto share = shortfall(run.client.achieved_rate_ratio);
+    if (share && *share * static_cast<double>(run.counts.in_window) < kFewestRequestsShort) return 0;
+    return share;
+}
+
+Figure busy_windows(const RunResult& run) {
+    constexpr double kWindow = 0.1;  // seconds
+    const double windows =
+        (run.window.end_s - run.window.begin_s) / kWindow * std::max(1U, run.client.workers);
+    const auto share = run.client.cpu_windows_above_85;
+    if (share && *share * windows < kFewestBusyWindows) return 0;
+    return share;
+}
+
+Figure clock_jump(const RunResult& run) {
+    return relative(run.client.clock_jump_max_s, median_of(run, "ttft_s"), kLagFloor);
+}
+
+/// The server's count of output tokens over what the run's requests add up to; nothing where either is
+/// unknown or so few that an answer under way would matter.
+Figure counted_by_server(const RunResult& run) {
+    constexpr double kFewest = 1000;
+    if (!run.server) return std::nullopt;
+    const auto asked = run.server->asked.find("generation_tokens");
+    const auto made = run.server->whole_run.find("generation_tokens");
+    if (asked == run.server->asked.end() || made == run.server->whole_run.end() || asked->second < kFewest)
+        return std::nullopt;
+    return made->second / asked->second;
+}
+
+Figure foreign_load(const RunResult& run) {
+    const auto counted = counted_by_server(run);
+    if (!counted) return std::nullopt;
+    return std::max(0.0, *counted - 1);
+}
+
+Figure missing_tokens(const RunResult& run) {
+    const auto counted = counted_by_server(run);
+    if (!counted) return std::nullopt;
+    return std::max(0.0, 1 - *counted);
+}
+
+Figure failed_scrapes(const RunResult& run) {
+    if (!run.server) return std::nullopt;
+    const auto failed = static_cast<double>(run.server->failed_scrapes);
+    const auto all = failed + static_cast<double>(run.server->scrapes);
+    return all > 0 ? Figure(failed / all) : std::nullopt;
+}
+
+/// The energy by readings of power against the driver's own counter.
+Figure energy_deviation(const RunResult& run) {
+    if (!run.power || !run.power->energy_j || !run.power->counter_j || *run.power->counter_j <= 0)
+        return std::nullopt;
+    return std::abs(*run.power->energy_j - *run.power->counter_j) / *run.power->counter_j;
+}
+
+Figure error_share(const RunResult& run) {
+    if (run.counts.requests == 0) return std::nullopt;
+    return static_cast<double>(run.counts.failed) / static_cast<double>(run.counts.requests);
+}
+
+/// Answers in one piece, of those that came well: nothing is known of when their tokens were made.
+Figure unstreamed(const RunResult& run) {
+    if (run.counts.ok == 0) return std::nullopt;
+    return static_cast<double>(run.counts.unstreamed) / static_cast<double>(run.counts.ok);
+}
+
+/// Share by which the server's mean length is off; 0 where it is off by fewer tokens than `tolerance`.
+Figure deviation(const std::optional<Asked>& length, double tolerance) {
+    if (!length || length->asked <= 0) return std::nullopt;
+    const double off = std::abs(length->counted - length->asked);
+    return off <= tolerance ? 0 : off / length->asked;
+}
+
+/// Of prompts whose length is known: words of an unknown tokenizer make more or fewer tokens. A template adds
+/// some.
+Figure input_deviation(const RunResult& run) {
+    constexpr double kTemplate = 32;
+    if (run.workload.length_source == "uncalibrated") return std::nullopt;
+    return deviation(run.workload.input_length, kTemplate);
+}
+
+Figure output_deviation(const RunResult& run) {
+    return deviation(run.workload.output_length, 1);
+}
+
+/// A figure against its limits. Both are exclusive: a figure on the limit passes.
+struct Check {
+    std::string_view name;
+    std::string_view what;  ///< the sentence is "WHAT: 3.1 % OF_WHAT"
+    std::string_view of_what;
+    Figure (*figure)(const RunResult&);
+    double warn;
+    double invalid;
+};
+
+constexpr std::array kChecks = {
+    Check{"loop_lag", "p99 of the client's own delay before sending", "of the median TTFT", loop_lag, 0.01,
+          0.05},
+    Check{"refill_lag", "mean delay before a free slot is used again", "of the median end-to-end latency",
+          refill_lag, 0.005, 0.01},
+    Check{"achieved_rate", "requests not sent in time for the client's own reasons", "of those that were due",
+          rate_shortfall, 0.01, 0.05},
+    Check{"unstamped_delay", "p99 of the delay in reading events that carry no kernel stamp",
+          "of the median inter-token latency", unstamped_delay, 0.02, 0.05},
+    Check{"late_grouping", "events merged because the client read late", "of all events",
+          [](const RunResult& run) { return run.client.late_grouped_share; }, 0.02, 0.10},
+    Check{"client_cpu", "stretches of 100 ms in which a worker used more than 85 % of its core", "of all",
+          busy_windows, 0.01, 0.05},
+    Check{"hiccups", "time that a waiting thread lost to the host", "of the run",
+          [](const RunResult& run) { return run.client.hiccup_share; }, 0.01, 0.10},
+    Check{"clock_jump", "largest jump of the clock behind the kernel's receive stamps", "of the median TTFT",
+          clock_jump, 0.01, kNever},
+    Check{"retransmits", "TCP segments sent again", "of all segments",
+          [](const RunResult& run) { return run.client.retransmit_share; }, 0.001, kNever},
+    Check{"errors", "failed requests", "of all requests", error_share, 0.01, kMaxFailed},
+    Check{"no_stream", "the server did not stream: answers that came in one piece", "of those that came well",
+          unstreamed, 0, 0.05},
+    Check{"foreign_load",
+          "output tokens that the server made beyond those of this run: another client was there",
+          "of those of this run", foreign_load, 0.02, kNever},
+    Check{"token_counts", "output tokens that usage tells and the server's own counter lacks", "of all",
+          missing_tokens, 0.01, kNever},
+    Check{"scrape", "readings of the server's metrics that failed", "of all", failed_scrapes, 0, kNever},
+    Check{"energy_counter", "energy by readings of power: off from the driver's energy counter by",
+          "of the counter's", energy_deviation, 0.05, kNever},
+    Check{"input_length", "prompts of another mean length than asked for: off by", "of what was asked for",
+          input_deviation, 0.05, 0.50},
+    Check{"output_length", "answers of another mean length than asked for: off by", "of what was asked for",
+          output_deviation, 0.05, 0.50},
+    Check{"connection_wait", "p99 of the wait for a connection", "of the median TTFT", connection_wait, 0.05,
+          kNever},
+    Check{"slot_wait", "p99 of the wait for the in-flight cap", "of the median TTFT", slot_wait, 0.05,
+          kNever},
+    Check{"buffered_stream", "buffered stream, events that came in one read with the event before",
+          "of all events", [](const RunResult& run) { return run.client.grouped_share; }, 0.50, kNever},
+};
+
+std::optional<Reason> reason_of(const Check& check, const RunResult& run, const ValidityOptions& options) {
+    const auto figure = check.figure(run);
+    const double invalid = check.invalid == kMaxFailed ? options.max_failed : check.invalid;
+    if (!figure || !(*figure > std::min(check.warn, invalid))) return std::nullopt;
+    const bool is_invalid = *figure > invalid;
+    return Reason{is_invalid ? Verdict::invalid : Verdict::warn, std::string(check.name),
+                  fmt::format("{}: {} {} (limit {})", check.what, percent_text(*figure), check.of_what,
+                              percent_text(is_invalid ? invalid : check.warn))};
+}
+
+/// How often the readings turn round after a change by more than `step`.
+std::size_t swings_of(const Series& series, double begin_s, double end_s, double step) {
+    std::size_t swings = 0;
+    int direction = 0;  // +1: the last change was up
+    std::optional<double> lowest;
+    std::optional<double> highest;
+    for (std::size_t i = 0; i < series.values.size(); ++i) {
+        if (series.times_s[i] < begin_s || series.times_s[i] >= end_s) continue;
+        const double value = series.values[i];
+        lowest = std::min(lowest.value_or(value), value);
+        highest = std::max(highest.value_or(value), value);
+        if (direction <= 0 && value > *lowest + step) {
+            swings += direction < 0 ? 1 : 0;
+            direction = 1;
+            highest = value;
+        } else if (direction >= 0 && value < *highest - step) {
+            swings += direction > 0 ? 1 : 0;
+            direction = -1;
+            lowest = value;
+        }
+    }
+    return swings;
+}
+
+/// A KV cache that fills and empties again and again: requests are preempted, or what they would have found
+/// in the cache is gone.
+std::optional<Reason> thrashing_of(const RunResult& run) {
+    constexpr double kStep = .30;
+    constexpr std::size_t kMostSwings = 3;
+    for (const Series& series : run.series) {
+        if (series.source != "server" || series.name != "kv_usage") continue;
+        const std::size_t swings = swings_of(series, run.window.begin_s, run.window.end_s, kStep);
+        if (swings > kMostSwings)
+            return Reason{
+                Verdict::warn, "kv_thrash",
+                fmt::format("the server's KV usage turned round {} times in the window after a change by "
+                            "more than {} (limit {} times)",
+                            swings, percent_text(kStep), kMostSwings)};
+    }
+    return std::nullopt;
+}
+
+/// What no single figure says: whether there is anything to judge, all of it, and from a steady stretch.
+std::vector<Reason> reasons_of_course(const RunResult& run) {
+    std::vector<Reason> reasons;
+    if (run.counts.requests == 0) {
+        reasons.push_back({Verdict::invalid, "no_requests", "no request came to its end"});
+    } else if (run.counts.failed == run.counts.requests) {
+        reasons.push_back(
+            {Verdict::invalid, "all_failed", fmt::format("all {} requests failed", run.counts.failed)});
+    } else if (!run.window.steady) {
+        reasons.push_back({Verdict::warn, "no_steady_state", run.window.how});
+    }
+    if (run.partial)
+        reasons.push_back({Verdict::warn, "partial", "interrupted: this is what had been measured"});
+    return reasons;
+}
+
+/// Whether validity_of() gives such reasons.
+bool is_judged_here(std::string_view check) {
+    constexpr std::array<std::string_view, 5> kOfCourse = {"no_requests", "all_failed", "no_steady_state",
+                                                           "partial", "kv_thrash"};
+    return std::find(kOfCourse.begin(), kOfCourse.end(), check) != kOfCourse.end() ||
+           std::any_of(kChecks.begin(), kChecks.end(), [&](const Check& row) { return row.name == check; });
+}
+
+}  // namespace
+
+Validity validity_of(const RunResult& result, const ValidityOptions& options) {
+    Validity validity{Verdict::valid, reasons_of_course(result)};
+    for (const auto& check : kChecks) {
+        if (auto reason = reason_of(check, result, options)) validity.reasons.push_back(std::move(*reason));
+    }
+    if (auto reason = thrashing_of(result)) validity.reasons.push_back(std::move(*reason));
+    for (const auto& reason : validity.reasons)
+        validity.verdict = std::max(validity.verdict, reason.severity);
+    return validity;
+}
+
+Validity judged_anew(const RunResult& result, const ValidityOptions& options) {
+    Validity validity = validity_of(result, options);
+    for (const auto& reason : result.validity.reasons) {
+        if (is_judged_here(reason.check)) continue;
+        validity.reasons.push_back(reason);
+        validity.verdict = std::max(validity.verdict, reason.severity);
+    }
+    return validity;
+}
+
+}  // namespace paretoken

@@ -1,0 +1,23 @@
+#pragma once
+// Decides whether a run proves anything about the server, from the client's own figures. One table of checks;
+// each compares a figure with a WARN and an INVALID limit and names itself in the verdict.
+#include "core/result/result.h"
+
+namespace paretoken {
+
+struct ValidityOptions {
+    double max_failed = 0.10;  ///< share of requests that may fail before the run is invalid
+
+    bool operator==(const ValidityOptions&) const = default;
+};
+
+/// Checks use `result.client`, `.metrics`, `.counts`, `.window`, `.workload` and `.partial`. A figure that
+/// was not measured passes its check, and so does one too small to matter on any host (delays below 0.1 to
+/// 0.2 ms, a single late request).
+Validity validity_of(const RunResult& result, const ValidityOptions& options = {});
+
+/// The same for a result that has a verdict already, also one that was read from a file. Reasons in it that
+/// no check here gives (records that were lost) stay.
+Validity judged_anew(const RunResult& result, const ValidityOptions& options);
+
+}  // namespace paretoken

@@ -1,0 +1,370 @@
+#include "core/result/window.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "core/result/metrics.h"
+#include "core/statistics.h"
+#include "core/text/number_text.h"
+
+namespace paretoken {
+namespace {
+
+// ---- in-flight
+
+/// From `at` on, `level` requests are in flight.
+struct Step {
+    TimePoint at;
+    int level = 0;
+};
+
+std::vector<Step> in_flight_steps(const RequestTable& records) {
+    std::vector<Step> changes;
+    for (const auto& record : records) {
+        changes.push_back({record.started, +1});
+        changes.push_back({end_of(record), -1});
+    }
+    std::sort(changes.begin(), changes.end(),
+              [](const Step& a, const Step& b) { return std::tie(a.at, a.level) < std::tie(b.at, b.level); });
+    int level = 0;
+    for (auto& step : changes) step.level = level += step.level;
+    return changes;
+}
+
+double mean_level(const std::vector<Step>& steps, TimeSpan span) {
+    double held = 0;  // level × seconds
+    for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
+        const auto from = std::max(steps[i].at, span.begin);
+        const auto to = std::min(steps[i + 1].at, span.end);
+        if (from < to) held += steps[i].level * seconds(to - from);
+    }
+    return span.length() > Duration{} ? held / seconds(span.length()) : 0;
+}
+
+std::optional<TimePoint> first_at_level(const std::vector<Step>& steps, double level) {
+    const auto found =
+        std::find_if(steps.begin(), steps.end(), [&](const Step& step) { return step.level >= level; });
+    if (found == steps.end()) return std::nullopt;
+    return found->at;
+}
+
+// ---- where it may begin
+
+/// A moment from which the run may be called steady, and how it was found.
+struct Beginning {
+    TimePoint at;
+    std::string how;
+};
+
+/// When at least half of the first `cap` requests (warm-up included: slots are handed over) had ended.
+TimePoint first_wave_turned_over(const RequestTable& records, std::uint64_t cap) {
+    std::vector<std::size_t> first(records.size());
+    std::iota(first.begin(), first.end(), std::size_t{0});
+    const auto wave = static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(cap, first.size()));
+    std::partial_sort(first.begin(), first.begin() + wave, first.end(),
+                      [&](std::size_t a, std::size_t b) { return records.started(a) < records.started(b); });
+    std::vector<TimePoint> ends;
+    for (auto request = first.begin(); request != first.begin() + wave; ++request)
+        ends.push_back(end_of(records[*request]));
+    const auto half = ends.begin() + (wave - 1) / 2;
+    std::nth_element(ends.begin(), half, ends.end());
+    return *half;
+}
+
+/// Full is 95 % of the cap: a fast server may end the first of many requests before the last is under way.
+std::vector<Beginning> closed_loop_beginnings(const RequestTable& records, const std::vector<Step>& steps,
+                                              std::uint64_t cap) {
+    constexpr double kFull = 0.95;
+    const auto full = first_at_level(steps, kFull * static_cast<double>(cap));
+    if (!full) return {};
+    return {{first_wave_turned_over(records, cap),
+             fmt::format("from when half of the first {} requests had ended", cap)},
+            {*full, fmt::format("from when {} requests were in flight", cap)}};
+}
+
+/// How many requests were in flight at equal steps of `span`, at most 1,000 of them.
+std::vector<double> in_flight_course(const std::vector<Step>& steps, TimeSpan span, std::size_t arrivals) {
+    constexpr std::size_t kMost = 1000;
+    std::vector<double> course(std::clamp<std::size_t>(arrivals, 1, kMost), 0);
+    auto step = steps.begin();
+    int level = 0;
+    for (std::size_t i = 0; i < course.size(); ++i) {
+        const auto at = span.begin + span.length() * static_cast<std::int64_t>(2 * i + 1) /
+                                         static_cast<std::int64_t>(2 * course.size());
+        while (step != steps.end() && step->at <= at) level = (step++)->level;
+        course[i] = level;
+    }
+    return course;
+}
+
+/// From when in-flight first reached its plateau, and the start that does not belong to the rest was cut.
+std::vector<Beginning> open_loop_beginnings(const std::vector<Step>& steps, TimePoint run_begin,
+                                            TimePoint dispatched, std::size_t arrivals) {
+    const TimeSpan second_half{run_begin + (dispatched - run_begin) / 2, dispatched};
+    const double plateau = mean_level(steps, second_half);
+    const auto reached = first_at_level(steps, plateau);
+    if (!reached) return {};
+    const TimeSpan arriving{run_begin, dispatched};
+    const auto course = in_flight_course(steps, arriving, arrivals);
+    const auto cut = run_begin + arriving.length() * static_cast<std::int64_t>(start_to_cut(course)) /
+                                     static_cast<std::int64_t>(course.size());
+    return {{std::max(*reached, cut),
+             fmt::format("from when in-flight reached its plateau of {}", number_text(plateau))}};
+}
+
+/// Nothing unless the number in flight grew: a queue that the server does not work off has no steady state.
+std::optional<std::string> queue_growth(const std::vector<Step>& steps, TimeSpan span) {
+    constexpr double kSignificance = 0.01;
+    constexpr double kRelevant = 0.3;  // of the mean
+    constexpr std::size_t kStretches = 20;
+    std::vector<double> course;
+    for (std::size_t i = 0; i < kStretches; ++i) {
+        const auto edge = [&](std::size_t k) {
+            return span.begin + span.length() * static_cast<std::int64_t>(k) / std::int64_t{kStretches};
+        };
+        course.push_back(mean_level(steps, {edge(i), edge(i + 1)}));
+    }
+    const auto trend = trend_of(course);
+    const double mean = moments_of(course).mean;
+    if (!(trend.p_value < kSignificance) || !(trend.change > kRelevant * mean)) return std::nullopt;
+    return fmt::format(
+        "the number in flight grew by {:.0f} % of its mean over the second half of the arrivals: the server "
+        "does not keep up with them",
+        100 * trend.change / mean);
+}
+
+// ---- is it steady
+
+RequestRows scheduled_in(const RequestTable& records, TimeSpan span) {
+    auto inside = RequestRows(records).filtered(
+        [&](const RequestRecord& record) { return is_counted(record) && span.contains(record.scheduled); });
+    inside.sort_by_schedule();
+    return inside;
+}
+
+/// Means over equal stretches of the requests that the metric exists for, in the order they were scheduled.
+Course course_of(const RequestRows& requests, const Metric& metric, std::string_view title,
+                 double least_change) {
+    std::vector<double> values;
+    std::vector<TimePoint> begins;
+    requests.for_each([&](const RequestRecord& request) {
+        const auto value = metric.of_request(request);
+        if (request.outcome != Outcome::ok || !value) return;
+        values.push_back(*value);
+        begins.push_back(request.scheduled);
+    });
+    Course course{std::string(metric.tag), std::string(title), {}, {}, least_change};
+    const std::size_t stretches = std::min(values.size(), Course::kMostStretches);
+    for (std::size_t i = 0; i < stretches; ++i) {
+        const std::size_t begin = i * values.size() / stretches;
+        const std::size_t end = (i + 1) * values.size() / stretches;
+        course.means.push_back(moments_of(std::span(values).subspan(begin, end - begin)).mean);
+        course.begins.push_back(begins[begin]);
+    }
+    return course;
+}
+
+/// The number in flight over equal stretches of the time.
+Course in_flight_means(const std::vector<Step>& steps, TimeSpan span) {
+    constexpr double kLeastChange = 0.5;
+    constexpr auto kStretches = static_cast<std::int64_t>(Course::kMostStretches);
+    Course course{"in_flight", "the number in flight", {}, {}, kLeastChange};
+    for (std::int64_t i = 0; i < kStretches; ++i) {
+        const auto edge = [&](std::int64_t k) { return span.begin + span.length() * k / kStretches; };
+        course.means.push_back(mean_level(steps, {edge(i), edge(i + 1)}));
+        course.begins.push_back(edge(i));
+    }
+    return course;
+}
+
+/// What the tests say of a stretch of a run.
+struct Judged {
+    std::vector<SteadyTest> tests;
+    std::optional<Unsteady> change;  ///< the one that is least likely to be chance
+};
+
+Judged judged(const RequestRows& requests, const std::vector<Step>& steps, TimeSpan span, bool closed_loop) {
+    constexpr double kLeastTtft = 1e-3;    // seconds
+    constexpr double kLeastTpot = 0.1e-3;  // seconds
+    constexpr double kLeastHits = 0.05;    // of the prompt
+    std::vector<Course> courses;
+    if (!closed_loop) courses.push_back(in_flight_means(steps, span));
+    courses.push_back(
+        course_of(requests, *headline_metric("ttft", !closed_loop), "the time to first token", kLeastTtft));
+    courses.push_back(course_of(requests, *metric_named("tpot"), "the time per output token", kLeastTpot));
+    courses.push_back(
+        course_of(requests, *metric_named("cache_hit"), "the share of cached prompt tokens", kLeastHits));
+    Judged result;
+    for (const Course& course : courses) {
+        if (course.means.empty()) continue;
+        auto of = steadiness_of(course);
+        result.tests.insert(result.tests.end(), of.tests.begin(), of.tests.end());
+        if (of.change && (!result.change || of.change->p < result.change->p)) result.change = of.change;
+    }
+    return result;
+}
+
+/// Nothing when at least half of the requests came well: refusals come at a steady pace too.
+std::optional<std::string> mostly_failed(const RequestRows& requests) {
+    std::size_t failed = 0;
+    requests.for_each([&](const RequestRecord& request) { failed += is_failure(request.outcome) ? 1 : 0; });
+    if (2 * failed <= requests.size()) return std::nullopt;
+    return fmt::format("{} of {} requests failed", failed, requests.size());
+}
+
+std::uint64_t fewest_requests(double in_flight) {
+    return static_cast<std::uint64_t>(std::max(10.0, std::ceil(2 * in_flight)));
+}
+
+/// The shortest window in which the median request fits three times.
+Duration shortest_window(const RequestRows& requests) {
+    std::vector<double> times;
+    requests.for_each([&](const RequestRecord& request) {
+        if (request.outcome == Outcome::ok) times.push_back(seconds(end_of(request) - request.started));
+    });
+    if (times.empty()) return {};
+    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+    std::nth_element(times.begin(), middle, times.end());
+    return from_seconds(3 * *middle);
+}
+
+TimePoint last_dispatch_of(const RequestTable& records, const SummaryOptions& options, TimeSpan run) {
+    TimePoint last = run.begin;
+    for (const auto& record : records) {
+        if (!record.warmup) last = std::max(last, record.started);
+    }
+    return std::min(options.last_dispatch.value_or(last), run.end);
+}
+
+SteadyWindow whole_run(TimeSpan run, const std::string& why) {
+    return {run, false, fmt::format("no steady state: {}; figures are of the whole run", why)};
+}
+
+SteadyWindow overloaded(TimeSpan run, const std::string& why) {
+    SteadyWindow window = whole_run(run, why);
+    window.overloaded = true;
+    return window;
+}
+
+/// The first plateau in `span` that holds still, or the whole run with the reason why there is none.
+class PlateauSearch {
+  public:
+    PlateauSearch(const RequestTable& records, const std::vector<Step>& steps, TimeSpan run,
+                  std::optional<std::uint64_t> cap)
+        : records_(records), steps_(steps), run_(run), cap_(cap) {}
+
+    /// `inside`: the requests that are scheduled in `span`.
+    SteadyWindow found(TimeSpan span, RequestRows inside, const std::string& from) const {
+        constexpr int kMostShifts = 8;
+        constexpr std::size_t kLeastShare = 4;  // a plateau holds at least a quarter of the requests
+        const std::size_t all = inside.size();
+        std::string start = from;
+        std::string until = "to the last dispatch";
+        std::string first_change;
+        for (int shifts = 0;; ++shifts) {
+            auto judgement = judged(inside, steps_, span, cap_.has_value());
+            if (!judgement.change)
+                return {span, true, fmt::format("{} {}", start, until), false, std::move(judgement.tests)};
+            if (first_change.empty()) first_change = judgement.change->text;
+            const auto unsteady = [&] {
+                auto window = whole_run(run_, fmt::format("{} over the run", first_change));
+                window.tests = std::move(judgement.tests);
+                return window;
+            };
+            if (!judgement.change->shift || shifts == kMostShifts) return unsteady();
+            const TimeSpan shift = *judgement.change->shift;
+            const auto moment = number_text(seconds(shift.begin - run_.begin));
+            const auto take = [&](TimeSpan part) {
+                auto rows = scheduled_in(records_, part);
+                if (kLeastShare * rows.size() < all || !is_enough(part, rows)) return false;
+                span = part;
+                inside = std::move(rows);
+                return true;
+            };
+            if (take({span.begin, shift.begin})) {
+                until = fmt::format("to {} s, when {} to another level", moment, judgement.change->text);
+            } else if (take({shift.end, span.end})) {
+                start = fmt::format("from {} s, when {}", moment, judgement.change->text);
+            } else {
+                return unsteady();
+            }
+        }
+    }
+
+    std::uint64_t needed(TimeSpan span) const {
+        return fewest_requests(cap_ ? static_cast<double>(*cap_) : mean_level(steps_, span));
+    }
+    bool is_enough(TimeSpan span, const RequestRows& inside) const {
+        return inside.size() >= needed(span) && span.length() >= shortest_window(inside);
+    }
+
+  private:
+    const RequestTable& records_;
+    const std::vector<Step>& steps_;
+    TimeSpan run_;
+    std::optional<std::uint64_t> cap_;  ///< of a closed loop
+};
+
+}  // namespace
+
+TimePoint end_of(const RequestRecord& record) {
+    return std::max({record.closed, record.last_event.value_or(record.started), record.started});
+}
+
+TimeSpan run_of(const RequestTable& records) {
+    std::optional<TimeSpan> run;
+    for (const auto& record : records) {
+        if (record.warmup) continue;
+        const TimeSpan span{record.scheduled, end_of(record) + Duration(1)};
+        if (!run) run = span;
+        run = {std::min(run->begin, span.begin), std::max(run->end, span.end)};
+    }
+    return run.value_or(TimeSpan{});
+}
+
+SteadyWindow steady_window_of(const RequestTable& records, const SummaryOptions& options) {
+    const auto run = run_of(records);
+    if (run.length() <= Duration{}) return whole_run(run, "no request was made");
+    const auto dispatched = last_dispatch_of(records, options, run);
+    const auto steps = in_flight_steps(records);
+    const bool closed_loop = !options.open_loop && options.concurrency;
+    const TimeSpan second_half{run.begin + (dispatched - run.begin) / 2, dispatched};
+    const auto growth = closed_loop ? std::nullopt : queue_growth(steps, second_half);
+    const auto beginnings = closed_loop ? closed_loop_beginnings(records, steps, *options.concurrency)
+                                        : open_loop_beginnings(steps, run.begin, dispatched, records.size());
+    if (beginnings.empty()) {
+        return whole_run(
+            run, fmt::format("in-flight never reached its cap of {}", options.concurrency.value_or(0)));
+    }
+    const PlateauSearch plateau(records, steps, run, closed_loop ? options.concurrency : std::nullopt);
+    std::size_t most = 0;
+    std::uint64_t needed = 0;
+    for (const auto& beginning : beginnings) {
+        const TimeSpan span{std::max(beginning.at, run.begin), dispatched};
+        auto inside = scheduled_in(records, span);
+        needed = plateau.needed(span);
+        most = std::max(most, inside.size());
+        if (inside.size() < needed) continue;
+        if (const auto failed = mostly_failed(inside)) return whole_run(run, *failed);
+        if (growth) return overloaded(run, *growth);
+        if (span.length() < shortest_window(inside)) continue;
+        return plateau.found(span, std::move(inside), beginning.how);
+    }
+    if (growth) return overloaded(run, *growth);
+    if (most >= needed)
+        return whole_run(run,
+                         "the time between ramp-up and the last dispatch is shorter than three times "
+                         "the median time of a request (make the run longer)");
+    return whole_run(
+        run, fmt::format("{} requests were scheduled between ramp-up and the last dispatch, and {} are "
+                         "needed (make the run longer)",
+                         most, needed));
+}
+
+}  // namespace paretoken

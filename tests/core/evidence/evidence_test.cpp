@@ -1,0 +1,234 @@
+#include "core/evidence/evidence.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/random.h"
+#include "core/statistics.h"
+
+namespace paretoken {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Requests one after the other, a second each, of which none is in flight with another.
+LoadMemory alone(std::size_t n) {
+    return {.window_s = static_cast<double>(n), .residence_s = 1};
+}
+
+/// As many requests per second as seconds that each takes.
+LoadMemory together(std::size_t n, double in_flight) {
+    return {.window_s = static_cast<double>(n), .residence_s = in_flight};
+}
+
+std::vector<double> noise(std::size_t n, std::uint64_t seed) {
+    Random random(seed);
+    std::vector<double> values(n);
+    for (double& value : values) value = random.exponential();
+    return values;
+}
+
+/// `size` requests after each other have nearly the same value.
+std::vector<double> clumps(std::size_t n, std::size_t size, std::uint64_t seed) {
+    Random random(seed);
+    std::vector<double> values(n);
+    double common = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        if (i % size == 0) common = random.exponential();
+        values[i] = common * (1 + 1e-6 * random.uniform());
+    }
+    return values;
+}
+
+std::vector<double> sorted(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values;
+}
+
+double effective_n(const std::vector<double>& values, double p, const LoadMemory& memory) {
+    const double limit = percentile(sorted(values), p);
+    std::vector<double> over;
+    for (const double value : values) over.push_back(value > limit ? 1 : 0);
+    return effective_sample(over, std::vector<double>(over.size(), 1), memory);
+}
+
+std::vector<double> one_to(int n) {
+    std::vector<double> values;
+    for (int i = 1; i <= n; ++i) values.push_back(i);
+    return values;
+}
+
+TEST(EffectiveSample, of_independent_requests_is_nearly_all_of_them) {
+    for (const std::size_t n : {300U, 3000U}) {
+        double sum = 0;
+        for (std::uint64_t seed = 0; seed < 50; ++seed) sum += effective_n(noise(n, seed), 0.9, alone(n));
+        EXPECT_GT(sum / 50, 0.8 * static_cast<double>(n));
+        EXPECT_LT(sum / 50, static_cast<double>(n));
+    }
+}
+
+TEST(EffectiveSample, of_requests_that_share_their_batch_counts_batches) {
+    for (const double p : {0.5, 0.9}) {
+        double sum = 0;
+        for (std::uint64_t seed = 0; seed < 50; ++seed)
+            sum += effective_n(clumps(3200, 16, seed), p, together(3200, 16));
+        EXPECT_LT(sum / 50, 200) << p;
+        EXPECT_GT(sum / 50, 100) << p;
+    }
+}
+
+TEST(EffectiveSample, of_a_long_series_is_that_of_its_parts_together) {
+    const auto values = clumps(64'000, 16, 1);
+    EXPECT_NEAR(effective_n(values, 0.5, together(values.size(), 16)), 4000, 900);
+}
+
+TEST(EffectiveSample, of_blocks_of_time_is_not_more_than_the_blocks_when_each_is_of_one_kind) {
+    const auto state = noise(200, 3);
+    std::vector<double> over;
+    for (const double value : state) over.push_back(value > std::log(2.0) ? 100 : 0);
+    const double n = effective_sample(over, std::vector<double>(200, 100), alone(200));
+    EXPECT_LT(n, 200);
+    EXPECT_GT(n, 120);
+}
+
+TEST(EffectiveSample, of_what_never_varies_is_nothing) {
+    EXPECT_EQ(effective_sample({}, {}, alone(1)), 0);
+    EXPECT_EQ(effective_sample(std::vector<double>(100, 0), std::vector<double>(100, 1), alone(100)), 0);
+}
+
+TEST(EffectiveInterval, of_independent_requests_is_at_most_a_tenth_wider_than_their_number_allows) {
+    for (const std::size_t n : {300U, 1000U, 3000U}) {
+        for (const double p : {0.5, 0.9}) {
+            double wide = 0;
+            double narrow = 0;
+            for (std::uint64_t seed = 0; seed < 100; ++seed) {
+                const auto values = noise(n, seed);
+                const auto in_order = sorted(values);
+                const auto interval = effective_interval(in_order, p, effective_n(values, p, alone(n)));
+                const auto ideal = percentile_interval(in_order, p);
+                ASSERT_TRUE(interval && ideal);
+                wide += interval->high - interval->low;
+                narrow += ideal->high - ideal->low;
+            }
+            EXPECT_LE(wide / narrow, 1.1) << n << " " << p;
+        }
+    }
+}
+
+TEST(EffectiveInterval, is_withheld_where_the_evidence_bounds_it_on_one_side_only) {
+    EXPECT_FALSE(effective_interval(one_to(1000), 0.5, 5));
+    EXPECT_TRUE(effective_interval(one_to(1000), 0.5, 6));
+    EXPECT_FALSE(effective_interval(one_to(1000), 0.9, 35));
+    EXPECT_TRUE(effective_interval(one_to(1000), 0.9, 36));
+    EXPECT_FALSE(effective_interval(one_to(1000), 0.99, 367));
+    EXPECT_TRUE(effective_interval(one_to(1000), 0.99, 368));
+    EXPECT_FALSE(effective_interval({}, 0.5, 100));
+}
+
+TEST(EffectiveInterval, is_withheld_where_both_ends_lie_in_one_clump_of_equal_values) {
+    auto values = one_to(441);
+    values.insert(values.end(), 100, 500);
+    EXPECT_TRUE(effective_interval(values, 0.5, 541));
+    EXPECT_FALSE(effective_interval(values, 0.99, 541));
+}
+
+TEST(EffectiveInterval, is_wider_when_fewer_samples_count) {
+    const auto values = one_to(1000);
+    double before = 0;
+    for (const double n : {1000.0, 300.0, 100.0, 40.0}) {
+        const auto interval = effective_interval(values, 0.9, n);
+        ASSERT_TRUE(interval);
+        EXPECT_GT(interval->high - interval->low, before);
+        before = interval->high - interval->low;
+    }
+}
+
+TEST(DecidedLimits, allow_as_many_requests_over_a_limit_as_early_stopping_does) {
+    // 34 of 500 may be over a limit on p90: it lies at the 466th value or above.
+    EXPECT_EQ(decided_limits(one_to(500), 0.9, 500).high, 466);
+    EXPECT_EQ(decided_limits(one_to(44), 0.9, 44).high, 44);
+    EXPECT_EQ(decided_limits(one_to(43), 0.9, 43).high, kInfinity);
+}
+
+TEST(DecidedLimits, refute_a_limit_that_too_many_requests_are_over) {
+    const auto decided = decided_limits(one_to(500), 0.9, 500);
+    const auto over = refuting_over(0.9, 500);
+    ASSERT_TRUE(over);
+    EXPECT_EQ(decided.low, 500 - static_cast<double>(*over) + 1);
+    EXPECT_GT(*over, 50U);
+    EXPECT_LT(*over, 75U);
+}
+
+TEST(DecidedLimits, move_apart_when_fewer_samples_count_and_decide_nothing_at_last) {
+    const auto all = decided_limits(one_to(500), 0.9, 500);
+    const auto few = decided_limits(one_to(500), 0.9, 100);
+    EXPECT_LT(few.low, all.low);
+    EXPECT_GT(few.high, all.high);
+    EXPECT_EQ(decided_limits(one_to(500), 0.9, 0), (Interval{0, kInfinity}));
+}
+
+TEST(DecidedLimits, are_met_by_no_limit_when_too_many_failed) {
+    auto values = one_to(80);
+    values.insert(values.end(), 20, kInfinity);
+    EXPECT_EQ(decided_limits(values, 0.9, 100).high, kInfinity);
+    EXPECT_EQ(decided_limits(values, 0.9, 100).low, kInfinity);
+}
+
+std::vector<Stay> poisson_stays(std::size_t n, double rate, double stay_s, std::uint64_t seed) {
+    Random random(seed);
+    std::vector<Stay> stays;
+    double at = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        at += random.exponential() / rate;
+        stays.push_back({at, at + stay_s * random.exponential()});
+    }
+    return stays;
+}
+
+/// One server, first come, first served.
+std::vector<Stay> queued_stays(std::size_t n, double load, std::uint64_t seed) {
+    auto stays = poisson_stays(n, load, 1, seed);
+    double free_at = 0;
+    for (auto& stay : stays) {
+        const double service = stay.end_s - stay.begin_s;
+        free_at = std::max(free_at, stay.begin_s) + service;
+        stay.end_s = free_at;
+    }
+    return stays;
+}
+
+Interval window_of(const std::vector<Stay>& stays) {
+    return {stays.front().begin_s, stays.back().begin_s};
+}
+
+TEST(LoadMemory, of_a_closed_loop_is_that_of_its_requests) {
+    const auto stays = poisson_stays(500, 10, 2, 1);
+    const auto memory = memory_of(stays, window_of(stays), true);
+    EXPECT_NEAR(memory.residence_s, 2, 0.3);
+    EXPECT_EQ(memory.queue_s, 0);
+    EXPECT_TRUE(memory.is_enough());
+}
+
+TEST(LoadMemory, of_an_open_loop_lasts_a_few_requests_while_nobody_waits) {
+    const auto stays = poisson_stays(2000, 10, 1, 2);
+    const auto memory = memory_of(stays, window_of(stays), false);
+    EXPECT_GT(memory.queue_s, 0.5);
+    EXPECT_LT(memory.queue_s, 8);
+    EXPECT_TRUE(memory.is_enough());
+}
+
+TEST(LoadMemory, of_a_server_near_its_capacity_asks_for_longer_runs) {
+    int enough = 0;
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        const auto stays = queued_stays(1000, 0.95, seed);
+        enough += memory_of(stays, window_of(stays), false).is_enough() ? 1 : 0;
+    }
+    EXPECT_LE(enough, 2);
+}
+
+}  // namespace
+}  // namespace paretoken

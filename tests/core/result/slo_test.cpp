@@ -1,0 +1,202 @@
+#include "core/result/slo.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+
+namespace paretoken {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+RequestRecord answered(Duration ttft, Duration e2e, std::int64_t tokens) {
+    RequestRecord record;
+    record.scheduled = TimePoint{} + 10s;
+    record.sent = record.scheduled + 50ms;
+    record.first_event = *record.sent + ttft;
+    record.last_event = *record.sent + e2e;
+    record.streamed_tokens = tokens;
+    record.first_group_tokens = 1;
+    return record;
+}
+
+std::string refusal_of(std::string_view text) {
+    try {
+        parse_slo(text);
+    } catch (const UsageError& error) {
+        return error.what();
+    }
+    return "(accepted)";
+}
+
+TEST(Slo, times_are_milliseconds_unless_they_carry_a_unit) {
+    EXPECT_EQ(parse_slo("ttft:500"), (Slo{"ttft", 0.5}));
+    EXPECT_EQ(parse_slo("ttft:0.5s"), (Slo{"ttft", 0.5}));
+    EXPECT_EQ(parse_slo("tpot:1.5"), (Slo{"tpot", 0.0015}));
+    EXPECT_EQ(parse_slo("e2el:2000"), (Slo{"e2e", 2}));
+    EXPECT_EQ(parse_slo("norm_latency:20ms"), (Slo{"norm_latency", 0.02}));
+}
+
+TEST(Slo, other_limits_are_in_the_unit_of_their_metric) {
+    EXPECT_EQ(parse_slo("cache_hit:0.8"), (Slo{"cache_hit", 0.8}));
+    EXPECT_EQ(parse_slo("interactivity:35"), (Slo{"interactivity", 35}));
+}
+
+TEST(Slo, a_percentile_may_be_named) {
+    EXPECT_EQ(parse_slo("ttft_p95:800"), (Slo{"ttft", 0.8, 0.95}));
+    EXPECT_EQ(parse_slo("ttft_p999:1s"), (Slo{"ttft", 1, 0.999}));
+    EXPECT_EQ(parse_slo("ttft_p99.9:1s"), (Slo{"ttft", 1, 0.999}));
+    EXPECT_EQ(parse_slo("ttft_intended_p50:5"), (Slo{"ttft_intended", 0.005, 0.5}));
+    EXPECT_EQ(name_of(parse_slo("e2el_p99:2000")), "e2e_p99");
+    EXPECT_EQ(name_of(parse_slo("tpot:20")), "tpot_p90");
+    EXPECT_THAT(refusal_of("ttft_p42:5"), HasSubstr("no percentile p42; known: p50, p75, p90"));
+}
+
+TEST(Slo, any_percentile_may_be_named_where_requests_are_folded_for_it) {
+    const auto any = [](std::string_view text) { return parse_slo(text, SloPercentiles::any); };
+    EXPECT_EQ(any("ttft_p97:800"), (Slo{"ttft", 0.8, 0.97}));
+    EXPECT_EQ(any("ttft_p97.5:800"), (Slo{"ttft", 0.8, 0.975}));
+    EXPECT_EQ(any("ttft_p975:800"), (Slo{"ttft", 0.8, 0.975}));
+    EXPECT_EQ(any("ttft_p999:1s"), parse_slo("ttft_p999:1s"));
+    EXPECT_EQ(name_of(any("ttft_p97.5:800")), "ttft_p975");
+    for (const char* text : {"ttft_p5:5", "ttft_p05:5", "ttft_p100.5:5", "ttft_p9.75:5", "ttft_p99999999:5"})
+        EXPECT_THROW(any(text), UsageError) << text;
+}
+
+TEST(Slo, several_may_stand_in_one_text_and_presets_stand_for_theirs) {
+    EXPECT_EQ(slo_texts("ttft_p95:800  tpot:20"), (std::vector<std::string>{"ttft_p95:800", "tpot:20"}));
+    EXPECT_EQ(slo_texts("@mlperf:llama3.1-8b:interactive"),
+              (std::vector<std::string>{"ttft_p99:500", "tpot_p99:30"}));
+    EXPECT_EQ(slo_texts("@mlperf:deepseek-r1 e2e:9000"),
+              (std::vector<std::string>{"ttft_p99:2000", "tpot_p99:80", "e2e:9000"}));
+    const auto chat = slo_texts("@chat");
+    ASSERT_EQ(chat.size(), 2U);
+    EXPECT_EQ(parse_slo(chat[0]), (Slo{"ttft", 1, 0.95}));
+    EXPECT_EQ(parse_slo(chat[1]), (Slo{"interactivity", 30}));
+    EXPECT_THROW(slo_texts("@mlperf"), UsageError);
+    EXPECT_THROW(slo_texts("ttft_p95:800 nonsense:5"), UsageError);
+}
+
+TEST(SloResults, tell_the_evidence_of_each_limit_and_of_all_together) {
+    RunResult run;
+    MetricSummary ttft;
+    ttft.key = "ttft_s";
+    ttft.n = 3;
+    ttft.percentiles = {{.p = 0.95, .value = 0.5, .effective_n = 2.5, .decided = Interval{0.4, 0.6}}};
+    run.metrics = {ttft};
+    const std::vector<Slo> slos = {parse_slo("ttft_p95:700"), parse_slo("ttft_p95:300")};
+    std::vector<SloResult> results = slo_results(run, slos);
+    RequestRecord failed = answered(0ms, 0ms, 0);
+    failed.outcome = Outcome::timed_out;
+    for (const RequestRecord& record : {answered(500ms, 1s, 9), answered(200ms, 1s, 9), failed})
+        count_over(results, slos, false, record);
+    ASSERT_EQ(results.size(), 2U);
+    EXPECT_EQ(results[0], (SloResult{.key = "ttft_p95",
+                                     .p = 0.95,
+                                     .limit = 0.7,
+                                     .value = 0.5,
+                                     .n = 3,
+                                     .n_effective = 2.5,
+                                     .over = 1,
+                                     .verdict = SloVerdict::pass}));
+    EXPECT_EQ(results[1].over, 2U);
+    EXPECT_EQ(results[1].verdict, SloVerdict::fail);
+    EXPECT_EQ(verdict_on_all(results), SloVerdict::fail);
+    results[1].verdict = SloVerdict::insufficient;
+    EXPECT_EQ(verdict_on_all(results), SloVerdict::insufficient);
+    EXPECT_EQ(verdict_on_all({results[0]}), SloVerdict::pass);
+    EXPECT_EQ(slo_text(results[0]),
+              "ttft_p95 is 500 ms: meets the limit of 700 ms (1 of 3 requests miss it)");
+    EXPECT_THAT(slo_text(results[1]), HasSubstr("insufficient evidence"));
+    EXPECT_THAT(slo_text(results[1]), HasSubstr("3 requests count as 2 independent ones"));
+    for (const SloVerdict verdict : {SloVerdict::pass, SloVerdict::fail, SloVerdict::insufficient})
+        EXPECT_EQ(slo_verdict_named(name_of(verdict)), verdict);
+    EXPECT_EQ(slo_verdict_named("maybe"), std::nullopt);
+}
+
+TEST(Slo, of_a_percentile_is_found_from_what_the_run_decided) {
+    RunResult run;
+    MetricSummary ttft;
+    ttft.key = "ttft_s";
+    ttft.percentiles = {{.p = 0.95, .value = 0.5, .decided = Interval{0.4, 0.6}}};
+    run.metrics = {ttft};
+    EXPECT_EQ(finding_on(run, parse_slo("ttft_p95:700")).verdict, SloVerdict::pass);
+    EXPECT_EQ(finding_on(run, parse_slo("ttft_p95:300")).verdict, SloVerdict::fail);
+    EXPECT_EQ(finding_on(run, parse_slo("ttft_p95:500")).verdict, SloVerdict::insufficient);
+    EXPECT_EQ(finding_on(run, parse_slo("ttft_p95:500")).value, 0.5);
+    EXPECT_EQ(finding_on(run, parse_slo("tpot_p95:500")).verdict, SloVerdict::insufficient);
+    run.request_rate = 4;  // an open loop is judged from the intended start, which this run lacks
+    EXPECT_EQ(finding_on(run, parse_slo("ttft_p95:700")).verdict, SloVerdict::insufficient);
+}
+
+TEST(Slo, that_is_undecided_says_how_many_times_the_requests_would_probably_decide_it) {
+    RunResult run;
+    MetricSummary ttft;
+    ttft.key = "ttft_s";
+    ttft.percentiles = {{.p = 0.95, .value = 0.5, .effective_n = 100.0, .decided = Interval{0.4, 0.7}}};
+    run.metrics = {ttft};
+    EXPECT_DOUBLE_EQ(times_enough(run, parse_slo("ttft_p95:600")).value(), 4);  // .2 reaches down to .1
+    EXPECT_DOUBLE_EQ(times_enough(run, parse_slo("ttft_p95:450")).value(), 4);
+    EXPECT_DOUBLE_EQ(times_enough(run, parse_slo("ttft_p95:900")).value(), 1) << "decided already";
+    run.metrics.front().percentiles.front().decided.reset();
+    run.metrics.front().percentiles.front().effective_n = 22.5;
+    EXPECT_DOUBLE_EQ(times_enough(run, parse_slo("ttft_p95:600")).value(), 4) << "90 certify p95";
+    run.metrics.front().n = 1000;
+    run.metrics.front().percentiles.front().enough_n = 1200;
+    EXPECT_DOUBLE_EQ(times_enough(run, parse_slo("ttft_p95:600")).value(), 1.2);
+    EXPECT_FALSE(times_enough(run, parse_slo("tpot_p95:600"))) << "not measured";
+}
+
+TEST(Slo, an_unknown_tag_is_refused_and_the_known_ones_are_named) {
+    EXPECT_THAT(refusal_of("latency:5"), HasSubstr("no metric 'latency'; known: ttft, "));
+    EXPECT_THAT(refusal_of("itl:5"), HasSubstr("pooled"));
+    EXPECT_THAT(refusal_of("ttft"), HasSubstr("expected TAG:LIMIT"));
+    EXPECT_THAT(refusal_of("ttft:fast"), HasSubstr("not a duration"));
+    EXPECT_THAT(refusal_of("cache_hit:high"), HasSubstr("not a number"));
+}
+
+TEST(Slo, a_request_is_good_when_it_meets_every_limit) {
+    const auto record = answered(100ms, 600ms, 11);
+    EXPECT_TRUE(is_good(record, {}, false));
+    EXPECT_TRUE(is_good(record, {{"ttft", 0.1}, {"tpot", 0.05}, {"e2e", 0.6}}, false));
+    EXPECT_FALSE(is_good(record, {{"ttft", 0.1}, {"tpot", 0.049}}, false));
+    EXPECT_FALSE(is_good(record, {{"ttft", 0.099}, {"tpot", 0.05}}, false));
+}
+
+TEST(Slo, a_limit_on_what_should_be_high_is_a_floor) {
+    const auto record = answered(100ms, 950ms, 20);  // 20 tokens in 1 s since it was scheduled
+    EXPECT_TRUE(is_good(record, {{"interactivity", 19.9}}, false));
+    EXPECT_FALSE(is_good(record, {{"interactivity", 20.1}}, false));
+}
+
+TEST(Slo, a_failure_is_never_good_and_an_undefined_metric_passes) {
+    auto record = answered(100ms, 100ms, 1);
+    EXPECT_TRUE(is_good(record, {{"tpot", 0.001}}, false));
+    record.outcome = Outcome::truncated;
+    EXPECT_FALSE(is_good(record, {}, false));
+}
+
+TEST(Slo, an_open_loop_judges_from_the_scheduled_start) {
+    const auto record = answered(100ms, 600ms, 11);
+    EXPECT_FALSE(is_good(record, {{"ttft", 0.12}}, true));
+    EXPECT_TRUE(is_good(record, {{"ttft", 0.15}}, true));
+    EXPECT_FALSE(is_good(record, {{"e2e", 0.62}}, true));
+}
+
+TEST(SloVerdict, needs_a_limit_beyond_what_the_values_decide) {
+    PercentileValue p90{.p = 0.9, .value = 1.0};
+    EXPECT_EQ(verdict_on(p90, 2, false), SloVerdict::insufficient);
+    p90.decided = Interval{0.8, 1.2};
+    EXPECT_EQ(verdict_on(p90, 1.2, false), SloVerdict::pass);
+    EXPECT_EQ(verdict_on(p90, 1.1, false), SloVerdict::insufficient);
+    EXPECT_EQ(verdict_on(p90, 0.8, false), SloVerdict::insufficient);
+    EXPECT_EQ(verdict_on(p90, 0.7, false), SloVerdict::fail);
+    EXPECT_EQ(verdict_on(p90, 0.8, true), SloVerdict::pass);
+    EXPECT_EQ(verdict_on(p90, 1, true), SloVerdict::insufficient);
+    EXPECT_EQ(verdict_on(p90, 1.3, true), SloVerdict::fail);
+}
+
+}  // namespace
+}  // namespace paretoken

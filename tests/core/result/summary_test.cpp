@@ -1,0 +1,429 @@
+#include "core/result/summary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "core/random.h"
+#include "core/result/metrics.h"
+#include "core/statistics.h"
+#include "tests/core/load_script.h"
+
+namespace paretoken {
+namespace {
+
+using namespace std::chrono_literals;
+using script::kStart;
+
+const MetricSummary* find(const RunSummary& summary, std::string_view key) {
+    const auto found = std::find_if(summary.metrics.begin(), summary.metrics.end(),
+                                    [key](const auto& metric) { return metric.key == key; });
+    return found == summary.metrics.end() ? nullptr : &*found;
+}
+
+SummaryOptions closed(std::uint64_t concurrency) {
+    SummaryOptions options;
+    options.concurrency = concurrency;
+    return options;
+}
+
+/// One request of 100 output tokens that took so long.
+RequestRecord hundred_tokens_in(Duration e2e) {
+    auto record = script::answered(kStart, {.ttft = e2e / 100, .gap = e2e / 100, .tokens = 100});
+    record.last_event = record.closed = kStart + e2e;
+    return record;
+}
+
+TEST(Summary, of_the_worked_example_has_its_figures) {
+    RequestRecord record = script::answered(kStart, {});
+    record.events.clear();
+    for (const auto& [at, tokens] : {std::pair{100ms, 1U}, std::pair{140ms, 4U}, std::pair{170ms, 3U}}) {
+        StreamEvent event;
+        event.time = kStart + at;
+        event.tokens = tokens;
+        record.events.push_back(event);
+    }
+    record.last_event = record.closed = kStart + 170ms;
+    record.streamed_tokens = 8;
+    record.usage.completion = 8;
+    const auto summary = summarize(std::vector{record}, closed(1));
+    EXPECT_DOUBLE_EQ(*find(summary, "ttft_s")->mean, 0.1);
+    EXPECT_EQ(find(summary, "itl_s")->n, 7U);
+    EXPECT_DOUBLE_EQ(*find(summary, "itl_s")->at(0.5)->value, 0.010);
+    EXPECT_DOUBLE_EQ(*find(summary, "itl_s")->max, 0.010);
+    EXPECT_EQ(find(summary, "icl_s")->n, 2U);
+    EXPECT_DOUBLE_EQ(*find(summary, "icl_s")->mean, 0.035);
+    EXPECT_DOUBLE_EQ(*find(summary, "tpot_s")->mean, 0.010);
+    EXPECT_DOUBLE_EQ(*find(summary, "interactivity_tok_per_s")->at(0.9)->value, 8 / 0.17);
+    EXPECT_DOUBLE_EQ(*find(summary, "decode_interactivity_tok_per_s")->mean, 100);
+    EXPECT_FALSE(summary.window_report.steady);
+    EXPECT_NEAR(*summary.whole_run.at(figure::kOutputTokens), 8 / 0.17, 1e-6);
+}
+
+TEST(Summary, metrics_come_in_the_order_of_the_table_and_absent_ones_are_absent) {
+    auto records = script::closed_loop(2, 30, {});
+    const auto summary = summarize(records, closed(2));
+    std::vector<std::string> expected;
+    for (const auto& metric : metrics()) {
+        if (metric.tag != "cache_hit") expected.push_back(key_of(metric));
+    }
+    std::vector<std::string> found;
+    for (const auto& metric : summary.metrics) found.push_back(metric.key);
+    EXPECT_EQ(found, expected);
+}
+
+TEST(Summary, percentiles_are_inverted_after_they_were_taken) {
+    const std::vector<RequestRecord> records{hundred_tokens_in(2s), hundred_tokens_in(10s)};
+    const auto summary = summarize(records, closed(1));
+    EXPECT_NEAR(*find(summary, "interactivity_tok_per_s")->at(0.5)->value, 16.667, 0.001);
+}
+
+TEST(Summary, an_inverse_keeps_its_own_extremes_and_its_interval_is_swapped) {
+    const auto records = script::closed_loop(1, 200, {});
+    const auto summary = summarize(records, closed(1));
+    const auto* latency = find(summary, "norm_latency_s_per_tok");
+    const auto* speed = find(summary, "interactivity_tok_per_s");
+    EXPECT_DOUBLE_EQ(*speed->min, 1 / *latency->max);
+    EXPECT_DOUBLE_EQ(*speed->max, 1 / *latency->min);
+    EXPECT_DOUBLE_EQ(speed->at(0.9)->ci95->low, 1 / latency->at(0.9)->ci95->high);
+    EXPECT_DOUBLE_EQ(speed->at(0.9)->ci95->high, 1 / latency->at(0.9)->ci95->low);
+    EXPECT_LT(*speed->at(0.9)->value, *speed->at(0.5)->value);  // p90 is the user who is served worse
+    EXPECT_GT(*speed->mean, 0);
+}
+
+TEST(Summary, of_an_inverse_a_percentile_among_failures_is_zero) {
+    std::vector<RequestRecord> records;
+    for (int i = 0; i < 80; ++i) records.push_back(script::answered(kStart + i * 1s, {}));
+    for (int i = 0; i < 20; ++i) records.push_back(script::failed(kStart + i * 4s + 500ms));
+    const auto summary = summarize(records, closed(1));
+    const auto* speed = find(summary, "interactivity_tok_per_s");
+    EXPECT_GT(*speed->at(0.5)->value, 0);
+    EXPECT_EQ(speed->at(0.9)->value, 0) << "who gets no answer sees no tokens per second";
+    EXPECT_EQ(find(summary, "norm_latency_s_per_tok")->at(0.9)->value, std::nullopt);
+}
+
+TEST(Summary, failures_are_infinite_in_percentiles_and_absent_from_means) {
+    std::vector<RequestRecord> records;
+    for (int i = 0; i < 90; ++i)
+        records.push_back(script::answered(kStart + i * 1s, {.ttft = 100ms + i * 7 % 90 * 1us}));
+    for (int i = 0; i < 10; ++i) records.push_back(script::failed(kStart + i * 9s + 500ms));
+    const auto summary = summarize(records, closed(1));
+    const auto* ttft = find(summary, "ttft_s");
+    EXPECT_EQ(ttft->n, summary.counts.in_window);
+    EXPECT_NEAR(ttft->failed_mass, 0.1, 0.02);
+    EXPECT_NEAR(*ttft->mean, 0.1, 1e-4);
+    EXPECT_NEAR(*ttft->max, 0.1, 1e-4);
+    EXPECT_TRUE(ttft->at(0.75)->value);
+    EXPECT_FALSE(ttft->at(0.95)->value);
+    EXPECT_EQ(ttft->at(0.9)->ci95->high, std::numeric_limits<double>::infinity());
+    EXPECT_EQ(find(summary, "interactivity_tok_per_s")->at(0.9)->ci95->low, 0);
+    EXPECT_EQ(find(summary, "itl_s")->failed_mass, 0);
+    EXPECT_TRUE(find(summary, "itl_s")->at(0.999)->value);
+    EXPECT_EQ(find(summary, "output_tokens_tok")->failed_mass, 0);
+}
+
+TEST(Summary, counts_requests_failures_warm_up_and_what_was_cut_off) {
+    std::vector<RequestRecord> records = script::closed_loop(1, 20, {});
+    records[0].warmup = true;
+    records[19].outcome = Outcome::cancelled;
+    records[5].resent = true;
+    records.push_back(script::failed(kStart + 1s));
+    records.push_back(script::failed(kStart + 1s));
+    records.push_back(script::failed(kStart + 2s, Outcome::timed_out));
+    const auto counts = summarize(records, closed(1)).counts;
+    EXPECT_EQ(counts.requests, 21U);
+    EXPECT_EQ(counts.ok, 18U);
+    EXPECT_EQ(counts.failed, 3U);
+    EXPECT_EQ(counts.cancelled, 1U);
+    EXPECT_EQ(counts.warmup, 1U);
+    EXPECT_EQ(counts.resent, 1U);
+    EXPECT_EQ(counts.by_outcome, (std::map<std::string, std::uint64_t>{{"http_error", 2}, {"timed_out", 1}}));
+    EXPECT_EQ(counts.example_errors.at("http_error"), "HTTP 500");
+}
+
+TEST(Summary, latencies_are_of_requests_scheduled_in_the_window_and_followed_to_their_end) {
+    auto records = script::closed_loop(4, 400, {});
+    const auto before = summarize(records, closed(4));
+    ASSERT_TRUE(before.window_report.steady);
+    // The last request that is scheduled inside takes very long: it counts, although it ends far outside.
+    auto& slow = *std::find_if(records.rbegin(), records.rend(),
+                               [&](const auto& r) { return before.window.contains(r.scheduled); });
+    slow = script::answered(slow.scheduled, {.ttft = 30s, .gap = 10ms, .tokens = 11});
+    auto options = closed(4);
+    options.last_dispatch = before.window.end;
+    const auto after = summarize(records, options);
+    EXPECT_EQ(after.window, before.window);
+    EXPECT_DOUBLE_EQ(*find(after, "ttft_s")->max, 30);
+    EXPECT_EQ(find(after, "ttft_s")->n, before.counts.in_window);
+}
+
+TEST(Summary, the_window_of_a_steady_closed_loop_shows_the_servers_rate) {
+    const auto records = script::closed_loop(8, 3000, {});
+    const auto summary = summarize(records, closed(8));
+    ASSERT_TRUE(summary.window_report.steady);
+    const double expected = 8 * 11 / 0.2;  // slots × tokens / end-to-end time
+    EXPECT_NEAR(*summary.throughput.at(figure::kOutputTokens) / expected, 1, 0.02);
+    EXPECT_NEAR(*summary.throughput.at(figure::kMeanInFlight), 8, 0.01);
+    ASSERT_TRUE(summary.throughput.interval(figure::kOutputTokens));
+    EXPECT_LT(summary.throughput.interval(figure::kOutputTokens)->low,
+              *summary.throughput.at(figure::kOutputTokens));
+    EXPECT_GT(summary.throughput.interval(figure::kOutputTokens)->high,
+              *summary.throughput.at(figure::kOutputTokens));
+    EXPECT_FALSE(summary.whole_run.interval(figure::kOutputTokens));
+    EXPECT_NEAR(summary.window_report.end_s, summary.window_report.run_s, 1);
+}
+
+TEST(Summary, is_the_same_in_whatever_order_records_come) {
+    auto records = script::closed_loop(5, 300, {});
+    const auto first = summarize(records, closed(5));
+    Random random(9);
+    for (std::size_t i = records.size(); i > 1; --i) std::swap(records[i - 1], records[random.below(i)]);
+    const auto second = summarize(records, closed(5));
+    EXPECT_EQ(first.window, second.window);
+    EXPECT_EQ(first.counts, second.counts);
+    EXPECT_EQ(find(first, "ttft_s")->percentiles, find(second, "ttft_s")->percentiles);
+    EXPECT_EQ(find(first, "e2e_s")->max, find(second, "e2e_s")->max);
+    EXPECT_EQ(first.series.size(), second.series.size());
+}
+
+TEST(Summary, without_events_keeps_every_per_request_metric_and_the_rates) {
+    auto records = script::closed_loop(4, 400, {});
+    const auto full = summarize(records, closed(4));
+    for (auto& record : records) record.events.clear();
+    const auto scalars = summarize(records, closed(4));
+    EXPECT_EQ(find(scalars, "itl_s"), nullptr);
+    EXPECT_EQ(*find(full, "tpot_s"), *find(scalars, "tpot_s"));
+    EXPECT_NEAR(*scalars.throughput.at(figure::kOutputTokens) / *full.throughput.at(figure::kOutputTokens), 1,
+                0.01);
+}
+
+TEST(Summary, of_nothing_counts_nothing) {
+    const auto summary = summarize({}, {});
+    EXPECT_EQ(summary.counts, Counts{});
+    EXPECT_TRUE(summary.metrics.empty());
+    EXPECT_TRUE(summary.series.empty());
+    EXPECT_FALSE(summary.window_report.steady);
+}
+
+TEST(Summary, of_failures_alone_has_no_metrics_and_still_counts) {
+    const auto summary =
+        summarize(std::vector{script::failed(kStart), script::failed(kStart + 1s)}, closed(1));
+    EXPECT_EQ(summary.counts.failed, 2U);
+    EXPECT_TRUE(summary.metrics.empty());
+    EXPECT_EQ(summary.whole_run.at(figure::kOutputTokens), 0);
+}
+
+TEST(Certified, needs_at_least_the_published_number_of_requests_and_little_more_when_they_are_independent) {
+    for (std::size_t count = 40; count < 80; ++count) {
+        const auto summary = summarize(script::closed_loop(1, count, {}), closed(1));
+        const auto* ttft = find(summary, "ttft_s");
+        const auto* p90 = ttft->at(0.9);
+        EXPECT_TRUE(!p90->certified || (ttft->n >= 44 && *p90->effective_n >= 44)) << ttft->n;
+        EXPECT_TRUE(ttft->at(0.5)->certified);
+        EXPECT_FALSE(ttft->at(0.99)->certified);
+    }
+    const auto enough = summarize(script::closed_loop(1, 100, {}), closed(1));
+    EXPECT_TRUE(find(enough, "ttft_s")->at(0.9)->certified);
+}
+
+TEST(Certified, counts_equal_values_as_one_sample) {
+    std::vector<RequestRecord> records;
+    Random random(1);
+    for (int i = 0; i < 541; ++i)
+        records.push_back(script::answered(kStart + i * 1s, {.ttft = (100 + random.below(48)) * 1ms}));
+    const auto summary = summarize(records, closed(1));
+    const auto* ttft = find(summary, "ttft_s");
+    for (const auto& held : ttft->percentiles) {
+        ASSERT_TRUE(held.effective_n);
+        EXPECT_LE(*held.effective_n, 48) << held.p;
+    }
+    EXPECT_FALSE(ttft->at(0.99)->certified);
+}
+
+TEST(Certified, never_holds_for_a_percentile_when_it_does_not_for_a_lower_one) {
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+        // Every other half a minute is slow: p50 and p90 are decided by few such stretches, p99 by single
+        // requests.
+        Random random(seed);
+        std::vector<RequestRecord> records;
+        for (int i = 0; i < 800; ++i) {
+            const auto common = (i / 30 % 2 == 0 ? 100ms : 300ms);
+            const auto own = random.below(100) == 0 ? 1s : 0s;
+            records.push_back(
+                script::answered(kStart + i * 2s, {.ttft = common + own + random.below(1000) * 1us}));
+        }
+        for (const auto& metric : summarize(records, closed(1)).metrics)
+            for (std::size_t i = 1; i < metric.percentiles.size(); ++i)
+                EXPECT_TRUE(!metric.percentiles[i].certified || metric.percentiles[i - 1].certified)
+                    << metric.key << " " << metric.percentiles[i].p;
+    }
+}
+
+TEST(Certified, is_withheld_with_its_interval_when_all_requests_start_at_once) {
+    std::vector<RequestRecord> records;
+    for (int i = 0; i < 600; ++i)
+        records.push_back(script::answered(kStart, {.ttft = 100ms + i / 50 * 20ms}));
+    SummaryOptions open;
+    open.open_loop = true;
+    for (const auto& metric : summarize(records, open).metrics) {
+        for (const auto& held : metric.percentiles) {
+            EXPECT_FALSE(held.certified) << metric.key << " " << held.p;
+            EXPECT_FALSE(held.ci95) << metric.key << " " << held.p;
+        }
+    }
+}
+
+TEST(Insufficient, evidence_gives_no_interval_and_says_how_many_requests_would_be_enough) {
+    const auto summary = summarize(script::closed_loop(1, 150, {}), closed(1));
+    const auto* p99 = find(summary, "ttft_s")->at(0.99);
+    ASSERT_TRUE(p99->value);
+    EXPECT_FALSE(p99->ci95);
+    ASSERT_TRUE(p99->enough_n);
+    EXPECT_GE(*p99->enough_n, 368U);
+    EXPECT_LE(*p99->enough_n, 800U);
+    EXPECT_FALSE(find(summary, "ttft_s")->at(0.5)->enough_n);
+}
+
+TEST(Certified, is_withheld_when_slow_requests_come_in_bursts) {
+    std::vector<RequestRecord> records;
+    for (int i = 0; i < 100; ++i) {
+        const bool slow = i % 50 >= 40;  // one in five, ten in a row
+        records.push_back(script::answered(kStart + i * 1s, {.ttft = slow ? 500ms + i * 1ms : 100ms}));
+    }
+    const auto summary = summarize(records, closed(1));
+    EXPECT_FALSE(find(summary, "ttft_s")->at(0.9)->certified);
+}
+
+TEST(PooledMetrics, get_an_interval_from_blocks_of_time) {
+    const auto records = script::closed_loop(4, 400, {});
+    const auto summary = summarize(records, closed(4));
+    const auto* itl = find(summary, "itl_s");
+    ASSERT_TRUE(itl->at(0.5)->ci95);
+    EXPECT_LE(itl->at(0.5)->ci95->low, *itl->at(0.5)->value);
+    EXPECT_GE(itl->at(0.5)->ci95->high, *itl->at(0.5)->value);
+    EXPECT_LT(itl->at(0.5)->ci95->high - itl->at(0.5)->ci95->low, 0.002);
+    EXPECT_TRUE(itl->at(0.5)->certified);
+}
+
+TEST(PooledMetrics, a_gap_belongs_where_its_later_event_is) {
+    const auto records = script::closed_loop(2, 100, {});
+    const auto summary = summarize(records, closed(2));
+    std::uint64_t expected = 0;
+    for (const auto& record : records) {
+        for (std::size_t i = 1; i < record.events.size(); ++i) {
+            expected += summary.window.contains(record.events[i].time) ? 1 : 0;
+        }
+    }
+    EXPECT_EQ(find(summary, "itl_s")->n, expected);
+}
+
+TEST(Summary, tells_each_class_on_its_own_and_their_totals_add_up) {
+    auto records = script::closed_loop(4, 200, {});
+    for (std::size_t i = 0; i < records.size(); ++i)
+        records[i].request_class = i % 4 == 0 ? "batch" : "interactive";
+    const auto summary = summarize(records, closed(4));
+    ASSERT_EQ(summary.classes.size(), 2U);
+    const Scope& batch = summary.classes.at("batch");
+    const Scope& interactive = summary.classes.at("interactive");
+    EXPECT_EQ(batch.counts.requests + interactive.counts.requests, summary.counts.requests);
+    Totals sum = batch.totals;
+    sum += interactive.totals;
+    EXPECT_NEAR(sum.output_tokens, summary.totals.output_tokens, 1e-6);
+    EXPECT_NEAR(
+        *batch.throughput.at(figure::kOutputTokens) + *interactive.throughput.at(figure::kOutputTokens),
+        *summary.throughput.at(figure::kOutputTokens), 1e-6);
+    EXPECT_TRUE(batch.metric("ttft_s"));
+    EXPECT_TRUE(summarize(script::closed_loop(4, 200, {}), closed(4)).classes.empty());
+}
+
+TEST(Summary, tells_each_turn_of_conversations_on_its_own) {
+    auto records = script::closed_loop(4, 200, {});
+    for (std::size_t i = 0; i < records.size(); ++i)
+        records[i].turn = Turn{.conversation = i - i % 4, .number = static_cast<std::uint32_t>(i % 4)};
+    const auto summary = summarize(records, closed(4));
+    ASSERT_EQ(summary.turns.size(), 4U);
+    double tokens = 0;
+    for (const Scope& turn : summary.turns) {
+        EXPECT_EQ(turn.counts.requests, 50U);
+        EXPECT_TRUE(turn.metric("itl_s"));
+        tokens += turn.totals.output_tokens;
+    }
+    EXPECT_NEAR(tokens, summary.totals.output_tokens, 1e-6);
+    EXPECT_TRUE(summarize(script::closed_loop(4, 200, {}), closed(4)).turns.empty());
+}
+
+TEST(Summary, tells_each_of_several_servers_on_its_own) {
+    auto records = script::closed_loop(4, 200, {});
+    for (std::size_t i = 0; i < records.size(); ++i) records[i].target = i % 2;
+    const auto summary = summarize(records, closed(4));
+    ASSERT_EQ(summary.targets.size(), 2U);
+    EXPECT_EQ(summary.targets[0].counts.requests, 100U);
+    EXPECT_NEAR(summary.targets[0].totals.output_tokens + summary.targets[1].totals.output_tokens,
+                summary.totals.output_tokens, 1e-6);
+}
+
+TEST(Summary, holds_each_class_against_limits_of_its_own) {
+    auto records = script::closed_loop(4, 200, {});
+    for (std::size_t i = 0; i < records.size(); ++i) records[i].request_class = i % 2 == 0 ? "strict" : "lax";
+    SummaryOptions options = closed(4);
+    options.class_slos = {{"strict", {parse_slo("ttft:1")}}, {"lax", {parse_slo("ttft:10000")}}};
+    const auto summary = summarize(records, options);
+    EXPECT_EQ(summary.classes.at("strict").totals.judged_good, 0);
+    EXPECT_GT(summary.classes.at("lax").totals.judged_good, 20);
+    EXPECT_EQ(summary.totals.judged_good, summary.classes.at("lax").totals.judged_good);
+}
+
+/// A request whose user hung up `after` its start; its first token came before, or not at all.
+RequestRecord abandoned(TimePoint scheduled, Duration after, bool with_first_token) {
+    RequestRecord record = script::answered(scheduled, {});
+    record.outcome = Outcome::abandoned;
+    record.error = "the user hung up";
+    record.closed = scheduled + after;
+    if (!with_first_token) {
+        record.first_event = record.first_answer = record.last_event = std::nullopt;
+        record.events.clear();
+        record.chunks = record.streamed_tokens = record.first_group_tokens = 0;
+        record.longest_gap.reset();
+    }
+    record.usage.completion.reset();
+    return record;
+}
+
+TEST(Summary, of_a_request_that_was_given_up_before_its_first_token_knows_that_it_took_longer) {
+    auto records = script::closed_loop(1, 99, {}, 0);  // each has its first token after 100 ms
+    for (std::size_t i = 0; i < 60; ++i) {             // 60 slower ones
+        RequestRecord& record = records[i];
+        record.first_event = record.first_answer = *record.sent + std::chrono::milliseconds(180);
+    }
+    records.push_back(abandoned(records[50].scheduled, std::chrono::milliseconds(150), false));
+    const auto summary = summarize(records, closed(1));
+    EXPECT_EQ(summary.counts.abandoned, 1U);
+    EXPECT_EQ(summary.counts.failed, 0U);
+    const MetricSummary& ttft = *summary.metric("ttft_s");
+    EXPECT_EQ(ttft.failed_mass, 0);
+    EXPECT_FALSE(ttft.at(0.5)->value) << "it lies beyond what was waited for";
+    records.back().closed = records.back().scheduled + std::chrono::milliseconds(200);
+    const auto patient = summarize(records, closed(1));
+    EXPECT_NEAR(*patient.percentile("ttft_s", 0.5), 0.18, 1e-9);
+    EXPECT_FALSE(patient.percentile("ttft_s", 0.999)) << "it is the abandoned request's own";
+}
+
+TEST(Summary, of_a_request_that_was_given_up_later_keeps_its_first_token_and_nothing_that_is_not_settled) {
+    auto records = script::closed_loop(1, 50, {}, 0);
+    SummaryOptions options = closed(1);
+    options.slos = {parse_slo("ttft:1000")};
+    const auto before = summarize(records, options);
+    records.push_back(abandoned(records[20].scheduled, std::chrono::milliseconds(150), true));
+    const auto after = summarize(records, options);
+    EXPECT_EQ(after.metric("ttft_s")->n, before.metric("ttft_s")->n + 1);
+    EXPECT_EQ(after.metric("e2e_s")->n, before.metric("e2e_s")->n);
+    EXPECT_EQ(after.metric("tpot_s")->n, before.metric("tpot_s")->n);
+    EXPECT_EQ(after.whole_run_totals.judged, before.whole_run_totals.judged) << "goodput leaves it out";
+}
+
+}  // namespace
+}  // namespace paretoken

@@ -1,0 +1,258 @@
+#include "core/result/validity.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace paretoken {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+MetricSummary with_median(std::string key, double median) {
+    MetricSummary metric;
+    metric.key = std::move(key);
+    metric.percentiles = {{0.5, median, {}, true}};
+    return metric;
+}
+
+/// An open-loop run of 1000 requests with a median TTFT of 100 ms, ITL of 10 ms and end-to-end latency of 1
+/// s.
+RunResult clean_run() {
+    RunResult run;
+    run.counts.requests = run.counts.ok = run.counts.in_window = 1000;
+    run.window = {.begin_s = 1, .end_s = 61, .run_s = 62, .steady = true, .how = "steady"};
+    run.metrics = {with_median("ttft_s", 0.1), with_median("itl_s", 0.01), with_median("e2e_s", 1)};
+    run.client.workers = 1;
+    run.request_rate = 16;
+    return run;
+}
+
+std::vector<std::string> checks_of(const Validity& validity) {
+    std::vector<std::string> names;
+    for (const auto& reason : validity.reasons) names.push_back(reason.check);
+    return names;
+}
+
+TEST(Validity, a_run_about_which_nothing_is_known_is_valid_as_long_as_it_ran) {
+    EXPECT_EQ(validity_of(clean_run()), Validity{});
+}
+
+struct Case {
+    std::string check;
+    std::optional<double> ClientHealth::*figure;
+    double passes;
+    double warns;
+    std::optional<double> invalid;
+};
+
+TEST(Validity, every_figure_has_its_limits) {
+    const std::vector<Case> cases = {
+        {"loop_lag", &ClientHealth::loop_lag_p99_s, 0.0009, 0.0011, 0.0051},
+        {"refill_lag", &ClientHealth::refill_lag_mean_s, 0.0049, 0.0051, 0.011},
+        {"achieved_rate", &ClientHealth::achieved_rate_ratio, 0.991, 0.989, 0.949},
+        {"unstamped_delay", &ClientHealth::unstamped_delay_p99_s, 0.00019, 0.00021, 0.00051},
+        {"late_grouping", &ClientHealth::late_grouped_share, 0.019, 0.021, 0.11},
+        {"client_cpu", &ClientHealth::cpu_windows_above_85, 0.009, 0.011, 0.051},
+        {"hiccups", &ClientHealth::hiccup_share, 0.009, 0.011, 0.11},
+        {"clock_jump", &ClientHealth::clock_jump_max_s, 0.0009, 0.0011, std::nullopt},
+        {"retransmits", &ClientHealth::retransmit_share, 0.0009, 0.0011, std::nullopt},
+        {"connection_wait", &ClientHealth::connection_wait_p99_s, 0.0049, 0.0051, std::nullopt},
+        {"slot_wait", &ClientHealth::slot_wait_p99_s, 0.0049, 0.0051, std::nullopt},
+        {"buffered_stream", &ClientHealth::grouped_share, 0.49, 0.51, std::nullopt},
+    };
+    for (const auto& [check, figure, passes, warns, invalid] : cases) {
+        auto run = clean_run();
+        run.client.*figure = passes;
+        EXPECT_EQ(validity_of(run), Validity{}) << check;
+        run.client.*figure = warns;
+        EXPECT_EQ(checks_of(validity_of(run)), std::vector{check});
+        EXPECT_EQ(validity_of(run).verdict, Verdict::warn) << check;
+        run.client.*figure = invalid.value_or(check == "achieved_rate" ? 0 : 1);
+        EXPECT_EQ(validity_of(run).verdict, invalid ? Verdict::invalid : Verdict::warn) << check;
+    }
+}
+
+TEST(Validity, a_closed_loop_is_judged_by_the_mean_of_its_refills_and_not_by_its_latest_sending) {
+    auto run = clean_run();
+    run.request_rate.reset();
+    run.client.loop_lag_p99_s = 0.02;
+    EXPECT_EQ(validity_of(run), Validity{});
+    run.client.refill_lag_mean_s = 0.011;
+    EXPECT_EQ(checks_of(validity_of(run)), std::vector<std::string>{"refill_lag"});
+}
+
+TEST(Validity, a_reason_names_the_figure_and_its_limit) {
+    auto run = clean_run();
+    run.client.loop_lag_p99_s = 0.0031;
+    const auto validity = validity_of(run);
+    ASSERT_EQ(validity.reasons.size(), 1U);
+    EXPECT_EQ(validity.reasons[0].text,
+              "p99 of the client's own delay before sending: 3.1 % of the median TTFT (limit 1 %)");
+}
+
+TEST(Validity, delays_that_any_host_shows_pass_even_against_a_server_that_answers_at_once) {
+    auto run = clean_run();
+    run.metrics = {with_median("ttft_s", 100e-6), with_median("itl_s", 1e-6), with_median("e2e_s", 200e-6)};
+    run.client.loop_lag_p99_s = 150e-6;
+    run.client.refill_lag_mean_s = 50e-6;
+    run.client.unstamped_delay_p99_s = 80e-6;
+    run.client.connection_wait_p99_s = 150e-6;
+    EXPECT_EQ(validity_of(run), Validity{});
+}
+
+TEST(Validity, one_late_request_and_one_busy_moment_are_no_share) {
+    auto run = clean_run();
+    run.counts.requests = run.counts.ok = run.counts.in_window = 12;
+    run.window = {.begin_s = 0, .end_s = 1, .run_s = 1, .steady = true, .how = "steady"};
+    run.client.achieved_rate_ratio = 11.0 / 12;
+    run.client.cpu_windows_above_85 = 0.1;
+    EXPECT_EQ(validity_of(run), Validity{});
+    run.client.achieved_rate_ratio = 9.0 / 12;
+    run.client.cpu_windows_above_85 = 0.5;
+    EXPECT_EQ(checks_of(validity_of(run)), (std::vector<std::string>{"achieved_rate", "client_cpu"}));
+}
+
+TEST(Validity, a_few_events_without_a_stamp_do_not_matter) {
+    auto run = clean_run();
+    run.client.unstamped_delay_p99_s = 0.01;
+    run.client.kernel_stamp_share = 0.995;
+    EXPECT_EQ(validity_of(run), Validity{});
+    run.client.kernel_stamp_share = 0;
+    EXPECT_EQ(validity_of(run).verdict, Verdict::invalid);
+}
+
+TEST(Validity, delays_of_a_run_without_events_are_held_against_the_time_per_output_token) {
+    auto run = clean_run();
+    run.metrics = {with_median("ttft_s", 0.1), with_median("tpot_s", 0.01), with_median("e2e_s", 1)};
+    run.client.unstamped_delay_p99_s = 0.00051;
+    EXPECT_EQ(checks_of(validity_of(run)), std::vector<std::string>{"unstamped_delay"});
+}
+
+TEST(Validity, failures_warn_and_failures_alone_are_invalid) {
+    auto run = clean_run();
+    run.counts.failed = 10;
+    EXPECT_THAT(validity_of(run).reasons, IsEmpty());
+    run.counts.failed = 11;
+    EXPECT_EQ(checks_of(validity_of(run)), std::vector<std::string>{"errors"});
+    run.counts.failed = 100;
+    EXPECT_EQ(validity_of(run).verdict, Verdict::warn);
+    run.counts.failed = 101;
+    EXPECT_EQ(validity_of(run).verdict, Verdict::invalid) << "more than a tenth";
+    EXPECT_EQ(validity_of(run, {.max_failed = 0.5}).verdict, Verdict::warn);
+    run.counts.failed = 1;
+    EXPECT_EQ(validity_of(run, {.max_failed = 0}).verdict, Verdict::invalid) << "none was to fail";
+    run.counts.failed = 1000;
+    run.counts.ok = 0;
+    run.window.steady = false;
+    EXPECT_EQ(validity_of(run).verdict, Verdict::invalid);
+    EXPECT_EQ(checks_of(validity_of(run)), (std::vector<std::string>{"all_failed", "errors"}));
+}
+
+TEST(Validity, figures_above_the_whole_are_written_without_an_exponent) {
+    auto run = clean_run();
+    run.workload.output_length = Asked{8, 8 + 8 * 1000};
+    const auto validity = validity_of(run);
+    ASSERT_EQ(checks_of(validity), std::vector<std::string>{"output_length"});
+    EXPECT_THAT(validity.reasons[0].text, HasSubstr("100000 % of what was asked for (limit 50 %)"));
+}
+
+TEST(Validity, judged_anew_follows_the_options_and_keeps_what_it_cannot_know) {
+    auto run = clean_run();
+    run.counts.failed = 200;
+    run.validity = validity_of(run);
+    EXPECT_EQ(run.validity.verdict, Verdict::invalid);
+    EXPECT_EQ(judged_anew(run, {.max_failed = 0.5}).verdict, Verdict::warn);
+    EXPECT_EQ(judged_anew(run, {}), run.validity);
+    run.validity.reasons.push_back({Verdict::invalid, "records_lost", "the disk was full"});
+    const auto again = judged_anew(run, {.max_failed = 0.5});
+    EXPECT_EQ(again.verdict, Verdict::invalid);
+    EXPECT_EQ(checks_of(again), (std::vector<std::string>{"errors", "records_lost"}));
+}
+
+TEST(Validity, a_server_that_does_not_stream_makes_the_run_invalid) {
+    auto run = clean_run();
+    run.counts.unstreamed = 20;
+    EXPECT_EQ(validity_of(run).verdict, Verdict::warn);
+    run.counts.unstreamed = 1000;
+    const auto validity = validity_of(run);
+    EXPECT_EQ(validity.verdict, Verdict::invalid);
+    ASSERT_EQ(checks_of(validity), std::vector<std::string>{"no_stream"});
+    EXPECT_THAT(validity.reasons[0].text, HasSubstr("the server did not stream"));
+}
+
+TEST(Validity, lengths_that_are_not_what_was_asked_for_are_said) {
+    auto run = clean_run();
+    run.workload.output_length = Asked{128, 134};
+    run.workload.input_length = Asked{1000, 960};
+    EXPECT_EQ(validity_of(run), Validity{}) << "less than 5 % off";
+    run.workload.output_length = Asked{128, 150};
+    run.workload.input_length = Asked{1000, 900};
+    EXPECT_EQ(validity_of(run).verdict, Verdict::warn);
+    EXPECT_EQ(checks_of(validity_of(run)), (std::vector<std::string>{"input_length", "output_length"}));
+    run.workload.output_length = Asked{128, 1'000'000};
+    EXPECT_EQ(validity_of(run).verdict, Verdict::invalid);
+    run.workload.output_length = std::nullopt;
+    run.workload.input_length = Asked{1'000'000, 10};
+    EXPECT_EQ(validity_of(run).verdict, Verdict::invalid);
+    run.workload.length_source = "uncalibrated";
+    EXPECT_EQ(validity_of(run), Validity{}) << "nobody knew how long the prompts were";
+}
+
+TEST(Validity, what_a_template_adds_to_a_short_prompt_is_no_wrong_length) {
+    auto run = clean_run();
+    run.workload.input_length = Asked{4, 30};
+    run.workload.output_length = Asked{2, 3};
+    EXPECT_EQ(validity_of(run), Validity{});
+}
+
+/// One reading of the KV usage per second of the window.
+RunResult with_kv_usage(double (*usage)(int second)) {
+    RunResult run = clean_run();
+    Series series{.name = "kv_usage", .unit = "ratio", .source = "server", .times_s = {}, .values = {}};
+    for (int second = 0; second < 60; ++second) {
+        series.times_s.push_back(second + 1);
+        series.values.push_back(usage(second));
+    }
+    run.series.push_back(std::move(series));
+    return run;
+}
+
+TEST(Validity, a_kv_cache_that_fills_and_empties_again_and_again_is_said) {
+    const auto thrashes = [](double (*usage)(int)) {
+        const auto checks = checks_of(validity_of(with_kv_usage(usage)));
+        return std::find(checks.begin(), checks.end(), "kv_thrash") != checks.end();
+    };
+    EXPECT_TRUE(thrashes([](int second) { return second % 10 < 5 ? .9 : .4; }));
+    EXPECT_TRUE(
+        thrashes([](int second) { return .5 + .2 * (second % 12 < 6 ? second % 6 : 6 - second % 6) / 3; }));
+    EXPECT_FALSE(thrashes([](int second) { return second % 10 < 5 ? .6 : .4; })) << "20 points";
+    EXPECT_FALSE(thrashes([](int second) { return second < 30 ? .1 : .95; })) << "it fills once";
+    EXPECT_FALSE(thrashes([](int second) { return second / 60.0; }));
+    EXPECT_EQ(checks_of(judged_anew(with_kv_usage([](int second) { return second % 2 * .8; }), {})).size(),
+              1U);
+}
+
+TEST(Validity, energy_that_differs_from_the_drivers_counter_is_said) {
+    RunResult run = clean_run();
+    run.power = PowerFigures{.source = "nvml", .energy_j = 1040, .counter_j = 1000};
+    EXPECT_THAT(checks_of(validity_of(run)), IsEmpty());
+    run.power->energy_j = 940;
+    EXPECT_EQ(checks_of(validity_of(run)), std::vector<std::string>{"energy_counter"});
+}
+
+TEST(Validity, no_request_no_steady_state_and_an_interruption_are_said) {
+    EXPECT_EQ(validity_of(RunResult{}).verdict, Verdict::invalid);
+    EXPECT_EQ(checks_of(validity_of(RunResult{})), std::vector<std::string>{"no_requests"});
+    auto run = clean_run();
+    run.partial = true;
+    run.window.steady = false;
+    run.window.how = "no steady state: latency rose";
+    const auto validity = validity_of(run);
+    EXPECT_EQ(validity.verdict, Verdict::warn);
+    EXPECT_EQ(checks_of(validity), (std::vector<std::string>{"no_steady_state", "partial"}));
+    EXPECT_THAT(validity.reasons[0].text, HasSubstr("latency rose"));
+}
+
+}  // namespace
+}  // namespace paretoken

@@ -1,0 +1,251 @@
+#include "core/result/window.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/core/load_script.h"
+
+namespace paretoken {
+namespace {
+
+using namespace std::chrono_literals;
+using script::kStart;
+using ::testing::HasSubstr;
+
+SummaryOptions closed(std::uint64_t concurrency) {
+    SummaryOptions options;
+    options.concurrency = concurrency;
+    return options;
+}
+
+SummaryOptions open() {
+    SummaryOptions options;
+    options.open_loop = true;
+    return options;
+}
+
+std::vector<RequestRecord> rising(double rate, std::size_t count, double growth) {
+    auto records = script::open_loop(rate, count, {});
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto wait = from_seconds(growth * seconds(records[i].scheduled - kStart));
+        records[i] =
+            script::answered(records[i].scheduled, {.ttft = 100ms + wait, .gap = 10ms, .tokens = 11});
+    }
+    return records;
+}
+
+/// One at a time, each 200 ms after the one before: so many requests with each time to first token.
+std::vector<RequestRecord> one_after_another(const std::vector<std::pair<int, Duration>>& levels) {
+    std::vector<RequestRecord> records;
+    Random random(7);
+    auto at = kStart;
+    for (const auto& [requests, ttft] : levels) {
+        for (int i = 0; i < requests; ++i, at += 200ms)
+            records.push_back(script::answered(
+                at, script::jittered({.ttft = ttft, .gap = 4ms, .tokens = 11}, 0.05, random)));
+    }
+    return records;
+}
+
+TEST(RunSpan, is_from_the_first_scheduled_start_to_just_past_the_last_byte_without_warm_up) {
+    std::vector<RequestRecord> records{script::answered(kStart + 2s, {}), script::answered(kStart + 1s, {}),
+                                       script::answered(kStart, {})};
+    records[2].warmup = true;
+    const auto run = run_of(records);
+    EXPECT_EQ(run.begin, kStart + 1s);
+    EXPECT_EQ(run.end, kStart + 2s + 200ms + 1ns);
+    EXPECT_TRUE(run.contains(*records[0].last_event));
+    EXPECT_EQ(run_of({}).length(), 0s);
+}
+
+TEST(SteadyWindow, refusals_at_a_steady_pace_are_no_steady_state) {
+    auto records = script::closed_loop(8, 200, {});
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        if (i % 10 != 0) records[i] = script::failed(records[i].scheduled);
+    }
+    const auto window = steady_window_of(records, closed(8));
+    EXPECT_FALSE(window.steady);
+    EXPECT_THAT(window.how, HasSubstr("requests failed"));
+}
+
+TEST(SteadyWindow, of_a_closed_loop_leaves_out_the_first_wave_and_the_drain) {
+    const auto records = script::closed_loop(8, 200, {});
+    const auto window = steady_window_of(records, closed(8));
+    ASSERT_TRUE(window.steady) << window.how;
+    const auto ended = std::count_if(records.begin(), records.begin() + 8,
+                                     [&](const auto& record) { return record.closed <= window.span.begin; });
+    EXPECT_EQ(ended, 4);
+    EXPECT_EQ(window.span.end, records.back().started);
+    EXPECT_THAT(window.how, HasSubstr("half of the first 8 requests had ended"));
+}
+
+TEST(SteadyWindow, ends_when_the_schedule_ran_dry) {
+    const auto records = script::closed_loop(4, 200, {});
+    auto options = closed(4);
+    options.last_dispatch = kStart + 5s;
+    EXPECT_EQ(steady_window_of(records, options).span.end, kStart + 5s);
+    options.last_dispatch = kStart + 5h;
+    EXPECT_EQ(steady_window_of(records, options).span.end, run_of(records).end);
+}
+
+TEST(SteadyWindow, begins_with_the_full_load_when_waiting_longer_would_leave_too_few) {
+    const auto records =
+        script::closed_loop(8, 33, {});  // three waves are needed; after the first one two are left
+    const auto window = steady_window_of(records, closed(8));
+    EXPECT_TRUE(window.steady) << window.how;
+    EXPECT_EQ(window.span.begin, kStart);
+    EXPECT_THAT(window.how, HasSubstr("from when 8 requests were in flight"));
+}
+
+TEST(SteadyWindow, of_too_few_requests_is_the_whole_run_and_says_so) {
+    const auto records = script::closed_loop(2, 9, {});
+    const auto window = steady_window_of(records, closed(2));
+    EXPECT_FALSE(window.steady);
+    EXPECT_THAT(window.how, HasSubstr("8 requests were scheduled"));
+    EXPECT_THAT(window.how, HasSubstr("and 10 are needed"));
+    EXPECT_EQ(window.span, run_of(records));
+}
+
+TEST(SteadyWindow, is_not_found_when_in_flight_never_reaches_the_cap) {
+    const auto window = steady_window_of(script::closed_loop(4, 200, {}), closed(64));
+    EXPECT_FALSE(window.steady);
+    EXPECT_THAT(window.how, HasSubstr("never reached its cap of 64"));
+}
+
+TEST(SteadyWindow, forgives_a_fast_server_that_answers_before_the_last_of_many_slots_is_filled) {
+    const auto records = script::closed_loop(62, 640, {});
+    EXPECT_TRUE(steady_window_of(records, closed(64)).steady);
+    EXPECT_FALSE(steady_window_of(records, closed(70)).steady);
+}
+
+TEST(SteadyWindow, after_warm_up_slots_begins_with_the_first_request_that_counts) {
+    auto records = script::closed_loop(4, 200, {});
+    for (std::size_t i = 0; i < 40; ++i) records[i].warmup = true;
+    const auto window = steady_window_of(records, closed(4));
+    ASSERT_TRUE(window.steady) << window.how;
+    EXPECT_EQ(window.span.begin, records[40].scheduled);
+}
+
+TEST(SteadyWindow, of_an_open_loop_begins_at_the_plateau_of_in_flight) {
+    // 50 per second, each 2 s in the system: 100 in flight, reached after about 2 s.
+    const auto records = script::open_loop(50, 2000, {.ttft = 1s, .gap = 100ms, .tokens = 11});
+    const auto window = steady_window_of(records, open());
+    ASSERT_TRUE(window.steady) << window.how;
+    EXPECT_GT(window.span.begin, kStart + 1s);
+    EXPECT_LT(window.span.begin, kStart + 6s);
+    EXPECT_EQ(window.span.end, records.back().started);
+}
+
+TEST(SteadyWindow, is_refused_while_latency_keeps_rising) {
+    auto records = one_after_another({{1000, 100ms}});
+    for (std::size_t i = 0; i < records.size(); ++i)
+        records[i] =
+            script::answered(records[i].scheduled, {.ttft = 100ms + i * 50us, .gap = 5ms, .tokens = 11});
+    const auto window = steady_window_of(records, closed(1));
+    EXPECT_FALSE(window.steady);
+    EXPECT_THAT(window.how, HasSubstr("the time to first token rose by 40 % of its mean over the run"));
+}
+
+TEST(SteadyWindow, tolerates_a_drift_too_small_to_matter) {
+    EXPECT_TRUE(steady_window_of(rising(50, 1000, 0.0004), open()).steady);
+}
+
+TEST(SteadyWindow, is_refused_while_a_queue_grows) {
+    // One server works off 10 requests per second, 12 arrive.
+    std::vector<RequestRecord> records;
+    auto free_at = kStart;
+    for (int i = 0; i < 600; ++i) {
+        const auto arrival = kStart + i * 83ms;
+        free_at = std::max(free_at, arrival) + 100ms;
+        records.push_back(script::answered(arrival, {.ttft = free_at - arrival, .gap = 0ms, .tokens = 2}));
+    }
+    const auto window = steady_window_of(records, open());
+    EXPECT_FALSE(window.steady);
+    EXPECT_THAT(window.how, ::testing::HasSubstr("the number in flight grew"));
+}
+
+TEST(SteadyWindow, leaves_out_a_start_that_takes_long_to_fill) {
+    // 20 requests per second that take ever longer until, after 20 s, each takes 2 s.
+    std::vector<RequestRecord> records;
+    Random random(4);
+    for (int i = 0; i < 2000; ++i) {
+        const double share = std::min(1.0, (i + 1) / 400.0);
+        records.push_back(script::answered(
+            kStart + i * 50ms, script::jittered({.ttft = from_seconds(2 * share), .gap = 0ms}, 0.2, random)));
+    }
+    const auto window = steady_window_of(records, open());
+    ASSERT_TRUE(window.steady) << window.how;
+    EXPECT_GE(window.span.begin, kStart + 15s);
+    EXPECT_LE(window.span.begin, kStart + 40s);
+}
+
+TEST(SteadyWindow, is_seldom_refused_for_steady_load) {
+    int refused = 0;
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+        refused += steady_window_of(script::closed_loop(8, 150, {}, 0.5, seed), closed(8)).steady ? 0 : 1;
+        refused += steady_window_of(script::open_loop(40, 150, {}, 0.5, seed), open()).steady ? 0 : 1;
+    }
+    EXPECT_LE(refused, 6);
+}
+
+TEST(SteadyWindow, of_lockstep_requests_is_steady_too) {
+    const auto window = steady_window_of(script::closed_loop(32, 320, {}, 0), closed(32));
+    EXPECT_TRUE(window.steady) << window.how;
+}
+
+TEST(SteadyWindow, is_the_first_plateau_and_names_the_later_one) {
+    const auto window = steady_window_of(one_after_another({{500, 100ms}, {700, 150ms}}), closed(1));
+    ASSERT_TRUE(window.steady) << window.how;
+    EXPECT_NEAR(seconds(window.span.end - kStart), 100, 2.5);
+    EXPECT_LT(window.span.end, kStart + 500 * 200ms);
+    EXPECT_THAT(window.how, HasSubstr(" s, when the time to first token rose by 3"));
+    EXPECT_THAT(window.how, HasSubstr("% of its mean to another level"));
+    ASSERT_FALSE(window.tests.empty());
+    for (const auto& test : window.tests) EXPECT_GT(test.p, 0.001) << test.series << " " << test.test;
+}
+
+TEST(SteadyWindow, leaves_out_a_short_start_on_another_level) {
+    const auto window = steady_window_of(one_after_another({{150, 150ms}, {1000, 100ms}}), closed(1));
+    ASSERT_TRUE(window.steady) << window.how;
+    EXPECT_NEAR(seconds(window.span.begin - kStart), 30, 2.5);
+    EXPECT_EQ(window.span.end, kStart + 1149 * 200ms);
+    EXPECT_THAT(window.how, HasSubstr("when the time to first token fell by"));
+}
+
+TEST(SteadyWindow, is_refused_where_the_level_rises_step_by_step) {
+    const auto window = steady_window_of(
+        one_after_another({{200, 60ms}, {200, 80ms}, {200, 100ms}, {200, 120ms}, {200, 140ms}}), closed(1));
+    EXPECT_FALSE(window.steady);
+    EXPECT_THAT(window.how, HasSubstr("the time to first token"));
+    EXPECT_FALSE(window.tests.empty());
+}
+
+TEST(SteadyWindow, sees_a_cache_that_grows_warm) {
+    auto records = one_after_another({{1000, 100ms}});
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        records[i].usage.prompt = 100;
+        records[i].usage.cached_prompt = i < 400 ? 10 : 80;
+    }
+    const auto window = steady_window_of(records, closed(1));
+    ASSERT_TRUE(window.steady) << window.how;
+    EXPECT_LE(window.span.end, kStart + 82s);
+    EXPECT_THAT(window.how, HasSubstr("the share of cached prompt tokens rose"));
+}
+
+TEST(SteadyWindow, is_at_least_three_median_requests_long) {
+    std::vector<RequestRecord> records;
+    for (int i = 0; i < 40; ++i)
+        records.push_back(script::answered(kStart + i * 10ms, {.ttft = 2s, .gap = 10ms, .tokens = 11}));
+    const auto window = steady_window_of(records, closed(4));
+    EXPECT_FALSE(window.steady);
+    EXPECT_THAT(window.how, HasSubstr("three times the median time of a request"));
+}
+
+TEST(SteadyWindow, of_nothing_is_nothing) {
+    const auto window = steady_window_of({}, closed(1));
+    EXPECT_FALSE(window.steady);
+    EXPECT_EQ(window.span.length(), 0s);
+}
+
+}  // namespace
+}  // namespace paretoken
