@@ -16,8 +16,8 @@
 #include "core/error.h"
 #include "core/spec.h"
 #include "experiments/cache.h"
-#include "experiments/redaction.h"
 #include "experiments/run.h"
+#include "experiments/target/redaction.h"
 #include "reports/cache/pages.h"
 #include "reports/files/run_directory.h"
 

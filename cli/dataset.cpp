@@ -12,9 +12,9 @@
 #include "core/error.h"
 #include "core/text/number_text.h"
 #include "core/text/printable.h"
-#include "datasets/audit.h"
-#include "datasets/conversation_index.h"
+#include "datasets/audit/audit.h"
 #include "datasets/describe.h"
+#include "datasets/files/conversation_index.h"
 
 namespace paretoken::cli {
 namespace {

@@ -25,7 +25,7 @@
 #include "cli/micro_page.h"
 #include "core/error.h"
 #include "core/units.h"
-#include "experiments/child_process.h"
+#include "experiments/target/child_process.h"
 #include "reports/micro/micro_bound.h"
 #include "reports/micro/micro_fit.h"
 #include "reports/micro/micro_results.h"

@@ -24,7 +24,7 @@
 #include "core/error.h"
 #include "core/result/slo.h"
 #include "core/text/content_hash.h"
-#include "experiments/page_server.h"
+#include "experiments/watch/page_server.h"
 #include "reports/files/json.h"
 #include "reports/files/refold.h"
 #include "reports/files/run_directory.h"

@@ -19,8 +19,8 @@
 #include "cli/invocation.h"
 #include "core/error.h"
 #include "core/spec.h"
-#include "simulator/dialect.h"
-#include "simulator/profile.h"
+#include "simulator/answers/dialect.h"
+#include "simulator/engine/profile.h"
 #include "simulator/server.h"
 
 namespace paretoken::cli {

@@ -1,5 +1,5 @@
 // paretoken watch: a few requests per interval for as long as wanted; a line per interval, alerts, drift.
-#include "experiments/watch.h"
+#include "experiments/watch/watch.h"
 
 #include <fmt/format.h>
 
@@ -14,10 +14,10 @@
 #include "cli/plan_options.h"
 #include "core/error.h"
 #include "core/spec.h"
-#include "experiments/launch.h"
-#include "experiments/metrics_server.h"
-#include "experiments/redaction.h"
-#include "experiments/resolve.h"
+#include "experiments/target/launch.h"
+#include "experiments/target/redaction.h"
+#include "experiments/target/resolve.h"
+#include "experiments/watch/metrics_server.h"
 #include "reports/interop/exposition.h"
 
 namespace paretoken::cli {

@@ -5,16 +5,16 @@
 #include <array>
 
 #include "core/error.h"
-#include "datasets/custom_jsonl.h"
-#include "datasets/mooncake.h"
-#include "datasets/multi_turn.h"
-#include "datasets/prefix_arms.h"
-#include "datasets/prefix_cycle.h"
-#include "datasets/recall.h"
-#include "datasets/shared_prefix.h"
-#include "datasets/sharegpt.h"
-#include "datasets/synthetic.h"
-#include "datasets/token_traces.h"
+#include "datasets/files/custom_jsonl.h"
+#include "datasets/files/mooncake.h"
+#include "datasets/files/sharegpt.h"
+#include "datasets/files/token_traces.h"
+#include "datasets/generated/multi_turn.h"
+#include "datasets/generated/prefix_arms.h"
+#include "datasets/generated/prefix_cycle.h"
+#include "datasets/generated/recall.h"
+#include "datasets/generated/shared_prefix.h"
+#include "datasets/generated/synthetic.h"
 
 namespace paretoken::datasets {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "core/spec.h"
-#include "datasets/calibration.h"
 #include "datasets/dataset.h"
+#include "datasets/generated/calibration.h"
 
 namespace paretoken::datasets {
 

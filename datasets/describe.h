@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "datasets/file_dataset.h"
+#include "datasets/files/file_dataset.h"
 
 namespace paretoken::datasets {
 

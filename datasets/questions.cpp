@@ -7,11 +7,11 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "datasets/custom_jsonl.h"
-#include "datasets/file_dataset.h"
-#include "datasets/json_row.h"
-#include "datasets/recall.h"
-#include "datasets/row_file.h"
+#include "datasets/files/custom_jsonl.h"
+#include "datasets/files/file_dataset.h"
+#include "datasets/files/json_row.h"
+#include "datasets/files/row_file.h"
+#include "datasets/generated/recall.h"
 
 namespace paretoken::datasets {
 namespace {

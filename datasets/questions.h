@@ -1,6 +1,6 @@
 #pragma once
 // The questions of a probe, and what their answers are held against: a file of JSON lines, or values that are
-// hidden in long texts (datasets/recall.h).
+// hidden in long texts (datasets/generated/recall.h).
 #include <string>
 #include <string_view>
 #include <vector>

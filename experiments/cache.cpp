@@ -10,8 +10,8 @@
 
 #include "core/error.h"
 #include "core/result/metrics.h"
-#include "experiments/resolve.h"
 #include "experiments/run.h"
+#include "experiments/target/resolve.h"
 #include "reports/files/cache_file.h"
 #include "reports/files/records.h"
 #include "reports/files/run_directory.h"

@@ -10,9 +10,9 @@
 
 #include "cards/price.h"
 #include "core/plan/plan.h"
-#include "datasets/prefix_arms.h"
-#include "experiments/provenance.h"
-#include "experiments/target.h"
+#include "datasets/generated/prefix_arms.h"
+#include "experiments/target/provenance.h"
+#include "experiments/target/target.h"
 #include "experiments/watcher.h"
 #include "reports/cache/analysis.h"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <stop_token>
 
-#include "experiments/provenance.h"
+#include "experiments/target/provenance.h"
 
 namespace paretoken::experiments {
 

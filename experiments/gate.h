@@ -13,8 +13,8 @@
 
 #include "core/plan/plan.h"
 #include "core/text/secrets.h"
-#include "experiments/provenance.h"
-#include "experiments/target.h"
+#include "experiments/target/provenance.h"
+#include "experiments/target/target.h"
 #include "experiments/watcher.h"
 #include "reports/files/gate_file.h"
 #include "reports/gate/decision.h"

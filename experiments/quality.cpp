@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "datasets/catalog.h"
 #include "datasets/questions.h"
-#include "experiments/redaction.h"
+#include "experiments/target/redaction.h"
 #include "reports/model/quality.h"
 
 namespace paretoken::experiments {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/result/result.h"
-#include "experiments/target.h"
+#include "experiments/target/target.h"
 #include "reports/files/probe_file.h"
 
 namespace paretoken::experiments {

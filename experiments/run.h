@@ -6,8 +6,8 @@
 
 #include "core/result/result.h"
 #include "core/result/slo.h"
-#include "experiments/provenance.h"
-#include "experiments/target.h"
+#include "experiments/target/provenance.h"
+#include "experiments/target/target.h"
 #include "experiments/watcher.h"
 
 namespace paretoken::experiments {

@@ -9,8 +9,8 @@
 #include <stop_token>
 #include <string>
 
-#include "datasets/calibration.h"
 #include "datasets/catalog.h"
+#include "datasets/generated/calibration.h"
 #include "loadgen/http/address.h"
 #include "loadgen/http/fetch.h"
 #include "loadgen/http/message.h"

@@ -9,11 +9,11 @@
 
 #include "core/random.h"
 #include "core/record/record_events.h"
-#include "simulator/answer_plan.h"
-#include "simulator/engine.h"
-#include "simulator/prompt_tokens.h"
-#include "simulator/recall.h"
-#include "simulator/wire.h"
+#include "simulator/answers/answer_plan.h"
+#include "simulator/answers/recall.h"
+#include "simulator/answers/wire.h"
+#include "simulator/engine/engine.h"
+#include "simulator/engine/prompt_tokens.h"
 
 namespace paretoken::loadgen {
 namespace {

@@ -3,7 +3,7 @@
 // over sockets, without sockets, threads or sleeping. Invariant: the outcome is a function of the options,
 // the dataset and their seeds.
 #include "loadgen/run.h"
-#include "simulator/profile.h"
+#include "simulator/engine/profile.h"
 
 namespace paretoken::loadgen {
 

@@ -16,13 +16,13 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "core/version.h"
+#include "simulator/answers/wire.h"
 #include "simulator/connection.h"
-#include "simulator/engine.h"
+#include "simulator/engine/engine.h"
 #include "simulator/gzip.h"
 #include "simulator/socket.h"
 #include "simulator/telemetry.h"
 #include "simulator/truth.h"
-#include "simulator/wire.h"
 
 namespace paretoken::sim {
 namespace {

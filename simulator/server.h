@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "core/units.h"
-#include "simulator/dialect.h"
+#include "simulator/answers/dialect.h"
+#include "simulator/engine/profile.h"
 #include "simulator/faults.h"
-#include "simulator/profile.h"
 
 namespace boost::asio {
 class io_context;

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "simulator/engine.h"
-#include "simulator/profile.h"
+#include "simulator/engine/engine.h"
+#include "simulator/engine/profile.h"
 
 namespace paretoken::sim {
 

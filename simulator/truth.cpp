@@ -4,7 +4,7 @@
 
 #include <iterator>
 
-#include "simulator/json_text.h"
+#include "simulator/answers/json_text.h"
 
 namespace paretoken::sim {
 namespace {

@@ -20,7 +20,7 @@
 #include "core/random.h"
 #include "core/record/event_source.h"
 #include "experiments/gate.h"
-#include "experiments/resolve.h"
+#include "experiments/target/resolve.h"
 #include "loadgen/run.h"
 #include "reports/gate/decision.h"
 

@@ -14,8 +14,8 @@
 
 #include "core/random.h"
 #include "core/result/summary.h"
-#include "experiments/knee_search.h"
-#include "experiments/slo_search.h"
+#include "experiments/sweep/knee_search.h"
+#include "experiments/sweep/slo_search.h"
 
 namespace {
 

@@ -10,12 +10,12 @@
 #include <utility>
 
 #include "core/statistics.h"
-#include "microbench/cpu/attention_kernel.h"
+#include "microbench/cpu/attention/attention_kernel.h"
 #include "microbench/cpu/ceilings.h"
 #include "microbench/cpu/machine.h"
 #include "microbench/cpu/read.h"
 #include "microbench/cpu/sampling.h"
-#include "microbench/cpu/weights_kernel.h"
+#include "microbench/cpu/weights/weights_kernel.h"
 
 namespace paretoken::microbench {
 namespace {

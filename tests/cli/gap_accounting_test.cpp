@@ -9,8 +9,8 @@
 
 #include "core/random.h"
 #include "reports/model/gap.h"
-#include "simulator/engine.h"
-#include "simulator/model.h"
+#include "simulator/engine/engine.h"
+#include "simulator/engine/model.h"
 
 namespace paretoken {
 namespace {

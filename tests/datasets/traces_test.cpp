@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "datasets/catalog.h"
-#include "datasets/csv_row.h"
+#include "datasets/files/csv_row.h"
 #include "tests/datasets/temporary_file.h"
 
 namespace paretoken::datasets {

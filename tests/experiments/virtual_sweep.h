@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/plan/plan_fields.h"
-#include "experiments/sweep.h"
+#include "experiments/sweep/sweep.h"
 #include "reports/files/run_directory.h"
 
 namespace paretoken::experiments {

@@ -1,5 +1,5 @@
 // A file of requests, one JSON object a line: every request in it can be sent.
-#include "datasets/custom_jsonl.h"
+#include "datasets/files/custom_jsonl.h"
 
 #include "loadgen/openai/body.h"
 #include "reports/files/json.h"

@@ -7,7 +7,7 @@
 
 #include "cards/gpu.h"
 #include "core/result/slo.h"
-#include "datasets/lengths.h"
+#include "datasets/generated/lengths.h"
 #include "loadgen/arrival.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "microbench/cpu/attention.h"
+#include "microbench/cpu/attention/attention.h"
 #include "microbench/cpu/formats.h"
 #include "microbench/gpu/attention/paged.h"
 #include "microbench/gpu/formats/dtypes.h"

@@ -25,9 +25,9 @@ CLEAN_TREE = {
     "loadgen/client.h": '#pragma once\n#include "loadgen/http/url.h"\n',
     "loadgen/client.cpp": '#include "loadgen/client.h"\n#include "loadgen/openai/sse.h"\n',
     "loadgen/worker.cpp": '#include "loadgen/client.h"\n#include "loadgen/openai/sse.h"\n',
-    "simulator/engine.h": "#pragma once\n",
+    "simulator/engine/engine.h": "#pragma once\n",
     "simulator/server.cpp": '#include "cards/model.h"\n#include <boost/beast/http.hpp>\n',
-    "loadgen/virtual.cpp": '#include "simulator/engine.h"\n',
+    "loadgen/virtual.cpp": '#include "simulator/engine/engine.h"\n',
     "microbench/kernel.h": '#pragma once\n#include "cards/model.h"\n',
     "reports/files/json.cpp": "#include <nlohmann/json.hpp>\n",
     "reports/pages/table.h": "#pragma once\n",
@@ -92,7 +92,7 @@ class CheckIncludes(unittest.TestCase):
                    "simulator may not include loadgen")
 
     def test_only_virtual_time_drives_the_simulators_engine(self):
-        self.finds("loadgen/client.cpp", '#include "simulator/engine.h"\n', "loadgen/client.cpp:1",
+        self.finds("loadgen/client.cpp", '#include "simulator/engine/engine.h"\n', "loadgen/client.cpp:1",
                    "loadgen/client may not include simulator")
 
     def test_arrows_inside_core_are_one_way(self):

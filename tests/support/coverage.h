@@ -16,7 +16,7 @@
 #include "core/statistics.h"
 #include "datasets/catalog.h"
 #include "loadgen/virtual.h"
-#include "simulator/profile.h"
+#include "simulator/engine/profile.h"
 #include "tests/support/kept_records.h"
 
 namespace paretoken::coverage {

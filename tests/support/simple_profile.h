@@ -1,6 +1,6 @@
 #pragma once
 // A simulated machine that can be worked out by hand: a step takes 1 ms, and 1 ms more per token.
-#include "simulator/profile.h"
+#include "simulator/engine/profile.h"
 
 namespace paretoken::testing {
 

@@ -2,9 +2,9 @@
 
 #include <set>
 
-#include "microbench/cpu/attention_kernel.h"
+#include "microbench/cpu/attention/attention_kernel.h"
 #include "microbench/cpu/ring.h"
-#include "microbench/cpu/weights_kernel.h"
+#include "microbench/cpu/weights/weights_kernel.h"
 
 namespace paretoken::microbench {
 namespace {

@@ -1,0 +1,122 @@
+#include "datasets/files/csv_row.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+
+namespace paretoken::datasets {
+namespace {
+
+/// Takes the first field off `line`; a quoted one may hold commas.
+std::string_view take_field(std::string_view& line) {
+    std::size_t end = 0;
+    if (line.starts_with('"')) {
+        end = line.find('"', 1);
+        end = end == std::string_view::npos ? line.size() : end + 1;
+    }
+    end = std::min(line.find(',', end), line.size());
+    std::string_view field = line.substr(0, end);
+    line.remove_prefix(std::min(end + 1, line.size()));
+    while (!field.empty() && field.front() == ' ') field.remove_prefix(1);
+    while (!field.empty() && field.back() == ' ') field.remove_suffix(1);
+    if (field.size() >= 2 && field.front() == '"' && field.back() == '"')
+        field = field.substr(1, field.size() - 2);
+    return field;
+}
+
+/// A whole number of exactly `digits` digits, taken off `text` with the character that follows, if it is one
+/// of `separators`.
+std::optional<int> take_number(std::string_view& text, std::size_t digits, std::string_view separators) {
+    int value = 0;
+    if (text.size() < digits) return std::nullopt;
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + digits, value);
+    if (error != std::errc{} || stop != text.data() + digits) return std::nullopt;
+    text.remove_prefix(digits);
+    if (separators.empty()) return value;
+    if (text.empty() || separators.find(text.front()) == std::string_view::npos) return std::nullopt;
+    text.remove_prefix(1);
+    return value;
+}
+
+/// "", "Z", "+01:00" in seconds.
+std::optional<int> offset_of(std::string_view text) {
+    if (text.empty() || text == "Z") return 0;
+    const bool before = text.front() == '-';
+    if (!before && text.front() != '+') return std::nullopt;
+    text.remove_prefix(1);
+    const auto hours = take_number(text, 2, ":");
+    const auto minutes = hours ? take_number(text, 2, "") : std::nullopt;
+    if (!minutes || !text.empty()) return std::nullopt;
+    return (before ? -1 : 1) * (*hours * 3600 + *minutes * 60);
+}
+
+}  // namespace
+
+std::string_view csv_field(std::string_view row, std::string_view header, std::string_view column,
+                           const RowPlace& place) {
+    while (!header.empty()) {
+        const bool found = take_field(header) == column;
+        if (row.empty() && found) place.refuse(fmt::format("the row has no field under '{}'", column));
+        const std::string_view field = take_field(row);
+        if (found) return field;
+    }
+    place.refuse(fmt::format("the header has no column '{}'", column));
+}
+
+std::int64_t csv_tokens(std::string_view row, std::string_view header, std::string_view column,
+                        const RowPlace& place) {
+    const std::string_view field = csv_field(row, header, column, place);
+    double tokens = 0;  // some writers have "374.0"
+    const auto [stop, error] = std::from_chars(field.data(), field.data() + field.size(), tokens);
+    if (error != std::errc{} || stop != field.data() + field.size() || !(tokens >= 1) || tokens > 1e9 ||
+        tokens != std::floor(tokens))
+        place.refuse(fmt::format("'{}' under '{}' is no whole number from 1", field, column));
+    return static_cast<std::int64_t>(tokens);
+}
+
+std::string csv_numbers(std::string_view row) {
+    std::string numbers;
+    for (int column = 1; !row.empty(); ++column) {
+        take_field(row);
+        numbers += fmt::format("{}{}", column == 1 ? "" : ",", column);
+    }
+    return numbers;
+}
+
+bool is_length(std::string_view field) {
+    return !field.empty() && field.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
+std::optional<double> seconds_of_time(std::string_view text) {
+    double number = 0;
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc{} && stop == text.data() + text.size())
+        return number >= 0 && std::isfinite(number) ? std::optional(number) : std::nullopt;
+
+    const auto year = take_number(text, 4, "-/");
+    const auto month = year ? take_number(text, 2, "-/") : std::nullopt;
+    const auto day = month ? take_number(text, 2, " T") : std::nullopt;
+    const auto hour = day ? take_number(text, 2, ":") : std::nullopt;
+    const auto minute = hour ? take_number(text, 2, ":") : std::nullopt;
+    const auto second = minute ? take_number(text, 2, "") : std::nullopt;
+    if (!second) return std::nullopt;
+    double fraction = 0;
+    if (text.starts_with('.')) {
+        const auto digits = std::min(text.find_first_not_of("0123456789", 1), text.size());
+        const auto parsed = std::from_chars(text.data(), text.data() + digits, fraction);
+        if (parsed.ec != std::errc{}) return std::nullopt;
+        text.remove_prefix(digits);
+    }
+    const auto offset = offset_of(text);
+    const std::chrono::year_month_day date{std::chrono::year(*year),
+                                           std::chrono::month(static_cast<unsigned>(*month)),
+                                           std::chrono::day(static_cast<unsigned>(*day))};
+    if (!offset || !date.ok() || *hour > 23 || *minute > 59 || *second > 60) return std::nullopt;
+    const auto days = static_cast<double>(std::chrono::sys_days(date).time_since_epoch().count());
+    return days * 86400 + *hour * 3600 + *minute * 60 + *second + fraction - *offset;
+}
+
+}  // namespace paretoken::datasets

@@ -1,0 +1,111 @@
+#include "datasets/files/custom_jsonl.h"
+
+#include <simdjson.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "datasets/files/json_row.h"
+
+namespace paretoken::datasets {
+namespace {
+
+namespace dom = simdjson::dom;
+
+TokenIds token_ids_of(dom::array array, const RowPlace& place) {
+    TokenIds ids;
+    for (const dom::element element : array) {
+        std::int64_t id = 0;
+        if (element.get(id) || id < 0 || id > INT32_MAX)
+            place.refuse("\"prompt\" holds something that is no token id");
+        ids.push_back(static_cast<std::int32_t>(id));
+    }
+    if (ids.empty()) place.refuse("\"prompt\" is empty");
+    return ids;
+}
+
+/// A string, or parts, which are kept as they are beside their text.
+Message message_of(std::string_view role, dom::element content, const RowPlace& place) {
+    Message message;
+    message.role = role;
+    std::string_view text;
+    if (!content.get(text)) {
+        message.content = text;
+        return message;
+    }
+    dom::array parts;
+    if (content.get(parts)) place.refuse("a message's \"content\" is neither text nor a list of parts");
+    for (const dom::element part : parts) {
+        if (!part.is_object()) place.refuse("a part of a message is no object");
+        if (!part["text"].get(text)) message.content += text;
+    }
+    message.parts = simdjson::minify(content);
+    return message;
+}
+
+Messages messages_of(dom::array array, const RowPlace& place) {
+    Messages messages;
+    for (const dom::element element : array) {
+        std::string_view role;
+        dom::element content;
+        if (element["role"].get(role)) place.refuse("a message lacks \"role\"");
+        if (element["content"].get(content)) place.refuse("a message lacks \"content\"");
+        messages.push_back(message_of(role, content, place));
+    }
+    if (messages.empty()) place.refuse("\"messages\" is empty");
+    return messages;
+}
+
+Prompt prompt_of(dom::element object, const RowPlace& place) {
+    dom::element value;
+    dom::array array;
+    std::string_view text;
+    if (!object["messages"].get(value)) {
+        if (value.get(array)) place.refuse("\"messages\" is no list");
+        return messages_of(array, place);
+    }
+    if (object["prompt"].get(value))
+        place.refuse(
+            "neither \"prompt\" nor \"messages\" is there; each line is an object with one of them, and "
+            "optionally \"output_tokens\"");
+    if (!value.get(text)) return std::string(text);
+    if (value.get(array)) place.refuse("\"prompt\" is neither text nor token ids");
+    return token_ids_of(array, place);
+}
+
+std::string body_in(dom::element object, const RowPlace& place) {
+    dom::element body;
+    if (object["body"].get(body) || body.is_null()) return {};
+    if (!body.is_object()) place.refuse("\"body\" is no object");
+    return simdjson::minify(body);
+}
+
+Row read_row(std::string_view text, const std::string&, const RowPlace& place) {
+    const dom::element& object = object_of(text, place);
+    Row row;
+    row.prompt = prompt_of(object, place);
+    row.input_tokens = tokens_in(object, "input_tokens", place);
+    if (const auto* ids = std::get_if<TokenIds>(&*row.prompt))
+        row.input_tokens = static_cast<std::int64_t>(ids->size());
+    row.output_tokens = tokens_in(object, "output_tokens", place);
+    row.at_s = number_in(object, "at_s", place);
+    row.request_class = text_in(object, "class", place);
+    row.conversation = text_in(object, "conversation", place);
+    if (const auto turn = number_in(object, "turn", place)) row.turn = static_cast<std::int64_t>(*turn);
+    row.model = text_in(object, "model", place);
+    row.body = body_in(object, place);
+    return row;
+}
+
+}  // namespace
+
+RowFormat custom_format(const Spec&) {
+    return {.name = "custom", .layout = RowLayout::lines, .read = read_row};
+}
+
+std::unique_ptr<Dataset> make_custom_jsonl(const DatasetOptions& options) {
+    options.spec.expect_only({"path", "osl"});
+    return make_file_dataset(options, custom_format(options.spec));
+}
+
+}  // namespace paretoken::datasets

@@ -1,0 +1,19 @@
+#pragma once
+// Requests from a file, one JSON object per line: "prompt" (text or token ids) or "messages" ([{role,
+// content}]), and optionally "output_tokens", "input_tokens" (told beside what was achieved), "at_s",
+// "class", "model" and "body" (an object that is merged into the request's). The content of a message is text
+// or a list of parts, which goes out as it is. Rows that name the same "conversation" are its turns: each
+// adds its messages, which may begin with the assistant's recorded reply; "turn" (from 0) is checked where it
+// is given.
+#include <memory>
+
+#include "datasets/files/file_dataset.h"
+
+namespace paretoken::datasets {
+
+/// "custom:path=FILE[,osl=128]": osl for lines that say nothing. Throws RuntimeError when the file cannot be
+/// read, UsageError naming the line that is wrong.
+RowFormat custom_format(const Spec& spec);
+std::unique_ptr<Dataset> make_custom_jsonl(const DatasetOptions& options);
+
+}  // namespace paretoken::datasets

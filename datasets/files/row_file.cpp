@@ -1,0 +1,254 @@
+#include "datasets/files/row_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "core/error.h"
+#include "core/text/content_hash.h"
+
+namespace paretoken::datasets {
+namespace {
+
+constexpr std::size_t kBlock = std::size_t{1} << 20;
+constexpr std::size_t kLongestRow = std::size_t{16} << 20;  // a prompt of several million tokens
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+[[noreturn]] void cannot_read(const std::string& path) {
+    throw RuntimeError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
+}
+
+bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+std::string_view trimmed(std::string_view text) {
+    while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+    while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+    return text;
+}
+
+/// Finds where the elements of a JSON array end, however it is cut into pieces.
+class ElementScanner {
+  public:
+    /// The position behind the element that `text` begins with, scanning from `from`; nothing when it goes
+    /// on.
+    std::optional<std::size_t> end_of(std::string_view text, std::size_t from) {
+        for (std::size_t i = from; i < text.size(); ++i) {
+            const char c = text[i];
+            if (in_string_) {
+                if (escaped_) {
+                    escaped_ = false;
+                } else if (c == '\\') {
+                    escaped_ = true;
+                } else if (c == '"') {
+                    in_string_ = false;
+                }
+            } else if (c == '"') {
+                in_string_ = true;
+            } else if (c == '{' || c == '[') {
+                ++depth_;
+            } else if (depth_ > 0 && (c == '}' || c == ']')) {
+                --depth_;
+            } else if (depth_ == 0 && (c == ',' || c == ']')) {
+                return i;
+            }
+        }
+        return std::nullopt;
+    }
+
+  private:
+    int depth_ = 0;
+    bool in_string_ = false;
+    bool escaped_ = false;
+};
+
+}  // namespace
+
+void RowPlace::refuse(std::string_view why) const {
+    throw UsageError(fmt::format("{}:{}: {}", path, line, why));
+}
+
+/// The first pass over a file, in blocks.
+class RowFile::Reader {
+  public:
+    Reader(RowFile& file, RowLayout layout, const Visit& visit)
+        : file_(file), layout_(layout), visit_(visit) {}
+
+    void read() {
+        bool more = true;
+        while (more) {
+            more = fill();
+            if (first_) begin_file();
+            while (take_row(more)) {
+            }
+            buffer_.erase(0, used_);
+            at_ += used_;
+            scanned_ -= used_;
+            used_ = 0;
+            if (buffer_.size() > kLongestRow)
+                RowPlace{file_.path_, line_}.refuse(
+                    fmt::format("the row is longer than {} MiB; is this a file of rows?", kLongestRow >> 20));
+        }
+        file_.bytes_ = at_ + buffer_.size();
+        file_.content_ = hash_.text();
+        if (file_.places_.empty()) throw UsageError(fmt::format("'{}' holds no requests", file_.path_));
+    }
+
+  private:
+    /// False at the file's end.
+    bool fill() {
+        const std::size_t before = buffer_.size();
+        buffer_.reserve(before + kBlock + kPadding);
+        buffer_.resize(before + kBlock);
+        ssize_t got = 0;
+        do got = ::read(file_.file_, buffer_.data() + before, kBlock);
+        while (got < 0 && errno == EINTR);
+        if (got < 0) cannot_read(file_.path_);
+        buffer_.resize(before + static_cast<std::size_t>(got));
+        hash_.add(std::string_view(buffer_).substr(before));
+        return got > 0;
+    }
+
+    void begin_file() {
+        first_ = false;
+        if (buffer_.starts_with(kByteOrderMark)) used_ = scanned_ = kByteOrderMark.size();
+        if (layout_ != RowLayout::lines_or_array) return;
+        std::size_t begin = used_;
+        while (begin < buffer_.size() && is_blank(buffer_[begin])) ++begin;
+        if (begin == buffer_.size() || buffer_[begin] != '[') return;
+        file_.array_ = true;
+        count_lines(begin + 1);
+    }
+
+    /// Takes the next row from the buffer; false when the rest of it is still to be read.
+    bool take_row(bool more) { return file_.array_ ? take_element() : take_line(more); }
+
+    bool take_line(bool more) {
+        const auto found = buffer_.find('\n', scanned_);
+        if (found == std::string::npos && more) {
+            scanned_ = buffer_.size();
+            return false;
+        }
+        const std::size_t end = std::min(found, buffer_.size());
+        if (end == used_ && found == std::string::npos) return false;
+        tell(used_, end);
+        used_ = scanned_ = std::min(end + 1, buffer_.size());
+        ++line_;
+        return true;
+    }
+
+    bool take_element() {
+        if (closed_) {
+            const std::string_view rest = trimmed(std::string_view(buffer_).substr(used_));
+            if (!rest.empty())
+                RowPlace{file_.path_, line_}.refuse("something follows the end of the JSON array");
+            used_ = scanned_ = buffer_.size();
+            return false;
+        }
+        const auto end = scanner_.end_of(buffer_, scanned_);
+        if (!end) {
+            scanned_ = buffer_.size();
+            return false;
+        }
+        const bool last = buffer_[*end] == ']';
+        const std::string_view element = trimmed(std::string_view(buffer_).substr(used_, *end - used_));
+        if (!element.empty() || !last) {
+            const auto begin = static_cast<std::size_t>(element.data() - buffer_.data());
+            count_lines(begin);
+            tell(begin, begin + element.size());
+        }
+        count_lines(*end + 1);
+        closed_ = last;
+        return true;
+    }
+
+    /// Goes on to `position`, counting lines.
+    void count_lines(std::size_t position) {
+        line_ += static_cast<std::size_t>(std::count(buffer_.begin() + static_cast<std::ptrdiff_t>(used_),
+                                                     buffer_.begin() + static_cast<std::ptrdiff_t>(position),
+                                                     '\n'));
+        used_ = position;
+        scanned_ = std::max(scanned_, position);
+    }
+
+    void tell(std::size_t begin, std::size_t end) {
+        const std::string_view row = std::string_view(buffer_).substr(begin, end - begin);
+        if (trimmed(row).empty()) return;
+        buffer_.reserve(buffer_.size() + kPadding);
+        const bool header = layout_ == RowLayout::csv && !header_seen_;
+        header_seen_ = true;
+        if (!header) file_.places_.push_back(at_ + begin);
+        visit_(trimmed(std::string_view(buffer_).substr(begin, end - begin)), {file_.path_, line_});
+    }
+
+    RowFile& file_;
+    RowLayout layout_;
+    const Visit& visit_;
+    ContentHash hash_;
+    ElementScanner scanner_;
+    std::string buffer_;
+    std::uint64_t at_ = 0;     ///< where the buffer begins in the file
+    std::size_t used_ = 0;     ///< of the buffer
+    std::size_t scanned_ = 0;  ///< of the buffer: no row ends before
+    std::size_t line_ = 1;
+    bool first_ = true;
+    bool header_seen_ = false;
+    bool closed_ = false;  ///< the array's end was read
+};
+
+RowFile::RowFile(std::string path, RowLayout layout, const Visit& visit) : path_(std::move(path)) {
+    file_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file_ < 0) cannot_read(path_);
+    try {
+        struct stat facts {};
+        if (fstat(file_, &facts) != 0) cannot_read(path_);
+        if (S_ISDIR(facts.st_mode)) {
+            errno = EISDIR;
+            cannot_read(path_);
+        }
+        if (!S_ISREG(facts.st_mode))
+            throw UsageError(
+                fmt::format("'{}' is no regular file; rows are read again while the load is made", path_));
+        Reader(*this, layout, visit).read();
+    } catch (...) {
+        ::close(file_);
+        throw;
+    }
+}
+
+RowFile::~RowFile() {
+    ::close(file_);
+}
+
+std::string RowFile::row(std::size_t index) const {
+    const std::uint64_t begin = places_.at(index);
+    const std::uint64_t end = index + 1 < places_.size() ? places_[index + 1] : bytes_;
+    std::string text;
+    text.reserve(end - begin + kPadding);
+    text.resize(end - begin);
+    for (std::size_t got = 0; got < text.size();) {
+        const ssize_t n =
+            ::pread(file_, text.data() + got, text.size() - got, static_cast<off_t>(begin + got));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) cannot_read(path_);
+        if (n == 0) throw RuntimeError(fmt::format("'{}' became shorter while it was in use", path_));
+        got += static_cast<std::size_t>(n);
+    }
+    const auto cut = array_ ? ElementScanner().end_of(text, 0).value_or(text.size())
+                            : std::min(text.find('\n'), text.size());
+    text.resize(cut);
+    const std::string_view inside = trimmed(text);
+    text.resize(static_cast<std::size_t>(inside.data() + inside.size() - text.data()));
+    text.erase(0, static_cast<std::size_t>(inside.data() - text.data()));
+    return text;
+}
+
+}  // namespace paretoken::datasets

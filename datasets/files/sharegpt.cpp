@@ -1,0 +1,70 @@
+#include "datasets/files/sharegpt.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <utility>
+
+#include "core/error.h"
+#include "datasets/files/json_row.h"
+
+namespace paretoken::datasets {
+namespace {
+
+bool is_human(std::string_view from) {
+    return from == "human" || from == "user";
+}
+
+bool is_reply(std::string_view from) {
+    return from == "gpt" || from == "assistant" || from == "chatgpt" || from == "bing" || from == "bard";
+}
+
+Row read_row(std::string_view text, const std::string&, const RowPlace& place) {
+    const simdjson::dom::element& object = object_of(text, place);
+    simdjson::dom::array turns;
+    if (object["conversations"].get(turns) && object["conversation"].get(turns))
+        place.refuse("\"conversations\" is missing");
+    Row row;
+    Messages messages;
+    for (const auto turn : turns) {
+        std::string_view from;
+        std::string_view value;
+        if (turn["from"].get(from) || turn["value"].get(value))
+            place.refuse("a turn lacks \"from\" or \"value\"");
+        if (from == "system" && !row.prompt && messages.empty()) {
+            messages.push_back({"system", std::string(value)});
+        } else if (is_human(from)) {
+            messages.push_back({"user", std::string(value)});
+            if (row.prompt) {
+                row.further.push_back(std::move(messages));
+            } else {
+                row.prompt = std::move(messages);
+            }
+            messages = {};
+        } else if (row.prompt && is_reply(from)) {
+            messages.push_back({"assistant", std::string(value)});
+        }
+    }
+    if (!row.prompt) place.refuse("no turn is the human's");
+    return row;
+}
+
+}  // namespace
+
+RowFormat sharegpt_format(const Spec& spec) {
+    const double turns = spec.number_or("turns", 1);
+    if (!(turns >= 1) || turns > UINT16_MAX)
+        throw UsageError(
+            fmt::format("dataset 'sharegpt': turns={} is not between 1 and {}", turns, UINT16_MAX));
+    return {.name = "sharegpt",
+            .layout = RowLayout::lines_or_array,
+            .read = read_row,
+            .most_turns = static_cast<std::uint32_t>(turns)};
+}
+
+std::unique_ptr<Dataset> make_sharegpt(const DatasetOptions& options) {
+    options.spec.expect_only({"path", "osl", "turns"});
+    return make_file_dataset(options, sharegpt_format(options.spec));
+}
+
+}  // namespace paretoken::datasets

@@ -1,0 +1,76 @@
+#include "datasets/files/token_traces.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include "datasets/files/csv_row.h"
+#include "datasets/files/json_row.h"
+
+namespace paretoken::datasets {
+namespace {
+
+double time_in(std::string_view text, const RowPlace& place) {
+    const auto at = seconds_of_time(text);
+    if (!at) place.refuse(fmt::format("'{}' is neither a number of seconds nor a date and time", text));
+    return *at;
+}
+
+Row read_azure(std::string_view text, const std::string& header, const RowPlace& place) {
+    Row row;
+    row.at_s = time_in(csv_field(text, header, "TIMESTAMP", place), place);
+    row.input_tokens = csv_tokens(text, header, "ContextTokens", place);
+    row.output_tokens = csv_tokens(text, header, "GeneratedTokens", place);
+    return row;
+}
+
+Row read_burstgpt(std::string_view text, const std::string& header, const RowPlace& place) {
+    Row row;
+    row.at_s = time_in(csv_field(text, header, "Timestamp", place), place);
+    row.input_tokens = csv_tokens(text, header, "Request tokens", place);
+    row.output_tokens = csv_tokens(text, header, "Response tokens", place);
+    return row;
+}
+
+Row read_log(std::string_view text, const std::string&, const RowPlace& place) {
+    const simdjson::dom::element& object = object_of(text, place);
+    Row row;
+    row.input_tokens = needed_tokens_in(object, "prompt_tokens", place);
+    row.output_tokens = needed_tokens_in(object, "completion_tokens", place);
+    std::string_view at;
+    if (!object["at"].get(at)) {
+        row.at_s = time_in(at, place);
+    } else {
+        row.at_s = number_in(object, "at", place);
+    }
+    if (!row.at_s) place.refuse("\"at\" is missing");
+    return row;
+}
+
+std::unique_ptr<Dataset> make(const DatasetOptions& options, RowFormat (*format)(const Spec&)) {
+    options.spec.expect_only({"path", "osl"});
+    return make_file_dataset(options, format(options.spec));
+}
+
+}  // namespace
+
+RowFormat azure_format(const Spec&) {
+    return {.name = "azure", .layout = RowLayout::csv, .read = read_azure};
+}
+RowFormat burstgpt_format(const Spec&) {
+    return {.name = "burstgpt", .layout = RowLayout::csv, .read = read_burstgpt};
+}
+RowFormat log_format(const Spec&) {
+    return {.name = "log", .layout = RowLayout::lines, .read = read_log};
+}
+
+std::unique_ptr<Dataset> make_azure(const DatasetOptions& options) {
+    return make(options, azure_format);
+}
+std::unique_ptr<Dataset> make_burstgpt(const DatasetOptions& options) {
+    return make(options, burstgpt_format);
+}
+std::unique_ptr<Dataset> make_log(const DatasetOptions& options) {
+    return make(options, log_format);
+}
+
+}  // namespace paretoken::datasets

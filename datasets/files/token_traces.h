@@ -1,0 +1,22 @@
+#pragma once
+// Traces that say when a request came and how many tokens it had, and not what they were: prompts are made
+// up.
+#include <memory>
+
+#include "datasets/files/file_dataset.h"
+
+namespace paretoken::datasets {
+
+/// Azure's LLM inference traces: CSV with TIMESTAMP, ContextTokens, GeneratedTokens.
+RowFormat azure_format(const Spec& spec);
+std::unique_ptr<Dataset> make_azure(const DatasetOptions& options);
+
+/// BurstGPT: CSV with Timestamp (seconds), Model, Request tokens, Response tokens.
+RowFormat burstgpt_format(const Spec& spec);
+std::unique_ptr<Dataset> make_burstgpt(const DatasetOptions& options);
+
+/// A gateway's log: JSON lines with prompt_tokens, completion_tokens, at (seconds, or a date and time).
+RowFormat log_format(const Spec& spec);
+std::unique_ptr<Dataset> make_log(const DatasetOptions& options);
+
+}  // namespace paretoken::datasets

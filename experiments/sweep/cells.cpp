@@ -1,0 +1,195 @@
+#include "experiments/sweep/cells.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "core/error.h"
+#include "experiments/target/command_line.h"
+#include "experiments/target/resolve.h"
+
+namespace paretoken::experiments {
+namespace {
+
+std::string with_underscores(std::string_view name) {
+    while (name.starts_with('-')) name.remove_prefix(1);
+    std::string text(name);
+    std::replace(text.begin(), text.end(), '-', '_');
+    return text;
+}
+
+/// Whether `name` is one of the names of the option: "--isl,--random-input-len".
+bool is_named(const PlanField& field, const std::string& name) {
+    std::string_view flags = field.flags;
+    while (!flags.empty()) {
+        const auto comma = flags.find(',');
+        if (with_underscores(flags.substr(0, comma)) == name) return true;
+        if (comma == std::string_view::npos) break;
+        flags.remove_prefix(comma + 1);
+    }
+    return field.name == name;
+}
+
+bool shapes_the_load(const PlanField& field) {
+    return field.kind == FieldKind::workload || field.kind == FieldKind::load ||
+           field.kind == FieldKind::measuring;
+}
+
+/// The field's name, or that of the placeholder.
+std::string name_to_vary(std::string_view name, const std::set<std::string>& placeholders) {
+    const std::string wanted = with_underscores(name);
+    const auto fields = plan_fields();
+    const auto found =
+        std::find_if(fields.begin(), fields.end(), [&](const PlanField& f) { return is_named(f, wanted); });
+    const bool is_option = found != fields.end() && !found->flags.empty();
+    if (placeholders.contains(wanted)) {
+        if (is_option)
+            throw UsageError(fmt::format(
+                "'{}' is both {} and a placeholder of --server-cmd; give the placeholder another name", name,
+                option_of(*found)));
+        return wanted;
+    }
+    if (!is_option)
+        throw UsageError(fmt::format(
+            "'{0}' is no option of `paretoken run` (its --help lists them), and --server-cmd has no {{{0}}}",
+            name));
+    if (!shapes_the_load(*found))
+        throw UsageError(fmt::format("{} does not shape the load and cannot be varied", option_of(*found)));
+    if (found->shown != nullptr)
+        throw UsageError(fmt::format("{} may hold secrets and cannot be varied", option_of(*found)));
+    return std::string(found->name);
+}
+
+}  // namespace
+
+Variation parse_variation(std::string_view text, const std::set<std::string>& placeholders) {
+    const auto equals = text.find('=');
+    if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size())
+        throw UsageError(fmt::format("'{}': expected NAME=VALUE,VALUE, e.g. isl=512,2048", text));
+    Variation variation{name_to_vary(text.substr(0, equals), placeholders), {}};
+    std::string_view values = text.substr(equals + 1);
+    while (true) {
+        const auto comma = values.find(',');
+        const std::string_view value = values.substr(0, comma);
+        if (value.empty()) throw UsageError(fmt::format("'{}': a value is empty", text));
+        if (std::find(variation.values.begin(), variation.values.end(), value) == variation.values.end())
+            variation.values.emplace_back(value);
+        if (comma == std::string_view::npos) return variation;
+        values.remove_prefix(comma + 1);
+    }
+}
+
+std::vector<Cell> product_of(const std::vector<Variation>& variations) {
+    std::vector<Cell> cells{Cell{}};
+    for (const Variation& variation : variations) {
+        std::vector<Cell> more;
+        for (const Cell& cell : cells) {
+            if (cell.contains(variation.field))
+                throw UsageError(fmt::format("{} is varied twice", variation.field));
+            for (const std::string& value : variation.values) {
+                more.push_back(cell);
+                more.back().emplace(variation.field, value);
+            }
+        }
+        cells = std::move(more);
+    }
+    return cells;
+}
+
+std::vector<Cell> resolved_cells(const std::vector<Cell>& cells, const std::string& where,
+                                 const std::set<std::string>& placeholders) {
+    std::vector<Cell> resolved;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        Cell own;
+        for (const auto& [name, value] : cells[i]) {
+            try {
+                own[name_to_vary(name, placeholders)] = value;
+            } catch (const UsageError& error) {
+                throw UsageError(fmt::format("{}, cell {}: {}", where, i + 1, error.what()));
+            }
+        }
+        if (std::find(resolved.begin(), resolved.end(), own) != resolved.end())
+            throw UsageError(fmt::format("{}, cell {}: the same as an earlier one", where, i + 1));
+        resolved.push_back(std::move(own));
+    }
+    if (resolved.empty()) throw UsageError(fmt::format("{} holds no cell", where));
+    return resolved;
+}
+
+void require_values(const ServerLaunch& server, const std::vector<Cell>& cells,
+                    const std::set<std::string>& others) {
+    std::set<std::string> names = placeholders_of(server);
+    for (const std::string& name : others) names.erase(name);
+    for (const std::string& name : names)
+        for (const Cell& cell : cells) {
+            if (cell.contains(name)) continue;
+            const std::string where = cell.empty() ? "" : fmt::format(" in the cell {}", text_of(cell));
+            throw UsageError(
+                fmt::format("--server-cmd has {{{0}}}, and nothing gives it a value{1}; add `sweep --grid "
+                            "{0}=VALUE,VALUE`",
+                            name, where));
+        }
+}
+
+std::pair<std::string, std::string> parse_link(std::string_view text,
+                                               const std::set<std::string>& placeholders) {
+    const auto equals = text.find('=');
+    if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size())
+        throw UsageError(
+            fmt::format("'{}': expected PLACEHOLDER=OPTION, e.g. max_num_seqs=concurrency", text));
+    const std::string name(text.substr(0, equals));
+    if (!placeholders.contains(name))
+        throw UsageError(fmt::format("'{}': --server-cmd has no {{{}}}", text, name));
+    return {name, name_to_vary(text.substr(equals + 1), {})};
+}
+
+LoadPlan with_links(LoadPlan asked) {
+    const PlanEcho echo = echo_of(asked);
+    Cell values;
+    for (const std::string& name : placeholders_of(asked.server))
+        if (const auto value = echo.find(name); value != echo.end()) values.insert(*value);
+    asked.server = with_values(std::move(asked.server), values);
+    return asked;
+}
+
+LoadPlan in_cell(LoadPlan asked, const Cell& cell) {
+    for (const auto& [name, value] : cell) {
+        const PlanField* const known = plan_field_named(name);
+        if (known == nullptr || known->flags.empty()) continue;  // a placeholder
+        const PlanField& field = *known;
+        const std::size_t classes = field.of_class ? asked.classes.size() : 1;
+        try {
+            for (std::size_t i = 0; i < classes; ++i) {
+                if (field.clear != nullptr) field.clear(asked, i);
+                field.set(asked, i, {value});
+            }
+        } catch (const UsageError& error) {
+            throw UsageError(fmt::format("{} {}", option_of(field), error.what()));
+        }
+    }
+    asked.server = with_values(std::move(asked.server), cell);
+    return with_dataset(std::move(asked));
+}
+
+std::string text_of(const Cell& cell) {
+    std::string text;
+    for (const auto& [name, value] : cell)
+        text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, value);
+    return text;
+}
+
+std::string directory_name_of(const Cell& cell) {
+    constexpr std::size_t kLongest = 80;
+    std::string name = text_of(cell).substr(0, kLongest);
+    std::replace_if(
+        name.begin(), name.end(),
+        [](char c) {
+            return std::isalnum(static_cast<unsigned char>(c)) == 0 &&
+                   std::string_view("=.,_-").find(c) == std::string_view::npos;
+        },
+        '_');
+    return name;
+}
+
+}  // namespace paretoken::experiments

@@ -1,0 +1,165 @@
+#include "experiments/sweep/knee_search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace paretoken::experiments {
+
+KneeSearch::KneeSearch(const KneeSearchOptions& options)
+    : options_(options), next_(SearchStep{.level = options.from}) {}
+
+void KneeSearch::end(std::string why) {
+    next_.reset();
+    ended_ = std::move(why);
+}
+
+std::optional<double> KneeSearch::highest_pass() const {
+    if (passed_.empty()) return std::nullopt;
+    return passed_.rbegin()->first;
+}
+
+std::vector<double> KneeSearch::elasticity() const {
+    std::vector<double> all;
+    for (std::size_t i = 1; i < rates_.size(); ++i) {
+        const auto& [level_before, rate_before] = rates_[i - 1];
+        const auto& [level, rate] = rates_[i];
+        all.push_back(std::log(rate / rate_before) / std::log(level / level_before));
+    }
+    return all;
+}
+
+/// Twice less than 5 % more requests for 100 % more load (elasticity d ln R / d ln C).
+bool KneeSearch::is_saturated() const {
+    constexpr double kFlat = 0.05;
+    const std::vector<double> all = elasticity();
+    return all.size() >= 2 && all.back() < kFlat && all[all.size() - 2] < kFlat;
+}
+
+/// The level half-way between in logarithms; nothing when the two are near enough.
+std::optional<double> KneeSearch::between(double pass, double fail) const {
+    if (fail <= pass * options_.precision) return std::nullopt;
+    double level = std::sqrt(pass * fail);
+    if (options_.whole) {
+        if (fail - pass <= 1) return std::nullopt;
+        level = std::clamp(std::round(level), pass + 1, fail - 1);
+    }
+    if (insufficient_.contains(level)) return std::nullopt;
+    return level;
+}
+
+std::optional<double> KneeSearch::unconfirmed() const {
+    std::optional<double> highest = doubtful_;
+    if (const auto passed = highest_pass()) highest = std::max(highest.value_or(0), *passed);
+    if (!highest || (confirmed_ && *highest <= *confirmed_) || (fail_ && *highest >= *fail_))
+        return std::nullopt;
+    return highest;
+}
+
+/// The second run certifies alone, so it gets twice the requests of the first.
+void KneeSearch::confirm(double level) {
+    next_ = SearchStep{level, std::min(kLongest, 2 * passed_.at(level)), true};
+}
+
+void KneeSearch::insufficient(const SearchStep& step, double times_enough) {
+    if (step.longer < kLongest && (step.confirms || !is_last_run()) && runs_ < options_.max_runs) {
+        std::uint64_t longer = 2 * step.longer;
+        while (longer < kLongest &&
+               static_cast<double>(longer) < times_enough * static_cast<double>(step.longer))
+            longer *= 2;
+        if (!step.confirms) longer_ = std::max(longer_, longer);
+        next_ = SearchStep{step.level, longer, step.confirms};
+        return;
+    }
+    insufficient_.insert(step.level);
+    if (step.confirms) {  // a lower level that passed may be certified
+        doubtful_ = std::max(doubtful_.value_or(0), step.level);
+        passed_.erase(step.level);
+    }
+    // A level above it may fail for certain, and then bounds the knee from above.
+    doubling_ = doubling_ && !passed_.empty();
+    decide();
+}
+
+void KneeSearch::tell(SloVerdict verdict, double requests_per_s, double times_enough) {
+    const SearchStep step = *next_;
+    ++runs_;
+    if (doubling_ && !step.confirms && requests_per_s > 0 &&
+        (rates_.empty() || step.level > rates_.back().first))
+        rates_.emplace_back(step.level, requests_per_s);
+    switch (verdict) {
+        case SloVerdict::pass:
+            if (step.confirms) {
+                confirmed_ = step.level;
+                return end("the passing level was measured twice");
+            }
+            passed_[step.level] = step.longer;
+            break;
+        case SloVerdict::fail:
+            if (!fail_ || step.level < *fail_) fail_ = step.level;
+            passed_.erase(passed_.lower_bound(step.level), passed_.end());
+            doubling_ = false;
+            break;
+        case SloVerdict::insufficient:
+            return insufficient(step, times_enough);
+    }
+    decide();
+}
+
+/// The last run is for the level that was found.
+bool KneeSearch::is_last_run() const {
+    return !passed_.empty() && runs_ + 1 >= options_.max_runs;
+}
+
+void KneeSearch::double_or_halve() {
+    const double level = rates_.empty() ? options_.from : rates_.back().first;
+    const double doubled = std::min(2 * level, options_.most);
+    if (doubled <= level || is_saturated()) {
+        doubling_ = false;
+        return;
+    }
+    next_ = SearchStep{doubled, longer_};
+}
+
+void KneeSearch::decide() {
+    constexpr double kLeastRate = 1.0 / 1024;  // of the first level
+    const auto pass = highest_pass();
+    if (runs_ >= options_.max_runs)
+        return end(fmt::format("{} runs were made, and --max-runs allows no more", runs_));
+    if (pass && is_last_run()) {
+        confirm(*pass);
+        return;
+    }
+    if (doubling_) {
+        double_or_halve();
+        if (doubling_) return;
+    }
+    if (!pass) {
+        if (doubtful_)
+            return end(fmt::format("measured once more, level {:g} has too little evidence", *doubtful_));
+        if (!fail_)
+            return end(fmt::format("level {:g} has too little evidence, even with {} times its requests",
+                                   options_.from, kLongest));
+        const double halved = options_.whole ? std::floor(*fail_ / 2) : *fail_ / 2;
+        if (halved < (options_.whole ? 1 : kLeastRate * options_.from) || insufficient_.contains(halved))
+            return end(fmt::format("the lowest level, {:g}, does not meet the SLOs", *fail_));
+        next_ = SearchStep{halved, longer_};
+        return;
+    }
+    if (fail_) {
+        // Where the level half-way cannot be decided, the knee is looked for below it.
+        const auto undecided = insufficient_.upper_bound(*pass);
+        auto middle = between(*pass, *fail_);
+        if (!middle && undecided != insufficient_.end() && *undecided < *fail_)
+            middle = between(*pass, *undecided);
+        if (middle) {
+            next_ = SearchStep{*middle, longer_};
+            return;
+        }
+    }
+    confirm(*pass);
+}
+
+}  // namespace paretoken::experiments

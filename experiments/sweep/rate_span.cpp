@@ -1,0 +1,90 @@
+#include "experiments/sweep/rate_span.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "core/result/figures.h"
+#include "reports/files/run_directory.h"
+
+namespace paretoken::experiments {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kMostInFlight = 4096;
+
+/// A closed loop that is short: what it finds only places the levels.
+LoadPlan pilot_at(const SweepPlan& plan, double in_flight) {
+    constexpr std::uint64_t kFewest = 30;
+    constexpr std::uint64_t kPerSlot = 4;
+    LoadPlan asked = in_cell(plan.asked, plan.cells.front());
+    const auto slots = static_cast<std::uint64_t>(in_flight);
+    for (RequestClass& of : asked.classes) {
+        of.request_rate.reset();
+        of.burstiness.reset();
+        of.concurrency = slots;
+    }
+    asked.stop = {.requests = std::max(kFewest, kPerSlot * slots)};
+    asked.slos.clear();
+    return asked;
+}
+
+RunResult pilot(const Target& target, const LoadPlan& asked, const fs::path& directory,
+                const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption) {
+    if (fs::exists(directory / reports::kRunFileName)) {
+        RunResult before = reports::read_run_directory(directory);
+        if (!before.partial) return before;
+    }
+    Measured measured = measure(target, asked, directory, invocation, watcher, interruption);
+    if (!measured.not_written.empty()) throw RuntimeError(measured.not_written);
+    if (measured.result.partial)
+        throw RuntimeError("interrupted before the rates were known; the same command goes on");
+    return std::move(measured.result);
+}
+
+}  // namespace
+
+std::vector<double> spread_rates(double lowest, double highest, std::size_t count) {
+    std::vector<double> rates;
+    for (std::size_t i = 0; i < count; ++i) {
+        const double share = count < 2 ? 1 : static_cast<double>(i) / static_cast<double>(count - 1);
+        const double rate = lowest * std::pow(highest / lowest, share);
+        const double step = std::pow(10, std::floor(std::log10(rate)) - 2);
+        // A division, since 0.01 and the like are no exact numbers and their multiples look long.
+        const double rounded =
+            step < 1 ? std::round(rate / step) / std::round(1 / step) : std::round(rate / step) * step;
+        if (rates.empty() || rounded > rates.back()) rates.push_back(rounded);
+    }
+    return rates;
+}
+
+std::vector<double> rates_to_saturation(const Target& target, const SweepPlan& plan, std::size_t count,
+                                        const fs::path& directory, const Invocation& invocation,
+                                        Watcher& watcher, const loadgen::Interruption& interruption) {
+    constexpr double kFlat = 0.05;
+    double alone = 0;
+    double most = 0;
+    double before = 0;
+    for (double in_flight = 1, flat = 0; in_flight <= kMostInFlight && flat < 2; in_flight *= 2) {
+        watcher.wait(fmt::format("looking for saturation: {:.0f} in flight", in_flight));
+        const RunResult result = pilot(target, pilot_at(plan, in_flight),
+                                       directory / "pilot" / fmt::format("c{:04.0f}", in_flight), invocation,
+                                       watcher, interruption);
+        // The whole run: a pilot is too short for a steady window to be found in it.
+        const double rate = result.whole_run.at(figure::kRequests).value_or(0);
+        if (!(rate > 0))
+            throw RuntimeError(
+                fmt::format("--request-rate auto: with {:.0f} requests in flight none succeeded; see {}",
+                            in_flight, (directory / "pilot").string()));
+        if (in_flight == 1) alone = rate;
+        flat = in_flight > 1 && std::log2(rate / before) < kFlat ? flat + 1 : 0;
+        most = std::max(most, rate);
+        before = rate;
+    }
+    return spread_rates(alone, most, count);
+}
+
+}  // namespace paretoken::experiments

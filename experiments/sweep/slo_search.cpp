@@ -1,0 +1,220 @@
+#include "experiments/sweep/slo_search.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+#include "core/error.h"
+#include "core/plan/plan_arguments.h"
+#include "core/result/figures.h"
+#include "reports/files/run_directory.h"
+
+namespace paretoken::experiments {
+namespace {
+
+namespace fs = std::filesystem;
+using reports::PointState;
+using reports::SweepFile;
+using reports::SweepPoint;
+
+SweepPoint point_of(const SloSearchPlan& plan, const SearchStep& step) {
+    SweepPoint point =
+        pending_point(plan.sweep.axis, step.level, plan.sweep.cells.front(), step.confirms ? 2 : 1);
+    if (step.longer > 1) {
+        point.directory += fmt::format("-x{}", step.longer);
+        point.load_label += fmt::format(" ×{}", step.longer);
+    }
+    return point;
+}
+
+/// A level measured for longer: more requests, or more time.
+LoadPlan asked_for(const SloSearchPlan& plan, const SearchStep& step, const SweepPoint& point) {
+    constexpr std::uint64_t kRequests = 100;
+    constexpr std::uint64_t kPerSlot = 10;
+    LoadPlan asked = plan_at(plan.sweep, point);
+    if (!asked.stop.requests && !asked.stop.duration) {
+        asked.stop.requests = kRequests;
+        for (const RequestClass& of : asked.classes)
+            asked.stop.requests = std::max(*asked.stop.requests, kPerSlot * of.concurrency.value_or(0));
+    }
+    if (asked.stop.requests) *asked.stop.requests *= step.longer;
+    if (asked.stop.duration) *asked.stop.duration *= static_cast<std::int64_t>(step.longer);
+    return asked;
+}
+
+/// Whether the run is invalid because the server failed, which is an answer, and for nothing else.
+bool only_failed(const RunResult& result) {
+    const auto& reasons = result.validity.reasons;
+    return std::all_of(reasons.begin(), reasons.end(), [](const Reason& reason) {
+        return reason.severity != Verdict::invalid || reason.check == "errors";
+    });
+}
+
+/// False where the queue grew over the window, or ended the run before there was one.
+bool keeps_up(const RunResult& result) {
+    return !result.window.overloaded && (!result.stop || result.stop->rule != "diverging");
+}
+
+/// How many times the run's requests would probably decide every SLO; 2 where nothing says so.
+double times_enough_for_all(const RunResult& result, const std::vector<Slo>& slos) {
+    double most = 1;
+    for (const Slo& slo : slos)
+        if (finding_on(result, slo).verdict == SloVerdict::insufficient)
+            most = std::max(most, times_enough(result, slo).value_or(2));
+    return most > 1 ? most : 2;
+}
+
+std::string binding_slo(const RunResult& result, const SloSearchPlan& plan) {
+    if (!keeps_up(result)) return "the server does not keep up with the arrivals";
+    for (std::size_t i = 0; i < plan.slos.size(); ++i)
+        if (finding_on(result, plan.slos[i]).verdict == SloVerdict::fail) return plan.slo_texts[i];
+    return {};
+}
+
+/// What an earlier search has measured here.
+std::optional<RunResult> measured_before(const SweepFile& file, const SweepPoint& point,
+                                         const fs::path& directory) {
+    const auto old = std::find_if(file.points.begin(), file.points.end(), [&](const SweepPoint& p) {
+        return p.directory == point.directory && p.state == PointState::done;
+    });
+    if (old == file.points.end() || !fs::exists(directory / point.directory / reports::kRunFileName))
+        return std::nullopt;
+    RunResult result = reports::read_run_directory(directory / point.directory);
+    if (result.partial) return std::nullopt;
+    return result;
+}
+
+SweepPoint& place_for(SweepFile& file, const SweepPoint& point) {
+    const auto old = std::find_if(file.points.begin(), file.points.end(),
+                                  [&](const SweepPoint& p) { return p.directory == point.directory; });
+    if (old != file.points.end()) return *old;
+    return file.points.emplace_back(point);
+}
+
+RunResult measured_now(const Target& target, const LoadPlan& asked, SweepFile& file,
+                       const SweepPoint& planned, const fs::path& directory, const Invocation& invocation,
+                       Watcher& watcher, const loadgen::Interruption& interruption) {
+    place_for(file, planned).state = PointState::running;
+    reports::write_sweep(directory, file);
+    Measured measured =
+        measure(target, asked, directory / planned.directory, invocation, watcher, interruption);
+    SweepPoint& point = place_for(file, planned);
+    point = reports::sweep_point_of(measured.result, planned);
+    point.load_label = planned.load_label;
+    if (measured.result.partial) point.state = PointState::pending;
+    reports::write_sweep(directory, file);
+    if (!measured.not_written.empty()) throw RuntimeError(measured.not_written);
+    if (!measured.result.partial) watcher.point_ends(point, directory / point.directory);
+    if (measured.result.partial)
+        throw RuntimeError(fmt::format("interrupted; the same command goes on from {}", directory.string()));
+    return std::move(measured.result);
+}
+
+}  // namespace
+
+SloVerdict verdict_on_all(const RunResult& result, const std::vector<Slo>& slos) {
+    if (!keeps_up(result)) return SloVerdict::fail;
+    SloVerdict all = SloVerdict::pass;
+    for (const Slo& slo : slos) {
+        const SloVerdict verdict = finding_on(result, slo).verdict;
+        if (verdict == SloVerdict::fail) return verdict;
+        if (verdict == SloVerdict::insufficient) all = verdict;
+    }
+    if (all == SloVerdict::insufficient && result.validity.verdict == Verdict::invalid && only_failed(result))
+        return SloVerdict::fail;
+    return all;
+}
+
+void search_knee(const Target& target, const SloSearchPlan& plan, SweepFile& file, const fs::path& directory,
+                 const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption) {
+    const std::vector<double>& levels = plan.sweep.levels;
+    KneeSearch search({.from = levels.front(),
+                       .most = levels.back(),
+                       .whole = plan.sweep.axis == Axis::concurrency,
+                       .precision = plan.precision,
+                       .max_runs = plan.max_runs});
+    reports::SweepSearch found{.slos = plan.slo_texts};
+    double lowest = 0;
+    std::optional<double> shortest_e2e_s;
+    const TimePoint began = Clock::now();
+    Duration longest{};
+    bool out_of_time = false;
+    while (const auto step = search.next()) {
+        const TimePoint step_began = Clock::now();
+        if (plan.max_time &&
+            step_began - began + longest * static_cast<std::int64_t>(step->longer) > *plan.max_time) {
+            out_of_time = true;
+            break;
+        }
+        const SweepPoint point = point_of(plan, *step);
+        auto result = measured_before(file, point, directory);
+        watcher.point_begins(search.runs() + 1, plan.max_runs, point.load_label, result.has_value());
+        if (!result)
+            result = measured_now(target, asked_for(plan, *step, point), file, point, directory, invocation,
+                                  watcher, interruption);
+        if (result->validity.verdict == Verdict::invalid && !only_failed(*result))
+            throw Error(ExitCode::measurement_invalid,
+                        fmt::format("the run at {} is invalid, and the search ends; {}", point.load_label,
+                                    (directory / point.directory).string()));
+        const double rate = result->throughput.at(figure::kRequests).value_or(0);
+        found.most_requests_per_s = std::max(found.most_requests_per_s.value_or(0), rate);
+        if (lowest == 0 || step->level < lowest) {
+            lowest = step->level;
+            shortest_e2e_s = result->percentile("e2e_s", 0.5);
+        }
+        const SloVerdict verdict = verdict_on_all(*result, plan.slos);
+        if (verdict == SloVerdict::fail && (!search.fail() || step->level <= *search.fail()))
+            found.binding = binding_slo(*result, plan);
+        search.tell(verdict, rate, times_enough_for_all(*result, plan.slos));
+        longest = std::max(longest, (Clock::now() - step_began) / static_cast<std::int64_t>(step->longer));
+    }
+    found.pass = search.pass();
+    found.unconfirmed = search.unconfirmed();
+    found.fail = search.fail();
+    found.runs = search.runs();
+    found.ended = out_of_time ? "--max-time allows no further run" : search.ended();
+    found.elasticity = search.elasticity();
+    if (shortest_e2e_s && found.most_requests_per_s)
+        found.saturation = *found.most_requests_per_s * *shortest_e2e_s;
+    found.at = plan.at;
+    const bool by_rate = plan.sweep.axis == Axis::request_rate;
+    if (const auto& full = by_rate ? found.most_requests_per_s : found.saturation;
+        plan.at && full && *full > 0)
+        found.of_saturation = *plan.at / *full;
+    std::stable_sort(file.points.begin(), file.points.end(), [](const SweepPoint& a, const SweepPoint& b) {
+        return std::tie(a.load, a.repeat, a.directory) < std::tie(b.load, b.repeat, b.directory);
+    });
+    found.narrow = narrowing_command(plan, found, directory, invocation);
+    file.search = std::move(found);
+    reports::write_sweep(directory, file);
+}
+
+std::string narrowing_command(const SloSearchPlan& plan, const reports::SweepSearch& search,
+                              const fs::path& directory, const Invocation& invocation) {
+    constexpr std::uint64_t kMoreRuns = 8;
+    constexpr double kNarrower = 4;  // of what the failing load is above the passing one
+    const bool is_bracket = search.pass && search.fail;
+    const bool whole = plan.sweep.axis == Axis::concurrency;
+    if (is_bracket && whole && *search.fail - *search.pass <= 1) return {};
+    auto words = with_option(invocation.argv, "--out", directory.string());
+    words = with_option(std::move(words), "--max-runs", fmt::format("{}", search.runs + kMoreRuns));
+    if (is_bracket && *search.fail <= *search.pass * plan.precision)
+        words = with_option(std::move(words), "--precision",
+                            fmt::format("{:g}", 1 + (plan.precision - 1) / kNarrower));
+    return shell_line(words);
+}
+
+void require_found(const reports::SweepSearch& search) {
+    if (search.pass) return;
+    const std::string slos = fmt::format("{}", fmt::join(search.slos, " "));
+    if (search.fail && !search.unconfirmed)
+        throw Error(ExitCode::gate_failed,
+                    fmt::format("no load was found that meets {}: {}", slos, search.ended));
+    throw Error(ExitCode::gate_inconclusive,
+                fmt::format("no load could be shown to meet {}: {}", slos, search.ended));
+}
+
+}  // namespace paretoken::experiments

@@ -1,0 +1,561 @@
+#include "experiments/sweep/sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string_view>
+#include <thread>
+#include <tuple>
+#include <utility>
+
+#include "cards/host.h"
+#include "core/error.h"
+#include "core/plan/plan_fields.h"
+#include "core/random.h"
+#include "core/spec.h"
+#include "core/text/content_hash.h"
+#include "experiments/target/server_command.h"
+#include "reports/files/output_directory.h"
+#include "reports/files/run_directory.h"
+
+namespace paretoken::experiments {
+namespace {
+
+namespace fs = std::filesystem;
+using reports::PointState;
+using reports::SweepFile;
+using reports::SweepPoint;
+
+// ---- going on with an earlier sweep
+
+/// Whether the point was measured and its run is still there.
+bool is_kept(const SweepPoint& point, const fs::path& directory) {
+    return point.state == PointState::done && fs::exists(directory / point.directory / reports::kRunFileName);
+}
+
+/// The same and worth keeping: an invalid measurement is made again.
+bool is_measured(const SweepPoint& point, const fs::path& directory) {
+    return is_kept(point, directory) && point.verdict != Verdict::invalid;
+}
+
+void refuse_foreign_runs(const SweepFile& file, const fs::path& directory) {
+    for (const SweepPoint& point : file.points) {
+        const fs::path run = directory / point.directory;
+        if (fs::exists(run / reports::kRunFileName))
+            throw UsageError(
+                fmt::format("{} holds a result, and {} beside it is missing; give another --out, or "
+                            "--overwrite to replace it",
+                            run.string(), (directory / reports::kSweepFileName).string()));
+    }
+}
+
+/// What points of one sweep must agree in.
+bool must_stay(const PlanField& field) {
+    return field.kind == FieldKind::workload || field.kind == FieldKind::load ||
+           field.kind == FieldKind::measuring;
+}
+
+bool is_judging(const PlanField& field) {
+    return field.kind == FieldKind::judging;
+}
+
+std::string with_value(const std::string& option, const std::string& value) {
+    return value.empty() ? fmt::format("without {}", option) : fmt::format("with {} {}", option, value);
+}
+
+void refuse_another_sweep(const SweepFile& before, const SweepFile& now, const fs::path& directory) {
+    if (before.axis != now.axis)
+        throw UsageError(fmt::format(
+            "{} holds a sweep over {}, and this one is over {}; give another --out, or go on with the other",
+            directory.string(), before.axis, now.axis));
+    const auto found = difference(before.options, now.options, must_stay);
+    if (!found) return;
+    throw UsageError(
+        fmt::format("{} holds a sweep {}, and this one is {}; give another --out, the same options to go on "
+                    "with it ({}), or --extend to add these beside those",
+                    directory.string(), with_value(found->name, found->before),
+                    with_value(found->name, found->after), before.command));
+}
+
+/// By cell in the order of `cells` (others behind), then load and repeat.
+void sort_points(std::vector<SweepPoint>& points, const std::vector<Cell>& cells) {
+    const auto place = [&](const SweepPoint& point) {
+        const auto cell = std::find(cells.begin(), cells.end(), point.cell) - cells.begin();
+        return std::tuple(cell, text_of(point.cell), point.load, point.repeat);
+    };
+    std::stable_sort(points.begin(), points.end(),
+                     [&](const SweepPoint& a, const SweepPoint& b) { return place(a) < place(b); });
+}
+
+/// The cells of a sweep's points, in their order.
+std::vector<Cell> cells_of(const std::vector<SweepPoint>& points) {
+    std::vector<Cell> cells;
+    for (const SweepPoint& point : points)
+        if (cells.empty() || cells.back() != point.cell) cells.push_back(point.cell);
+    return cells;
+}
+
+// ---- measuring
+
+/// Points on their way: threads take them in the order of `sequence`, and the file is written before and
+/// after each.
+struct Sweeping {
+    const Target* target;  ///< of the cell whose turn it is
+    const SweepPlan& plan;
+    SweepFile& file;
+    const fs::path& directory;
+    const Invocation& invocation;
+    Watcher& watcher;
+    const loadgen::Interruption& interruption;
+    std::mutex mutex = {};                   ///< of what follows, of `file` and of `watcher`
+    std::vector<std::size_t> sequence = {};  ///< places of the cell's points in the file
+    std::size_t next = 0;                    ///< place in `sequence`
+    std::size_t begun = 0;                   ///< points of all cells
+    std::size_t begun_before = 0;            ///< the same when the stretch began
+    bool stopped = false;
+    std::exception_ptr failure = {};  ///< the first
+};
+
+std::string label_of(const SweepPoint& point);
+
+void tell_lengthened(const Sweeping& sweeping, const SweepPoint& point) {
+    const auto asked = sweeping.plan.asked.stop.requests;
+    const auto requests = plan_at(sweeping.plan, point).stop.requests;
+    if (asked != requests) sweeping.watcher.point_lengthened(point.load_label, *requests, *asked);
+}
+
+/// The next point to measure; null when none is left. With the mutex held.
+SweepPoint* next_point(Sweeping& sweeping) {
+    auto& points = sweeping.file.points;
+    while (!sweeping.stopped && sweeping.next < sweeping.sequence.size()) {
+        SweepPoint& point = points[sweeping.sequence[sweeping.next++]];
+        const bool known = point.state == PointState::done;
+        sweeping.watcher.point_begins(++sweeping.begun, points.size(), label_of(point), known);
+        if (known) continue;
+        tell_lengthened(sweeping, point);
+        return &point;
+    }
+    return nullptr;
+}
+
+/// Places of a cell's points in the order that they are measured in.
+std::vector<std::size_t> sequence_in(const SweepPlan& plan, const std::vector<SweepPoint>& points,
+                                     const Cell& cell) {
+    std::vector<std::size_t> sequence;
+    for (std::size_t i = 0; i < points.size(); ++i)
+        if (points[i].cell == cell) sequence.push_back(i);
+    const auto by_repeat = [&](bool turns) {
+        std::stable_sort(sequence.begin(), sequence.end(), [&](std::size_t a, std::size_t b) {
+            const SweepPoint& x = points[a];
+            const SweepPoint& y = points[b];
+            if (x.repeat != y.repeat) return x.repeat < y.repeat;
+            return turns && x.repeat % 2 == 0 ? x.load > y.load : x.load < y.load;
+        });
+    };
+    switch (plan.order) {
+        case Order::ascending:
+            by_repeat(false);
+            break;
+        case Order::abba:
+            by_repeat(true);
+            break;
+        case Order::random: {
+            Random random(derived_seed(plan.asked.seed, "order"));
+            for (std::size_t i = sequence.size(); i > 1; --i)
+                std::swap(sequence[i - 1], sequence[random.below(i)]);
+            break;
+        }
+    }
+    return sequence;
+}
+
+/// Places of all points in the order that they are measured in.
+std::vector<std::size_t> sequence_of(const SweepPlan& plan, const std::vector<SweepPoint>& points) {
+    std::vector<std::size_t> sequence;
+    for (const Cell& cell : cells_of(points))
+        for (const std::size_t i : sequence_in(plan, points, cell)) sequence.push_back(i);
+    if (plan.asked.server.command.empty()) return sequence;
+    std::vector<std::string> servers;  // in the order of their first points
+    std::map<std::size_t, std::ptrdiff_t> place;
+    for (const std::size_t i : sequence) {
+        std::string own = server_key(plan_at(plan, points[i]).server);
+        const auto known = std::find(servers.begin(), servers.end(), own);
+        place[i] = known - servers.begin();
+        if (known == servers.end()) servers.push_back(std::move(own));
+    }
+    std::stable_sort(sequence.begin(), sequence.end(),
+                     [&](std::size_t a, std::size_t b) { return place[a] < place[b]; });
+    return sequence;
+}
+
+std::string label_of(const SweepPoint& point) {
+    std::string label = point.load_label;
+    if (!point.cell.empty()) label += ", " + text_of(point.cell);
+    if (point.repeat > 1) label += fmt::format(", repeat {}", point.repeat);
+    return label;
+}
+
+/// Whether requests failed in a way that a server which is gone would explain.
+bool lost_connections(const RunResult& result) {
+    const auto& failures = result.counts.by_outcome;
+    return failures.contains("connect_failed") || failures.contains("disconnected");
+}
+
+struct Outcome {
+    SweepPoint point;
+    std::exception_ptr failure = {};
+};
+
+/// What becomes of a point. Needs no mutex: what it reads is not written to meanwhile.
+Outcome outcome_of(const Sweeping& sweeping, SweepPoint point) {
+    try {
+        const Measured measured =
+            measure(*sweeping.target, plan_at(sweeping.plan, point), sweeping.directory / point.directory,
+                    sweeping.invocation, sweeping.watcher, sweeping.interruption);
+        if (!measured.not_written.empty()) throw RuntimeError(measured.not_written);
+        if (measured.result.partial) {
+            point.state = PointState::pending;
+            return {point};
+        }
+        point = reports::sweep_point_of(measured.result, point);
+        if (lost_connections(measured.result)) sweeping.target->require_answer();
+        return {point};
+    } catch (const Error& error) {
+        point.state = PointState::failed;
+        point.error = sweeping.target->secrets().redacted(error.what());
+        return {point, std::current_exception()};
+    }
+}
+
+/// Takes points until none is left, one could not be measured, or the user has had enough.
+void take_points(Sweeping& sweeping) {
+    std::unique_lock lock(sweeping.mutex);
+    while (SweepPoint* const point = next_point(sweeping)) {
+        point->state = PointState::running;
+        point->error.clear();
+        reports::write_sweep(sweeping.directory, sweeping.file);
+        const SweepPoint before = *point;
+        lock.unlock();
+        const Outcome outcome = outcome_of(sweeping, before);
+        lock.lock();
+        *point = outcome.point;
+        if (point->state != PointState::done) sweeping.stopped = true;
+        sweeping.file.repeats = reports::repeats_of(sweeping.file.points);
+        reports::write_sweep(sweeping.directory, sweeping.file);
+        if (point->state != PointState::pending)
+            sweeping.watcher.point_ends(*point, sweeping.directory / point->directory);
+        if (outcome.failure) std::rethrow_exception(outcome.failure);
+    }
+}
+
+/// The same on a thread, where an exception must not leave.
+void take_points_or_fail(Sweeping& sweeping) {
+    try {
+        take_points(sweeping);
+    } catch (...) {
+        const std::lock_guard lock(sweeping.mutex);
+        sweeping.stopped = true;
+        if (!sweeping.failure) sweeping.failure = std::current_exception();
+    }
+}
+
+/// Measures the points of a stretch that are not done. Throws what ended it.
+void measure_stretch(Sweeping& sweeping, ServerLauncher& launcher, const Stretch& stretch) {
+    const auto& points = sweeping.file.points;
+    sweeping.sequence = stretch.points;
+    sweeping.next = 0;
+    sweeping.begun_before = sweeping.begun;
+    const auto first = std::find_if(stretch.points.begin(), stretch.points.end(),
+                                    [&](std::size_t i) { return points[i].state != PointState::done; });
+    std::unique_ptr<Target> target;
+    if (first != stretch.points.end()) {
+        LoadPlan asked = in_cell(sweeping.plan.asked, points[*first].cell);
+        asked.server = plan_at(sweeping.plan, points[*first]).server;
+        target = launcher.open(asked, sweeping.directory / points[*first].directory, stretch.anew);
+    }
+    sweeping.target = target.get();
+    const std::size_t threads =
+        target && target->in_virtual_time()
+            ? std::min<std::size_t>(cards::this_host().cores, sweeping.sequence.size())
+            : 1;
+    std::vector<std::jthread> others;
+    for (std::size_t i = 1; i < threads; ++i)
+        others.emplace_back([&sweeping] { take_points_or_fail(sweeping); });
+    take_points_or_fail(sweeping);
+    others.clear();  // joins
+    if (sweeping.failure) std::rethrow_exception(std::exchange(sweeping.failure, {}));
+}
+
+/// The points of a stretch whose server failed: none of them is measured.
+void fail_stretch(Sweeping& sweeping, const Stretch& stretch, const std::string& why) {
+    for (const std::size_t i : stretch.points) {
+        SweepPoint& point = sweeping.file.points[i];
+        if (point.state == PointState::done) continue;
+        point.state = PointState::failed;
+        point.error = why;
+    }
+    sweeping.begun = sweeping.begun_before + stretch.points.size();
+    sweeping.stopped = false;
+    sweeping.watcher.warn(why);
+    reports::write_sweep(sweeping.directory, sweeping.file);
+}
+
+}  // namespace
+
+SweepPoint pending_point(Axis axis, double level, const Cell& cell, std::uint64_t repeat) {
+    constexpr std::size_t kHashDigits = 8;
+    SweepPoint point{.load = level, .cell = cell, .repeat = repeat};
+    const bool whole = level == std::floor(level);
+    switch (axis) {
+        case Axis::concurrency:
+            point.directory = fmt::format("c{:04.0f}", level);
+            point.load_label = fmt::format("c={:.0f}", level);
+            break;
+        case Axis::request_rate:
+            point.directory = whole ? fmt::format("rate{:04.0f}", level) : fmt::format("rate{:09.4f}", level);
+            point.load_label = fmt::format("{:g} req/s", level);
+            break;
+    }
+    if (repeat > 1) point.directory += fmt::format("-r{}", repeat);
+    if (!cell.empty()) {  // the digits tell cells apart whose readable names are the same
+        const std::string hash = content_hash(text_of(cell) + " " + point.directory);
+        point.directory =
+            fmt::format("{},{}-{}", directory_name_of(cell), point.directory, hash.substr(0, kHashDigits));
+    }
+    return point;
+}
+
+Restart restart_named(const std::string& name) {
+    if (name == "changed") return Restart::changed;
+    if (name == "cell") return Restart::cell;
+    if (name == "repeat") return Restart::repeat;
+    throw UsageError(fmt::format("--restart '{}': expected changed, cell or repeat", name));
+}
+
+Order order_named(const std::string& name) {
+    if (name == "ascending") return Order::ascending;
+    if (name == "random") return Order::random;
+    if (name == "abba") return Order::abba;
+    throw UsageError(fmt::format("--order '{}': expected ascending, random or abba", name));
+}
+
+LoadPlan plan_at(const SweepPlan& plan, const SweepPoint& point) {
+    LoadPlan asked = at_level(in_cell(plan.asked, point.cell), plan.axis, point.load);
+    asked.seed += point.repeat - 1;
+    return with_links(std::move(asked));
+}
+
+SweepFile fresh_sweep(const SweepPlan& plan, const Invocation& invocation) {
+    SweepFile file;
+    file.axis = name_of(plan.axis);
+    file.started_at = utc_now();
+    file.command = invocation.command;
+    file.options = echo_of(plan.asked);
+    for (const Cell& cell : plan.cells) {
+        std::vector<double> levels = plan.levels;
+        if (const auto own = cell.find(file.axis); own != cell.end()) levels = {parse_number(own->second)};
+        for (const double level : levels)
+            for (std::uint64_t repeat = 1; repeat <= plan.repeats; ++repeat)
+                file.points.push_back(pending_point(plan.axis, level, cell, repeat));
+    }
+    return file;
+}
+
+Resumed resumed(SweepFile fresh, const fs::path& directory) {
+    if (!fs::exists(directory / reports::kSweepFileName)) {
+        refuse_foreign_runs(fresh, directory);
+        return {std::move(fresh)};
+    }
+    const SweepFile before = reports::read_sweep(directory);
+    refuse_another_sweep(before, fresh, directory);
+    fresh.started_at = before.started_at;
+    for (SweepPoint& point : fresh.points) {
+        const auto old = std::find_if(before.points.begin(), before.points.end(), [&](const SweepPoint& p) {
+            return p.directory == point.directory && is_measured(p, directory);
+        });
+        if (old != before.points.end()) point = *old;
+    }
+    for (const SweepPoint& old : before.points) {
+        const bool planned = std::any_of(fresh.points.begin(), fresh.points.end(),
+                                         [&](const SweepPoint& p) { return p.directory == old.directory; });
+        if (!planned && is_kept(old, directory)) fresh.points.push_back(old);
+    }
+    sort_points(fresh.points, cells_of(fresh.points));
+    fresh.repeats = reports::repeats_of(fresh.points);
+    fresh.search = before.search;
+    const bool judged_otherwise = difference(before.options, fresh.options, is_judging).has_value();
+    return {std::move(fresh), judged_otherwise};
+}
+
+SweepFile extending(SweepFile fresh, const SweepFile& before) {
+    Cell others;
+    std::set<std::string_view> known;
+    const auto is_new = [&](const PlanField& field) {
+        return must_stay(field) && !known.contains(field.name);
+    };
+    while (const auto found = difference(before.options, fresh.options, is_new)) {
+        const PlanField& field = *found->field;
+        known.insert(field.name);
+        if (field.shown != nullptr || field.type == FieldType::list || found->after.empty())
+            throw UsageError(fmt::format("--extend: the sweep that is there is {}, and this one {}; {}",
+                                         with_value(found->name, found->before),
+                                         with_value(found->name, found->after),
+                                         found->after.empty() ? "name its value" : "give another --out"));
+        const std::string name(field.name);
+        others[name] = found->after;
+        if (const auto old = before.options.find(name); old != before.options.end())
+            fresh.options[name] = old->second;
+        else
+            fresh.options.erase(name);
+    }
+    if (others.empty()) return fresh;
+    const Axis axis = fresh.axis == name_of(Axis::concurrency) ? Axis::concurrency : Axis::request_rate;
+    for (SweepPoint& point : fresh.points) {
+        Cell cell = others;
+        for (const auto& [name, value] : point.cell) cell[name] = value;
+        point = pending_point(axis, point.load, cell, point.repeat);
+    }
+    return fresh;
+}
+
+Outline outline_of(const SweepPlan& plan, const SweepFile& file) {
+    Outline outline{.cells = cells_of(file.points).size(), .points = file.points.size()};
+    double time_s = 0;
+    bool is_known = true;
+    for (const SweepPoint& point : file.points) {
+        if (point.state == PointState::done) continue;
+        ++outline.left;
+        const LoadPlan asked = with_load(plan_at(plan, point));
+        if (asked.stop.duration)
+            time_s += seconds(*asked.stop.duration + asked.warmup_duration.value_or(Duration{}));
+        is_known = is_known && asked.stop.duration && !asked.virtual_time;
+    }
+    if (is_known && outline.left > 0) outline.seconds = time_s;
+    if (!plan.asked.server.command.empty())
+        outline.starts = starts_of(stretches_of(plan, file.points), file.points);
+    return outline;
+}
+
+std::string text_of(const Outline& outline) {
+    const auto counted = [](std::size_t n, const char* what) {
+        return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+    };
+    std::string text =
+        fmt::format("{} in {}", counted(outline.points, "run"), counted(outline.cells, "cell"));
+    if (outline.left < outline.points)
+        text += fmt::format(", {} of them measured already", outline.points - outline.left);
+    if (outline.starts > 0) text += fmt::format("; {} of the server", counted(outline.starts, "start"));
+    if (outline.seconds) {
+        const auto whole = std::llround(*outline.seconds);
+        text += fmt::format("; about {}:{:02} min of load", whole / 60, whole % 60);
+    }
+    return text;
+}
+
+void judge_points_anew(SweepFile& file, const LoadPlan& asked, const fs::path& directory) {
+    for (SweepPoint& point : file.points) {
+        if (point.state == PointState::done) point.verdict = judge_anew(directory / point.directory, asked);
+    }
+    reports::write_sweep(directory, file);
+}
+
+bool nothing_to_measure(const SweepFile& file) {
+    return std::all_of(file.points.begin(), file.points.end(),
+                       [](const SweepPoint& p) { return p.state == PointState::done; });
+}
+
+std::uint64_t most_in_flight(const SweepFile& file) {
+    double most = 0;
+    for (const SweepPoint& point : file.points) {
+        if (file.axis == name_of(Axis::concurrency) && point.state != PointState::done)
+            most = std::max(most, point.load);
+    }
+    return static_cast<std::uint64_t>(most);
+}
+
+void remove_points(const SweepFile& file, const fs::path& directory) {
+    for (const SweepPoint& point : file.points) reports::remove_run(directory / point.directory);
+}
+
+std::vector<Stretch> stretches_of(const SweepPlan& plan, const std::vector<SweepPoint>& points) {
+    std::vector<Stretch> stretches;
+    const SweepPoint* before = nullptr;
+    for (const std::size_t i : sequence_of(plan, points)) {
+        const SweepPoint& point = points[i];
+        const bool starts = !plan.asked.server.command.empty();
+        const std::string server = starts ? server_key(plan_at(plan, point).server) : "";
+        const bool same_cell = before != nullptr && before->cell == point.cell;
+        const bool same_repeat = same_cell && before->repeat == point.repeat;
+        const bool anew = !server.empty() && ((plan.restart == Restart::cell && !same_cell) ||
+                                              (plan.restart == Restart::repeat && !same_repeat));
+        if (stretches.empty() || !same_cell || anew || stretches.back().server != server)
+            stretches.push_back({.points = {}, .server = server, .anew = anew});
+        stretches.back().points.push_back(i);
+        before = &point;
+    }
+    return stretches;
+}
+
+std::size_t starts_of(const std::vector<Stretch>& stretches, const std::vector<SweepPoint>& points) {
+    std::size_t starts = 0;
+    const Stretch* before = nullptr;  // the last that has points to measure
+    for (const Stretch& stretch : stretches) {
+        const bool is_done = std::all_of(stretch.points.begin(), stretch.points.end(),
+                                         [&](std::size_t i) { return points[i].state == PointState::done; });
+        if (is_done || stretch.server.empty()) continue;
+        if (before == nullptr || stretch.anew || before->server != stretch.server) ++starts;
+        before = &stretch;
+    }
+    return starts;
+}
+
+void measure_points(ServerLauncher& launcher, const SweepPlan& plan, SweepFile& file,
+                    const fs::path& directory, const Invocation& invocation, Watcher& watcher,
+                    const loadgen::Interruption& interruption) {
+    Sweeping sweeping{nullptr, plan, file, directory, invocation, watcher, interruption};
+    for (const Stretch& stretch : stretches_of(plan, file.points)) {
+        try {
+            measure_stretch(sweeping, launcher, stretch);
+        } catch (const ServerFailed& error) {
+            fail_stretch(sweeping, stretch, error.what());
+            launcher.end_server();
+            if (interruption.stop_starting.stop_requested()) throw;
+        }
+        if (sweeping.stopped) return;
+    }
+}
+
+void require_valid(const SweepFile& file, const fs::path& directory) {
+    constexpr std::size_t kNamed = 5;
+    std::vector<const SweepPoint*> failed;
+    std::size_t pending = 0;
+    for (const SweepPoint& point : file.points) {
+        if (point.state == PointState::failed) failed.push_back(&point);
+        if (point.state == PointState::pending || point.state == PointState::running) ++pending;
+    }
+    if (pending > 0) {
+        throw RuntimeError(fmt::format("interrupted with {} points to go; the same command goes on from {}",
+                                       pending + failed.size(), directory.string()));
+    }
+    if (!failed.empty()) {
+        std::string names;
+        for (std::size_t i = 0; i < std::min(failed.size(), kNamed); ++i)
+            names += (i == 0 ? "" : "; ") + label_of(*failed[i]);
+        if (failed.size() > kNamed) names += "; …";
+        throw RuntimeError(
+            fmt::format("{} of {} points could not be measured ({}): {}; the same command tries them "
+                        "again",
+                        failed.size(), file.points.size(), names, failed.front()->error));
+    }
+    const bool all_invalid = std::all_of(file.points.begin(), file.points.end(),
+                                         [](const SweepPoint& p) { return p.verdict == Verdict::invalid; });
+    if (all_invalid)
+        throw Error(ExitCode::measurement_invalid, "no point of the sweep is a valid measurement");
+}
+
+}  // namespace paretoken::experiments

@@ -1,0 +1,128 @@
+#include "experiments/target/launch.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <utility>
+
+#include "core/error.h"
+#include "experiments/target/command_line.h"
+#include "experiments/target/lifecycle.h"
+#include "experiments/target/redaction.h"
+#include "experiments/target/resolve.h"
+#include "experiments/target/server_command.h"
+
+namespace paretoken::experiments {
+namespace {
+
+/// What only a server behind sockets has.
+void refuse_in_virtual_time(const ServerLaunch& server) {
+    for (const auto& [given, option] :
+         {std::pair{!server.command.empty(), "--server-cmd"}, std::pair{server.reset_cache, "--reset-cache"},
+          std::pair{server.ready_timeout.has_value(), "--ready-timeout"},
+          std::pair{!server.after_run_command.empty(), "--after-run-cmd"}})
+        if (given) throw UsageError(fmt::format("{}: --virtual has no server process", option));
+}
+
+void check_command(const std::string& option, const std::string& command) {
+    if (command.empty()) return;
+    try {
+        (void)words_of(command);
+    } catch (const UsageError& error) {
+        throw UsageError(fmt::format("{} {}", option, error.what()));
+    }
+}
+
+}  // namespace
+
+LoadPlan with_server(LoadPlan plan, bool url_given) {
+    const ServerLaunch& server = plan.server;
+    if (plan.virtual_time) refuse_in_virtual_time(server);
+    check_command("--server-cmd", server.command);
+    check_command("--after-run-cmd", server.after_run_command);
+    if (server.command.empty()) {
+        if (!server.environment.empty())
+            throw UsageError("--server-env is for the server that --server-cmd starts, and none is given");
+        const bool local = !plan.targets.empty() && names_simulator(plan.targets.front());
+        if (local && (server.ready_timeout || !server.ready_url.empty()))
+            throw UsageError("--ready-timeout and --ready-url wait for a server at a URL, and none is given");
+        return plan;
+    }
+    if (!url_given) {
+        plan.targets.clear();
+        return plan;
+    }
+    if (plan.targets.size() > 1)
+        throw UsageError("--server-cmd starts one server, and several URLs are given; give one of them");
+    if (names_simulator(plan.targets.front()))
+        throw UsageError(
+            fmt::format("{} starts the simulated server, and --server-cmd another one; give one of them",
+                        plan.targets.front()));
+    if (placeholders_in(server.command).contains("port"))
+        throw UsageError(
+            "--server-cmd gets a free port for {port}, and no URL can name it beforehand; leave the URL out, "
+            "or "
+            "write its port in the command");
+    return plan;
+}
+
+std::string server_key(const ServerLaunch& server) {
+    if (server.command.empty()) return {};
+    return fmt::format("{}\n{}", server.command, fmt::join(server.environment, "\n"));
+}
+
+ServerLauncher::ServerLauncher(Access access, Watcher& watcher, std::stop_token stop)
+    : access_(std::move(access)), watcher_(watcher), stop_(std::move(stop)) {}
+
+ServerLauncher::~ServerLauncher() {
+    end_server();
+}
+
+void ServerLauncher::end_server() {
+    if (server_) server_->end();
+    server_.reset();
+}
+
+void ServerLauncher::start(const LoadPlan& asked, const std::filesystem::path& directory) {
+    end_server();
+    std::filesystem::create_directories(directory);
+    server_ = std::make_shared<CommandServer>(
+        ServerCommandLine{.text = asked.server.command,
+                          .log = directory / kServerLogName,
+                          .patience = asked.server.ready_timeout.value_or(kServerPatience),
+                          .environment = asked.server.environment,
+                          .url = asked.targets.empty() ? "" : asked.targets.front(),
+                          .ready_url = asked.server.ready_url},
+        watcher_, stop_);
+    server_->start().restarts = starts_++;
+    key_ = server_key(asked.server);
+}
+
+std::unique_ptr<Target> ServerLauncher::open(const LoadPlan& asked, const std::filesystem::path& directory,
+                                             bool anew) {
+    if (asked.server.command.empty()) {
+        if (asked.server.ready_timeout)
+            for (const std::string& url : asked.targets)
+                wait_until_ready(url, asked.server.ready_url, *asked.server.ready_timeout, watcher_, stop_);
+        return open_target(asked, access_, watcher_, stop_);
+    }
+    LoadPlan there = asked;
+    if (asked.targets.empty())
+        there.targets = {"http://127.0.0.1"};  // until the server says where it listens
+    (void)with_load(with_dataset(there));
+    const auto failed = [&](const std::string& why) {
+        return ServerFailed(secrets_of(asked, access_.api_key).redacted(why));
+    };
+    try {
+        if (!server_ || anew || key_ != server_key(asked.server) || server_->has_ended())
+            start(asked, directory);
+        there.targets = {server_->url()};
+        return open_target(there, access_, watcher_, stop_, server_);
+    } catch (const Error& error) {
+        if (stop_.stop_requested()) throw;
+        if (server_ && server_->has_ended()) throw failed(server_->how_it_ended());
+        throw failed(error.what());
+    }
+}
+
+}  // namespace paretoken::experiments

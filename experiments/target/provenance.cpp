@@ -1,0 +1,77 @@
+#include "experiments/target/provenance.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+
+#include "cards/gpu.h"
+#include "cards/host.h"
+#include "cards/model.h"
+#include "core/version.h"
+#include "simulator/engine/card_profile.h"
+
+namespace paretoken::experiments {
+namespace {
+
+struct Hardware {
+    std::string name;
+    std::uint32_t count = 1;
+};
+
+Hardware hardware_of(const std::string& gpu, const loadgen::EndpointFacts& facts) {
+    if (!gpu.empty()) {
+        const cards::GpuSpec spec = cards::parse_gpu_spec(gpu);
+        return {spec.name, spec.count};
+    }
+    if (!facts.simulator_profile.empty())
+        return {"sim:" + facts.simulator_profile, sim::gpu_count_of(facts.simulator_profile)};
+    if (facts.local) return {cards::this_host().cpu, 1};
+    return {};
+}
+
+/// The card that the user named, else the one that a simulated server was made from.
+std::optional<ModelCardNote> model_card_of(const LoadPlan& resolved, const std::string& profile) {
+    if (!resolved.model_card.empty()) {
+        const cards::ModelCard card = cards::model_card(resolved.model_card);
+        return ModelCardNote{resolved.model_card, card.name, card.weight_dtype, card.kv_dtype,
+                             cards::content_hash_of(card)};
+    }
+    const auto simulated = sim::model_of_card_profile(profile);
+    if (!simulated) return {};
+    return ModelCardNote{"", simulated->name, simulated->weight_dtype, simulated->kv_dtype,
+                         cards::content_hash_of(*simulated)};
+}
+
+}  // namespace
+
+Provenance provenance_of(const Target& target, const LoadPlan& resolved, const Invocation& invocation) {
+    const cards::HostFacts host = cards::this_host();
+    const loadgen::EndpointFacts& facts = target.facts();
+    const Hardware hardware = hardware_of(resolved.gpu, facts);
+    Provenance p;
+    p.version = version();
+    p.commit = commit();
+    p.argv = invocation.argv;
+    p.command = invocation.command;
+    p.started_at = utc_now();
+    p.host = host.name;
+    p.host_cpu = host.cpu;
+    p.host_cores = host.cores;
+    p.kernel = host.kernel;
+    p.url = target.url();
+    p.model = resolved.model;
+    p.server_kind = facts.server_kind;
+    p.hardware = hardware.name;
+    p.hardware_count = hardware.count;
+    p.simulator = facts.simulator_terms;
+    p.model_card = model_card_of(resolved, facts.simulator_profile);
+    p.metadata = resolved.metadata;
+    return p;
+}
+
+std::string utc_now() {
+    return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+}
+
+}  // namespace paretoken::experiments

@@ -1,0 +1,22 @@
+#pragma once
+// Who measured what, where and when, for the results of experiments.
+#include <string>
+#include <vector>
+
+#include "core/result/result.h"
+#include "experiments/target/target.h"
+
+namespace paretoken::experiments {
+
+/// How the process was called, without secrets.
+struct Invocation {
+    std::vector<std::string> argv;
+    std::string command;  ///< as one line that a shell takes back
+};
+
+Provenance provenance_of(const Target& target, const LoadPlan& resolved, const Invocation& invocation);
+
+/// "2026-11-21T09:45:12Z"
+std::string utc_now();
+
+}  // namespace paretoken::experiments

@@ -1,0 +1,56 @@
+#include "experiments/target/redaction.h"
+
+#include <utility>
+
+namespace paretoken::experiments {
+namespace {
+
+void redact(std::string& text, const Secrets& secrets) {
+    text = secrets.redacted(text);
+}
+
+template <class Map>
+void redact_values(Map& map, const Secrets& secrets) {
+    for (auto& [key, value] : map) redact(value, secrets);
+}
+
+}  // namespace
+
+Secrets secrets_of(const LoadPlan& plan, const std::string& api_key) {
+    Secrets secrets;
+    secrets.add(api_key);
+    for (const std::string& header : plan.headers) {
+        const auto colon = header.find(':');
+        if (colon != std::string::npos) secrets.add_header(header.substr(0, colon), header.substr(colon + 1));
+    }
+    for (const std::string& url : plan.targets) secrets.add_url(url);
+    secrets.add_url(plan.endpoint_path);
+    secrets.add_url(plan.server.ready_url);
+    for (const std::string& entry : plan.server.environment) {
+        const auto equals = entry.find('=');
+        if (equals != std::string::npos && names_a_secret(entry.substr(0, equals)))
+            secrets.add(entry.substr(equals + 1));
+    }
+    return secrets;
+}
+
+void redact(RunResult& result, const Secrets& secrets) {
+    if (secrets.empty()) return;
+    Provenance& from = result.provenance;
+    for (std::string& argument : from.argv) redact(argument, secrets);
+    for (std::string* text : {&from.command, &from.url, &from.model, &from.server_kind, &result.window.how})
+        redact(*text, secrets);
+    if (from.server) redact(from.server->command, secrets);
+    redact_values(from.metadata, secrets);
+    redact_values(result.plan, secrets);
+    redact_values(result.counts.example_errors, secrets);
+    for (Reason& reason : result.validity.reasons) redact(reason.text, secrets);
+}
+
+void RedactingSink::record(RequestRecord&& record) {
+    if (!record.error.empty()) redact(record.error, secrets_);
+    if (!record.answer.empty()) redact(record.answer, secrets_);
+    to_.record(std::move(record));
+}
+
+}  // namespace paretoken::experiments

@@ -1,0 +1,318 @@
+#include "experiments/target/resolve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <utility>
+
+#include "cards/model.h"
+#include "core/error.h"
+#include "core/plan/hang_up.h"
+#include "core/plan/model_mix.h"
+#include "core/plan/plan_fields.h"
+#include "core/random.h"
+#include "datasets/catalog.h"
+#include "datasets/generated/prose.h"
+#include "datasets/questions.h"
+
+namespace paretoken::experiments {
+namespace {
+
+constexpr std::uint64_t kFewestRequests = 100;
+constexpr std::uint64_t kRequestsPerSlot = 10;
+
+void name_dataset(RequestClass& of) {
+    if (of.dataset.name.empty()) of.dataset.name = of.dataset_path.empty() ? "synthetic" : "custom";
+    if (!of.dataset_path.empty() && datasets::file_of(of.dataset, of.dataset_path).empty())
+        throw UsageError(fmt::format("--dataset {} reads no file; leave it out to use --dataset-path {}",
+                                     of.dataset.name, of.dataset_path));
+    if (!of.replies.empty() && !datasets::has_conversations(of.dataset))
+        throw UsageError(fmt::format("--replies {}: the requests of dataset '{}' are no conversations",
+                                     of.replies, of.dataset.name));
+}
+
+Spec arrivals_of(const RequestClass& of) {
+    const bool rate = of.request_rate && std::isfinite(*of.request_rate);
+    if (rate && of.arrivals) throw UsageError("--request-rate and --arrivals exclude each other");
+    if (of.arrivals) return *of.arrivals;
+    if (!rate) return {"at_once", {}};
+    const std::string text = fmt::format("{}", *of.request_rate);
+    if (of.burstiness.value_or(1) == 1) return {"poisson", {{"rate", text}}};
+    return {"gamma", {{"rate", text}, {"burstiness", fmt::format("{}", *of.burstiness)}}};
+}
+
+bool may_have_conversations(RequestClass of) {
+    name_dataset(of);
+    return datasets::has_conversations(of.dataset);
+}
+
+void check_pacing(const RequestClass& of, std::uint64_t warmups) {
+    const loadgen::Arrivals arrivals = loadgen::arrivals_of(*of.arrivals);
+    if (arrivals.at_once) return;
+    if (arrivals.recorded && warmups > 0)
+        throw UsageError("--num-warmups: a trace has no requests besides its own");
+    if (of.ramp_up)
+        throw UsageError(
+            "--ramp-up opens the slots of a closed loop; in an open loop give --arrivals "
+            "ramp:from=…,to=…,over=…");
+    if (!of.think_time.empty() && !may_have_conversations(of))
+        throw UsageError("--think-time pauses the slots of a closed loop; an open loop has its arrivals");
+}
+
+void check_text(const LoadPlan& plan) {
+    if (plan.text.empty()) return;
+    if (plan.prompt_form == "token-ids")
+        throw UsageError("--text cuts prompts from a text, and --prompt-form token-ids sends none");
+    const bool any = std::any_of(plan.classes.begin(), plan.classes.end(),
+                                 [](const RequestClass& of) { return datasets::makes_prompts(of.dataset); });
+    if (!any)
+        throw UsageError(
+            fmt::format("--text: dataset '{}' has prompts of its own", plan.classes.front().dataset.name));
+}
+
+/// Takes requests= and duration= out of the further rules and into the limits that every run has. Whether
+/// what is left ends every run is returned.
+bool read_rules(LoadPlan& plan) {
+    bool ends = false;
+    std::vector<std::string> others;
+    for (const std::string& text : plan.stop.rules) {
+        const loadgen::StopRule rule = [&text] {
+            try {
+                return loadgen::parse_stop_rule(text);
+            } catch (const UsageError& error) {
+                throw UsageError(fmt::format("--stop {}", error.what()));
+            }
+        }();
+        switch (rule.kind) {
+            case loadgen::StopKind::requests:
+                plan.stop.requests =
+                    std::min(plan.stop.requests.value_or(UINT64_MAX), static_cast<std::uint64_t>(rule.limit));
+                continue;
+            case loadgen::StopKind::duration:
+                plan.stop.duration =
+                    std::min(plan.stop.duration.value_or(Duration::max()), from_seconds(rule.limit));
+                continue;
+            case loadgen::StopKind::tokens:
+            case loadgen::StopKind::precision:
+                ends = true;
+                break;
+            case loadgen::StopKind::errors:
+            case loadgen::StopKind::slo:
+            case loadgen::StopKind::diverging:
+                break;
+        }
+        others.push_back(text);
+    }
+    plan.stop.rules = std::move(others);
+    return ends;
+}
+
+/// In flight at once in a closed loop, when --concurrency does not say.
+std::uint64_t slots_of(const RequestClass& of, const StopRules& stop) {
+    if (!of.request_rate) return 1;
+    if (!stop.requests) throw UsageError("--request-rate inf without --concurrency needs --num-prompts");
+    return *stop.requests;  // all of them at once
+}
+
+/// A class that has a name has randomness of its own, whatever other classes there are.
+std::uint64_t seed_of(const LoadPlan& plan, const RequestClass& of) {
+    return of.name.empty() ? plan.seed : derived_seed(plan.seed, "class " + of.name);
+}
+
+bool is_open(const RequestClass& of) {
+    return !loadgen::arrivals_of(*of.arrivals).at_once;
+}
+
+/// Of several classes in open loops each has its share of the requests; those of a closed loop take what they
+/// get.
+LoadPlan with_end_of_classes(LoadPlan plan, bool ends) {
+    if (plan.warmups > 0) throw UsageError("--num-warmups: with several classes give --warmup-duration");
+    const bool open = std::all_of(plan.classes.begin(), plan.classes.end(), is_open);
+    if (!open && plan.stop.requests)
+        throw UsageError("--num-prompts: a class in a closed loop has no share of it; give --duration");
+    if (plan.stop.requests || plan.stop.duration || ends) return plan;
+    if (!open) throw UsageError("with a class in a closed loop --duration is needed");
+    plan.stop.requests = kFewestRequests * plan.classes.size();
+    return plan;
+}
+
+/// The share of the run's requests that a class starts, by its rate.
+std::optional<std::uint64_t> requests_of(const LoadPlan& plan, const loadgen::Arrivals& arrivals) {
+    if (!plan.stop.requests || arrivals.at_once || arrivals.recorded) return std::nullopt;
+    double rates = 0;
+    for (const RequestClass& of : plan.classes) rates += loadgen::arrivals_of(*of.arrivals).rate;
+    const double share = static_cast<double>(*plan.stop.requests) * arrivals.rate / rates;
+    return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(share)));
+}
+
+loadgen::Pacing pacing_of(const RequestClass& of) {
+    loadgen::Pacing pacing;
+    pacing.prefills = of.prefill_concurrency;
+    pacing.ramp_up = of.ramp_up.value_or(Duration{});
+    if (!of.think_time.empty()) pacing.think_time.emplace(of.think_time);
+    if (!of.cancel.empty()) pacing.hang_up = parse_hang_up(of.cancel);
+    return pacing;
+}
+
+loadgen::ClassLoad class_load(const LoadPlan& plan, const RequestClass& of) {
+    loadgen::ClassLoad load{.name = of.name,
+                            .arrivals = loadgen::arrivals_of(of.arrivals.value()),
+                            .concurrency = of.concurrency,
+                            .pacing = pacing_of(of),
+                            .limits = {.warmups = plan.warmups,
+                                       .requests = plan.stop.requests,
+                                       .duration = plan.stop.duration,
+                                       .warmup_duration = plan.warmup_duration},
+                            .seed = seed_of(plan, of),
+                            .priority = of.priority,
+                            .models = parse_model_mix(plan.model)};
+    if (plan.classes.size() > 1) load.limits.requests = requests_of(plan, load.arrivals);
+    return load;
+}
+
+}  // namespace
+
+std::string_view name_of(Axis axis) {
+    switch (axis) {
+        case Axis::concurrency:
+            return "concurrency";
+        case Axis::request_rate:
+            return "request_rate";
+    }
+    return "";
+}
+
+LoadPlan at_level(LoadPlan asked, Axis axis, double level) {
+    for (RequestClass& of : asked.classes) {
+        switch (axis) {
+            case Axis::concurrency:
+                of.concurrency = static_cast<std::uint64_t>(level);
+                if (asked.stop.requests)
+                    asked.stop.requests = std::max(*asked.stop.requests, *of.concurrency);
+                break;
+            case Axis::request_rate:
+                of.request_rate = level;
+                break;
+        }
+    }
+    return asked;
+}
+
+LoadPlan with_dataset(LoadPlan plan) {
+    plan = with_classes(std::move(plan));
+    // Questions or a card that cannot be read end the command before anything is measured.
+    if (!plan.probe.empty()) static_cast<void>(datasets::questions_of(plan.probe));
+    if (!plan.model_card.empty()) static_cast<void>(cards::model_card(plan.model_card));
+    for (RequestClass& of : plan.classes) {
+        name_dataset(of);
+        if (of.dataset.name == "synthetic") of.dataset.fields.emplace("isl", "512");
+        // Of a file: for rows without a length, whose answers might never end.
+        const auto isl = of.dataset.fields.find("isl");
+        const bool pairs = isl != of.dataset.fields.end() && isl->second.starts_with("pairs:");
+        if (!pairs) of.dataset.fields.emplace("osl", "128");
+        if (of.dataset_content.empty() && !datasets::file_of(of.dataset, of.dataset_path).empty())
+            of.dataset_content =
+                datasets::make_dataset({.spec = of.dataset, .path = of.dataset_path})->content();
+    }
+    check_text(plan);
+    if (!plan.text.empty() && plan.text_content.empty())
+        plan.text_content = datasets::Prose(plan.text).content();
+    return plan;
+}
+
+LoadPlan with_load(LoadPlan plan) {
+    plan = with_classes(std::move(plan));
+    const bool ends = read_rules(plan);
+    if (plan.warmups > 0 && plan.warmup_duration)
+        throw UsageError("--num-warmups and --warmup-duration exclude each other");
+    for (RequestClass& of : plan.classes) {
+        if (!of.name.empty() && !of.arrivals && !of.request_rate && !of.concurrency)
+            throw UsageError(
+                fmt::format("--class {}: a class needs a load: rate=, arrivals= or concurrency=", of.name));
+        of.arrivals = arrivals_of(of);
+        if (loadgen::arrivals_of(*of.arrivals).at_once && !of.concurrency)
+            of.concurrency = slots_of(of, plan.stop);
+        check_pacing(of, plan.warmups);
+        of.request_rate.reset();
+        of.burstiness.reset();
+    }
+    if (plan.classes.size() > 1) return with_end_of_classes(std::move(plan), ends);
+    const bool recorded = loadgen::arrivals_of(*plan.classes.front().arrivals).recorded;
+    if (!plan.stop.requests && !plan.stop.duration && !recorded && !ends) {
+        const std::uint64_t slots = plan.classes.front().concurrency.value_or(kRequestsPerSlot);
+        plan.stop.requests = std::max(kFewestRequests, kRequestsPerSlot * slots);
+    }
+    return plan;
+}
+
+LoadPlan resolved(const LoadPlan& asked, const loadgen::EndpointFacts& facts, const std::string& salt) {
+    LoadPlan plan = with_load(with_dataset(asked));
+    const bool ids = facts.prompt_form == datasets::PromptForm::token_ids;
+    if (plan.prompt_form == "token-ids" && !ids)
+        throw UsageError(fmt::format("--prompt-form token-ids: {} takes no token ids in {} requests",
+                                     facts.body.model, plan.endpoint_type));
+    plan.prompt_form = ids ? "token-ids" : "text";
+    if (parse_model_mix(plan.model).size() == 1) plan.model = facts.body.model;
+    plan.sampling.ignore_eos = facts.body.ignore_eos;
+    plan.sampling.temperature = facts.body.temperature;
+    plan.sampling.max_completion_tokens = facts.body.max_completion_tokens;
+    plan.refused = facts.refused;
+    if (plan.salt.empty()) plan.salt = salt;
+    return plan;
+}
+
+std::optional<std::uint64_t> most_in_flight(const LoadPlan& plan) {
+    std::optional<std::uint64_t> cap = 0;
+    for (const RequestClass& of : plan.classes)
+        cap = cap && of.concurrency ? std::optional(*cap + *of.concurrency) : std::nullopt;
+    if (!cap || !plan.stop.requests) return cap;
+    return std::min(*cap, std::max(*plan.stop.requests, plan.warmups));
+}
+
+std::unique_ptr<datasets::Dataset> dataset_of(const LoadPlan& resolved, std::size_t request_class,
+                                              const std::optional<datasets::Calibration>& calibration) {
+    const RequestClass& of = resolved.classes[request_class];
+    return datasets::make_dataset(
+        {.spec = of.dataset,
+         .seed = seed_of(resolved, of),
+         .salt = resolved.salt,
+         .form = resolved.prompt_form == "token-ids" ? datasets::PromptForm::token_ids
+                                                     : datasets::PromptForm::text,
+         .calibration = calibration,
+         .vocabulary = std::nullopt,
+         .path = of.dataset_path,
+         .prose = resolved.text.empty() ? nullptr : std::make_shared<const datasets::Prose>(resolved.text),
+         .salt_prompts = resolved.salt_prompts,
+         .live_replies = of.replies != "recorded"});
+}
+
+loadgen::LoadOptions load_options(const LoadPlan& resolved) {
+    loadgen::LoadOptions load;
+    load.classes.clear();
+    for (const RequestClass& of : resolved.classes) load.classes.push_back(class_load(resolved, of));
+    for (const std::string& rule : resolved.stop.rules) load.rules.push_back(loadgen::parse_stop_rule(rule));
+    load.workers = resolved.workers;
+    for (const RequestClass& any : resolved.classes) {
+        for (const auto& cap : {any.concurrency, any.prefill_concurrency}) {
+            if (cap) load.workers = static_cast<std::uint32_t>(std::min<std::uint64_t>(load.workers, *cap));
+        }
+    }
+    load.worker.client.ignore_eos_accepted = resolved.sampling.ignore_eos;
+    load.worker.client.request_timeout = resolved.request_timeout;
+    load.worker.client.traceparent = resolved.traceparent;
+    load.worker.kernel_stamps = !resolved.user_timestamps;
+    load.worker.spin = resolved.spin;
+    load.worker.keep_alive = !resolved.no_keepalive;
+    load.worker.keep_answers = resolved.keep_answers;
+    load.worker.grace = resolved.grace;
+    return load;
+}
+
+std::string fresh_salt() {
+    std::random_device device;
+    return fmt::format("{:08x}{:08x}", device(), device());
+}
+
+}  // namespace paretoken::experiments

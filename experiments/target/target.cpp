@@ -1,0 +1,400 @@
+#include "experiments/target/target.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "cards/power_meter.h"
+#include "core/error.h"
+#include "core/plan/model_mix.h"
+#include "core/text/content_hash.h"
+#include "datasets/generated/prose.h"
+#include "experiments/quality.h"
+#include "experiments/target/lifecycle.h"
+#include "experiments/target/provenance.h"
+#include "experiments/target/redaction.h"
+#include "experiments/target/resolve.h"
+#include "experiments/target/server_command.h"
+#include "experiments/watch/alerting.h"
+#include "loadgen/http/fetch.h"
+#include "loadgen/power/dcgm.h"
+#include "loadgen/power/sampler.h"
+#include "loadgen/scrape/scraper.h"
+#include "loadgen/virtual.h"
+
+namespace paretoken::experiments {
+namespace {
+
+constexpr std::uint64_t kTrialIndex = std::uint64_t{1} << 41;  ///< far from measured and warm-up requests
+
+http::Headers headers_of(const LoadPlan& plan, const std::string& api_key) {
+    http::Headers headers;
+    if (!api_key.empty()) headers.emplace_back("Authorization", fmt::format("Bearer {}", api_key));
+    for (const std::string& text : plan.headers) {
+        const auto colon = text.find(':');
+        const auto value = text.find_first_not_of(' ', colon + 1);
+        const std::string name = text.substr(0, colon);
+        std::erase_if(headers, [&](const auto& header) { return header.first == name; });
+        headers.emplace_back(name, value == std::string::npos ? "" : text.substr(value));
+    }
+    return headers;
+}
+
+openai::BodyOptions body_of(const LoadPlan& plan) {
+    openai::BodyOptions body;
+    body.endpoint = openai::endpoint_type_named(plan.endpoint_type).value();
+    body.model = parse_model_mix(plan.model).front().model;
+    body.ignore_eos = plan.sampling.ignore_eos;
+    body.max_completion_tokens = plan.sampling.max_completion_tokens;
+    body.temperature = plan.sampling.temperature;
+    body.extra_body = plan.sampling.extra_body;
+    return body;
+}
+
+loadgen::EndpointOptions endpoint_options(const LoadPlan& plan, const std::string& url, const Access& access,
+                                          const http::TlsContext* tls) {
+    loadgen::EndpointOptions endpoint;
+    endpoint.url = http::parse_url(url);
+    endpoint.path = plan.endpoint_path;
+    endpoint.headers = headers_of(plan, access.api_key);
+    endpoint.tls = endpoint.url.tls ? tls : nullptr;
+    endpoint.timeout = plan.request_timeout;
+    endpoint.proxy_variable = access.proxy_variable;
+    endpoint.body = body_of(plan);
+    const std::vector<RequestClass> classes = with_dataset(plan).classes;
+    const bool makes_prompts = std::any_of(classes.begin(), classes.end(), [](const RequestClass& of) {
+        return datasets::makes_prompts(of.dataset);
+    });
+    endpoint.calibrate = makes_prompts || probe_makes_prompts(plan);
+    // A conversation goes on with text, since nothing tells the ids of an answer.
+    endpoint.token_ids = makes_prompts && plan.prompt_form != "text" && plan.text.empty() &&
+                         std::none_of(classes.begin(), classes.end(), [](const RequestClass& of) {
+                             return datasets::has_conversations(of.dataset);
+                         });
+    if (makes_prompts && !plan.text.empty()) {
+        constexpr std::size_t kWords = 300;  // a context of 1,000 tokens holds them
+        const datasets::Prose prose(plan.text);
+        prose.append(endpoint.prose, kWords, prose.words() / 2);
+    }
+    return endpoint;
+}
+
+void check_context(const datasets::Dataset& dataset, const loadgen::EndpointFacts& facts) {
+    const auto in = dataset.mean_input_tokens();
+    const auto out = dataset.mean_output_tokens();
+    if (!facts.context || !in || !out || *in + *out <= static_cast<double>(*facts.context)) return;
+    throw UsageError(
+        fmt::format("a prompt of {:.0f} and an answer of {:.0f} tokens exceed the context of {} tokens that "
+                    "{} serves; lower --isl or --osl, or give the server a longer context",
+                    *in, *out, *facts.context, facts.body.model));
+}
+
+/// Without what a kind of target adds to the options.
+Load common_load(const LoadPlan& asked, const loadgen::EndpointFacts& facts, const std::string& salt) {
+    Load load;
+    load.plan = resolved(asked, facts, salt);
+    for (std::size_t i = 0; i < load.plan.classes.size(); ++i)
+        load.datasets.push_back(dataset_of(load.plan, i, facts.calibration));
+    load.options = load_options(load.plan);
+    for (std::size_t i = 0; i < load.options.classes.size(); ++i) {
+        loadgen::ClassLoad& of = load.options.classes[i];
+        of.dataset = load.datasets[i].get();
+        of.arrivals = loadgen::with_recorded_times(std::move(of.arrivals), *of.dataset);
+    }
+    load.options.worker.client.body = facts.body;
+    return load;
+}
+
+void check_context(const Load& load, const loadgen::EndpointFacts& facts) {
+    for (const auto& dataset : load.datasets) check_context(*dataset, facts);
+}
+
+class SocketTarget final : public Target {
+  public:
+    SocketTarget(const LoadPlan& asked, const Access& access, Watcher& watcher, const std::stop_token& stop,
+                 std::shared_ptr<CommandServer> server)
+        : Target(secrets_of(asked, access.api_key)), watcher_(&watcher), server_(std::move(server)) {
+        for (std::size_t i = 0; i < asked.targets.size(); ++i)
+            open(asked, asked.targets[i], access, watcher, stop);
+        const Load trial = common_load(asked, facts(), "trial-" + fresh_salt());
+        check_context(trial, facts());
+        check_probe(asked, facts().context);
+        for (const Server& opened : servers_)
+            loadgen::try_one(opened.endpoint, opened.facts, trial.datasets.front()->request(kTrialIndex));
+    }
+
+    const loadgen::EndpointFacts& facts() const override { return servers_.front().facts; }
+    std::string url() const override {
+        std::string urls;
+        for (const Server& server : servers_) urls += (urls.empty() ? "" : ",") + server.url;
+        return urls;
+    }
+    std::vector<std::string> urls() const override {
+        std::vector<std::string> urls;
+        for (const Server& server : servers_) urls.push_back(server.url);
+        return urls;
+    }
+    bool in_virtual_time() const override { return false; }
+    std::string clock(const ClientHealth& client) const override {
+        return client.timing == "kernel" ? "kernel receive stamps" : "user-space reads";
+    }
+
+    Load load_for(const LoadPlan& asked) const override {
+        Load load = common_load(asked, facts(), fresh_salt());
+        loadgen::WorkerOptions& worker = load.options.worker;
+        for (const Server& server : servers_) worker.targets.push_back(worker_target(server, load.plan));
+        worker.route = loadgen::route_named(load.plan.route).value();
+        worker.id_prefix = fmt::format("pt-{}-", content_hash(load.plan.salt + utc_now()).substr(0, 8));
+        return load;
+    }
+
+    loadgen::LoadOutcome make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
+                              const loadgen::Interruption& interruption) const override {
+        std::optional<power::Sampler> sampler;
+        if (auto meter = power_meter(load.plan)) sampler.emplace(std::move(meter), load.on_power);
+        std::optional<scrape::Scraper> scraper;
+        if (const auto scraping = scraper_options(load.plan)) scraper.emplace(*scraping, load.on_scrape);
+        if (load.plan.server_profile) profile("/start_profile");
+        loadgen::LoadOutcome outcome = loadgen::make_load(load.options, sink, progress, interruption);
+        if (load.plan.server_profile) profile("/stop_profile");
+        if (scraper) outcome.server = scraper->finish();
+        if (sampler) outcome.power = sampler->finish();
+        // A server that never told of itself was not promised to: hosted ones do not.
+        if (load.plan.scrape == "auto" && outcome.server.scrapes.empty()) outcome.server = {};
+        return outcome;
+    }
+
+    CommandServer* started_server() const override { return server_.get(); }
+
+    void reset_cache() const override {
+        for (const Server& server : servers_) reset_cache_of(server);
+    }
+
+    void require_answer() const override {
+        if (server_ && server_->has_ended()) throw ServerFailed(server_->how_it_ended());
+        try {
+            for (const Server& server : servers_) (void)loadgen::probe(server.endpoint);
+        } catch (const Error& error) {
+            const std::string why = fmt::format("the server answers no more: {}", error.what());
+            if (server_) throw ServerFailed(why);
+            throw RuntimeError(why);
+        }
+    }
+
+  private:
+    struct Server {
+        std::string url;  ///< as results name it
+        loadgen::EndpointOptions endpoint = {};
+        loadgen::EndpointFacts facts = {};
+        std::unique_ptr<StartedServer> simulator = {};
+    };
+
+    static void reset_cache_of(const Server& server) {
+        constexpr auto kPatience = std::chrono::seconds(60);
+        const loadgen::EndpointOptions& endpoint = server.endpoint;
+        http::Fetcher fetcher(endpoint.url, server.facts.address, endpoint.tls, endpoint.headers,
+                              endpoint.stop);
+        for (const char* path : {"/reset_prefix_cache", "/flush_cache"}) {
+            const http::Fetched answer = fetcher.post(path, "", kPatience);
+            if (answer.ok()) return;
+            const bool unknown = !answer.failure && (answer.head.status == 404 || answer.head.status == 405);
+            if (unknown) continue;
+            throw RuntimeError(fmt::format(
+                "--reset-cache: {} gave {}", path,
+                answer.failure ? answer.failure->why : fmt::format("HTTP {}", answer.head.status)));
+        }
+        throw RuntimeError(
+            fmt::format("--reset-cache: {} knows neither /reset_prefix_cache (vLLM, which needs "
+                        "VLLM_SERVER_DEV_MODE=1) nor /flush_cache (SGLang); use --after-run-cmd",
+                        server.url));
+    }
+
+    /// Starts it if it is a simulator, and probes it. What the first one takes the others must take as well.
+    void open(const LoadPlan& asked, const std::string& url, const Access& access, Watcher& watcher,
+              const std::stop_token& stop) {
+        Server server{.url = url};
+        std::string address = url;
+        if (names_simulator(url)) {
+            server.simulator = start_simulator(url, asked.seed);
+            address = server.simulator->url();
+        }
+        if (!tls_ && http::parse_url(address).tls) {
+            // Reading the system's certificates takes longer than all the rest.
+            tls_ = std::make_unique<http::TlsContext>(
+                http::TlsOptions{.verify = !asked.insecure, .ca_file = asked.ca_file});
+        }
+        server.endpoint = endpoint_options(asked, address, access, tls_.get());
+        server.endpoint.stop = stop;
+        server.endpoint.on_wait = [&watcher](const std::string& what) { watcher.wait(what); };
+        if (!server.simulator) server.url = redacted_url(server.endpoint.url.text());
+        if (!servers_.empty()) {
+            server.endpoint.calibrate = false;  // the same model counts the same
+            server.endpoint.token_ids = facts().prompt_form == datasets::PromptForm::token_ids;
+        }
+        server.facts = loadgen::probe(server.endpoint);
+        if (!servers_.empty() && server.facts.body != facts().body)
+            throw UsageError(fmt::format(
+                "{} serves another model than {}, or takes other options; name a --model that all serve",
+                server.url, servers_.front().url));
+        servers_.push_back(std::move(server));
+    }
+
+    static loadgen::WorkerTarget worker_target(const Server& server, const LoadPlan& plan) {
+        const loadgen::EndpointOptions& endpoint = server.endpoint;
+        loadgen::WorkerTarget target{.address = server.facts.address,
+                                     .tls = endpoint.tls,
+                                     .host = endpoint.url.host,
+                                     .head = {.target = endpoint.url.target(loadgen::target_of(endpoint)),
+                                              .authority = endpoint.url.authority(),
+                                              .headers = endpoint.headers}};
+        if (plan.no_keepalive) target.head.headers.emplace_back("Connection", "close");
+        return target;
+    }
+
+    /// Asks every server to start or stop its own profiler; one that has none is a warning. Writing the
+    /// profile may take minutes.
+    void profile(const char* path) const {
+        constexpr auto kPatience = std::chrono::minutes(5);
+        for (const Server& server : servers_) {
+            const loadgen::EndpointOptions& endpoint = server.endpoint;
+            http::Fetcher fetcher(endpoint.url, server.facts.address, endpoint.tls, endpoint.headers,
+                                  endpoint.stop);
+            const http::Fetched answer = fetcher.post(path, "", kPatience);
+            if (!answer.ok())
+                watcher_->warn(fmt::format(
+                    "--server-profile: {}{} gave {}; vLLM has it where VLLM_TORCH_PROFILER_DIR is set",
+                    server.url, path,
+                    answer.failure ? answer.failure->why : fmt::format("HTTP {}", answer.head.status)));
+        }
+    }
+
+    /// What tells the power of the server's hardware; null when nothing does. A meter that was asked for and
+    /// is not there is a warning.
+    std::unique_ptr<cards::PowerMeter> power_meter(const LoadPlan& plan) const {
+        const std::string kind = plan.power.substr(0, plan.power.find('='));
+        const std::string place = kind == plan.power ? "" : plan.power.substr(kind.size() + 1);
+        if (kind == "none") return nullptr;
+        if (kind == "dcgm") return dcgm_meter(place);
+        std::unique_ptr<cards::PowerMeter> meter;
+        if (kind == "auto") {  // this machine's meters tell nothing of other machines, nor of simulated ones
+            if (!facts().local || !facts().simulator_profile.empty()) return nullptr;
+            meter = cards::gpu_power_meter();
+            return meter ? std::move(meter) : cards::cpu_power_meter();
+        }
+        if (kind == "nvml") meter = place.empty() ? cards::gpu_power_meter() : cards::gpu_power_meter(place);
+        if (kind == "rapl") meter = place.empty() ? cards::cpu_power_meter() : cards::cpu_power_meter(place);
+        if (!meter)
+            watcher_->warn(fmt::format("--power {}: {}", plan.power,
+                                       kind == "nvml"
+                                           ? "no NVIDIA driver library tells the power of a GPU here"
+                                           : "no CPU package's energy counter can be read here"));
+        return meter;
+    }
+
+    std::unique_ptr<cards::PowerMeter> dcgm_meter(const std::string& place) const {
+        http::Url url = http::parse_url(place);
+        if (url.base.empty()) url.base = "/metrics";
+        if (url.tls && !tls_)
+            throw UsageError(fmt::format(
+                "--power dcgm={}: https is read only where the server is asked by https too", place));
+        return power::dcgm_power_meter(url, http::resolve(url).front(), url.tls ? tls_.get() : nullptr);
+    }
+
+    /// Where the server's metrics are; nothing when they are not wanted. Throws RuntimeError for a URL whose
+    /// host is not known.
+    std::optional<scrape::ScraperOptions> scraper_options(const LoadPlan& plan) const {
+        // What one of several servers says of itself is not what this load asked of all of them.
+        if (plan.scrape == "none" || (servers_.size() > 1 && plan.scrape == "auto")) return std::nullopt;
+        const loadgen::EndpointOptions& endpoint = servers_.front().endpoint;
+        scrape::ScraperOptions options;
+        options.address = facts().address;
+        options.interval = plan.scrape_interval;
+        if (plan.scrape == "auto") {
+            options.url = endpoint.url;
+            options.url.base = "/metrics";
+            options.url.query.clear();
+        } else {
+            options.url = http::parse_url(plan.scrape);
+            if (options.url.base.empty()) options.url.base = "/metrics";
+            options.address = http::resolve(options.url).front();
+        }
+        if (!options.url.tls) return options;
+        if (!endpoint.tls)
+            throw UsageError(fmt::format(
+                "--scrape {}: https is read only where the server is asked by https too", plan.scrape));
+        options.tls = endpoint.tls;
+        return options;
+    }
+
+    Watcher* watcher_;
+    std::shared_ptr<CommandServer> server_;
+    std::unique_ptr<http::TlsContext> tls_;
+    std::vector<Server> servers_;
+};
+
+/// Knows without asking what a probe would find out.
+class VirtualTarget final : public Target {
+  public:
+    explicit VirtualTarget(const LoadPlan& asked)
+        : Target(secrets_of(asked, "")), url_(asked.targets.front()) {
+        if (asked.targets.size() > 1) throw UsageError("--virtual computes one server, not several");
+        if (!names_simulator(url_)) {
+            throw UsageError(
+                fmt::format("--virtual: {} is a server that answers in its own time; only sim:PROFILE "
+                            "can be computed",
+                            url_));
+        }
+        virtual_.profile = simulated_profile(url_);
+        virtual_.turnaround = asked.turnaround;
+        virtual_.write_time = asked.write_time;
+        virtual_.ignore_eos = asked.sampling.ignore_eos;
+        facts_.body = body_of(asked);
+        virtual_.chat = facts_.body.endpoint == openai::EndpointType::chat;
+        if (asked.model.empty()) facts_.body.model = virtual_.profile.model;
+        facts_.server_kind = "paretoken-sim in virtual time";
+        facts_.context = sim::context_limit(virtual_.profile);
+        facts_.simulator_profile = virtual_.profile.name;
+        facts_.simulator_terms = sim::limit_terms(virtual_.profile);
+        check_context(common_load(asked, facts_, ""), facts_);
+        check_probe(asked, facts_.context);
+    }
+
+    const loadgen::EndpointFacts& facts() const override { return facts_; }
+    std::string url() const override { return url_; }
+    bool in_virtual_time() const override { return true; }
+    std::string clock(const ClientHealth&) const override { return "virtual time"; }
+
+    Load load_for(const LoadPlan& asked) const override {
+        Load load = common_load(asked, facts_, fresh_salt());
+        load.options.worker.id_prefix = "v-";
+        load.options.began = loadgen::kVirtualBegin;
+        return load;
+    }
+
+    loadgen::LoadOutcome make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
+                              const loadgen::Interruption& interruption) const override {
+        loadgen::VirtualOptions options = virtual_;
+        options.ignore_eos = load.options.worker.client.body.ignore_eos;
+        return loadgen::make_virtual_load(load.options, options, sink, progress, interruption);
+    }
+
+  private:
+    std::string url_;
+    loadgen::VirtualOptions virtual_;
+    loadgen::EndpointFacts facts_;
+};
+
+}  // namespace
+
+std::unique_ptr<Target> open_target(const LoadPlan& asked, const Access& access, Watcher& watcher,
+                                    const std::stop_token& stop, std::shared_ptr<CommandServer> server) {
+    (void)with_load(
+        with_dataset(asked));  // what is wrong with the command line is said before anything starts
+    (void)alerting_of(asked);
+    if (asked.virtual_time) return std::make_unique<VirtualTarget>(asked);
+    return std::make_unique<SocketTarget>(asked, access, watcher, stop, std::move(server));
+}
+
+}  // namespace paretoken::experiments

@@ -1,0 +1,41 @@
+#pragma once
+// A watch: a few requests per interval for as long as wanted, and a line per interval with what they came to,
+// what the server said of itself, the alerts that fire, and the drift against a reference. Each interval is a
+// small run of its own, so that memory does not grow with the watch's length.
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "core/plan/plan.h"
+#include "core/result/alerts.h"
+#include "experiments/target/target.h"
+#include "loadgen/interruption.h"
+#include "reports/files/watch_lines.h"
+
+namespace paretoken::experiments {
+
+struct WatchPlan {
+    LoadPlan asked;  ///< an open loop; its alerts and baseline are judged, its stop rules are the watch's own
+    Duration every = std::chrono::minutes(1);
+    std::optional<Duration> duration = {};  ///< none: until it is interrupted
+};
+
+/// How a watch stands after an interval.
+struct WatchState {
+    reports::WatchLine line;
+    std::uint64_t requests = 0;  ///< of all intervals
+    std::uint64_t failed = 0;
+    std::vector<AlertResult> alerts;  ///< over all intervals; `state` is firing if it ever was
+    std::vector<AlertState> now;      ///< of each alert
+};
+using OnInterval = std::function<void(const WatchState&)>;
+
+/// Until the duration is over or the interruption asks to stop. Appends to watch.jsonl in `directory` and
+/// calls `on_interval` after each interval. Returns the last state. A server that does not answer is what the
+/// lines tell, and ends nothing. Throws RuntimeError when the file cannot be written.
+WatchState watch(const Target& target, const WatchPlan& plan, const std::filesystem::path& directory,
+                 Watcher& watcher, const OnInterval& on_interval, const loadgen::Interruption& interruption);
+
+}  // namespace paretoken::experiments

@@ -1,0 +1,48 @@
+#pragma once
+// Which kernels a weight type has, written once for all types: a batch of 1, 4 or 8 per instruction set, 16
+// of packed ones, any batch of scalar ones, and the packed AVX-512 ones with every way of fetching ahead.
+#include <array>
+
+#include "microbench/cpu/weights/weights.h"
+
+#if defined(PARETOKEN_X86)
+#include "microbench/cpu/vectors.h"
+#endif
+
+namespace paretoken::microbench {
+
+/// `Kernels` names the functions of `type`: kRow and kPacked, and on x86 the templates kRowAvx2<batch>,
+/// kPackedAvx2<batch>, kRowAvx512<batch> and kPackedAvx512<batch, Fetch>.
+template <class Kernels>
+constexpr auto gemv_table(WeightType type) {
+    return std::to_array<GemvVariant>({
+        {type, Layout::row, Isa::scalar, 0, Kernels::kRow},
+            {type, Layout::packed, Isa::scalar, 0, Kernels::kPacked},
+#if defined(PARETOKEN_X86)
+            {type, Layout::row, Isa::avx2, 1, Kernels::template kRowAvx2<1>},
+            {type, Layout::row, Isa::avx2, 4, Kernels::template kRowAvx2<4>},
+            {type, Layout::row, Isa::avx2, 8, Kernels::template kRowAvx2<8>},
+            {type, Layout::packed, Isa::avx2, 1, Kernels::template kPackedAvx2<1>},
+            {type, Layout::packed, Isa::avx2, 4, Kernels::template kPackedAvx2<4>},
+            {type, Layout::packed, Isa::avx2, 8, Kernels::template kPackedAvx2<8>},
+            {type, Layout::packed, Isa::avx2, 16, Kernels::template kPackedAvx2<16>},
+            {type, Layout::row, Isa::avx512, 1, Kernels::template kRowAvx512<1>},
+            {type, Layout::row, Isa::avx512, 4, Kernels::template kRowAvx512<4>},
+            {type, Layout::row, Isa::avx512, 8, Kernels::template kRowAvx512<8>},
+            {type, Layout::packed, Isa::avx512, 1, Kernels::template kPackedAvx512<1, Fetch::none>},
+            {type, Layout::packed, Isa::avx512, 1, Kernels::template kPackedAvx512<1, Fetch::l1>},
+            {type, Layout::packed, Isa::avx512, 1, Kernels::template kPackedAvx512<1, Fetch::l2>},
+            {type, Layout::packed, Isa::avx512, 4, Kernels::template kPackedAvx512<4, Fetch::none>},
+            {type, Layout::packed, Isa::avx512, 4, Kernels::template kPackedAvx512<4, Fetch::l1>},
+            {type, Layout::packed, Isa::avx512, 4, Kernels::template kPackedAvx512<4, Fetch::l2>},
+            {type, Layout::packed, Isa::avx512, 8, Kernels::template kPackedAvx512<8, Fetch::none>},
+            {type, Layout::packed, Isa::avx512, 8, Kernels::template kPackedAvx512<8, Fetch::l1>},
+            {type, Layout::packed, Isa::avx512, 8, Kernels::template kPackedAvx512<8, Fetch::l2>},
+            {type, Layout::packed, Isa::avx512, 16, Kernels::template kPackedAvx512<16, Fetch::none>},
+            {type, Layout::packed, Isa::avx512, 16, Kernels::template kPackedAvx512<16, Fetch::l1>},
+            {type, Layout::packed, Isa::avx512, 16, Kernels::template kPackedAvx512<16, Fetch::l2>},
+#endif
+    });
+}
+
+}  // namespace paretoken::microbench

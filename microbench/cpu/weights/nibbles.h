@@ -1,0 +1,108 @@
+#pragma once
+// The nibbles of a packed panel, which q4_0, q4_1 and q4_k share: 32 of each of its rows are [4][32 rows][4]
+// bytes, low halves weights 8i … 8i + 3, high halves 8i + 4 … 8i + 7.
+#include <cstddef>
+#include <cstdint>
+
+#include "microbench/cpu/weights/weights.h"
+
+#if defined(PARETOKEN_X86)
+#include "microbench/cpu/vectors.h"
+#endif
+
+namespace paretoken::microbench {
+
+inline constexpr std::size_t kNibbleLine = 4 * kPanel;       // bytes of eight nibbles of each row
+inline constexpr std::size_t kNibblePart = 4 * kNibbleLine;  // and of 32
+
+/// Where nibble `i` of `row` is, in the low half or the high one.
+constexpr std::size_t nibble_place(std::size_t row, std::size_t i) {
+    return i / 8 * kNibbleLine + row * 4 + i % 4;
+}
+constexpr bool nibble_is_high(std::size_t i) {
+    return i % 8 >= 4;
+}
+
+inline int nibble_of(std::byte both, bool high) {
+    return std::to_integer<int>(high ? both >> 4 : both & std::byte{0x0f});
+}
+
+/// Into zeros.
+inline void place_nibble(std::byte* part, std::size_t row, std::size_t i, unsigned nibble) {
+    part[nibble_place(row, i)] |= static_cast<std::byte>(nibble_is_high(i) ? nibble << 4 : nibble);
+}
+
+/// Σ of a row's 32 nibbles times x.
+inline int dot_of_nibbles(const std::byte* part, std::size_t row, const std::int8_t* x) {
+    int dot = 0;
+    for (std::size_t i = 0; i < kBlock; ++i)
+        dot += nibble_of(part[nibble_place(row, i)], nibble_is_high(i)) * x[i];
+    return dot;
+}
+
+#if defined(PARETOKEN_X86)
+
+PARETOKEN_INLINE_AVX2 __m256i low_nibbles(__m256i both) {
+    return _mm256_and_si256(both, _mm256_set1_epi8(0x0f));
+}
+PARETOKEN_INLINE_AVX2 __m256i high_nibbles(__m256i both) {
+    return low_nibbles(_mm256_srli_epi16(both, 4));
+}
+PARETOKEN_INLINE_AVX512 __m512i low_nibbles(__m512i both) {
+    return _mm512_and_si512(both, _mm512_set1_epi8(0x0f));
+}
+PARETOKEN_INLINE_AVX512 __m512i high_nibbles(__m512i both) {
+    return low_nibbles(_mm512_srli_epi16(both, 4));
+}
+
+/// Sums of pairs in 16 bits of 8 · kRegisters rows from 8 · `from` on: eight products of a nibble (≤ 15) and
+/// |x| ≤ 127, in pairs, stay below 32,767. `quads` is [8, kBatch].
+template <int kBatch, int kRegisters>
+PARETOKEN_INLINE_AVX2 void pairs_of_nibbles(const std::byte* part, int from, const std::int32_t* quads,
+                                            __m256i (&pairs)[kBatch][kRegisters]) {
+    constexpr std::size_t kAhead = 4096;
+    for (auto& of_one : pairs)
+        for (__m256i& sum : of_one) sum = _mm256_setzero_si256();
+    for (int two = 0; two < 4; ++two, part += kNibbleLine, quads += 2 * kBatch) {
+        if (from == 0) prefetch_two(part + kAhead);
+        for (int r = 0; r < kRegisters; ++r) {
+            const __m256i both = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(part + (from + r) * 32));
+            const __m256i low = low_nibbles(both);
+            const __m256i high = high_nibbles(both);
+            for (int b = 0; b < kBatch; ++b) {
+                const __m256i more =
+                    _mm256_add_epi16(_mm256_maddubs_epi16(low, _mm256_set1_epi32(quads[b])),
+                                     _mm256_maddubs_epi16(high, _mm256_set1_epi32(quads[kBatch + b])));
+                pairs[b][r] = _mm256_add_epi16(pairs[b][r], more);
+            }
+        }
+    }
+}
+
+/// Σ of the 32 nibbles times x for the first and the last 16 rows; kAtOnce of a batch of kBatch, whose
+/// `quads` are [8, kBatch] and begin at the first of them.
+template <int kBatch, int kAtOnce, Fetch kFetch>
+PARETOKEN_INLINE_AVX512 void dots_of_nibbles(const std::byte* part, const std::int32_t* quads,
+                                             __m512i (&first)[kAtOnce], __m512i (&last)[kAtOnce]) {
+    for (int b = 0; b < kAtOnce; ++b) first[b] = last[b] = _mm512_setzero_si512();
+    for (int two = 0; two < 4; ++two, part += kNibbleLine, quads += 2 * kBatch) {
+        const __m512i first_rows = _mm512_loadu_si512(part);
+        const __m512i last_rows = _mm512_loadu_si512(part + 64);
+        const __m512i first_low = low_nibbles(first_rows);
+        const __m512i first_high = high_nibbles(first_rows);
+        const __m512i last_low = low_nibbles(last_rows);
+        const __m512i last_high = high_nibbles(last_rows);
+        for (int b = 0; b < kAtOnce; ++b) {
+            const __m512i low = _mm512_set1_epi32(quads[b]);
+            const __m512i high = _mm512_set1_epi32(quads[kBatch + b]);
+            const Fetch fetch = b == 0 ? kFetch : Fetch::none;
+            first[b] = dot_bytes(first[b], first_low, low, part, fetch);
+            last[b] = dot_bytes(last[b], last_low, low, part + 64, fetch);
+            first[b] = dot_bytes(first[b], first_high, high);
+            last[b] = dot_bytes(last[b], last_high, high);
+        }
+    }
+}
+#endif
+
+}  // namespace paretoken::microbench

@@ -1,0 +1,111 @@
+#pragma once
+// Continuous batching in virtual time: requests with arrival times go in, steps with the tokens that they
+// emitted come out. No clock, no sockets: whoever drives it (a test, a virtual sweep, sim/server) decides
+// when a step has happened. Invariant: a step begins exactly when the one before it ended, or, after idling,
+// when the next request arrived.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/units.h"
+#include "simulator/engine/model.h"
+#include "simulator/engine/prefix_cache.h"
+#include "simulator/engine/profile.h"
+
+namespace paretoken::sim {
+
+/// What a prompt and its answer consist of, as far as a prefix cache needs to know.
+struct TokenIdentity {
+    std::vector<std::uint64_t> blocks;  ///< names of the prompt's full blocks (BlockHasher)
+    BlockHasher rest;                   ///< has read the prompt; names the blocks that the answer completes
+    std::uint64_t answer_seed = 0;      ///< token k is answer_word(answer_seed, k)
+    std::int64_t vocabulary = 0;
+
+    bool operator==(const TokenIdentity&) const = default;
+};
+
+struct EngineRequest {
+    std::uint64_t id = 0;                                ///< the driver's; used once
+    std::int64_t prompt_tokens = 1;                      ///< ≥ 1
+    std::int64_t output_tokens = 1;                      ///< ≥ 1; exactly as many are emitted
+    std::shared_ptr<const TokenIdentity> identity = {};  ///< null: shares no prefix with any other
+
+    bool operator==(const EngineRequest&) const = default;
+};
+
+/// Output tokens that a request gets at once: one, or several with speculation.
+struct Emission {
+    std::uint64_t id = 0;
+    std::int64_t index = 0;   ///< of the first of them; 0 for a request's first token
+    bool last = false;        ///< the request is finished and forgotten
+    std::int64_t tokens = 1;  ///< ≥ 1
+
+    bool operator==(const Emission&) const = default;
+};
+
+/// A request that a step works on for the first time.
+struct Admission {
+    std::uint64_t id = 0;
+    std::int64_t cached_tokens = 0;  ///< of its prompt, found in the prefix cache
+
+    bool operator==(const Admission&) const = default;
+};
+
+struct Step {
+    TimePoint begin;
+    TimePoint end;  ///< when everything below was emitted
+    StepWork work;
+    std::vector<Admission> admitted;  ///< none with fixed timing
+    std::vector<Emission> emitted;
+};
+
+struct EngineState {
+    std::int64_t running = 0;
+    std::int64_t waiting = 0;
+    std::int64_t blocks = 0;  ///< of KV; 0 when there is no KV cache
+    std::int64_t blocks_used = 0;
+    std::uint64_t preemptions = 0;     ///< requests that lost their blocks and were computed again
+    std::uint64_t prefix_queries = 0;  ///< tokens of first admissions, looked up in the prefix cache
+    std::uint64_t prefix_hits = 0;     ///< of these, tokens that were found
+    std::uint64_t steps = 0;
+    std::uint64_t step_sequences = 0;  ///< Σ sequences over steps
+    std::uint64_t drafts = 0;          ///< times that drafts of a sequence were checked
+    std::uint64_t draft_tokens = 0;
+    std::uint64_t accepted_tokens = 0;  ///< of these, those that were right; not all are wanted at an end
+    std::vector<std::uint64_t> accepted_per_position = {};
+
+    bool operator==(const EngineState&) const = default;
+};
+
+class Engine {
+  public:
+    virtual ~Engine() = default;
+
+    /// `at` may lie ahead of the schedule (the request waits until then) or behind it (it joins the next
+    /// step). prompt + output must not exceed context_limit(profile).
+    virtual void submit(const EngineRequest& request, TimePoint at) = 0;
+
+    /// Forgets an unfinished request: nothing more is emitted for it. Unknown ids are ignored.
+    virtual void abort(std::uint64_t id) = 0;
+
+    /// When the next step would begin, were it decided now; nothing when there is no work.
+    virtual std::optional<TimePoint> next_begin() const = 0;
+
+    /// Decides what the next step computes, if no step is under way, and tells when it ends. What is
+    /// submitted later joins a later step. Nothing when there is no work.
+    virtual std::optional<TimePoint> begin_step() = 0;
+
+    /// Ends the step under way (begin_step returned a time). The result is valid until the next begin_step.
+    virtual const Step& end_step() = 0;
+
+    virtual EngineState state() const = 0;
+
+    /// Empties the prefix cache; false, and nothing happens, while any block is in use.
+    virtual bool reset_prefix_cache() = 0;
+};
+
+/// The engine of the profile's timing. The same seed and submissions give the same steps.
+std::unique_ptr<Engine> engine_of(const Profile& profile, std::uint64_t seed);
+
+}  // namespace paretoken::sim

@@ -1,0 +1,73 @@
+#include "simulator/engine/model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cards/model.h"
+
+namespace paretoken::sim {
+namespace {
+
+constexpr std::int64_t kMostKept = 1 << 16;
+
+/// Reading the weights and multiplying overlap: the q-norm of the two times.
+double linear_seconds(const Profile& profile, std::int64_t tokens) {
+    const double q = profile.linear_overlap_exponent;
+    const double experts =
+        profile.routed_layers * profile.expert_bytes *
+        cards::distinct_experts(profile.routed_experts, profile.active_experts, static_cast<double>(tokens));
+    const double reading = (profile.weight_bytes + experts) / profile.weight_bytes_per_s;
+    const double computing = profile.linear_s_per_token * static_cast<double>(tokens);
+    return std::pow(std::pow(reading, q) + std::pow(computing, q), 1 / q);
+}
+
+}  // namespace
+
+double lm_head_seconds_per_sequence(const Profile& profile) {
+    return 2.0 * static_cast<double>(profile.vocabulary) * static_cast<double>(profile.hidden_size) /
+           profile.lm_head_flops_per_s;
+}
+
+double attention_flops_per_token_pair(const Profile& profile) {
+    if (profile.attention_flops_per_pair > 0) return profile.attention_flops_per_pair;
+    return 4.0 * static_cast<double>(profile.layers) * static_cast<double>(profile.hidden_size);
+}
+
+namespace {
+
+double seconds_with(double linear, const Profile& profile, const StepWork& work) {
+    const auto sequences = static_cast<double>(work.sequences);
+    const double fixed = profile.step_s + profile.sequence_s * sequences;
+    const double head =
+        lm_head_seconds_per_sequence(profile) * (sequences + static_cast<double>(work.drafts));
+    const double kv_bytes =
+        static_cast<double>(work.decode_context_tokens) * profile.kv_bytes_per_token +
+        static_cast<double>(work.windowed_context_tokens) * profile.windowed_kv_bytes_per_token;
+    const double decode_attention = kv_bytes / profile.kv_bytes_per_s;
+    const double prefill_flops = work.prefill_token_pairs * attention_flops_per_token_pair(profile) +
+                                 work.windowed_token_pairs * profile.windowed_attention_flops_per_pair;
+    const double prefill_attention = prefill_flops / profile.attention_flops_per_s;
+    return fixed + linear + head + decode_attention + prefill_attention;
+}
+
+}  // namespace
+
+double step_seconds(const Profile& profile, const StepWork& work) {
+    if (work.tokens == 0) return 0;
+    return seconds_with(linear_seconds(profile, work.tokens), profile, work);
+}
+
+StepTimes::StepTimes(const Profile& profile)
+    : profile_(profile),
+      linear_(static_cast<std::size_t>(std::min<std::int64_t>(profile.max_batched_tokens, kMostKept) + 1),
+              -1.0) {}
+
+double StepTimes::seconds_of(const StepWork& work) {
+    if (work.tokens == 0) return 0;
+    const auto tokens = static_cast<std::size_t>(work.tokens);
+    if (tokens >= linear_.size()) return step_seconds(profile_, work);
+    if (linear_[tokens] < 0) linear_[tokens] = linear_seconds(profile_, work.tokens);
+    return seconds_with(linear_[tokens], profile_, work);
+}
+
+}  // namespace paretoken::sim

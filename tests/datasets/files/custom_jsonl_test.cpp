@@ -1,0 +1,233 @@
+#include "datasets/files/custom_jsonl.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "tests/datasets/temporary_file.h"
+
+namespace paretoken::datasets {
+namespace {
+
+using ::testing::HasSubstr;
+
+using File = paretoken::testing::TemporaryFile;
+
+std::unique_ptr<Dataset> dataset_of(std::string_view text, std::string_view spec = "custom") {
+    const File file(text);
+    return make_dataset({.spec = parse_spec(spec), .path = file.path()});
+}
+
+std::string refusal_of(std::string_view text) {
+    try {
+        dataset_of(text);
+    } catch (const UsageError& error) {
+        return error.what();
+    }
+    return "accepted";
+}
+
+TEST(CustomJsonl, ReadsPromptsConversationsAndTokenIds) {
+    const auto dataset = dataset_of(
+        "{\"prompt\": \"h\\u00e9llo\", \"output_tokens\": 5, \"class\": \"batch\"}\n"
+        "\r\n"
+        "{\"messages\": [{\"role\": \"system\", \"content\": \"be brief\"}, {\"role\": \"user\", "
+        "\"content\": [{\"type\": \"text\", \"text\": \"a\"}, {\"type\": \"text\", \"text\": \"b\"}]}]}\n"
+        "{\"prompt\": [5, 6, 7]}");
+    EXPECT_EQ(dataset->size(), 3u);
+    EXPECT_EQ(dataset->request(0).prompt, Prompt("héllo"));
+    EXPECT_EQ(dataset->request(0).wanted_output_tokens, 5);
+    EXPECT_EQ(dataset->request(0).request_class, "batch");
+    EXPECT_EQ(dataset->request(1).prompt,
+              Prompt(Messages{{"system", "be brief"},
+                              {"user", "ab", R"([{"type":"text","text":"a"},{"type":"text","text":"b"}])"}}));
+    EXPECT_EQ(dataset->request(1).wanted_output_tokens, std::nullopt);
+    EXPECT_EQ(dataset->request(2).prompt, Prompt(TokenIds{5, 6, 7}));
+    EXPECT_EQ(dataset->request(2).wanted_input_tokens, 3);
+}
+
+TEST(CustomJsonl, ReadsTimesModelsAndBodies) {
+    const auto dataset = dataset_of(
+        R"({"prompt": "a", "at_s": 3, "model": "lora-a", "body": {"tools": [{"type": "function"}], "seed": null}})"
+        "\n"
+        R"({"prompt": "b", "at_s": 4.5})");
+    EXPECT_EQ(dataset->request(0).model, "lora-a");
+    EXPECT_EQ(dataset->request(0).body, R"({"tools":[{"type":"function"}],"seed":null})");
+    EXPECT_EQ(dataset->recorded_time(0), Duration{}) << "times count from the first row's";
+    EXPECT_EQ(dataset->recorded_time(1), std::chrono::milliseconds(1500));
+    EXPECT_EQ(dataset_of(R"({"prompt": "a"})")->recorded_time(0), std::nullopt);
+}
+
+TEST(CustomJsonl, PartsOfAMessageGoOutAsTheyCame) {
+    const auto dataset = dataset_of(
+        R"({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,é"}}]}]})");
+    EXPECT_EQ(std::get<Messages>(dataset->request(0).prompt).front().parts,
+              R"([{"type":"image_url","image_url":{"url":"data:,é"}}])");
+}
+
+TEST(CustomJsonl, AreSaltedOnlyWhenAskedForAndKeepTheirLengths) {
+    const File file(
+        "{\"prompt\":\"tell me\"}\n{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n"
+        "{\"prompt\":[5,6]}\n");
+    const auto of_salt = [&](const std::string& salt, bool salt_prompts) {
+        return make_dataset(
+            {.spec = parse_spec("custom"), .salt = salt, .path = file.path(), .salt_prompts = salt_prompts});
+    };
+    EXPECT_EQ(of_salt("one", false)->request(0).prompt, Prompt("tell me"));
+    const auto one = of_salt("one", true);
+    const auto two = of_salt("two", true);
+    const auto words = [](const Prompt& prompt) {
+        const auto& text = std::get<std::string>(prompt);
+        return std::count(text.begin(), text.end(), ' ');
+    };
+    EXPECT_NE(one->request(0).prompt, two->request(0).prompt);
+    EXPECT_EQ(words(one->request(0).prompt), words(two->request(0).prompt));
+    EXPECT_EQ(one->request(0).prompt, of_salt("one", true)->request(0).prompt);
+    EXPECT_THAT(std::get<std::string>(one->request(0).prompt), ::testing::EndsWith(": tell me"));
+    EXPECT_NE(std::get<Messages>(one->request(1).prompt).front().content, "hi");
+    EXPECT_EQ(std::get<TokenIds>(one->request(2).prompt).size(), 6U);
+    EXPECT_EQ(one->request(2).wanted_input_tokens, 6);
+}
+
+TEST(CustomJsonl, BeginsAgainAtTheEnd) {
+    const auto dataset = dataset_of("{\"prompt\":\"a\"}\n{\"prompt\":\"b\"}\n");
+    EXPECT_EQ(dataset->request(5).prompt, Prompt("b"));
+    EXPECT_EQ(dataset->request(5).index, 5u);
+    EXPECT_NE(dataset->request(5).id, dataset->request(1).id);
+}
+
+TEST(CustomJsonl, OslFillsInWhatLinesDoNotSay) {
+    const auto dataset =
+        dataset_of("{\"prompt\":\"a\"}\n{\"prompt\":\"b\",\"output_tokens\":9}\n", "custom:osl=3");
+    EXPECT_EQ(dataset->request(0).wanted_output_tokens, 3);
+    EXPECT_EQ(dataset->request(1).wanted_output_tokens, 9);
+    EXPECT_EQ(dataset->mean_output_tokens(), 6);
+}
+
+TEST(CustomJsonl, AWrongLineIsNamed) {
+    EXPECT_THAT(refusal_of("{\"prompt\":\"a\"}\n{\"prompt\":\"b\"\n"), HasSubstr(":2: not JSON"));
+    EXPECT_THAT(refusal_of("{\"prompt\":\"a\"}\n\n{\"text\":\"b\"}\n"), HasSubstr(":3: neither"));
+    EXPECT_THAT(refusal_of("[1]"), HasSubstr(":1: no JSON object"));
+    EXPECT_THAT(refusal_of("{\"prompt\":7}"), HasSubstr("neither text nor token ids"));
+    EXPECT_THAT(refusal_of("{\"prompt\":[]}"), HasSubstr("empty"));
+    EXPECT_THAT(refusal_of("{\"prompt\":[-1]}"), HasSubstr("no token id"));
+    EXPECT_THAT(refusal_of("{\"messages\":[{\"content\":\"x\"}]}"), HasSubstr("lacks \"role\""));
+    EXPECT_THAT(refusal_of("{\"messages\":[]}"), HasSubstr("empty"));
+    EXPECT_THAT(refusal_of("{\"prompt\":\"a\",\"output_tokens\":0}"), HasSubstr("\"output_tokens\""));
+    EXPECT_THAT(refusal_of("\n\n"), HasSubstr("holds no requests"));
+    EXPECT_THAT(refusal_of("{\"prompt\":\"a\",\"at_s\":2}\n{\"prompt\":\"a\",\"at_s\":1}"),
+                HasSubstr(":2: the time goes back"));
+    EXPECT_THAT(refusal_of("{\"prompt\":\"a\",\"at_s\":2}\n{\"prompt\":\"a\"}"), HasSubstr(":2: some rows"));
+    EXPECT_THAT(refusal_of("{\"prompt\":\"a\",\"body\":[1]}"), HasSubstr(":1: \"body\" is no object"));
+    EXPECT_THAT(refusal_of("{\"prompt\":\"a\",\"model\":7}"), HasSubstr(":1: \"model\" is no text"));
+}
+
+TEST(CustomJsonl, AFileThatCannotBeReadIsNamed) {
+    try {
+        make_dataset({.spec = parse_spec("custom:path=/nowhere/at/all.jsonl")});
+        FAIL();
+    } catch (const RuntimeError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("/nowhere/at/all.jsonl"));
+    }
+    EXPECT_THROW(make_dataset({.spec = parse_spec("custom:path=/tmp")}), RuntimeError);
+    EXPECT_THROW(make_dataset({.spec = parse_spec("custom")}), UsageError);
+}
+
+TEST(CustomJsonl, content_follows_what_the_file_holds_and_not_its_name) {
+    const std::string one = R"({"prompt": "a"})";
+    EXPECT_EQ(dataset_of(one)->content().size(), 16U);
+    EXPECT_EQ(dataset_of(one)->content(), dataset_of(one)->content());
+    EXPECT_NE(dataset_of(one)->content(), dataset_of(R"({"prompt": "b"})")->content());
+    EXPECT_EQ(make_dataset({.spec = parse_spec("synthetic")})->content(), "");
+}
+
+TEST(CustomJsonl, file_is_the_path_or_the_field_of_the_spec_and_must_be_given) {
+    EXPECT_EQ(file_of(parse_spec("custom"), "a"), "a");
+    EXPECT_EQ(file_of(parse_spec("custom:path=b"), ""), "b");
+    EXPECT_EQ(file_of(parse_spec("synthetic"), ""), "");
+    EXPECT_THROW(file_of(parse_spec("custom"), ""), UsageError);
+    EXPECT_THROW(file_of(parse_spec("sonnet"), ""), UsageError);
+}
+
+constexpr std::string_view kTwoConversations =
+    R"({"conversation": "a", "messages": [{"role": "system", "content": "be brief"}, {"role": "user", "content": "a0"}]}
+{"prompt": "alone", "output_tokens": 9}
+{"conversation": "b", "prompt": "b0"}
+{"conversation": "a", "turn": 1, "messages": [{"role": "assistant", "content": "A0"}, {"role": "user", "content": "a1"}], "output_tokens": 7}
+{"conversation": "b", "messages": [{"role": "assistant", "content": "B0"}, {"role": "user", "content": "b1"}]}
+{"conversation": "a", "messages": [{"role": "assistant", "content": "A1"}, {"role": "user", "content": "a2"}]}
+)";
+
+TEST(CustomJsonl, RowsOfAConversationAreItsTurns) {
+    const auto dataset = dataset_of(kTwoConversations);
+    EXPECT_TRUE(dataset->has_conversations());
+    EXPECT_TRUE(dataset->needs_replies());
+    ASSERT_EQ(dataset->size(), 3U);
+    EXPECT_EQ(dataset->turns(0), 3U);
+    EXPECT_EQ(dataset->turns(1), 1U);
+    EXPECT_EQ(dataset->turns(2), 2U);
+    EXPECT_EQ(dataset->turns(3), 3U) << "past the end it begins again";
+    EXPECT_EQ(dataset->request(1).prompt, Prompt("alone"));
+    EXPECT_EQ(dataset->request(2).prompt, Prompt("b0"));
+    const Prompt first = dataset->request(0).prompt;
+    const Request second = dataset->follow_up(0, 1, {.prompt = first, .reply = "the server's"});
+    EXPECT_EQ(second.prompt,
+              Prompt(Messages{
+                  {"system", "be brief"}, {"user", "a0"}, {"assistant", "the server's"}, {"user", "a1"}}));
+    EXPECT_EQ(second.wanted_output_tokens, 7);
+    const Request third = dataset->follow_up(0, 2, {.prompt = second.prompt, .reply = "again"});
+    EXPECT_THAT(std::get<Messages>(third.prompt), ::testing::SizeIs(6));
+    EXPECT_EQ(std::get<Messages>(third.prompt)[4], (Message{"assistant", "again"}));
+    const Request of_text = dataset->follow_up(2, 1, {.prompt = Prompt("b0"), .reply = "B"});
+    EXPECT_EQ(of_text.prompt, Prompt(Messages{{"user", "b0"}, {"assistant", "B"}, {"user", "b1"}}));
+}
+
+TEST(CustomJsonl, ConversationsGoOnFromRecordedReplies) {
+    const File file(kTwoConversations);
+    const auto dataset =
+        make_dataset({.spec = parse_spec("custom"), .path = file.path(), .live_replies = false});
+    EXPECT_FALSE(dataset->needs_replies());
+    const Prompt unused;
+    EXPECT_EQ(dataset->follow_up(0, 2, {.prompt = unused, .reply = {}}).prompt,
+              Prompt(Messages{{"system", "be brief"},
+                              {"user", "a0"},
+                              {"assistant", "A0"},
+                              {"user", "a1"},
+                              {"assistant", "A1"},
+                              {"user", "a2"}}));
+}
+
+TEST(CustomJsonl, RefusesConversationsThatCannotBeHeld) {
+    const auto refusal = [](std::string_view text, bool live) {
+        const File file(text);
+        try {
+            make_dataset({.spec = parse_spec("custom"), .path = file.path(), .live_replies = live});
+        } catch (const UsageError& error) {
+            return std::string(error.what());
+        }
+        return std::string("accepted");
+    };
+    EXPECT_THAT(
+        refusal(
+            R"({"conversation": "x", "messages": [{"role": "assistant", "content": "hm"}, {"role": "user", "content": "?"}]})",
+            true),
+        HasSubstr(":1: a follow-up of conversation 'x' without an opening"));
+    EXPECT_THAT(
+        refusal("{\"prompt\": \"a\"}\n{\"conversation\": \"x\", \"turn\": 2, \"prompt\": \"b\"}", true),
+        HasSubstr(":2: a follow-up of conversation 'x' without an opening"));
+    const std::string opened = "{\"conversation\": \"x\", \"prompt\": \"a\"}\n";
+    EXPECT_THAT(refusal(opened + R"({"conversation": "x", "turn": 2, "prompt": "b"})", true),
+                HasSubstr(":2: turn 2 of conversation 'x' comes where its turn 1 is due"));
+    EXPECT_THAT(
+        refusal(opened + R"({"conversation": "x", "messages": [{"role": "assistant", "content": "b"}]})",
+                true),
+        HasSubstr(":2: a follow-up of conversation 'x' without a message of the user's"));
+    EXPECT_THAT(refusal(opened + R"({"conversation": "x", "prompt": [1, 2]})", true),
+                HasSubstr("not of token ids"));
+    EXPECT_EQ(refusal(opened + opened, true), "accepted");
+    EXPECT_THAT(refusal(opened + opened, false), HasSubstr(":2: --replies recorded"));
+}
+
+}  // namespace
+}  // namespace paretoken::datasets

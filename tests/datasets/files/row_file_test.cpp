@@ -1,0 +1,82 @@
+#include "datasets/files/row_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "tests/datasets/temporary_file.h"
+
+namespace paretoken::datasets {
+namespace {
+
+using paretoken::testing::TemporaryFile;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+using Rows = std::vector<std::pair<std::string, std::size_t>>;
+
+/// What the first pass saw with line numbers, having checked that every row is read again as it was.
+Rows rows_of(std::string_view text, RowLayout layout) {
+    const TemporaryFile file(text);
+    Rows rows;
+    const RowFile opened(file.path(), layout, [&](std::string_view row, const RowPlace& place) {
+        rows.emplace_back(row, place.line);
+    });
+    const std::size_t headers = layout == RowLayout::csv ? 1 : 0;
+    EXPECT_EQ(opened.size() + headers, rows.size());
+    for (std::size_t i = 0; i < opened.size(); ++i) EXPECT_EQ(opened.row(i), rows[i + headers].first);
+    return rows;
+}
+
+TEST(RowFile, HasTheLinesThatAreNotBlank) {
+    EXPECT_THAT(rows_of("a\n\n  \r\n  b b \r\nc", RowLayout::lines),
+                ElementsAre(Pair("a", 1), Pair("b b", 4), Pair("c", 5)));
+    EXPECT_THAT(rows_of("\xef\xbb\xbf{}\n", RowLayout::lines), ElementsAre(Pair("{}", 1)));
+    EXPECT_THAT(rows_of("h1,h2\n1,2\n\n3,4\n", RowLayout::csv),
+                ElementsAre(Pair("h1,h2", 1), Pair("1,2", 2), Pair("3,4", 4)));
+}
+
+TEST(RowFile, HasTheElementsOfAnArray) {
+    EXPECT_THAT(rows_of("[{\"a\": \"]},\\\"\"},\n {\"b\": [1, {}]} ,\n\n 7]\n", RowLayout::lines_or_array),
+                ElementsAre(Pair("{\"a\": \"]},\\\"\"}", 1), Pair("{\"b\": [1, {}]}", 2), Pair("7", 4)));
+    EXPECT_THAT(rows_of("{\"a\":1}\n{\"b\":2}\n", RowLayout::lines_or_array),
+                ElementsAre(Pair("{\"a\":1}", 1), Pair("{\"b\":2}", 2)));
+    EXPECT_THROW(rows_of("[]", RowLayout::lines_or_array), UsageError);
+    EXPECT_THROW(rows_of("[{}] {}", RowLayout::lines_or_array), UsageError);
+}
+
+TEST(RowFile, ReadsRowsThatLieAcrossTheBlocksItReads) {
+    std::string lines;
+    std::string array = "[";
+    for (int i = 0; i < 40; ++i) {
+        const std::string row = "{\"n\": \"" + std::string(static_cast<std::size_t>(97'000 + i), 'x') + "\"}";
+        lines += row + "\n";
+        array += (i == 0 ? "" : ", ") + row;
+    }
+    EXPECT_EQ(rows_of(lines, RowLayout::lines).size(), 40U);
+    EXPECT_EQ(rows_of(array + "]", RowLayout::lines_or_array).size(), 40U);
+}
+
+TEST(RowFile, NamesWhatCannotBeRead) {
+    const auto refusal = [](const std::string& path) {
+        try {
+            const RowFile file(path, RowLayout::lines, [](std::string_view, const RowPlace&) {});
+        } catch (const Error& error) {
+            return std::string(error.what());
+        }
+        return std::string("accepted");
+    };
+    EXPECT_THAT(refusal("/nowhere/at/all"), HasSubstr("/nowhere/at/all"));
+    EXPECT_THAT(refusal("/tmp"), HasSubstr("/tmp"));
+    EXPECT_THAT(refusal("/dev/zero"), HasSubstr("no regular file"));
+    const TemporaryFile huge(std::string(std::size_t{17} << 20, 'x'));
+    EXPECT_THAT(refusal(huge.path()), HasSubstr(":1: the row is longer than 16 MiB"));
+}
+
+}  // namespace
+}  // namespace paretoken::datasets

@@ -1,0 +1,179 @@
+#include "experiments/sweep/knee_search.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <vector>
+
+namespace paretoken::experiments {
+namespace {
+
+using Judge = std::function<SloVerdict(const SearchStep&)>;
+
+/// All steps of a search on a server whose rate grows with the level.
+std::vector<SearchStep> steps_of(
+    KneeSearch& search, const Judge& judge,
+    const std::function<double(double)>& rate = [](double c) { return c; }, double times_enough = 2) {
+    std::vector<SearchStep> steps;
+    while (const auto step = search.next()) {
+        steps.push_back(*step);
+        search.tell(judge(*step), rate(step->level), times_enough);
+    }
+    return steps;
+}
+
+Judge passes_up_to(double knee) {
+    return
+        [knee](const SearchStep& step) { return step.level <= knee ? SloVerdict::pass : SloVerdict::fail; };
+}
+
+TEST(KneeSearch, finds_every_knee_of_whole_levels_within_its_precision_and_runs) {
+    for (double knee = 1; knee <= 300; ++knee) {
+        KneeSearch search({});
+        const auto steps = steps_of(search, passes_up_to(knee));
+        ASSERT_TRUE(search.pass()) << knee;
+        ASSERT_TRUE(search.fail()) << knee;
+        EXPECT_LE(*search.pass(), knee);
+        EXPECT_GT(*search.fail(), knee);
+        EXPECT_TRUE(*search.fail() <= 1.1 * *search.pass() || *search.fail() - *search.pass() <= 1 ||
+                    steps.size() == 12)
+            << knee << ": " << *search.pass() << " to " << *search.fail();
+        EXPECT_LE(steps.size(), 12U);
+        EXPECT_TRUE(steps.back().confirms);
+        EXPECT_EQ(steps.back().level, *search.pass());
+    }
+}
+
+TEST(KneeSearch, finds_rates_below_one) {
+    KneeSearch search({.from = 1, .whole = false, .max_runs = 20});
+    steps_of(search, passes_up_to(0.3));
+    ASSERT_TRUE(search.pass());
+    EXPECT_LE(*search.pass(), 0.3);
+    EXPECT_GT(*search.pass(), 0.3 / 1.1);
+}
+
+TEST(KneeSearch, certifies_only_what_passed_twice) {
+    KneeSearch search({});
+    const auto steps = steps_of(search, [](const SearchStep& step) {  // 8 passes once by luck
+        if (step.level == 8 && step.confirms) return SloVerdict::fail;
+        return step.level <= 8 ? SloVerdict::pass : SloVerdict::fail;
+    });
+    ASSERT_TRUE(search.pass());
+    EXPECT_LT(*search.pass(), 8);
+    EXPECT_EQ(search.fail(), 8);
+    EXPECT_TRUE(steps.back().confirms);
+}
+
+TEST(KneeSearch, lengthens_a_level_that_is_insufficient_instead_of_judging_it) {
+    KneeSearch search({});
+    const auto steps = steps_of(search, [](const SearchStep& step) {
+        if (step.level == 4 && step.longer < 4) return SloVerdict::insufficient;
+        return step.level <= 4 ? SloVerdict::pass : SloVerdict::fail;
+    });
+    EXPECT_EQ(search.pass(), 4);
+    EXPECT_EQ(steps[2], (SearchStep{4, 1, false}));
+    EXPECT_EQ(steps[3], (SearchStep{4, 2, false}));
+    EXPECT_EQ(steps[4], (SearchStep{4, 4, false}));
+    EXPECT_EQ(steps[5], (SearchStep{8, 4, false})) << "higher levels begin at that length";
+    EXPECT_EQ(steps.back(), (SearchStep{4, 8, true})) << "twice as long as when it passed";
+}
+
+TEST(KneeSearch, lengthens_by_as_much_as_the_evidence_asks_for) {
+    KneeSearch search({});
+    const auto steps = steps_of(
+        search,
+        [](const SearchStep& step) {
+            if (step.longer < 8) return SloVerdict::insufficient;
+            return step.level <= 4 ? SloVerdict::pass : SloVerdict::fail;
+        },
+        [](double c) { return c; }, 5.5);
+    EXPECT_EQ(steps[0], (SearchStep{1, 1, false}));
+    EXPECT_EQ(steps[1], (SearchStep{1, 8, false})) << "the next power of two";
+    EXPECT_EQ(steps[2], (SearchStep{2, 8, false}));
+    EXPECT_EQ(search.pass(), 4);
+}
+
+TEST(KneeSearch, certifies_a_lower_level_where_the_highest_cannot_be_decided_again) {
+    KneeSearch search({.max_runs = 30});
+    steps_of(search, [](const SearchStep& step) {
+        if (step.level > 40) return SloVerdict::fail;
+        return step.level > 32 && step.confirms ? SloVerdict::insufficient : SloVerdict::pass;
+    });
+    EXPECT_EQ(search.pass(), 32);
+    ASSERT_TRUE(search.unconfirmed());
+    EXPECT_GT(*search.unconfirmed(), 32);
+    EXPECT_LE(*search.unconfirmed(), 40);
+}
+
+TEST(KneeSearch, keeps_its_last_run_for_the_level_that_was_found) {
+    KneeSearch search({.max_runs = 7});
+    const auto steps = steps_of(search, [](const SearchStep& step) {
+        return step.level <= 2 ? SloVerdict::pass : SloVerdict::insufficient;
+    });
+    EXPECT_EQ(search.pass(), 2);
+    EXPECT_EQ(steps.size(), 7U);
+    EXPECT_EQ(steps.back(), (SearchStep{2, 2, true}));
+}
+
+TEST(KneeSearch, goes_beyond_a_level_without_evidence_to_one_that_fails_for_certain) {
+    KneeSearch search({});
+    steps_of(search, [](const SearchStep& step) {
+        if (step.level <= 2) return SloVerdict::pass;
+        return step.level < 8 ? SloVerdict::insufficient : SloVerdict::fail;
+    });
+    EXPECT_EQ(search.pass(), 2);
+    EXPECT_EQ(search.fail(), 8);
+}
+
+TEST(KneeSearch, looks_below_a_level_half_way_that_cannot_be_decided) {
+    KneeSearch search({.max_runs = 30});
+    steps_of(search, [](const SearchStep& step) {
+        if (step.level == 32) return SloVerdict::insufficient;
+        return step.level < 32 ? SloVerdict::pass : SloVerdict::fail;
+    });
+    ASSERT_TRUE(search.pass());
+    EXPECT_GT(*search.pass(), 28);
+    EXPECT_LT(*search.pass(), 32);
+}
+
+TEST(KneeSearch, tells_the_elasticity_of_each_doubling) {
+    KneeSearch search({});
+    steps_of(search, passes_up_to(1e9), [](double c) { return std::min(c, 8.0); });
+    const std::vector<double> elasticity = search.elasticity();
+    ASSERT_EQ(elasticity.size(), 5U);
+    EXPECT_DOUBLE_EQ(elasticity[0], 1);
+    EXPECT_DOUBLE_EQ(elasticity[4], 0);
+}
+
+TEST(KneeSearch, says_when_there_is_no_evidence_at_all) {
+    KneeSearch search({});
+    const auto steps = steps_of(search, [](const SearchStep&) { return SloVerdict::insufficient; });
+    EXPECT_FALSE(search.pass());
+    EXPECT_FALSE(search.fail());
+    EXPECT_EQ(steps.size(), 4U);
+    EXPECT_NE(search.ended().find("too little evidence"), std::string::npos);
+}
+
+TEST(KneeSearch, ends_when_even_one_at_a_time_fails) {
+    KneeSearch search({.from = 4});
+    steps_of(search, passes_up_to(0));
+    EXPECT_FALSE(search.pass());
+    EXPECT_EQ(search.fail(), 1);
+}
+
+TEST(KneeSearch, stops_doubling_where_throughput_no_longer_grows) {
+    KneeSearch search({});
+    steps_of(search, passes_up_to(1e9), [](double c) { return std::min(c, 8.0); });
+    EXPECT_EQ(search.pass(), 32);
+    EXPECT_FALSE(search.fail());
+}
+
+TEST(KneeSearch, never_goes_beyond_its_last_level) {
+    KneeSearch search({.from = 2, .most = 48});
+    const auto steps = steps_of(search, passes_up_to(1e9));
+    EXPECT_EQ(search.pass(), 48);
+    for (const SearchStep& step : steps) EXPECT_LE(step.level, 48);
+}
+
+}  // namespace
+}  // namespace paretoken::experiments

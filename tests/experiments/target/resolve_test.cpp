@@ -1,0 +1,220 @@
+#include "experiments/target/resolve.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "core/error.h"
+#include "core/plan/plan_fields.h"
+
+namespace paretoken::experiments {
+namespace {
+
+using ::testing::HasSubstr;
+
+RequestClass loaded(const LoadPlan& plan) {
+    return with_load(plan).classes.front();
+}
+
+TEST(WithLoad, is_one_at_a_time_when_nothing_is_said) {
+    const LoadPlan plan = with_load({});
+    EXPECT_EQ(plan.classes.front().arrivals, (Spec{"at_once", {}}));
+    EXPECT_EQ(plan.classes.front().concurrency, 1U);
+    EXPECT_EQ(plan.stop.requests, 100U);
+}
+
+TEST(WithLoad, a_rate_makes_an_open_loop_and_a_cap_is_its_most_in_flight) {
+    LoadPlan plan = plan_of({{"request_rate", {"4"}}});
+    EXPECT_EQ(text_of(*loaded(plan).arrivals), "poisson:rate=4");
+    EXPECT_FALSE(loaded(plan).concurrency);
+    EXPECT_FALSE(loaded(plan).request_rate) << "it is in the arrivals, and nowhere twice";
+    plan.classes.front().concurrency = 8;
+    EXPECT_EQ(loaded(plan).concurrency, 8U);
+    plan.classes.front().burstiness = 0.5;
+    EXPECT_EQ(text_of(*loaded(plan).arrivals), "gamma:burstiness=0.5,rate=4");
+    plan.classes.front().burstiness = 1;
+    EXPECT_EQ(text_of(*loaded(plan).arrivals), "poisson:rate=4");
+}
+
+TEST(WithLoad, an_infinite_rate_is_all_at_once) {
+    LoadPlan plan = plan_of({{"request_rate", {"inf"}}});
+    EXPECT_THROW(with_load(plan), UsageError);
+    plan.stop.requests = 40;
+    EXPECT_EQ(loaded(plan).concurrency, 40U);
+    EXPECT_EQ(loaded(plan).arrivals->name, "at_once");
+}
+
+TEST(WithLoad, refuses_contradictions_and_arrivals_that_there_are_not) {
+    EXPECT_THROW(with_load(plan_of({{"request_rate", {"4"}}, {"arrivals", {"poisson:rate=4"}}})), UsageError);
+    EXPECT_THROW(with_load(plan_of({{"arrivals", {"tidal:rate=4"}}})), UsageError);
+    EXPECT_THROW(with_load(plan_of({{"arrivals", {"poisson:rate=0"}}})), UsageError);
+}
+
+TEST(WithLoad, refuses_the_pace_of_slots_in_an_open_loop_and_names_the_option) {
+    for (const auto& [name, text] : {std::pair{"ramp_up", "4s"}, std::pair{"think_time", "1s"}}) {
+        EXPECT_NO_THROW(with_load(plan_of({{"concurrency", {"4"}}, {name, {text}}})));
+        try {
+            with_load(plan_of({{"request_rate", {"4"}}, {name, {text}}}));
+            FAIL() << name;
+        } catch (const UsageError& error) {
+            EXPECT_THAT(error.what(), HasSubstr(option_of(*plan_field_named(name))));
+        }
+    }
+}
+
+TEST(LoadOptions, hold_the_pace_and_no_more_workers_than_any_cap) {
+    const auto load = load_options(with_load(plan_of({{"concurrency", {"8"}},
+                                                      {"prefill_concurrency", {"2"}},
+                                                      {"ramp_up", {"4s"}},
+                                                      {"think_time", {"1s"}},
+                                                      {"workers", {"4"}}})));
+    EXPECT_EQ(load.workers, 2U) << "a worker without a share of a cap would never start anything";
+    const loadgen::Pacing& pacing = load.classes.front().pacing;
+    EXPECT_EQ(pacing.prefills, 2U);
+    EXPECT_EQ(pacing.ramp_up, std::chrono::seconds(4));
+    EXPECT_EQ(pacing.think_time, RandomDuration("1s"));
+}
+
+TEST(WithLoad, leaves_a_trace_its_rows_and_adds_none) {
+    EXPECT_FALSE(with_load(plan_of({{"arrivals", {"trace:scale=2"}}})).stop.requests);
+    EXPECT_THROW(with_load(plan_of({{"arrivals", {"trace"}}, {"num_warmups", {"5"}}})), UsageError);
+}
+
+TEST(PlanFields, help_on_arrivals_names_every_process) {
+    for (const loadgen::ArrivalRow& row : loadgen::arrival_table())
+        EXPECT_THAT(std::string(plan_field_named("arrivals")->help), HasSubstr(std::string(row.name)));
+}
+
+TEST(WithLoad, takes_requests_and_durations_out_of_the_rules) {
+    const LoadPlan plan =
+        with_load(plan_of({{"num_prompts", {"50"}}, {"stop", {"requests=20", "duration=1m", "errors=5%"}}}));
+    EXPECT_EQ(plan.stop.requests, 20U);
+    EXPECT_EQ(plan.stop.duration, std::chrono::minutes(1));
+    EXPECT_EQ(plan.stop.rules, Texts{"errors=5%"});
+    EXPECT_FALSE(with_load(plan_of({{"stop", {"tokens=1M"}}})).stop.requests) << "it ends by its tokens";
+    EXPECT_EQ(with_load(plan_of({{"stop", {"errors=5%"}}})).stop.requests, 100U) << "it might never end";
+    EXPECT_EQ(load_options(plan).rules.front().kind, loadgen::StopKind::errors);
+    EXPECT_THROW(with_load(plan_of({{"stop", {"boredom"}}})), UsageError);
+    EXPECT_THROW(with_load(plan_of({{"num_warmups", {"5"}}, {"warmup_duration", {"5s"}}})), UsageError);
+}
+
+TEST(PlanFields, help_on_stop_names_every_rule) {
+    for (const loadgen::StopRow& row : loadgen::stop_table())
+        EXPECT_THAT(std::string(plan_field_named("stop")->help), HasSubstr(std::string(row.name)));
+}
+
+TEST(WithLoad, has_ten_requests_for_every_slot_unless_they_or_a_duration_are_given) {
+    EXPECT_EQ(with_load(plan_of({{"concurrency", {"32"}}})).stop.requests, 320U);
+    EXPECT_EQ(with_load(plan_of({{"concurrency", {"32"}}, {"num_prompts", {"5"}}})).stop.requests, 5U);
+    EXPECT_FALSE(with_load(plan_of({{"duration", {"5s"}}})).stop.requests);
+}
+
+TEST(WithDataset, gives_lengths_their_defaults) {
+    EXPECT_EQ(text_of(with_dataset({}).classes.front().dataset), "synthetic:isl=512,osl=128");
+    EXPECT_EQ(workload_fingerprint(with_dataset({})),
+              workload_fingerprint(with_dataset(plan_of({{"isl", {"512"}}, {"dataset", {"synthetic"}}}))));
+}
+
+class CustomFile : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        std::filesystem::create_directories(directory_ / "a");
+        std::filesystem::create_directories(directory_ / "b");
+    }
+    void TearDown() override { std::filesystem::remove_all(directory_); }
+
+    LoadPlan of_file(const std::string& folder, const std::string& text) const {
+        const std::filesystem::path path = directory_ / folder / "prompts.jsonl";
+        std::ofstream(path) << text;
+        return with_dataset(plan_of({{"dataset_path", {path.string()}}}));
+    }
+
+    std::filesystem::path directory_ =
+        std::filesystem::path(::testing::TempDir()) /
+        ("resolve_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+};
+
+TEST_F(CustomFile, is_the_dataset_when_only_a_path_is_given) {
+    const RequestClass of = of_file("a", R"({"prompt": "one"})").classes.front();
+    EXPECT_EQ(of.dataset.name, "custom");
+    EXPECT_EQ(of.dataset.fields.at("osl"), "128") << "answers of lines without a length would never end";
+    EXPECT_THROW(with_dataset(plan_of({{"dataset", {"synthetic"}}, {"dataset_path", {"x"}}})), UsageError);
+}
+
+TEST_F(CustomFile, of_one_name_and_length_but_other_content_is_another_workload) {
+    const LoadPlan one = of_file("a", R"({"prompt": "one"})");
+    const LoadPlan other = of_file("b", R"({"prompt": "two"})");
+    const LoadPlan same = of_file("b", R"({"prompt": "one"})");
+    EXPECT_NE(workload_fingerprint(one), workload_fingerprint(other));
+    EXPECT_EQ(workload_fingerprint(one), workload_fingerprint(same)) << "it is named by what it holds";
+    EXPECT_EQ(
+        difference(one, other, [](const PlanField& f) { return f.kind == FieldKind::workload; })->field->name,
+        "dataset_content");
+}
+
+TEST_F(CustomFile, that_prompts_are_cut_from_is_part_of_the_workload) {
+    std::string words;
+    for (int i = 0; i < 1000; ++i) words += "word ";
+    const auto with_text = [&](const std::string& text, PlanTexts texts) {
+        std::ofstream(directory_ / "book.txt") << text;
+        texts["text"] = {(directory_ / "book.txt").string()};
+        return with_dataset(plan_of(texts));
+    };
+    const LoadPlan one = with_text(words, {});
+    EXPECT_EQ(one.text_content.size(), 16U);
+    EXPECT_NE(workload_fingerprint(one), workload_fingerprint(with_text(words + "more", {})));
+    EXPECT_NE(workload_fingerprint(one), workload_fingerprint(with_dataset({})));
+    EXPECT_THROW(with_text("few words", {}), UsageError);
+    EXPECT_THROW(with_text(words, {{"prompt_form", {"token-ids"}}}), UsageError);
+    std::ofstream(directory_ / "prompts.jsonl") << R"({"prompt": "one"})";
+    EXPECT_THROW(with_text(words, {{"dataset_path", {(directory_ / "prompts.jsonl").string()}}}), UsageError)
+        << "its prompts are there";
+}
+
+loadgen::EndpointFacts some_server() {
+    loadgen::EndpointFacts facts;
+    facts.body.model = "llama";
+    facts.body.ignore_eos = false;
+    facts.refused = {"ignore_eos"};
+    return facts;
+}
+
+TEST(Resolved, is_what_the_server_takes) {
+    const LoadPlan plan = resolved({}, some_server(), "fresh");
+    EXPECT_EQ(plan.model, "llama");
+    EXPECT_EQ(plan.prompt_form, "text");
+    EXPECT_FALSE(plan.sampling.ignore_eos);
+    EXPECT_EQ(plan.refused, Texts{"ignore_eos"});
+    EXPECT_EQ(plan.salt, "fresh");
+    EXPECT_EQ(resolved(plan_of({{"salt", {"mine"}}}), some_server(), "fresh").salt, "mine");
+    EXPECT_THROW(resolved(plan_of({{"prompt_form", {"token-ids"}}}), some_server(), ""), UsageError);
+}
+
+TEST(Resolved, has_one_fingerprint_whatever_seed_salt_and_load) {
+    const std::string fingerprint = workload_fingerprint(resolved({}, some_server(), "one"));
+    for (const PlanTexts& texts : {PlanTexts{{"seed", {"7"}}}, PlanTexts{{"salt", {"two"}}},
+                                   PlanTexts{{"concurrency", {"8"}}}, PlanTexts{{"request_rate", {"4"}}}}) {
+        EXPECT_EQ(workload_fingerprint(resolved(plan_of(texts), some_server(), "")), fingerprint);
+    }
+    EXPECT_NE(workload_fingerprint(resolved(plan_of({{"isl", {"64"}}}), some_server(), "")), fingerprint);
+}
+
+TEST(AtLevel, is_the_plan_of_one_point_with_a_request_for_every_slot) {
+    const LoadPlan asked = plan_of({{"num_prompts", {"24"}}});
+    EXPECT_EQ(at_level(asked, Axis::concurrency, 8).classes.front().concurrency, 8U);
+    EXPECT_EQ(at_level(asked, Axis::concurrency, 8).stop.requests, 24U);
+    EXPECT_EQ(at_level(asked, Axis::concurrency, 64).stop.requests, 64U);
+    EXPECT_EQ(at_level(asked, Axis::request_rate, 4).classes.front().request_rate, 4);
+}
+
+TEST(MostInFlight, is_no_more_than_there_are_requests) {
+    EXPECT_EQ(most_in_flight(with_load(plan_of({{"concurrency", {"64"}}, {"num_prompts", {"8"}}}))), 8U);
+    EXPECT_EQ(most_in_flight(with_load(plan_of({{"concurrency", {"4"}}, {"num_prompts", {"8"}}}))), 4U);
+    EXPECT_FALSE(most_in_flight(with_load(plan_of({{"request_rate", {"4"}}}))));
+}
+
+}  // namespace
+}  // namespace paretoken::experiments

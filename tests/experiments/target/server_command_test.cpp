@@ -1,0 +1,165 @@
+#include "experiments/target/server_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <fstream>
+
+#include "core/error.h"
+#include "tests/experiments/virtual_sweep.h"
+
+namespace paretoken::experiments {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ServerCommand : public VirtualExperiment {
+  protected:
+    std::string failure_of(const std::string& text, Duration patience = std::chrono::seconds(60)) {
+        try {
+            const CommandServer server(
+                {.text = text, .log = directory_ / "server.log", .patience = patience, .shell = true},
+                watcher_, stop_.get_token());
+        } catch (const RuntimeError& error) {
+            return error.what();
+        }
+        return "it came up";
+    }
+};
+
+TEST_F(ServerCommand, that_ends_is_told_with_its_status_and_its_last_five_lines) {
+    const std::string failure =
+        failure_of("for i in 1 2 3 4 5 6 7; do echo line $i; done; echo out of memory >&2; exit 7");
+    EXPECT_THAT(failure, HasSubstr("exit status 7"));
+    EXPECT_THAT(failure, HasSubstr("line 4 | line 5 | line 6 | line 7 | out of memory"));
+    EXPECT_THAT(failure, HasSubstr("server.log"));
+    EXPECT_THAT(bytes("server.log"), HasSubstr("line 1"));
+}
+
+TEST_F(ServerCommand, that_says_nothing_is_given_up_and_its_whole_group_ends) {
+    const std::string pids = (directory_ / "pids").string();
+    const std::string failure = failure_of(
+        "sleep 600 & echo $! >'" + pids + "'; echo $$ >>'" + pids + "'; trap '' TERM; wait; sleep 600",
+        std::chrono::milliseconds(300));
+    EXPECT_THAT(failure, HasSubstr("did not say where it listens"));
+    std::ifstream file(pids);
+    for (pid_t pid = 0; file >> pid;) EXPECT_EQ(::kill(pid, 0), -1) << pid;
+}
+
+TEST_F(ServerCommand, at_a_port_that_nobody_listens_on_is_not_ready) {
+    EXPECT_THAT(failure_of("echo the port is {port}; sleep 600", std::chrono::milliseconds(300)),
+                HasSubstr("was not ready"));
+    EXPECT_THAT(bytes("server.log"), ::testing::ContainsRegex("the port is [0-9]+"));
+}
+
+TEST_F(ServerCommand, is_not_waited_for_after_an_interruption) {
+    stop_.request_stop();
+    EXPECT_THAT(failure_of("sleep 600"), HasSubstr("interrupted"));
+}
+
+/// A server of plain HTTP for a shell that has python3: /health as `script` says, its pid in a file.
+std::string python_server(const std::string& body) {
+    return "python3 -c '\n"
+           "import http.server, sys, os\n"
+           "class H(http.server.BaseHTTPRequestHandler):\n"
+           "    def do_GET(self):\n"
+           "        " +
+           body +
+           "\n"
+           "    def log_message(self, *a): pass\n"
+           "http.server.HTTPServer((\"127.0.0.1\", int(sys.argv[1])), H).serve_forever()\n"
+           "' {port}";
+}
+
+TEST_F(ServerCommand, without_a_shell_is_split_into_words_and_its_start_is_told) {
+    CommandServer server({.text = python_server("self.send_response(200); self.end_headers(); "
+                                                "self.wfile.write(b\"{\\\"version\\\": \\\"1.2\\\"}\")"),
+                          .log = directory_ / "server.log",
+                          .environment = {"PARETOKEN_TEST=yes"}},
+                         watcher_, stop_.get_token());
+    EXPECT_TRUE(is_ready(server.url(), ""));
+    EXPECT_EQ(server.start().version, "1.2");
+    EXPECT_GT(server.start().ready_s, 0);
+    EXPECT_THAT(server.start().command, HasSubstr("{port}"));
+    EXPECT_FALSE(server.has_ended());
+    server.end();
+    EXPECT_TRUE(server.has_ended());
+    EXPECT_FALSE(is_ready(server.url(), ""));
+}
+
+TEST_F(ServerCommand, is_ready_when_the_path_that_was_named_is_answered_with_200) {
+    const std::string only_ready =
+        "self.send_response(200 if self.path == \"/up\" else 503); self.end_headers()";
+    const CommandServer server(
+        {.text = python_server(only_ready), .log = directory_ / "server.log", .ready_url = "/up"}, watcher_,
+        stop_.get_token());
+    EXPECT_TRUE(is_ready(server.url(), "/up"));
+    EXPECT_TRUE(is_ready("http://127.0.0.1:1", server.url() + "/up"));
+    EXPECT_FALSE(is_ready(server.url(), "")) << "its /health says that it is still loading";
+    EXPECT_FALSE(is_ready(server.url(), "/other"));
+}
+
+TEST_F(ServerCommand, that_does_not_exist_is_named) {
+    EXPECT_THAT(
+        [&] {
+            const CommandServer server(
+                {.text = "no-such-program-here --port {port}", .log = directory_ / "server.log"}, watcher_,
+                stop_.get_token());
+        },
+        ::testing::ThrowsMessage<ServerFailed>(
+            ::testing::AllOf(HasSubstr("no-such-program-here"), HasSubstr("No such file"))));
+}
+
+TEST_F(ServerCommand, is_not_started_where_something_is_answering_already) {
+    const CommandServer first({.text = python_server("self.send_response(200); self.end_headers()"),
+                               .log = directory_ / "server.log"},
+                              watcher_, stop_.get_token());
+    EXPECT_THAT(
+        [&] {
+            const CommandServer second(
+                {.text = "sleep 600", .log = directory_ / "other.log", .url = first.url()}, watcher_,
+                stop_.get_token());
+        },
+        ::testing::ThrowsMessage<ServerFailed>(HasSubstr("is answered before 'sleep 600' is started")));
+}
+
+TEST_F(ServerCommand, that_prints_without_end_fills_no_disk_and_keeps_its_last_lines) {
+    const std::string failure = failure_of(
+        "head -c 70000000 /dev/zero | tr '\\0' 'x' | fold -w 1000; echo; echo out of memory; exit 3");
+    EXPECT_THAT(failure, HasSubstr("out of memory"));
+    EXPECT_LE(std::filesystem::file_size(directory_ / "server.log"), kLongestServerLog);
+    EXPECT_GT(std::filesystem::file_size(directory_ / "server.log"),
+              kLongestServerLog - (std::size_t{1} << 20));
+}
+
+TEST(RunToEnd, throws_what_went_wrong) {
+    EXPECT_NO_THROW(run_to_end("test hers = hers", {}));
+    EXPECT_NO_THROW(run_to_end("sh -c 'test \"$PARETOKEN_TEST_B\" = theirs'", {"PARETOKEN_TEST_B=theirs"}));
+    EXPECT_THAT([] { run_to_end("sh -c 'exit 4'", {}); },
+                ::testing::ThrowsMessage<RuntimeError>(HasSubstr("exit status 4")));
+    EXPECT_THAT([] { run_to_end("no-such-program-here", {}); },
+                ::testing::ThrowsMessage<RuntimeError>(HasSubstr("no-such-program-here")));
+}
+
+TEST(UrlIn, is_the_first_address_that_a_server_prints) {
+    EXPECT_EQ(url_in("loading\nUvicorn running on http://0.0.0.0:8000 (Press CTRL+C to quit)\n"),
+              "http://127.0.0.1:8000");
+    EXPECT_EQ(url_in("http://127.0.0.1:9001/v1\n"), "http://127.0.0.1:9001");
+    EXPECT_EQ(url_in("see http://docs for help; https://[::]:443, ready\n"), "https://127.0.0.1:443");
+    EXPECT_EQ(url_in("http://127.0.0.1:80"), "") << "the line may go on: 8000";
+    EXPECT_EQ(url_in("no address here\n"), "");
+}
+
+TEST(LastLines, leave_out_blank_ones) {
+    EXPECT_EQ(last_lines("a\n\nb\n  \nc\n", 2), "b | c");
+    EXPECT_EQ(last_lines("", 5), "");
+    EXPECT_EQ(last_lines("only", 5), "only");
+}
+
+TEST(FreePort, can_be_listened_on) {
+    EXPECT_GT(free_port(), 0);
+}
+
+}  // namespace
+}  // namespace paretoken::experiments

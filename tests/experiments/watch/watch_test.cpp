@@ -1,0 +1,89 @@
+#include "experiments/watch/watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "tests/experiments/virtual_sweep.h"
+
+namespace paretoken::experiments {
+namespace {
+
+using namespace std::chrono_literals;
+
+class VirtualWatch : public VirtualExperiment {
+  protected:
+    static PlanTexts probes(const std::string& url = "sim:llama3-8b-h100-bf16") {
+        return {{"url", {url}},
+                {"virtual", {"true"}},
+                {"request_rate", {"0.2"}},
+                {"isl", {"64"}},
+                {"osl", {"16"}}};
+    }
+    std::vector<WatchState> watched(const PlanTexts& texts, Duration duration) {
+        const LoadPlan asked = with_dataset(plan_of(texts));
+        const auto target = open_target(asked, {}, watcher_, stop_.get_token());
+        std::vector<WatchState> states;
+        (void)watch(*target, {.asked = asked, .every = 60s, .duration = duration}, directory_, watcher_,
+                    [&](const WatchState& state) { states.push_back(state); }, {stop_.get_token(), {}});
+        return states;
+    }
+    std::size_t lines() const {
+        const std::string text = bytes(reports::kWatchFileName);
+        return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+    }
+};
+
+TEST_F(VirtualWatch, has_a_line_per_interval_and_counts_over_all_of_them) {
+    const auto states = watched(probes(), 10min);
+    ASSERT_EQ(states.size(), 10U);
+    EXPECT_EQ(lines(), 10U);
+    std::uint64_t requests = 0;
+    for (const WatchState& state : states) requests += state.line.requests;
+    EXPECT_EQ(states.back().requests, requests);
+    EXPECT_GT(requests, 60U);
+    EXPECT_EQ(states.back().line.begin_s, 540);
+    EXPECT_EQ(states.back().line.end_s, 600);
+    EXPECT_GT(states.back().line.figures.at("itl_p95_s"), 0);
+}
+
+TEST_F(VirtualWatch, has_other_arrivals_in_every_interval) {
+    const auto states = watched(probes(), 5min);
+    std::set<double> latencies;
+    for (const WatchState& state : states) latencies.insert(state.line.figures.at("ttft_p95_s"));
+    EXPECT_GT(latencies.size(), 1U);
+}
+
+TEST_F(VirtualWatch, ends_where_it_is_interrupted) {
+    const LoadPlan asked = with_dataset(plan_of(probes()));
+    const auto target = open_target(asked, {}, watcher_, stop_.get_token());
+    std::stop_source stop;
+    const WatchState last = watch(*target, {.asked = asked, .every = 60s}, directory_, watcher_,
+                                  [&](const WatchState& state) {
+                                      if (state.line.interval == 3) stop.request_stop();
+                                  },
+                                  {stop.get_token(), {}});
+    EXPECT_EQ(last.line.interval, 3U);
+    EXPECT_EQ(lines(), 3U);
+}
+
+TEST_F(VirtualWatch, tells_a_slower_server_from_its_baseline_in_the_first_intervals) {
+    PlanTexts before = probes();
+    before["duration"] = {"20m"};
+    measured(before, "before");
+    PlanTexts slow = probes("sim:llama3-8b-h100-bf16?step_s=.05");
+    slow["baseline"] = {(directory_ / "before").string()};
+    const auto states = watched(slow, 3min);
+    bool named = false;
+    for (const WatchState& state : states)
+        for (const reports::DriftLine& drift : state.line.drift) named = named || drift.drifted;
+    EXPECT_TRUE(named);
+    EXPECT_THAT(states.back().line.firing, testing::Contains("itl_high"));
+    const auto families = states.back().alerts;
+    EXPECT_TRUE(std::any_of(families.begin(), families.end(), [](const AlertResult& alert) {
+        return alert.name == "itl_high" && alert.state == AlertState::firing;
+    }));
+}
+
+}  // namespace
+}  // namespace paretoken::experiments

@@ -1,0 +1,95 @@
+#include "simulator/engine/model.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/simple_profile.h"
+
+namespace paretoken::sim {
+namespace {
+
+double decode_ms(const Profile& profile, std::int64_t batch, std::int64_t context) {
+    const StepWork work{.tokens = batch, .sequences = batch, .decode_context_tokens = batch * context};
+    return step_seconds(profile, work) * 1e3;
+}
+
+TEST(Model, DefaultProfileTakesTheMeasuredTimePerDecodeStep) {
+    const Profile profile = profile_named("llama3-8b-h100-bf16");
+    EXPECT_NEAR(decode_ms(profile, 1, 512), 7.5, 0.05);
+    EXPECT_NEAR(decode_ms(profile, 64, 512), 9.6, 0.05);
+    EXPECT_NEAR(decode_ms(profile, 256, 512), 17.5, 0.25);
+}
+
+TEST(Model, DefaultProfileTakesTheMeasuredTimePerPrefill) {
+    const Profile profile = profile_named("llama3-8b-h100-bf16");
+    const StepWork work{.tokens = 2048, .sequences = 1, .prefill_token_pairs = 2048.0 * 1024};
+    EXPECT_NEAR(step_seconds(profile, work) * 1e3, 49, 0.5);
+}
+
+TEST(Model, AnEmptyStepTakesNoTime) {
+    EXPECT_EQ(step_seconds(profile_named("llama3-8b-h100-bf16"), {}), 0);
+}
+
+TEST(Model, EveryPartOfTheWorkCostsTime) {
+    const Profile profile = profile_named("llama3-8b-h100-bf16");
+    const StepWork base{
+        .tokens = 100, .sequences = 10, .decode_context_tokens = 5000, .prefill_token_pairs = 4000};
+    const double base_s = step_seconds(profile, base);
+    StepWork more = base;
+    more.tokens += 100;
+    EXPECT_GT(step_seconds(profile, more), base_s);
+    more = base;
+    more.sequences += 10;
+    EXPECT_NEAR(step_seconds(profile, more) - base_s,
+                10 * (profile.sequence_s + lm_head_seconds_per_sequence(profile)), 1e-12);
+    more = base;
+    more.decode_context_tokens += 1000;
+    EXPECT_NEAR(step_seconds(profile, more) - base_s, 1000 * 131072 / 2.9e12, 1e-12);
+    more = base;
+    more.prefill_token_pairs += 1e6;
+    EXPECT_NEAR(step_seconds(profile, more) - base_s, 1e6 * 4 * 32 * 4096 / 450e12, 1e-12);
+}
+
+TEST(Model, AnOverlapExponentOfOneAddsReadingAndComputing) {
+    Profile profile = profile_named("llama3-8b-h100-bf16?linear_overlap_exponent=1&step_s=0&sequence_s=0");
+    profile.vocabulary = 0;
+    EXPECT_NEAR(step_seconds(profile, {.tokens = 1000, .sequences = 1}), 15e9 / 2.31e12 + 0.0218, 1e-9);
+}
+
+TEST(Model, AStepReadsTheExpertsThatItsTokensAreRoutedTo) {
+    Profile profile = paretoken::testing::simple_profile();
+    profile.linear_s_per_token = 0;
+    profile.step_s = 0;
+    profile.weight_bytes = 10;
+    profile.weight_bytes_per_s = 1;
+    profile.routed_layers = 2;
+    profile.routed_experts = 4;
+    profile.active_experts = 1;
+    profile.expert_bytes = 3;
+    EXPECT_NEAR(step_seconds(profile, {.tokens = 1, .sequences = 1}), 10 + 2 * 3 * 1, 1e-9);
+    EXPECT_NEAR(step_seconds(profile, {.tokens = 2, .sequences = 1}), 10 + 2 * 3 * 1.75, 1e-9);
+    EXPECT_NEAR(step_seconds(profile, {.tokens = 1000, .sequences = 1}), 10 + 2 * 3 * 4, 1e-6);
+}
+
+TEST(Model, LayersWithAWindowReadNoMoreThanIt) {
+    Profile profile = paretoken::testing::simple_profile();
+    profile.linear_s_per_token = 0;
+    profile.step_s = 0;
+    profile.kv_bytes_per_token = 2;
+    profile.windowed_kv_bytes_per_token = 5;
+    EXPECT_NEAR(
+        step_seconds(
+            profile,
+            {.tokens = 1, .sequences = 1, .decode_context_tokens = 100, .windowed_context_tokens = 10}),
+        100 * 2 + 10 * 5, 1e-9);
+}
+
+TEST(Model, EveryDraftNeedsTheOutputHead) {
+    Profile profile = paretoken::testing::simple_profile();
+    profile.vocabulary = profile.hidden_size = 10;
+    profile.lm_head_flops_per_s = 200;
+    const double without = step_seconds(profile, {.tokens = 4, .sequences = 1});
+    EXPECT_NEAR(step_seconds(profile, {.tokens = 4, .sequences = 1, .drafts = 3}) - without, 3, 1e-9);
+}
+
+}  // namespace
+}  // namespace paretoken::sim
