@@ -15,7 +15,7 @@ function(paretoken_fuzz)
     set(sources loadgen/arrival.cpp loadgen/http/body_framing.cpp loadgen/http/message.cpp loadgen/http/url.cpp
         loadgen/scrape/prometheus.cpp reports/pages/table.cpp)
     foreach(folder IN LISTS folders)
-        file(GLOB found CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)
+        file(GLOB_RECURSE found CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)
         list(APPEND sources ${found})
     endforeach()
     add_library(fuzz_subjects STATIC ${sources})

@@ -20,7 +20,7 @@ constexpr std::size_t kLongest = 4096;
 constexpr double kAlone = 1.5;
 
 /// What the estimated time is enlarged by, from measured coverage: where a queue may build, and elsewhere.
-constexpr double kQueueing = 1.3;
+constexpr double kQueueing = 1.4;
 constexpr double kChance = 1.05;
 
 // ---- autocorrelation
@@ -89,25 +89,36 @@ double effective_count(double sum, double squares) {
 
 // ---- the number in flight
 
-/// How many requests were in flight when each one of the window arrived, and when that was.
+/// What each request of the window found when it arrived, and when that was.
 struct Arrivals {
     std::vector<double> at_s;
     std::vector<double> in_flight;
+    std::vector<double> with_output;  ///< those in flight whose first output had come
 };
 
+std::vector<double> sorted_times(std::span<const Stay> stays, double (*time_of)(const Stay&)) {
+    std::vector<double> times;
+    times.reserve(stays.size());
+    for (const auto& stay : stays) times.push_back(time_of(stay));
+    std::sort(times.begin(), times.end());
+    return times;
+}
+
 Arrivals arrivals_of(std::span<const Stay> stays, Interval window) {
-    std::vector<double> ends;
-    ends.reserve(stays.size());
-    for (const auto& stay : stays) ends.push_back(stay.end_s);
-    std::sort(ends.begin(), ends.end());
+    const auto ends = sorted_times(stays, [](const Stay& stay) { return stay.end_s; });
+    const auto outputs = sorted_times(
+        stays, [](const Stay& stay) { return std::min(stay.begin_s + stay.waited_s, stay.end_s); });
     Arrivals arrivals;
     std::size_t ended = 0;
+    std::size_t answered = 0;
     for (std::size_t begun = 0; begun < stays.size(); ++begun) {
         const double at = stays[begun].begin_s;
         while (ended < ends.size() && ends[ended] <= at) ++ended;
+        while (answered < outputs.size() && outputs[answered] <= at) ++answered;
         if (at < window.low || at >= window.high) continue;
         arrivals.at_s.push_back(at);
         arrivals.in_flight.push_back(static_cast<double>(begun) - static_cast<double>(ended));
+        arrivals.with_output.push_back(static_cast<double>(answered) - static_cast<double>(ended));
     }
     return arrivals;
 }
@@ -124,18 +135,62 @@ std::size_t longest_run_on_one_side(std::span<const double> about_mean) {
     return longest;
 }
 
+std::vector<double> gaps_of(const Arrivals& arrivals) {
+    std::vector<double> gaps(arrivals.at_s.size());
+    std::adjacent_difference(arrivals.at_s.begin(), arrivals.at_s.end(), gaps.begin());
+    gaps.erase(gaps.begin());
+    return gaps;
+}
+
+/// The squared coefficient of variation; 0 of values whose mean is 0.
+double squared_variation(std::span<const double> values) {
+    const auto moments = moments_of(values);
+    if (!(moments.mean > 0)) return 0;
+    const double variation = moments.standard_deviation / moments.mean;
+    return variation * variation;
+}
+
 /// Variance over mean of the number in flight, relative to what the arrivals' own burstiness would make it
 /// with a server that never lets anybody wait: (1 + cv²)/2, 1 for Poisson arrivals (Eckberg 1983, for service
 /// times that vary much). At least 1.
 double congestion_of(const Arrivals& arrivals) {
-    std::vector<double> gaps(arrivals.at_s.size());
-    std::adjacent_difference(arrivals.at_s.begin(), arrivals.at_s.end(), gaps.begin());
-    const auto gap = moments_of(std::span(gaps).subspan(1));
     const auto held = moments_of(arrivals.in_flight);
-    if (!(gap.mean > 0) || !(held.mean > 0)) return 1;
-    const double variation = gap.standard_deviation / gap.mean;
-    const double expected = (1 + variation * variation) / 2;
+    if (!(held.mean > 0)) return 1;
+    const double expected = (1 + squared_variation(gaps_of(arrivals))) / 2;
     return std::max(1.0, held.standard_deviation * held.standard_deviation / held.mean / expected);
+}
+
+/// The time from the first output to the end of each request that arrived in the window.
+std::vector<double> service_times(std::span<const Stay> stays, Interval window) {
+    std::vector<double> times;
+    for (const auto& stay : stays) {
+        if (stay.begin_s < window.low || stay.begin_s >= window.high) continue;
+        times.push_back(std::max(0.0, stay.end_s - stay.begin_s - stay.waited_s));
+    }
+    return times;
+}
+
+/// See LoadMemory::most_samples. A queue of c slots at utilisation ρ, whose requests take a mean time S with
+/// squared coefficients of variation a (gaps) and s (service), forgets in (S/c) · (a + s)/2 ÷ (1 − √ρ)² (the
+/// relaxation time of M/M/c, Morse 1955, with the variability of the heavy-traffic limit, Kingman 1962). ρ is
+/// taken at the upper end of its own 95 % interval.
+double most_samples_of(const Arrivals& arrivals, std::span<const double> service, double window_s) {
+    constexpr double kOften = 0.05;
+    constexpr double kRelaxations = 1.5;
+    constexpr double kUpper = 1.645;
+    const auto& held = arrivals.with_output;
+    const double slots = *std::max_element(held.begin(), held.end());
+    const double nearly_all = slots - std::min(slots / 10, std::sqrt(slots) / 2);
+    const auto n = static_cast<double>(held.size());
+    const auto full = static_cast<double>(
+        std::count_if(held.begin(), held.end(), [&](double number) { return number >= nearly_all; }));
+    if (!(slots > 0) || full < kOften * n) return kInfinity;
+    const double variability = squared_variation(gaps_of(arrivals)) + squared_variation(service);
+    const double used = moments_of(held).mean / slots * (1 + kUpper * std::sqrt(variability / n));
+    if (used >= 1) return 0;
+    const double room = 1 - std::sqrt(used);
+    const double relaxation_s = moments_of(service).mean / slots * variability / 2 / (room * room);
+    return relaxation_s > 0 ? window_s / (kRelaxations * relaxation_s) : kInfinity;
 }
 
 double mean_residence(std::span<const Stay> stays, Interval window) {
@@ -171,6 +226,7 @@ LoadMemory memory_of(std::span<const Stay> stays, Interval window, bool closed_l
     const double congestion = congestion_of(arrivals);
     memory.enough_s = kExcursions * congestion * congestion *
                       static_cast<double>(longest_run_on_one_side(about_mean)) * step_s;
+    memory.most_samples = most_samples_of(arrivals, service_times(stays, window), memory.window_s);
     return memory;
 }
 
@@ -215,7 +271,7 @@ double effective_sample(std::span<const double> over, std::span<const double> we
     const double degrees = std::max(1.0, n / (2 * static_cast<double>(found.lag) + 1));
     const double widened = student_t(0.95, degrees) / 1.959964;
     time *= widened * widened * (memory.queue_s > 0 ? kQueueing : kChance);
-    return share * (1 - share) * total * total / (squares * time);
+    return std::min(memory.most_samples, share * (1 - share) * total * total / (squares * time));
 }
 
 double samples_for_interval(double p, double confidence) {

@@ -4,6 +4,7 @@
 // certificates and the verdicts on SLOs: the effective sample. docs/statistics.md explains the method and
 // holds its measured coverage.
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 
@@ -15,6 +16,7 @@ namespace paretoken {
 struct Stay {
     double begin_s = 0;  ///< scheduled
     double end_s = 0;
+    double waited_s = 0;  ///< until its first output; all of it where there was none
 
     bool operator==(const Stay&) const = default;
 };
@@ -26,6 +28,9 @@ struct LoadMemory {
     double residence_s = 0;  ///< mean time of a request in the system
     double queue_s = 0;      ///< how long the number in flight stays correlated; 0 in a closed loop
     double enough_s = 0;     ///< the shortest window that sees enough ups and downs of that number
+    /// No series of the window holds more independent samples: few where the server's slots are nearly all
+    /// taken, infinitely many where nothing shows that they are.
+    double most_samples = std::numeric_limits<double>::infinity();
 
     bool operator==(const LoadMemory&) const = default;
     bool is_enough() const { return window_s > 0 && window_s >= enough_s; }
@@ -35,7 +40,9 @@ struct LoadMemory {
 /// on the same clock. In a closed loop the number in flight is constant by construction and says nothing.
 /// In an open loop the window must be 8 times as long as the longest stretch in which the number in flight
 /// stayed on one side of its mean, and longer by the square of how much more that number varies than its
-/// arrivals alone would make it vary.
+/// arrivals alone would make it vary. A calm run near saturation passes both tests by chance, so the slots
+/// are looked at too: where a twentieth of the arrivals find as many requests with output as there ever are, the
+/// window holds one independent sample per 1.5 relaxation times of a queue with that many slots.
 LoadMemory memory_of(std::span<const Stay> stays, Interval window, bool closed_loop);
 
 /// The number of independent samples that say as much about the share Σ over ÷ Σ weights as this series in

@@ -78,7 +78,10 @@ LoadMemory memory_of_load(const RequestTable& records, TimeSpan window, const Su
     std::vector<Stay> stays;
     stays.reserve(records.size());
     for (const auto& record : records)
-        stays.push_back({seconds(record.scheduled - window.begin), seconds(end_of(record) - window.begin)});
+        stays.push_back(
+            {.begin_s = seconds(record.scheduled - window.begin),
+             .end_s = seconds(end_of(record) - window.begin),
+             .waited_s = seconds(record.first_event.value_or(end_of(record)) - record.scheduled)});
     std::sort(stays.begin(), stays.end(), [](const auto& a, const auto& b) { return a.begin_s < b.begin_s; });
     const bool closed_loop = !options.open_loop && options.concurrency;
     return memory_of(stays, {0, seconds(window.length())}, closed_loop);

@@ -221,6 +221,53 @@ TEST(LoadMemory, of_an_open_loop_lasts_a_few_requests_while_nobody_waits) {
     EXPECT_TRUE(memory.is_enough());
 }
 
+/// A server of so many slots, first come, first served, whose requests have output as soon as they have a
+/// slot.
+std::vector<Stay> slotted_stays(std::size_t n, std::size_t slots, double load, std::uint64_t seed) {
+    auto stays = poisson_stays(n, load * static_cast<double>(slots), 1, seed);
+    std::vector<double> free_at(slots, 0);
+    for (auto& stay : stays) {
+        const double service = stay.end_s - stay.begin_s;
+        const auto slot = std::min_element(free_at.begin(), free_at.end());
+        const double begun = std::max(*slot, stay.begin_s);
+        stay.waited_s = begun - stay.begin_s;
+        *slot = stay.end_s = begun + service;
+    }
+    return stays;
+}
+
+TEST(LoadMemory, of_slots_that_are_nearly_all_taken_bounds_the_samples_of_calm_runs_too) {
+    // At 90 % of 16 slots the relaxation time is 1/16 ÷ (1 − √.9)² = 23.7 s: 2,000 requests last 139 s and
+    // hold at most 3.9 independent samples. The estimate of the load takes its upper end, which may be
+    // beyond 1.
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        const auto stays = slotted_stays(2000, 16, 0.9, seed);
+        EXPECT_LT(memory_of(stays, window_of(stays), false).most_samples, 12) << seed;
+    }
+}
+
+TEST(LoadMemory, of_slots_that_are_often_free_bounds_nothing) {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        const auto stays = slotted_stays(2000, 16, 0.4, seed);
+        EXPECT_EQ(memory_of(stays, window_of(stays), false).most_samples, kInfinity) << seed;
+    }
+    // Many in flight, and no slots at all: their number stays near its mean, which is no sign of saturation.
+    const auto stays = poisson_stays(20'000, 400, 1, 3);
+    EXPECT_EQ(memory_of(stays, window_of(stays), false).most_samples, kInfinity);
+}
+
+TEST(EffectiveSample, is_never_more_than_the_load_remembers) {
+    std::vector<double> over(1000);
+    for (std::size_t i = 0; i < over.size(); i += 10) over[i] = 1;
+    Random random(7);
+    for (std::size_t i = over.size() - 1; i > 0; --i) std::swap(over[i], over[random.below(i + 1)]);
+    const std::vector<double> weights(over.size(), 1);
+    LoadMemory memory{.window_s = 1000, .residence_s = 1};
+    EXPECT_GT(effective_sample(over, weights, memory), 500);
+    memory.most_samples = 20;
+    EXPECT_EQ(effective_sample(over, weights, memory), 20);
+}
+
 TEST(LoadMemory, of_a_server_near_its_capacity_asks_for_longer_runs) {
     int enough = 0;
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
