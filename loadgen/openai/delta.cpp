@@ -77,6 +77,12 @@ bool for_each_field(ondemand::object& object, OnField&& on_field) {
 // Every reader returns false when the JSON breaks, which ends the whole reading. A value of a type that was
 // not expected is skipped: that is no break.
 
+/// Whether nothing follows the value that was read. The parser does not look for it, and an error would then
+/// depend on what stands behind the event in memory.
+bool is_at_end(ondemand::document& document) {
+    return document.current_location().error() == simdjson::OUT_OF_BOUNDS;
+}
+
 /// on_field(key, value) for every field, as long as it returns true.
 template <class OnField>
 bool for_each_field(ondemand::value& value, OnField&& on_field) {
@@ -598,7 +604,7 @@ void DeltaParser::read(std::string_view data) {
     ondemand::document document;
     ondemand::object object;
     if (state_->json.iterate(data, data.size() + kReadablePadding).get(document) ||
-        document.get_object().get(object) || !read_event(object, delta, reading)) {
+        document.get_object().get(object) || !read_event(object, delta, reading) || !is_at_end(document)) {
         delta = Delta{};
         delta.malformed = true;
         return;

@@ -70,6 +70,16 @@ TEST(Delta, NothingAtAllMeansNothing) {
     EXPECT_EQ(parse(""), Delta{});
 }
 
+TEST(Delta, AnObjectWithSomethingBehindItIsMalformedWhateverStandsInMemory) {
+    const std::string event = R"({"choices":[],"usage":{"prompt_tokens":2}}})";
+    for (const char* after : {"1111", "}}}}", "\n\nda", "    "}) {
+        std::string padded = event;
+        while (padded.size() < event.size() + kReadablePadding) padded += after;
+        DeltaParser parser;
+        EXPECT_TRUE(parser.parse(std::string_view(padded).substr(0, event.size())).malformed) << after;
+    }
+}
+
 TEST(Delta, WhatIsNoJsonObjectIsMalformed) {
     for (const auto* data :
          {"{", "hello", "[1]", "{\"choices\":[{\"delta\":{\"content\":\"half", "{\"choices\":[}", "\"text\"",
