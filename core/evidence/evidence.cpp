@@ -20,7 +20,7 @@ constexpr std::size_t kLongest = 4096;
 constexpr double kAlone = 1.5;
 
 /// What the estimated time is enlarged by, from measured coverage: where a queue may build, and elsewhere.
-constexpr double kQueueing = 1.4;
+constexpr double kQueueing = 1.45;
 constexpr double kChance = 1.05;
 
 // ---- autocorrelation
