@@ -230,10 +230,17 @@ void print_drawn(const Options& options) {
 struct Change {
     std::string_view name;
     double weight_speed = 1;         ///< of reading the weights
-    std::string_view expected = {};  ///< what the reason must say
+    std::string_view profile = {};   ///< added to the candidate's profile
+    std::string_view dataset = {};   ///< of both sides; empty: synthetic
+    std::string_view expected = {};  ///< the reason must contain it
 };
-constexpr std::array kChanges{Change{.name = "equal"},
-                              Change{"weights read 12 % slower", .88, "ITL moved and TTFT not"}};
+constexpr std::array kChanges{
+    Change{.name = "equal"},
+    Change{.name = "weights read 12 % slower", .weight_speed = .88, .expected = "ITL moved and TTFT not"},
+    Change{.name = "prefix cache switched off",
+           .profile = "&prefix_cache=0",
+           .dataset = "shared_prefix:groups=4,levels=1500,unique=500",
+           .expected = "prefill"}};
 
 /// A run of a server whose every speed differs by a factor of `speed`, and which pauses now and then.
 reports::GateRun virtual_run(const PlanTexts& texts, const Change& change, double speed, std::uint64_t seed) {
@@ -241,8 +248,8 @@ reports::GateRun virtual_run(const PlanTexts& texts, const Change& change, doubl
     of_run["seed"] = {fmt::format("{}", seed)};
     const std::string url = fmt::format(
         "sim:llama3-8b-h100-bf16?hiccup=5ms-20ms/2s&step_s={}&linear_s_per_token={}&weight_bytes_per_s={}"
-        "&kv_bytes_per_s={}",
-        1e-3 / speed, 21.8e-6 / speed, 2.31e12 * speed * change.weight_speed, 2.9e12 * speed);
+        "&kv_bytes_per_s={}{}",
+        1e-3 / speed, 21.8e-6 / speed, 2.31e12 * speed * change.weight_speed, 2.9e12 * speed, change.profile);
     of_run["url"] = {url};
     const LoadPlan asked = experiments::with_dataset(plan_of(of_run));
     experiments::Watcher watcher;
@@ -275,16 +282,21 @@ reports::GateReport virtual_gate(const PlanTexts& texts, const Change& change, s
 }
 
 void print_virtual(const Options& options) {
-    const PlanTexts texts{{"virtual", {"true"}},
-                          {"isl", {"2048"}},
-                          {"osl", {"64"}},
-                          {"concurrency", {"8"}},
-                          {"num_prompts", {"64"}}};
+    const PlanTexts synthetic{{"virtual", {"true"}},
+                              {"isl", {"2048"}},
+                              {"osl", {"64"}},
+                              {"concurrency", {"8"}},
+                              {"num_prompts", {"64"}}};
     fmt::print("| candidate | pass | fail | inconclusive | mean pairs | why |\n|:--|--:|--:|--:|--:|:--|\n");
     for (const Change& change : kChanges) {
         std::array<std::atomic<std::uint64_t>, 3> verdicts{};
         std::atomic<std::uint64_t> pairs{0};
         std::atomic<std::uint64_t> named{0};
+        PlanTexts texts = synthetic;
+        if (!change.dataset.empty()) {
+            texts.erase("isl");
+            texts["dataset"] = {std::string(change.dataset)};
+        }
         in_parallel(options, [&](std::uint64_t gate) {
             const auto report = virtual_gate(texts, change, gate);
             ++verdicts[static_cast<std::size_t>(report.verdict)];
