@@ -1,5 +1,5 @@
 #pragma once
-// Where cards come from: the files that travel inside the binary, or a path the user gave.
+// The sources of cards: the files that are embedded in the program, or a path the user gave.
 #include <filesystem>
 #include <optional>
 #include <string>

@@ -1,6 +1,6 @@
 #pragma once
-// What this host's client can carry, as `paretoken calibrate` measured it, and what an intended load asks for
-// beyond that. Kept between runs as a small JSON file of the user's.
+// The highest load that the client on this host can generate, as `paretoken calibrate` measured it, and the
+// check of an intended load against it. The ceiling is kept between runs in a small JSON file of the user's.
 #include <cstdint>
 #include <filesystem>
 #include <optional>

@@ -7,7 +7,7 @@
 
 namespace paretoken::cards {
 
-/// What servers are configured to take of the memory, e.g. vLLM's default.
+/// The share of the memory that servers take, as vLLM's default configuration does.
 inline constexpr double kMemoryShare = 0.9;
 
 /// Ranks that each hold a part of the KV cache of their own: more ranks than KV heads replicate it. A latent

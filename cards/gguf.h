@@ -12,7 +12,7 @@
 
 namespace paretoken::cards {
 
-/// Of an array: its length, and its numbers when they are few enough to be a per-layer list.
+/// An array's length, and its numbers when they are few enough to be a per-layer list.
 struct GgufArray {
     std::uint64_t length = 0;
     std::vector<double> numbers;

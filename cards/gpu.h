@@ -34,13 +34,13 @@ struct GpuSpec {
     bool operator==(const GpuSpec&) const = default;
 };
 
-/// What was given names a card when it contains all words of one of its aliases, the longest winning:
+/// A text names a card when it contains all words of one of its aliases, the longest winning:
 /// "NVIDIA H100 80GB HBM3", "sim:llama3-8b-h100-bf16" → h100-sxm. Nothing when none or several match, and
 /// nothing for a variant that has no card of its own, told by its words or its memory: "NVIDIA H200 NVL",
 /// "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA A100-SXM-64GB".
 std::optional<GpuCard> find_gpu(std::string_view text);
 
-/// The same, but throws UsageError that lists the known names.
+/// As find_gpu, but throws UsageError that lists the known names.
 GpuCard gpu_card(std::string_view text);
 
 /// "h200", "h200x2". A name without a card is kept as it is. Throws UsageError on an empty name or a count of

@@ -33,7 +33,7 @@ class JsonCursor {
     bool is_number() const;
     bool is_null() const;
 
-    /// Of an object; a key that is absent or null is nothing.
+    /// The value under a key of an object; nothing when the key is absent or null.
     std::optional<JsonCursor> find(const std::string& key) const;
     JsonCursor at(const std::string& key, std::string_view expected) const;  ///< throws when absent
     std::vector<std::pair<std::string, JsonCursor>> members() const;

@@ -1,8 +1,8 @@
 #pragma once
-// What a model costs to hold and to step, from its shape alone: bytes of weights resident and streamed, bytes
-// of KV cache, parameters that work on each token. From a shipped card, a Hugging Face config.json or a GGUF
-// file. The embedding gather is never streamed; the output projection always is, even when it is the
-// embedding (tied).
+// The cost of holding a model and of computing a step, from its shape alone: bytes of weights resident and
+// streamed, bytes of KV cache, parameters that work on each token. From a shipped card, a Hugging Face
+// config.json or a GGUF file. The embedding gather is never streamed; the output projection always is, even
+// when it is the embedding (tied).
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -99,7 +99,7 @@ ModelCard model_card_of_config(std::string_view json, const std::string& where,
 /// From a GGUF file's header, exact to the byte (all parts of a split file). Throws UsageError.
 ModelCard model_card_of_gguf(const std::filesystem::path& path, const ModelCardOptions& options = {});
 
-/// Of everything that a report computes with, so that a card that has changed since a run is noticed.
+/// A hash of every value that a report computes with, so that a card that has changed since a run is noticed.
 std::string content_hash_of(const ModelCard& card);
 
 std::vector<std::string> known_models();

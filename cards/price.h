@@ -65,7 +65,7 @@ struct PriceCard {
     bool operator==(const PriceCard&) const = default;
 };
 
-/// What is priced: a GPU's or CPU's name, how many of them, and (CPU hosts) how many cores served.
+/// The hardware to be priced: a GPU's or CPU's name, how many of them, and (CPU hosts) how many cores served.
 struct PricedHardware {
     std::string name;
     std::uint32_t count = 1;

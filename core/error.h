@@ -1,5 +1,5 @@
 #pragma once
-// What ends a command: an exception that says what went wrong, where, and what to do. Caught once, in
+// The exceptions that end a command. Each says what went wrong, where, and what to do. Caught once, in
 // cli/main. A failed request is not an error but data (core/record/record.h); a bug is an assert.
 #include <stdexcept>
 #include <string>

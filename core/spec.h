@@ -25,7 +25,7 @@ double parse_number(std::string_view text);
 /// "500", "64k", "2M" (powers of 1000).
 std::uint64_t parse_count(std::string_view text);
 
-/// What the steps of a ladder may be.
+/// The kinds of steps that a ladder may have.
 enum class Rungs : std::uint8_t {
     whole,    ///< whole numbers of at least 1
     decimal,  ///< numbers above 0

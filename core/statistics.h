@@ -14,12 +14,12 @@ namespace paretoken {
 /// +infinity when either neighbour that carries weight is.
 double percentile(std::span<const double> sorted, double p);
 
-/// Where a percentile lies between two neighbouring order statistics.
+/// The position of a percentile between two neighbouring order statistics.
 struct RankPosition {
     std::uint64_t rank = 0;  ///< of the lower neighbour, from 0
     double fraction = 0;     ///< of the way to the upper one
 };
-/// Of percentile p (type 7, Hyndman and Fan 1996) among n values, at least one.
+/// The position of percentile p (type 7, Hyndman and Fan 1996) among n values, at least one.
 RankPosition position_of(double p, std::uint64_t n);
 
 /// Order-statistic (binomial) confidence interval of a percentile of independent values
@@ -38,7 +38,8 @@ struct Moments {
 /// Over the finite values only.
 Moments moments_of(std::span<const double> values);
 
-/// The same, `weight` equal values at a time; n is the total weight (Welford 1962; weights: West 1979).
+/// Moments of a stream of values, `weight` equal values at a time; n is the total weight (Welford 1962;
+/// weights: West 1979).
 class RunningMoments {
   public:
     void add(double value, std::uint64_t weight = 1);
@@ -87,9 +88,9 @@ struct Trend {
 /// No trend (p_value 1) for fewer than 5 values.
 Trend trend_of(std::span<const double> series);
 
-/// Where the level of a series most likely shifted, by Pettitt's rank test for one change point (Pettitt
-/// 1979; its approximate significance). Residuals that follow each other leave fewer values as evidence, as
-/// in trend_of.
+/// Finds the place where the level of a series most likely shifted, by Pettitt's rank test for one change
+/// point (Pettitt 1979; its approximate significance). Residuals that follow each other leave fewer values as
+/// evidence, as in trend_of.
 struct LevelShift {
     std::size_t at = 0;    ///< the first value after the shift
     double change = 0;     ///< mean after − mean before

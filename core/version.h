@@ -1,5 +1,6 @@
 #pragma once
-// What this build is: the project's version and the commit it was built from ("unknown" outside a checkout).
+// Version information of this build: the project's version and the commit it was built from ("unknown"
+// outside a checkout).
 #include <string_view>
 
 namespace paretoken {

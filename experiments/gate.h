@@ -41,8 +41,8 @@ struct GatePlan {
     bool checklist = false;                 ///< the report says what should be known before a rollout
 };
 
-/// Of the load, and of the sides' URLs. A key that a server's command names is hidden where it is the
-/// client's too.
+/// The secrets of the load and of the sides' URLs. A key that a server's command names is hidden where it is
+/// the client's too.
 Secrets gate_secrets(const GatePlan& plan, const Access& access);
 
 /// Which side is measured first in a pair: baseline, candidate, candidate, baseline, and so on.
@@ -51,7 +51,7 @@ bool candidate_is_first(std::uint64_t pair);
 /// The plan of one run of pair `pair`: the seed counts pairs, so that both sides do the same work.
 LoadPlan asked_of(const GatePlan& plan, const GateSide& side, const std::string& url, std::uint64_t pair);
 
-/// What the verdict is so far, after each pair.
+/// Receives the verdict so far after each pair.
 using TellReport = std::function<void(const reports::GateReport&)>;
 
 /// Goes on with the pairs that `directory` holds of the same gate. Throws UsageError where that was asked for

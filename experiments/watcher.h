@@ -1,5 +1,6 @@
 #pragma once
-// What an experiment tells while it goes on. Experiments print nothing; a command shows what it is told.
+// The progress that an experiment reports while it runs. Experiments print nothing; a command shows what it
+// is told.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>

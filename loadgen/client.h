@@ -36,7 +36,7 @@ struct PreparedRequest {
     std::optional<Duration> hangs_up_after = {};  ///< the request is given up so long after its start
 };
 
-/// What the client knows of its own part in the figures, over all exchanges.
+/// The client's own part in the measured figures, over all exchanges.
 struct ClientCounters {
     std::uint64_t chunks = 0;
     std::uint64_t stamped_chunks = 0;  ///< timed by a kernel stamp

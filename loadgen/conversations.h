@@ -23,7 +23,7 @@ class Conversations {
     /// where its length is not known otherwise.
     Request request(const Planned& planned, bool outline = false) const;
 
-    /// What a record of it says of its place in the conversation.
+    /// The position in the conversation that the request's record states.
     std::optional<Turn> turn_of(const Planned& planned) const;
 
     /// Whether the answer's text is needed for what follows.

@@ -32,7 +32,7 @@ struct Wait {
 struct Done {};
 using Step = std::variant<Start, Wait, Done>;
 
-/// What paces requests besides their arrivals and the cap on those in flight.
+/// The rules that pace requests besides their arrivals and the cap on those in flight.
 struct Pacing {
     std::optional<std::uint64_t> prefills = {};  ///< most requests in flight without a first token
     Duration ramp_up{};                          ///< the slots open evenly over this time
@@ -86,7 +86,7 @@ class Dispatcher {
 
     std::uint64_t in_flight() const { return in_flight_; }
 
-    /// What the next Start will probably be for, when there is one.
+    /// The request that the next Start will probably be for, when there is one.
     std::optional<Planned> next_planned() const;
 
     /// When the schedule ran dry or the time was up; nothing while there is more to start.

@@ -11,7 +11,7 @@
 
 namespace paretoken::loadgen {
 
-/// What a worker has seen so far.
+/// The traffic that a worker has seen so far.
 struct Traffic {
     TimePoint now;
     std::uint64_t reads = 0;     ///< since the start

@@ -26,7 +26,7 @@ struct ClassLoad {
     const datasets::Dataset* dataset = nullptr;  ///< must outlive every mix made of it
 };
 
-/// What the classes of a load come to together, for those who judge it.
+/// The classes of a load taken together, for the code that judges the load.
 struct CombinedLoad {
     bool open_loop = false;                         ///< of at least one class
     bool stationary = true;                         ///< the arrivals of every class
@@ -37,12 +37,13 @@ struct CombinedLoad {
 };
 CombinedLoad combined(const std::vector<ClassLoad>& classes);
 
-/// What one worker starts of a load. Decides and keeps what was said; starts nothing itself.
+/// The requests of a load that one worker starts. It decides and keeps the state of conversations; the worker
+/// starts the requests.
 class Mix {
   public:
     Mix(const std::vector<ClassLoad>& classes, Share share, TimePoint begin);
 
-    /// As Dispatcher's, over all classes in turn.
+    /// As Dispatcher::next(), over all classes in turn.
     Step next(TimePoint now);
     std::size_t parts() const { return parts_.size(); }
     std::optional<Planned> next_planned(std::size_t part) const;
@@ -59,7 +60,7 @@ class Mix {
     void finished(RequestRecord& record, TimePoint slot_free, bool takes_answer);
     void stop();
 
-    /// As Dispatcher's, of the class that had nothing more to start first.
+    /// As Dispatcher::ran_dry(), for the first class that had nothing more to start.
     std::optional<TimePoint> ran_dry() const;
     std::optional<StopKind> ended_by() const;
 

@@ -16,7 +16,7 @@ enum class Route : std::uint8_t {
 };
 std::optional<Route> route_named(std::string_view name);
 
-/// Of a prompt, what Route::prefix looks at.
+/// The number of leading bytes of a prompt that Route::prefix looks at.
 inline constexpr std::size_t kRoutedBytes = 512;
 inline constexpr std::size_t kRoutedIds = 128;
 

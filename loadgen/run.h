@@ -31,7 +31,7 @@ struct LoadOptions {
     WorkerOptions worker;            ///< what all workers have in common; `number` is set for each
 };
 
-/// What the workers brought back.
+/// The results of all workers.
 struct LoadOutcome {
     RequestTable records;
     std::vector<WorkerReport> workers;  ///< their records moved into `records`
@@ -50,7 +50,7 @@ struct LoadOutcome {
 LoadOutcome make_load(const LoadOptions& options, RecordSink& sink, Progress& progress,
                       const Interruption& interruption);
 
-/// What watches a load for its stop rules.
+/// The options of the monitor that evaluates the load's stop rules.
 StopMonitorOptions monitor_options(const LoadOptions& options);
 
 /// Why a load ended that the monitor did not end: the rule of the dispatcher that had nothing more first.

@@ -1,7 +1,7 @@
 #pragma once
-// What one worker is to open, in order: every workers-th entry of the run's schedule. An entry is a
-// conversation, whose first turn is due at its time. Entry i is a function of (seed, i), so times are known
-// before the clock starts and a run of any length takes no memory.
+// The conversations that one worker opens, in order: every workers-th entry of the run's schedule. An entry
+// is a conversation, whose first turn is due at its time. Entry i is a function of (seed, i), so times are
+// known before the clock starts and a run of any length takes no memory.
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -77,7 +77,7 @@ class Schedule {
     std::uint64_t next_index_ = 0;  ///< of the next measured request
     std::uint64_t next_warmup_index_ = 0;
     std::optional<Duration> turn_period_;
-    /// Of each user with conversations, how many of the next times are those of turns.
+    /// For each user with conversations, how many of the next times belong to turns.
     std::vector<std::uint32_t> turns_to_come_;
     std::size_t user_ = 0;                         ///< whose time was taken last
     std::optional<std::uint64_t> first_measured_;  ///< position

@@ -76,7 +76,7 @@ class StopMonitor {
     std::uint64_t tokens_ = 0;
     std::uint64_t next_look_ = 0;  ///< ended requests
 
-    /// What rules that need statistics are about.
+    /// The values that the rules based on statistics evaluate.
     struct Told {
         std::vector<TimePoint> due;  ///< of the requests that were started
         std::vector<Ended> ended;    ///< where divergence is watched for

@@ -133,7 +133,7 @@ void Worker::act(TimePoint now) {
     obey(now);
     if (now >= tick_due_) tick(now);
     for (const auto& link : links_) {
-        link->pool.bury();
+        link->pool.free_dropped();
         link->client.resend();
         link->client.hang_up(now);
     }

@@ -155,62 +155,62 @@ void set_field(Fault& fault, const FaultRow& row, const std::string& key, const 
     }
 }
 
-void afflict(Affliction& affliction, const Fault& fault) {
+void inject(InjectedFaults& injected, const Fault& fault) {
     switch (fault.what) {
         case Misbehaviour::crlf:
-            affliction.line_end = "\r\n";
+            injected.line_end = "\r\n";
             break;
         case Misbehaviour::bare_cr:
-            affliction.line_end = "\r";
+            injected.line_end = "\r";
             break;
         case Misbehaviour::no_space:
-            affliction.no_space = true;
+            injected.no_space = true;
             break;
         case Misbehaviour::pings:
-            affliction.ping_every = fault.count;
+            injected.ping_every = fault.count;
             break;
         case Misbehaviour::split:
-            affliction.piece_bytes = fault.count;
+            injected.piece_bytes = fault.count;
             break;
         case Misbehaviour::coalesce:
-            affliction.coalesce = fault.count;
+            injected.coalesce = fault.count;
             break;
         case Misbehaviour::close_delimited:
-            affliction.close_delimited = true;
+            injected.close_delimited = true;
             break;
         case Misbehaviour::no_done:
-            affliction.no_done = true;
+            injected.no_done = true;
             break;
         case Misbehaviour::null_content:
-            affliction.null_content = true;
+            injected.null_content = true;
             break;
         case Misbehaviour::reasoning_content:
-            affliction.reasoning_content = true;
+            injected.reasoning_content = true;
             break;
         case Misbehaviour::gzip:
-            affliction.gzip = true;
+            injected.gzip = true;
             break;
         case Misbehaviour::reset:
-            affliction.reset_after = fault.count;
+            injected.reset_after = fault.count;
             break;
         case Misbehaviour::stall:
-            affliction.stall_after = fault.count;
-            affliction.stall = fault.time;
+            injected.stall_after = fault.count;
+            injected.stall = fault.time;
             break;
         case Misbehaviour::slow_headers:
-            affliction.header_delay = fault.time;
+            injected.header_delay = fault.time;
             break;
         case Misbehaviour::http_429:
-            affliction.status = 429;
+            injected.status = 429;
             break;
         case Misbehaviour::http_503:
-            affliction.status = 503;
+            injected.status = 503;
             break;
         case Misbehaviour::error_chunk:
-            affliction.error_after = fault.count;
+            injected.error_after = fault.count;
             break;
         case Misbehaviour::truncate:
-            affliction.truncate_after = fault.count;
+            injected.truncate_after = fault.count;
             break;
     }
 }
@@ -253,37 +253,38 @@ std::string fault_help(FaultKind kind) {
     return help;
 }
 
-Affliction affliction_of(std::span<const Fault> faults, std::uint64_t seed, std::uint64_t number) {
-    Affliction affliction;
+InjectedFaults faults_of_answer(std::span<const Fault> faults, std::uint64_t seed, std::uint64_t number) {
+    InjectedFaults injected;
     for (const Fault& fault : faults) {
         Random random(derived_seed(fault.seed.value_or(seed), row_of(fault.what).name, number));
-        if (random.uniform() < fault.probability) afflict(affliction, fault);
+        if (random.uniform() < fault.probability) inject(injected, fault);
     }
-    return affliction;
+    return injected;
 }
 
-std::string afflicted_events(const Affliction& affliction, std::string_view events) {
+std::string events_with_faults(const InjectedFaults& injected, std::string_view events) {
     std::string text(events);
-    if (affliction.null_content)
+    if (injected.null_content)
         replace_all(text, R"("role":"assistant","content":"")", R"("role":"assistant","content":null)");
-    if (affliction.reasoning_content) replace_all(text, R"("reasoning":")", R"("reasoning_content":")");
-    if (affliction.no_done) replace_all(text, "data: [DONE]\n\n", "");
+    if (injected.reasoning_content) replace_all(text, R"("reasoning":")", R"("reasoning_content":")");
+    if (injected.no_done) replace_all(text, "data: [DONE]\n\n", "");
     std::string out;
     for (std::string_view rest = text; !rest.empty();) {
         const std::string_view line = rest.substr(0, rest.find('\n'));
         rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-        const bool cut = affliction.no_space && line.starts_with("data: ");
+        const bool cut = injected.no_space && line.starts_with("data: ");
         if (cut) out += "data:";
         out += cut ? line.substr(6) : line;
-        out += affliction.line_end;
+        out += injected.line_end;
     }
     return out;
 }
 
-std::vector<std::string> afflicted_writes(const Affliction& affliction, std::string_view body, bool chunked) {
+std::vector<std::string> writes_with_faults(const InjectedFaults& injected, std::string_view body,
+                                            bool chunked) {
     std::vector<std::string> writes;
     const std::size_t most =
-        affliction.piece_bytes > 0 ? static_cast<std::size_t>(affliction.piece_bytes) : body.size();
+        injected.piece_bytes > 0 ? static_cast<std::size_t>(injected.piece_bytes) : body.size();
     for (; !body.empty(); body.remove_prefix(std::min(most, body.size()))) {
         const std::string_view piece = body.substr(0, most);
         writes.push_back(chunked ? fmt::format("{:x}\r\n{}\r\n", piece.size(), piece) : std::string(piece));

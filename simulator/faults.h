@@ -66,8 +66,8 @@ Fault parse_fault(FaultKind kind, std::string_view text);
 /// The rows of a kind, one per line, for --help.
 std::string fault_help(FaultKind kind);
 
-/// What strikes one answer.
-struct Affliction {
+/// The faults that are injected into one answer.
+struct InjectedFaults {
     std::string_view line_end = "\n";
     bool no_space = false;
     bool close_delimited = false;
@@ -86,16 +86,18 @@ struct Affliction {
     Duration header_delay{};
     int status = 0;  ///< refused with this status; 0: answered
 
-    bool operator==(const Affliction&) const = default;
+    bool operator==(const InjectedFaults&) const = default;
 };
 
 /// Request `number` of a server with this seed.
-Affliction affliction_of(std::span<const Fault> faults, std::uint64_t seed, std::uint64_t number);
+InjectedFaults faults_of_answer(std::span<const Fault> faults, std::uint64_t seed, std::uint64_t number);
 
-/// The events of one write as an afflicted server would put them: `events` are plain ("data: …\n\n").
-std::string afflicted_events(const Affliction& affliction, std::string_view events);
+/// The events of one write with the faults injected: `events` are plain ("data: …\n\n").
+std::string events_with_faults(const InjectedFaults& injected, std::string_view events);
 
-/// The same bytes cut into what is written at once, each an HTTP chunk of its own when `chunked`.
-std::vector<std::string> afflicted_writes(const Affliction& affliction, std::string_view body, bool chunked);
+/// The bytes of a body cut into the parts that are written at once, each an HTTP chunk of its own when
+/// `chunked`.
+std::vector<std::string> writes_with_faults(const InjectedFaults& injected, std::string_view body,
+                                            bool chunked);
 
 }  // namespace paretoken::sim

@@ -10,7 +10,7 @@ namespace paretoken::sim {
 
 class LiteralGzip {
   public:
-    /// What to send for `bytes`; `last` ends the stream.
+    /// The compressed bytes to send for `bytes`; `last` ends the stream.
     std::string wrap(std::string_view bytes, bool last);
 
   private:

@@ -46,7 +46,7 @@ constexpr int kStepsBetweenPolls = 64;  // of a schedule that has fallen behind,
 
 /// What an answer that misbehaves needs beside.
 struct Affected {
-    Affliction affliction;
+    InjectedFaults injected;
     std::string group;         ///< events that wait for more to be written with them
     std::int64_t grouped = 0;  ///< tokens in it
     LiteralGzip gzip;
@@ -445,7 +445,7 @@ void Server::Loop::generate(Connection& connection, HttpRequest& request, Endpoi
     auto parsed = parse_generation(endpoint, request.body, model_);
     if (const auto* error = std::get_if<ApiError>(&parsed)) return reply(connection, request, *error);
     if (!options_.faults.empty()) {
-        const int status = affliction_of(options_.faults, options_.seed, last_exchange_ + 1).status;
+        const int status = faults_of_answer(options_.faults, options_.seed, last_exchange_ + 1).status;
         if (status != 0) {
             ++last_exchange_;
             return reply(connection, request, overloaded(options_.dialect, status));
@@ -482,11 +482,11 @@ void Server::Loop::begin_exchange(Connection& connection, HttpRequest& request,
                            ? fmt::format("{:016x}", derived_seed(options_.seed, "request id", id))
                            : std::move(request.request_id);
     const std::uint64_t seed = derived_seed(options_.seed, name);
-    Affliction affliction;
-    if (!options_.faults.empty()) affliction = affliction_of(options_.faults, options_.seed, id);
+    InjectedFaults injected;
+    if (!options_.faults.empty()) injected = faults_of_answer(options_.faults, options_.seed, id);
     const bool streams = generation.stream;
-    const bool affected = streams && affliction != Affliction{};
-    const bool to_the_end = request.http_1_0 || (affected && affliction.close_delimited);
+    const bool affected = streams && injected != InjectedFaults{};
+    const bool to_the_end = request.http_1_0 || (affected && injected.close_delimited);
     const Framing framing = to_the_end ? Framing::until_close : Framing::chunked;
     Exchange exchange{.connection = &connection,
                       .request = std::move(generation),
@@ -501,7 +501,7 @@ void Server::Loop::begin_exchange(Connection& connection, HttpRequest& request,
     exchange.writer = writer_for(exchange, name, affected ? Framing::until_close : framing);
     if (affected) {
         exchange.affected = std::make_unique<Affected>();
-        exchange.affected->affliction = affliction;
+        exchange.affected->injected = injected;
     }
     exchange.truth.id = std::move(name);
     exchange.truth.received = exchange.truth.admitted = request.received;
@@ -522,8 +522,7 @@ void Server::Loop::begin_exchange(Connection& connection, HttpRequest& request,
     engine_->submit(work, request.received);
     connection.exchange = id;
     const auto place = exchanges_.emplace(id, std::move(exchange)).first;
-    if (affected && affliction.header_delay > Duration{})
-        hold_back(id, place->second, affliction.header_delay);
+    if (affected && injected.header_delay > Duration{}) hold_back(id, place->second, injected.header_delay);
     if (streams) heads_to_send_.push_back(id);
     wake();
 }
@@ -610,7 +609,7 @@ HttpHead Server::Loop::head_of(const Exchange& exchange) const {
     return {.content_type = types_.events,
             .framing = exchange.framing,
             .keep_alive = exchange.keep_alive,
-            .gzip = exchange.affected && exchange.affected->affliction.gzip,
+            .gzip = exchange.affected && exchange.affected->injected.gzip,
             .dialect = options_.dialect};
 }
 
@@ -647,7 +646,7 @@ void Server::Loop::note_events(Exchange& exchange, const Emission& emission) {
 void Server::Loop::write_affected(std::uint64_t id, Exchange& exchange, const Emission& emission,
                                   TimePoint due) {
     Affected& affected = *exchange.affected;
-    const Affliction& how = affected.affliction;
+    const InjectedFaults& how = affected.injected;
     if (strikes(how.reset_after, emission)) {
         Connection& connection = *exchange.connection;
         engine_->abort(id);
@@ -672,13 +671,13 @@ void Server::Loop::write_affected(std::uint64_t id, Exchange& exchange, const Em
     if (emission.last && !affected.hold) end_exchange(id, true);
 }
 
-/// Writes plain events as the affliction would have them, or keeps them while it holds them back.
+/// Writes plain events as the injected would have them, or keeps them while it holds them back.
 void Server::Loop::put(Exchange& exchange, std::string_view events, bool end) {
     Affected& affected = *exchange.affected;
     const bool chunked = exchange.framing == Framing::chunked;
-    std::string body = afflicted_events(affected.affliction, events);
-    if (affected.affliction.gzip) body = affected.gzip.wrap(body, end);
-    auto writes = afflicted_writes(affected.affliction, body, chunked);
+    std::string body = events_with_faults(affected.injected, events);
+    if (affected.injected.gzip) body = affected.gzip.wrap(body, end);
+    auto writes = writes_with_faults(affected.injected, body, chunked);
     if (!exchange.head_sent) {
         writes.insert(writes.begin(), http_head(head_of(exchange)));
         exchange.head_sent = true;

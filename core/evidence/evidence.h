@@ -41,8 +41,8 @@ struct LoadMemory {
 /// In an open loop the window must be 8 times as long as the longest stretch in which the number in flight
 /// stayed on one side of its mean, and longer by the square of how much more that number varies than its
 /// arrivals alone would make it vary. A calm run near saturation passes both tests by chance, so the slots
-/// are looked at too: where a twentieth of the arrivals find as many requests with output as there ever are, the
-/// window holds one independent sample per 1.5 relaxation times of a queue with that many slots.
+/// are looked at too: where a twentieth of the arrivals find as many requests with output as there ever are,
+/// the window holds one independent sample per 1.5 relaxation times of a queue with that many slots.
 LoadMemory memory_of(std::span<const Stay> stays, Interval window, bool closed_loop);
 
 /// The number of independent samples that say as much about the share Σ over ÷ Σ weights as this series in
@@ -62,7 +62,7 @@ std::optional<Interval> percentile_levels(double p, double n, double confidence 
 /// when the evidence is too small. An end among failures is +infinity.
 std::optional<Interval> effective_interval(std::span<const double> sorted, double p, double effective_n);
 
-/// What limits on percentile p the values decide at 99 % confidence (MLPerf's early-stopping rule on the
+/// The limits on percentile p that the values decide at 99 % confidence (MLPerf's early-stopping rule on the
 /// effective sample): a limit at or above `high` is met, one below `low` is missed, between them the evidence
 /// is insufficient. `low` is 0 and `high` +infinity where no limit can be decided.
 Interval decided_limits(std::span<const double> sorted, double p, double effective_n);

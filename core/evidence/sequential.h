@@ -34,17 +34,17 @@ struct Shift {
     bool operator==(const Shift&) const = default;
 };
 
-/// Of interleaved pairs, from their log ratios; at least 2 finite values.
+/// The shift between the sides of interleaved pairs, from their log ratios; at least 2 finite values.
 Shift paired_shift(std::span<const double> log_ratios);
 
-/// Of two sets of runs that were not interleaved, from logarithms of their values (Welch 1947); at least 2 of
-/// each.
+/// The shift between two sets of runs that were not interleaved, from logarithms of their values (Welch
+/// 1947); at least 2 of each.
 Shift unpaired_shift(std::span<const double> baseline, std::span<const double> candidate);
 
 /// Probability of a shift so far above `limit`, were the true one at the limit. Small: it is above.
 double p_above(const Shift& shift, double limit);
 
-/// The same of a shift so far below it.
+/// The probability, were the true shift at the limit, of a measured shift so far below it.
 double p_below(const Shift& shift, double limit);
 
 /// The value that the true shift is below, but for an error of `error`. Infinite for an error of 0.

@@ -40,8 +40,8 @@ struct Unsteady {
     double p = 1;
 };
 
-/// What the tests of one series say. Both tests are always reported; a constant or a very short series holds
-/// still.
+/// The results of the tests of one series. Both tests are always reported; a constant or a very short series
+/// holds still.
 struct SteadinessOf {
     std::vector<SteadyTest> tests;
     std::optional<Unsteady> change;

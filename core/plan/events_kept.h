@@ -19,7 +19,7 @@ struct EventsKept {
 /// "all", "none" or "sample=N" with N above 0. Throws UsageError naming these.
 EventsKept parse_events_kept(std::string_view text);
 
-/// As parse_events_kept takes it.
+/// The text form that parse_events_kept reads.
 std::string text_of(const EventsKept& kept);
 
 }  // namespace paretoken

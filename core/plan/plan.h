@@ -17,7 +17,7 @@
 
 namespace paretoken {
 
-/// What one kind of request is made of, when it is sent, and what it is held against.
+/// One kind of request: its content, the times at which it is sent, and the limits it is judged by.
 struct RequestClass {
     std::string name = {};  ///< empty while there is only one class
 
@@ -56,7 +56,7 @@ struct StopRules {
     bool operator==(const StopRules&) const = default;
 };
 
-/// What every request asks of the server besides its prompt and length.
+/// The sampling parameters that every request carries besides its prompt and length.
 struct Sampling {
     bool ignore_eos = true;
     bool max_completion_tokens = false;  ///< this name instead of max_tokens

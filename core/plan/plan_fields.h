@@ -16,7 +16,7 @@
 
 namespace paretoken {
 
-/// What a field decides.
+/// The part of a run that a field decides.
 enum class FieldKind : std::uint8_t {
     workload,   ///< what requests are made of: part of the fingerprint
     load,       ///< whom they go to, how many there are, and when they start
@@ -50,7 +50,7 @@ struct PlanField {
     void (*set)(LoadPlan& plan, std::size_t request_class, const Texts& texts) = nullptr;
     /// Takes the value away, where `set` refuses to replace one. Null: `set` replaces.
     void (*clear)(LoadPlan& plan, std::size_t request_class) = nullptr;
-    /// What may be shown of one text. Null: all of it, the field is not secret.
+    /// Returns the part of a text that may be shown. Null: the field is not secret and is shown whole.
     std::string (*shown)(std::string_view text) = nullptr;
 };
 
@@ -92,8 +92,8 @@ struct PlanDifference {
 std::optional<PlanDifference> difference(const LoadPlan& before, const LoadPlan& after,
                                          const std::function<bool(const PlanField&)>& compared = {});
 
-/// The same of two echoes, e.g. one from a file; what only hidden values differ in is not seen. A field that
-/// an echo lacks has its default value.
+/// Compares two echoes in the same way, for example one that was read from a file. A difference between
+/// hidden values is not seen. A field that an echo lacks has its default value.
 std::optional<PlanDifference> difference(const PlanEcho& before, const PlanEcho& after,
                                          const std::function<bool(const PlanField&)>& compared = {});
 

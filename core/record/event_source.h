@@ -1,6 +1,6 @@
 #pragma once
-// Where the events of finished requests are read from, pass after pass: a file of any size, or records that
-// are kept in memory.
+// A source from which the events of finished requests are read, pass after pass: a file of any size, or
+// records that are kept in memory.
 #include <cstdint>
 #include <functional>
 #include <span>

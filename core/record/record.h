@@ -1,5 +1,5 @@
 #pragma once
-// What became of one request: its moments on CLOCK_MONOTONIC, its tokens, its outcome. The scalars alone
+// The record of one request: its times on CLOCK_MONOTONIC, its tokens, its outcome. The scalars alone
 // determine every per-request metric (they are what requests.jsonl holds); `events` adds what the pooled
 // metrics need.
 #include <cstdint>
@@ -37,7 +37,7 @@ constexpr bool is_failure(Outcome o) {
 
 enum class EventKind : std::uint8_t { content, reasoning, tool_call };
 
-/// Where the token counts of events came from, best first (docs: README, "Tokens and chunks").
+/// The source of the token counts of events, best first (docs: README, "Tokens and chunks").
 enum class TokenSource : std::uint8_t { chunk_usage, token_ids, one_per_event, usage_by_text, one_per_chunk };
 std::string_view name_of(TokenSource source);
 std::optional<TokenSource> token_source_named(std::string_view name);
@@ -72,7 +72,7 @@ struct ConnectTimes {
     bool operator==(const ConnectTimes&) const = default;
 };
 
-/// Where a request stands in a conversation of several.
+/// The position of a request in a conversation of several turns.
 struct Turn {
     std::uint64_t conversation = 0;  ///< index of its first request
     std::uint32_t number = 0;        ///< from 0

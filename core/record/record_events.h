@@ -1,5 +1,5 @@
 #pragma once
-// What the events of an answer determine of its record: the one place where this is decided, for answers that
+// Derives from the events of an answer the fields of its record that they determine, for answers that
 // came over sockets and for those of virtual time alike. Pure.
 #include "core/record/record.h"
 

@@ -1,6 +1,6 @@
 #pragma once
-// Where finished records go. Called from any worker thread, in the order requests end. Takes the record and
-// its events over; what it does with them must not hold the caller up.
+// The receiver of finished records. It is called from any worker thread, in the order in which requests end.
+// It takes over the record and its events and must not block the caller.
 #include "core/record/record.h"
 
 namespace paretoken {

@@ -1,5 +1,5 @@
 #pragma once
-// What is asked of a server, before it has been put into any wire format.
+// A request to a server, before it has been put into any wire format.
 #include <cstdint>
 #include <optional>
 #include <string>

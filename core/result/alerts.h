@@ -36,7 +36,8 @@ struct AlertSeries {
     std::string_view name;  ///< "ttft_p95"
     std::string_view unit;  ///< "s", "ratio", "requests", "1/s"
     AlertSource source = AlertSource::gauge;
-    /// Of ServerFigures: the gauge, the ratio's upper counter, the counter; of a percentile the metric's tag.
+    /// The key in ServerFigures of the gauge, of the counter, or of a ratio's numerator; for a percentile,
+    /// the metric's tag.
     std::string_view key;
     std::string_view below = {};  ///< of a ratio: its lower counter
     double p = 0;                 ///< of a percentile
@@ -73,7 +74,7 @@ struct AlertRule {
 /// THE table of alerts where no other is given.
 std::vector<AlertRule> default_alerts();
 
-/// What a value is held against; nothing when the rule needs what is not known.
+/// The threshold that a value is compared with; nothing when the rule needs a baseline and there is none.
 std::optional<double> threshold_of(const AlertRule& rule, std::optional<double> baseline,
                                    std::optional<double> before = {});
 
@@ -91,8 +92,8 @@ using AlertBaseline = std::map<std::string, double, std::less<>>;
 /// The median over the runs, of every series that one of them has.
 AlertBaseline alert_baseline_of(std::span<const RunResult> runs);
 
-/// What the window of a run came to. Infinity for a percentile that falls among failures; nothing when the
-/// series was not measured.
+/// The value of a series over the window of a run. Infinity for a percentile that falls among failures;
+/// nothing when the series was not measured.
 std::optional<double> alert_value_of(const RunResult& run, const AlertSeries& series);
 
 /// Follows one rule through time. Memory is bounded however long it goes on.

@@ -74,8 +74,9 @@ struct Figures {
 /// Every figure of the table that the totals hold.
 Figures figures_of(const Totals& totals);
 
-/// The same with 95 % intervals from consecutive blocks of the same stretch: block means of above − value ·
-/// below (linearised), merged until they are independent (block_mean). No intervals for fewer than 10 blocks.
+/// Computes the figures with 95 % intervals, from consecutive blocks of the same stretch: block means of
+/// above − value · below (linearised), merged until they are independent (block_mean). No intervals for fewer
+/// than 10 blocks.
 Figures figures_of(const Totals& totals, std::span<const Totals> blocks);
 
 }  // namespace paretoken

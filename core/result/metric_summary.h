@@ -20,7 +20,7 @@ namespace paretoken {
 /// The percentiles that every metric has, in ascending order.
 inline constexpr std::array kPercentiles = {0.5, 0.75, 0.9, 0.95, 0.99, 0.999};
 
-/// What is summarised. Intervals, certificates and decided limits all come from the effective sample
+/// The input of a summary. Intervals, certificates and decided limits all come from the effective sample
 /// (core/evidence/evidence.h) and exist only where the window is steady and long enough. Equal values count
 /// as one sample, failures one by one.
 struct MetricScope {
@@ -33,7 +33,7 @@ struct MetricScope {
 /// Nothing when it was not measured, and for metrics that are pooled over events (core/result/pooled.h).
 std::optional<MetricSummary> summary_of(const Metric& metric, const MetricScope& scope);
 
-// What the metrics of requests and those of events have in common.
+// Functions that the metrics of requests and those of events share.
 
 /// The effective sample of each of `percentiles` (ascending), where `effective_n(i)` says it for that one
 /// alone: above p90 it is at most that of the lower percentiles from p90 on, whose exceedances are more.

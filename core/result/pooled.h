@@ -66,7 +66,7 @@ class PooledFold {
         std::uint32_t weight = 0;
         std::uint32_t block = 0;
     };
-    /// What is done with the values of a bucket.
+    /// The way in which the values of a bucket are processed.
     struct Treatment {
         std::uint8_t percentiles_below = 0;  ///< so many percentiles lie in lower buckets
         bool collected = false;

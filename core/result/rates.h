@@ -1,6 +1,6 @@
 #pragma once
-// What a server did in a stretch of time, from records: totals, figures with their intervals, and series per
-// second.
+// The work that a server did in a stretch of time, computed from records: totals, figures with their
+// intervals, and series per second.
 #include <optional>
 #include <span>
 #include <vector>

@@ -37,7 +37,7 @@ struct ServerStart {
     bool operator==(const ServerStart&) const = default;
 };
 
-/// Who measured what, where, when, and how to do it again.
+/// The origin of a result: program, host, server, time, and the command that repeats it.
 struct Provenance {
     std::string version;
     std::string commit;
@@ -62,7 +62,8 @@ struct Provenance {
     bool operator==(const Provenance&) const = default;
 };
 
-/// What was asked, in the words of the command line (effective values, aliases resolved, secrets hidden).
+/// The plan as asked for, in the words of the command line (effective values, aliases resolved, secrets
+/// hidden).
 using PlanEcho = std::map<std::string, std::string>;
 
 /// A mean length in tokens, as asked for and as the server counted it.
@@ -73,8 +74,8 @@ struct Asked {
     bool operator==(const Asked&) const = default;
 };
 
-/// What the load was made of. Runs are comparable when their fingerprints are equal; salt and load level are
-/// no part.
+/// The description of the load's requests. Runs are comparable when their fingerprints are equal; the salt
+/// and the load level are not part of a fingerprint.
 struct Workload {
     std::string fingerprint;  ///< 16 hex digits over everything below
     std::string dataset;      ///< "synthetic:isl=512,osl=128"
@@ -83,7 +84,7 @@ struct Workload {
     std::string salt;
     std::string prompt_form;    ///< "token ids" or "text"
     std::string length_source;  ///< "token ids", "/tokenize", "usage" or "uncalibrated"
-    /// What made-up prompts are made of: "random words", "random token ids", or the name of a text file and
+    /// The material of generated prompts: "random words", "random token ids", or the name of a text file and
     /// the hash of its content. Empty where the dataset holds all prompts.
     std::string text = {};
     std::optional<double> wanted_input_tokens;  ///< means
@@ -172,7 +173,7 @@ struct PercentileValue {
 /// Whether a percentile meets a limit, at 99 % confidence on the effective sample.
 enum class SloVerdict : std::uint8_t { pass, fail, insufficient };
 
-/// What a run says of a limit on a percentile.
+/// The verdict of a run on a limit on a percentile.
 struct SloResult {
     std::string key;                         ///< "ttft_p95"
     double p = 0;                            ///< .95
@@ -250,7 +251,7 @@ struct Series {
     bool operator==(const Series&) const = default;
 };
 
-/// What the server said of itself on /metrics while the load was made. Keys are quantities, e.g. "running"
+/// The server's own figures from /metrics while the load was made. Keys are quantities, e.g. "running"
 /// (mean of a gauge), "running_max", "generation_tokens" (growth of a counter), "queue_mean_s" (mean of what
 /// was added to a histogram), "prefix_hit_ratio".
 struct ServerFigures {
@@ -271,14 +272,14 @@ enum class AlertState : std::uint8_t { inactive, pending, firing, unknown };
 
 enum class AlertSeverity : std::uint8_t { warn, fail };
 
-/// What came of an alert during a run.
+/// The result of an alert during a run.
 struct AlertResult {
     std::string name;    ///< of the rule: "kv_cache_full"
     std::string series;  ///< "kv_usage"
     AlertSeverity severity = AlertSeverity::warn;
     AlertState state = AlertState::unknown;  ///< firing: it fired at some time of the run
-    /// Of the series: the worst while the alert fired, else the last one. Nothing: not measured, or among
-    /// failures.
+    /// The series' worst value while the alert fired, otherwise its last one. Nothing: the series was not
+    /// measured, or the value falls among failures.
     std::optional<double> value = {};
     std::optional<double> threshold = {};  ///< that values were held against, the baseline counted in
     std::optional<double> at_s = {};       ///< when it fired first, since the run's start
@@ -304,7 +305,7 @@ struct PowerFigures {
     bool operator==(const PowerFigures&) const = default;
 };
 
-/// What was found for a set of requests: the whole run, a class, a target, or a turn of conversations.
+/// The results for a set of requests: the whole run, a class, a target, or a turn of conversations.
 struct Scope {
     Counts counts;
     std::vector<MetricSummary> metrics;  ///< in the order of the metric table
@@ -332,7 +333,7 @@ struct StopReason {
 /// A run with longer conversations has no scope of its own for later turns.
 inline constexpr std::size_t kMostTurnScopes = 16;
 
-/// What one of several servers was measured to do.
+/// The results for one of several servers.
 struct TargetScope : Scope {
     std::string url;
 

@@ -53,7 +53,7 @@ SloVerdict verdict_on(const PercentileValue& percentile, double limit, bool high
 /// "ttft_p95", as parse_slo takes it.
 std::string name_of(const Slo& slo);
 
-/// What a run's percentile says about an SLO.
+/// The finding of one run about one SLO.
 struct SloFinding {
     SloVerdict verdict = SloVerdict::insufficient;
     std::optional<double> value =
@@ -68,7 +68,7 @@ SloFinding finding_on(const RunResult& result, const Slo& slo);
 /// Nothing when no number is known to: the limit was not measured, or the window was not steady.
 std::optional<double> times_enough(const RunResult& result, const Slo& slo);
 
-/// What a run says of each limit: finding_on() with the evidence that it rests on. `over` is not counted.
+/// The finding about each limit, by finding_on(), with the evidence behind it. `over` is not counted.
 std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Slo>& slos);
 
 /// Counts for each limit the records among `requests` that miss it: failures, and values over the limit.

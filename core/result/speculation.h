@@ -1,5 +1,5 @@
 #pragma once
-// What drafting tokens ahead gives in expectation. Pure.
+// The expected gain of speculative decoding. Pure functions.
 
 namespace paretoken {
 

@@ -41,7 +41,7 @@ struct RunSummary : Scope {
 /// counted in `counts.without_events`. No requests give counts of zero and no metrics.
 RunSummary summarize(const RequestTable& requests, const EventSource& events, const SummaryOptions& options);
 
-/// The same of records that hold their events.
+/// Summarises records that hold their events.
 RunSummary summarize(std::span<const RequestRecord> records, const SummaryOptions& options);
 
 /// Holds the requests of a finished run against other SLOs: replaces the totals and figures that depend on
@@ -50,7 +50,7 @@ RunSummary summarize(std::span<const RequestRecord> records, const SummaryOption
 void judge_anew(RunResult& result, const RequestTable& requests, const EventSource& events, TimePoint zero,
                 const std::vector<Slo>& slos, const std::map<std::string, std::vector<Slo>>& class_slos = {});
 
-/// What a finished run is folded anew for.
+/// The options with which a finished run is folded again.
 struct FoldAnew {
     std::vector<Slo> slos = {};
     std::map<std::string, std::vector<Slo>> class_slos = {};

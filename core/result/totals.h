@@ -46,8 +46,8 @@ struct Totals {
     double good_requests = 0;       ///< requests that met every SLO and ended in the stretch
     double good_output_tokens = 0;  ///< output tokens of requests that met every SLO
 
-    // What a hardware limit needs. A prompt's own pass brings the first output token; every further one is
-    // decoded.
+    // The sums that a hardware limit needs. A prompt's own pass brings the first output token; every further
+    // one is decoded.
     double decoded_tokens = 0;  ///< output tokens after a request's first
     double decoded_context_tokens =
         0;  ///< Σ over decoded tokens of the tokens before them (cached + fresh + output)
@@ -86,7 +86,7 @@ class TotalsTimeline {
     void add_time_in_system(const RequestRecord& record);
     void add_prompt(const RequestRecord& record);
     void add_output(const RequestRecord& record, bool good);
-    /// What the output tokens of one request have in common.
+    /// The values that all output tokens of one request share.
     struct Answered {
         double prompt_tokens = 0;
         double cached_tokens = 0;  ///< of these

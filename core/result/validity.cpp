@@ -265,8 +265,9 @@ std::optional<Reason> thrashing_of(const RunResult& run) {
     return std::nullopt;
 }
 
-/// What no single figure says: whether there is anything to judge, all of it, and from a steady stretch.
-std::vector<Reason> reasons_of_course(const RunResult& run) {
+/// The reasons that no single figure gives: whether there is anything to judge, whether the run is complete,
+/// and whether it was steady.
+std::vector<Reason> reasons_about_the_whole(const RunResult& run) {
     std::vector<Reason> reasons;
     if (run.counts.requests == 0) {
         reasons.push_back({Verdict::invalid, "no_requests", "no request came to its end"});
@@ -292,7 +293,7 @@ bool is_judged_here(std::string_view check) {
 }  // namespace
 
 Validity validity_of(const RunResult& result, const ValidityOptions& options) {
-    Validity validity{Verdict::valid, reasons_of_course(result)};
+    Validity validity{Verdict::valid, reasons_about_the_whole(result)};
     for (const auto& check : kChecks) {
         if (auto reason = reason_of(check, result, options)) validity.reasons.push_back(std::move(*reason));
     }

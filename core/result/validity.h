@@ -16,8 +16,8 @@ struct ValidityOptions {
 /// 0.2 ms, a single late request).
 Validity validity_of(const RunResult& result, const ValidityOptions& options = {});
 
-/// The same for a result that has a verdict already, also one that was read from a file. Reasons in it that
-/// no check here gives (records that were lost) stay.
+/// Judges a result again that already has a verdict, for example one that was read from a file. Reasons in it
+/// that no check here gives (records that were lost) stay.
 Validity judged_anew(const RunResult& result, const ValidityOptions& options);
 
 }  // namespace paretoken

@@ -10,7 +10,7 @@ namespace paretoken {
 
 class Secrets {
   public:
-    /// What stands in place of a secret.
+    /// The text that replaces a secret.
     static constexpr std::string_view kHidden = "***";
     /// A shorter value ("1", "true") is no secret: hiding it would only garble ordinary words.
     static constexpr std::size_t kShortest = 4;

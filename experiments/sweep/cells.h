@@ -1,6 +1,6 @@
 #pragma once
-// What a sweep varies besides its axis: a cell is one combination of values of a plan's options and of the
-// placeholders of its server's command. Pure.
+// The cells of a sweep, which it varies besides its axis: a cell is one combination of values of a plan's
+// options and of the placeholders of its server's command. Pure.
 #include <map>
 #include <set>
 #include <string>

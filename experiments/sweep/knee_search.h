@@ -39,11 +39,12 @@ class KneeSearch {
 
     explicit KneeSearch(const KneeSearchOptions& options);
 
-    /// What to measure next; nothing when the search is over. The same until tell() is called.
+    /// The next level to measure; nothing when the search is over. It stays the same until tell() is called.
     std::optional<SearchStep> next() const { return next_; }
 
-    /// What came of next(): the verdict on all SLOs together, the rate at which requests were completed, and,
-    /// of an insufficient run, how many times its requests would probably decide (2 where nothing is known).
+    /// Reports the result of next(): the verdict on all SLOs together, the rate at which requests were
+    /// completed, and, of an insufficient run, how many times its requests would probably decide (2 where
+    /// nothing is known).
     void tell(SloVerdict verdict, double requests_per_s, double times_enough = 2);
 
     /// The highest level that passed twice; nothing when none did.

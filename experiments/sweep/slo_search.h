@@ -29,8 +29,8 @@ void search_knee(const Target& target, const SloSearchPlan& plan, reports::Sweep
                  const std::filesystem::path& directory, const Invocation& invocation, Watcher& watcher,
                  const loadgen::Interruption& interruption);
 
-/// What a run says about all SLOs together: fail when one is certainly missed or the server does not keep up,
-/// pass when all are certainly met.
+/// The verdict of a run on all SLOs together: fail when one is certainly missed or the server does not keep
+/// up, pass when all are certainly met.
 SloVerdict verdict_on_all(const RunResult& result, const std::vector<Slo>& slos);
 
 /// The command that goes on with the search and narrows its bracket: more runs, and a finer precision where

@@ -47,7 +47,7 @@ struct SweepPlan {
     Restart restart = Restart::changed;
 };
 
-/// What is asked of one point.
+/// The plan of one point.
 LoadPlan plan_at(const SweepPlan& plan, const reports::SweepPoint& point);
 
 /// All points pending.
@@ -69,7 +69,7 @@ Resumed resumed(reports::SweepFile fresh, const std::filesystem::path& directory
 /// one that is secret, a list, or given before and not now.
 reports::SweepFile extending(reports::SweepFile fresh, const reports::SweepFile& before);
 
-/// What a sweep is about to do.
+/// An outline of the runs that a sweep is about to make.
 struct Outline {
     std::size_t cells = 0;
     std::size_t points = 0;

@@ -27,8 +27,8 @@ std::set<std::string> placeholders_of(const ServerLaunch& server);
 /// `text` with every placeholder that has a value replaced by it.
 std::string with_values(std::string_view text, const std::map<std::string, std::string>& values);
 
-/// The same for a command, word by word, so that a value with blanks stays one word. A command without
-/// placeholders that have values comes back as it was written.
+/// Replaces placeholders in a command, word by word, so that a value with blanks stays one word. A command
+/// without placeholders that have values comes back as it was written.
 std::string command_with_values(const std::string& command, const std::map<std::string, std::string>& values);
 
 /// The server of a plan with its placeholders replaced.

@@ -23,7 +23,8 @@ inline constexpr auto kServerPatience =
 /// `url_given`: the user named one. Throws UsageError.
 LoadPlan with_server(LoadPlan plan, bool url_given);
 
-/// What must be equal so that one server serves two plans; empty where no command starts it.
+/// A key that is equal for two plans when one server can serve both; empty where no command starts the
+/// server.
 std::string server_key(const ServerLaunch& server);
 
 class ServerLauncher {

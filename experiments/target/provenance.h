@@ -1,5 +1,5 @@
 #pragma once
-// Who measured what, where and when, for the results of experiments.
+// The provenance of an experiment's results: program, host, server and time.
 #include <string>
 #include <vector>
 

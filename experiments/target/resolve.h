@@ -12,7 +12,7 @@
 
 namespace paretoken::experiments {
 
-/// What a sweep varies.
+/// The quantity that a sweep varies.
 enum class Axis : std::uint8_t { concurrency, request_rate };
 std::string_view name_of(Axis axis);  ///< the field's name: "concurrency"
 
@@ -41,7 +41,7 @@ std::optional<std::uint64_t> most_in_flight(const LoadPlan& plan);
 std::unique_ptr<datasets::Dataset> dataset_of(const LoadPlan& resolved, std::size_t request_class,
                                               const std::optional<datasets::Calibration>& calibration);
 
-/// What a resolved plan says of the load, without what a target adds: addresses and bodies.
+/// The load of a resolved plan, without the addresses and bodies that a target adds.
 loadgen::LoadOptions load_options(const LoadPlan& resolved);
 
 /// A salt that no run had before.

@@ -60,8 +60,8 @@ class CommandServer {
     /// Asks the whole group to end, then makes it. Nothing happens when it has been ended already.
     void end();
 
-    /// Of a server that has ended by itself: "the server '…' ended with exit status 1; its last lines …".
-    /// Ends its group.
+    /// A sentence about a server that has ended by itself: "the server '…' ended with exit status 1; its last
+    /// lines …". Ends its group.
     std::string how_it_ended();
 
   private:

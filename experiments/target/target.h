@@ -65,7 +65,7 @@ class Target {
     Secrets secrets_;
 };
 
-/// What a target needs of this process's environment.
+/// The parts of this process's environment that a target needs.
 struct Access {
     std::string api_key = {};         ///< may be empty
     std::string proxy_variable = {};  ///< the proxy variable that is set, and not used; empty: none

@@ -26,8 +26,8 @@ class MetricsServer {
 
     std::string url() const;  ///< "http://127.0.0.1:9464/metrics"
 
-    /// What is served from now on. `text` is called from the server's thread until it is replaced; when this
-    /// returns, the one before is not called any more.
+    /// Sets the function whose text is served from now on. `text` is called from the server's thread until it
+    /// is replaced; when this returns, the one before is not called any more.
     void publish(Text text);
 
   private:

@@ -19,8 +19,9 @@ struct ServedPage {
     std::string body;
 };
 
-/// Who is answered. With this_machine, only loopback addresses are listened on, and requests that name
-/// another host are refused, so that a web page elsewhere cannot read what is served here (DNS rebinding).
+/// The clients that are answered. With this_machine, only loopback addresses are listened on, and requests
+/// that name another host are refused, so that a web page elsewhere cannot read what is served here (DNS
+/// rebinding).
 enum class Reach { this_machine, any };
 
 class PageServer {

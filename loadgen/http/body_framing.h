@@ -1,5 +1,5 @@
 #pragma once
-// Where a message's body lies in its bytes: chunked, of known length, or up to the connection's end (RFC
+// Finds the body in the bytes of a message: chunked, of known length, or up to the connection's end (RFC
 // 9112, 6.3 and 7.1). Holds nothing but where it is: what is body is handed out where it lies, however the
 // bytes are cut. No I/O, no allocation.
 #include <cstddef>
@@ -37,7 +37,7 @@ class BodyFraming {
         64 * 1024;  ///< bytes of a chunk's extensions, or of all trailers
 
   private:
-    /// What the next byte belongs to.
+    /// The part of the message that the next byte belongs to.
     enum class Place : std::uint8_t {
         size,
         extension,

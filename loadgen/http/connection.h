@@ -20,8 +20,8 @@ struct ExchangeFailure {
         false;  ///< nothing of the answer had come: on a reused connection it may be sent again
 };
 
-/// What the owner of an exchange hears, in this order: on_ready, on_sent, on_head, on_body…, and one of the
-/// last two.
+/// The events that the owner of an exchange receives, in this order: on_ready, on_sent, on_head, on_body…,
+/// and one of the last two.
 class ExchangeSink {
   public:
     virtual ~ExchangeSink() = default;

@@ -15,7 +15,8 @@
 
 namespace paretoken::http {
 
-/// What a socket's owner hears from the drain. It may remove itself, or any other, while being told.
+/// The events that a socket's owner receives from the drain. It may remove itself, or any other, while being
+/// told.
 class Listener {
   public:
     virtual ~Listener() = default;
@@ -53,7 +54,7 @@ class Drain {
     void change(int fd, Listener& listener, std::uint32_t events);
     void remove(int fd, Listener& listener);
 
-    /// What one round of serving found.
+    /// The result of one round of serving.
     struct Round {
         int served = 0;
         bool more = false;  ///< as many were ready as one round takes: look again before waiting
@@ -86,7 +87,7 @@ class Drain {
     Duration largest_clock_jump() const { return clock_map_.largest_jump(); }
 
   private:
-    /// What a round knows of one socket.
+    /// The state of one socket within a round.
     struct Ready {
         Listener* listener = nullptr;  ///< null once it was removed
         std::uint32_t events = 0;

@@ -126,7 +126,7 @@ Fetched Fetcher::perform(const RequestHead& head, std::string_view body, Duratio
     bool fresh = false;
     while (true) {
         Collector collector;
-        state_->pool.bury();
+        state_->pool.free_dropped();
         collector.connection = &state_->pool.lend(fresh);
         collector.is_whole = is_whole;
         collector.connection->exchange(request_text(head, {}, body), collector);

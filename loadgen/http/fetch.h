@@ -35,7 +35,7 @@ class Fetcher {
   public:
     /// A longer body is given up: nothing that is asked before the clock starts needs more.
     static constexpr std::size_t kLongestBody = std::size_t{4} << 20;
-    /// Of an answer whose status is not 200 so much is kept; the rest is dropped.
+    /// The most bytes kept of an answer whose status is not 200; the rest is dropped.
     static constexpr std::size_t kLongestError = std::size_t{1} << 20;
 
     /// `headers` go with every request (authorisation, say). `tls` is null for plain HTTP and outlives this.

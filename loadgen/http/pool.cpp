@@ -35,11 +35,12 @@ void Pool::drop(Connection& connection) {
     if (connection.idle_) std::erase(idle_, &connection);
     std::swap(all_[position], all_.back());
     all_[position]->position_ = position;
-    dead_.push_back(std::move(all_.back()));  // it may be on the stack right now: bury() frees it later
+    dead_.push_back(
+        std::move(all_.back()));  // it may be on the stack right now: free_dropped() frees it later
     all_.pop_back();
 }
 
-void Pool::bury() {
+void Pool::free_dropped() {
     dead_.clear();
 }
 

@@ -18,7 +18,7 @@ class Pool {
 
     Connection& lend(bool fresh = false);  ///< valid until its exchange has ended
     void clear();                          ///< closes every connection; no callbacks
-    void bury();                           ///< frees dropped connections; never from inside a callback
+    void free_dropped();                   ///< frees dropped connections; never from inside a callback
 
     struct Facts {
         std::uint64_t opened = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// What the kernel counted for one TCP connection. Apart, because linux/tcp.h and netinet/tcp.h do not go
-// together.
+// The kernel's counters of one TCP connection. They have a file of their own, because linux/tcp.h and
+// netinet/tcp.h cannot be included together.
 #include <cstdint>
 
 namespace paretoken::http {

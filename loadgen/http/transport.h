@@ -17,8 +17,8 @@ class TlsSession;
 
 enum class TransportEnd { closed_by_peer, connect_failed, tls_failed, broken };
 
-/// What the owner hears. on_end comes at most once and is the last; the transport may be destroyed in none of
-/// them.
+/// The events that the owner of a transport receives. on_end comes at most once and is the last; the
+/// transport may be destroyed in none of them.
 class TransportSink {
   public:
     virtual ~TransportSink() = default;

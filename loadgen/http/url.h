@@ -1,5 +1,6 @@
 #pragma once
-// Where requests go: http or https, a host, a port and a base path. Nothing else of RFC 3986 is accepted.
+// The address that requests are sent to: http or https, a host, a port and a base path. Nothing else of RFC
+// 3986 is accepted.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,7 +17,7 @@ struct Url {
     bool operator==(const Url&) const = default;
 
     std::string authority() const;  ///< for the Host header
-    /// What a request asks for: the base, `path` and the query. A path may bring a query of its own.
+    /// The target of a request: the base, `path` and the query. A path may bring a query of its own.
     std::string target(std::string_view path) const;
     std::string text() const;  ///< to show: without the values of the query that may be secret
 };

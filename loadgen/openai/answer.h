@@ -14,8 +14,8 @@
 
 namespace paretoken::openai {
 
-/// Where an answer stops being one: bounds far above what an honest server sends, so that a dishonest one
-/// costs neither memory nor a wrong figure.
+/// The limits beyond which an answer is rejected. They lie far above the answers of a correct server, and
+/// protect memory and figures from one that is faulty or hostile.
 struct AnswerLimits {
     std::optional<std::int64_t> asked_output_tokens = {};  ///< told in errors
     std::int64_t output_tokens = kMostTokens;              ///< counted by the server, of the whole answer
@@ -88,7 +88,7 @@ class AnswerReader {
     void decide_tokens();
     bool all_choices_finished() const { return choices_seen_ == choices_finished_ && choices_seen_ != 0; }
 
-    // What every event touches stands together.
+    // The members that every event uses stand together.
     DeltaParser* parser_;
     std::vector<Chunk> log_;
     TimePoint stamp_;

@@ -89,7 +89,7 @@ class DeltaParser {
 /// Adds to `usage` what `news` knows; what it does not know stays.
 void update(TokenUsage& usage, const TokenUsage& news);
 
-/// What a server says is wrong, as one line: "message (type)". `body` of an answer that is not 200, in any of
+/// The server's error message as one line: "message (type)". `body` of an answer that is not 200, in any of
 /// the known shapes; else its first 200 bytes; empty for an empty body. `secrets` are hidden in it.
 std::string error_text_of(std::string_view body, const Secrets& secrets = {});
 

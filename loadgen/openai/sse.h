@@ -29,8 +29,8 @@ class PaddedBuffer {
   public:
     void append(std::string_view bytes);
     void append(char byte) { append(std::string_view(&byte, 1)); }
-    /// As append(), for bytes with kReadablePadding readable bytes after them: a short piece, as the text of
-    /// one token is, is copied without a call.
+    /// Appends bytes, as append() does, that come with kReadablePadding readable bytes after them: a short
+    /// piece, as the text of one token is, is copied without a call.
     void append_padded(std::string_view bytes) {
         constexpr std::size_t kShort = 16;
         static_assert(kShort <= kReadablePadding);
@@ -45,7 +45,7 @@ class PaddedBuffer {
         size_ += write(bytes_.get() + size_);
     }
     void clear() { size_ = 0; }  ///< keeps the memory
-    /// As clear(), but a buffer that has grown beyond what answers need gives its memory back.
+    /// Empties the buffer and frees its memory where it has grown beyond the size that answers need.
     void recycle();
     std::size_t size() const { return size_; }
     std::size_t capacity() const { return capacity_; }
@@ -75,7 +75,7 @@ class SseParser {
         while (next()) on_event(ended_event());
     }
 
-    /// What the stream's end leaves without its blank line, if it is data. (The WHATWG rule drops it; servers
+    /// The data that the stream's end leaves without its blank line. (The WHATWG rule drops it; servers
     /// exist that end with a bare "data: [DONE]".) The view lives until the next call.
     std::optional<SseEvent> rest();
 

@@ -1,5 +1,5 @@
 #pragma once
-// What an answer says, token by token: its reasoning first, then text, or the call of a tool. Pure: a
+// The content of an answer, token by token: its reasoning first, then text, or the call of a tool. Pure: a
 // function of the plan and the token's number.
 #include <cstdint>
 #include <string>
@@ -16,7 +16,7 @@ struct AnswerPlan {
     std::int64_t reasoning_tokens = 0;          ///< the first of them
     std::string tool = {};                      ///< called by the rest of them; empty: the rest is text
     std::string_view finish_reason = "length";  ///< "stop", "tool_calls"
-    /// What the text says, again and again; empty: random words. A prompt that repeats such an answer finds
+    /// The text that the answer repeats; empty: random words. A prompt that repeats such an answer finds
     /// no block of it in the prefix cache, which names an answer's tokens by random words.
     std::vector<std::string> pieces = {};
 

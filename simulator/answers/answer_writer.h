@@ -17,7 +17,7 @@ namespace paretoken::sim {
 
 enum class Endpoint : std::uint8_t { chat, completions };
 
-/// What stays the same from the first frame to the last.
+/// The values that stay the same from the first frame to the last.
 struct AnswerTerms {
     Dialect dialect = Dialect::vllm;
     Endpoint endpoint = Endpoint::chat;
@@ -45,7 +45,7 @@ struct EventTruth {
     bool operator==(const EventTruth&) const = default;
 };
 
-/// What is known of an answer at the moment of an event.
+/// The state of an answer at the time of an event.
 struct AnswerState {
     std::optional<std::int64_t> cached_tokens = {};  ///< of the prompt; nothing: there is no prefix cache
     Duration prefill{};                              ///< from being taken up to the first token
@@ -59,7 +59,7 @@ class AnswerWriter {
   public:
     virtual ~AnswerWriter() = default;
 
-    /// What is written before the first token is known: vLLM's role frame.
+    /// Writes the part that precedes the first token: vLLM's role frame.
     virtual void append_opening(std::string& out) const = 0;
 
     /// The event of tokens [first, first + count) of the plan, count ≥ 1.
@@ -69,7 +69,7 @@ class AnswerWriter {
     /// Into how many events append_tokens puts them.
     virtual std::int64_t events_for(std::int64_t count) const = 0;
 
-    /// What follows the last token: usage if it was asked for, [DONE], the end of the body.
+    /// Writes the part that follows the last token: usage if it was asked for, [DONE], the end of the body.
     virtual void append_closing(std::string& out, const AnswerState& state) const = 0;
 
     /// The body of an answer that is not streamed.

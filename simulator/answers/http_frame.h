@@ -33,7 +33,7 @@ std::size_t open_chunk(std::string& out, Framing framing);
 /// Ends the chunk whose content begins at `begin`: its size is known now.
 void close_chunk(std::string& out, std::size_t begin, Framing framing);
 
-/// What follows the last chunk.
+/// Appends the bytes that follow the last chunk.
 void append_end(std::string& out, Framing framing);
 
 }  // namespace paretoken::sim

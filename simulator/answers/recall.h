@@ -1,7 +1,7 @@
 #pragma once
-// What a prompt says of the thing that it asks about, so that the simulated server can answer a question of
-// recall right. It understands one kind of sentence and no other: the last word in double quotes is what is
-// asked for, and the first number behind an earlier place of it is its value. Pure.
+// Finds in a prompt the statement about the thing that it asks for, so that the simulated server can answer a
+// question of recall correctly. It understands one kind of sentence and no other: the last word in double
+// quotes is what is asked for, and the first number behind an earlier place of it is its value. Pure.
 #include <string>
 #include <string_view>
 

@@ -19,7 +19,7 @@
 
 namespace paretoken::sim {
 
-/// What a server says of itself.
+/// The server's description of itself in its answers.
 struct ServedModel {
     std::string name;
     std::int64_t context_limit = 0;  ///< tokens of prompt and answer together ("max_model_len")
@@ -61,7 +61,7 @@ std::variant<GenerationRequest, ApiError> parse_generation(Endpoint endpoint, st
 /// drawn from the seed (log-normal, sigma 0.5, the given median).
 std::int64_t answer_length(const GenerationRequest& request, double median_tokens, std::uint64_t seed);
 
-/// What the answer will say: its length, how much of it is reasoning, why it ends.
+/// The plan of an answer: its length, how much of it is reasoning, why it ends.
 AnswerPlan answer_plan(const GenerationRequest& request, const Profile& profile, std::uint64_t seed);
 
 /// POST /tokenize; `memory` learns the pieces.

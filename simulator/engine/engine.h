@@ -15,7 +15,7 @@
 
 namespace paretoken::sim {
 
-/// What a prompt and its answer consist of, as far as a prefix cache needs to know.
+/// The identity of the tokens of a prompt and its answer, as far as a prefix cache needs it.
 struct TokenIdentity {
     std::vector<std::uint64_t> blocks;  ///< names of the prompt's full blocks (BlockHasher)
     BlockHasher rest;                   ///< has read the prompt; names the blocks that the answer completes

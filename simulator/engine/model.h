@@ -9,7 +9,7 @@
 
 namespace paretoken::sim {
 
-/// What one step computes.
+/// The work of one step.
 struct StepWork {
     std::int64_t tokens = 0;                   ///< that pass through the linear layers
     std::int64_t sequences = 0;                ///< scheduled in the step
@@ -25,7 +25,7 @@ struct StepWork {
 /// Seconds; 0 for an empty step.
 double step_seconds(const Profile& profile, const StepWork& work);
 
-/// The same for many steps of one profile: what only depends on the number of tokens is kept.
+/// Step times for many steps of one profile: the terms that only depend on the number of tokens are kept.
 class StepTimes {
   public:
     explicit StepTimes(const Profile& profile);
@@ -40,8 +40,8 @@ class StepTimes {
 /// 2 · vocabulary · hidden_size / lm_head_flops_per_s.
 double lm_head_seconds_per_sequence(const Profile& profile);
 
-/// Of one query token against one context token, scores and weighted values, in the layers that see the whole
-/// context: attention_flops_per_pair, or 4 · layers · hidden_size.
+/// The floating-point operations of one query token against one context token, scores and weighted values, in
+/// the layers that see the whole context: attention_flops_per_pair, or 4 · layers · hidden_size.
 double attention_flops_per_token_pair(const Profile& profile);
 
 }  // namespace paretoken::sim

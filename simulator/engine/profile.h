@@ -1,5 +1,5 @@
 #pragma once
-// What the simulated server imitates: a model on a machine, as the terms of a step's time
+// The profile of the simulated server: a model on a machine, as the terms of a step's time
 // (simulator/engine/model.h), or fixed times. A profile is named by a spec: an embedded one, or a JSON file,
 // with fields changed after a "?".
 #include <cstdint>
@@ -34,7 +34,7 @@ struct Hiccups {
     bool operator==(const Hiccups&) const = default;
 };
 
-/// What answers say. It changes no time, but for the length of an answer that is free to end.
+/// The content of answers. It changes no time, but for the length of an answer that is free to end.
 enum class Answers : std::uint8_t {
     words,    ///< random words
     recall,   ///< the value that the prompt gives for what it asks about (simulator/answers/recall.h), else

@@ -51,7 +51,7 @@ TEST(Faults, EveryRowIsAcceptedAndDoesSomethingAndIsInTheHelp) {
         EXPECT_TRUE(names.insert(row.name).second) << row.name;
         const Fault fault = parse_fault(row.kind, row.name);
         EXPECT_EQ(fault.what, row.what);
-        EXPECT_NE(affliction_of(std::span(&fault, 1), 0, 1), Affliction{}) << row.name;
+        EXPECT_NE(faults_of_answer(std::span(&fault, 1), 0, 1), InjectedFaults{}) << row.name;
         EXPECT_THAT(fault_help(row.kind), HasSubstr(std::string(row.title)));
     }
 }
@@ -63,9 +63,9 @@ TEST(Faults, StrikeTheSameRequestsForTheSameSeedAndAsManyAsTheyShould) {
     int both = 0;
     int moved = 0;
     for (std::uint64_t i = 0; i < 10'000; ++i) {
-        const Affliction one = affliction_of(faults, 1, i);
-        EXPECT_EQ(one, affliction_of(faults, 1, i));
-        const Affliction other = affliction_of(faults, 2, i);
+        const InjectedFaults one = faults_of_answer(faults, 1, i);
+        EXPECT_EQ(one, faults_of_answer(faults, 1, i));
+        const InjectedFaults other = faults_of_answer(faults, 2, i);
         EXPECT_EQ(one.line_end, other.line_end) << "this one has a seed of its own";
         resets += one.reset_after ? 1 : 0;
         both += one.reset_after && one.line_end == "\r\n" ? 1 : 0;
@@ -79,18 +79,18 @@ TEST(Faults, StrikeTheSameRequestsForTheSameSeedAndAsManyAsTheyShould) {
 TEST(Faults, ChangeTheEventsAsTheySay) {
     const std::string plain =
         "data: {\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}\n\ndata: [DONE]\n\n";
-    EXPECT_EQ(afflicted_events({}, plain), plain);
-    EXPECT_EQ(afflicted_events({.line_end = "\r\n", .no_space = true, .no_done = true, .null_content = true},
-                               plain),
+    EXPECT_EQ(events_with_faults({}, plain), plain);
+    EXPECT_EQ(events_with_faults(
+                  {.line_end = "\r\n", .no_space = true, .no_done = true, .null_content = true}, plain),
               "data:{\"delta\":{\"role\":\"assistant\",\"content\":null}}\r\n\r\n");
 }
 
 TEST(Faults, PiecesJoinToTheBody) {
-    const auto pieces = afflicted_writes({.piece_bytes = 3}, "abcdefgh", false);
+    const auto pieces = writes_with_faults({.piece_bytes = 3}, "abcdefgh", false);
     EXPECT_THAT(pieces, ::testing::ElementsAre("abc", "def", "gh"));
-    EXPECT_THAT(afflicted_writes({.piece_bytes = 5}, "abcdefgh", true),
+    EXPECT_THAT(writes_with_faults({.piece_bytes = 5}, "abcdefgh", true),
                 ::testing::ElementsAre("5\r\nabcde\r\n", "3\r\nfgh\r\n"));
-    EXPECT_THAT(afflicted_writes({}, "abc", false), ::testing::ElementsAre("abc"));
+    EXPECT_THAT(writes_with_faults({}, "abc", false), ::testing::ElementsAre("abc"));
 }
 
 // Through the real client.
