@@ -117,6 +117,7 @@ Json json_of(const Request& request, std::optional<Duration> at) {
     Json row = Json::object();
     if (at) row["at_s"] = seconds(*at);
     if (!request.request_class.empty()) row["class"] = request.request_class;
+    if (!request.slo.empty()) row["slo"] = request.slo;
     if (!request.model.empty()) row["model"] = request.model;
     if (const auto* messages = std::get_if<Messages>(&request.prompt)) {
         row["messages"] = json_of(*messages);

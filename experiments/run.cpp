@@ -363,13 +363,7 @@ Verdict judge_anew(const fs::path& directory, const LoadPlan& asked) {
 
 std::vector<Slo> slos_of(const std::vector<std::string>& texts) {
     std::vector<Slo> slos;
-    for (const std::string& text : texts) {
-        slos.push_back(parse_slo(text));
-        if (slos.back().p)
-            throw UsageError(fmt::format(
-                "--goodput {}: goodput judges every request, and a percentile is of many; leave the _pNN out",
-                text));
-    }
+    for (const std::string& text : texts) slos.push_back(parse_request_slo(text));
     return slos;
 }
 

@@ -60,6 +60,7 @@ class Client::Exchange final : public http::ExchangeSink {
         record_ = std::move(record);
         record_.id = std::move(prepared.request.id);
         record_.request_class = std::move(prepared.request.request_class);
+        record_.slo = std::move(prepared.request.slo);
         record_.wanted_input_tokens = prepared.request.wanted_input_tokens;
         record_.wanted_output_tokens = prepared.request.wanted_output_tokens;
         record_.started = Clock::now();

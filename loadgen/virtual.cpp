@@ -117,6 +117,7 @@ class VirtualRun {
         RequestRecord record = mix_.record_of(start);
         record.id = request_id(load_.worker.id_prefix, planned.index, planned.warmup);
         record.request_class = request.request_class;
+        record.slo = request.slo;
         record.started = record.ready = std::max(now_, start.scheduled);
         const bool closed_loop = load_.classes[planned.part].arrivals.at_once;
         record.sent = record.started + (closed_loop ? options_.turnaround : Duration{});

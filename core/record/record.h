@@ -84,6 +84,9 @@ struct RequestRecord {
     std::uint64_t index = 0;
     std::string id;
     std::string request_class;
+    /// Limits that this request alone is held against, in place of the run's, as core/result/slo.h reads
+    /// them: "ttft:500 tpot:20". Empty: the run's.
+    std::string slo = {};
     std::uint32_t worker = 0;
     std::optional<std::uint32_t> target;  ///< which of several servers it went to, from 0
     std::optional<Turn> turn;             ///< nothing for a request that is a conversation by itself

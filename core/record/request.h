@@ -27,6 +27,7 @@ struct Request {
     std::uint64_t index = 0;    ///< position in the schedule; warm-up requests have their own count
     std::string id;             ///< unique within a run; sent as X-Request-Id
     std::string request_class;  ///< empty, or a label such as "interactive"
+    std::string slo = {};       ///< as in RequestRecord; empty: the run's
     std::string model = {};     ///< empty: the run's
     std::string body = {};      ///< text of a JSON object whose keys go before the run's, or empty
     Prompt prompt;

@@ -98,7 +98,8 @@ RequestTable::Row RequestTable::packed(const RequestRecord& record) {
 void RequestTable::add(const RequestRecord& record) {
     Row row = packed(record);
     row.request_class = classes_.number_of(record.request_class, std::numeric_limits<std::uint32_t>::max());
-    row.error = errors_.number_of(record.error, kMostErrors);
+    row.slo = static_cast<std::uint16_t>(slos_.number_of(record.slo, kMostSlos));
+    row.error = static_cast<std::uint16_t>(errors_.number_of(record.error, kMostErrors));
     row.finish_reason =
         static_cast<std::uint16_t>(finish_reasons_.number_of(record.finish_reason, kMostFinishReasons));
     if (record.connect) {
@@ -127,6 +128,7 @@ void RequestTable::unpack(std::size_t at, RequestRecord& record) const {
     if (row.conversation != kAbsent)
         record.turn = Turn{static_cast<std::uint64_t>(row.conversation), row.turn};
     record.request_class = classes_[row.request_class];
+    record.slo = slos_[row.slo];
     record.worker = row.worker;
     record.warmup = row.warmup;
     record.outcome = row.outcome;

@@ -1,7 +1,8 @@
 #pragma once
 // The scalars of finished requests, packed: what a run keeps in memory of each request once its events are on
 // the disk. A row takes kBytesPerRequest; ids, answers and events are not kept, and of error texts only the
-// first kMostErrors different ones. Everything else that a RequestRecord holds comes back as it was.
+// first kMostErrors different ones, of SLOs the first kMostSlos. Everything else that a RequestRecord holds
+// comes back as it was.
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -21,6 +22,7 @@ class RequestTable {
     static constexpr std::size_t kBytesPerRequest = 184;
     static constexpr std::size_t kMostErrors = 1000;
     static constexpr std::size_t kMostFinishReasons = 1000;
+    static constexpr std::size_t kMostSlos = 65535;
 
     RequestTable() = default;
     /// Implicit, so that records kept in memory can be given wherever a table is read.
@@ -100,7 +102,8 @@ class RequestTable {
         std::int32_t prompt, cached_prompt, completion, reasoning;
         std::int32_t streamed_tokens, first_group_tokens, chunks, grouped_chunks;
         std::int32_t wanted_input_tokens, wanted_output_tokens;
-        std::uint32_t request_class, error, connect;
+        std::uint32_t request_class, connect;
+        std::uint16_t error, slo;
         std::uint8_t worker, target;
         std::uint16_t turn;
         std::uint16_t finish_reason, http_status;
@@ -134,6 +137,7 @@ class RequestTable {
     std::vector<ConnectTimes> connects_{
         ConnectTimes{}};  ///< of the requests that opened a connection; 0: none
     Texts classes_;
+    Texts slos_;
     Texts errors_;
     Texts finish_reasons_;
 };

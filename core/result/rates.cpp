@@ -62,9 +62,12 @@ Series per_second(std::string name, std::string unit, std::size_t count, ValueAt
 
 }  // namespace
 
-Judgement judgement_of(const RequestRecord& record, const SummaryOptions& options) {
-    const auto own = options.class_slos.find(record.request_class);
-    const std::vector<Slo>& slos = own == options.class_slos.end() ? options.slos : own->second;
+Judgement judgement_of(const RequestRecord& record, const SummaryOptions& options,
+                       RequestSlos& request_slos) {
+    const auto of_class = options.class_slos.find(record.request_class);
+    const std::vector<Slo>& slos = !record.slo.empty()                    ? request_slos.of(record.slo)
+                                   : of_class != options.class_slos.end() ? of_class->second
+                                                                          : options.slos;
     if (slos.empty() || !is_counted(record) || record.outcome == Outcome::abandoned)
         return Judgement::not_judged;
     return is_good(record, slos, options.open_loop) ? Judgement::good : Judgement::bad;

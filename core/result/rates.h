@@ -14,9 +14,9 @@
 
 namespace paretoken {
 
-/// How a record fares against the SLOs; warm-up and requests that the run's end or their users cut off are
-/// not judged.
-Judgement judgement_of(const RequestRecord& record, const SummaryOptions& options);
+/// How a record fares against the SLOs: its own, where it has any, else those of its class, else the run's.
+/// Warm-up and requests that the run's end or their users cut off are not judged.
+Judgement judgement_of(const RequestRecord& record, const SummaryOptions& options, RequestSlos& request_slos);
 
 /// How many blocks of at least 3 × `median_e2e_s` an interval is computed from: at most 200; 0 when fewer
 /// than 10 fit.

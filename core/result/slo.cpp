@@ -174,6 +174,14 @@ Slo parse_slo(std::string_view text, SloPercentiles percentiles) {
     return {std::string(tag), parse_limit(*metric, text.substr(colon + 1)), p};
 }
 
+Slo parse_request_slo(std::string_view text) {
+    Slo slo = parse_slo(text);
+    if (slo.p)
+        throw UsageError(fmt::format(
+            "SLO '{}': goodput judges every request, and a percentile is of many; leave the _pNN out", text));
+    return slo;
+}
+
 std::vector<std::string> slo_texts_in(std::string_view text) {
     constexpr std::string_view kBetween = " ,\t";
     std::vector<std::string> texts;
@@ -318,6 +326,14 @@ SloVerdict verdict_on(const PercentileValue& percentile, double limit, bool high
     }
     if (limit >= high) return SloVerdict::pass;
     return limit < low ? SloVerdict::fail : SloVerdict::insufficient;
+}
+
+const std::vector<Slo>& RequestSlos::of(const std::string& text) {
+    const auto found = read_.find(text);
+    if (found != read_.end()) return found->second;
+    std::vector<Slo> slos;
+    for (const std::string& one : slo_texts(text)) slos.push_back(parse_request_slo(one));
+    return read_.emplace(text, std::move(slos)).first->second;
 }
 
 bool is_good(const RequestRecord& record, const std::vector<Slo>& slos, bool open_loop) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/record/record.h"
@@ -42,6 +43,9 @@ enum class SloPercentiles { held, any };
 /// ("interactivity:35", at least). "e2el" is accepted for "e2e".
 /// Throws UsageError on an unknown tag, naming the known ones.
 Slo parse_slo(std::string_view text, SloPercentiles percentiles = SloPercentiles::held);
+
+/// A limit on each request: as parse_slo, and a percentile is refused too, because it is of many requests.
+Slo parse_request_slo(std::string_view text);
 
 std::string_view name_of(SloVerdict verdict);
 std::optional<SloVerdict> slo_verdict_named(std::string_view name);
@@ -81,6 +85,16 @@ std::string slo_text(const SloResult& result);
 
 /// Fail when one limit is certainly missed, pass when all are certainly met. No limits: pass.
 SloVerdict verdict_on_all(const std::vector<SloResult>& results);
+
+/// The limits that requests have of their own (RequestRecord::slo), each text taken apart once.
+class RequestSlos {
+  public:
+    /// Throws UsageError as slo_texts() and parse_request_slo(). Valid as long as this object.
+    const std::vector<Slo>& of(const std::string& text);
+
+  private:
+    std::unordered_map<std::string, std::vector<Slo>> read_;
+};
 
 /// In an open loop "ttft" and "e2e" are judged from the scheduled start (ttft_intended, e2e_intended).
 bool is_good(const RequestRecord& record, const std::vector<Slo>& slos, bool open_loop);

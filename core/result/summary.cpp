@@ -128,7 +128,7 @@ class TotalsFold {
     }
 
     void add(const RequestRecord& record) {
-        const Judgement judgement = judgement_of(record, options_);
+        const Judgement judgement = judgement_of(record, options_, request_slos_);
         if (window_) window_->add(record, judgement);
         if (run_) run_->add(record, judgement);
     }
@@ -147,6 +147,7 @@ class TotalsFold {
   private:
     const SummaryOptions& options_;
     TimeSpan window_span_;
+    RequestSlos request_slos_;
     std::optional<TotalsTimeline> window_;
     std::optional<TotalsTimeline> run_;
 };

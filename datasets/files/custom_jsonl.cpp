@@ -1,10 +1,14 @@
 #include "datasets/files/custom_jsonl.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <simdjson.h>
 
 #include <cstdint>
 #include <utility>
 
+#include "core/error.h"
+#include "core/result/slo.h"
 #include "datasets/files/json_row.h"
 
 namespace paretoken::datasets {
@@ -80,6 +84,20 @@ std::string body_in(dom::element object, const RowPlace& place) {
     return simdjson::minify(body);
 }
 
+/// Limits of a request, in the form that they have in a record.
+std::string slo_in(dom::element object, const RowPlace& place) {
+    const std::string text = text_in(object, "slo", place);
+    if (text.empty()) return {};
+    try {
+        std::vector<std::string> limits = slo_texts(text);
+        for (const std::string& limit : limits) (void)parse_request_slo(limit);
+        if (limits.empty()) throw UsageError("it holds no limit");
+        return fmt::format("{}", fmt::join(limits, " "));
+    } catch (const UsageError& error) {
+        place.refuse(fmt::format("\"slo\": {}", error.what()));
+    }
+}
+
 Row read_row(std::string_view text, const std::string&, const RowPlace& place) {
     const dom::element& object = object_of(text, place);
     Row row;
@@ -90,6 +108,7 @@ Row read_row(std::string_view text, const std::string&, const RowPlace& place) {
     row.output_tokens = tokens_in(object, "output_tokens", place);
     row.at_s = number_in(object, "at_s", place);
     row.request_class = text_in(object, "class", place);
+    row.slo = slo_in(object, place);
     row.conversation = text_in(object, "conversation", place);
     if (const auto turn = number_in(object, "turn", place)) row.turn = static_cast<std::int64_t>(*turn);
     row.model = text_in(object, "model", place);

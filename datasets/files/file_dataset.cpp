@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <unordered_set>
 #include <utility>
 
 #include "core/error.h"
@@ -15,6 +16,8 @@ namespace paretoken::datasets {
 namespace {
 
 constexpr std::size_t kSaltWords = 4;
+constexpr std::size_t kMostSlos =
+    1000;  ///< different ones in a file, so that a run can hold each of them once
 
 /// What the first pass over the rows adds up.
 struct Seen {
@@ -26,6 +29,7 @@ struct Seen {
     std::size_t with_output = 0;
     double input_tokens = 0;
     double output_tokens = 0;
+    std::unordered_set<std::string> slos = {};
 };
 
 void add(Seen& seen, const Row& row, const RowPlace& place) {
@@ -47,6 +51,13 @@ void add(Seen& seen, const Row& row, const RowPlace& place) {
         ++seen.with_output;
         seen.output_tokens += static_cast<double>(*row.output_tokens);
     }
+    if (row.slo.empty() || seen.slos.contains(row.slo)) return;
+    if (seen.slos.size() == kMostSlos)
+        place.refuse(
+            fmt::format("this \"slo\" is one more than the {} different ones that a file may hold; "
+                        "round the limits",
+                        kMostSlos));
+    seen.slos.insert(row.slo);
 }
 
 /// Reads rows in the order of the file; remembers the header of a csv.
@@ -201,6 +212,7 @@ class FileDataset final : public Dataset {
         request.index = index;
         request.id = request_id(salt_, index);
         request.request_class = std::move(row.request_class);
+        request.slo = std::move(row.slo);
         request.model = std::move(row.model);
         request.body = std::move(row.body);
         request.wanted_input_tokens = row.input_tokens;

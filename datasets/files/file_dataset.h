@@ -24,6 +24,7 @@ struct Row {
     std::optional<double> at_s = {};         ///< when it was made, counted from any moment
     std::vector<std::uint64_t> blocks = {};  ///< names of the prompt's blocks; equal names, equal content
     std::string request_class = {};
+    std::string slo = {};                   ///< as in RequestRecord
     std::string conversation = {};          ///< name; rows of one are its turns
     std::optional<std::int64_t> turn = {};  ///< where it says so, from 0
     std::vector<Messages> further = {};     ///< turns behind the first that this row holds too

@@ -504,6 +504,7 @@ void fields(Archive& a, Is<RequestRecord> auto& v) {
     a.required("index", v.index);
     a("id", v.id);
     a("class", v.request_class);
+    a("slo", v.slo);
     a("worker", v.worker);
     a("target", v.target);
     a.part("conversation", v.turn, &Turn::conversation);
@@ -1265,7 +1266,13 @@ void append_answer_line(std::string& out, const RequestRecord& record) {
 }
 
 RequestRecord parse_record_line(std::string_view line, TimePoint epoch, const std::string& where) {
-    return read_fields<RequestRecord>(parsed(line, where), where, epoch);
+    auto record = read_fields<RequestRecord>(parsed(line, where), where, epoch);
+    try {
+        for (const std::string& limit : slo_texts(record.slo)) (void)parse_request_slo(limit);
+    } catch (const UsageError& error) {
+        throw UsageError(fmt::format("{}: \"slo\": {}", where, error.what()));
+    }
+    return record;
 }
 
 KeptAnswer parse_answer_line(std::string_view line, const std::string& where) {

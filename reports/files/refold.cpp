@@ -23,11 +23,7 @@ std::string key_of_class(const std::string& name) {
 Goodput goodput_of(const std::string& text) {
     Goodput goodput;
     for (std::string& one : slo_texts(text)) {
-        goodput.slos.push_back(parse_slo(one));
-        if (goodput.slos.back().p)
-            throw UsageError(fmt::format(
-                "--goodput {}: goodput judges every request, and a percentile is of many; leave the _pNN out",
-                one));
+        goodput.slos.push_back(parse_request_slo(one));
         goodput.texts.push_back(std::move(one));
     }
     return goodput;

@@ -98,7 +98,8 @@ inline std::vector<RequestRecord> open_loop(double rate, std::size_t count, cons
 inline std::vector<Totals> blocks_of(const std::vector<RequestRecord>& records, TimeSpan span,
                                      std::size_t count, const SummaryOptions& options) {
     TotalsTimeline timeline(span, std::max<std::size_t>(count, 1));
-    for (const auto& record : records) timeline.add(record, judgement_of(record, options));
+    RequestSlos request_slos;
+    for (const auto& record : records) timeline.add(record, judgement_of(record, options, request_slos));
     return timeline.bins();
 }
 

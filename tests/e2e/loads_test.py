@@ -79,6 +79,40 @@ class Classes(Case):
                 self.fails_clearly(paretoken("run", "sim:ideal", "--virtual", *options, "--out", out), 2, *words)
 
 
+class SlosOfRows(Case):
+    def test_a_row_is_held_against_its_own_limits_and_goodput_equals_a_count_by_hand(self):
+        rows = self.directory / "rows.jsonl"
+        rows.write_text('{"prompt": "a", "output_tokens": 4, "slo": "ttft:60000 tpot:60000"}\n'
+                        '{"prompt": "b", "output_tokens": 4, "slo": "ttft:1"}\n'
+                        '{"prompt": "c", "output_tokens": 4}\n')
+        for how in ("--virtual",), ():
+            out = self.directory / "".join(("run", *how))
+            self.measures(paretoken("run", "sim:ideal?ttft=20ms&itl=1ms", *how, "--dataset-path", rows, "--concurrency", 2,
+                                    "--num-prompts", 30, "--goodput", "ttft:1", "--out", out))
+            slos = [r.get("slo") for r in measured(out)]
+            self.assertEqual([slos.count(slo) for slo in ("ttft:60000 tpot:60000", "ttft:1", None)], [10] * 3)
+            self.assertAlmostEqual(run_json(out)["whole_run"]["goodput_ratio"], 10 / 30)
+
+        converted = self.directory / "converted.jsonl"
+        self.succeeds(paretoken("dataset", "convert", rows, converted))
+        self.assertEqual([json.loads(line).get("slo") for line in converted.read_text().splitlines()],
+                         ["ttft:60000 tpot:60000", "ttft:1", None])
+
+        page = self.directory / "page.html"
+        out = self.directory / "run--virtual"  # over sockets a busy machine makes runs invalid
+        self.succeeds(paretoken("report", out, "--gpu", "h100-sxm", "--refold", "--goodput", "ttft:60000", "--out", page))
+        report = json.loads(page.with_suffix(".json").read_text())
+        point = report["configurations"][0]["points"][0]["run"]
+        self.assertAlmostEqual(point["whole_run"]["goodput_ratio"], 20 / 30, msg="rows keep their own limits")
+        self.matches_schema(out / "requests.jsonl", "request")
+
+    def test_a_row_with_limits_that_cannot_be_read_is_named(self):
+        rows = self.directory / "rows.jsonl"
+        rows.write_text('{"prompt": "a"}\n{"prompt": "b", "slo": "speed:5"}\n')
+        self.fails_clearly(paretoken("run", "sim:ideal", "--dataset-path", rows, "--osl", 4, "--out", self.directory / "run"), 2,
+                           "rows.jsonl:2", '"slo"', "speed")
+
+
 class Targets(Case):
     def test_several_servers_are_loaded_by_route_and_told_apart(self):
         with simulated_server("--profile", "ideal?ttft=5ms&itl=1ms") as a, \

@@ -28,6 +28,7 @@ RequestRecord record_with_everything() {
     record.id = "run-7";
     record.answer = "yes";
     record.request_class = "batch";
+    record.slo = "ttft:500 tpot:20";
     record.worker = 255;
     record.target = 63;
     record.turn = Turn{.conversation = std::uint64_t{1} << 40, .number = 60000};
@@ -82,6 +83,18 @@ TEST(RequestTable, keeps_as_many_different_error_texts_as_it_says) {
               "error " + std::to_string(RequestTable::kMostErrors - 1));
     EXPECT_EQ(table[RequestTable::kMostErrors].error, "");
     EXPECT_EQ(table[RequestTable::kMostErrors].outcome, Outcome::http_error);
+}
+
+TEST(RequestTable, holds_as_many_different_slos_as_the_requests_of_a_file_may_have) {
+    RequestTable table;
+    RequestRecord record = script::failed(kStart);
+    record.error.clear();
+    for (std::size_t i = 1; i <= RequestTable::kMostSlos; ++i) {
+        record.slo = "ttft:" + std::to_string(i);
+        table.add(record);
+    }
+    EXPECT_EQ(table[RequestTable::kMostSlos - 1].slo, record.slo);
+    EXPECT_EQ(table[0].slo, "ttft:1");
 }
 
 TEST(RequestRows, are_filtered_and_sorted_by_schedule) {

@@ -98,6 +98,29 @@ TEST(Figures, count_failures_as_bad_and_leave_out_what_the_end_of_the_run_cut_of
     EXPECT_DOUBLE_EQ(*rates.at(figure::kGoodOutputTokens), 11);  // of all 11 + 21 + 11 that were streamed
 }
 
+TEST(Figures, hold_a_request_against_its_own_slos_before_those_of_its_class_and_of_the_run) {
+    // Each is answered after 100 ms and then a token every 10 ms.
+    std::vector<RequestRecord> records(6, script::answered(kStart, {}));
+    records[0].slo = "ttft:150 tpot:15";  // good, although the run's limit is missed
+    records[1].slo = "ttft:150 tpot:5";   // bad
+    records[2].request_class = "strict";
+    records[2].slo = "ttft:150";  // good, although the class's limit is missed
+    records[3].request_class = "lax";
+    records[3].slo = "ttft:50";        // bad, although the class's limit is met
+    records[4].request_class = "lax";  // good
+    SummaryOptions options{
+        .open_loop = false, .concurrency = {}, .last_dispatch = {}, .slos = {{"ttft", .01}}};
+    options.class_slos = {{"strict", {{"ttft", .05}}}, {"lax", {{"ttft", 1}}}};
+    auto totals = script::totals_of(records, {kStart, kStart + 1s}, options);
+    EXPECT_EQ(totals.judged_good, 3);
+    EXPECT_EQ(totals.judged, 6);
+    options.slos.clear();
+    options.class_slos.clear();
+    totals = script::totals_of(records, {kStart, kStart + 1s}, options);
+    EXPECT_EQ(totals.judged_good, 2) << "a run without limits judges the requests that have some";
+    EXPECT_EQ(totals.judged, 4);
+}
+
 TEST(Intervals, of_a_rate_hold_it_and_need_ten_blocks_of_three_requests) {
     const auto records = script::closed_loop(8, 2000, {});
     const TimeSpan window{kStart + 1s, records.back().started};

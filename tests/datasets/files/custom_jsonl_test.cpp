@@ -1,5 +1,6 @@
 #include "datasets/files/custom_jsonl.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 namespace paretoken::datasets {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 using File = paretoken::testing::TemporaryFile;
@@ -57,6 +59,39 @@ TEST(CustomJsonl, ReadsTimesModelsAndBodies) {
     EXPECT_EQ(dataset->recorded_time(0), Duration{}) << "times count from the first row's";
     EXPECT_EQ(dataset->recorded_time(1), std::chrono::milliseconds(1500));
     EXPECT_EQ(dataset_of(R"({"prompt": "a"})")->recorded_time(0), std::nullopt);
+}
+
+TEST(CustomJsonl, RowsMayHaveSlosOfTheirOwn) {
+    const auto dataset = dataset_of(
+        R"({"prompt": "a", "slo": "ttft:500,tpot:20ms"})"
+        "\n"
+        R"({"prompt": "b"})"
+        "\n"
+        R"({"messages": [{"role": "user", "content": "c"}], "conversation": "x", "slo": "e2e:2s"})"
+        "\n"
+        R"({"messages": [{"role": "user", "content": "d"}], "conversation": "x", "slo": "e2e:1s"})");
+    EXPECT_EQ(dataset->request(0).slo, "ttft:500 tpot:20ms");
+    EXPECT_EQ(dataset->outline(0).slo, "ttft:500 tpot:20ms");
+    EXPECT_EQ(dataset->request(1).slo, "");
+    EXPECT_EQ(dataset->request(2).slo, "e2e:2s");
+    EXPECT_EQ(dataset->follow_up(2, 1, {dataset->request(2).prompt, "reply"}).slo, "e2e:1s");
+}
+
+TEST(CustomJsonl, SlosThatCannotJudgeARequestAreRefusedByLine) {
+    const auto refusal = [](std::string_view slo) {
+        return refusal_of(fmt::format("{{\"prompt\":\"a\"}}\n{{\"prompt\":\"b\",\"slo\":{}}}\n", slo));
+    };
+    EXPECT_THAT(refusal("\"speed:5\""),
+                AllOf(HasSubstr(":2: \"slo\""), HasSubstr("speed"), HasSubstr("ttft")));
+    EXPECT_THAT(refusal("\"ttft\""), AllOf(HasSubstr(":2: \"slo\""), HasSubstr("TAG:LIMIT")));
+    EXPECT_THAT(refusal("\"ttft_p95:500\""),
+                AllOf(HasSubstr(":2: \"slo\""), HasSubstr("leave the _pNN out")));
+    EXPECT_THAT(refusal("\"itl:5\""), AllOf(HasSubstr(":2: \"slo\""), HasSubstr("pooled")));
+    EXPECT_THAT(refusal("\" \""), AllOf(HasSubstr(":2: \"slo\""), HasSubstr("no limit")));
+    EXPECT_THAT(refusal("7"), HasSubstr(":2: \"slo\" is no text"));
+    std::string many;
+    for (int i = 1; i <= 1001; ++i) many += fmt::format("{{\"prompt\":\"a\",\"slo\":\"ttft:{}\"}}\n", i);
+    EXPECT_THAT(refusal_of(many), AllOf(HasSubstr(":1001: "), HasSubstr("1000 different")));
 }
 
 TEST(CustomJsonl, PartsOfAMessageGoOutAsTheyCame) {

@@ -43,6 +43,7 @@ RequestRecord random_record(std::uint64_t seed) {
     r.index = random() >> random.below(64);
     r.id = coin() ? "r-" + std::to_string(seed) : "\"quoted\\\n\t漢\x01";
     r.request_class = coin() ? "" : "interactive";
+    r.slo = coin() ? "" : "ttft:500 tpot:20ms";
     r.worker = static_cast<std::uint32_t>(random.below(64));
     r.warmup = coin();
     r.outcome = static_cast<Outcome>(random.below(12));
@@ -203,6 +204,10 @@ TEST(Records, WithADamagedLineInTheMiddleAreRefusedByLine) {
     std::ofstream(path) << R"({"index":0,"outcome":"ok","scheduled_s":1e300,"closed_s":1})"
                         << "\n\n";
     EXPECT_THAT(message_of([&] { read_all(path); }), HasSubstr("scheduled_s"));
+    std::ofstream(path) << R"({"index":0,"outcome":"ok","scheduled_s":0,"closed_s":1,"slo":"speed:5"})"
+                        << "\n\n";
+    EXPECT_THAT(message_of([&] { read_all(path); }),
+                AllOf(HasSubstr("requests.jsonl:1: \"slo\""), HasSubstr("speed")));
 }
 
 TEST(Records, ThatCannotBeWrittenAreToldBeforeAnyLoad) {

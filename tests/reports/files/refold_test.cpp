@@ -69,7 +69,8 @@ SummaryOptions four_at_once(std::vector<Slo> slos = {}) {
 
 /// A finished run on the disk.
 struct StoredRun {
-    explicit StoredRun(bool classes = false) : requests(records(classes)) {
+    explicit StoredRun(bool classes = false) : requests(records(classes)) { write_requests(); }
+    void write_requests() const {
         RecordWriter writer(record_files_in(directory.path()), TimePoint{});
         for (const RequestRecord& record : requests) writer.record(RequestRecord(record));
         EXPECT_THAT(writer.finish(), IsEmpty());
@@ -145,6 +146,20 @@ TEST(Refold, holds_each_class_against_its_own_slos) {
     EXPECT_EQ(anew.plan.at("chat.goodput"), "ttft:70");
     EXPECT_THAT(message_of<UsageError>([&] { run.refolded(with_goodput({"cha=ttft:70"})); }),
                 AllOf(HasSubstr("--goodput cha="), HasSubstr("batch, chat")));
+}
+
+TEST(Refold, leaves_requests_their_own_slos) {
+    StoredRun run;
+    for (std::size_t i = 0; i < run.requests.size(); ++i)
+        if (i % 2 == 0) run.requests[i].slo = i % 4 == 0 ? "ttft:100000" : "ttft:.001";
+    run.write_requests();
+    const RunResult anew = run.refolded(with_goodput({"ttft:.001"}));
+    const Totals& totals = anew.whole_run_totals;
+    EXPECT_EQ(totals.judged, static_cast<double>(run.requests.size()));
+    EXPECT_EQ(totals.judged_good, static_cast<double>(run.requests.size()) / 4);
+    const RunResult without = run.refolded({});
+    EXPECT_EQ(without.whole_run_totals.judged_good, totals.judged_good);
+    EXPECT_EQ(without.whole_run_totals.judged, static_cast<double>(run.requests.size()) / 2);
 }
 
 TEST(Refold, keeps_the_metrics_of_a_load_that_diverged) {
