@@ -49,7 +49,7 @@ const CatalogRow& row_of(const std::string& name) {
         if (row.name == name) return row;
         known += fmt::format("{}{}", known.empty() ? "" : ", ", row.name);
     }
-    throw UsageError(fmt::format("'{}' is not a dataset; known are {}", name, known));
+    throw UsageError(fmt::format("--dataset '{}' is not a dataset; known are {}", name, known));
 }
 
 }  // namespace
@@ -68,7 +68,15 @@ std::span<const CatalogRow> catalog() {
 }
 
 std::unique_ptr<Dataset> make_dataset(const DatasetOptions& options) {
-    return row_of(options.spec.name).make(options);
+    const CatalogRow& row = row_of(options.spec.name);
+    const std::string file = file_of(options.spec, options.path);
+    try {
+        return row.make(options);
+    } catch (const UsageError& error) {
+        const std::string_view what = error.what();
+        if (what.starts_with("--") || (!file.empty() && what.starts_with(file))) throw;
+        throw UsageError(fmt::format("--dataset {}: {}", row.name, what));
+    }
 }
 
 bool makes_prompts(const Spec& spec) {
@@ -81,7 +89,7 @@ bool has_conversations(const Spec& spec) {
 
 RowFormat row_format_of(const Spec& spec) {
     const CatalogRow& row = row_of(spec.name);
-    if (row.format == nullptr) throw UsageError(fmt::format("dataset '{}' is no file", spec.name));
+    if (row.format == nullptr) throw UsageError(fmt::format("--dataset '{}' is no file", spec.name));
     return row.format(spec);
 }
 
@@ -92,7 +100,7 @@ std::string file_of(const Spec& spec, const std::string& path) {
     if (!path.empty()) return path;
     if (field != spec.fields.end() && !field->second.empty()) return field->second;
     throw UsageError(
-        fmt::format("dataset '{}' needs a file: {}:path=FILE, or --dataset-path", spec.name, spec.name));
+        fmt::format("--dataset '{}' needs a file: {}:path=FILE, or --dataset-path", spec.name, spec.name));
 }
 
 }  // namespace paretoken::datasets

@@ -21,7 +21,7 @@ Random stream(std::uint64_t seed, std::uint64_t index) {
 // ---- fields
 
 [[noreturn]] void refuse(const Spec& spec, std::string_view why) {
-    throw UsageError(fmt::format("arrivals '{}': {}", text_of(spec), why));
+    throw UsageError(fmt::format("--arrivals '{}': {}", text_of(spec), why));
 }
 
 double positive(const Spec& spec, const std::string& key) {
@@ -294,6 +294,16 @@ constexpr std::array kTable = {
                trace},
 };
 
+/// Throws UsageError that begins with the option.
+Arrivals made(const ArrivalRow& row, const Spec& spec) {
+    try {
+        return row.make(spec);
+    } catch (const UsageError& error) {
+        if (std::string_view(error.what()).starts_with("--arrivals")) throw;
+        refuse(spec, error.what());
+    }
+}
+
 }  // namespace
 
 std::span<const ArrivalRow> arrival_table() {
@@ -304,14 +314,14 @@ Arrivals arrivals_of(const Spec& spec) {
     std::string known;
     for (const ArrivalRow& row : kTable) {
         if (row.name == spec.name) {
-            Arrivals arrivals = row.make(spec);
+            Arrivals arrivals = made(row, spec);
             arrivals.text = text_of(spec);
             return arrivals;
         }
         known += fmt::format("{}{}{}{}", known.empty() ? "" : ", ", row.name, row.fields.empty() ? "" : ":",
                              row.fields);
     }
-    throw UsageError(fmt::format("unknown arrivals '{}'; expected one of {}", text_of(spec), known));
+    refuse(spec, fmt::format("there are no such arrivals; expected one of {}", known));
 }
 
 Arrivals parse_arrivals(std::string_view text) {
@@ -324,8 +334,9 @@ Arrivals with_recorded_times(Arrivals arrivals, const datasets::Dataset& dataset
     if (!arrivals.recorded) return arrivals;
     const std::uint64_t rows = dataset.size().value_or(0);
     if (rows == 0 || !dataset.recorded_time(0))
-        throw UsageError(fmt::format("arrivals '{}' are the times of a dataset's rows, and {} has none",
-                                     arrivals.text, dataset.description()));
+        throw UsageError(
+            fmt::format("--arrivals '{}': these are the times of a dataset's rows, and {} has none",
+                        arrivals.text, dataset.description()));
     const double span = seconds(*dataset.recorded_time(rows - 1)) * arrivals.time_scale;
     arrivals.rate = span > 0 ? static_cast<double>(rows) / span : static_cast<double>(rows);
     arrivals.times = [&dataset, scale = arrivals.time_scale, spread = arrivals.spread](std::uint64_t) {

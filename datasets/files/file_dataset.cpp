@@ -112,6 +112,7 @@ class FileDataset final : public Dataset {
                     const auto row = reader_.read(text, place);
                     if (!row) return;
                     add(seen_, *row, place);
+                    if (!row->prompt && row->input_tokens) require_prose_for(*row->input_tokens, place);
                     conversations_.add(*row, !options.live_replies, place);
                 }) {
         conversations_.finish();
@@ -193,6 +194,14 @@ class FileDataset final : public Dataset {
     }
 
   private:
+    void require_prose_for(std::int64_t tokens, const RowPlace& place) const {
+        try {
+            maker_.require_prose_for(tokens);
+        } catch (const UsageError& error) {
+            place.refuse(error.what());
+        }
+    }
+
     /// The row of a turn.
     Row row_at(std::uint64_t index, std::uint32_t turn) const {
         const std::size_t at = conversations_.row_of(index % conversations_.size(), turn);

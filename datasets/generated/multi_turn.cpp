@@ -24,12 +24,13 @@ class MultiTurn final : public Dataset {
           seed_(options.seed),
           salt_(options.salt),
           live_replies_(options.live_replies),
-          maker_(in_form(options, PromptForm::text)) {}
+          maker_(in_form(options, PromptForm::text)) {
+        maker_.require_prose_for_many([this](std::uint64_t i) { return made_up_tokens(i); });
+    }
 
     Request request(std::uint64_t index) const override {
         Request request = without_prompt(index, 0);
-        Random random(derived_seed(seed_, "first messages", index));
-        request.wanted_input_tokens = first_.draw(random);
+        request.wanted_input_tokens = first_tokens(index);
         request.prompt =
             Messages{{.role = "user",
                       .content = std::get<std::string>(maker_.prompt(*request.wanted_input_tokens, index))}};
@@ -90,10 +91,26 @@ class MultiTurn final : public Dataset {
         return output_.draw(random);
     }
 
+    std::int64_t first_tokens(std::uint64_t index) const {
+        Random random(derived_seed(seed_, "first messages", index));
+        return first_.draw(random);
+    }
+
+    std::int64_t next_tokens(std::uint64_t index, std::uint32_t turn) const {
+        Random random(derived_seed(seed_, "next messages", name_of_turn(index, turn)));
+        return next_.draw(random);
+    }
+
+    /// Of the messages, and recorded replies, that a conversation's last prompt holds.
+    std::int64_t made_up_tokens(std::uint64_t index) const {
+        std::int64_t tokens = first_tokens(index);
+        for (std::uint32_t turn = 1; turn < turns(index); ++turn)
+            tokens += next_tokens(index, turn) + (live_replies_ ? 0 : output_tokens(index, turn - 1));
+        return tokens;
+    }
+
     Message message(std::uint64_t index, std::uint32_t turn) const {
-        const std::uint64_t name = name_of_turn(index, turn);
-        Random random(derived_seed(seed_, "next messages", name));
-        return said_by("user", next_.draw(random), name);
+        return said_by("user", next_tokens(index, turn), name_of_turn(index, turn));
     }
 
     Message recorded_reply(std::uint64_t index, std::uint32_t turn) const {

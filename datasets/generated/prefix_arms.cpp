@@ -79,7 +79,9 @@ class PrefixArmsDataset final : public Dataset {
         : arms_(options.spec, options.seed),
           salt_(options.salt),
           maker_(options),
-          ids_maker_(in_form(options, PromptForm::token_ids)) {}
+          ids_maker_(in_form(options, PromptForm::token_ids)) {
+        maker_.require_prose_for(arms_.prefixes().back() + arms_.suffix());
+    }
 
     Request request(std::uint64_t index) const override { return request_with(maker_, index); }
     Request outline(std::uint64_t index) const override { return request_with(ids_maker_, index); }

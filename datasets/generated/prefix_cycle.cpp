@@ -28,7 +28,9 @@ class PrefixCycle final : public Dataset {
           output_(static_cast<std::int64_t>(count_of(options.spec, "osl", 16))),
           salt_(options.salt),
           maker_(options),
-          ids_maker_(in_form(options, PromptForm::token_ids)) {}
+          ids_maker_(in_form(options, PromptForm::token_ids)) {
+        maker_.require_prose_for(prefix_ + suffix_);
+    }
 
     Request request(std::uint64_t index) const override { return request_with(maker_, index); }
     Request outline(std::uint64_t index) const override { return request_with(ids_maker_, index); }

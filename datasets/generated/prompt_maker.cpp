@@ -52,7 +52,7 @@ std::size_t PromptMaker::prose_words(double tokens) const {
 }
 
 void PromptMaker::require_prose_for(std::int64_t tokens) const {
-    if (!prose_ || form_ == PromptForm::token_ids) return;
+    if (!cuts_prose()) return;
     if (prose_words(static_cast<double>(tokens)) <= prose_->words()) return;
     throw UsageError(fmt::format(
         "--text {}: the text has {} words, too few for a prompt of {} tokens; give a longer text or "

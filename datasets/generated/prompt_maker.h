@@ -2,6 +2,7 @@
 // Prompts of a wanted length, as text or as token ids. The same salt, place and length make the same prompt;
 // another salt changes every prompt and no length. Texts are random words, or cut from prose behind a few
 // random words that keep a prefix cache from finding them.
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -33,8 +34,19 @@ class PromptMaker {
     std::int64_t overhead_tokens() const;
     const TextWriter& writer() const { return writer_; }
 
-    /// Throws UsageError where the prose is too short for a prompt of `tokens` tokens.
+    /// Whether prompts are cut from prose.
+    bool cuts_prose() const { return prose_ != nullptr && form_ == PromptForm::text; }
+    /// Throws UsageError where prompts are cut from prose that is too short for one of `tokens` tokens.
     void require_prose_for(std::int64_t tokens) const;
+    /// The same for the longest of many requests, whose tokens `tokens_of(index)` gives.
+    template <class TokensOf>
+    void require_prose_for_many(TokensOf tokens_of) const {
+        constexpr std::uint64_t kMany = 4096;
+        if (!cuts_prose()) return;
+        std::int64_t longest = 0;
+        for (std::uint64_t i = 0; i < kMany; ++i) longest = std::max<std::int64_t>(longest, tokens_of(i));
+        require_prose_for(longest);
+    }
 
   private:
     std::string cut_prompt(std::int64_t tokens, std::uint64_t opening, const Random& random,

@@ -48,6 +48,7 @@ class SharedPrefix final : public Dataset {
           groups_(options.spec.text_or("groups", "8")),
           zipf_(options.spec.number_or("zipf", 0)) {
         for (const std::int64_t level : levels_) shared_tokens_ += level;
+        maker_.require_prose_for_many([this](std::uint64_t i) { return shared_tokens_ + own_tokens(i); });
     }
 
     Request request(std::uint64_t index) const override { return request_with(maker_, index); }
@@ -63,6 +64,13 @@ class SharedPrefix final : public Dataset {
     std::optional<double> mean_output_tokens() const override { return output_.mean(); }
 
   private:
+    /// As request_with() draws them.
+    std::int64_t own_tokens(std::uint64_t index) const {
+        Random random(derived_seed(seed_, "shared prefix", index));
+        for (std::size_t level = 0; level < levels_.size(); ++level) (void)ranks_.draw(random);
+        return unique_.draw(random);
+    }
+
     Request request_with(const PromptMaker& maker, std::uint64_t index) const {
         Random random(derived_seed(seed_, "shared prefix", index));
         Request request;

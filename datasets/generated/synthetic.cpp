@@ -20,7 +20,11 @@ Lengths lengths_of(const Spec& spec, const std::string& key, std::string_view ot
     std::string text = spec.text_or(key, otherwise);
     const auto ratio = spec.fields.find("ratio");
     if (ratio != spec.fields.end() && text.find(':') == std::string::npos) text += ":ratio=" + ratio->second;
-    return Lengths(text);
+    try {
+        return Lengths(text);
+    } catch (const UsageError& error) {
+        throw UsageError(fmt::format("--{} {}", key, error.what()));
+    }
 }
 
 /// "pairs:…" as the input length says the output length too.
@@ -41,7 +45,8 @@ class Synthetic : public Dataset {
           seed_(options.seed),
           salt_(options.salt),
           maker_(options) {
-        if (options.prose != nullptr) maker_.require_prose_for(longest_of_many());
+        maker_.require_prose_for_many(
+            [this](std::uint64_t i) { return *Synthetic::outline(i).wanted_input_tokens; });
     }
 
     Request outline(std::uint64_t index) const override {
@@ -78,14 +83,6 @@ class Synthetic : public Dataset {
     }
 
   private:
-    std::int64_t longest_of_many() const {
-        constexpr std::uint64_t kMany = 4096;
-        std::int64_t longest = 0;
-        for (std::uint64_t i = 0; i < kMany; ++i)
-            longest = std::max(longest, *Synthetic::outline(i).wanted_input_tokens);
-        return longest;
-    }
-
     std::optional<LengthPairs> pairs_;
     Lengths input_;
     Lengths output_;

@@ -105,10 +105,18 @@ class Text(Case):
     def test_a_text_that_cannot_be_used_is_refused_in_one_line(self):
         prompts = self.directory / "prompts.jsonl"
         prompts.write_text('{"prompt": "hello"}\n')
+        log = self.directory / "log.jsonl"
+        log.write_text('{"prompt_tokens": 9, "completion_tokens": 5, "at": 0}\n{"prompt_tokens": 4000, "completion_tokens": 5, "at": 1}\n')
         short = self.directory / "short.txt"
         short.write_text("only a few words")
         for options, words in ((["--text", short], ["--text", "short.txt", "4 words", "1000"]),
                                (["--text", self.book(), "--isl", 5000], ["book.txt", "3000 words", "5000 tokens"]),
+                               (["--text", self.book(), "--dataset", "multi_turn:turns=3,first=2000,next=700"],
+                                ["book.txt", "3000 words", "3400 tokens"]),
+                               (["--text", self.book(), "--dataset", "shared_prefix:levels=2900,unique=101"],
+                                ["book.txt", "3000 words", "3001 tokens"]),
+                               (["--text", self.book(), "--dataset", "log", "--dataset-path", log],
+                                ["log.jsonl:2", "book.txt", "3000 words", "4000 tokens"]),
                                (["--text", self.book(), "--dataset-path", prompts], ["--text", "custom"]),
                                (["--text", self.book(), "--prompt-form", "token-ids"], ["--text", "--prompt-form"])):
             with self.subTest(options):

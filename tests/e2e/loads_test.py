@@ -174,6 +174,57 @@ class HangingUp(Case):
 
 
 class Requests(Case):
+    def collected(self, name, *options):
+        """The bodies of the measured requests, in any order, and the times they were due, from the first one on."""
+        bodies, lock = [], threading.Lock()
+
+        def answer(method, path, headers, body):
+            if method == "GET" and path == "/v1/models":
+                return 200, "application/json", b'{"object":"list","data":[{"id":"m"}]}'
+            if method == "GET" or not path.startswith("/v1/"):
+                return 404, "text/plain", b"not here"
+            with lock:
+                bodies.append(body)
+            choice = {"index": 0, "message": {"content": "word"}, "finish_reason": "stop"}
+            usage = {"prompt_tokens": 8, "completion_tokens": 1}
+            return 200, "application/json", json.dumps({"choices": [choice], "usage": usage}).encode()
+
+        out = self.directory / name
+        with http_server(answer) as address:
+            done = paretoken("run", address, *options, "--no-ignore-eos", "--scrape", "none", "--out", out)
+            self.assertIn(done.returncode, (0, 4), done.stderr)
+        records = sorted(measured(out), key=lambda r: r["index"])
+        due = [r["scheduled_s"] - records[0]["scheduled_s"] for r in records]
+        return sorted(bodies[-len(records):]), due
+
+    def test_the_same_seed_and_salt_send_the_same_bodies_at_the_same_times_with_one_worker_and_with_two(self):
+        options = ("--seed", 5, "--prompt-form", "text", "--class", "short:rate=100,isl=uniform:min=8;max=40,osl=4",
+                   "--class", "long:rate=50,isl=64,osl=uniform:min=1;max=9", "--num-prompts", 60, "--stop", "diverging=off")
+        (one, due_one), (two, due_two) = (self.collected(f"w{n}", *options, "--salt", "s", "--workers", n) for n in (1, 2))
+        self.assertEqual(len(one), 60)
+        self.assertEqual(len(set(one)), 60)
+        self.assertEqual(one, two)
+        for a, b in zip(due_one, due_two):
+            self.assertAlmostEqual(a, b, places=6)
+        other, _ = self.collected("other", *options, "--salt", "t")
+        self.assertFalse(set(one) & set(other), "another salt changes every prompt")
+
+    def test_content_parts_and_images_of_a_file_go_out_as_they_came(self):
+        parts = [{"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo=", "detail": "low"}},
+                 {"type": "text", "text": "what is \u00e9 here?", "cache_control": {"type": "ephemeral"}}]
+        rows = [{"messages": [{"role": "system", "content": "be brief"}, {"role": "user", "content": parts}], "output_tokens": 3},
+                {"messages": [{"role": "user", "content": "plain"}], "output_tokens": 5, "body": {"tools": [{"type": "function"}]}}]
+        path = self.directory / "rows.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        bodies, _ = self.collected("run", "--dataset-path", path, "--num-prompts", 4, "--concurrency", 2)
+        sent = [json.loads(body) for body in bodies]
+        for row in rows:
+            same = [body for body in sent if body["messages"] == row["messages"]]
+            self.assertEqual(len(same), 2, sent)
+            for body in same:
+                self.assertEqual(body["max_tokens"], row["output_tokens"])
+                self.assertEqual(body.get("tools"), row.get("body", {}).get("tools"))
+
     def test_models_are_mixed_and_priorities_sent(self):
         bodies, lock = [], threading.Lock()
 

@@ -81,22 +81,44 @@ TEST(Probe, LeavesOutTheOptionThatAServerRefuses) {
     EXPECT_EQ(facts.refused, std::vector<std::string>{"ignore_eos"});
 }
 
-TEST(Probe, CalibratesFromUsageWhereThereIsNoTokenizer) {
-    const ScriptedServer server([](int, int, const std::string& text) {
+/// Counts 2 tokens for each of our words, `of_prose` for each word of the text "w w w …", and 9 around.
+ScriptedServer::Script counting(int of_prose) {
+    return [of_prose](int, int, const std::string& text) {
         if (text.starts_with("GET /v1/models")) return json(200, kModels);
         if (!text.starts_with("POST /v1/chat")) return json(404, "{}");
         const std::string body = text.substr(text.find("\r\n\r\n"));
         const auto content = body.find("\"content\":\"");
         const std::string prompt = body.substr(content + 11, body.find('"', content + 11) - content - 11);
-        const auto words = 1 + std::count(prompt.begin(), prompt.end(), ' ');
-        return stream(static_cast<int>(2 * words + 9));
-    });
+        const auto words = static_cast<int>(1 + std::count(prompt.begin(), prompt.end(), ' '));
+        const bool prose = prompt.starts_with("w w");
+        if (prose && of_prose == 0) return json(400, R"({"error":{"message":"no prose"}})");
+        return stream((prose ? of_prose : 2) * words + 9);
+    };
+}
+
+TEST(Probe, CalibratesFromUsageWhereThereIsNoTokenizer) {
+    const ScriptedServer server(counting(2));
     EndpointOptions options = options_for(server);
     options.calibrate = true;
     const EndpointFacts facts = probe(options);
     ASSERT_TRUE(facts.calibration);
     EXPECT_NEAR(facts.calibration->overhead_tokens, 9, 1e-6);
     EXPECT_EQ(facts.calibration->source, "usage");
+}
+
+TEST(Probe, FindsWhatAWordOfTheTextCostsThatPromptsAreCutFrom) {
+    for (const int of_prose : {3, 0}) {
+        const ScriptedServer server(counting(of_prose));
+        EndpointOptions options = options_for(server);
+        options.calibrate = true;
+        options.prose = "w w w w w w w w";
+        const EndpointFacts facts = probe(options);
+        ASSERT_TRUE(facts.calibration);
+        EXPECT_NEAR(facts.calibration->overhead_tokens, 9, 1e-6);
+        EXPECT_NEAR(facts.calibration->word_tokens.front(), 2, 1e-6);
+        EXPECT_NEAR(facts.calibration->prose_word_tokens, of_prose == 0 ? 2 : 3, 1e-6)
+            << "a word of the text costs what our words cost where the server does not say";
+    }
 }
 
 TEST(Probe, SaysThatTheKeyWasRefused) {

@@ -132,6 +132,40 @@ TEST(SyntheticProse, RefusesPromptsThatAreLongerThanTheText) {
                 ThrowsMessage<UsageError>(HasSubstr("1000 words, too few for a prompt of 1")));
 }
 
+TEST(Prose, MustHoldTheLongestPromptOfEveryDatasetThatMakesPrompts) {
+    const auto prose = prose_of(1000);
+    const TemporaryFile rows(
+        "{\"prompt_tokens\": 900, \"completion_tokens\": 5, \"at\": 0}\n"
+        "{\"prompt_tokens\": 1100, \"completion_tokens\": 5, \"at\": 1}\n");
+    const auto refusal = [&](std::string_view spec, bool live_replies = true) -> std::string {
+        try {
+            make_dataset({.spec = parse_spec(spec),
+                          .path = spec == "log" ? rows.path() : "",
+                          .prose = prose,
+                          .live_replies = live_replies});
+        } catch (const UsageError& error) {
+            return error.what();
+        }
+        return "accepted";
+    };
+    EXPECT_EQ(refusal("multi_turn:turns=4,first=400,next=200,osl=50"), "accepted");
+    EXPECT_THAT(refusal("multi_turn:turns=4,first=400,next=201,osl=50"), HasSubstr("prompt of 1003 tokens"));
+    EXPECT_THAT(refusal("multi_turn:turns=4,first=400,next=200,osl=50", false),
+                HasSubstr("prompt of 1150 tokens"))
+        << "recorded replies are cut from the text, too";
+    EXPECT_EQ(refusal("shared_prefix:levels=600;200,unique=200"), "accepted");
+    EXPECT_THAT(refusal("shared_prefix:levels=600;200,unique=uniform:min=10;max=300"),
+                HasSubstr("too few for a prompt of 1"));
+    EXPECT_EQ(refusal("prefix_cycle:prefix=900,suffix=100"), "accepted");
+    EXPECT_THAT(refusal("prefix_cycle:prefix=901,suffix=100"), HasSubstr("prompt of 1001 tokens"));
+    EXPECT_THAT(refusal("prefix_arms:prefixes=256;1000,suffix=64"), HasSubstr("prompt of 1064 tokens"));
+    EXPECT_THAT(refusal("log"), ::testing::AllOf(HasSubstr(rows.path() + ":2: "), HasSubstr("--text"),
+                                                 HasSubstr("prompt of 1100 tokens")));
+    EXPECT_NO_THROW(make_dataset(
+        {.spec = parse_spec("prefix_cycle:prefix=9000"), .form = PromptForm::token_ids, .prose = prose}))
+        << "token ids are cut from no text";
+}
+
 TEST(MultiTurnProse, CutsItsMessagesFromTheText) {
     const auto dataset = make_dataset({.spec = parse_spec("multi_turn:turns=2,first=40,next=20,osl=8"),
                                        .prose = prose_of(3000),
