@@ -48,6 +48,8 @@ struct SweepOptions {
     std::string max_time;
     std::string at;
     std::vector<std::string> links;
+    std::string against;
+    bool anyway = false;
     bool extend = false;
     bool dry_run = false;
 };
@@ -175,6 +177,15 @@ Asked asked_of(const SweepOptions& options) {
             "--request-rate auto finds the levels of one cell; leave --grid, --cells and --search out");
     asked.plan.asked = experiments::with_server(plan_of(texts), texts.contains("url"));
     link_placeholders(asked.plan, options);
+    if (!options.against.empty()) {
+        if (!options.search.empty() || asked.auto_rates > 0)
+            throw UsageError(
+                "--against measures a ladder on two servers; leave --search and --request-rate auto out");
+        experiments::set_against(asked.plan, options.against);
+        asked.plan.anyway = options.anyway;
+    } else if (options.anyway) {
+        throw UsageError("--anyway is for --against with servers of different models, and none is given");
+    }
     check_cells(asked.plan);
     return asked;
 }
@@ -325,15 +336,18 @@ void sweep_or_print(const SweepOptions& options) {
     const auto search = search_of(options, asked.plan);
     if (options.plan.print_config) {
         fmt::print("{}\n", config_text(asked.plan.asked, asked.ladder));
-        if (!options.grid.empty() || !options.cells_file.empty() || search || options.repeats > 1)
-            fmt::print(
-                stderr,
-                "--grid, --cells, --repeat, --order and --search are no part of a configuration file\n");
+        if (!options.grid.empty() || !options.cells_file.empty() || search || options.repeats > 1 ||
+            !options.against.empty())
+            fmt::print(stderr,
+                       "--grid, --cells, --repeat, --order, --against and --search are no part of a "
+                       "configuration file\n");
         return;
     }
     if (options.dry_run) return print_dry_run(asked.plan, search, asked.auto_rates, options.extend);
     const experiments::Access access = access_of(asked.plan.asked);
-    without_telling(experiments::secrets_of(asked.plan.asked, access.api_key),
+    LoadPlan with_both = asked.plan.asked;
+    with_both.targets.insert(with_both.targets.end(), asked.plan.against.begin(), asked.plan.against.end());
+    without_telling(experiments::secrets_of(with_both, access.api_key),
                     [&] { sweep(asked.plan, search, asked.auto_rates, options.extend, access); });
 }
 
@@ -357,6 +371,15 @@ void add_sweep(CLI::App& app) {
            "JSON list of {option: value}: measure the ladder for each; a cell that names the axis has "
            "that level alone. Parameter files of `vllm bench sweep` can be read")
         ->type_name("FILE")
+        ->group(vary);
+    sub->add_option(
+           "--against", options->against,
+           "A second server with the same model, e.g. one that drafts tokens or has another KV format: every "
+           "point is measured on both in turn, and the load where one overtakes the other is printed")
+        ->type_name("URL")
+        ->group(vary);
+    sub->add_flag("--anyway", options->anyway,
+                  "Measure --against also where the two servers name different models")
         ->group(vary);
     sub->add_option("--repeat", options->repeats,
                     "Measure every point so often, each time with the next seed, and give the spread between "

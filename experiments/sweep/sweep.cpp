@@ -1,6 +1,7 @@
 #include "experiments/sweep/sweep.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +20,9 @@
 #include "core/random.h"
 #include "core/spec.h"
 #include "core/text/content_hash.h"
+#include "core/text/secrets.h"
 #include "experiments/target/server_command.h"
+#include "reports/files/comparison.h"
 #include "reports/files/output_directory.h"
 #include "reports/files/run_directory.h"
 
@@ -73,6 +76,13 @@ void refuse_another_sweep(const SweepFile& before, const SweepFile& now, const f
         throw UsageError(fmt::format(
             "{} holds a sweep over {}, and this one is over {}; give another --out, or go on with the other",
             directory.string(), before.axis, now.axis));
+    const auto text_of_servers = [](const SweepFile& file) {
+        return file.comparison ? fmt::format("of {}", fmt::join(file.comparison->servers, " against "))
+                               : std::string("without --against");
+    };
+    if (text_of_servers(before) != text_of_servers(now))
+        throw UsageError(fmt::format("{} holds a sweep {}, and this one is {}; give another --out",
+                                     directory.string(), text_of_servers(before), text_of_servers(now)));
     const auto found = difference(before.options, now.options, must_stay);
     if (!found) return;
     throw UsageError(
@@ -100,12 +110,18 @@ std::vector<Cell> cells_of(const std::vector<SweepPoint>& points) {
     return cells;
 }
 
+/// What follows from the points.
+void add_up(SweepFile& file) {
+    file.repeats = reports::repeats_of(file.points);
+    if (file.comparison) file.comparison = reports::comparison_of(file.points, file.comparison->servers);
+}
+
 // ---- measuring
 
 /// Points on their way: threads take them in the order of `sequence`, and the file is written before and
 /// after each.
 struct Sweeping {
-    const Target* target;  ///< of the cell whose turn it is
+    std::map<std::string, std::unique_ptr<Target>> targets;  ///< by server_of(), of the cell whose turn it is
     const SweepPlan& plan;
     SweepFile& file;
     const fs::path& directory;
@@ -127,6 +143,18 @@ void tell_lengthened(const Sweeping& sweeping, const SweepPoint& point) {
     const auto asked = sweeping.plan.asked.stop.requests;
     const auto requests = plan_at(sweeping.plan, point).stop.requests;
     if (asked != requests) sweeping.watcher.point_lengthened(point.load_label, *requests, *asked);
+}
+
+/// The server that a point's cell names; empty where the sweep has one server.
+std::string server_of(const SweepPoint& point) {
+    const auto found = point.cell.find(std::string(reports::kServerOfCell));
+    return found == point.cell.end() ? "" : found->second;
+}
+
+/// A cell without its server: what the points of two servers have in common.
+Cell shared_cell(Cell cell) {
+    cell.erase(std::string(reports::kServerOfCell));
+    return cell;
 }
 
 /// The next point to measure; null when none is left. With the mutex held.
@@ -174,11 +202,42 @@ std::vector<std::size_t> sequence_in(const SweepPlan& plan, const std::vector<Sw
     return sequence;
 }
 
+/// The same for a cell of the first server, each place with that of the second server's point beside it;
+/// which of the two goes first alternates.
+std::vector<std::size_t> sequence_of_both(const SweepPlan& plan, const std::vector<SweepPoint>& points,
+                                          const Cell& first, const Cell& second) {
+    std::vector<std::size_t> left = sequence_in(plan, points, second);
+    std::vector<std::size_t> sequence;
+    bool second_first = false;
+    for (const std::size_t i : sequence_in(plan, points, first)) {
+        const auto other = std::find_if(left.begin(), left.end(), [&](std::size_t j) {
+            return points[j].load == points[i].load && points[j].repeat == points[i].repeat;
+        });
+        sequence.push_back(i);
+        if (other == left.end()) continue;
+        sequence.insert(second_first ? sequence.end() - 1 : sequence.end(), *other);
+        left.erase(other);
+        second_first = !second_first;
+    }
+    sequence.insert(sequence.end(), left.begin(), left.end());
+    return sequence;
+}
+
 /// Places of all points in the order that they are measured in.
 std::vector<std::size_t> sequence_of(const SweepPlan& plan, const std::vector<SweepPoint>& points) {
     std::vector<std::size_t> sequence;
-    for (const Cell& cell : cells_of(points))
-        for (const std::size_t i : sequence_in(plan, points, cell)) sequence.push_back(i);
+    const std::vector<Cell> cells = cells_of(points);
+    const std::vector<std::string> both = servers_of(plan);
+    const std::string key(reports::kServerOfCell);
+    for (Cell cell : cells) {
+        if (both.empty()) {
+            for (const std::size_t i : sequence_in(plan, points, cell)) sequence.push_back(i);
+        } else if (cell[key] == both[0]) {
+            Cell other = cell;
+            other[key] = both[1];
+            for (const std::size_t i : sequence_of_both(plan, points, cell, other)) sequence.push_back(i);
+        }
+    }
     if (plan.asked.server.command.empty()) return sequence;
     std::vector<std::string> servers;  // in the order of their first points
     std::map<std::size_t, std::ptrdiff_t> place;
@@ -213,9 +272,10 @@ struct Outcome {
 
 /// What becomes of a point. Needs no mutex: what it reads is not written to meanwhile.
 Outcome outcome_of(const Sweeping& sweeping, SweepPoint point) {
+    const Target& target = *sweeping.targets.at(server_of(point));
     try {
         const Measured measured =
-            measure(*sweeping.target, plan_at(sweeping.plan, point), sweeping.directory / point.directory,
+            measure(target, plan_at(sweeping.plan, point), sweeping.directory / point.directory,
                     sweeping.invocation, sweeping.watcher, sweeping.interruption);
         if (!measured.not_written.empty()) throw RuntimeError(measured.not_written);
         if (measured.result.partial) {
@@ -223,11 +283,11 @@ Outcome outcome_of(const Sweeping& sweeping, SweepPoint point) {
             return {point};
         }
         point = reports::sweep_point_of(measured.result, point);
-        if (lost_connections(measured.result)) sweeping.target->require_answer();
+        if (lost_connections(measured.result)) target.require_answer();
         return {point};
     } catch (const Error& error) {
         point.state = PointState::failed;
-        point.error = sweeping.target->secrets().redacted(error.what());
+        point.error = target.secrets().redacted(error.what());
         return {point, std::current_exception()};
     }
 }
@@ -245,7 +305,7 @@ void take_points(Sweeping& sweeping) {
         lock.lock();
         *point = outcome.point;
         if (point->state != PointState::done) sweeping.stopped = true;
-        sweeping.file.repeats = reports::repeats_of(sweeping.file.points);
+        add_up(sweeping.file);
         reports::write_sweep(sweeping.directory, sweeping.file);
         if (point->state != PointState::pending)
             sweeping.watcher.point_ends(*point, sweeping.directory / point->directory);
@@ -264,30 +324,55 @@ void take_points_or_fail(Sweeping& sweeping) {
     }
 }
 
+/// The targets that the points of a stretch which are not done need.
+std::map<std::string, std::unique_ptr<Target>> targets_of(const Sweeping& sweeping, ServerLauncher& launcher,
+                                                          const Stretch& stretch) {
+    std::map<std::string, std::unique_ptr<Target>> targets;
+    for (const std::size_t i : stretch.points) {
+        const SweepPoint& point = sweeping.file.points[i];
+        const std::string server = server_of(point);
+        if (point.state == PointState::done || targets.contains(server)) continue;
+        const LoadPlan at = plan_at(sweeping.plan, point);
+        LoadPlan asked = in_cell(sweeping.plan.asked, point.cell);
+        asked.server = at.server;
+        asked.targets = at.targets;
+        targets[server] = launcher.open(asked, sweeping.directory / point.directory, stretch.anew);
+    }
+    return targets;
+}
+
+/// Two servers are held against each other only with the same model.
+void require_one_model(const Sweeping& sweeping) {
+    if (sweeping.plan.anyway || sweeping.targets.size() < 2) return;
+    const auto& [server, target] = *sweeping.targets.begin();
+    const auto& [other_server, other] = *sweeping.targets.rbegin();
+    const std::string& model = target->facts().body.model;
+    const std::string& other_model = other->facts().body.model;
+    if (model != other_model)
+        throw UsageError(
+            fmt::format("--against: {} serves {}, and {} serves {}; add --anyway to compare them "
+                        "all the same",
+                        server, model, other_server, other_model));
+}
+
 /// Measures the points of a stretch that are not done. Throws what ended it.
 void measure_stretch(Sweeping& sweeping, ServerLauncher& launcher, const Stretch& stretch) {
-    const auto& points = sweeping.file.points;
     sweeping.sequence = stretch.points;
     sweeping.next = 0;
     sweeping.begun_before = sweeping.begun;
-    const auto first = std::find_if(stretch.points.begin(), stretch.points.end(),
-                                    [&](std::size_t i) { return points[i].state != PointState::done; });
-    std::unique_ptr<Target> target;
-    if (first != stretch.points.end()) {
-        LoadPlan asked = in_cell(sweeping.plan.asked, points[*first].cell);
-        asked.server = plan_at(sweeping.plan, points[*first]).server;
-        target = launcher.open(asked, sweeping.directory / points[*first].directory, stretch.anew);
-    }
-    sweeping.target = target.get();
+    sweeping.targets.clear();
+    sweeping.targets = targets_of(sweeping, launcher, stretch);
+    require_one_model(sweeping);
+    const bool in_virtual_time =
+        !sweeping.targets.empty() && sweeping.targets.begin()->second->in_virtual_time();
     const std::size_t threads =
-        target && target->in_virtual_time()
-            ? std::min<std::size_t>(cards::this_host().cores, sweeping.sequence.size())
-            : 1;
+        in_virtual_time ? std::min<std::size_t>(cards::this_host().cores, sweeping.sequence.size()) : 1;
     std::vector<std::jthread> others;
     for (std::size_t i = 1; i < threads; ++i)
         others.emplace_back([&sweeping] { take_points_or_fail(sweeping); });
     take_points_or_fail(sweeping);
     others.clear();  // joins
+    if (!sweeping.failure) sweeping.targets.clear();
     if (sweeping.failure) std::rethrow_exception(std::exchange(sweeping.failure, {}));
 }
 
@@ -344,8 +429,39 @@ Order order_named(const std::string& name) {
     throw UsageError(fmt::format("--order '{}': expected ascending, random or abba", name));
 }
 
+std::vector<std::string> servers_of(const SweepPlan& plan) {
+    if (plan.against.empty()) return {};
+    const auto text = [](const std::vector<std::string>& urls) {
+        std::string all;
+        for (const std::string& url : urls) all += (all.empty() ? "" : ",") + redacted_url(url);
+        return all;
+    };
+    return {text(plan.asked.targets), text(plan.against)};
+}
+
+void set_against(SweepPlan& plan, const std::string& urls) {
+    if (!plan.asked.server.command.empty())
+        throw UsageError(
+            "--against compares two servers that are there already, and --server-cmd starts one; leave one "
+            "of "
+            "them out");
+    LoadPlan other = plan.asked;
+    plan_field_named("url")->set(other, 0, {urls});
+    plan.against = other.targets;
+    const std::vector<std::string> servers = servers_of(plan);
+    if (servers[0] == servers[1])
+        throw UsageError(fmt::format("--against {0}: both servers are {0}; give another URL", servers[0]));
+    std::vector<Cell> cells;
+    for (const Cell& cell : plan.cells)
+        for (const std::string& server : servers)
+            cells.emplace_back(cell)[std::string(reports::kServerOfCell)] = server;
+    plan.cells = std::move(cells);
+}
+
 LoadPlan plan_at(const SweepPlan& plan, const SweepPoint& point) {
     LoadPlan asked = at_level(in_cell(plan.asked, point.cell), plan.axis, point.load);
+    if (const auto servers = servers_of(plan); !servers.empty() && server_of(point) == servers[1])
+        asked.targets = plan.against;
     asked.seed += point.repeat - 1;
     return with_links(std::move(asked));
 }
@@ -356,6 +472,7 @@ SweepFile fresh_sweep(const SweepPlan& plan, const Invocation& invocation) {
     file.started_at = utc_now();
     file.command = invocation.command;
     file.options = echo_of(plan.asked);
+    if (!plan.against.empty()) file.comparison = reports::SweepComparison{.servers = servers_of(plan)};
     for (const Cell& cell : plan.cells) {
         std::vector<double> levels = plan.levels;
         if (const auto own = cell.find(file.axis); own != cell.end()) levels = {parse_number(own->second)};
@@ -386,7 +503,7 @@ Resumed resumed(SweepFile fresh, const fs::path& directory) {
         if (!planned && is_kept(old, directory)) fresh.points.push_back(old);
     }
     sort_points(fresh.points, cells_of(fresh.points));
-    fresh.repeats = reports::repeats_of(fresh.points);
+    add_up(fresh);
     fresh.search = before.search;
     const bool judged_otherwise = difference(before.options, fresh.options, is_judging).has_value();
     return {std::move(fresh), judged_otherwise};
@@ -489,7 +606,7 @@ std::vector<Stretch> stretches_of(const SweepPlan& plan, const std::vector<Sweep
         const SweepPoint& point = points[i];
         const bool starts = !plan.asked.server.command.empty();
         const std::string server = starts ? server_key(plan_at(plan, point).server) : "";
-        const bool same_cell = before != nullptr && before->cell == point.cell;
+        const bool same_cell = before != nullptr && shared_cell(before->cell) == shared_cell(point.cell);
         const bool same_repeat = same_cell && before->repeat == point.repeat;
         const bool anew = !server.empty() && ((plan.restart == Restart::cell && !same_cell) ||
                                               (plan.restart == Restart::repeat && !same_repeat));
@@ -517,11 +634,12 @@ std::size_t starts_of(const std::vector<Stretch>& stretches, const std::vector<S
 void measure_points(ServerLauncher& launcher, const SweepPlan& plan, SweepFile& file,
                     const fs::path& directory, const Invocation& invocation, Watcher& watcher,
                     const loadgen::Interruption& interruption) {
-    Sweeping sweeping{nullptr, plan, file, directory, invocation, watcher, interruption};
+    Sweeping sweeping{{}, plan, file, directory, invocation, watcher, interruption};
     for (const Stretch& stretch : stretches_of(plan, file.points)) {
         try {
             measure_stretch(sweeping, launcher, stretch);
         } catch (const ServerFailed& error) {
+            sweeping.targets.clear();
             fail_stretch(sweeping, stretch, error.what());
             launcher.end_server();
             if (interruption.stop_starting.stop_requested()) throw;

@@ -45,7 +45,18 @@ struct SweepPlan {
     std::uint64_t repeats = 1;        ///< the i-th with the seed plus i − 1
     Order order = Order::ascending;
     Restart restart = Restart::changed;
+    /// URLs of a second server. Every cell is then there twice, once for each server, and the points of both
+    /// are measured in turn, load by load. Empty: there is one server.
+    std::vector<std::string> against = {};
+    bool anyway = false;  ///< the two may serve different models
 };
+
+/// The two servers as cells name them, credentials hidden; none without a second server.
+std::vector<std::string> servers_of(const SweepPlan& plan);
+
+/// Puts each cell there twice, once for each server. Throws UsageError where both are the same, or where the
+/// plan starts its server by a command.
+void set_against(SweepPlan& plan, const std::string& urls);
 
 /// The plan of one point.
 LoadPlan plan_at(const SweepPlan& plan, const reports::SweepPoint& point);
@@ -100,7 +111,7 @@ reports::SweepPoint pending_point(Axis axis, double level, const Cell& cell = {}
 /// Removes what an earlier sweep left of the points of `file`, so that no report takes it for this sweep's.
 void remove_points(const reports::SweepFile& file, const std::filesystem::path& directory);
 
-/// Points that are measured one after the other on one target.
+/// Points that are measured one after the other on one target, or on those of two servers.
 struct Stretch {
     std::vector<std::size_t> points;  ///< places in the sweep's file, in the order that they are measured in
     std::string server;               ///< server_key() of their plans
@@ -110,7 +121,7 @@ struct Stretch {
 };
 
 /// All points in the order that they are measured in: cell by cell, and where a command starts the server,
-/// those with the same command together.
+/// those with the same command together. The points of two servers take turns within a stretch.
 std::vector<Stretch> stretches_of(const SweepPlan& plan, const std::vector<reports::SweepPoint>& points);
 
 /// How often a server is started for the points that are not done.

@@ -431,8 +431,10 @@ void fields(Archive& a, Is<SweepPoint> auto& v) {
     a("interactivity_tok_per_s", v.interactivity_tok_per_s);
     a("ttft_p50_s", v.ttft_p50_s);
     a("ttft_p99_s", v.ttft_p99_s);
+    a("tpot_p50_s", v.tpot_p50_s);
     a("itl_p50_s", v.itl_p50_s);
     a("itl_p99_s", v.itl_p99_s);
+    a("acceptance", v.acceptance);
     a("requests", v.requests);
     a("failed", v.failed);
     a("verdict", v.verdict);
@@ -474,6 +476,36 @@ void fields(Archive& a, Is<SweepSearch> auto& v) {
 }
 
 template <class Archive>
+void fields(Archive& a, Is<Crossing> auto& v) {
+    a.required("load", v.load);
+    a("low", v.low);
+    a("high", v.high);
+    a("below", v.below);
+    a("above", v.above);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<ComparedFigure> auto& v) {
+    a.required("figure", v.figure);
+    a("loads", v.loads);
+    a("crossings", v.crossings);
+    a("better", v.better);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<ComparedCell> auto& v) {
+    a("cell", v.cell);
+    a("figures", v.figures);
+    a("acceptance", v.acceptance);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<SweepComparison> auto& v) {
+    a.required("servers", v.servers);
+    a("cells", v.cells);
+}
+
+template <class Archive>
 void fields(Archive& a, Is<SweepFile> auto& v) {
     a.required("axis", v.axis);
     a("started_at", v.started_at);
@@ -482,6 +514,7 @@ void fields(Archive& a, Is<SweepFile> auto& v) {
     a.required("points", v.points);
     a("repeats", v.repeats);
     a("search", v.search);
+    a("comparison", v.comparison);
 }
 
 template <class Archive>

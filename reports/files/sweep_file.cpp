@@ -24,6 +24,14 @@ RepeatSpread spread_of(const std::vector<double>& values) {
     return spread;
 }
 
+std::optional<double> acceptance_in(const RunResult& result) {
+    if (!result.server) return std::nullopt;
+    // A window that is shorter than the time between two readings has none of its own.
+    for (const auto* of : {&result.server->window, &result.server->whole_run})
+        if (const auto found = of->find("acceptance_ratio"); found != of->end()) return found->second;
+    return std::nullopt;
+}
+
 std::string gravest_reason(const Validity& validity) {
     for (const Reason& reason : validity.reasons)
         if (reason.severity == validity.verdict) return reason.text;
@@ -66,8 +74,10 @@ SweepPoint sweep_point_of(const RunResult& result, const SweepPoint& planned) {
             .interactivity_tok_per_s = result.percentile("interactivity_tok_per_s", .9),
             .ttft_p50_s = result.percentile(headline_key("ttft", result.open_loop()), .5),
             .ttft_p99_s = result.percentile(headline_key("ttft", result.open_loop()), .99),
+            .tpot_p50_s = result.percentile("tpot_s", .5),
             .itl_p50_s = result.percentile("itl_s", .5),
             .itl_p99_s = result.percentile("itl_s", .99),
+            .acceptance = acceptance_in(result),
             .requests = result.counts.requests,
             .failed = result.counts.failed,
             .verdict = result.validity.verdict,
@@ -85,6 +95,7 @@ std::vector<SweepRepeats> repeats_of(const std::vector<SweepPoint>& points) {
                                    {"interactivity_tok_per_s", &SweepPoint::interactivity_tok_per_s},
                                    {"ttft_p50_s", &SweepPoint::ttft_p50_s},
                                    {"ttft_p99_s", &SweepPoint::ttft_p99_s},
+                                   {"tpot_p50_s", &SweepPoint::tpot_p50_s},
                                    {"itl_p50_s", &SweepPoint::itl_p50_s},
                                    {"itl_p99_s", &SweepPoint::itl_p99_s}};
     std::vector<SweepRepeats> all;

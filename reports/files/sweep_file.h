@@ -31,8 +31,10 @@ struct SweepPoint {
     std::optional<double> interactivity_tok_per_s = {};  ///< tokens/s per user, p90
     std::optional<double> ttft_p50_s = {};
     std::optional<double> ttft_p99_s = {};
+    std::optional<double> tpot_p50_s = {};
     std::optional<double> itl_p50_s = {};
     std::optional<double> itl_p99_s = {};
+    std::optional<double> acceptance = {};  ///< of drafted tokens, by the server's counters
     std::uint64_t requests = 0;
     std::uint64_t failed = 0;
     std::optional<Verdict> verdict = {};
@@ -84,6 +86,47 @@ struct SweepSearch {
     bool operator==(const SweepSearch&) const = default;
 };
 
+/// In a sweep over two servers, what a point's cell names its server under.
+inline constexpr std::string_view kServerOfCell = "server";
+
+/// Where one server stops being the better one and the other begins to be.
+struct Crossing {
+    double load = 0;  ///< by interpolation between `low` and `high`, over the logarithm of the load
+    double low = 0;   ///< the highest measured load at which `below` is better
+    double high = 0;  ///< the lowest measured load above it at which the other one is
+    std::string below = {};
+    std::string above = {};
+
+    bool operator==(const Crossing&) const = default;
+};
+
+/// One figure of two servers over their common loads.
+struct ComparedFigure {
+    std::string figure = {};  ///< key of SweepPoint, e.g. "ttft_p50_s"
+    std::uint64_t loads = 0;  ///< measured on both
+    std::vector<Crossing> crossings = {};
+    std::string better = {};  ///< the server that is better wherever one is; empty: they cross, or none is
+
+    bool operator==(const ComparedFigure&) const = default;
+};
+
+/// Two servers in one cell of a sweep.
+struct ComparedCell {
+    std::map<std::string, std::string> cell = {};  ///< without the server
+    std::vector<ComparedFigure> figures = {};
+    std::map<std::string, double> acceptance = {};  ///< server → mean share of drafted tokens over its loads
+
+    bool operator==(const ComparedCell&) const = default;
+};
+
+/// A sweep over two servers (--against).
+struct SweepComparison {
+    std::vector<std::string> servers = {};  ///< two, as they stand in cells
+    std::vector<ComparedCell> cells = {};
+
+    bool operator==(const SweepComparison&) const = default;
+};
+
 struct SweepFile {
     std::string axis = "concurrency";  ///< or "request_rate"
     std::string started_at;            ///< UTC
@@ -92,6 +135,7 @@ struct SweepFile {
     std::vector<SweepPoint> points;  ///< by cell, then ascending load, then repeat
     std::vector<SweepRepeats> repeats = {};
     std::optional<SweepSearch> search = {};
+    std::optional<SweepComparison> comparison = {};
 
     bool operator==(const SweepFile&) const = default;
 };

@@ -7,9 +7,11 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "core/result/metrics.h"
 #include "core/result/slo.h"
+#include "reports/files/comparison.h"
 #include "reports/model/search.h"
 #include "reports/pages/server_rows.h"
 #include "reports/pages/table.h"
@@ -388,6 +390,10 @@ std::string sweep_summary(const SweepFile& file, const ConsoleStyle& style) {
         text += labelled("repeats", fmt::format("{}: {} runs; {}", printable(label, 200), repeats.runs,
                                                 spread_text(repeats)));
     }
+    std::string_view label = "against";
+    if (file.comparison)
+        for (const std::string& sentence : sentences_of(*file.comparison, file.axis))
+            text += labelled(std::exchange(label, ""), printable(sentence, 400));
     if (file.search) text += labelled("search", found_text(*file.search, file.axis));
     return text;
 }

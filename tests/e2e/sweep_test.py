@@ -134,6 +134,75 @@ class Cells(Case):
             self.assertFalse((out / "sweep.json").exists())
 
 
+class Against(Case):
+    """Ladders on two servers, point by point in turn."""
+    PLAIN = "sim:llama3-8b-h100-bf16"
+    DRAFTS = "sim:llama3-8b-h100-bf16?speculative_tokens=7&acceptance=.5"
+
+    def test_it_finds_where_one_server_overtakes_the_other(self):
+        out = self.directory / "sweep"
+        command = ("sweep", self.PLAIN, "--against", self.DRAFTS, "--virtual", "--isl", 64, "--osl", 64, "--num-prompts", 600,
+                   "--salt", "s", "--concurrency", "1..256", "--grid", "temperature=0,1", "--gpu", "h100-sxm", "--out", out)
+        done = self.measures(paretoken(*command))
+        sweep = json.loads((out / "sweep.json").read_text())
+        self.matches_schema(out / "sweep.json", "sweep")
+        self.assertEqual(sweep["comparison"]["servers"], [self.PLAIN, self.DRAFTS])
+        self.assertEqual([cell["cell"] for cell in sweep["comparison"]["cells"]], [{"temperature": "0"}, {"temperature": "1"}])
+        for cell in sweep["comparison"]["cells"]:
+            points = {(p["cell"]["server"], p["load"]): p for p in sweep["points"] if p["cell"]["temperature"] == cell["cell"]["temperature"]}
+            self.assertEqual(len(points), 18)
+            for figure in cell["figures"]:
+                key, sign = figure["figure"], 1 if figure["figure"] == "output_tokens_per_s" else -1
+                self.assertEqual(figure["loads"], 9)
+                if key == "ttft_p50_s":
+                    continue
+
+                def lead(load):
+                    return sign * (points[self.PLAIN, load][key] - points[self.DRAFTS, load][key])
+                (crossing,) = figure["crossings"]
+                self.assertLess(lead(crossing["low"]), 0)
+                self.assertGreater(lead(crossing["high"]), 0)
+                self.assertTrue(crossing["low"] < crossing["load"] < crossing["high"])
+                self.assertEqual((crossing["below"], crossing["above"]), (self.DRAFTS, self.PLAIN))
+                self.assertIn(f"between {crossing['low']:g} and {crossing['high']:g}", " ".join(done.stdout.split()))
+        page = self.directory / "page.html"
+        self.measures(paretoken("report", out, "--out", page))
+        configurations = json.loads(page.with_suffix(".json").read_text())["configurations"]
+        self.assertEqual(len(configurations), 4, "a configuration for each server and temperature")
+        self.assertEqual({c["labels"]["server"] for c in configurations}, {self.PLAIN, self.DRAFTS})
+
+        again = paretoken(*command)
+        self.assertIn("every point was measured", again.stderr)
+        self.assertEqual(json.loads((out / "sweep.json").read_text())["comparison"], sweep["comparison"])
+
+    def test_servers_take_turns_over_sockets_and_acceptance_is_told(self):
+        out = self.directory / "sweep"
+        done = self.measures(paretoken("sweep", self.PLAIN, "--against", self.DRAFTS, "--isl", 32, "--osl", 24, "--num-prompts",
+                                       40, "--concurrency", "2,8", "--out", out))
+        sweep = json.loads((out / "sweep.json").read_text())
+        began = sorted(sweep["points"], key=lambda p: (out / p["directory"] / "run.json").stat().st_mtime_ns)
+        self.assertEqual([p["load"] for p in began], [2, 2, 8, 8])
+        self.assertEqual({p["cell"]["server"] for p in began[:2]}, {self.PLAIN, self.DRAFTS})
+        (cell,) = sweep["comparison"]["cells"]
+        self.assertEqual(list(cell["acceptance"]), [self.DRAFTS])
+        # Of seven drafts as many are accepted as come before the first wrong one: (.5 + .5² + … + .5⁷) ÷ 7.
+        self.assertAlmostEqual(cell["acceptance"][self.DRAFTS], sum(.5 ** k for k in range(1, 8)) / 7, delta=.05)
+        self.assertIn("below 0.6", " ".join(done.stdout.split()))
+
+    def test_what_cannot_be_compared_is_refused_in_one_line(self):
+        for arguments, words in ((("--against", self.PLAIN), ("--against", "both servers")),
+                                 (("--against", "sim:ideal"), ("--against", "--anyway", "ideal")),
+                                 (("--against", "sim:none"), ("none",)),
+                                 (("--anyway",), ("--anyway", "--against")),
+                                 (("--against", self.DRAFTS, "--search", "slo", "--slo", "ttft_p95:800"), ("--against", "--search")),
+                                 (("--against", self.DRAFTS, "--request-rate", "auto"), ("--against", "auto"))):
+            with self.subTest(arguments):
+                self.fails_clearly(paretoken("sweep", self.PLAIN, "--virtual", *arguments, "--out", self.directory / "none"), 2,
+                                   *words)
+        self.fails_clearly(paretoken("sweep", "--server-cmd", "serve {port}", "--against", "http://localhost:1", "--out",
+                                     self.directory / "none"), 2, "--against", "--server-cmd")
+
+
 class Limits(Case):
     RUN = ("run", *VIRTUAL[:2], "--isl", "lognormal:mean=512;cv=0.5", "--osl", "lognormal:mean=32;cv=0.5", "--num-prompts", 2000,
            "--concurrency", 4)

@@ -1,5 +1,6 @@
 #include "experiments/sweep/sweep.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -257,6 +258,98 @@ SweepPlan served(std::vector<Cell> cells, Restart restart = Restart::changed) {
     plan.asked.server.command = "serve {port} {n}";
     plan.restart = restart;
     return plan;
+}
+
+/// Two servers that differ in what they draft; drafts are checked for nothing when many are in flight.
+SweepPlan against(const PlanTexts& texts, std::vector<double> levels, std::vector<Cell> cells = {{}}) {
+    SweepPlan plan{
+        .asked = with_dataset(plan_of(texts)), .levels = std::move(levels), .cells = std::move(cells)};
+    set_against(plan, "sim:llama3-8b-h100-bf16?jitter=0&speculative_tokens=4&acceptance=0.5");
+    return plan;
+}
+
+TEST_F(VirtualSweep, over_two_servers_measures_both_and_goes_on_with_them) {
+    const SweepPlan plan = against(salted(), {1, 4}, {{{"osl", "8"}}, {{"osl", "16"}}});
+    const reports::SweepFile file = swept(plan, "sweep");
+    ASSERT_EQ(file.points.size(), 8U);
+    ASSERT_TRUE(file.comparison);
+    EXPECT_EQ(file.comparison->servers, servers_of(plan));
+    ASSERT_EQ(file.comparison->cells.size(), 2U);
+    for (const reports::ComparedCell& cell : file.comparison->cells)
+        for (const reports::ComparedFigure& figure : cell.figures)
+            EXPECT_EQ(figure.loads, 2U) << figure.figure;
+    EXPECT_EQ(file, reports::read_sweep(directory_ / "sweep"));
+    for (const reports::SweepPoint& point : file.points) {
+        const auto terms = result("sweep/" + point.directory).provenance.simulator;
+        EXPECT_EQ(terms.contains("drafts") && terms.at("drafts") > 0,
+                  point.cell.at("server") == file.comparison->servers[1])
+            << point.directory;
+    }
+    EXPECT_EQ(file.comparison->cells[0].figures[2].better, file.comparison->servers[1])
+        << "drafts shorten the time per token of few requests";
+
+    const auto before = everything("sweep");
+    EXPECT_EQ(swept(plan, "sweep"), file);
+    EXPECT_EQ(everything("sweep"), before) << "nothing is measured twice";
+    const reports::SweepFile more = swept(against(salted(), {2}, {{{"osl", "8"}}}), "sweep");
+    EXPECT_EQ(more.points.size(), 10U);
+    EXPECT_EQ(more.comparison->cells[0].figures[0].loads, 3U);
+    EXPECT_THROW(swept(salted(), {1, 4}, "sweep"), UsageError) << "one server is another sweep";
+    SweepPlan another = against(salted(), {1, 4});
+    another.against = {"sim:llama3-8b-h100-fp8"};
+    EXPECT_THROW(resumed(fresh_sweep(another, {}), directory_ / "sweep"), UsageError);
+}
+
+TEST_F(VirtualSweep, over_servers_of_different_models_is_refused_unless_asked_for) {
+    SweepPlan plan{.asked = with_dataset(plan_of(salted())), .levels = {1}};
+    set_against(plan, "sim:ideal");
+    try {
+        swept(plan, "sweep");
+        ADD_FAILURE() << "another model was taken";
+    } catch (const UsageError& error) {
+        EXPECT_THAT(error.what(), ::testing::AllOf(HasSubstr("--against"), HasSubstr("--anyway")));
+    }
+    plan.anyway = true;
+    EXPECT_EQ(swept(plan, "sweep").points.size(), 2U);
+}
+
+TEST_F(VirtualSweep, over_two_servers_must_have_two_that_are_there) {
+    SweepPlan same{.asked = with_dataset(plan_of(salted()))};
+    EXPECT_THROW(set_against(same, same.asked.targets.front()), UsageError);
+    SweepPlan started{.asked = with_dataset(LoadPlan{})};
+    started.asked.server.command = "serve {port}";
+    EXPECT_THROW(set_against(started, "http://b"), UsageError);
+    SweepPlan secret{.asked = with_dataset(LoadPlan{})};
+    set_against(secret, "https://user:word@host/v1");
+    EXPECT_THAT(secret.cells.back().at("server"), ::testing::Not(HasSubstr("word")));
+}
+
+TEST(Stretches, let_two_servers_take_turns_load_by_load) {
+    SweepPlan plan{.asked = with_dataset(LoadPlan{}), .levels = {1, 2}, .repeats = 2};
+    plan.cells = {{{"isl", "8"}}, {{"isl", "9"}}};
+    plan.asked.targets = {"http://a"};
+    set_against(plan, "http://b");
+    const auto points = fresh_sweep(plan, {}).points;
+    std::vector<std::string> turns;
+    for (const Stretch& stretch : stretches_of(plan, points)) {
+        std::string text;
+        for (const std::size_t i : stretch.points) {
+            const auto& p = points[i];
+            text += fmt::format("{}{:g}{} ", p.cell.at("server").back(), p.load, p.repeat);
+            EXPECT_EQ(plan_at(plan, p).targets,
+                      std::vector<std::string>{p.cell.at("server") == "http://a" ? "http://a" : "http://b"});
+        }
+        turns.push_back(text);
+    }
+    EXPECT_EQ(turns, (std::vector<std::string>(2, "a11 b11 b21 a21 a12 b12 b22 a22 ")));
+    plan.order = Order::random;
+    for (const Stretch& stretch : stretches_of(plan, points)) {
+        ASSERT_EQ(stretch.points.size(), 8U);
+        for (std::size_t i = 0; i < 8; i += 2) {
+            EXPECT_EQ(points[stretch.points[i]].load, points[stretch.points[i + 1]].load);
+            EXPECT_NE(points[stretch.points[i]].cell, points[stretch.points[i + 1]].cell);
+        }
+    }
 }
 
 TEST(Stretches, put_the_points_of_one_servers_command_together) {
