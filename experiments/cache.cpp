@@ -24,11 +24,20 @@ using reports::CacheReport;
 using reports::CacheSample;
 
 Spec spec_of(const CachePlan& plan, const std::vector<std::int64_t>& prefixes) {
-    return {"prefix_arms",
-            {{"prefixes", fmt::format("{}", fmt::join(prefixes, ";"))},
-             {"suffix", fmt::format("{}", plan.suffix)},
-             {"osl", fmt::format("{}", plan.output_tokens)},
-             {"hits", fmt::format("{}", fmt::join(plan.hits, ";"))}}};
+    Spec spec{"prefix_arms",
+              {{"prefixes", fmt::format("{}", fmt::join(prefixes, ";"))},
+               {"suffix", fmt::format("{}", plan.suffix)},
+               {"osl", fmt::format("{}", plan.output_tokens)},
+               {"hits", fmt::format("{}", fmt::join(plan.hits, ";"))}}};
+    if (plan.slots > 0) spec.fields["slots"] = fmt::format("{}", plan.slots);
+    return spec;
+}
+
+/// The slots that prefixes can be sent to. With one slot there is no choice, and the simulated server's cache
+/// belongs to no slot.
+std::uint64_t slots_of(const loadgen::EndpointFacts& facts) {
+    const std::int64_t slots = facts.slots.value_or(0);
+    return slots > 1 && facts.simulator_profile.empty() ? static_cast<std::uint64_t>(slots) : 0;
 }
 
 CacheSample sample_of(const datasets::ArmRequest& arm, const datasets::PrefixArms& arms,
@@ -333,8 +342,10 @@ void price(const CachePlan& plan, const Provenance& served, CacheReport& report)
 
 }  // namespace
 
-CacheReport measure_cache(const CachePlan& plan, const Target& target, const fs::path& directory,
+CacheReport measure_cache(const CachePlan& asked, const Target& target, const fs::path& directory,
                           const Invocation& invocation, Watcher& watcher, const std::stop_token& stop) {
+    CachePlan plan = asked;
+    plan.slots = slots_of(target.facts());
     const Measuring measuring{plan, target, directory, invocation, watcher, stop};
     const auto prefixes = fitting_prefixes(plan, target.facts().context);
     CacheReport report{.target = target.url()};

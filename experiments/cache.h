@@ -27,6 +27,8 @@ struct CachePlan {
     std::int64_t suffix = 64;
     std::int64_t output_tokens = 16;
     std::vector<std::uint64_t> concurrency = {1, 8};
+    /// Slots of a server whose cache belongs to them: prefixes are then also sent to a slot each. 0: none.
+    std::uint64_t slots = 0;
     std::uint64_t samples = 30;
     std::uint64_t working_set_from = 0;  ///< prefixes in turn; 0: the working set is not searched
     std::uint64_t working_set_most = 0;
@@ -57,10 +59,11 @@ LoadPlan plan_of_burst(const CachePlan& plan, std::int64_t prefix);
 std::vector<reports::CacheSample> samples_in(const std::filesystem::path& directory,
                                              const datasets::PrefixArms& arms);
 
+/// Where the cache belongs to slots, prefixes are sent to a slot each as well (the arm pinned).
 /// A level whose run is invalid says so in its value. Throws UsageError; RuntimeError when the server cannot
 /// be reached, nothing can be written, or `stop` is requested; Error with ExitCode::measurement_invalid where
 /// prompts of one length differ by more than 1 %.
-reports::CacheReport measure_cache(const CachePlan& plan, const Target& target,
+reports::CacheReport measure_cache(const CachePlan& asked, const Target& target,
                                    const std::filesystem::path& directory, const Invocation& invocation,
                                    Watcher& watcher, const std::stop_token& stop);
 

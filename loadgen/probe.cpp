@@ -329,6 +329,7 @@ void ask_what_it_is(Asker& asker, const Json& model, EndpointFacts& facts) {
         if (answer.is_object() && answer.contains("default_generation_settings")) {
             facts.context = count_at(answer["default_generation_settings"], "n_ctx");
         }
+        facts.slots = count_at(answer, "total_slots");
     }
 }
 
@@ -480,11 +481,11 @@ std::optional<datasets::Calibration> calibration_by_usage(Asker& asker, const En
 
 /// What a word of the text costs that prompts are cut from. Without an answer it costs what our words cost.
 void find_prose_cost(Asker& asker, const EndpointFacts& facts, datasets::Calibration& calibration) {
-    const std::string& text = asker.options().prose;
     const std::vector<double>& own = calibration.word_tokens;
     if (!own.empty())
         calibration.prose_word_tokens =
             std::accumulate(own.begin(), own.end(), 0.0) / static_cast<double>(own.size());
+    const std::string& text = asker.options().prose;
     const auto words = static_cast<double>(1 + std::count(text.begin(), text.end(), ' '));
     const Trial trial = attempt(asker, facts.body, small_request(text), Need::if_quick);
     if (!trial.accepted() || !trial.record.usage.prompt) return;

@@ -38,11 +38,12 @@ struct EndpointOptions {
 
 struct EndpointFacts {
     http::Address address;
-    bool local = false;                   ///< a loopback address
-    openai::BodyOptions body;             ///< model set, refused options off
-    std::vector<std::string> refused;     ///< options that the server does not take, by name
-    std::string server_kind;              ///< "vllm", "llama.cpp", "paretoken-sim", … or empty
-    std::optional<std::int64_t> context;  ///< most tokens of prompt and answer together
+    bool local = false;                      ///< a loopback address
+    openai::BodyOptions body;                ///< model set, refused options off
+    std::vector<std::string> refused;        ///< options that the server does not take, by name
+    std::string server_kind;                 ///< "vllm", "llama.cpp", "paretoken-sim", … or empty
+    std::optional<std::int64_t> context;     ///< most tokens of prompt and answer together
+    std::optional<std::int64_t> slots = {};  ///< llama.cpp: each serves one request and keeps its KV cache
     datasets::PromptForm prompt_form = datasets::PromptForm::text;
     std::optional<datasets::Calibration> calibration;
     std::string simulator_profile;  ///< empty for a real server

@@ -59,6 +59,13 @@ std::int64_t tokens_of(const Spec& spec, const std::string& key, const std::stri
     return static_cast<std::int64_t>(tokens);
 }
 
+std::uint64_t slots_of(const Spec& spec) {
+    constexpr std::uint64_t kMost = 65536;
+    const std::uint64_t slots = parse_count(spec.text_or("slots", "0"));
+    if (slots > kMost) throw UsageError(fmt::format("a server has at most {} slots", kMost));
+    return slots;
+}
+
 template <class Item>
 void shuffle(std::vector<Item>& items, Random& random) {
     for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[random.below(i)]);
@@ -70,7 +77,7 @@ std::int64_t varied_tokens(std::int64_t most, Random& random) {
     return std::clamp<std::int64_t>(static_cast<std::int64_t>(length), 1, most);
 }
 
-constexpr std::array kArmNames = {"cold",          "primer", "primed", "warm",
+constexpr std::array kArmNames = {"cold",          "primer", "primed", "warm",  "pinned",
                                   "dynamic-first", "shared", "varied", "repeat"};
 
 class PrefixArmsDataset final : public Dataset {
@@ -94,6 +101,7 @@ class PrefixArmsDataset final : public Dataset {
         request.index = index;
         request.id = request_id(salt_, index);
         request.request_class = arm.class_name();
+        if (arm.slot) request.body = fmt::format("{{\"id_slot\":{}}}", *arm.slot);
         request.prompt = maker.begin();
         const std::int64_t own = std::max<std::int64_t>(1, arms_.suffix() - maker.overhead_tokens());
         const auto append_own = [&](std::int64_t tokens) {
@@ -139,37 +147,51 @@ PrefixArms::PrefixArms(const Spec& spec, std::uint64_t seed)
       hits_(hits_of(spec)),
       suffix_(tokens_of(spec, "suffix", "64")),
       output_(tokens_of(spec, "osl", "16")),
-      round_size_(prefixes_.size() * (5 + hits_.size()) + 2) {}
+      slots_(slots_of(spec)),
+      round_size_(prefixes_.size() * (5 + hits_.size() + (slots_ > 0 ? 1 : 0)) + 2) {}
 
 std::string PrefixArms::text() const {
-    return fmt::format("prefix_arms:prefixes={},suffix={},osl={},hits={}", fmt::join(prefixes_, ";"), suffix_,
-                       output_, fmt::join(hits_, ";"));
+    const std::string slots = slots_ > 0 ? fmt::format(",slots={}", slots_) : "";
+    return fmt::format("prefix_arms:prefixes={},suffix={},osl={},hits={}{}", fmt::join(prefixes_, ";"),
+                       suffix_, output_, fmt::join(hits_, ";"), slots);
 }
 
 std::vector<ArmRequest> PrefixArms::round(std::uint64_t number) const {
     Random random(derived_seed(seed_, "prefix arms", number));
     std::vector<std::vector<ArmRequest>> units;
+    std::uint64_t place = 0;
     for (const std::int64_t prefix : prefixes_) {
         const auto tokens = static_cast<std::uint64_t>(prefix);
         const std::uint64_t warm = derived_seed(tokens, "warm");
         const std::uint64_t fresh = derived_seed(number * 2 + 1, "primed", tokens);
         const auto request = [&](Arm arm, std::int64_t reused, std::uint64_t family, double hit = 0) {
-            return ArmRequest{arm, number, prefix, hit, reused, family};
+            return ArmRequest{arm, number, prefix, hit, reused, family, {}};
         };
         units.push_back({request(Arm::cold, 0, 0)});
         units.push_back({request(Arm::primer, prefix, fresh), request(Arm::primed, prefix, fresh)});
         units.push_back({request(Arm::warm, prefix, warm)});
         units.push_back({request(Arm::dynamic_first, 0, warm)});
+        if (slots_ > 0) {
+            ArmRequest pinned = request(Arm::pinned, prefix, derived_seed(tokens, "pinned"));
+            pinned.slot = place % slots_;
+            units.push_back({pinned});
+        }
+        ++place;
         for (const double hit : hits_) {
             const auto reused = static_cast<std::int64_t>(std::llround(hit * static_cast<double>(prefix)));
             units.push_back({request(Arm::shared, reused, warm, hit)});
         }
     }
     const std::int64_t longest = prefixes_.back();
-    units.push_back({{Arm::varied, number, longest, 0, varied_tokens(longest, random),
-                      derived_seed(static_cast<std::uint64_t>(longest), "warm")}});
+    units.push_back({{Arm::varied,
+                      number,
+                      longest,
+                      0,
+                      varied_tokens(longest, random),
+                      derived_seed(static_cast<std::uint64_t>(longest), "warm"),
+                      {}}});
     units.push_back(
-        {{Arm::repeat, number, prefixes_.front(), 0, prefixes_.front(), derived_seed(0, "repeat")}});
+        {{Arm::repeat, number, prefixes_.front(), 0, prefixes_.front(), derived_seed(0, "repeat"), {}}});
     shuffle(units, random);
     std::vector<ArmRequest> requests;
     for (const auto& unit : units) requests.insert(requests.end(), unit.begin(), unit.end());
@@ -181,7 +203,7 @@ ArmRequest PrefixArms::at(std::uint64_t index) const {
 }
 
 std::unique_ptr<Dataset> make_prefix_arms(const DatasetOptions& options) {
-    options.spec.expect_only({"prefixes", "suffix", "osl", "hits"});
+    options.spec.expect_only({"prefixes", "suffix", "osl", "hits", "slots"});
     return std::make_unique<PrefixArmsDataset>(options);
 }
 

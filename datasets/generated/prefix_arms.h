@@ -3,6 +3,7 @@
 // beginning was sent before, in an order that is drawn anew for every round. What `paretoken cache` sends.
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@ enum class Arm : std::uint8_t {
     primer,         ///< sends the prefix of the `primed` request that comes right after it
     primed,         ///< its prefix was sent once, just before
     warm,           ///< its prefix is sent in every round
+    pinned,         ///< as warm, with prefixes of its own, and always to the same slot of the server
     dynamic_first,  ///< the same tokens as warm, but what changes stands in front
     shared,         ///< a share of its prefix is sent in every round
     varied,         ///< so many tokens of the longest warm prefix as the round draws
@@ -32,6 +34,7 @@ struct ArmRequest {
     double hit = 0;            ///< of the prefix, for `shared`
     std::int64_t reused = 0;   ///< tokens at its start that were sent before, once round 0 is over
     std::uint64_t family = 0;  ///< requests of equal family begin with the same tokens; 0: like no other
+    std::optional<std::uint64_t> slot = {};  ///< the server's slot that is asked for ("id_slot")
     bool operator==(const ArmRequest&) const = default;
 
     /// "shared-0.5/256"; of round 0 "setup".
@@ -41,7 +44,8 @@ struct ArmRequest {
 /// The order of the experiment: a pure function of the seed.
 class PrefixArms {
   public:
-    /// "prefix_arms:prefixes=256;1024,suffix=64,osl=16,hits=0.5;0.9". Throws UsageError.
+    /// "prefix_arms:prefixes=256;1024,suffix=64,osl=16,hits=0.5;0.9,slots=4": with slots there is the arm
+    /// pinned, whose prefixes are shared out over them. Throws UsageError.
     PrefixArms(const Spec& spec, std::uint64_t seed);
 
     std::uint64_t round_size() const { return round_size_; }
@@ -61,6 +65,7 @@ class PrefixArms {
     std::vector<double> hits_;
     std::int64_t suffix_;
     std::int64_t output_;
+    std::uint64_t slots_;  ///< 0: none is asked for
     std::uint64_t round_size_;
 };
 

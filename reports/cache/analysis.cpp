@@ -204,9 +204,11 @@ CacheVerdict verdict_by_tokens(const CacheLevel& level, std::span<const CacheSam
                                const std::string& engine) {
     const double warm = tokens_of_arm(samples, "warm").share().value_or(0);
     const double primed = tokens_of_arm(samples, "primed").share().value_or(0);
+    const auto pinned = tokens_of_arm(samples, "pinned").share();
+    const std::string with_slot = pinned ? fmt::format(", {} (warm with id_slot)", percent(*pinned)) : "";
     const auto evidence =
-        fmt::format("of the tokens that repeat, {} (warm) and {} (primed) came from the cache; {}",
-                    percent(warm), percent(primed), times_text(level, "warm"));
+        fmt::format("of the tokens that repeat, {} (warm){} and {} (primed) came from the cache; {}",
+                    percent(warm), with_slot, percent(primed), times_text(level, "warm"));
     if (warm >= kNearlyAll && primed >= kNearlyAll) {
         const bool faster = is_faster_than_cold(level, "warm");
         return {

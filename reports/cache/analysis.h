@@ -15,8 +15,8 @@ namespace paretoken::reports {
 
 /// One request of the experiment, in the order in which they were sent.
 struct CacheSample {
-    std::string arm =
-        {};  ///< "cold", "primer", "primed", "warm", "dynamic-first", "shared", "varied", "repeat"
+    /// "cold", "primer", "primed", "warm", "pinned", "dynamic-first", "shared", "varied", "repeat"
+    std::string arm = {};
     bool setup = false;         ///< fills the cache, and is in no figure but the hits of the whole level
     std::int64_t prefix = 0;    ///< tokens that it is counted under
     double hit = 0;             ///< of `shared`: the share of the prefix that repeats

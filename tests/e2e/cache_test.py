@@ -249,6 +249,19 @@ class RealServer(Case):
                     self.assertIn("dynamic_head", codes)
                     hits = report["levels"][0]["hit"]
                     self.assertAlmostEqual(hits["usage"], hits["server"], delta=0.02)
+                    self.assertNotIn("pinned", {arm["arm"] for arm in report["levels"][0]["arms"]}, "one slot is no choice")
+
+    def test_llamacpp_finds_beginnings_again_that_are_sent_to_a_slot_each(self):
+        with llamacpp("--slots", 2, "--ctx", 1024) as address:
+            out = self.directory / "slots"
+            self.measures(paretoken("cache", address, "--prefix", "64", "--samples", "6", "--hit", "0", "--concurrency", "1",
+                                    "--osl", "4", "--suffix", "16", "--out", out, timeout=900))
+        report = json.loads((out / "cache.json").read_text())
+        arms = {arm["arm"]: arm for arm in report["levels"][0]["arms"]}
+        self.assertEqual(set(arms), {"cold", "primed", "warm", "pinned", "dynamic-first", "repeat"})
+        self.assertEqual(arms["pinned"]["n"], 6)
+        self.assertGreater(arms["pinned"]["hit"]["usage"], .8 * arms["pinned"]["hit"]["expected"])
+        self.assertIn("(warm with id_slot)", report["verdicts"][0]["evidence"])
 
 
 if __name__ == "__main__":

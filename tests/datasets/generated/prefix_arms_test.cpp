@@ -101,12 +101,44 @@ TEST(PrefixArms, repeat_as_much_of_the_beginning_as_they_say) {
                 EXPECT_TRUE(std::equal(ids.begin() + 16, ids.end(), same.begin()));
                 break;
             case Arm::cold:
+            case Arm::pinned:
             case Arm::primer:
             case Arm::primed:
                 EXPECT_EQ(common(ids, same), 0U);
                 break;
         }
     }
+}
+
+TEST(PrefixArms, send_prefixes_of_their_own_to_the_same_slot_where_there_are_slots) {
+    const Spec with_slots = spec("prefixes=64;96;128,suffix=16,osl=4,hits=0.5,slots=2");
+    const PrefixArms arms(with_slots, 3);
+    const PrefixArms without(spec("prefixes=64;96;128,suffix=16,osl=4,hits=0.5"), 3);
+    EXPECT_EQ(arms.round_size(), without.round_size() + 3);
+    EXPECT_THAT(arms.text(), HasSubstr(",slots=2"));
+    const auto prompts = make_prefix_arms({.spec = with_slots,
+                                           .seed = 3,
+                                           .salt = "s",
+                                           .form = PromptForm::token_ids,
+                                           .calibration = {},
+                                           .vocabulary = 1000});
+    std::map<std::int64_t, TokenIds> first;
+    std::map<std::int64_t, TokenIds> warm;
+    std::map<std::int64_t, std::set<std::string>> bodies;
+    for (std::uint64_t i = 0; i < 4 * arms.round_size(); ++i) {
+        const ArmRequest arm = arms.at(i);
+        const Request request = prompts->request(i);
+        if (arm.arm == Arm::warm) warm[arm.prefix] = ids_of(request);
+        EXPECT_EQ(request.body.empty(), arm.arm != Arm::pinned) << name_of(arm.arm);
+        if (arm.arm != Arm::pinned) continue;
+        bodies[arm.prefix].insert(request.body);
+        const TokenIds& same = first.emplace(arm.prefix, ids_of(request)).first->second;
+        EXPECT_GE(common(ids_of(request), same), static_cast<std::size_t>(arm.prefix));
+    }
+    EXPECT_EQ(bodies,
+              (std::map<std::int64_t, std::set<std::string>>{
+                  {64, {R"({"id_slot":0})"}}, {96, {R"({"id_slot":1})"}}, {128, {R"({"id_slot":0})"}}}));
+    for (const auto& [prefix, ids] : first) EXPECT_EQ(common(ids, warm[prefix]), 0U);
 }
 
 TEST(PrefixArms, make_no_prompt_twice_but_the_repeated_one_and_none_with_another_salt) {

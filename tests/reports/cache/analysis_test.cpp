@@ -134,6 +134,28 @@ TEST(CacheVerdicts, say_that_it_is_off) {
     EXPECT_THAT(codes_of(experiment(nothing, false), "vllm", 0.0), ::testing::ElementsAre("off"));
 }
 
+TEST(CacheVerdicts, say_what_requests_found_that_were_sent_to_a_slot) {
+    const auto by_slot = [](const CacheSample& sample, std::size_t index) {
+        return index / 3 % 2 == 0 ? sample.repeated : std::int64_t{0};
+    };
+    auto samples = experiment(by_slot);
+    const auto evidence = [&] {
+        const CacheLevel level = level_of(samples, 1, 1, std::nullopt);
+        const auto verdicts = verdicts_of(level, samples, "llamacpp");
+        EXPECT_EQ(verdicts.front().code, "per_slot");
+        return verdicts.front().evidence;
+    };
+    EXPECT_THAT(evidence(), ::testing::Not(::testing::HasSubstr("id_slot")));
+    for (std::size_t i = 0, count = samples.size(); i < count; ++i) {
+        CacheSample pinned = samples[i];
+        if (pinned.arm != "warm") continue;
+        pinned.arm = "pinned";
+        pinned.cached_tokens = pinned.repeated;
+        samples.push_back(pinned);
+    }
+    EXPECT_THAT(evidence(), ::testing::HasSubstr("100 % (warm with id_slot)"));
+}
+
 TEST(CacheVerdicts, are_told_by_the_times_where_nobody_counts) {
     EXPECT_THAT(codes_of(experiment(whole_blocks, false)), ::testing::ElementsAre("works", "dynamic_head"));
     auto samples = experiment(nothing, false);
