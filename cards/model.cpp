@@ -104,6 +104,14 @@ std::string without_types(const std::string& spec, ModelCardOptions& options) {
     }
 }
 
+/// Checkpoints of ModelOpt have a file beside their config.json.
+std::optional<QuantizationFile> quantization_beside(const std::filesystem::path& config) {
+    const auto path = config.parent_path() / "hf_quant_config.json";
+    std::error_code error;
+    if (config.filename() != "config.json" || !std::filesystem::exists(path, error)) return {};
+    return QuantizationFile{read_card_file(path), path.string()};
+}
+
 }  // namespace
 
 ModelCard model_card(const std::string& name_or_path, const ModelCardOptions& given) {
@@ -122,7 +130,7 @@ ModelCard model_card(const std::string& name_or_path, const ModelCardOptions& gi
             fmt::format("{}: no such model card or file; give a config.json, a GGUF file or one of {}",
                         path.string(), fmt::join(known_models(), ", ")));
     if (is_gguf(path)) return model_card_of_gguf(path, options);
-    return model_card_of_config(read_card_file(path), path.string(), options);
+    return model_card_of_config(read_card_file(path), path.string(), options, quantization_beside(path));
 }
 
 }  // namespace paretoken::cards

@@ -87,14 +87,25 @@ struct ModelCardOptions {
     std::optional<std::string> kv_dtype;
 };
 
-/// A shipped card's name, a config.json (or the directory it is in), a GGUF file, or the JSON of a card.
+/// The hf_quant_config.json that ModelOpt writes beside a config.json.
+struct QuantizationFile {
+    std::string text;
+    std::string where;  ///< its name, for messages
+
+    bool operator==(const QuantizationFile&) const = default;
+};
+
+/// A shipped card's name, a config.json (or the directory it is in), a GGUF file, or the JSON of a card. Of a
+/// config.json the hf_quant_config.json beside it is read too.
 /// Types may follow, as in "llama-3.1-8b:kv=fp8,weights=int4"; those of `options` come before them. Throws
 /// UsageError: what was looked for, what is wrong with it, which names are known.
 ModelCard model_card(const std::string& name_or_path, const ModelCardOptions& options = {});
 
-/// From the text of a config.json; `where` is its name, for messages. Throws UsageError.
+/// From the text of a config.json; `where` is its name, for messages. `quantization` counts where the config
+/// says nothing of quantisation itself. Throws UsageError.
 ModelCard model_card_of_config(std::string_view json, const std::string& where,
-                               const ModelCardOptions& options = {});
+                               const ModelCardOptions& options = {},
+                               const std::optional<QuantizationFile>& quantization = {});
 
 /// From a GGUF file's header, exact to the byte (all parts of a split file). Throws UsageError.
 ModelCard model_card_of_gguf(const std::filesystem::path& path, const ModelCardOptions& options = {});

@@ -100,7 +100,34 @@ std::string compressed_dtype(const JsonCursor& quantization) {
     return int_dtype(weights.at("num_bits", "4 or 8"));
 }
 
-std::string quantized_dtype(const JsonCursor& quantization) {
+/// ModelOpt's names of algorithms, as TensorRT-LLM spells them, and the type that the weights are stored in.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kModelOptAlgorithms{{
+    {"FP8", "fp8"},
+    {"FP8_PER_CHANNEL_PER_TOKEN", "fp8"},
+    {"FP8_BLOCK_SCALES", "fp8"},
+    {"FP8_PB_WO", "fp8"},
+    {"NVFP4", "nvfp4"},
+    {"W4A8_MXFP4_FP8", "mxfp4"},
+    {"W4A16_MXFP4", "mxfp4"},
+    {"W4A16", "int4"},
+    {"W4A16_AWQ", "int4"},
+    {"W4A8_AWQ", "int4"},
+    {"W8A16", "int8"},
+    {"W8A8_SQ_PER_CHANNEL", "int8"},
+    {"INT8", "int8"},
+}};
+
+/// `base` where only the KV cache is quantised.
+std::string modelopt_dtype(const JsonCursor& quantization, const std::string& base) {
+    const auto found = quantization.find("quant_algo");
+    if (!found || found->string() == "NO_QUANT") return base;
+    const std::string algorithm = found->string();
+    for (const auto& [name, dtype] : kModelOptAlgorithms)
+        if (name == algorithm) return std::string(dtype);
+    found->complain("a known algorithm of ModelOpt (else say CARD:weights=TYPE)");
+}
+
+std::string quantized_dtype(const JsonCursor& quantization, const std::string& base) {
     const auto method_of = [&](const char* key) {
         const auto found = quantization.find(key);
         return found ? found->string() : std::string();
@@ -112,17 +139,13 @@ std::string quantized_dtype(const JsonCursor& quantization) {
         return int_dtype(quantization.at("bits", "4 or 8"));
     if (method == "bitsandbytes") return flag(quantization, "load_in_4bit", false) ? "int4" : "int8";
     if (method == "compressed-tensors") return compressed_dtype(quantization);
-    if (method == "modelopt") {
-        const std::string algorithm = method_of("quant_algo");
-        if (algorithm == "FP8") return "fp8";
-        if (algorithm == "NVFP4") return "nvfp4";
-    }
+    if (method == "modelopt") return modelopt_dtype(quantization, base);
     quantization.complain(fmt::format("a known quantisation (\"{}\" is not)", method));
 }
 
 /// Whether the list of modules left alone names this part.
 bool left_alone(const JsonCursor& quantization, std::string_view part) {
-    const auto list = find_any(quantization, {"modules_to_not_convert", "ignore"});
+    const auto list = find_any(quantization, {"modules_to_not_convert", "ignore", "exclude_modules"});
     if (!list) return false;
     for (const JsonCursor& entry : list->elements())
         if (entry.string().find(part) != std::string::npos) return true;
@@ -158,7 +181,7 @@ PartDtypes dtypes_of(const JsonCursor& config, const std::optional<std::string>&
     }
     const auto quantization = config.find("quantization_config");
     if (!quantization) return {base, base, base, base};
-    const std::string name = quantized_dtype(*quantization);
+    const std::string name = quantized_dtype(*quantization, base);
     if (name == "mxfp4") return {base, base, base, name};  // the format's checkpoints quantise experts only
     return {base, left_alone(*quantization, "self_attn") ? base : name, name, name};
 }
@@ -383,11 +406,27 @@ ModelCard card_of(const JsonCursor& whole, const std::string& where, const Model
     return card;
 }
 
+/// Puts what ModelOpt writes beside a config.json where other methods keep it: under quantization_config. A
+/// config that has one of its own stays as it is.
+void add_quantization(JsonValue& config, const QuantizationFile& file) {
+    auto* fields = std::get_if<JsonValue::Object>(&config.value);
+    if (fields == nullptr || fields->contains("quantization_config")) return;
+    const JsonValue value = parse_json_value(file.text, file.where);
+    const JsonCursor root(value, file.where);
+    const JsonCursor part = root.at("quantization", "ModelOpt's description of the quantisation");
+    if (!part.is_object()) part.complain("an object");
+    JsonValue added = std::get<JsonValue::Object>(value.value).at("quantization");
+    std::get<JsonValue::Object>(added.value)["quant_method"].value = "modelopt";
+    fields->emplace("quantization_config", std::move(added));
+}
+
 }  // namespace
 
 ModelCard model_card_of_config(std::string_view json, const std::string& where,
-                               const ModelCardOptions& options) {
-    const JsonValue value = parse_json_value(json, where);
+                               const ModelCardOptions& options,
+                               const std::optional<QuantizationFile>& quantization) {
+    JsonValue value = parse_json_value(json, where);
+    if (quantization) add_quantization(value, *quantization);
     const JsonCursor root(value, where);
     const auto inner = root.find("config");  // our own cards wrap a config.json and name it
     if (!inner) return card_of(root, where, options);

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 
 #include "core/error.h"
 #include "tests/cards/gguf_bytes.h"
+#include "tests/reports/temporary_directory.h"
 
 namespace paretoken::cards {
 namespace {
@@ -177,6 +179,46 @@ TEST(ModelCard, StoresQuantisedLayersInTheirOwnType) {
     EXPECT_EQ(model_card("gpt-oss-120b").weight_dtype, "mxfp4");
     EXPECT_NEAR(static_cast<double>(model_card("gpt-oss-120b").resident_weight_bytes) / kGiga, 65.2, 0.3);
     EXPECT_EQ(model_card("deepseek-v3").weight_dtype, "fp8");
+}
+
+TEST(ModelCard, ReadsWhatModelOptWritesBesideTheConfig) {
+    const auto beside = [](const std::string& quantization, const std::string& own = "") {
+        return model_card_of_config(
+            config(own), "config.json", {},
+            QuantizationFile{R"({"producer": {"name": "modelopt"}, "quantization": )" + quantization + "}",
+                             "hf_quant_config.json"});
+    };
+    const ModelCard fp8 =
+        beside(R"({"quant_algo": "FP8", "kv_cache_quant_algo": "FP8", "exclude_modules": ["lm_head"]})");
+    EXPECT_EQ(fp8.weight_dtype, "fp8");
+    EXPECT_EQ(fp8.kv_dtype, "fp8");
+    EXPECT_EQ(beside(R"({"quant_algo": "NVFP4", "kv_cache_quant_algo": null})").weight_dtype, "nvfp4");
+    EXPECT_EQ(beside(R"({"quant_algo": "W4A16_AWQ", "group_size": 128})").weight_dtype, "int4");
+    const ModelCard cache_only = beside(R"({"quant_algo": null, "kv_cache_quant_algo": "FP8"})");
+    EXPECT_EQ(cache_only.weight_dtype, card_of("").weight_dtype);
+    EXPECT_EQ(cache_only.kv_dtype, "fp8");
+    EXPECT_EQ(beside(R"({"quant_algo": "NVFP4"})", R"(, "quantization_config": {"quant_method": "fp8"})")
+                  .weight_dtype,
+              "fp8")
+        << "the config's own description counts";
+    EXPECT_THROW(beside(R"({"quant_algo": "FP2"})"), UsageError);
+    EXPECT_THROW(beside("7"), UsageError);
+}
+
+TEST(ModelCard, FindsTheFileOfModelOptInTheDirectory) {
+    const reports::TemporaryDirectory directory;
+    std::ofstream(directory.path() / "config.json") << config("");
+    std::ofstream(directory.path() / "hf_quant_config.json")
+        << R"({"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}})";
+    EXPECT_EQ(model_card(directory.path().string()).kv_dtype, "fp8");
+    EXPECT_EQ(model_card((directory.path() / "config.json").string()).weight_dtype, "fp8");
+    std::ofstream(directory.path() / "hf_quant_config.json") << "{";
+    try {
+        model_card(directory.path().string());
+        FAIL() << "half a file was read";
+    } catch (const UsageError& error) {
+        EXPECT_NE(std::string(error.what()).find("hf_quant_config.json"), std::string::npos) << error.what();
+    }
 }
 
 TEST(ModelCard, KeepsTheKvCacheInTheTypeThatTheConfigSays) {
