@@ -25,6 +25,8 @@
 #include "core/result/slo.h"
 #include "core/text/content_hash.h"
 #include "experiments/watch/page_server.h"
+#include "reports/cache/pages.h"
+#include "reports/cache/picture.h"
 #include "reports/files/json.h"
 #include "reports/files/refold.h"
 #include "reports/files/run_directory.h"
@@ -114,12 +116,33 @@ bool is_running(const fs::path& run) {
            reports::RunState::running;
 }
 
-/// Each run once, in the order in which the directories were named.
-std::vector<reports::LoadedRun> loaded_runs(const ReportCommand& command, Sweeps& sweeps) {
-    std::vector<fs::path> found;
-    for (const std::string& directory : command.directories)
-        for (const fs::path& run : reports::find_run_directories(directory))
-            if (std::find(found.begin(), found.end(), run) == found.end()) found.push_back(run);
+/// Each result once, in the order in which the directories were named.
+reports::ResultDirectories found_results(const ReportCommand& command) {
+    reports::ResultDirectories found;
+    const auto add = [](const std::vector<fs::path>& from, std::vector<fs::path>& to) {
+        for (const fs::path& path : from)
+            if (std::find(to.begin(), to.end(), path) == to.end()) to.push_back(path);
+    };
+    for (const std::string& directory : command.directories) {
+        const reports::ResultDirectories some = reports::find_result_directories(directory);
+        add(some.runs, found.runs);
+        add(some.caches, found.caches);
+    }
+    return found;
+}
+
+std::vector<reports::LoadedCache> loaded_caches(const std::vector<fs::path>& found) {
+    std::vector<reports::LoadedCache> caches;
+    for (const fs::path& directory : found) {
+        const fs::path file = directory / reports::kCacheFileName;
+        caches.push_back(
+            {directory.string(), reports::parse_cache_json(reports::read_file(file), file.string())});
+    }
+    return caches;
+}
+
+std::vector<reports::LoadedRun> loaded_runs(const ReportCommand& command, const std::vector<fs::path>& found,
+                                            Sweeps& sweeps) {
     std::vector<reports::LoadedRun> runs;
     for (const fs::path& run : found) {
         if (command.serve && is_running(run)) continue;  // it lands when it has ended
@@ -252,7 +275,8 @@ std::vector<Output> outputs(const ReportCommand& command) {
     std::vector<Output> outputs;
     for (const ReportFormat* format : reports::formats_named(command.formats)) {
         const fs::path path = fmt::format("{}.{}", stem.string(), format->extension);
-        if (path.filename() == reports::kRunFileName || path.filename() == reports::kSweepFileName)
+        if (path.filename() == reports::kRunFileName || path.filename() == reports::kSweepFileName ||
+            path.filename() == reports::kCacheFileName)
             throw UsageError(fmt::format("--out {}: {} would replace a measurement; choose another name",
                                          command.out, path.string()));
         outputs.push_back({format, path});
@@ -260,7 +284,11 @@ std::vector<Output> outputs(const ReportCommand& command) {
     return outputs;
 }
 
+/// Whether anything in the report proves something.
 bool has_valid_point(const ReportModel& model) {
+    for (const reports::CachePicture& cache : model.caches)
+        for (const reports::CacheLevel& level : cache.report.levels)
+            if (level.invalid.empty()) return true;
     for (const reports::Configuration& configuration : model.configurations)
         for (const reports::ReportPoint& point : configuration.points)
             if (point.result.validity.verdict != Verdict::invalid) return true;
@@ -282,6 +310,9 @@ std::string answers_of(const ReportModel& model) {
         for (const std::string& missing : configuration.missing) text += lines_of(missing);
         text += "\n";
     }
+    for (const reports::CachePicture& cache : model.caches)
+        text += lines_of("Prefix caching of " + cache.report.target) + reports::cache_console(cache.report) +
+                "\n";
     for (const reports::WhatIf& what_if : model.what_ifs)
         text += lines_of(reports::what_if_sentence(model, what_if));
     for (const std::string& note : model.notes) text += lines_of(note);
@@ -291,7 +322,11 @@ std::string answers_of(const ReportModel& model) {
 ReportModel model_of(const ReportCommand& command) {
     reports::JoinOptions options = join_options(command);
     Sweeps sweeps;
-    std::vector<reports::LoadedRun> runs = loaded_runs(command, sweeps);
+    const reports::ResultDirectories found = found_results(command);
+    std::vector<reports::LoadedRun> runs = loaded_runs(command, found.runs, sweeps);
+    options.caches = loaded_caches(found.caches);
+    if (command.title.empty() && found.runs.empty() && options.caches.size() == 1)
+        options.title = "Prefix caching of " + options.caches.front().report.target;
     options.searches = sweeps.searches();
     if (command.refold) refold_all(runs, command, options.slos);
     options.known_models = cards_named_by(runs);
@@ -324,17 +359,19 @@ class LiveReport {
     std::string state_now() const {
         std::string state;
         for (const std::string& directory : command_.directories) {
-            std::vector<fs::path> runs;
+            reports::ResultDirectories found;
             try {
-                runs = reports::find_run_directories(directory);
+                found = reports::find_result_directories(directory);
             } catch (const UsageError&) {  // there is none yet
                 continue;
             }
-            for (const fs::path& run : runs) {
+            const auto add = [&state](const fs::path& file) {
                 std::error_code error;
-                const auto written = fs::last_write_time(run / reports::kRunFileName, error);
-                state += fmt::format("{} {}\n", run.string(), written.time_since_epoch().count());
-            }
+                const auto written = fs::last_write_time(file, error);
+                state += fmt::format("{} {}\n", file.string(), written.time_since_epoch().count());
+            };
+            for (const fs::path& run : found.runs) add(run / reports::kRunFileName);
+            for (const fs::path& cache : found.caches) add(cache / reports::kCacheFileName);
         }
         return state.empty() ? "nothing yet" : content_hash(state);
     }
@@ -343,7 +380,8 @@ class LiveReport {
         std::string state = state_now();
         if (state == state_) return;
         if (state != "nothing yet") model_ = model_of(command_);
-        if (model_ && model_->configurations.empty()) model_.reset();  // every run is still running
+        if (model_ && model_->configurations.empty() && model_->caches.empty())
+            model_.reset();  // every run is still running
         state_ = std::move(state);
     }
 
@@ -404,7 +442,8 @@ void report(const ReportCommand& command) {
 void add_report(CLI::App& app) {
     const auto command = std::make_shared<ReportCommand>();
     CLI::App* sub = app.add_subcommand("report", "Join runs with model, hardware and prices into a report");
-    sub->add_option("directories", command->directories, "Run or sweep directories, or directories of these")
+    sub->add_option("directories", command->directories,
+                    "Directories of `run`, `sweep` or `cache`, or directories of these")
         ->required();
     auto* const micro = sub->add_option("--micro", command->micro,
                                         "What `paretoken micro` measured on the hardware that served; "

@@ -12,7 +12,7 @@
 #include "core/result/metrics.h"
 #include "experiments/run.h"
 #include "experiments/target/resolve.h"
-#include "reports/files/cache_file.h"
+#include "reports/files/json.h"
 #include "reports/files/records.h"
 #include "reports/files/run_directory.h"
 

@@ -2,8 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "core/text/number_text.h"
+#include "reports/cache/picture.h"
+#include "reports/pages/html.h"
 #include "reports/pages/markdown.h"
+#include "reports/pages/picture.h"
 #include "reports/pages/table.h"
 
 namespace paretoken::reports {
@@ -23,8 +28,8 @@ std::string share(const std::optional<double>& ratio) {
     return ratio ? fmt::format("{:.1f}", 100 * *ratio) : "–";
 }
 
-std::string name_of(const CacheArm& arm) {
-    return arm.arm == "shared" ? fmt::format("shared {:.0f} %", 100 * arm.hit) : arm.arm;
+std::string percent(const std::optional<double>& ratio) {
+    return ratio ? share(ratio) + " %" : "unknown";
 }
 
 Table table_of(const CacheLevel& level) {
@@ -36,7 +41,7 @@ Table table_of(const CacheLevel& level) {
                  {"p95, ms"},
                  {"expected"},
                  {"cached"},
-                 {"", Align::left}},
+                 {"vs cold", Align::left}},
                 {}};
     for (const CacheArm& arm : level.arms)
         table.rows.push_back(
@@ -66,11 +71,16 @@ std::string fit_sentence(const TtftFit& fit) {
     return text + fmt::format(" (least squares over {} requests, 95 % intervals).", fit.n);
 }
 
+std::string saved_sentence(double milliseconds) {
+    return fmt::format("1,000 tokens from the cache save {} ms of the time to first token.",
+                       number_text(milliseconds));
+}
+
 std::string hits_sentence(const CacheHits& hits) {
     return fmt::format(
-        "Share of prompt tokens from the cache, of all requests: expected {} %, by usage {} %, by the "
-        "server's counters {} %.",
-        share(hits.expected), share(hits.usage), share(hits.server));
+        "Share of prompt tokens from the cache, of all requests: expected {}, by usage {}, by the "
+        "server's counters {}.",
+        percent(hits.expected), percent(hits.usage), percent(hits.server));
 }
 
 std::string invalid_sentence(const CacheLevel& level) {
@@ -157,16 +167,137 @@ std::string heading_of(const CacheLevel& level) {
 constexpr std::string_view kCaption =
     "Times to first token; prompt tokens that should come from the cache, and did, in %.";
 
-std::string markdown_table(const Table& table) {
-    std::string text = "|";
-    for (const TableColumn& column : table.columns) text += " " + column.title + " |";
-    text += "\n|";
-    for (const TableColumn& column : table.columns) text += column.align == Align::left ? "---|" : "---:|";
-    for (const auto& row : table.rows) {
-        text += "\n|";
-        for (const std::string& cell : row) text += " " + markdown_escaped(cell) + " |";
+/// What a level found, a sentence each.
+std::vector<std::string> findings_of(const CacheLevel& level) {
+    std::vector<std::string> sentences;
+    if (level.fit) sentences.push_back(fit_sentence(*level.fit));
+    if (level.saved_ms_per_1k_cached) sentences.push_back(saved_sentence(*level.saved_ms_per_1k_cached));
+    sentences.push_back(hits_sentence(level.hits));
+    if (std::string rate = rate_sentence(level); !rate.empty()) sentences.push_back(std::move(rate));
+    return sentences;
+}
+
+/// What is said of a level below its table: first, whether it counts.
+std::vector<std::string> sentences_of(const CacheLevel& level) {
+    std::vector<std::string> sentences = findings_of(level);
+    if (!level.invalid.empty()) sentences.insert(sentences.begin(), invalid_sentence(level));
+    return sentences;
+}
+
+/// What is said of the cache as a whole.
+std::vector<std::string> sentences_of(const CacheReport& report) {
+    std::vector<std::string> sentences;
+    if (std::string blocks = blocks_sentence(report); !blocks.empty()) sentences.push_back(std::move(blocks));
+    if (report.working_set) sentences.push_back(working_set_sentence(*report.working_set));
+    if (report.burst) sentences.push_back(burst_sentence(*report.burst));
+    if (report.idle_time) sentences.push_back(idle_time_sentence(*report.idle_time));
+    if (!report.price.empty()) sentences.push_back("Price: " + report.price + ".");
+    return sentences;
+}
+
+// ---- HTML
+
+/// How a verdict's badge looks.
+std::string_view badge_of(const CacheVerdict& verdict) {
+    if (verdict.code == "works") return "valid";
+    for (const std::string_view code : {"off", "unknown", "contaminated", "response_cache"})
+        if (verdict.code == code) return "invalid";
+    return "warn";
+}
+
+std::string verdicts_html(const std::vector<CacheVerdict>& verdicts) {
+    std::string items;
+    for (const CacheVerdict& verdict : verdicts)
+        items += fmt::format("<li><span class=\"badge {}\">{}</span> {} <small>{}</small></li>\n",
+                             badge_of(verdict), html_escaped(verdict.code), html_escaped(verdict.text),
+                             html_escaped(verdict.evidence));
+    return items.empty() ? "" : "<ul class=\"notices verdicts\">\n" + items + "</ul>\n";
+}
+
+std::string figure_item(std::string_view name, const std::string& value, const std::string& note) {
+    return fmt::format("<div><dt>{}<dd>{} <small>{}</small></div>\n", name, html_escaped(value),
+                       html_escaped(note));
+}
+
+/// The three accounts of the hits, and what a hit saves.
+std::string level_figures(const CacheLevel& level) {
+    std::string items = figure_item("Expected from the cache", percent(level.hits.expected),
+                                    "of prompt tokens, by what was sent before") +
+                        figure_item("Usage", percent(level.hits.usage), "as the answers tell") +
+                        figure_item("Server", percent(level.hits.server), "by its own counters");
+    if (level.saved_ms_per_1k_cached)
+        items += figure_item(
+            "Saved by 1,000 cached tokens", number_text(*level.saved_ms_per_1k_cached) + " ms",
+            level.fit ? fmt::format("95 %: {} to {} ms", number_text(1e6 * level.fit->per_token_s.ci95.low),
+                                    number_text(1e6 * level.fit->per_token_s.ci95.high))
+                      : "of the time to first token");
+    return "<dl class=\"figures\">\n" + items + "</dl>\n";
+}
+
+/// The medians beside what the fit gives for them.
+Table fit_table(const CacheLevel& level) {
+    Table table{{{"arm", Align::left}, {"prefix"}, {"not cached, tokens"}, {"p50, ms"}, {"fit, ms"}}, {}};
+    for (const CacheArm& arm : level.arms) {
+        const auto uncached = uncached_tokens(arm);
+        if (!uncached || !arm.ttft_p50_s || arm.arm == "repeat") continue;
+        table.rows.push_back({name_of(arm), fmt::format("{}", arm.prefix), number_text(*uncached),
+                              ms(arm.ttft_p50_s), ms(seconds_at(*level.fit, *uncached))});
     }
-    return text + "\n";
+    return table;
+}
+
+std::string charts_html(const std::vector<Picture>& pictures, const std::string& id,
+                        const CacheLevel* level) {
+    if (pictures.empty()) return "";
+    std::string html = "<div class=\"pair\">\n";
+    for (const Picture& picture : pictures) {
+        const std::string place = fmt::format("{}-{}", id, picture.id);
+        html += picture.id == "fit" && level != nullptr
+                    ? figure_html(place, fmt::format("{}, {}", picture.title, picture.y_title), "",
+                                  fit_table(*level))
+                    : picture_html(place, picture);
+    }
+    return html + "</div>\n";
+}
+
+std::string paragraphs(const std::vector<std::string>& sentences) {
+    std::string html;
+    for (const std::string& sentence : sentences)
+        html += fmt::format("<p class=\"lead\">{}</p>\n", html_escaped(sentence));
+    return html;
+}
+
+std::string level_html(const CacheLevel& level, const std::vector<Picture>& pictures, const std::string& id,
+                       bool is_first_number) {
+    std::string html = fmt::format("<div class=\"part device cache\"><h3>{}</h3>\n", heading_of(level));
+    if (!level.invalid.empty())
+        html += fmt::format("<ul class=\"notices\"><li class=\"error\">{}</li></ul>\n",
+                            html_escaped(invalid_sentence(level)));
+    html += level_figures(level) + charts_html(pictures, id, &level);
+    html += paragraphs(findings_of(level));
+    html += fmt::format("<h4{}>Every arm</h4>\n<p class=\"lead\">{}</p>\n{}</div>\n",
+                        is_first_number ? " id=\"numbers\" tabindex=\"-1\"" : "", kCaption,
+                        html_of(table_of(level)));
+    return html;
+}
+
+std::string cache_section(const CachePicture& cache, std::size_t index, bool alone) {
+    const CacheReport& report = cache.report;
+    const std::string id = fmt::format("cache-{}", index);
+    std::string html = fmt::format(
+        "<section aria-labelledby=\"{0}-title\">\n<h2 id=\"{0}-title\">What prefix caching gives</h2>\n<p "
+        "class=\"lead\">{1}{2}{3}, measured by <code>paretoken cache</code> in {4}.</p>\n{5}",
+        id, html_escaped(report.target), report.model.empty() ? "" : ", " + html_escaped(report.model),
+        report.engine.empty() ? "" : ", " + html_escaped(report.engine), html_escaped(cache.directory),
+        verdicts_html(report.verdicts));
+    for (std::size_t i = 0; i < report.levels.size(); ++i)
+        html += level_html(report.levels[i], cache.levels[i], fmt::format("{}-level-{}", id, i),
+                           alone && index == 0 && i == 0);
+    const std::vector<std::string> sentences = sentences_of(report);
+    if (!sentences.empty() || !cache.pictures.empty())
+        html += "<div class=\"part device cache\"><h3>The cache as a whole</h3>\n" + paragraphs(sentences) +
+                charts_html(cache.pictures, id, nullptr) + "</div>\n";
+    return html + "</section>\n";
 }
 
 }  // namespace
@@ -179,39 +310,42 @@ std::string cache_console(const CacheReport& report) {
     }
     for (const CacheLevel& level : report.levels) {
         text += fmt::format("\n{}. {}\n{}", heading_of(level), kCaption, text_of(table_of(level), 2));
-        if (!level.invalid.empty()) text += paragraph(invalid_sentence(level), 2);
-        if (level.fit) text += paragraph(fit_sentence(*level.fit), 2);
-        text += paragraph(hits_sentence(level.hits), 2);
-        if (const std::string rate = rate_sentence(level); !rate.empty()) text += paragraph(rate, 2);
+        for (const std::string& sentence : sentences_of(level)) text += paragraph(sentence, 2);
     }
-    if (const std::string blocks = blocks_sentence(report); !blocks.empty()) text += "\n" + paragraph(blocks);
-    if (report.working_set) text += paragraph(working_set_sentence(*report.working_set));
-    if (report.burst) text += paragraph(burst_sentence(*report.burst));
-    if (report.idle_time) text += paragraph(idle_time_sentence(*report.idle_time));
-    if (!report.price.empty()) text += paragraph("Price: " + report.price + ".");
+    const std::vector<std::string> whole = sentences_of(report);
+    if (!whole.empty()) text += "\n";
+    for (const std::string& sentence : whole) text += paragraph(sentence);
     return text;
 }
 
-std::string cache_markdown(const CacheReport& report) {
-    std::string text = fmt::format("# Prefix caching of {}\n\n", markdown_escaped(report.target));
+std::string cache_markdown(const CacheReport& report, int depth) {
+    const std::string heading(static_cast<std::size_t>(depth), '#');
+    std::string text = fmt::format("{} Prefix caching of {}\n\n", heading, markdown_escaped(report.target));
     if (!report.model.empty()) text += fmt::format("Model {}.\n\n", markdown_escaped(report.model));
     for (const CacheVerdict& verdict : report.verdicts)
-        text += fmt::format("- **{}**: {} ({})\n", verdict.code, markdown_escaped(verdict.text),
-                            markdown_escaped(verdict.evidence));
-    for (const CacheLevel& level : report.levels) {
-        text +=
-            fmt::format("\n## {}\n\n{}\n\n{}", heading_of(level), kCaption, markdown_table(table_of(level)));
-        if (!level.invalid.empty()) text += "\n" + markdown_escaped(invalid_sentence(level)) + "\n";
-        if (level.fit) text += "\n" + fit_sentence(*level.fit) + "\n";
-        text += "\n" + hits_sentence(level.hits) + "\n";
-        if (const std::string rate = rate_sentence(level); !rate.empty()) text += "\n" + rate + "\n";
+        text += fmt::format("- **{}**: {} ({})\n", markdown_escaped(verdict.code),
+                            markdown_escaped(verdict.text), markdown_escaped(verdict.evidence));
+    const CachePicture picture = picture_of(LoadedCache{.directory = {}, .report = report});
+    for (std::size_t i = 0; i < report.levels.size(); ++i) {
+        text += fmt::format("\n{}# {}\n\n", heading, heading_of(report.levels[i]));
+        for (const Picture& one : picture.levels[i])
+            if (one.id != "fit") text += picture_markdown(one);  // the table and the sentence below say it
+        text += fmt::format("{}\n\n{}", kCaption, markdown_of(table_of(report.levels[i])));
+        for (const std::string& sentence : sentences_of(report.levels[i]))
+            text += "\n" + markdown_escaped(sentence) + "\n";
     }
-    if (const std::string blocks = blocks_sentence(report); !blocks.empty()) text += "\n" + blocks + "\n";
-    if (report.working_set) text += "\n" + working_set_sentence(*report.working_set) + "\n";
-    if (report.burst) text += "\n" + burst_sentence(*report.burst) + "\n";
-    if (report.idle_time) text += "\n" + idle_time_sentence(*report.idle_time) + "\n";
-    if (!report.price.empty()) text += "\nPrice: " + markdown_escaped(report.price) + ".\n";
+    const std::vector<std::string> whole = sentences_of(report);
+    if (!whole.empty()) text += fmt::format("\n{}# The cache as a whole\n", heading);
+    for (const std::string& sentence : whole) text += "\n" + markdown_escaped(sentence) + "\n";
+    if (!picture.pictures.empty()) text += "\n";
+    for (const Picture& one : picture.pictures) text += picture_markdown(one);
     return text;
+}
+
+std::string cache_sections(const std::vector<CachePicture>& caches, bool alone) {
+    std::string html;
+    for (std::size_t i = 0; i < caches.size(); ++i) html += cache_section(caches[i], i, alone);
+    return html;
 }
 
 }  // namespace paretoken::reports

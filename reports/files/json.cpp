@@ -518,6 +518,104 @@ void fields(Archive& a, Is<SweepFile> auto& v) {
 }
 
 template <class Archive>
+void fields(Archive& a, Is<CacheHits> auto& v) {
+    a("expected", v.expected);
+    a("usage", v.usage);
+    a("server", v.server);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<CacheArm> auto& v) {
+    a.required("arm", v.arm);
+    a.required("prefix", v.prefix);
+    if (v.arm == "shared") a("hit_ratio", v.hit);
+    a.required("n", v.n);
+    a("failed", v.failed);
+    a("prompt_tokens", v.prompt_tokens);
+    a("ttft_p50_s", v.ttft_p50_s);
+    a("ttft_p50_ci95", v.ttft_p50_ci95);
+    a("ttft_p95_s", v.ttft_p95_s);
+    a("hit", v.hits);
+    a("p_value", v.p_value);
+    a("differs_from_cold", v.differs);
+    a("output_tokens_per_s", v.output_tokens_per_s);
+    a("usd_per_m_output", v.usd_per_m_output);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<FitTerm> auto& v) {
+    a.required("value", v.value);
+    a.required("ci95", v.ci95);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<TtftFit> auto& v) {
+    a.required("n", v.n);
+    a.required("base_s", v.base_s);
+    a.required("per_token_s", v.per_token_s);
+    a("per_token2_s", v.per_token2_s);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<CacheLevel> auto& v) {
+    a.required("concurrency", v.concurrency);
+    a("directory", v.directory);
+    a.unless_empty("invalid", v.invalid);
+    a("hit", v.hits);
+    a("fit", v.fit);
+    a("saved_ms_per_1k_cached", v.saved_ms_per_1k_cached);
+    a("output_tokens_per_s", v.output_tokens_per_s);
+    a.required("arms", v.arms);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<WorkingSet> auto& v) {
+    a.required("prefix_tokens", v.prefix_tokens);
+    a.required("request_tokens", v.request_tokens);
+    a.required("held", v.held);
+    a("lost", v.lost);
+    a.pairs("found", "prefixes", "share", v.found);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<IdleTime> auto& v) {
+    a("held_s", v.held_s);
+    a("lost_s", v.lost_s);
+    a.pairs("found", "idle_s", "share", v.found);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<CacheBurst> auto& v) {
+    a.required("rate", v.rate);
+    a.required("prefixes", v.prefixes);
+    a("before", v.before);
+    a("during", v.during);
+    a("after", v.after);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<CacheVerdict> auto& v) {
+    a.required("code", v.code);
+    a.required("text", v.text);
+    a("evidence", v.evidence);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<CacheReport> auto& v) {
+    a.required("target", v.target);
+    a("model", v.model);
+    a("engine", v.engine);
+    a("granularity_tokens", v.granularity_tokens);
+    a("least_cached_prefix", v.least_cached_prefix);
+    a("working_set", v.working_set);
+    a("idle_time", v.idle_time);
+    a("burst", v.burst);
+    a.unless_empty("price", v.price);
+    a.required("verdicts", v.verdicts);
+    a.required("levels", v.levels);
+}
+
+template <class Archive>
 void fields(Archive& a, Is<KeptAnswer> auto& v) {
     a.required("index", v.index);
     a("warmup", v.warmup);
@@ -762,12 +860,14 @@ void fields(Archive& a, Is<PicturePoint> auto& v) {
     a("valid", v.valid);
     a("row", v.row);
     a("note", v.note);
+    a("interval", v.interval);
 }
 
 template <class Archive>
 void fields(Archive& a, Is<PictureSeries> auto& v) {
     a("name", v.name);
     a("points", v.points);
+    a.unless_empty("style", v.style);
 }
 
 template <class Archive>
@@ -791,6 +891,7 @@ void fields(Archive& a, Is<Picture> auto& v) {
     a("series", v.series);
     a("lines", v.lines);
     a("marks", v.marks);
+    if (v.linear_x) a("linear_x", v.linear_x);
 }
 
 template <class Archive>
@@ -834,6 +935,13 @@ void fields(Archive& a, Is<SearchPicture> auto& v) {
     a("charts", v.pictures);
 }
 
+/// Its charts show the same figures.
+template <class Archive>
+void fields(Archive& a, Is<CachePicture> auto& v) {
+    a("directory", v.directory);
+    fields(a, v.report);
+}
+
 template <class Archive>
 void fields(Archive& a, Is<Choice> auto& v) {
     a("configuration", v.configuration);
@@ -861,6 +969,7 @@ void fields(Archive& a, Is<ReportModel> auto& v) {
     a("configurations", v.configurations);
     a("front", v.front);
     a("searches", v.searches);
+    a("caches", v.caches);
     a("choice", v.choice);
     a("split_source", v.split_source);
     a("cost", v.cost);
@@ -888,6 +997,17 @@ class Writer {
     template <class T>
     void required(const char* key, const T& value) {
         (*this)(key, value);
+    }
+
+    void unless_empty(const char* key, const std::string& text) {
+        if (!text.empty()) (*this)(key, text);
+    }
+    /// An array of objects of two keys.
+    template <class X>
+    void pairs(const char* key, const char* first, const char* second, const std::map<X, double>& map) {
+        Json array = Json::array();
+        for (const auto& [x, y] : map) array.push_back({{first, json_of(x)}, {second, json_of(y)}});
+        object_[key] = std::move(array);
     }
 
     /// With the JSON types of the plan's fields.
@@ -1055,6 +1175,25 @@ class Reader {
         if (!object_.contains(key)) return;
         if (!whole) whole.emplace();
         (*this)(key, (*whole).*member);
+    }
+
+    void unless_empty(const char* key, std::string& text) const { (*this)(key, text); }
+    template <class X>
+    void pairs(const char* key, const char* first, const char* second, std::map<X, double>& map) const {
+        const auto found = object_.find(key);
+        if (found == object_.end()) return;
+        if (!found->is_array()) refuse(*found, path_of(key), "an array");
+        map.clear();
+        for (std::size_t i = 0; i < found->size(); ++i) {
+            const Reader pair((*found)[i], where_, fmt::format("{}[{}]", path_of(key), i), epoch_);
+            X x{};
+            double y = 0;
+            pair.required(first, x);
+            pair.required(second, y);
+            if constexpr (std::same_as<X, double>)
+                if (!std::isfinite(x)) refuse((*found)[i].at(first), pair.path_of(first), "a number");
+            map[x] = y;
+        }
     }
 
     void plan(PlanEcho& echo) const {
@@ -1277,6 +1416,20 @@ SweepFile parse_sweep_json(std::string_view text, const std::string& where) {
     const Json json = parsed(text, where);
     expect(json, "schema", kSweepSchema, where);
     return read_fields<SweepFile>(json, where);
+}
+
+// ---- cache.json
+
+std::string cache_json(const CacheReport& report) {
+    Json json = {{"schema", std::string(kCacheSchema)}, {"version", version()}};
+    json.update(Writer::json_of(report));
+    return text_of(json, 1) + "\n";
+}
+
+CacheReport parse_cache_json(std::string_view text, const std::string& where) {
+    const Json json = parsed(text, where);
+    expect(json, "schema", kCacheSchema, where);
+    return read_fields<CacheReport>(json, where);
 }
 
 // ---- requests.jsonl
@@ -1507,11 +1660,16 @@ std::string chart_json(const ReportModel& model) {
     for (const WhatIf& what_if : model.what_ifs) what_ifs.push_back(chart_what_if(what_if));
     Json searches = Json::array();
     for (const SearchPicture& search : model.searches) searches.push_back(Writer::json_of(search));
+    Json caches = Json::array();
+    for (const CachePicture& cache : model.caches)
+        caches.push_back(
+            {{"levels", Writer::json_of(cache.levels)}, {"charts", Writer::json_of(cache.pictures)}});
     const std::string text = text_of({{"axes", chart_axes(model.front)},
                                       {"configurations", configurations},
                                       {"commands", commands.list()},
                                       {"whatIfs", what_ifs},
                                       {"devices", devices},
+                                      {"caches", caches},
                                       {"searches", searches}},
                                      -1);
     std::string safe;

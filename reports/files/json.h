@@ -1,7 +1,8 @@
 #pragma once
 // Results ↔ JSON text: run.json ("paretoken/run/2"), sweep.json ("paretoken/sweep/1"), the lines of
-// requests.jsonl and the report as JSON. Pure; the files themselves are run_directory.h's. Every field is
-// named once, for both directions. Unknown keys are tolerated, unknown schemas refused; infinities are null.
+// requests.jsonl, cache.json ("paretoken/cache/1") and the report as JSON. Pure; the files themselves are
+// run_directory.h's. Every field is named once, for both directions. Unknown keys are tolerated, unknown
+// schemas refused; infinities are null.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include "core/record/record.h"
 #include "core/result/result.h"
+#include "reports/cache/analysis.h"
 #include "reports/files/probe_file.h"
 #include "reports/files/run_directory.h"
 #include "reports/files/sweep_file.h"
@@ -18,6 +20,7 @@ namespace paretoken::reports {
 
 inline constexpr std::string_view kRunSchema = "paretoken/run/2";
 inline constexpr std::string_view kSweepSchema = "paretoken/sweep/1";
+inline constexpr std::string_view kCacheSchema = "paretoken/cache/1";
 inline constexpr std::string_view kReportSchema = "paretoken/report/1";
 
 /// Whether a run.json is the final word or the mark that a run left when it began.
@@ -35,6 +38,9 @@ RunFile parse_run_json(std::string_view text, const std::string& where);
 
 std::string sweep_json(const SweepFile& sweep);
 SweepFile parse_sweep_json(std::string_view text, const std::string& where);
+
+std::string cache_json(const CacheReport& report);
+CacheReport parse_cache_json(std::string_view text, const std::string& where);
 
 /// One line of requests.jsonl without its newline: scalars only, times in seconds since `epoch`, what is
 /// absent or empty left out.

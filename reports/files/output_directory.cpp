@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "core/error.h"
-#include "reports/files/cache_file.h"
 #include "reports/files/run_directory.h"
 #include "reports/files/watch_lines.h"
 

@@ -107,7 +107,11 @@ bool holds_records(const fs::path& directory) {
            fs::file_size(directory / kRecordsFileName, error) > 0;
 }
 
-void add_run_directories(const fs::path& path, std::vector<fs::path>& found) {
+/// `caches`: null where the runs of an experiment on prefix caching are runs like others.
+void add_run_directories(const fs::path& path, std::vector<fs::path>& found,
+                         std::vector<fs::path>* caches = nullptr) {
+    const bool is_cache = caches != nullptr && fs::exists(path / kCacheFileName);
+    if (is_cache) caches->push_back(path);
     if (fs::exists(path / kRunFileName)) {
         found.push_back(path);
         return;
@@ -124,13 +128,20 @@ void add_run_directories(const fs::path& path, std::vector<fs::path>& found) {
         }
         return;
     }
+    if (is_cache) return;
     std::vector<fs::path> below;
     std::error_code error;
     for (const auto& entry :
          fs::directory_iterator(path, fs::directory_options::skip_permission_denied, error))
         if (entry.is_directory() && !entry.is_symlink()) below.push_back(entry.path());
     std::sort(below.begin(), below.end());
-    for (const fs::path& directory : below) add_run_directories(directory, found);
+    for (const fs::path& directory : below) add_run_directories(directory, found, caches);
+}
+
+void expect_directory(const fs::path& path, std::string_view commands) {
+    std::error_code error;
+    if (!fs::is_directory(path, error))
+        throw UsageError(fmt::format("{} is no directory; give what {} wrote", path.string(), commands));
 }
 
 }  // namespace
@@ -219,16 +230,24 @@ SweepFile read_sweep(const fs::path& directory) {
 }
 
 std::vector<fs::path> find_run_directories(const fs::path& path) {
-    std::error_code error;
-    if (!fs::is_directory(path, error))
-        throw UsageError(fmt::format(
-            "{} is no directory; give what `paretoken run` or `paretoken sweep` wrote", path.string()));
+    constexpr std::string_view kCommands = "`paretoken run` or `paretoken sweep`";
+    expect_directory(path, kCommands);
     std::vector<fs::path> found;
     add_run_directories(path, found);
     if (found.empty())
         throw UsageError(
-            fmt::format("no {} at or below {}; give what `paretoken run` or `paretoken sweep` wrote",
-                        kRunFileName, path.string()));
+            fmt::format("no {} at or below {}; give what {} wrote", kRunFileName, path.string(), kCommands));
+    return found;
+}
+
+ResultDirectories find_result_directories(const fs::path& path) {
+    constexpr std::string_view kCommands = "`paretoken run`, `paretoken sweep` or `paretoken cache`";
+    expect_directory(path, kCommands);
+    ResultDirectories found;
+    add_run_directories(path, found.runs, &found.caches);
+    if (found.runs.empty() && found.caches.empty())
+        throw UsageError(fmt::format("no {} and no {} at or below {}; give what {} wrote", kRunFileName,
+                                     kCacheFileName, path.string(), kCommands));
     return found;
 }
 

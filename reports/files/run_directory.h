@@ -19,6 +19,7 @@ inline constexpr std::string_view kEventsFileName = "events.bin";
 inline constexpr std::string_view kAnswersFileName = "answers.jsonl";
 inline constexpr std::string_view kProbeFileName = "probe.jsonl";
 inline constexpr std::string_view kSweepFileName = "sweep.json";
+inline constexpr std::string_view kCacheFileName = "cache.json";
 
 /// Readers see the old text or the new, never a part: a temporary file beside it is synced and renamed over
 /// `path`. Throws RuntimeError with the path and the system's reason.
@@ -49,5 +50,14 @@ SweepFile read_sweep(const std::filesystem::path& directory);
 /// that are done or left records), or what its subdirectories hold, by name. Throws UsageError when there is
 /// none, or a point said to be done is missing.
 std::vector<std::filesystem::path> find_run_directories(const std::filesystem::path& path);
+
+/// What a report is made of.
+struct ResultDirectories {
+    std::vector<std::filesystem::path> runs;
+    std::vector<std::filesystem::path> caches;  ///< what `paretoken cache` wrote; runs within are its own
+};
+
+/// Like find_run_directories(), but experiments on prefix caching are found as such and count as results.
+ResultDirectories find_result_directories(const std::filesystem::path& path);
 
 }  // namespace paretoken::reports

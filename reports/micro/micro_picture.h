@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/units.h"
 #include "reports/micro/micro_results.h"
 
 namespace paretoken::reports {
@@ -14,9 +15,10 @@ namespace paretoken::reports {
 struct PicturePoint {
     double x = 0;
     double y = 0;
-    bool valid = true;  ///< false: drawn hollow
-    std::string row;    ///< where it was read
-    std::string note;   ///< why it is not valid, or what else its row says
+    bool valid = true;                      ///< false: drawn hollow
+    std::string row;                        ///< where it was read
+    std::string note;                       ///< why it is not valid, or what else its row says
+    std::optional<Interval> interval = {};  ///< of y, at 95 %
 
     bool operator==(const PicturePoint&) const = default;
 };
@@ -24,6 +26,7 @@ struct PicturePoint {
 struct PictureSeries {
     std::string name;                  ///< "bf16"
     std::vector<PicturePoint> points;  ///< ascending x
+    std::string style = {};            ///< "line": no markers, "points": no line; empty: both
 
     bool operator==(const PictureSeries&) const = default;
 };
@@ -52,6 +55,7 @@ struct Picture {
     std::vector<PictureSeries> series;
     std::vector<PictureLine> lines;
     std::vector<PictureMark> marks = {};
+    bool linear_x = false;  ///< x begins at zero; else it is logarithmic
 
     bool operator==(const Picture&) const = default;
 };

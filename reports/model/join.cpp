@@ -878,6 +878,7 @@ ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options
     model.generated_at = options.generated_at;
     model.version = version();
     for (const LoadedSearch& search : options.searches) model.searches.push_back(picture_of(search, runs));
+    for (const LoadedCache& cache : options.caches) model.caches.push_back(picture_of(cache));
     std::set<const MicroResults*> used;
     refuse_unmatched(runs, options.models);
     refuse_unmatched(runs, options.quality);

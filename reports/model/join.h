@@ -11,6 +11,7 @@
 #include "cards/model.h"
 #include "cards/price.h"
 #include "core/result/slo.h"
+#include "reports/cache/picture.h"
 #include "reports/micro/micro_results.h"
 #include "reports/model/cost.h"
 #include "reports/model/labels.h"
@@ -28,6 +29,7 @@ struct JoinOptions {
     std::vector<MicroResults> micro;          ///< --micro, one per device (read_micro_results)
     std::string micro_note;                   ///< how `micro` was found where --micro did not name it
     std::vector<LoadedSearch> searches = {};  ///< of the sweeps that runs are points of
+    std::vector<LoadedCache> caches = {};     ///< experiments on prefix caching
     std::vector<CardChoice> models;           ///< --model-card
     std::map<std::string, cards::ModelCard>
         known_models;  ///< cards that runs name themselves (run --model-card), by content_hash_of

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/result/result.h"
+#include "reports/cache/analysis.h"
 #include "reports/micro/micro_picture.h"
 
 namespace paretoken::reports {
@@ -261,6 +262,24 @@ struct SearchPicture {
     bool operator==(const SearchPicture&) const = default;
 };
 
+/// How a run went: its series over time, ready to be drawn.
+struct RunCourse {
+    PointAt at;
+    std::vector<Picture> pictures;
+
+    bool operator==(const RunCourse&) const = default;
+};
+
+/// An experiment on prefix caching, ready to be drawn.
+struct CachePicture {
+    std::string directory;
+    CacheReport report;
+    std::vector<std::vector<Picture>> levels;  ///< of each level of the report: its charts
+    std::vector<Picture> pictures;             ///< of the cache as a whole
+
+    bool operator==(const CachePicture&) const = default;
+};
+
 struct PriceNote {
     std::string card;  ///< name or path
     std::string as_of;
@@ -277,8 +296,10 @@ struct ReportModel {
     std::vector<Configuration> configurations;
     FrontNote front;
     std::vector<SearchPicture> searches;
-    ChoiceTable choice;        ///< the cheapest configuration within the limits
-    std::string split_source;  ///< where the split of prices between input and output comes from
+    std::vector<RunCourse> courses;    ///< of the runs that a page shows them of
+    std::vector<CachePicture> caches;  ///< experiments on prefix caching
+    ChoiceTable choice;                ///< the cheapest configuration within the limits
+    std::string split_source;          ///< where the split of prices between input and output comes from
     std::optional<CostSheet> cost;
     std::optional<double> measurement_usd;  ///< what the runs of this report cost
     std::vector<WhatIf> what_ifs;           ///< --what-if

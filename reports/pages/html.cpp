@@ -12,6 +12,7 @@
 #include "core/embedded.h"
 #include "core/result/alerts.h"
 #include "core/result/metrics.h"
+#include "reports/cache/pages.h"
 #include "reports/files/json.h"
 #include "reports/model/answer.h"
 #include "reports/model/utilisation.h"
@@ -95,12 +96,15 @@ std::string plural(std::size_t count, std::string_view noun) {
 }
 
 std::string meta_of(const ReportModel& model) {
-    if (model.configurations.empty() && !model.devices.empty())
-        return fmt::format("{} · {}", model.generated_at.substr(0, 10),
-                           plural(model.devices.size(), "device"));
-    std::string meta =
-        fmt::format("{} · {} · {}", model.generated_at.substr(0, 10), plural(count_points(model), "run"),
-                    plural(model.configurations.size(), "configuration"));
+    const std::string date = model.generated_at.substr(0, 10);
+    const std::string caches = model.caches.empty() ? ""
+                                                    : fmt::format(" · {} on prefix caching",
+                                                                  plural(model.caches.size(), "experiment"));
+    if (model.configurations.empty() && !(model.devices.empty() && model.caches.empty()))
+        return date + caches +
+               (model.devices.empty() ? "" : fmt::format(" · {}", plural(model.devices.size(), "device")));
+    std::string meta = fmt::format("{} · {} · {}{}", date, plural(count_points(model), "run"),
+                                   plural(model.configurations.size(), "configuration"), caches);
     if (model.price) meta += fmt::format(" · prices of {}, {}", model.price->as_of, model.price->basis);
     return meta;
 }
@@ -947,12 +951,14 @@ std::string page_of(const ReportModel& model, std::string_view state) {
     const std::string meta = escaped(meta_of(model));
     const std::string definitions = escaped(kDefinitions);
     const std::string hardware = hardware_section(model.devices);
-    const std::string body = model.configurations.empty() && !hardware.empty()
-                                 ? hardware  // a page of its own
+    const bool has_runs = !model.configurations.empty();
+    const std::string caches = cache_sections(model.caches, !has_runs);
+    const std::string body = !has_runs && !(caches.empty() && hardware.empty())
+                                 ? caches + hardware  // a page of its own
                                  : choice_section(model) + answers_section(model) + frontier_section(model) +
                                        cost_section(model) + what_if_section(model) +
                                        search_section(model.searches) + load_section() + gap_section(model) +
-                                       hardware + numbers_section(model) + trust_section(model);
+                                       caches + hardware + numbers_section(model) + trust_section(model);
     const std::string data = chart_json(model);
     return filled_in(asset("report.html"), {{"policy", policy},
                                             {"served", served},

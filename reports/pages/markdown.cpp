@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "reports/cache/pages.h"
 #include "reports/model/answer.h"
 #include "reports/model/utilisation.h"
 #include "reports/model/what_if.h"
@@ -284,6 +285,7 @@ std::string markdown_report(const ReportModel& model) {
     std::vector<std::string> estimates;
     for (const WhatIf& what_if : model.what_ifs) estimates.push_back(what_if_sentence(model, what_if));
     text += list_of(estimates);
+    for (const CachePicture& cache : model.caches) text += cache_markdown(cache.report, 2) + "\n";
     text += hardware_markdown(model.devices);
     text += list_of(model.front.separate);
     text += list_of(model.notes);

@@ -9,7 +9,6 @@
 
 #include "reports/pages/html.h"
 #include "reports/pages/markdown.h"
-#include "reports/pages/table.h"
 
 namespace paretoken::reports {
 namespace {
@@ -35,6 +34,28 @@ std::string lines_of(const Picture& picture) {
     return text;
 }
 
+/// "412 (401 to 420)", with an asterisk where the marker is hollow.
+std::string cell_of(const PicturePoint& point) {
+    std::string text = marked(point.y, point.valid);
+    if (point.interval)
+        text +=
+            fmt::format(" ({} to {})", significant(point.interval->low), significant(point.interval->high));
+    return text;
+}
+
+/// A place for a chart with its legend, and below it the table.
+std::string figure_with(const std::string& id, const std::string& title, const std::string& lines,
+                        const std::string& table) {
+    return fmt::format(
+        "<figure>\n<h3>{0}</h3>\n<ul class=\"legend\" id=\"{1}-legend\"></ul>\n<div class=\"canvas\"><canvas "
+        "id=\"{1}\" role=\"img\" aria-label=\"{0}. The same numbers are in the table "
+        "below.\"></canvas></div>\n<p "
+        "class=\"nothing\" hidden>Nothing was measured.</p>\n{2}{3}</figure>\n",
+        html_escaped(title), id,
+        lines.empty() ? "" : fmt::format("<figcaption>Dashed: {}.</figcaption>\n", html_escaped(lines)),
+        folded_html("The same in numbers", table));
+}
+
 }  // namespace
 
 std::string marked(double value, bool valid) {
@@ -52,7 +73,7 @@ Sheet sheet_of(const Picture& picture) {
         std::vector<std::string> row{place_text(x)};
         for (const PictureSeries& series : picture.series) {
             const PicturePoint* const point = point_at(series, x);
-            row.push_back(point == nullptr ? "" : marked(point->y, point->valid));
+            row.push_back(point == nullptr ? "" : cell_of(*point));
         }
         sheet.rows.push_back(std::move(row));
     }
@@ -79,20 +100,35 @@ std::string html_of(const Sheet& sheet) {
     return html + "</tbody></table></div>\n";
 }
 
+std::string html_of(const Table& table) {
+    const auto class_of = [&table](std::size_t column) {
+        return table.columns[column].align == Align::left ? " class=\"text\"" : "";
+    };
+    std::string html = "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr>";
+    for (std::size_t i = 0; i < table.columns.size(); ++i)
+        html += fmt::format("<th{} scope=\"col\">{}", class_of(i), html_escaped(table.columns[i].title));
+    html += "</tr></thead>\n<tbody>\n";
+    for (const auto& row : table.rows) {
+        html += fmt::format("<tr><th{} scope=\"row\">{}", class_of(0), html_escaped(row[0]));
+        for (std::size_t i = 1; i < row.size(); ++i)
+            html += fmt::format("<td{}>{}", class_of(i), html_escaped(row[i]));
+        html += "</tr>\n";
+    }
+    return html + "</tbody></table></div>\n";
+}
+
 std::string folded_html(std::string_view summary, const std::string& html) {
     return fmt::format("<details><summary>{}</summary>\n<div>{}</div></details>\n", summary, html);
 }
 
 std::string figure_html(const std::string& id, const std::string& title, const std::string& lines,
                         const Sheet& sheet) {
-    return fmt::format(
-        "<figure>\n<h3>{0}</h3>\n<ul class=\"legend\" id=\"{1}-legend\"></ul>\n<div class=\"canvas\"><canvas "
-        "id=\"{1}\" role=\"img\" aria-label=\"{0}. The same numbers are in the table "
-        "below.\"></canvas></div>\n<p "
-        "class=\"nothing\" hidden>Nothing was measured.</p>\n{2}{3}</figure>\n",
-        html_escaped(title), id,
-        lines.empty() ? "" : fmt::format("<figcaption>Dashed: {}.</figcaption>\n", html_escaped(lines)),
-        folded_html("The same in numbers", html_of(sheet)));
+    return figure_with(id, title, lines, html_of(sheet));
+}
+
+std::string figure_html(const std::string& id, const std::string& title, const std::string& lines,
+                        const Table& table) {
+    return figure_with(id, title, lines, html_of(table));
 }
 
 std::string picture_html(const std::string& id, const Picture& picture) {
@@ -112,6 +148,18 @@ std::string markdown_of(const Sheet& sheet) {
         text += "|";
         for (std::size_t i = 0; i < row.size(); ++i) text += fmt::format(" {} |", markdown_escaped(row[i]));
         text += "\n";
+    }
+    return text + "\n";
+}
+
+std::string markdown_of(const Table& table) {
+    std::string text = "|";
+    for (const TableColumn& column : table.columns) text += " " + column.title + " |";
+    text += "\n|";
+    for (const TableColumn& column : table.columns) text += column.align == Align::left ? "---|" : "---:|";
+    for (const auto& row : table.rows) {
+        text += "\n|";
+        for (const std::string& cell : row) text += " " + markdown_escaped(cell) + " |";
     }
     return text + "\n";
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "reports/micro/micro_picture.h"
+#include "reports/pages/table.h"
 
 namespace paretoken::reports {
 
@@ -22,6 +23,8 @@ Sheet sheet_of(const Picture& picture);
 std::string marked(double value, bool valid);
 
 std::string html_of(const Sheet& sheet);
+/// With the alignment of its columns; the first is the rows' title.
+std::string html_of(const Table& table);
 
 /// Folded away below a summary.
 std::string folded_html(std::string_view summary, const std::string& html);
@@ -30,10 +33,14 @@ std::string folded_html(std::string_view summary, const std::string& html);
 std::string figure_html(const std::string& id, const std::string& title, const std::string& lines,
                         const Sheet& sheet);
 
+std::string figure_html(const std::string& id, const std::string& title, const std::string& lines,
+                        const Table& table);
+
 /// figure_html() of a picture, which report.js finds by `id`.
 std::string picture_html(const std::string& id, const Picture& picture);
 
 std::string markdown_of(const Sheet& sheet);
+std::string markdown_of(const Table& table);
 /// The title in bold and the table.
 std::string titled_markdown(const std::string& title, const Sheet& sheet);
 std::string picture_markdown(const Picture& picture);

@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 
 from harness import Case, http_server, llamacpp, paretoken, simulated_server
+from pages import Browser, look_at
 
 PROFILE = "sim:llama3-8b-h100-bf16"
 
@@ -98,6 +99,47 @@ class Virtual(Case):
         small = self.measured(*options, "--burst-prefixes", "100", target=PROFILE + "?blocks=700")["burst"]
         self.assertLess(max(small["during"], small["after"]), 0.02)
         self.fails_clearly(paretoken("cache", PROFILE, "--virtual", "--burst", "0", "--out", self.directory / "bad"), 2, "--burst")
+
+    def test_a_report_shows_the_experiment_alone_and_beside_runs(self):
+        found = self.measured("--prefix", "256,512,1024,2048", "--concurrency", "1", "--samples", "8", "--working-set", "1..8", "--ttl", "5s",
+                              "--burst", "2")
+        self.matches_schema(self.directory / "out" / "cache.json", "cache")
+        page = self.directory / "report.html"
+        done = self.succeeds(paretoken("report", self.directory / "out", "--out", page))
+        self.matches_schema(page.with_suffix(".json"), "report")
+        told = json.loads(page.with_suffix(".json").read_text())
+        self.assertEqual(told["configurations"], [])
+        self.assertEqual(told["caches"], [{"directory": str(self.directory / "out"),
+                                           **{key: value for key, value in found.items() if key not in ("schema", "version")}}])
+        markdown = page.with_suffix(".md").read_text()
+        for verdict in found["verdicts"]:
+            self.assertIn(verdict["code"] + ":", done.stdout)
+            self.assertIn(f"**{verdict['code'].replace('_', chr(92) + '_')}**", markdown)
+        with Browser() as browser:
+            for scheme in "light", "dark":
+                look_at(self, browser, page, scheme)
+            drawn = browser.evaluate("return [...document.querySelectorAll('canvas')].map(canvas => canvas.id)")
+            self.assertEqual(drawn, ["cache-0-level-0-ttft", "cache-0-level-0-fit", "cache-0-working-set", "cache-0-idle-time"])
+            self.assertEqual(browser.evaluate("return document.querySelectorAll('.figures')[0].children.length"), 4)
+            browser.devtools("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1, mobile=True)
+            browser.open(page)
+            self.assertLessEqual(browser.evaluate("return document.documentElement.scrollWidth"), 390)
+
+        self.succeeds(paretoken("run", PROFILE, "--virtual", "--num-prompts", 40, "--concurrency", 4, "--out", self.directory / "run"))
+        self.measures(paretoken("report", self.directory / "run", self.directory / "out", "--out", page))
+        both = json.loads(page.with_suffix(".json").read_text())
+        self.assertEqual((len(both["configurations"]), len(both["caches"])), (1, 1))
+        self.assertIn('id="cache-0-title"', page.read_text())
+        self.assertIn('id="frontier"', page.read_text())
+
+    def test_a_damaged_or_foreign_experiment_is_refused_by_name(self):
+        out, page = self.directory / "made", self.directory / "report.html"
+        out.mkdir()
+        for text, words in (("{", ["no JSON"]), ('{"schema": "other/1"}', ["other/1", "schema"]),
+                            ('{"schema": "paretoken/cache/1", "target": "x", "verdicts": []}', ["levels"])):
+            (out / "cache.json").write_text(text)
+            self.fails_clearly(paretoken("report", out, "--out", page), 2, str(out / "cache.json"), *words)
+        self.fails_clearly(paretoken("report", out, "--out", out / "cache", "--format", "json"), 2, "replace")
 
     def test_bad_input_is_refused_in_one_line(self):
         for options, words in ((["--hit", "1.5"], ["--hit", "1.5"]), (["--prefix", "0"], ["--prefix"]),

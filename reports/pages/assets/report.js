@@ -628,33 +628,41 @@
     },
   };
 
-  function drawPicture(picture, id) {
+  /** `logFrom`: how far values must spread for a logarithmic vertical axis. */
+  function drawPicture(picture, id, logFrom = 40) {
     const xs = [...new Set(picture.series.flatMap((s) => s.points.map((p) => p.x)))].sort((a, b) => a - b);
-    const ys = [...picture.series.flatMap((s) => s.points.map((p) => p.y)), ...picture.lines.map((line) => line.y)];
-    const ends = xs.length > 1 ? [xs[0], xs[xs.length - 1]] : [xs[0] / 2, xs[0] * 2];
+    const ys = [...picture.series.flatMap((s) => s.points.flatMap((p) => [p.y, ...(p.interval || [])])),
+      ...picture.lines.map((line) => line.y)].filter(isNumber);
+    const linear = Boolean(picture.linear_x);
+    const ends = linear ? [0, xs[xs.length - 1] || 1] : xs.length > 1 ? [xs[0], xs[xs.length - 1]] : [xs[0] / 2, xs[0] * 2];
     const edges = [ends[0] / 1.5, ends[1] * 1.5];
     const lines = picture.lines.map((line) => ({
       ...lineSet(0, colour("muted"), [], edges.map((x) => ({ x, y: line.y })), { borderDash: [7, 4], borderWidth: 1.3 }),
       ceiling: line.name,
     }));
+    const inkOf = (one, i) => (one.style === "fit" ? colour("muted") : seriesColour(i));
     const series = picture.series.map((one, i) => {
-      const ink = seriesColour(i);
+      const ink = inkOf(one, i);
+      if (one.style === "fit")
+        return lineSet(i, ink, [`${id}:${i}`], one.points.map(({ x, y }) => ({ x, y })), { borderDash: [7, 4] });
       const points = one.points.map((point) => ({
-        x: point.x, y: point.y, filled: point.valid, certified: true, invalid: false, label: one.name, command: point.row,
+        x: point.x, y: point.y, interval: point.interval, filled: point.valid, certified: true, invalid: false,
+        label: one.name, command: point.row,
         title: `${one.name} · ${picture.x_title.toLowerCase()}: ${point.x.toLocaleString("en-US")}`,
         lines: [`${significant(point.y)} ${picture.y_title}`,
           ...(point.note ? folded(point.note, 60, 3) : point.valid ? [] : ["not valid"])],
       }));
       return markedSet(i, ink, [`${id}:${i}`], points, {
-        showLine: true, borderColor: ink, borderWidth: 2, borderDash: DASHES[Math.floor(i / COLOURS) % DASHES.length],
+        showLine: one.style !== "points", borderColor: ink, borderWidth: 2, borderDash: DASHES[Math.floor(i / COLOURS) % DASHES.length],
       });
     });
     one(`#${id}-legend`).replaceChildren(...picture.series.map((s, i) =>
-      legendItem(`${id}:${i}`, s.name, markerElement(shapeOf(i), seriesColour(i)))));
-    const across = axis(ends, picture.x_title, 1, xs.length <= 7 ? xs : null);
+      legendItem(`${id}:${i}`, s.name, markerElement(s.style === "fit" ? "M-7-2H7V2H-7Z" : shapeOf(i), inkOf(s, i)))));
+    const across = axis(ends, picture.x_title, linear ? Infinity : 1, !linear && xs.length <= 7 ? xs : null);
+    if (linear) across.max = ends[1] * 1.04;
     across.ticks.callback = (value) => value.toLocaleString("en-US");  // batches and lengths are whole
-    draw(id, [...lines, ...series], { x: across, y: axis(ys, picture.y_title, 40) },
-      [markers, ceilingNames, verticalMarks], picture.marks);
+    draw(id, [...lines, ...series], { x: across, y: axis(ys, picture.y_title, linear ? Infinity : logFrom) },
+      [intervals, markers, ceilingNames, verticalMarks], picture.marks);
   }
 
   const GROUPS = ["attention's matrices", "attention", "feed-forward", "experts", "norms and other small kernels",
@@ -734,6 +742,13 @@
   function drawSearches() {
     data.searches.forEach((search, i) => {
       for (const picture of search.charts) drawPicture(picture, `search-${i}-${picture.id}`);
+    });
+  }
+
+  function drawCaches() {
+    data.caches.forEach((cache, i) => {
+      cache.levels.forEach((level, l) => level.forEach((picture) => drawPicture(picture, `cache-${i}-level-${l}-${picture.id}`, 8)));
+      for (const picture of cache.charts) drawPicture(picture, `cache-${i}-${picture.id}`);
     });
   }
 
@@ -870,6 +885,7 @@
       configurations.forEach(drawGap);
     }
     drawSearches();
+    drawCaches();
     drawHardware();
     root.dataset.charts = String(charts.size);
   }

@@ -10,7 +10,7 @@
 
 #include "core/random.h"
 #include "reports/cache/pages.h"
-#include "reports/files/cache_file.h"
+#include "reports/files/json.h"
 
 namespace paretoken::reports {
 namespace {

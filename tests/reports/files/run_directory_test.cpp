@@ -141,6 +141,24 @@ TEST(FindRunDirectories, FindsARunAndTheRunsOfASweepInItsOrder) {
     EXPECT_EQ(read_sweep(sweep), file);
 }
 
+TEST(FindResultDirectories, TakesAnExperimentOnPrefixCachingAsOneResultBesideRuns) {
+    TemporaryDirectory directory;
+    for (const char* const run : {"run", "cache/c1", "cache/w8"}) {
+        fs::create_directories(directory.path() / run);
+        write_run(directory.path() / run, sample::run(1));
+    }
+    write_file_atomically(directory.path() / "cache" / kCacheFileName, "{}");
+    const ResultDirectories found = find_result_directories(directory.path());
+    EXPECT_THAT(found.runs, ElementsAre(directory.path() / "run"));
+    EXPECT_THAT(found.caches, ElementsAre(directory.path() / "cache"));
+    EXPECT_EQ(find_run_directories(directory.path()).size(), 3U) << "whoever asks for runs gets all of them";
+    EXPECT_THAT(find_result_directories(directory.path() / "cache" / "c1").runs,
+                ElementsAre(directory.path() / "cache" / "c1"))
+        << "a run that is named is a run";
+    TemporaryDirectory empty;
+    EXPECT_THAT(message_of([&] { find_result_directories(empty.path()); }), HasSubstr("cache.json"));
+}
+
 TEST(FindRunDirectories, RefusesASweepThatLostAPointAndDirectoriesWithoutRuns) {
     const TemporaryDirectory directory;
     EXPECT_THAT(message_of([&] { find_run_directories(directory.path()); }), HasSubstr("run.json"));
