@@ -32,6 +32,7 @@ void PaddedBuffer::append(std::string_view bytes) {
     if (size_ + bytes.size() > capacity_) grow(size_ + bytes.size());
     std::memcpy(bytes_.get() + size_, bytes.data(), bytes.size());
     size_ += bytes.size();
+    bytes_[size_] = '\n';
 }
 
 void PaddedBuffer::recycle() {
