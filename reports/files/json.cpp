@@ -1649,6 +1649,44 @@ Json chart_what_if(const WhatIf& what_if) {
 
 }  // namespace
 
+namespace {
+
+/// Four significant digits: a page holds many of them.
+Json brief(double value) {
+    if (!std::isfinite(value)) return {};
+    const double rounded = std::stod(fmt::format("{:.4g}", value));
+    constexpr double kMostExact = 1e15;
+    const bool is_whole = std::floor(rounded) == rounded && std::abs(rounded) < kMostExact;
+    return is_whole ? Json(static_cast<std::int64_t>(rounded)) : Json(rounded);
+}
+
+/// The same charts as others, with their points as two lists.
+Json chart_course(const RunCourse& course) {
+    Json charts = Json::array();
+    for (const Picture& picture : course.pictures) {
+        Json series = Json::array();
+        for (const PictureSeries& one : picture.series) {
+            Json xs = Json::array();
+            Json ys = Json::array();
+            for (const PicturePoint& point : one.points) {
+                xs.push_back(brief(point.x));
+                ys.push_back(brief(point.y));
+            }
+            series.push_back({{"name", one.name}, {"style", one.style}, {"xs", xs}, {"ys", ys}});
+        }
+        charts.push_back({{"id", picture.id},
+                          {"title", picture.title},
+                          {"x_title", picture.x_title},
+                          {"y_title", picture.y_title},
+                          {"series", series},
+                          {"marks", Writer::json_of(picture.marks)},
+                          {"linear_x", picture.linear_x}});
+    }
+    return charts;
+}
+
+}  // namespace
+
 std::string chart_json(const ReportModel& model) {
     Commands commands;
     Json configurations = Json::array();
@@ -1664,12 +1702,15 @@ std::string chart_json(const ReportModel& model) {
     for (const CachePicture& cache : model.caches)
         caches.push_back(
             {{"levels", Writer::json_of(cache.levels)}, {"charts", Writer::json_of(cache.pictures)}});
+    Json courses = Json::array();
+    for (const RunCourse& course : model.courses) courses.push_back(chart_course(course));
     const std::string text = text_of({{"axes", chart_axes(model.front)},
                                       {"configurations", configurations},
                                       {"commands", commands.list()},
                                       {"whatIfs", what_ifs},
                                       {"devices", devices},
                                       {"caches", caches},
+                                      {"courses", courses},
                                       {"searches", searches}},
                                      -1);
     std::string safe;

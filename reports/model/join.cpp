@@ -18,6 +18,7 @@
 #include "reports/model/answer.h"
 #include "reports/model/choice.h"
 #include "reports/model/cost.h"
+#include "reports/model/course.h"
 #include "reports/model/front.h"
 #include "reports/model/gap.h"
 #include "reports/model/limit.h"
@@ -920,6 +921,7 @@ ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options
             configuration, limits[i] ? answer_inputs(configuration, *limits[i], prices[i]) : AnswerInputs{});
     }
     model.choice = choices_of(model.configurations, slos, slo_texts);
+    model.courses = courses_of(model.configurations);
     model.cost = cost_sheet_of(model, prices, options);
     model.notes = notes_on_options(model.configurations, options);
     // A result that was named is shown whether a run was made on its devices or not.

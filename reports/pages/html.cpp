@@ -17,6 +17,7 @@
 #include "reports/model/answer.h"
 #include "reports/model/utilisation.h"
 #include "reports/model/what_if.h"
+#include "reports/pages/course.h"
 #include "reports/pages/hardware.h"
 #include "reports/pages/picture.h"
 #include "reports/pages/report_columns.h"
@@ -957,8 +958,9 @@ std::string page_of(const ReportModel& model, std::string_view state) {
                                  ? caches + hardware  // a page of its own
                                  : choice_section(model) + answers_section(model) + frontier_section(model) +
                                        cost_section(model) + what_if_section(model) +
-                                       search_section(model.searches) + load_section() + gap_section(model) +
-                                       caches + hardware + numbers_section(model) + trust_section(model);
+                                       search_section(model.searches) + load_section() +
+                                       course_section(model) + gap_section(model) + caches + hardware +
+                                       numbers_section(model) + trust_section(model);
     const std::string data = chart_json(model);
     return filled_in(asset("report.html"), {{"policy", policy},
                                             {"served", served},

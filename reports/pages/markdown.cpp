@@ -11,6 +11,7 @@
 #include "reports/model/answer.h"
 #include "reports/model/utilisation.h"
 #include "reports/model/what_if.h"
+#include "reports/pages/course.h"
 #include "reports/pages/hardware.h"
 #include "reports/pages/picture.h"
 #include "reports/pages/report_columns.h"
@@ -280,6 +281,7 @@ std::string markdown_report(const ReportModel& model) {
     for (const Configuration& configuration : model.configurations)
         text += fmt::format("**{}**\n\n", markdown_escaped(configuration.answer));
     for (const Configuration& configuration : model.configurations) text += section_of(configuration);
+    text += course_markdown(model);
     text += cost_of(model);
     text += searches_of(model.searches);
     std::vector<std::string> estimates;

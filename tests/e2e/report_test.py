@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 from harness import Case, paretoken
-from pages import Browser, brightness, look_at
+from pages import PAINTED, Browser, brightness, look_at
 
 class Report(Case):
     @classmethod
@@ -32,6 +32,26 @@ class Report(Case):
             dark = look_at(self, browser, self.page, "dark")
         self.assertGreater(brightness(light), 200)
         self.assertLess(brightness(dark), 80)
+
+    def test_the_series_of_the_chosen_run_are_drawn(self):
+        titles = "return [...document.querySelectorAll('#course-charts h3')].map(title => title.textContent)"
+        with Browser() as browser:
+            look_at(self, browser, self.page, "light")
+            drawn = browser.evaluate(titles)
+            self.assertIn("Requests in flight, requests", drawn)
+            self.assertTrue(any(title.startswith("Output tokens per second") for title in drawn), drawn)
+            shown = browser.evaluate("return [...document.querySelectorAll('[data-course]')].filter(part => !part.hidden).map(p => p.dataset.course)")
+            self.assertEqual(len(shown), 1)
+            options = browser.evaluate("return [...document.querySelectorAll('#course-run option')].map(option => option.textContent)")
+            self.assertEqual(options, ["c=1", "c=8", "c=32"])
+            browser.evaluate("const run = document.querySelector('#course-run'); run.value = '2';"
+                             "run.dispatchEvent(new Event('change'));")
+            self.assertEqual(browser.evaluate("return [...document.querySelectorAll('[data-course]')].filter(part => !part.hidden)"
+                                              ".map(p => p.querySelector('h3').textContent)"), ["c=32"])
+            self.assertEqual(browser.evaluate(titles), drawn)
+            for share in browser.evaluate(PAINTED):
+                self.assertGreater(share, 0.005, "a chart is blank")
+            self.assertEqual([entry for entry in browser.console() if entry["level"] == "SEVERE"], [])
 
     def test_text_from_the_user_is_not_markup(self):
         html = self.page.read_text()

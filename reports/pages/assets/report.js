@@ -653,11 +653,12 @@
           ...(point.note ? folded(point.note, 60, 3) : point.valid ? [] : ["not valid"])],
       }));
       return markedSet(i, ink, [`${id}:${i}`], points, {
+        ...(one.style === "line" ? { marked: false, pointRadius: 0, pointHitRadius: 6, pointHoverRadius: 5 } : {}),
         showLine: one.style !== "points", borderColor: ink, borderWidth: 2, borderDash: DASHES[Math.floor(i / COLOURS) % DASHES.length],
       });
     });
     one(`#${id}-legend`).replaceChildren(...picture.series.map((s, i) =>
-      legendItem(`${id}:${i}`, s.name, markerElement(s.style === "fit" ? "M-7-2H7V2H-7Z" : shapeOf(i), inkOf(s, i)))));
+      legendItem(`${id}:${i}`, s.name, markerElement(s.style === "fit" || s.style === "line" ? "M-7-2H7V2H-7Z" : shapeOf(i), inkOf(s, i)))));
     const across = axis(ends, picture.x_title, linear ? Infinity : 1, !linear && xs.length <= 7 ? xs : null);
     if (linear) across.max = ends[1] * 1.04;
     across.ticks.callback = (value) => value.toLocaleString("en-US");  // batches and lengths are whole
@@ -743,6 +744,54 @@
     data.searches.forEach((search, i) => {
       for (const picture of search.charts) drawPicture(picture, `search-${i}-${picture.id}`);
     });
+  }
+
+  // ---- how a run went
+
+  let courseShown = Number(one("#course-run")?.value ?? 0);
+
+  function courseFigure(picture) {
+    const figure = document.createElement("figure");
+    const id = `course-${picture.id}`;
+    const title = document.createElement("h3");
+    title.textContent = `${picture.title}, ${picture.y_title}`;
+    const legend = document.createElement("ul");
+    legend.className = "legend";
+    legend.id = `${id}-legend`;
+    const box = document.createElement("div");
+    box.className = "canvas";
+    const canvas = document.createElement("canvas");
+    canvas.id = id;
+    canvas.setAttribute("role", "img");
+    canvas.setAttribute("aria-label", `${title.textContent}. The least, the mean and the most are in the table below.`);
+    box.append(canvas);
+    const nothing = document.createElement("p");
+    nothing.className = "nothing";
+    nothing.hidden = true;
+    nothing.textContent = "Nothing was measured.";
+    figure.append(title, legend, box, nothing);
+    return figure;
+  }
+
+  function showCourse() {
+    const place = one("#course-charts");
+    if (!place) return;
+    for (const id of [...charts.keys()].filter((name) => name.startsWith("course-"))) {
+      charts.get(id).destroy();
+      charts.delete(id);
+    }
+    place.replaceChildren(...data.courses[courseShown].map(courseFigure));
+    for (const part of all("[data-course]")) part.hidden = Number(part.dataset.course) !== courseShown;
+  }
+
+  function drawCourse() {
+    if (!one("#course-charts")) return;
+    for (const picture of data.courses[courseShown]) {
+      const series = picture.series.map(({ name, style, xs, ys }) => ({
+        name, style, points: xs.map((x, i) => ({ x, y: ys[i], valid: true, row: "", note: "" })),
+      }));
+      drawPicture({ ...picture, series, lines: [] }, `course-${picture.id}`);
+    }
   }
 
   function drawCaches() {
@@ -885,6 +934,7 @@
       configurations.forEach(drawGap);
     }
     drawSearches();
+    drawCourse();
     drawCaches();
     drawHardware();
     root.dataset.charts = String(charts.size);
@@ -915,6 +965,14 @@
       });
     tellDirections();
   }
+  one("#course-run")?.addEventListener("change", (event) => {
+    courseShown = Number(event.target.value);
+    showCourse();
+    drawCourse();
+    root.dataset.charts = String(charts.size);
+    markScrollable();
+  });
+  showCourse();
   for (const header of all("th[data-column]")) header.querySelector(".sort").addEventListener("click", () => sortBy(header));
   for (const target of all("[data-definition]")) {
     for (const event of ["mouseenter", "focus"]) target.addEventListener(event, () => showTip(target));
