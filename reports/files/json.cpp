@@ -16,6 +16,7 @@
 #include "core/text/json_nesting.h"
 #include "core/version.h"
 #include "reports/files/plan_file.h"
+#include "reports/files/record_fields.h"
 #include "reports/model/front.h"
 
 // How it works: `fields(archive, value)` names every field of a value once. Writer turns it into JSON,
@@ -632,47 +633,7 @@ void fields(Archive& a, Is<ProbeAnswer> auto& v) {
 
 template <class Archive>
 void fields(Archive& a, Is<RequestRecord> auto& v) {
-    a.required("index", v.index);
-    a("id", v.id);
-    a("class", v.request_class);
-    a("slo", v.slo);
-    a("worker", v.worker);
-    a("target", v.target);
-    a.part("conversation", v.turn, &Turn::conversation);
-    a.part("turn", v.turn, &Turn::number);
-    a("warmup", v.warmup);
-    a.required("outcome", v.outcome);
-    a("error", v.error);
-    a("http_status", v.http_status);
-    a("finish_reason", v.finish_reason);
-    a.required("scheduled_s", v.scheduled);
-    a("slot_wait_s", v.slot_wait);
-    a("started_s", v.started);
-    a("ready_s", v.ready);
-    a("sent_s", v.sent);
-    a("headers_s", v.headers);
-    a("first_event_s", v.first_event);
-    a("first_answer_s", v.first_answer);
-    a("last_event_s", v.last_event);
-    a("finished_s", v.finished);
-    a.required("closed_s", v.closed);
-    a.part("dns_s", v.connect, &ConnectTimes::dns);
-    a.part("tcp_s", v.connect, &ConnectTimes::tcp);
-    a.part("tls_s", v.connect, &ConnectTimes::tls);
-    a("resent", v.resent);
-    a("prompt_tokens", v.usage.prompt);
-    a("cached_prompt_tokens", v.usage.cached_prompt);
-    a("completion_tokens", v.usage.completion);
-    a("reasoning_tokens", v.usage.reasoning);
-    a("streamed_tokens", v.streamed_tokens);
-    a("first_group_tokens", v.first_group_tokens);
-    a("chunks", v.chunks);
-    a("grouped_chunks", v.grouped_chunks);
-    a("token_source", v.token_source);
-    a("longest_gap_s", v.longest_gap);
-    a("wanted_input_tokens", v.wanted_input_tokens);
-    a("wanted_output_tokens", v.wanted_output_tokens);
-    a("bytes_received", v.bytes_received);
+    record_fields(a, v);
 }
 
 // The report is only written, never read back.

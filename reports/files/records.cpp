@@ -2,12 +2,15 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <simdjson.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cmath>
+#include <concepts>
 #include <condition_variable>
 #include <cstring>
-#include <fstream>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -18,6 +21,7 @@
 #include "core/error.h"
 #include "reports/files/events.h"
 #include "reports/files/json.h"
+#include "reports/files/record_fields.h"
 #include "reports/files/run_directory.h"
 
 namespace paretoken::reports {
@@ -224,23 +228,239 @@ std::vector<std::string> RecordWriter::finish() {
     return thread_->finish();
 }
 
+namespace {
+
+namespace ondemand = simdjson::ondemand;
+
+// ---- reading
+
+void enum_named(std::string_view name, std::optional<Outcome>& value) {
+    value = outcome_named(name);
+}
+void enum_named(std::string_view name, std::optional<TokenSource>& value) {
+    value = token_source_named(name);
+}
+
+/// Fills a record from the object of a line whose keys stand in the order in which they are written. Whatever
+/// it does not expect ends it: such a line is left to parse_record_line(), which knows what to say of it.
+class FastReader {
+  public:
+    FastReader(ondemand::object object, TimePoint epoch)
+        : epoch_(epoch), at_(object.begin()), end_(object.end()) {
+        if (at_.error() == simdjson::SUCCESS && end_.error() == simdjson::SUCCESS)
+            step();
+        else
+            fail();
+    }
+
+    /// Whether every key was known and every value of its type.
+    bool all_read() const { return good_ && !has_key_; }
+
+    template <class T>
+    void operator()(std::string_view key, T& value) {
+        if (takes(key)) fill(value);
+    }
+    template <class T>
+    void required(std::string_view key, T& value) {
+        if (takes(key))
+            fill(value);
+        else
+            fail();
+    }
+    template <class T, class Part>
+    void part(std::string_view key, std::optional<T>& whole, Part T::*member) {
+        if (!takes(key)) return;
+        if (!whole) whole.emplace();
+        fill((*whole).*member);
+    }
+
+  private:
+    void fail() { good_ = has_key_ = false; }
+
+    /// On to the next key, whose value is then to be read.
+    void step() {
+        has_key_ = at_ != end_;
+        if (!has_key_) return;
+        ondemand::field field;
+        if ((*at_).get(field) != simdjson::SUCCESS) return fail();
+        key_ = field.key();
+        value_ = field.value();
+    }
+    bool takes(std::string_view key) const { return has_key_ && key_.is_equal(key); }
+
+    template <class T>
+    void fill(std::optional<T>& value) {
+        fill(value.emplace());
+    }
+    template <class T>
+    void fill(T& value) {
+        if (!read(value)) return fail();
+        ++at_;
+        step();
+    }
+
+    bool read(std::string& value) {
+        std::string_view text;
+        if (value_.get_string().get(text) != simdjson::SUCCESS) return false;
+        value.assign(text);
+        return true;
+    }
+    bool read(bool& value) { return value_.get_bool().get(value) == simdjson::SUCCESS; }
+    bool read(TimePoint& value) {
+        Duration since{};
+        if (!read(since)) return false;
+        value = epoch_ + since;
+        return true;
+    }
+    bool read(Duration& value) {
+        constexpr double kLongest = 9e9;  // seconds, as in json.cpp
+        double seconds = 0;
+        if (value_.get_double().get(seconds) != simdjson::SUCCESS || !(std::abs(seconds) <= kLongest))
+            return false;
+        value = from_seconds(seconds);
+        return true;
+    }
+    template <class T>
+    requires std::is_enum_v<T>
+    bool read(T& value) {
+        std::string_view name;
+        if (value_.get_string().get(name) != simdjson::SUCCESS) return false;
+        std::optional<T> named;
+        enum_named(name, named);
+        if (named) value = *named;
+        return named.has_value();
+    }
+    template <std::integral T>
+    bool read(T& value) {
+        if constexpr (std::is_unsigned_v<T>) {
+            std::uint64_t number = 0;
+            if (value_.get_uint64().get(number) != simdjson::SUCCESS || !std::in_range<T>(number))
+                return false;
+            value = static_cast<T>(number);
+        } else {
+            std::int64_t number = 0;
+            if (value_.get_int64().get(number) != simdjson::SUCCESS || !std::in_range<T>(number))
+                return false;
+            value = static_cast<T>(number);
+        }
+        return true;
+    }
+
+    TimePoint epoch_;
+    simdjson::simdjson_result<ondemand::object_iterator> at_;
+    simdjson::simdjson_result<ondemand::object_iterator> end_;
+    ondemand::raw_json_string key_;
+    ondemand::value value_;
+    bool has_key_ = false;
+    bool good_ = true;
+};
+
+/// Whether the line is one that this program writes; only then `record` is what it says. Escapes by number
+/// are left to the other reader, which is stricter about halves of surrogate pairs. `line` is followed by
+/// SIMDJSON_PADDING readable bytes.
+bool read_fast(ondemand::parser& parser, std::string_view line, TimePoint epoch, RequestRecord& record) {
+    if (line.find("\\u") != std::string_view::npos) return false;
+    ondemand::document document;
+    ondemand::object object;
+    if (parser.iterate(simdjson::padded_string_view(line.data(), line.size(),
+                                                    line.size() + simdjson::SIMDJSON_PADDING))
+                .get(document) != simdjson::SUCCESS ||
+        document.get_object().get(object) != simdjson::SUCCESS)
+        return false;
+    FastReader reader(object, epoch);
+    record_fields(reader, record);
+    const bool checked_here = record.slo.empty();  // parse_record_line() checks limits of a request's own
+    return checked_here && reader.all_read() &&
+           document.current_location().error() == simdjson::OUT_OF_BOUNDS;
+}
+
+/// The lines of a file, read in blocks.
+class LineFile {
+  public:
+    explicit LineFile(const std::filesystem::path& path)
+        : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+        if (file_ < 0) cannot_read(errno);
+    }
+    ~LineFile() { ::close(file_); }
+    LineFile(const LineFile&) = delete;
+    LineFile& operator=(const LineFile&) = delete;
+
+    /// The next line without its end, followed by SIMDJSON_PADDING readable bytes; nothing behind the last
+    /// one. It holds until the next call.
+    std::optional<std::string_view> next() {
+        std::size_t seen = 0;  // of the line, without an end in it
+        while (true) {
+            const char* const from = buffer_.data() + begin_ + seen;
+            const std::size_t left = end_ - begin_ - seen;
+            const auto* const found =
+                left == 0 ? nullptr : static_cast<const char*>(std::memchr(from, '\n', left));
+            // What follows decides whether the line is the last one.
+            if (found != nullptr && (ended_ || found + 1 < buffer_.data() + end_))
+                return taken(static_cast<std::size_t>(found - buffer_.data()), 1);
+            if (ended_) {
+                if (begin_ == end_) return std::nullopt;
+                return taken(end_, 0);
+            }
+            seen =
+                found != nullptr ? static_cast<std::size_t>(found - buffer_.data()) - begin_ : end_ - begin_;
+            read_more();
+        }
+    }
+    /// Whether nothing follows the line that next() gave.
+    bool at_end() const { return ended_ && begin_ == end_; }
+
+  private:
+    static constexpr std::size_t kBlock = std::size_t{1} << 20;
+
+    std::string_view taken(std::size_t line_end, std::size_t separator) {
+        const std::string_view line(buffer_.data() + begin_, line_end - begin_);
+        begin_ = line_end + separator;
+        return line;
+    }
+
+    void read_more() {
+        buffer_.erase(0, begin_);
+        end_ -= begin_;
+        begin_ = 0;
+        buffer_.resize(end_ + kBlock + simdjson::SIMDJSON_PADDING);
+        ssize_t got = 0;
+        do got = ::read(file_, buffer_.data() + end_, kBlock);
+        while (got < 0 && errno == EINTR);
+        if (got < 0) cannot_read(errno);
+        ended_ = got == 0;
+        end_ += static_cast<std::size_t>(got);
+    }
+
+    [[noreturn]] void cannot_read(int error) const {
+        throw UsageError(
+            fmt::format("cannot read {}: {}; check the path", path_.string(), std::strerror(error)));
+    }
+
+    std::filesystem::path path_;
+    int file_;
+    std::string buffer_;
+    std::size_t begin_ = 0;  ///< what was not yet given begins here
+    std::size_t end_ = 0;    ///< and ends here
+    bool ended_ = false;
+};
+
+}  // namespace
+
 bool for_each_record(const std::filesystem::path& path, TimePoint epoch,
                      const std::function<void(RequestRecord&&)>& visit) {
-    std::ifstream file(path, std::ios::binary);
-    const auto cannot_read = [&] {
-        throw UsageError(
-            fmt::format("cannot read {}: {}; check the path", path.string(), std::strerror(errno)));
-    };
-    if (!file) cannot_read();
+    LineFile file(path);
+    ondemand::parser parser;
     std::size_t number = 0;
-    for (std::string line; std::getline(file, line);) {
+    while (const auto line = file.next()) {
         ++number;
-        if (line.empty()) continue;
-        const bool is_last = file.eof() || file.peek() == std::ifstream::traits_type::eof();
-        if (is_last && !is_complete_json(line)) return true;
-        visit(parse_record_line(line, epoch, fmt::format("{}:{}", path.string(), number)));
+        if (line->empty()) continue;
+        RequestRecord record;
+        if (!read_fast(parser, *line, epoch, record)) {
+            if (file.at_end() && !is_complete_json(*line)) return true;
+            record = parse_record_line(*line, epoch, fmt::format("{}:{}", path.string(), number));
+        }
+        visit(std::move(record));
     }
-    if (file.bad()) cannot_read();
     return false;
 }
 

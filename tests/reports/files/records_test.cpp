@@ -8,12 +8,14 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <thread>
 
 #include "core/error.h"
 #include "core/random.h"
 #include "reports/files/events.h"
+#include "reports/files/json.h"
 #include "reports/files/run_directory.h"
 #include "tests/reports/temporary_directory.h"
 #include "tests/support/message_of.h"
@@ -208,6 +210,141 @@ TEST(Records, WithADamagedLineInTheMiddleAreRefusedByLine) {
                         << "\n\n";
     EXPECT_THAT(message_of([&] { read_all(path); }),
                 AllOf(HasSubstr("requests.jsonl:1: \"slo\""), HasSubstr("speed")));
+}
+
+/// What parse_record_line() makes of a line, or says of it.
+struct Parsed {
+    std::optional<RequestRecord> record;
+    std::string message;
+};
+Parsed parsed_by_the_book(const std::string& line, const std::string& where) {
+    Parsed parsed;
+    parsed.message = message_of([&] { parsed.record = parse_record_line(line, kEpoch, where); });
+    if (parsed.record) parsed.message.clear();
+    return parsed;
+}
+
+TEST(Records, AreReadOrRefusedAsTheirLineIsByTheSlowReader) {
+    const TemporaryDirectory directory;
+    const fs::path path = directory.path() / "requests.jsonl";
+    Random random(5);
+    std::string good;
+    append_record_line(good, random_record(1), kEpoch);
+    std::vector<std::string> lines{
+        R"({"index":0,"outcome":"ok","scheduled_s":0,"closed_s":1})",
+        R"({ "index" : 0 , "outcome" : "ok", "scheduled_s":0,"closed_s":1 } )",
+        R"({"outcome":"ok","index":0,"scheduled_s":0,"closed_s":1})",
+        R"({"index":-0,"outcome":"ok","scheduled_s":-0,"closed_s":1})",
+        R"({"index":1.0,"outcome":"ok","scheduled_s":0,"closed_s":1})",
+        R"({"index":18446744073709551615,"outcome":"ok","scheduled_s":0,"closed_s":1})",
+        R"({"index":18446744073709551616,"outcome":"ok","scheduled_s":0,"closed_s":1})",
+        R"({"index":0,"worker":4294967296,"outcome":"ok","scheduled_s":0,"closed_s":1})",
+        R"({"index":0,"index":1,"outcome":"ok","scheduled_s":0,"closed_s":1})",
+        R"({"index":0,"outcome":"ok","scheduled_s":0,"closed_s":1,"closed_s":2})",
+        R"({"index":0,"outcome":"ok","scheduled_s":0,"closed_s":1,"later":{"a":[1]}})",
+        R"({"index":0,"outcome":"ok","scheduled_s":0})",
+        R"({"index":0,"outcome":"ok","scheduled_s":9000000001,"closed_s":1})",
+        R"({"index":0,"outcome":"ok","scheduled_s":1e999,"closed_s":1})",
+        R"({"index":0,"outcome":"ok","scheduled_s":null,"closed_s":1})",
+        R"({"index":0,"outcome":"ok","scheduled_s":0,"sent_s":null,"closed_s":1})",
+        R"({"index":0,"outcome":"ok","scheduled_s":"0","closed_s":1})",
+        R"({"index":0,"warmup":1,"outcome":"ok","scheduled_s":0,"closed_s":1})",
+        R"({"index":0,"id":"\u00e9\n","outcome":"ok","scheduled_s":0,"closed_s":1})",
+        R"({"index":0,"id":"\udc00","outcome":"ok","scheduled_s":0,"closed_s":1})",
+        R"({"\u0069ndex":0,"outcome":"ok","scheduled_s":0,"closed_s":1})",
+        "{\"index\":0,\"id\":\"\xff\",\"outcome\":\"ok\",\"scheduled_s\":0,\"closed_s\":1}",
+        "{\"index\":0,\"id\":\"\t\",\"outcome\":\"ok\",\"scheduled_s\":0,\"closed_s\":1}",
+        R"({"index":0,"outcome":"ok","scheduled_s":0,"closed_s":1}})",
+        R"({"index":0,"outcome":"ok","scheduled_s":0,"closed_s":1} {})",
+        R"({"index":0,"outcome":"ok","scheduled_s":0,"closed_s":1,})",
+        R"({"index":0,"outcome":"ok","scheduled_s":01,"closed_s":1})",
+        R"({"index":0 "outcome":"ok","scheduled_s":0,"closed_s":1})",
+        R"([{"index":0}])",
+        " ",
+        "\r",
+        good + "\r",
+        "\xef\xbb\xbf" + good};
+    for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+        std::string line;
+        append_record_line(line, random_record(seed), kEpoch);
+        const std::size_t at = random.below(line.size());
+        const std::string_view some = "\"{}[],:0123456789.-+eEnulltrue \\x\xc3";
+        switch (random.below(4)) {
+            case 0:
+                line[at] = some[random.below(some.size())];
+                break;
+            case 1:
+                line.insert(at, 1, some[random.below(some.size())]);
+                break;
+            case 2:
+                line.erase(at, 1 + random.below(5));
+                break;
+            default:
+                break;
+        }
+        if (line.find('\n') == std::string::npos && !line.empty()) lines.push_back(line);
+    }
+    std::size_t refused = 0;
+    for (const std::string& line : lines) {
+        std::ofstream(path, std::ios::binary) << line << "\n" << good << "\n";
+        const Parsed expected = parsed_by_the_book(line, path.string() + ":1");
+        if (expected.record) {
+            const RecordsRead read = read_all(path);
+            ASSERT_EQ(read.records.size(), 2U) << line;
+            ASSERT_EQ(read.records[0], *expected.record) << line;
+            continue;
+        }
+        ++refused;
+        ASSERT_EQ(message_of([&] { read_all(path); }), expected.message) << line;
+    }
+    EXPECT_GT(refused, 500U) << "the damage damages";
+    EXPECT_LT(refused, lines.size() - 500);
+}
+
+TEST(Records, AreReadWholeWhereverBlocksOfTheFileEnd) {
+    const TemporaryDirectory directory;
+    const fs::path path = directory.path() / "requests.jsonl";
+    std::vector<RequestRecord> written;
+    std::string text;
+    for (std::uint64_t i = 0; i < 40; ++i) {
+        RequestRecord record = random_record(i);
+        record.index = i;
+        record.error = std::string(i * 9'973 * (i % 9 == 8 ? 10 : 1), 'e');  // up to 3 MB in a line
+        append_record_line(text, record, kEpoch);
+        text += i % 5 == 4 ? "\n\n" : "\n";
+        written.push_back(std::move(record));
+    }
+    for (const std::size_t cut : {std::size_t{0}, std::size_t{1}}) {  // with and without the last newline
+        std::ofstream(path, std::ios::binary) << text.substr(0, text.size() - 2 * cut);
+        const RecordsRead read = read_all(path);
+        EXPECT_FALSE(read.cut_off);
+        ASSERT_EQ(read.records.size(), written.size());
+        for (std::size_t i = 0; i < written.size(); ++i) ASSERT_EQ(read.records[i], written[i]) << i;
+    }
+    // Lines of a length that puts their ends at the ends of blocks of 1 MiB.
+    constexpr std::size_t kBlock = std::size_t{1} << 20;
+    RequestRecord record = random_record(3);
+    record.error.clear();
+    std::string line;
+    append_record_line(line, record, kEpoch);
+    for (const std::size_t length : {kBlock - 2, kBlock - 1, kBlock, kBlock + 1}) {
+        record.error = std::string(length - line.size() - std::string_view(",\"error\":\"\"").size(), 'e');
+        std::string exact;
+        append_record_line(exact, record, kEpoch);
+        ASSERT_EQ(exact.size(), length);
+        std::ofstream(path, std::ios::binary) << exact << "\n" << line << "\n" << exact << "\n";
+        EXPECT_EQ(read_all(path).records.size(), 3U);
+    }
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << "";
+    EXPECT_TRUE(read_all(path).records.empty());
+}
+
+TEST(Records, OfADirectoryOrOfNoFileAreRefusedByPath) {
+    const TemporaryDirectory directory;
+    EXPECT_THAT(message_of([&] { read_all(directory.path()); }),
+                AllOf(HasSubstr(directory.path().string()), HasSubstr("Is a directory")));
+    EXPECT_THAT(message_of([&] { read_all(directory.path() / "none"); }),
+                AllOf(HasSubstr("none"), HasSubstr("No such file")));
 }
 
 TEST(Records, ThatCannotBeWrittenAreToldBeforeAnyLoad) {
