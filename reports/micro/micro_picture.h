@@ -26,7 +26,7 @@ struct PicturePoint {
 struct PictureSeries {
     std::string name;                  ///< "bf16"
     std::vector<PicturePoint> points;  ///< ascending x
-    std::string style = {};            ///< "line": no markers, "points": no line; empty: both
+    std::string style = {};            ///< "line": no markers, "points": no line, "fit": dashed; empty: both
 
     bool operator==(const PictureSeries&) const = default;
 };
