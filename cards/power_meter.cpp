@@ -59,7 +59,7 @@ class GpuPowerMeter final : public PowerMeter {
     std::string_view source() const override { return "nvml"; }
 
     std::optional<PowerSample> read() override {
-        PowerSample sample;
+        PowerSample sample{.devices = static_cast<std::uint32_t>(devices_.size())};
         double utilization = 0;
         std::size_t busy_known = 0;
         std::size_t counters = 0;
@@ -163,7 +163,8 @@ class CpuPowerMeter final : public PowerMeter {
                 *counter >= package.last ? *counter - package.last : *counter + package.range - package.last;
             package.last = *counter;
         }
-        return PowerSample{.counter_j = static_cast<double>(grown_uj_) * kMicro};
+        return PowerSample{.devices = static_cast<std::uint32_t>(packages_.size()),
+                           .counter_j = static_cast<double>(grown_uj_) * kMicro};
     }
 
   private:

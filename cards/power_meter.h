@@ -1,6 +1,7 @@
 #pragma once
 // What this machine's own meters say of its electrical power: GPUs by NVIDIA's management library, CPU
 // packages by the kernel's powercap files. Asked only, never told to change anything.
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,11 +11,12 @@ namespace paretoken::cards {
 
 /// One reading. A quantity that the meter does not have, or did not answer, is absent.
 struct PowerSample {
-    std::optional<double> watts = {};        ///< of all devices together
-    std::optional<double> counter_j = {};    ///< energy since some moment, of all together; never falls
-    std::optional<bool> throttled = {};      ///< a device's clocks are held down by power or temperature
-    std::optional<double> utilization = {};  ///< mean over the devices, 0 to 1
-    std::optional<double> sm_clock_hz = {};  ///< the lowest
+    std::optional<std::uint32_t> devices = {};  ///< that were read: GPUs or CPU packages
+    std::optional<double> watts = {};           ///< of all devices together
+    std::optional<double> counter_j = {};       ///< energy since some moment, of all together; never falls
+    std::optional<bool> throttled = {};         ///< a device's clocks are held down by power or temperature
+    std::optional<double> utilization = {};     ///< mean over the devices, 0 to 1
+    std::optional<double> sm_clock_hz = {};     ///< the lowest
     std::optional<double> memory_clock_hz = {};
     std::optional<double> temperature_c = {};  ///< the highest
     std::optional<double> memory_bytes = {};   ///< in use, of all together

@@ -199,17 +199,45 @@ UnitRate unit_rate(const PriceCard& card, const Entry& entry, const std::optiona
     return {rate_on(card, entry, "on_demand"), "on_demand"};
 }
 
-/// Of one unit, when the rate does not hold it. PUE multiplies board power only: an all-in figure includes
-/// it.
-double power_usd_per_h(const PriceCard& card, const Entry& entry) {
-    if (card.power_in_rate) return 0;
+/// Of one unit, at the plug. PUE multiplies board power only: an all-in figure includes it.
+double card_watts(const PriceCard& card, const Entry& entry) {
     const PricedItem& item = entry.second;
     if (!item.power_w_allin && !item.tdp_w)
         throw UsageError(
             fmt::format("price card {}: {}: power_in_rate is false, so expected power_w_allin or tdp_w",
                         card.name, entry.first));
-    const double watts = item.power_w_allin ? *item.power_w_allin : *item.tdp_w * card.pue;
-    return watts / 1000 * card.usd_per_kwh.value();
+    return item.power_w_allin ? *item.power_w_allin : *item.tdp_w * card.pue;
+}
+
+/// Whether just the devices were measured that are priced.
+bool is_of(const MeasuredPower& measured, const PricedHardware& hardware, bool is_gpu) {
+    if (!is_gpu) return measured.source == "rapl";
+    return (measured.source == "nvml" || measured.source == "dcgm") && measured.devices == hardware.count;
+}
+
+std::string upper_case(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::toupper(c); });
+    return text;
+}
+
+/// Adds what the deployment's power costs, where the rate does not hold it.
+void add_power(HourlyRate& rate, const PriceCard& card, const Entry& entry, double units,
+               const std::optional<MeasuredPower>& measured) {
+    if (card.power_in_rate) return;
+    const double usd_per_w = card.usd_per_kwh.value() / 1000;
+    if (measured) {
+        rate.power = "measured by " + upper_case(measured->source);
+        rate.power_w = measured->watts * card.pue;
+        rate.how += fmt::format(" + ${:.3g}/h power, {:.4g} W {}", *rate.power_w * usd_per_w, measured->watts,
+                                rate.power);
+        if (card.pue != 1) rate.how += fmt::format(" × PUE {:g}", card.pue);
+    } else {
+        const double watts = card_watts(card, entry);
+        rate.power = "card";
+        rate.power_w = units * watts;
+        if (watts * usd_per_w > 0) rate.how += fmt::format(" + ${:.3g}/h power each", watts * usd_per_w);
+    }
+    rate.usd_per_h += *rate.power_w * usd_per_w;
 }
 
 }  // namespace
@@ -245,23 +273,29 @@ PriceCard price_card(const std::string& name_or_path) {
 }
 
 std::optional<HourlyRate> hourly_rate(const PriceCard& card, const PricedHardware& hardware,
-                                      const std::optional<std::string>& basis) {
+                                      const std::optional<std::string>& basis,
+                                      const std::optional<MeasuredPower>& measured) {
     const Entry* entry = gpu_entry(card, hardware.name);
     const bool is_gpu = entry != nullptr;
     if (!is_gpu) entry = cpu_entry(card, hardware);
     if (entry == nullptr) return {};
     const UnitRate unit = unit_rate(card, *entry, basis);
-    const double power = power_usd_per_h(card, *entry);
     double units = hardware.count;
     std::string how = fmt::format("{} × ${}/h", hardware.count, in_cents(unit.usd_per_h));
     if (!is_gpu && hardware.cores && entry->second.cores) {
         units *= static_cast<double>(*hardware.cores) / *entry->second.cores;
         how += fmt::format(" × {} of {} cores", *hardware.cores, *entry->second.cores);
     }
-    if (power > 0) how += fmt::format(" + ${:.3g}/h power each", power);
-    if (card.ops_usd_month > 0) how += fmt::format(" + ${:g}/month operation", card.ops_usd_month);
-    return HourlyRate{units * (unit.usd_per_h + power) + card.ops_usd_month / kHoursPerMonth, entry->first,
-                      unit.basis, unit.usd_per_h, how};
+    HourlyRate rate{.usd_per_h = units * unit.usd_per_h,
+                    .item = entry->first,
+                    .basis = unit.basis,
+                    .unit_usd_per_h = unit.usd_per_h,
+                    .how = std::move(how)};
+    const bool fits = measured && is_of(*measured, hardware, is_gpu);
+    add_power(rate, card, *entry, units, fits ? measured : std::nullopt);
+    rate.usd_per_h += card.ops_usd_month / kHoursPerMonth;
+    if (card.ops_usd_month > 0) rate.how += fmt::format(" + ${:g}/month operation", card.ops_usd_month);
+    return rate;
 }
 
 double earning_share(const PriceCard& card) {

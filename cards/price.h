@@ -72,21 +72,34 @@ struct PricedHardware {
     std::optional<std::uint32_t> cores;
 };
 
+/// The electrical power that what serves was measured to draw, over the time that is priced.
+struct MeasuredPower {
+    double watts = 0;    ///< of all devices that were read together, without host and cooling
+    std::string source;  ///< "nvml", "dcgm" (GPUs) or "rapl" (CPU packages)
+    std::optional<std::uint32_t> devices = {};  ///< how many were read
+};
+
 struct HourlyRate {
     double usd_per_h = 0;  ///< of the whole deployment: every GPU held, power and operation as the card says
     std::string item;      ///< "h100-sxm" or "cpu": the card's entry
     std::string basis;     ///< "on_demand", or the mix in words
     double unit_usd_per_h = 0;  ///< of one GPU or machine, before power and operation
     std::string how;            ///< "2 × $3.50/h"
+    /// Where its power is from: "card", or "measured by NVML"; empty where the rate holds the power.
+    std::string power = {};
+    std::optional<double> power_w = {};  ///< of the whole deployment, at the plug; likewise absent
 
     bool operator==(const HourlyRate&) const = default;
 };
 
 /// `basis` as asked, else the card's mix, else on_demand, else the only one there is. Nothing when the card
 /// does not know the hardware. Throws UsageError when it does and has no price on that basis, or on one of
-/// the mix: another basis never stands in for it.
+/// the mix: another basis never stands in for it. Where power is not in the rate, `measured` takes the place
+/// of the card's watts if it is of just the devices that are priced: of GPUs as many as are priced, of a CPU
+/// host its packages.
 std::optional<HourlyRate> hourly_rate(const PriceCard& card, const PricedHardware& hardware,
-                                      const std::optional<std::string>& basis = {});
+                                      const std::optional<std::string>& basis = {},
+                                      const std::optional<MeasuredPower>& measured = {});
 
 /// Share of paid time that earns: utilisation × mtbi / (mtbi + recovery); 1 for what the card does not state.
 double earning_share(const PriceCard& card);

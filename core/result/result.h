@@ -290,10 +290,11 @@ struct AlertResult {
 
 /// The electrical power of what served, over the window. A quantity that could not be read is absent.
 struct PowerFigures {
-    std::string source;                    ///< "nvml", "rapl", "dcgm"
-    std::optional<double> mean_w = {};     ///< all devices together
-    std::optional<double> energy_j = {};   ///< absent where readings are missing for more than 3 s
-    std::optional<double> counter_j = {};  ///< the same by the driver's own energy counter
+    std::string source;                         ///< "nvml", "rapl", "dcgm"
+    std::optional<std::uint32_t> devices = {};  ///< that were read: GPUs or CPU packages
+    std::optional<double> mean_w = {};          ///< all devices together
+    std::optional<double> energy_j = {};        ///< absent where readings are missing for more than 3 s
+    std::optional<double> counter_j = {};       ///< the same by the driver's own energy counter
     std::optional<double> j_per_output_token = {};
     std::optional<double> j_per_token = {};  ///< input and output tokens
     std::optional<double> output_tokens_per_s_per_w = {};

@@ -57,7 +57,7 @@ std::optional<cards::PowerSample> dcgm_sample_of(const scrape::Scrape& scrape) {
     constexpr double kPercent = 1e-2;
     const auto watts = over_gpus(scrape, "DCGM_FI_DEV_POWER_USAGE");
     if (!watts) return std::nullopt;
-    cards::PowerSample sample{.watts = watts->sum};
+    cards::PowerSample sample{.devices = static_cast<std::uint32_t>(watts->count), .watts = watts->sum};
     const auto energy = over_gpus(scrape, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION");
     if (energy && energy->count == watts->count) sample.counter_j = energy->sum * kMilli;
     if (const auto busy = over_gpus(scrape, "DCGM_FI_DEV_GPU_UTIL"))

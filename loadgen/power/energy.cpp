@@ -12,50 +12,105 @@ namespace {
 
 using Member = std::optional<double> cards::PowerSample::*;
 
+Duration gap_before(const PowerReading& before, const PowerReading& reading) {
+    return reading.merged > 1 ? reading.longest_gap : reading.at - before.at;
+}
+
+/// Joules between two neighbours by their power; nothing where either has none.
+std::optional<double> joules_between(const PowerReading& before, const PowerReading& reading) {
+    if (reading.joules) return reading.joules;
+    if (!before.sample.watts || !reading.sample.watts) return std::nullopt;
+    return seconds(reading.at - before.at) * (*before.sample.watts + *reading.sample.watts) / 2;
+}
+
+std::optional<double> throttled_share_of(const PowerReading& reading) {
+    if (reading.throttled_share) return reading.throttled_share;
+    if (!reading.sample.throttled) return std::nullopt;
+    return *reading.sample.throttled ? 1 : 0;
+}
+
+/// The mean of two means over so many readings; the other one where one is not known.
+std::optional<double> mean_of(const std::optional<double>& a, double of_a, const std::optional<double>& b,
+                              double of_b) {
+    if (!a || !b) return a ? a : b;
+    return (*a * of_a + *b * of_b) / (of_a + of_b);
+}
+
+/// `first` and `second` as one reading, where `before` is the one before them.
+PowerReading merged(const PowerReading& before, const PowerReading& first, const PowerReading& second) {
+    PowerReading all = second;
+    all.merged = first.merged + second.merged;
+    all.longest_gap = std::max(gap_before(before, first), gap_before(first, second));
+    const auto until_first = joules_between(before, first);
+    const auto until_second = joules_between(first, second);
+    all.joules = until_first && until_second ? std::optional(*until_first + *until_second) : std::nullopt;
+    all.sample.utilization =
+        mean_of(first.sample.utilization, first.merged, second.sample.utilization, second.merged);
+    all.throttled_share =
+        mean_of(throttled_share_of(first), first.merged, throttled_share_of(second), second.merged);
+    if (first.sample.devices != second.sample.devices) all.sample.devices.reset();
+    return all;
+}
+
+/// Merges each two neighbours, all but the first reading, which opens the time that was read.
+void merge_neighbours(std::vector<PowerReading>& readings) {
+    std::size_t kept = 1;
+    for (std::size_t i = 1; i < readings.size(); i += 2, ++kept)
+        readings[kept] =
+            i + 1 < readings.size() ? merged(readings[kept - 1], readings[i], readings[i + 1]) : readings[i];
+    readings.resize(kept);
+}
+
 /// The readings that have a quantity.
 struct Curve {
-    std::vector<TimePoint> at;
+    std::vector<const PowerReading*> readings;
     std::vector<double> values;
 
-    Curve(std::span<const PowerReading> readings, Member member) {
-        for (const PowerReading& reading : readings) {
+    Curve(std::span<const PowerReading> all, Member member) {
+        for (const PowerReading& reading : all) {
             const auto value = reading.sample.*member;
             if (!value || !std::isfinite(*value)) continue;
-            at.push_back(reading.at);
+            readings.push_back(&reading);
             values.push_back(*value);
         }
     }
 
+    TimePoint at(std::size_t i) const { return readings[i]->at; }
+
     /// Whether the span lies between readings of which no two neighbours are further apart than the longest
     /// gap.
     bool encloses(TimeSpan span) const {
-        if (at.size() < 2 || at.front() > span.begin || at.back() < span.end) return false;
-        for (std::size_t i = 1; i < at.size(); ++i) {
-            const bool touches = at[i] > span.begin && at[i - 1] < span.end;
-            if (touches && at[i] - at[i - 1] > kLongestGap) return false;
+        if (values.size() < 2 || at(0) > span.begin || at(values.size() - 1) < span.end) return false;
+        for (std::size_t i = 1; i < values.size(); ++i) {
+            const bool touches = at(i) > span.begin && at(i - 1) < span.end;
+            if (touches && gap_before(*readings[i - 1], *readings[i]) > kLongestGap) return false;
         }
         return true;
     }
     double value_at(TimePoint time) const {
-        const auto after = std::upper_bound(at.begin(), at.end(), time);
-        if (after == at.begin()) return values.front();
-        if (after == at.end()) return values.back();
-        const auto i = static_cast<std::size_t>(after - at.begin());
-        const double share = seconds(time - at[i - 1]) / seconds(at[i] - at[i - 1]);
+        const auto after = std::upper_bound(
+            readings.begin(), readings.end(), time,
+            [](TimePoint wanted, const PowerReading* reading) { return wanted < reading->at; });
+        if (after == readings.begin()) return values.front();
+        if (after == readings.end()) return values.back();
+        const auto i = static_cast<std::size_t>(after - readings.begin());
+        const double share = seconds(time - at(i - 1)) / seconds(at(i) - at(i - 1));
         return values[i - 1] + share * (values[i] - values[i - 1]);
     }
+    /// By trapezoids. Between merged readings these have the shape, and the joules are those that were
+    /// summed.
     double integral(TimeSpan span) const {
         double sum = 0;
-        TimePoint before = span.begin;
-        double value = value_at(before);
-        const auto step = [&](TimePoint to, double next) {
-            sum += seconds(to - before) * (value + next) / 2;
-            before = to;
-            value = next;
-        };
-        for (std::size_t i = 0; i < at.size(); ++i)
-            if (at[i] > span.begin && at[i] < span.end) step(at[i], values[i]);
-        step(span.end, value_at(span.end));
+        for (std::size_t i = 1; i < values.size(); ++i) {
+            const TimePoint begin = std::max(at(i - 1), span.begin);
+            const TimePoint end = std::min(at(i), span.end);
+            if (end <= begin) continue;
+            const double part = seconds(end - begin) * (value_at(begin) + value_at(end)) / 2;
+            const double whole = seconds(at(i) - at(i - 1)) * (values[i - 1] + values[i]) / 2;
+            const auto joules = readings[i]->joules;
+            const double share = whole > 0 ? part / whole : seconds(end - begin) / seconds(at(i) - at(i - 1));
+            sum += joules ? *joules * share : part;
+        }
         return sum;
     }
 };
@@ -71,13 +126,22 @@ std::optional<double> mean_in(std::span<const PowerReading> readings, TimeSpan s
     double sum = 0;
     double n = 0;
     for (const PowerReading& reading : readings) {
-        const std::optional<double> own = value(reading.sample);
+        const std::optional<double> own = value(reading);
         if (!own || !span.contains(reading.at)) continue;
-        sum += *own;
-        ++n;
+        sum += *own * reading.merged;
+        n += reading.merged;
     }
     if (n == 0) return std::nullopt;
     return sum / n;
+}
+
+/// How many devices all readings are of; nothing where that changed.
+std::optional<std::uint32_t> devices_of(std::span<const PowerReading> readings) {
+    const auto devices = readings.front().sample.devices;
+    const bool all = std::all_of(readings.begin(), readings.end(), [&](const PowerReading& reading) {
+        return reading.sample.devices == devices;
+    });
+    return all ? devices : std::nullopt;
 }
 
 void add_per_token(PowerFigures& figures, TimeSpan window, const Totals& totals) {
@@ -90,6 +154,18 @@ void add_per_token(PowerFigures& figures, TimeSpan window, const Totals& totals)
 }
 
 }  // namespace
+
+void add_reading(PowerReadings& power, const PowerReading& reading) {
+    std::vector<PowerReading>& readings = power.readings;
+    const std::size_t count = readings.size();
+    if (count > 1 && readings.back().merged < power.stride)
+        readings.back() = merged(readings[count - 2], readings.back(), reading);
+    else
+        readings.push_back(reading);
+    if (readings.size() <= kMostReadings) return;
+    merge_neighbours(readings);
+    power.stride *= 2;
+}
 
 std::optional<double> energy_over(std::span<const PowerReading> readings, TimeSpan span) {
     if (!has_watts(readings)) return counted_energy_over(readings, span);
@@ -108,16 +184,15 @@ std::optional<PowerFigures> power_figures(const PowerReadings& power, TimeSpan w
     const std::span<const PowerReading> readings = power.readings;
     if (readings.empty() || window.length() <= Duration{}) return std::nullopt;
     PowerFigures figures{.source = power.source};
-    figures.readings = readings.size();
+    figures.devices = devices_of(readings);
+    for (const PowerReading& reading : readings) figures.readings += reading.merged;
     figures.energy_j = energy_over(readings, window);
     if (has_watts(readings)) figures.counter_j = counted_energy_over(readings, window);
     figures.mean_w = figures.energy_j
                          ? std::optional(*figures.energy_j / seconds(window.length()))
-                         : mean_in(readings, window, [](const auto& sample) { return sample.watts; });
-    figures.utilization = mean_in(readings, window, [](const auto& sample) { return sample.utilization; });
-    figures.throttled_share = mean_in(readings, window, [](const auto& sample) {
-        return sample.throttled ? std::optional<double>(*sample.throttled ? 1 : 0) : std::nullopt;
-    });
+                         : mean_in(readings, window, [](const auto& of) { return of.sample.watts; });
+    figures.utilization = mean_in(readings, window, [](const auto& of) { return of.sample.utilization; });
+    figures.throttled_share = mean_in(readings, window, throttled_share_of);
     if (!figures.energy_j)
         figures.note = fmt::format("readings are more than {} s apart, or do not enclose the window",
                                    seconds(kLongestGap));

@@ -12,9 +12,15 @@
 
 namespace paretoken::power {
 
+/// A reading, or several neighbouring ones merged into the last of them.
 struct PowerReading {
     TimePoint at;
-    cards::PowerSample sample;
+    cards::PowerSample sample;  ///< the utilization is the mean of what was merged
+    std::uint32_t merged = 1;   ///< readings that it stands for
+    // Of merged readings only:
+    std::optional<double> joules = {};           ///< by the power, since the reading before this one
+    std::optional<double> throttled_share = {};  ///< of the readings
+    Duration longest_gap{};                      ///< between these and the reading before this one
 
     bool operator==(const PowerReading&) const = default;
 };
@@ -23,7 +29,15 @@ struct PowerReading {
 struct PowerReadings {
     std::string source;                  ///< "nvml", "rapl", "dcgm"; empty: nothing was there to be read
     std::vector<PowerReading> readings;  ///< ascending in time
+    std::uint32_t stride = 1;            ///< readings that each of them stands for by now, at most
 };
+
+/// A run of any length holds no more than this.
+inline constexpr std::size_t kMostReadings = 16384;
+
+/// Adds a reading in bounded memory: where there are too many, neighbours are merged, each time twice as
+/// many as before. The energy between those that stay is that of all readings, and no gap is lost.
+void add_reading(PowerReadings& power, const PowerReading& reading);
 
 /// Readings further apart than this say nothing of the time between them.
 inline constexpr Duration kLongestGap = std::chrono::seconds(3);

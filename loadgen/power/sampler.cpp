@@ -25,8 +25,9 @@ void Sampler::read() {
     const TimePoint asked = Clock::now();
     const auto sample = meter_->read();
     if (!sample) return;
-    result_.readings.push_back({.at = asked + (Clock::now() - asked) / 2, .sample = *sample});
-    if (on_reading_) on_reading_(result_.readings.back());
+    const PowerReading reading{.at = asked + (Clock::now() - asked) / 2, .sample = *sample};
+    add_reading(result_, reading);
+    if (on_reading_) on_reading_(reading);
 }
 
 }  // namespace paretoken::power

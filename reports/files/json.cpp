@@ -311,6 +311,7 @@ void fields(Archive& a, Is<ServerFigures> auto& v) {
 template <class Archive>
 void fields(Archive& a, Is<PowerFigures> auto& v) {
     a("source", v.source);
+    a("devices", v.devices);
     a("mean_w", v.mean_w);
     a("energy_j", v.energy_j);
     a("counter_j", v.counter_j);
@@ -649,6 +650,9 @@ void fields(Archive& a, Is<SourcedTerm> auto& v) {
 template <class Archive>
 void fields(Archive& a, Is<PointCost> auto& v) {
     a("usd_per_m_output", v.usd_per_m_output);
+    a("usd_per_h", v.usd_per_h);
+    a("power", v.power);
+    a("power_w", v.power_w);
     a("usd_per_m_output_ci95", v.usd_per_m_output_ci95);
     a("price_band", v.price_band);
     a("usd_per_m_total", v.usd_per_m_total);
@@ -810,6 +814,7 @@ void fields(Archive& a, Is<PriceNote> auto& v) {
     a("as_of", v.as_of);
     a("source", v.source);
     a("basis", v.basis);
+    a("power", v.power);
     a("currency", v.currency);
     a("rates", v.rates);
 }

@@ -141,7 +141,8 @@ CheckItem cost(Runs runs, std::span<const cards::PriceCard> prices) {
     const Provenance& from = run.provenance;
     for (const cards::PriceCard& card : prices) {
         const auto hourly = cards::hourly_rate(
-            card, {.name = from.hardware, .count = from.hardware_count, .cores = from.host_cores});
+            card, {.name = from.hardware, .count = from.hardware_count, .cores = from.host_cores}, {},
+            measured_power_of(run));
         const auto usd = hourly && rate ? usd_per_m_output(hourly->usd_per_h / kSecondsPerHour, *rate)
                                         : std::optional<double>();
         if (usd)

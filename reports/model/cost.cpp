@@ -185,6 +185,16 @@ double break_even_output_per_s(double usd_per_s, double usd_per_m) {
     return usd_per_s * kMillion / usd_per_m;
 }
 
+bool is_simulated(const Provenance& provenance) {
+    return !provenance.simulator.empty() || provenance.hardware.starts_with("sim:");
+}
+
+std::optional<cards::MeasuredPower> measured_power_of(const RunResult& result) {
+    const auto& power = result.power;
+    if (!power || !power->energy_j || !power->mean_w || is_simulated(result.provenance)) return {};
+    return cards::MeasuredPower{.watts = *power->mean_w, .source = power->source, .devices = power->devices};
+}
+
 double joules_per_token(double watts, double tokens_per_s) {
     return watts / tokens_per_s;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cards/price.h"
+#include "core/result/result.h"
 #include "core/result/speculation.h"
 #include "core/units.h"
 
@@ -73,6 +74,12 @@ SplitRule parse_split(const std::string& text, const std::vector<cards::PriceCar
 
 /// Output tokens per second at which a price per million is met.
 double break_even_output_per_s(double usd_per_s, double usd_per_m);
+
+bool is_simulated(const Provenance& provenance);
+
+/// The power that a run's window was measured to draw; nothing where a part of the window was not, and of a
+/// simulated server, since its host's power is not that of the hardware it stands for.
+std::optional<cards::MeasuredPower> measured_power_of(const RunResult& result);
 
 /// Board or all-in power of the deployment, per token.
 double joules_per_token(double watts, double tokens_per_s);

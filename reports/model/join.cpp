@@ -74,10 +74,6 @@ std::optional<double> batch_of(const RunResult& result) {
     return {};
 }
 
-bool is_simulated(const Provenance& provenance) {
-    return !provenance.simulator.empty() || provenance.hardware.starts_with("sim:");
-}
-
 // --- hardware
 // ------------------------------------------------------------------------------------------------
 
@@ -188,16 +184,37 @@ std::string hardware_title(const Served& served, const Provenance& provenance) {
 
 struct AppliedPrice {
     const cards::PriceCard* card = nullptr;
-    cards::HourlyRate rate;
-    double usd_per_s = 0;  ///< after utilisation and availability
+    cards::PricedHardware hardware;
+    std::optional<std::string> basis;  ///< as asked
+    cards::HourlyRate rate;            ///< with the power that the card states
+    double usd_per_s = 0;              ///< after utilisation and availability
+    /// The lowest of any of its runs, whose power may have been measured: limits are priced at it, so that
+    /// they stay below every run.
+    double least_usd_per_s = 0;
 };
+
+AppliedPrice at_rate(AppliedPrice price, cards::HourlyRate rate) {
+    price.rate = std::move(rate);
+    price.usd_per_s = price.rate.usd_per_h / 3600 / cards::earning_share(*price.card);
+    return price;
+}
 
 std::optional<AppliedPrice> applied_price(const Served& served, const JoinOptions& options) {
     if (!served.priced) return {};
     for (const cards::PriceCard& card : options.prices)
-        if (const auto rate = cards::hourly_rate(card, *served.priced, options.basis))
-            return AppliedPrice{&card, *rate, rate->usd_per_h / 3600 / cards::earning_share(card)};
+        if (const auto rate = cards::hourly_rate(card, *served.priced, options.basis)) {
+            AppliedPrice price = at_rate({&card, *served.priced, options.basis, {}}, *rate);
+            price.least_usd_per_s = price.usd_per_s;
+            return price;
+        }
     return {};
+}
+
+/// The price while a run was made, with the power that was measured meanwhile.
+AppliedPrice price_during(const AppliedPrice& price, const RunResult& result) {
+    const auto measured = measured_power_of(result);
+    if (!measured) return price;
+    return at_rate(price, cards::hourly_rate(*price.card, price.hardware, price.basis, measured).value());
 }
 
 std::string why_no_price(const Served& served, const JoinOptions& options) {
@@ -223,6 +240,9 @@ std::optional<PointCost> cost_of(const RunResult& result, const AppliedPrice& pr
     if (!per_output) return {};
     PointCost cost;
     cost.usd_per_m_output = *per_output;
+    cost.usd_per_h = price.rate.usd_per_h;
+    cost.power = price.rate.power;
+    cost.power_w = price.rate.power_w;
     if (const auto interval = result.throughput.interval(figure::kOutputTokens))
         cost.usd_per_m_output_ci95 = usd_per_m_interval(price.usd_per_s, *interval);
     if (const auto& band = price.card->price_band)
@@ -242,7 +262,7 @@ SplitRule ratios_of_mixes(const std::vector<Configuration>& configurations,
     for (std::size_t i = 0; i < configurations.size(); ++i)
         for (const ReportPoint& point : configurations[i].points)
             if (prices[i] && point.cost && point.result.validity.verdict != Verdict::invalid)
-                mixes.push_back({prices[i]->usd_per_s, rates_of(point.result)});
+                mixes.push_back({price_during(*prices[i], point.result).usd_per_s, rates_of(point.result)});
     const auto fitted = split_by_mixes(mixes);
     if (!fitted || !(fitted->fresh > 0))
         throw UsageError(
@@ -269,11 +289,12 @@ void apply_split(std::vector<Configuration>& configurations,
         for (ReportPoint& point : configurations[i].points) {
             if (!point.cost || !prices[i] || !point.result.throughput.at(figure::kInputTokens)) continue;
             const TokenRates rates = rates_of(point.result);
+            const double usd_per_s = price_during(*prices[i], point.result).usd_per_s;
             std::optional<SplitPrices> split;
             if (rule.kind != SplitRule::Kind::prefill_share)
-                split = split_by_ratio(prices[i]->usd_per_s, rates, rule.output_ratio, rule.cached_ratio);
+                split = split_by_ratio(usd_per_s, rates, rule.output_ratio, rule.cached_ratio);
             else if (const auto share = prefill_share_of(point, rule))
-                split = split_by_prefill_share(prices[i]->usd_per_s, rates, *share, rule.cached_ratio);
+                split = split_by_prefill_share(usd_per_s, rates, *share, rule.cached_ratio);
             if (!split) continue;
             point.cost->usd_per_m_input_split = split->fresh;
             point.cost->usd_per_m_cached_split = split->cached;
@@ -287,12 +308,13 @@ std::optional<CostSheet> cost_sheet_of(const ReportModel& model,
                                        const JoinOptions& options) {
     if (model.choice.ranked.empty()) return {};
     const Choice& first = model.choice.ranked.front();
-    const auto& price = prices[first.configuration];
+    std::optional<AppliedPrice> price = prices[first.configuration];
     const Configuration& configuration = model.configurations[first.configuration];
     const auto point = std::find_if(configuration.points.begin(), configuration.points.end(),
                                     [&](const ReportPoint& p) { return p.load_label == first.load_label; });
     if (!price || point == configuration.points.end() || !point->cost || !point->cost->usd_per_m_total)
         return {};
+    price = price_during(*price, point->result);
     const Lengths lengths = lengths_of(point->result);
     const TokenRates rates = rates_of(point->result);
     CostSheet sheet{.configuration = first.configuration,
@@ -330,7 +352,8 @@ std::optional<double> cost_of_measuring(const std::vector<Configuration>& config
     for (std::size_t i = 0; i < configurations.size(); ++i)
         for (const ReportPoint& point : configurations[i].points)
             if (prices[i])
-                usd = usd.value_or(0) + prices[i]->rate.usd_per_h * point.result.window.run_s / 3600;
+                usd = usd.value_or(0) + price_during(*prices[i], point.result).rate.usd_per_h *
+                                            point.result.window.run_s / 3600;
     return usd;
 }
 
@@ -414,7 +437,7 @@ void mention_other_micro(const Served& served, const JoinOptions& options,
 void price_curve(std::vector<LimitPoint>& curve, const std::optional<AppliedPrice>& price) {
     if (!price) return;
     for (LimitPoint& point : curve)
-        point.usd_per_m_output = usd_per_m_output(price->usd_per_s, point.output_tokens_per_s);
+        point.usd_per_m_output = usd_per_m_output(price->least_usd_per_s, point.output_tokens_per_s);
 }
 
 void hold_against_limit(ReportPoint& point, const LimitInputs& inputs) {
@@ -550,7 +573,7 @@ AnswerInputs answer_inputs(const Configuration& configuration, const LimitInputs
                                           curve_end(configuration.points));
     if (answer.floor && price)
         answer.floor->usd_per_m_output =
-            usd_per_m_output(price->usd_per_s, answer.floor->output_tokens_per_s);
+            usd_per_m_output(price->least_usd_per_s, answer.floor->output_tokens_per_s);
     return answer;
 }
 
@@ -679,8 +702,12 @@ Joined joined(RunGroup group, const JoinOptions& options) {
         out.datasheet = limit_inputs(
             *model, hardware_of_datasheet(*served.datasheet, served.priced ? served.priced->count : 1,
                                           model->weight_dtype));
-    for (ReportPoint& point : configuration.points)
-        if (out.price) point.cost = cost_of(point.result, *out.price);
+    for (ReportPoint& point : configuration.points) {
+        if (!out.price) break;
+        const AppliedPrice during = price_during(*out.price, point.result);
+        out.price->least_usd_per_s = std::min(out.price->least_usd_per_s, during.usd_per_s);
+        point.cost = cost_of(point.result, during);
+    }
     if (out.limit) add_limit(configuration, *out.limit, out.price);
     if (out.limit)
         add_gaps(configuration, gap_inputs_of(*out.limit, out.datasheet, first.provenance), served, model);
@@ -814,18 +841,39 @@ void append_distinct(std::string& list, const std::string& text) {
     list += (list.empty() ? "" : ", ") + text;
 }
 
-void add_rate(PriceNote& note, const std::string& hardware, const AppliedPrice& price) {
+SourcedTerm rate_term(const std::string& name, const AppliedPrice& price) {
+    std::string how = fmt::format("{}, {}", price.rate.how, price.rate.basis);
+    if (const double share = cards::earning_share(*price.card); share < 1)
+        how += fmt::format("; {} % of the time earns", significant(share * 100));
+    return {name, price.rate.usd_per_h, "$/h", fmt::format("{} ({})", how, price.card->name)};
+}
+
+void append_distinct(std::vector<SourcedTerm>& terms, SourcedTerm term) {
+    if (std::find(terms.begin(), terms.end(), term) == terms.end()) terms.push_back(std::move(term));
+}
+
+/// One rate for all runs, or the lowest and the highest where their power was measured and differs.
+void add_rates(PriceNote& note, const Configuration& configuration, const AppliedPrice& price) {
     append_distinct(note.card, price.card->name);
     append_distinct(note.as_of, price.card->as_of);
     append_distinct(note.source, price.card->source);
     append_distinct(note.basis, price.rate.basis);
     append_distinct(note.currency, price.card->currency);
-    std::string how = fmt::format("{}, {}", price.rate.how, price.rate.basis);
-    if (const double share = cards::earning_share(*price.card); share < 1)
-        how += fmt::format("; {} % of the time earns", significant(share * 100));
-    SourcedTerm rate{hardware, price.rate.usd_per_h, "$/h", fmt::format("{} ({})", how, price.card->name)};
-    if (std::find(note.rates.begin(), note.rates.end(), rate) == note.rates.end())
-        note.rates.push_back(std::move(rate));
+    std::vector<std::pair<std::string, AppliedPrice>> rates;  // label of the load → its rate
+    for (const ReportPoint& point : configuration.points) {
+        rates.emplace_back(point.load_label, price_during(price, point.result));
+        append_distinct(note.power, rates.back().second.rate.power);
+    }
+    const auto [lowest, highest] = std::minmax_element(
+        rates.begin(), rates.end(),
+        [](const auto& a, const auto& b) { return a.second.rate.usd_per_h < b.second.rate.usd_per_h; });
+    if (lowest->second.rate.usd_per_h == highest->second.rate.usd_per_h) {
+        append_distinct(note.rates, rate_term(configuration.hardware, lowest->second));
+        return;
+    }
+    for (const auto& end : {*lowest, *highest})
+        append_distinct(note.rates,
+                        rate_term(fmt::format("{}, {}", configuration.hardware, end.first), end.second));
 }
 
 bool has_real_run(const std::vector<Configuration>& configurations) {
@@ -889,7 +937,7 @@ ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options
         Joined one = joined(std::move(group), options);
         if (one.price) {
             if (!model.price) model.price.emplace();
-            add_rate(*model.price, one.configuration.hardware, *one.price);
+            add_rates(*model.price, one.configuration, *one.price);
         }
         used.insert(one.micro.begin(), one.micro.end());
         for (const WhatIfSpec& spec : options.what_ifs)

@@ -24,7 +24,10 @@ struct SourcedTerm {
 
 /// Cost of one point, at the card's price with the utilisation and availability it states.
 struct PointCost {
-    double usd_per_m_output = 0;                    ///< all cost on output tokens
+    double usd_per_m_output = 0;         ///< all cost on output tokens
+    double usd_per_h = 0;                ///< of the whole deployment, used or not
+    std::string power = {};              ///< "card", or "measured by NVML"; empty: the rate holds the power
+    std::optional<double> power_w = {};  ///< that was priced, of the whole deployment at the plug
     std::optional<Interval> usd_per_m_output_ci95;  ///< from throughput's interval, inverted
     std::optional<Interval> price_band;             ///< the same point at the card's low and high price
     std::optional<double> usd_per_m_total;          ///< input and output alike
@@ -285,6 +288,7 @@ struct PriceNote {
     std::string as_of;
     std::string source;
     std::string basis;  ///< "on_demand"
+    std::string power;  ///< whose watts: "card", "measured by NVML"; empty: the rates hold the power
     std::string currency;
     std::vector<SourcedTerm> rates;  ///< dollars per hour that were applied
 };

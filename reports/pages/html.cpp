@@ -745,7 +745,8 @@ std::string price_of(const std::optional<PriceNote>& price) {
     if (!price) return "";
     std::string html = "<div class=\"part\"><h3>Price card</h3>\n";
     html += facts(fact("Card", price->card) + fact("As of", price->as_of) + fact("Basis", price->basis) +
-                  fact("Currency", price->currency) + fact("Source", price->source));
+                  fact("Power", price->power) + fact("Currency", price->currency) +
+                  fact("Source", price->source));
     if (!price->rates.empty()) html += terms_table(price->rates);
     return html + "</div>\n";
 }

@@ -292,9 +292,10 @@ std::string markdown_report(const ReportModel& model) {
     text += list_of(model.front.separate);
     text += list_of(model.notes);
     if (model.price)
-        text += fmt::format("Prices: {} of {}, {} ({}).\n", markdown_escaped(model.price->card),
+        text += fmt::format("Prices: {} of {}, {} ({}){}.\n", markdown_escaped(model.price->card),
                             markdown_escaped(model.price->as_of), markdown_escaped(model.price->basis),
-                            markdown_escaped(model.price->source));
+                            markdown_escaped(model.price->source),
+                            model.price->power.empty() ? "" : "; power: " + model.price->power);
     return text + fmt::format("\nparetoken {}, {}\n", markdown_escaped(model.version),
                               markdown_escaped(model.generated_at));
 }

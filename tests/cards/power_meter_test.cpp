@@ -44,7 +44,7 @@ TEST_F(Powercap, counts_the_packages_across_the_wrap_of_their_counters) {
     const auto meter = cpu_power_meter(root_.string());
     ASSERT_NE(meter, nullptr);
     EXPECT_EQ(meter->source(), "rapl");
-    EXPECT_EQ(meter->read(), (PowerSample{.counter_j = 0}));
+    EXPECT_EQ(meter->read(), (PowerSample{.devices = 2, .counter_j = 0}));
     write("intel-rapl:0/energy_uj", "2000000");   // 3 J on, and past its range
     write("intel-rapl:1/energy_uj", "12000000");  // 7 J on
     write("intel-rapl:0:0/energy_uj", "900000000");

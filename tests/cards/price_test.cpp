@@ -92,6 +92,54 @@ TEST(Price, AddsPowerOnlyWhenTheRateLacksItAndPueNeverToAnAllInFigure) {
                      3.50);
 }
 
+TEST(Price, TakesMeasuredPowerInPlaceOfTheCardsWattsOfJustTheDevicesThatArePriced) {
+    const PriceCard separate = card(R"(, "power_in_rate": false, "usd_per_kwh": 0.10, "pue": 1.3)");
+    const auto rate = [&](const PricedHardware& hardware, const MeasuredPower& measured) {
+        return hourly_rate(separate, hardware, {}, measured).value();
+    };
+    const HourlyRate measured = rate({"h200", 2, {}}, {.watts = 1100, .source = "nvml", .devices = 2});
+    EXPECT_DOUBLE_EQ(measured.usd_per_h, 2 * 3.50 + 1.100 * 1.3 * 0.10);
+    EXPECT_EQ(measured.power, "measured by NVML");
+    EXPECT_DOUBLE_EQ(measured.power_w.value(), 1430);
+    EXPECT_EQ(measured.how, "2 × $3.50/h + $0.143/h power, 1100 W measured by NVML × PUE 1.3");
+    EXPECT_EQ(rate({"h200", 1, {}}, {.watts = 500, .source = "dcgm", .devices = 1}).power,
+              "measured by DCGM");
+
+    const HourlyRate by_card = hourly_rate(separate, {"h200", 2, {}}).value();
+    EXPECT_EQ(by_card.power, "card");
+    EXPECT_DOUBLE_EQ(by_card.power_w.value(), 2 * 1370);
+    for (const MeasuredPower& other : {MeasuredPower{.watts = 90, .source = "rapl", .devices = 2},
+                                       MeasuredPower{.watts = 4000, .source = "nvml", .devices = 8},
+                                       MeasuredPower{.watts = 1100, .source = "nvml", .devices = {}}})
+        EXPECT_EQ(rate({"h200", 2, {}}, other), by_card) << other.source << " is not of these GPUs";
+}
+
+TEST(Price, TakesTheMeasuredPowerOfCpuPackagesForACpuHostAndNeverThatOfGpus) {
+    const PriceCard separate =
+        parse_price_card(R"({"schema": 1, "as_of": "2026-08-20", "currency": "USD", "source": "s",
+            "cpus": {"cpu": {"on_demand": 0.10, "tdp_w": 40, "cores": 2}},
+            "power_in_rate": false, "usd_per_kwh": 0.25, "pue": 1.2})",
+                         "p.json");
+    const PricedHardware host{"Some CPU", 1, 8};
+    const HourlyRate measured =
+        hourly_rate(separate, host, {}, MeasuredPower{.watts = 90, .source = "rapl", .devices = 1}).value();
+    EXPECT_DOUBLE_EQ(measured.usd_per_h, 4 * 0.10 + 0.090 * 1.2 * 0.25);
+    EXPECT_EQ(measured.power, "measured by RAPL");
+    const HourlyRate by_card =
+        hourly_rate(separate, host, {}, MeasuredPower{.watts = 300, .source = "nvml", .devices = 1}).value();
+    EXPECT_DOUBLE_EQ(by_card.usd_per_h, 4 * (0.10 + 0.040 * 1.2 * 0.25));
+    EXPECT_EQ(by_card.power, "card");
+}
+
+TEST(Price, LeavesPowerOutThatTheRateHoldsAlready) {
+    const HourlyRate rate = hourly_rate(card(R"(, "usd_per_kwh": 0.10, "pue": 1.3)"), {"h200", 1, {}}, {},
+                                        MeasuredPower{.watts = 600, .source = "nvml", .devices = 1})
+                                .value();
+    EXPECT_DOUBLE_EQ(rate.usd_per_h, 3.50);
+    EXPECT_EQ(rate.power, "");
+    EXPECT_FALSE(rate.power_w);
+}
+
 TEST(Price, AddsOperationOncePerDeployment) {
     EXPECT_DOUBLE_EQ(hourly_rate(card(R"(, "ops_usd_month": 720)"), {"h200", 2, {}})->usd_per_h, 8.0);
 }

@@ -58,6 +58,39 @@ class Power(Case):
         self.assertEqual(result["power"]["source"], "dcgm")
         self.assertAlmostEqual(result["power"]["mean_w"], 250, delta=1e-6)
 
+    def test_a_report_prices_the_joules_that_were_measured_and_says_so(self):
+        with http_server(lambda *_: (200, "text/plain", b'DCGM_FI_DEV_POWER_USAGE{gpu="0"} 600\n')) as url:
+            _, result, out = self.run_of("--power", f"dcgm={url}/metrics")
+        self.assertEqual(result["power"]["devices"], 1)
+        result["provenance"].update(hardware="NVIDIA H200", hardware_count=1, simulator={})  # as of a real server
+        result["validity"] = {"verdict": "valid", "reasons": []}  # whatever else this machine does meanwhile
+        (out / "run.json").write_text(json.dumps(result))
+        card = self.directory / "card.json"
+        card.write_text(json.dumps({"schema": 1, "as_of": "2026-11-01", "currency": "USD", "source": "a test",
+                                    "gpus": {"h200": {"on_demand": 3.5, "tdp_w": 700}}, "power_in_rate": False,
+                                    "usd_per_kwh": 0.1, "pue": 1.3}))
+
+        def report_json():
+            self.succeeds(paretoken("report", out, "--price", card, "--out", self.directory / "report.html"))
+            return json.loads((self.directory / "report.json").read_text())
+
+        report = report_json()
+        self.matches_schema(self.directory / "report.json", "report")
+        cost = report["configurations"][0]["points"][0]["cost"]
+        self.assertEqual(cost["power"], "measured by DCGM")
+        self.assertAlmostEqual(cost["usd_per_h"], 3.5 + 0.6 * 1.3 * 0.1, delta=1e-6)
+        rate = result["throughput"]["output_tokens_per_s"]
+        self.assertAlmostEqual(cost["usd_per_m_output"] * rate * 3600 / 1e6 / 3.578, 1, delta=1e-6)
+        self.assertEqual(report["price"]["power"], "measured by DCGM")
+        self.assertIn("power: measured by DCGM", (self.directory / "report.md").read_text())
+        self.assertIn("measured by DCGM", (self.directory / "report.html").read_text())
+
+        del result["power"]
+        (out / "run.json").write_text(json.dumps(result))
+        cost = report_json()["configurations"][0]["points"][0]["cost"]
+        self.assertEqual(cost["power"], "card")
+        self.assertAlmostEqual(cost["usd_per_h"], 3.5 + 0.7 * 1.3 * 0.1, delta=1e-6)
+
     def test_a_meter_that_was_asked_for_and_is_not_there_is_a_warning_and_costs_nothing(self):
         for power in (f"rapl={self.directory}/none", "nvml=libno-such-library.so"):
             done, result, _ = self.run_of("--power", power)

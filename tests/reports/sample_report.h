@@ -241,6 +241,7 @@ inline ReportModel report() {
                             .as_of = "2026-11-01",
                             .source = "list prices of three clouds, general-purpose machines",
                             .basis = "on_demand",
+                            .power = {},
                             .currency = "USD",
                             .rates = {{"AMD EPYC 9B14, 2 cores", 0.0864, "$/h", "2 × $0.0432/h"}}};
     model.notes = {"runs/old: left out, its workload fingerprint differs"};

@@ -80,6 +80,58 @@ TEST(Energy, readings_that_do_not_enclose_the_window_give_none) {
     EXPECT_FALSE(energy_over({}, {at(0), at(1)}));
 }
 
+TEST(Energy, of_a_day_of_readings_is_exact_in_bounded_memory) {
+    constexpr int kDay = 86400;
+    PowerReadings power{.source = "nvml", .readings = {}};
+    for (int i = 0; i <= 10 * kDay; ++i) {
+        const double s = i / 10.0;
+        if (s > 36000 && s < 36005) continue;  // the driver hangs for 5 s after ten hours
+        const bool throttled = i % 4 == 0;
+        add_reading(power, {.at = at(s),
+                            .sample = {.devices = 2,
+                                       .watts = watts_at(s),
+                                       .counter_j = joules_until(s),
+                                       .throttled = throttled,
+                                       .utilization = throttled ? .9 : .7}});
+        ASSERT_LE(power.readings.size(), kMostReadings);
+    }
+    for (const auto& [begin, end] : {std::pair{60.0, 35999.0}, {36060.0, 86000.0}, {50000.25, 50033.5}}) {
+        const double joules = joules_until(end) - joules_until(begin);
+        const TimeSpan span{at(begin), at(end)};
+        EXPECT_NEAR(energy_over(power.readings, span).value() / joules, 1, end - begin > 60 ? 1e-4 : .05)
+            << begin << " to " << end;
+        EXPECT_NEAR(counted_energy_over(power.readings, span).value() / joules, 1,
+                    end - begin > 60 ? 1e-4 : .05);
+    }
+    EXPECT_FALSE(energy_over(power.readings, {at(60), at(86000)})) << "no gap may be lost";
+    const PowerFigures figures = power_figures(power, {at(36060), at(86000)}, {}).value();
+    EXPECT_EQ(figures.readings, 10U * kDay + 1 - 49);
+    EXPECT_EQ(figures.devices, 2U);
+    EXPECT_NEAR(figures.throttled_share.value(), .25, .001);
+    EXPECT_NEAR(figures.utilization.value(), .75, .001);
+    const auto series = power_series(power, kZero);
+    ASSERT_TRUE(series);
+    EXPECT_LT(series->values.size(), kMostReadings);
+}
+
+TEST(Energy, of_merged_readings_is_that_of_all_readings) {
+    PowerReadings all{.source = "nvml", .readings = {}};
+    PowerReadings merged = all;
+    const int count = static_cast<int>(kMostReadings) * 3 + 17;
+    for (int i = 0; i < count; ++i) {
+        const PowerReading reading{.at = at(i / 10.0),
+                                   .sample = {.watts = i % 7 == 0 ? 700.0 : 60.0 + i % 11}};
+        all.readings.push_back(reading);
+        add_reading(merged, reading);
+    }
+    EXPECT_LT(merged.readings.size(), all.readings.size() / 3);
+    EXPECT_EQ(merged.readings.front(), all.readings.front());
+    EXPECT_EQ(merged.readings.back().at, all.readings.back().at);
+    const TimeSpan whole{all.readings.front().at, all.readings.back().at};
+    EXPECT_NEAR(energy_over(merged.readings, whole).value() / energy_over(all.readings, whole).value(), 1,
+                1e-12);
+}
+
 TEST(PowerFigures, are_joules_per_token_of_the_window) {
     PowerReadings power{.source = "nvml", .readings = {}};
     for (int i = 0; i <= 200; ++i)
@@ -130,6 +182,7 @@ TEST(Dcgm, sums_the_gpus_of_its_exporter) {
                                                 "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\"} 60\n"));
     ASSERT_TRUE(sample);
     EXPECT_DOUBLE_EQ(sample->watts.value(), 410.5);
+    EXPECT_EQ(sample->devices, 2U);
     EXPECT_DOUBLE_EQ(sample->counter_j.value(), 12);
     EXPECT_DOUBLE_EQ(sample->utilization.value(), .5);
     EXPECT_DOUBLE_EQ(sample->sm_clock_hz.value(), 345e6);

@@ -145,6 +145,7 @@ class Maker {
         static_cast<Scope&>(r) = scope();
         if (coin())
             r.power = PowerFigures{.source = "rapl",
+                                   .devices = static_cast<std::uint32_t>(random_.below(9)),
                                    .mean_w = maybe(),
                                    .energy_j = maybe(),
                                    .counter_j = maybe(),

@@ -130,6 +130,80 @@ TEST(Join, SeparatesWorkloadsModelsAndHardware) {
     EXPECT_THAT(model.notes, Contains(HasSubstr("applied to every real run")));
 }
 
+/// On one H200, with the power that `source` read meanwhile.
+LoadedRun run_on_h200(std::uint64_t concurrency, double output, double watts, const std::string& source) {
+    LoadedRun loaded = run(concurrency, 40, output);
+    RunResult& r = loaded.result;
+    r.provenance.hardware = "NVIDIA H200";
+    r.provenance.hardware_count = 1;
+    r.window.end_s = 100;
+    r.power = PowerFigures{.source = source, .devices = 1, .mean_w = watts, .energy_j = watts * 100};
+    r.power->j_per_output_token = watts / output;
+    return loaded;
+}
+
+JoinOptions h200_options() {
+    JoinOptions options;
+    options.prices = {cards::parse_price_card(R"({"schema": 1, "as_of": "2026-08-20", "currency": "USD",
+        "source": "test", "gpus": {"h200": {"on_demand": 3.50, "tdp_w": 700}},
+        "power_in_rate": false, "usd_per_kwh": 0.10, "pue": 1.3})",
+                                              "test.json")};
+    return options;
+}
+
+TEST(Join, PricesMeasuredJoulesInPlaceOfTheCardsWatts) {
+    LoadedRun unmeasured = run_on_h200(8, 1000, 600, "nvml");
+    unmeasured.result.power.reset();
+    const ReportModel model = build_report({run_on_h200(4, 1000, 600, "nvml"), unmeasured}, h200_options());
+    const auto& points = model.configurations.at(0).points;
+    // 3.50 $/h + 0.600 kW × 1.3 × 0.10 $/kWh = 3.578 $/h, at 1000 tokens/s.
+    EXPECT_NEAR(points[0].cost->usd_per_m_output, 3.578 / 3.6, 1e-9);
+    EXPECT_NEAR(points[0].cost->usd_per_h, 3.578, 1e-9);
+    EXPECT_EQ(points[0].cost->power, "measured by NVML");
+    EXPECT_NEAR(points[0].cost->power_w.value(), 780, 1e-9);
+    // 0.6 J per token of the board is 0.78 J at the plug: what is beyond the rent is just these joules.
+    EXPECT_NEAR(points[0].cost->usd_per_m_output - 3.50 / 3.6, usd_of_energy_per_m(0.6 * 1.3, 0.10), 1e-9);
+    EXPECT_NEAR(points[1].cost->usd_per_m_output, (3.50 + 0.700 * 1.3 * 0.10) / 3.6, 1e-9);
+    EXPECT_EQ(points[1].cost->power, "card");
+    ASSERT_TRUE(model.price);
+    EXPECT_EQ(model.price->power, "measured by NVML, card");
+    ASSERT_EQ(model.price->rates.size(), 2u) << "the lowest and the highest";
+    EXPECT_THAT(model.price->rates[0].name, HasSubstr("c=4"));
+    EXPECT_THAT(model.price->rates[0].source, HasSubstr("600 W measured by NVML × PUE 1.3"));
+    EXPECT_NEAR(model.price->rates[1].value, 3.591, 1e-9);
+}
+
+TEST(Join, SplitsAndSumsTheCostOfMeasuredJoules) {
+    const ReportModel model = build_report({run_on_h200(4, 1000, 600, "nvml")}, h200_options());
+    const PointCost cost = model.configurations.at(0).points.at(0).cost.value();
+    EXPECT_NEAR(cost.usd_per_m_input_split.value() * 4000 + cost.usd_per_m_output_split.value() * 1000,
+                3.578 / 3600 * 1e6, 1e-6)
+        << "prices × rates are the cost";
+    ASSERT_TRUE(model.cost);
+    EXPECT_NEAR(model.cost->usd_per_month, 3.578 * 720, 1e-6);
+}
+
+TEST(Join, DoesNotPriceThePowerOfOtherDevicesOrOfAPartOfTheWindow) {
+    LoadedRun several = run_on_h200(8, 1000, 2400, "nvml");
+    several.result.power->devices = 4;
+    LoadedRun gap = run_on_h200(16, 1000, 600, "nvml");
+    gap.result.power->energy_j.reset();
+    const ReportModel model = build_report({run_on_h200(4, 1000, 90, "rapl"), several, gap}, h200_options());
+    for (const ReportPoint& point : model.configurations.at(0).points) {
+        EXPECT_NEAR(point.cost->usd_per_h, 3.591, 1e-9) << point.load_label;
+        EXPECT_EQ(point.cost->power, "card") << point.load_label;
+    }
+    EXPECT_EQ(model.price->rates.size(), 1u);
+
+    LoadedRun stand_in = simulated(4, 40, 1000);
+    stand_in.result.power = PowerFigures{.source = "nvml", .devices = 1, .mean_w = 50, .energy_j = 5000};
+    JoinOptions options = h200_options();
+    options.gpu = "h200";
+    EXPECT_NEAR(build_report({stand_in}, options).configurations.at(0).points.at(0).cost->usd_per_h, 3.591,
+                1e-9)
+        << "the power of the host of a simulated server is not that of the GPU it stands for";
+}
+
 TEST(Join, PricesTheWholeMachinePerOutputToken) {
     const ReportModel model = build_report({run(2, 45, 90)}, cpu_options());
     const PointCost cost = model.configurations.front().points.front().cost.value();

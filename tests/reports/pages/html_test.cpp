@@ -79,7 +79,13 @@ TEST(HtmlReport, ShowsHostileTextAsTextInEveryField) {
     model.choice.ranked = {
         {.configuration = 0, .load_label = evil, .margins = {evil}, .why_not = evil, .command = evil},
         {.configuration = 1}};
-    model.price = PriceNote{evil, evil, evil, evil, evil, {{evil, 1, evil, evil}}};
+    model.price = PriceNote{.card = evil,
+                            .as_of = evil,
+                            .source = evil,
+                            .basis = evil,
+                            .power = evil,
+                            .currency = evil,
+                            .rates = {{evil, 1, evil, evil}}};
     for (Configuration& c : model.configurations) {
         c.title = c.hardware = c.workload = c.answer = c.name = c.model = c.served = c.precision = evil;
         c.labels = {{evil, evil}};
