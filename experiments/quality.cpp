@@ -66,7 +66,7 @@ LoadPlan plan_of_probe(const LoadPlan& asked, const datasets::Questions& questio
     plan.text.clear();  // its prompts are given
     plan.text_content.clear();
     plan.keep_answers = true;
-    plan.scrape = "none";
+    plan.scrape = {"none"};
     plan.sampling.ignore_eos = false;
     plan.sampling.temperature = 0;
     return plan;

@@ -192,6 +192,7 @@ std::map<std::string, double> fields_of(const scrape::ServerScrape& scrape) {
         fields[key + "_s_sum"] = sums.sum;
         fields[key + "_s_count"] = sums.count;
     }
+    fields.insert(scrape.kept.begin(), scrape.kept.end());
     return fields;
 }
 
@@ -290,7 +291,7 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
 
     reports::ServerLines server_lines(directory / reports::kServerFileName, *load.options.began);
     load.on_scrape = [&](const scrape::ServerScrape& scrape) {
-        server_lines.add(scrape.at, fields_of(scrape));
+        server_lines.add(scrape.at, fields_of(scrape), scrape.place);
     };
     load.on_power = [&](const power::PowerReading& reading) {
         server_lines.add(reading.at, fields_of(reading.sample));

@@ -319,18 +319,36 @@ std::string kind_by_owner(const std::string& owner) {
     return {};
 }
 
+/// Keeps the numbers, flags and short texts of an object.
+void note_settings(const Asker& asker, const Json& object, EndpointFacts& facts) {
+    constexpr std::size_t kLongestValue = 200;
+    constexpr std::size_t kMostSettings = 64;
+    if (!object.is_object()) return;
+    for (const auto& [key, value] : object.items()) {
+        const bool is_plain = value.is_string() || value.is_number() || value.is_boolean();
+        if (!is_plain || names_a_secret(key) || facts.server_config.size() == kMostSettings) continue;
+        const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+        if (text.empty() || text.size() > kLongestValue) continue;
+        facts.server_config[printable_line(key, kLongestValue)] =
+            printable_line(asker.secrets().redacted(text));
+    }
+}
+
 void ask_what_it_is(Asker& asker, const Json& model, EndpointFacts& facts) {
     facts.server_kind = kind_by_owner(text_at(model, "owned_by"));
     facts.context = count_at(model, "max_model_len");
-    if (facts.server_kind == "llama.cpp" && !facts.context) {
-        const http::Fetched props = asker.get_if_quick("/props");
-        if (!props.ok()) return;
-        const Json answer = parsed(props.body);
-        if (answer.is_object() && answer.contains("default_generation_settings")) {
-            facts.context = count_at(answer["default_generation_settings"], "n_ctx");
-        }
-        facts.slots = count_at(answer, "total_slots");
+    if (facts.server_kind == "vllm" || facts.server_kind == "paretoken-sim") {
+        const http::Fetched version = asker.get_if_quick("/version");
+        if (version.ok()) note_settings(asker, parsed(version.body), facts);
     }
+    if (facts.server_kind != "llama.cpp") return;
+    const http::Fetched props = asker.get_if_quick("/props");
+    if (!props.ok()) return;
+    const Json answer = parsed(props.body);
+    note_settings(asker, answer, facts);
+    facts.slots = count_at(answer, "total_slots");
+    if (answer.is_object() && answer.contains("default_generation_settings") && !facts.context)
+        facts.context = count_at(answer["default_generation_settings"], "n_ctx");
 }
 
 void ask_for_profile(Asker& asker, EndpointFacts& facts) {

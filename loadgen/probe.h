@@ -44,6 +44,7 @@ struct EndpointFacts {
     std::string server_kind;                 ///< "vllm", "llama.cpp", "paretoken-sim", … or empty
     std::optional<std::int64_t> context;     ///< most tokens of prompt and answer together
     std::optional<std::int64_t> slots = {};  ///< llama.cpp: each serves one request and keeps its KV cache
+    std::map<std::string, std::string> server_config = {};  ///< its own settings, without secrets
     datasets::PromptForm prompt_form = datasets::PromptForm::text;
     std::optional<datasets::Calibration> calibration;
     std::string simulator_profile;  ///< empty for a real server

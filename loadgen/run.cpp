@@ -152,6 +152,16 @@ void add_server(RunResult& result, const LoadOutcome& outcome, TimeSpan window) 
         result.series.push_back(std::move(series));
 }
 
+void add_kept_series(RunResult& result, const LoadOutcome& outcome) {
+    const TimePoint zero = outcome.began + from_seconds(result.window.zero_s);
+    const auto add = [&](const scrape::ServerScrapes& scraped) {
+        for (Series& series : scrape::kept_series_of(scraped, zero))
+            result.series.push_back(std::move(series));
+    };
+    add(outcome.server);
+    for (const scrape::ServerScrapes& exporter : outcome.exporters) add(exporter);
+}
+
 /// The power that was drawn meanwhile, as far as a meter was there.
 void add_power(RunResult& result, const LoadOutcome& outcome, TimeSpan window) {
     result.power = power::power_figures(outcome.power, window, result.totals);
@@ -256,6 +266,7 @@ void fold_into(RunResult& result, const LoadOutcome& outcome, const EventSource&
             [](const RequestRecord& r) -> std::optional<std::int64_t> { return output_tokens_of(r); });
     }
     add_server(result, outcome, summary.window);
+    add_kept_series(result, outcome);
     add_power(result, outcome, summary.window);
     result.validity = validity_of(result, options.validity);
     if (!outcome.stopped) return;

@@ -34,9 +34,10 @@ struct LoadOptions {
 /// The results of all workers.
 struct LoadOutcome {
     RequestTable records;
-    std::vector<WorkerReport> workers;  ///< their records moved into `records`
-    scrape::ServerScrapes server;       ///< empty unless the server was asked
-    power::PowerReadings power;         ///< empty unless there was a meter
+    std::vector<WorkerReport> workers;                  ///< their records moved into `records`
+    scrape::ServerScrapes server;                       ///< empty unless the server was asked
+    std::vector<scrape::ServerScrapes> exporters = {};  ///< kept series of other exporters
+    power::PowerReadings power;                         ///< empty unless there was a meter
     TimePoint began;
     std::optional<TimePoint> ran_dry;  ///< of the first worker that had nothing more to start
     double host_lost_share = 0;

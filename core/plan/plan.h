@@ -121,7 +121,10 @@ struct LoadPlan {
     std::uint32_t workers = 1;
     Duration spin{};
     bool user_timestamps = false;
-    std::string scrape = "auto";  ///< where the server tells of itself: "auto", "none" or a URL
+    /// Where servers and other exporters tell of themselves, as core/plan/scrape_places.h reads it.
+    std::vector<std::string> scrape = {"auto"};
+    /// Regular expressions: which further series of them are kept.
+    std::vector<std::string> scrape_keep = {};
     Duration scrape_interval = std::chrono::seconds(1);
     std::string power = "auto";   ///< what is read for the power, as `loadgen/power` reads it
     std::string listen = {};      ///< address that serves the run's figures while it goes on; empty: none

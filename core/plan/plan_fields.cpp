@@ -18,6 +18,7 @@
 #include "core/plan/hang_up.h"
 #include "core/plan/model_mix.h"
 #include "core/plan/random_duration.h"
+#include "core/plan/scrape_places.h"
 #include "core/result/slo.h"
 #include "core/text/content_hash.h"
 #include "core/text/secrets.h"
@@ -178,10 +179,8 @@ void known_events(const std::string& text) {
     parse_events_kept(text);
 }
 
-void known_scrape(const std::string& text) {
-    if (text == "auto" || text == "none" || text.starts_with("http://") || text.starts_with("https://"))
-        return;
-    throw UsageError(fmt::format("'{}': expected auto, none, or a URL like http://host:9090/metrics", text));
+void known_scrape(const std::vector<std::string>& texts) {
+    (void)parse_scrape_places(texts);
 }
 
 void known_power(const std::string& text) {
@@ -654,6 +653,10 @@ using ScrapeInterval = Member < [](auto& p, std::size_t) -> auto& {
     return p.scrape_interval;
 }
 > ;
+using ScrapeKeep = Member < [](auto& p, std::size_t) -> auto& {
+    return p.scrape_keep;
+}
+> ;
 using PowerOf = Member < [](auto& p, std::size_t) -> auto& {
     return p.power;
 }
@@ -1038,12 +1041,23 @@ constexpr std::array kFields = {
     PlanField{.name = "scrape",
               .flags = "--scrape",
               .group = kPace,
+              .type = list,
               .help =
                   "Read what the server says of itself (queue, KV cache, prefix hits, preemptions) from its "
-                  "/metrics while the load is made: auto, none, or the URL of the metrics",
+                  "/metrics while the load is made: auto, none, or the URL of the metrics. NAME=URL reads "
+                  "another exporter besides, for --scrape-keep. May be repeated",
               .get = Scrape::get,
               .set = Scrape::set_checked<known_scrape>,
-              .shown = redacted_url},
+              .shown = redacted_scrape_place},
+    PlanField{.name = "scrape_keep",
+              .flags = "--scrape-keep",
+              .group = kPace,
+              .type = list,
+              .help = "Keep the series whose whole name matches this regular expression, of the server and "
+                      "of other exporters, as series of the result: node_load1, 'node_(load|memory).*'; "
+                      "may be repeated",
+              .get = ScrapeKeep::get,
+              .set = ScrapeKeep::set_checked<check_regular_expressions>},
     PlanField{.name = "scrape_interval",
               .flags = "--scrape-interval",
               .group = kPace,
@@ -1606,8 +1620,10 @@ void restore_secrets(PlanTexts& texts,
         if (field == nullptr || field->shown == nullptr) continue;
         for (std::string& text : values) {
             if (text.find(kHidden) == std::string::npos || text != field->shown(text)) continue;
-            const bool has_name = field->type == FieldType::list;  // "Name: value" or NAME=value
-            const std::size_t end = has_name ? text.find_first_of(":=") : std::string::npos;
+            const std::size_t end = text.find_first_of(":=");
+            // "Name: value" or NAME=value, and not a URL
+            const bool has_name = field->type == FieldType::list && end != std::string::npos &&
+                                  !std::string_view(text).substr(end).starts_with("://");
             const std::string part = has_name ? text.substr(0, end) : std::string();
             const std::string variable = variable_of(*field, part);
             const auto secret = environment(variable);

@@ -253,13 +253,18 @@ struct Series {
 
 /// The server's own figures from /metrics while the load was made. Keys are quantities, e.g. "running"
 /// (mean of a gauge), "running_max", "generation_tokens" (growth of a counter), "queue_mean_s" (mean of what
-/// was added to a histogram), "prefix_hit_ratio".
+/// was added to a histogram), "prefix_hit_ratio". Of several engines counters and numbers of requests are
+/// sums, shares are means, and "running_imbalance" is the largest engine's mean ÷ the mean of all.
 struct ServerFigures {
     std::string engine;                          ///< "vllm", "sglang", "trtllm", "tgi", "llamacpp", or empty
+    std::optional<std::uint64_t> engines = {};   ///< whose figures these are; absent for one
     std::map<std::string, std::string> sources;  ///< quantity → the metric that it was read from
     std::map<std::string, double> window;
     std::map<std::string, double> whole_run;
     std::map<std::string, double> asked;  ///< what this client's requests add up to, warm-up included
+    /// Share of the window's passes whose i-th drafted token was accepted; empty where it is not told.
+    std::vector<double> accepted_per_position = {};
+    std::map<std::string, std::string> config = {};  ///< what the server says of its settings, secrets hidden
     std::uint64_t scrapes = 0;
     std::uint64_t failed_scrapes = 0;
     std::string note;  ///< why there is nothing more, one sentence

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/plan/scrape_places.h"
+
 namespace paretoken::experiments {
 namespace {
 
@@ -24,6 +26,9 @@ Secrets secrets_of(const LoadPlan& plan, const std::string& api_key) {
         if (colon != std::string::npos) secrets.add_header(header.substr(0, colon), header.substr(colon + 1));
     }
     for (const std::string& url : plan.targets) secrets.add_url(url);
+    const ScrapePlaces places = parse_scrape_places(plan.scrape);
+    for (const std::string& url : places.servers) secrets.add_url(url);
+    for (const Exporter& exporter : places.exporters) secrets.add_url(exporter.url);
     secrets.add_url(plan.endpoint_path);
     secrets.add_url(plan.server.ready_url);
     for (const std::string& entry : plan.server.environment) {
@@ -41,6 +46,10 @@ void redact(RunResult& result, const Secrets& secrets) {
     for (std::string* text : {&from.command, &from.url, &from.model, &from.server_kind, &result.window.how})
         redact(*text, secrets);
     if (from.server) redact(from.server->command, secrets);
+    if (result.server) {
+        redact(result.server->note, secrets);
+        redact_values(result.server->config, secrets);
+    }
     redact_values(from.metadata, secrets);
     redact_values(result.plan, secrets);
     redact_values(result.counts.example_errors, secrets);

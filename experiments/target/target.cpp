@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "cards/power_meter.h"
 #include "core/error.h"
 #include "core/plan/model_mix.h"
+#include "core/plan/scrape_places.h"
 #include "core/text/content_hash.h"
 #include "datasets/generated/prose.h"
 #include "experiments/quality.h"
@@ -154,15 +156,30 @@ class SocketTarget final : public Target {
                               const loadgen::Interruption& interruption) const override {
         std::optional<power::Sampler> sampler;
         if (auto meter = power_meter(load.plan)) sampler.emplace(std::move(meter), load.on_power);
-        std::optional<scrape::Scraper> scraper;
-        if (const auto scraping = scraper_options(load.plan)) scraper.emplace(*scraping, load.on_scrape);
+        const ScrapePlaces places = parse_scrape_places(load.plan.scrape);
+        std::vector<std::unique_ptr<scrape::Scraper>> scrapers;
+        for (const scrape::ScraperOptions& options : scraper_options(load.plan, places)) {
+            scrapers.push_back(std::make_unique<scrape::Scraper>(options, load.on_scrape));
+            complain(options, scrapers.back()->first_complaint());
+        }
         if (load.plan.server_profile) profile("/start_profile");
         loadgen::LoadOutcome outcome = loadgen::make_load(load.options, sink, progress, interruption);
         if (load.plan.server_profile) profile("/stop_profile");
-        if (scraper) outcome.server = scraper->finish();
+        std::vector<scrape::ServerScrapes> servers;
+        for (const auto& scraper : scrapers) {
+            scrape::ServerScrapes scraped = scraper->finish();
+            (scraped.name.empty() ? servers : outcome.exporters).push_back(std::move(scraped));
+        }
+        if (!servers.empty()) outcome.server = scrape::combined(std::move(servers));
         if (sampler) outcome.power = sampler->finish();
         // A server that never told of itself was not promised to: hosted ones do not.
-        if (load.plan.scrape == "auto" && outcome.server.scrapes.empty()) outcome.server = {};
+        if (places.automatic && outcome.server.scrapes.empty()) {
+            outcome.server.failed = 0;
+            outcome.server.last_failure.clear();
+        }
+        if (!outcome.server.scrapes.empty())
+            outcome.server.scrapes.front().config.insert(facts().server_config.begin(),
+                                                         facts().server_config.end());
         return outcome;
     }
 
@@ -302,36 +319,51 @@ class SocketTarget final : public Target {
         return power::dcgm_power_meter(url, http::resolve(url).front(), url.tls ? tls_.get() : nullptr);
     }
 
-    /// Where the server's metrics are; nothing when they are not wanted. Throws RuntimeError for a URL whose
-    /// host is not known.
-    std::optional<scrape::ScraperOptions> scraper_options(const LoadPlan& plan) const {
+    /// Where metrics are read: of servers first. Throws RuntimeError for a URL whose host is not known.
+    std::vector<scrape::ScraperOptions> scraper_options(const LoadPlan& plan,
+                                                        const ScrapePlaces& places) const {
+        std::vector<scrape::ScraperOptions> all;
         // What one of several servers says of itself is not what this load asked of all of them.
-        if (plan.scrape == "none" || (servers_.size() > 1 && plan.scrape == "auto")) return std::nullopt;
-        const loadgen::EndpointOptions& endpoint = servers_.front().endpoint;
-        scrape::ScraperOptions options;
-        options.address = facts().address;
-        options.interval = plan.scrape_interval;
-        if (plan.scrape == "auto") {
-            options.url = endpoint.url;
-            options.url.base = "/metrics";
-            options.url.query.clear();
-        } else {
-            options.url = http::parse_url(plan.scrape);
-            if (options.url.base.empty()) options.url.base = "/metrics";
-            options.address = http::resolve(options.url).front();
+        if (places.automatic && servers_.size() == 1) {
+            http::Url url = servers_.front().endpoint.url;
+            url.base = "/metrics";
+            url.query.clear();
+            all.push_back({.url = url, .address = facts().address});
         }
-        if (!options.url.tls) return options;
-        if (!endpoint.tls)
-            throw UsageError(fmt::format(
-                "--scrape {}: https is read only where the server is asked by https too", plan.scrape));
-        options.tls = endpoint.tls;
-        return options;
+        for (const std::string& url : places.servers) all.push_back(scraper_at(url, ""));
+        for (const Exporter& exporter : places.exporters)
+            all.push_back(scraper_at(exporter.url, exporter.name));
+        for (scrape::ScraperOptions& options : all) {
+            options.keep = plan.scrape_keep;
+            options.interval = plan.scrape_interval;
+            if (!options.url.tls) continue;
+            if (!tls_)
+                throw UsageError(
+                    fmt::format("--scrape {}: https is read only where the server is asked by https too",
+                                options.url.text()));
+            options.tls = tls_.get();
+        }
+        return all;
+    }
+
+    static scrape::ScraperOptions scraper_at(const std::string& place, const std::string& name) {
+        http::Url url = http::parse_url(place);
+        if (url.base.empty()) url.base = "/metrics";
+        return {.name = name, .url = url, .address = http::resolve(url).front()};
+    }
+
+    /// Warns of an exporter that does not tell what was asked for, once however many runs there are. A
+    /// server that cannot be read is told by the run's check "scrape".
+    void complain(const scrape::ScraperOptions& options, const std::string& complaint) const {
+        if (complaint.empty() || options.name.empty() || !complained_of_.insert(options.name).second) return;
+        watcher_->warn(fmt::format("--scrape {}={}: {}", options.name, options.url.text(), complaint));
     }
 
     Watcher* watcher_;
     std::shared_ptr<CommandServer> server_;
     std::unique_ptr<http::TlsContext> tls_;
     std::vector<Server> servers_;
+    mutable std::set<std::string> complained_of_;  ///< exporters; runs of a target follow each other
 };
 
 /// Knows without asking what a probe would find out.

@@ -2,14 +2,42 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <regex>
+#include <unordered_map>
 #include <utility>
 
 #include "loadgen/http/fetch.h"
 
 namespace paretoken::scrape {
 
+/// Which names are kept. A place has the same names each time, so each is matched once.
+class Scraper::Keep {
+  public:
+    explicit Keep(const std::vector<std::string>& patterns) {
+        for (const std::string& pattern : patterns) patterns_.emplace_back(pattern);
+    }
+    bool wants(std::string_view name) {
+        constexpr std::size_t kLongestName = 256;  // std::regex needs a stack frame for each character
+        constexpr std::size_t kMostNames = 100'000;
+        if (patterns_.empty() || name.size() > kLongestName) return false;
+        if (known_.size() > kMostNames) known_.clear();
+        const auto [found, is_new] = known_.emplace(name, false);
+        if (is_new)
+            found->second = std::any_of(patterns_.begin(), patterns_.end(), [&](const std::regex& pattern) {
+                return std::regex_match(name.begin(), name.end(), pattern);
+            });
+        return found->second;
+    }
+
+  private:
+    std::vector<std::regex> patterns_;
+    std::unordered_map<std::string, bool> known_;
+};
+
 Scraper::Scraper(const ScraperOptions& options, OnScrape on_scrape)
-    : options_(options), on_scrape_(std::move(on_scrape)) {
+    : options_(options), on_scrape_(std::move(on_scrape)), keep_(std::make_unique<Keep>(options.keep)) {
+    result_.name = options.name;
     scrape();
     periodic_.emplace(options_.interval, [this] { scrape(); });
 }
@@ -24,6 +52,27 @@ ServerScrapes Scraper::finish() {
     return std::move(result_);
 }
 
+void Scraper::fail(std::string why) {
+    if (!periodic_) first_complaint_ = why;
+    ++result_.failed;
+    result_.last_failure = std::move(why);
+}
+
+void Scraper::keep(const ServerScrape& scrape) {
+    for (const auto& [name, value] : scrape.kept) {
+        auto found = result_.kept.find(name);
+        if (found == result_.kept.end()) {
+            if (result_.kept.size() == kMostKeptSeries) continue;
+            found = result_.kept.emplace(name, KeptSeries{}).first;
+        }
+        found->second.at.push_back(scrape.at);
+        found->second.values.push_back(value);
+    }
+    if (!periodic_ && scrape.kept.size() > kMostKeptSeries)
+        first_complaint_ = fmt::format("{} series match --scrape-keep; the first {} are kept",
+                                       scrape.kept.size(), kMostKeptSeries);
+}
+
 void Scraper::scrape() {
     if (stop_.stop_requested()) return;
     // A connection of its own each time: one that a server keeps open may be stale by the next.
@@ -31,21 +80,31 @@ void Scraper::scrape() {
     const TimePoint asked = Clock::now();
     const http::Fetched fetched = fetcher.get("", options_.timeout);
     const TimePoint at = asked + (Clock::now() - asked) / 2;
-    if (!fetched.ok()) {
-        ++result_.failed;
-        result_.last_failure =
-            fetched.failure ? fetched.failure->why : fmt::format("HTTP {}", fetched.head.status);
-        return;
-    }
-    ServerScrape scrape = server_scrape_of(parse_prometheus(fetched.body), at);
-    if (scrape.sources.empty()) {
-        ++result_.failed;
-        result_.last_failure = "no known metric among what it gave";
-        return;
-    }
+    if (!fetched.ok())
+        return fail(fetched.failure ? fetched.failure->why : fmt::format("HTTP {}", fetched.head.status));
+    const Scrape text = parse_prometheus(fetched.body);
+    const bool is_server = options_.name.empty();
+    ServerScrape scrape;
+    if (is_server) scrape = server_scrape_of(text, at);
+    scrape.at = at;
+    scrape.place = options_.name;
+    scrape.kept = kept_series(text, [this](std::string_view name) { return keep_->wants(name); });
+    if (scrape.sources.empty() && scrape.kept.empty())
+        return fail(is_server
+                        ? fmt::format("no known metric among the {} that it gave; vLLM gives them unless "
+                                      "started with --disable-log-stats, SGLang with --enable-metrics, "
+                                      "llama-server with --metrics",
+                                      text.samples.size())
+                        : fmt::format("none of the {} series that it gave matches --scrape-keep",
+                                      text.samples.size()));
+    keep(scrape);
     if (on_scrape_) on_scrape_(scrape);
-    if (!result_.scrapes.empty())
-        scrape.sources.clear();  // the first one's are read, and a run may take days
+    scrape.kept.clear();
+    if (!is_server || scrape.sources.empty()) return;
+    if (!result_.scrapes.empty()) {  // the first one's are read, and a run may take days
+        scrape.sources.clear();
+        scrape.config.clear();
+    }
     result_.scrapes.push_back(std::move(scrape));
 }
 

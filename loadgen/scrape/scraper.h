@@ -1,9 +1,10 @@
 #pragma once
-// Reads a server's /metrics once per interval on a thread of its own, so that no load thread ever waits for
-// it. One scrape is made before the load begins and one after it has ended. A server that does not answer,
-// answers nonsense or hangs costs nothing but its scrapes.
+// Reads the /metrics of a server or of another exporter once per interval on a thread of its own, so that no
+// load thread ever waits for it. One scrape is made before the load begins and one after it has ended. A
+// server that does not answer, answers nonsense or hangs costs nothing but its scrapes.
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -18,8 +19,13 @@
 
 namespace paretoken::scrape {
 
+/// A place whose series match by the hundreds would make a result that nobody can read.
+inline constexpr std::size_t kMostKeptSeries = 256;
+
 struct ScraperOptions {
-    http::Url url;  ///< its base is the path of the metrics
+    std::string name = {};  ///< of another exporter; empty: a server, of which known quantities are read
+    std::vector<std::string> keep = {};  ///< regular expressions: whole names of series that are kept
+    http::Url url;                       ///< its base is the path of the metrics
     http::Address address;
     const http::TlsContext* tls = nullptr;  ///< null: plain; outlives the scraper
     Duration interval = std::chrono::seconds(1);
@@ -37,15 +43,24 @@ class Scraper {
     Scraper(const Scraper&) = delete;
     Scraper& operator=(const Scraper&) = delete;
 
+    /// Why the first scrape gave nothing, or not all that was asked for; empty when there is nothing to say.
+    const std::string& first_complaint() const { return first_complaint_; }
+
     /// Makes the last scrape and ends the thread. Call it once.
     ServerScrapes finish();
 
   private:
+    class Keep;
+
     void scrape();
+    void fail(std::string why);
+    void keep(const ServerScrape& scrape);
 
     ScraperOptions options_;
     OnScrape on_scrape_;
-    ServerScrapes result_;  ///< the thread's own until it was joined
+    std::unique_ptr<Keep> keep_;
+    std::string first_complaint_;  ///< never changed after the first scrape
+    ServerScrapes result_;         ///< the thread's own until it was joined
     std::stop_source stop_;
     std::optional<loadgen::Periodic> periodic_;  ///< last, so that it ends before what it uses
 };

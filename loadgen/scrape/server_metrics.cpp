@@ -1,8 +1,16 @@
 #include "loadgen/scrape/server_metrics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
+#include <iterator>
+#include <utility>
+
+#include "core/text/printable.h"
+#include "core/text/secrets.h"
 
 namespace paretoken::scrape {
 namespace {
@@ -86,6 +94,25 @@ void add_gauge(std::span<const ServerScrape> scrapes, TimeSpan span, const std::
     figures[key + "_max"] = most;
 }
 
+/// The largest engine's mean over the stretch ÷ the mean of all engines.
+void add_imbalance(std::span<const ServerScrape> scrapes, TimeSpan span, const std::string& key,
+                   std::map<std::string, double>& figures) {
+    std::map<std::string, double> sums;
+    for (const ServerScrape& scrape : scrapes) {
+        const auto found = scrape.by_engine.find(key);
+        if (found == scrape.by_engine.end() || !span.contains(scrape.at)) continue;
+        for (const auto& [engine, value] : found->second)
+            if (std::isfinite(value)) sums[engine] += value;
+    }
+    double most = 0;
+    double all = 0;
+    for (const auto& [engine, sum] : sums) {
+        most = std::max(most, sum);
+        all += sum;
+    }
+    if (all > 0) figures[key + "_imbalance"] = most / (all / static_cast<double>(sums.size()));
+}
+
 void add_counter(std::span<const ServerScrape> scrapes, TimeSpan span, const std::string& key,
                  std::map<std::string, double>& figures) {
     const Growth growth(scrapes, [&](const ServerScrape& scrape) { return value_in(scrape, key); });
@@ -111,6 +138,103 @@ std::optional<double> at(const std::map<std::string, double>& figures, const std
     const auto found = figures.find(key);
     if (found == figures.end()) return std::nullopt;
     return found->second;
+}
+
+// ---- one scrape
+
+/// What the samples of that name come to for each value of the label "engine".
+std::map<std::string, double> engines_of(std::span<const Sample> samples, std::string_view name,
+                                         MetricKind kind) {
+    std::map<std::string, double> sums;
+    std::map<std::string, double> counts;
+    for (const Sample& sample : samples) {
+        if (sample.name != name) continue;
+        const std::string engine(sample.label("engine"));
+        sums[engine] += sample.value;
+        ++counts[engine];
+    }
+    if (kind == MetricKind::share)
+        for (auto& [engine, sum] : sums) sum /= counts[engine];
+    return sums;
+}
+
+double mean_of(const std::map<std::string, double>& values) {
+    double sum = 0;
+    for (const auto& [key, value] : values) sum += value;
+    return sum / static_cast<double>(values.size());
+}
+
+std::vector<double> accepted_by_position(std::span<const Sample> samples) {
+    constexpr std::string_view kNames[] = {"vllm:spec_decode_num_accepted_tokens_per_pos_total",
+                                           "llamacpp:spec_decode_num_accepted_tokens_per_pos_total"};
+    constexpr std::size_t kMost = 64;
+    std::vector<double> accepted;
+    const auto name = name_among(samples, kNames);
+    if (!name) return accepted;
+    for (const Sample& sample : samples) {
+        if (sample.name != *name) continue;
+        const std::string_view text = sample.label("position");
+        std::size_t position = 0;
+        const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), position);
+        if (error != std::errc{} || stop != text.data() + text.size() || position >= kMost) continue;
+        if (accepted.size() <= position) accepted.resize(position + 1);
+        accepted[position] += sample.value;
+    }
+    return accepted;
+}
+
+/// Labels of metrics whose value says nothing: vllm:cache_config_info{block_size="16"} 1.
+std::map<std::string, std::string> config_of(std::span<const Sample> samples) {
+    constexpr std::string_view kSuffix = "config_info";
+    constexpr std::size_t kMostEntries = 64;
+    constexpr std::size_t kLongestValue = 200;
+    std::map<std::string, std::string> config;
+    for (const Sample& sample : samples) {
+        if (!sample.name.ends_with(kSuffix) || engine_of(sample.name).empty()) continue;
+        const std::string name = sample.name.substr(sample.name.find_first_of(":_") + 1);
+        const std::string topic = name.substr(0, name.size() - std::string_view("_info").size());
+        for (const auto& [label, value] : sample.labels) {
+            if (label == "engine" || label == "model_name" || value.empty() || value == "None" ||
+                names_a_secret(label) || config.size() == kMostEntries)
+                continue;
+            config.emplace(printable_line(topic + "." + label, kLongestValue),
+                           printable_line(value, kLongestValue));
+        }
+    }
+    return config;
+}
+
+/// Adds what another server said at about that time.
+void add_server(ServerScrape& sum, const ServerScrape& other, const std::string& name, double servers) {
+    for (const ServerMetric& metric : server_metrics()) {
+        const std::string key(metric.key);
+        const auto found = other.values.find(key);
+        if (found == other.values.end()) continue;
+        const bool is_share = metric.kind == MetricKind::share;
+        sum.values[key] += is_share ? found->second / servers : found->second;
+        if (metric.kind == MetricKind::counter) continue;
+        const auto engines = other.by_engine.find(key);
+        if (engines == other.by_engine.end()) {
+            sum.by_engine[key][name] = found->second;
+            continue;
+        }
+        for (const auto& [engine, value] : engines->second) sum.by_engine[key][name + "/" + engine] = value;
+    }
+    for (const auto& [key, sums] : other.histograms) {
+        sum.histograms[key].sum += sums.sum;
+        sum.histograms[key].count += sums.count;
+    }
+    auto& accepted = sum.accepted_by_position;
+    accepted.resize(std::max(accepted.size(), other.accepted_by_position.size()));
+    for (std::size_t i = 0; i < other.accepted_by_position.size(); ++i)
+        accepted[i] += other.accepted_by_position[i];
+}
+
+const ServerScrape& nearest(const std::vector<ServerScrape>& scrapes, TimePoint at) {
+    return *std::min_element(scrapes.begin(), scrapes.end(),
+                             [&](const ServerScrape& a, const ServerScrape& b) {
+                                 return std::chrono::abs(a.at - at) < std::chrono::abs(b.at - at);
+                             });
 }
 
 /// Ratios of counters, and only where something was counted.
@@ -143,7 +267,7 @@ std::span<const ServerMetric> server_metrics() {
          {"vllm:num_requests_waiting", "sglang:num_queue_reqs", "trtllm_num_requests_waiting",
           "tgi_queue_size", "llamacpp:requests_deferred"}},
         {"kv_usage",
-         gauge,
+         share,
          {"vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage",
           "trtllm_kv_cache_utilization", "llamacpp:kv_cache_usage_ratio"}},
         {"preemptions",
@@ -231,12 +355,77 @@ ServerScrape server_scrape_of(const Scrape& scrape, TimePoint at) {
             }
         } else if ((name = name_among(scrape.samples, metric.names))) {
             known.values[key] = sum_of(scrape.samples, *name).value_or(0);
+            if (metric.kind != MetricKind::counter) {
+                auto engines = engines_of(scrape.samples, *name, metric.kind);
+                if (metric.kind == MetricKind::share) known.values[key] = mean_of(engines);
+                if (engines.size() > 1) known.by_engine[key] = std::move(engines);
+            }
         }
         if (!name) continue;
         known.sources[key] = *name;
         if (known.engine.empty()) known.engine = engine_of(*name);
     }
+    known.accepted_by_position = accepted_by_position(scrape.samples);
+    known.config = config_of(scrape.samples);
     return known;
+}
+
+std::map<std::string, double> kept_series(const Scrape& scrape,
+                                          const std::function<bool(std::string_view name)>& wants) {
+    std::map<std::string, double> kept;
+    for (const Sample& sample : scrape.samples) {
+        if (!std::isfinite(sample.value) || !wants(sample.name)) continue;
+        std::string name = sample.name;
+        for (const auto& [label, value] : sample.labels)
+            name += fmt::format("{}{}=\"{}\"", name == sample.name ? "{" : ",", label, value);
+        if (!sample.labels.empty()) name += "}";
+        kept[printable_line(name)] = sample.value;
+    }
+    return kept;
+}
+
+ServerScrapes combined(std::vector<ServerScrapes> servers) {
+    std::stable_partition(servers.begin(), servers.end(),
+                          [](const ServerScrapes& server) { return !server.scrapes.empty(); });
+    ServerScrapes all = std::move(servers.front());
+    if (servers.size() == 1) return all;
+    std::vector<ServerScrape> first = std::move(all.scrapes);
+    all.scrapes.clear();
+    for (std::size_t i = 1; i < servers.size(); ++i) {
+        all.failed += servers[i].failed;
+        if (!servers[i].last_failure.empty()) all.last_failure = servers[i].last_failure;
+        for (auto& [name, series] : servers[i].kept)
+            all.kept.emplace(fmt::format("{} (server {})", name, i + 1), std::move(series));
+    }
+    double telling = first.empty() ? 0 : 1;
+    for (std::size_t i = 1; i < servers.size(); ++i) telling += servers[i].scrapes.empty() ? 0 : 1;
+    for (ServerScrape& scrape : first) {
+        ServerScrape& sum = all.scrapes.emplace_back();
+        sum.at = scrape.at;
+        sum.engine = scrape.engine;
+        sum.sources = std::move(scrape.sources);
+        sum.config = std::move(scrape.config);
+        add_server(sum, scrape, "1", telling);
+        for (std::size_t i = 1; i < servers.size(); ++i)
+            if (!servers[i].scrapes.empty())
+                add_server(sum, nearest(servers[i].scrapes, scrape.at), std::to_string(i + 1), telling);
+    }
+    return all;
+}
+
+std::vector<double> accepted_per_position(std::span<const ServerScrape> scrapes, TimeSpan span) {
+    std::vector<double> shares;
+    const Growth drafts(scrapes, [](const ServerScrape& scrape) { return value_in(scrape, "drafts"); });
+    if (!drafts.is_known() || !(drafts.over(span) > 0)) return shares;
+    for (std::size_t i = 0; i < scrapes.back().accepted_by_position.size(); ++i) {
+        const Growth accepted(scrapes, [i](const ServerScrape& scrape) {
+            const auto& by_position = scrape.accepted_by_position;
+            return i < by_position.size() ? std::optional(by_position[i]) : std::nullopt;
+        });
+        if (!accepted.is_known()) break;
+        shares.push_back(std::clamp(accepted.over(span) / drafts.over(span), 0.0, 1.0));
+    }
+    return shares;
 }
 
 std::map<std::string, double> figures_over(std::span<const ServerScrape> scrapes, TimeSpan span) {
@@ -246,6 +435,8 @@ std::map<std::string, double> figures_over(std::span<const ServerScrape> scrapes
         const std::string key(metric.key);
         switch (metric.kind) {
             case MetricKind::gauge:
+            case MetricKind::share:
+                add_imbalance(scrapes, span, key, figures);
                 add_gauge(scrapes, span, key, figures);
                 break;
             case MetricKind::counter:
@@ -270,6 +461,10 @@ std::optional<ServerFigures> server_figures(const ServerScrapes& scraped, TimeSp
     if (scrapes.empty()) return server;
     server.engine = scrapes.front().engine;
     server.sources = scrapes.front().sources;
+    server.config = scrapes.front().config;
+    for (const auto& [key, engines] : scrapes.front().by_engine)
+        server.engines = std::max<std::uint64_t>(server.engines.value_or(0), engines.size());
+    server.accepted_per_position = accepted_per_position(scrapes, window);
     server.window = figures_over(scrapes, window);
     server.whole_run = figures_over(scrapes, {scrapes.front().at, scrapes.back().at + Duration(1)});
     return server;
@@ -278,10 +473,10 @@ std::optional<ServerFigures> server_figures(const ServerScrapes& scraped, TimeSp
 std::vector<Series> server_series(std::span<const ServerScrape> scrapes, TimePoint zero) {
     std::vector<Series> all;
     for (const ServerMetric& metric : server_metrics()) {
-        if (metric.kind != MetricKind::gauge) continue;
+        if (metric.kind != MetricKind::gauge && metric.kind != MetricKind::share) continue;
         const std::string key(metric.key);
         Series series{.name = key,
-                      .unit = key == "kv_usage" ? "ratio" : "requests",
+                      .unit = metric.kind == MetricKind::share ? "ratio" : "requests",
                       .source = "server",
                       .times_s = {},
                       .values = {}};
@@ -292,6 +487,18 @@ std::vector<Series> server_series(std::span<const ServerScrape> scrapes, TimePoi
             series.values.push_back(*value);
         }
         if (!series.values.empty()) all.push_back(std::move(series));
+    }
+    return all;
+}
+
+std::vector<Series> kept_series_of(const ServerScrapes& scraped, TimePoint zero) {
+    std::vector<Series> all;
+    for (const auto& [name, kept] : scraped.kept) {
+        Series& series = all.emplace_back();
+        series.name = name;
+        series.source = scraped.name.empty() ? "server" : scraped.name;
+        for (const TimePoint at : kept.at) series.times_s.push_back(seconds(at - zero));
+        series.values = kept.values;
     }
     return all;
 }

@@ -299,10 +299,13 @@ void fields(Archive& a, Is<Totals> auto& v) {
 template <class Archive>
 void fields(Archive& a, Is<ServerFigures> auto& v) {
     a("engine", v.engine);
+    a("engines", v.engines);
     a("sources", v.sources);
     a("window", v.window);
     a("whole_run", v.whole_run);
     a("asked", v.asked);
+    a("accepted_per_position", v.accepted_per_position);
+    a("config", v.config);
     a("scrapes", v.scrapes);
     a("failed_scrapes", v.failed_scrapes);
     a("note", v.note);

@@ -14,15 +14,18 @@ namespace paretoken::reports {
 
 inline constexpr const char* kServerFileName = "server.jsonl";
 
-/// One line without its end: {"at_s": …, and the fields}. Values that are not finite are left out.
-std::string server_line(double at_s, const std::map<std::string, double>& fields);
+/// One line without its end: {"at_s": …, and the fields}. Values that are not finite are left out. `place`
+/// names another exporter than the server; a line has it as "place" where it is not empty.
+std::string server_line(double at_s, const std::map<std::string, double>& fields,
+                        const std::string& place = {});
 
 class ServerLines {
   public:
     /// Replaces nothing: an earlier file is removed. Times are written relative to `epoch`.
     ServerLines(std::filesystem::path path, TimePoint epoch);
 
-    void add(TimePoint at, const std::map<std::string, double>& fields);  ///< from any thread
+    /// From any thread.
+    void add(TimePoint at, const std::map<std::string, double>& fields, const std::string& place = {});
 
   private:
     std::filesystem::path path_;

@@ -755,7 +755,10 @@ std::string server_facts(const std::optional<ServerFigures>& server) {
     if (!server) return "";
     std::string rows = fact("Engine", server->engine);
     for (const auto& [title, text] : server_rows(*server)) rows += fact(title, text);
-    return rows + fact("Readings of /metrics", grouped(server->scrapes));
+    std::string settings;
+    for (const auto& [name, value] : server->config)
+        settings += fmt::format("{}{}={}", settings.empty() ? "" : ", ", name, value);
+    return rows + fact("Settings", settings) + fact("Readings of /metrics", grouped(server->scrapes));
 }
 
 std::string power_facts(const std::optional<PowerFigures>& power) {

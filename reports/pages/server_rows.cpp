@@ -87,6 +87,13 @@ std::vector<ServerRow> server_rows(const ServerFigures& server) {
         if (most) text += fmt::format(", at most {}", text_of(*most, as));
         rows.push_back({title, text});
     }
+    if (const auto imbalance = at(server, "running_imbalance"); server.engines && imbalance)
+        rows.push_back({"Engines", fmt::format("{}, the busiest with {} times the mean number of requests",
+                                               *server.engines, significant(*imbalance))});
+    std::string positions;
+    for (const double share : server.accepted_per_position)
+        positions += (positions.empty() ? "" : ", ") + text_of(share, As::share);
+    if (!positions.empty()) rows.push_back({"Accepted by position in a draft", positions});
     return rows;
 }
 

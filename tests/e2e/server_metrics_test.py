@@ -5,7 +5,7 @@ import json
 import time
 import unittest
 
-from harness import Case, http_server, llamacpp, paretoken, refused_port, run_json
+from harness import Case, http_server, llamacpp, paretoken, refused_port, run_json, simulated_server
 
 LOAD = ("--concurrency", 4, "--num-prompts", 40, "--isl", 64, "--osl", 32)
 
@@ -60,8 +60,90 @@ class ServerMetrics(Case):
 
     def test_what_cannot_be_a_place_of_metrics_is_refused(self):
         for arguments, words in ((("--scrape", "sometimes"), ("--scrape", "sometimes")),
+                                 (("--scrape", "node=9100"), ("--scrape", "NAME=URL")),
+                                 (("--scrape-keep", "node_["), ("--scrape-keep", "node_[", "not a regular expression")),
                                  (("--scrape-interval", "100ms"), ("--scrape-interval", "1s"))):
             self.fails_clearly(paretoken("run", "sim:ideal", *LOAD, *arguments, "--out", self.directory / "no"), 2, *words)
+
+
+NODE = b"""# HELP node_load1 1m load average.
+# TYPE node_load1 gauge
+node_load1 0.25
+node_load15 0.5
+# TYPE node_cpu_seconds_total counter
+node_cpu_seconds_total{cpu="0",mode="idle"} 100.5
+"""
+
+
+class Exporters(Case):
+    """Series of other exporters stand beside the server's own."""
+
+    def test_the_series_that_match_are_kept_and_the_servers_own_metrics_stay(self):
+        with http_server(lambda *_: (200, "text/plain; version=0.0.4", NODE)) as url:
+            out = self.directory / "run"
+            done = self.measures(paretoken("run", "sim:llama3-8b-h100-bf16", *LOAD, "--scrape", f"node={url}/metrics",
+                                           "--scrape-keep", "node_load1", "--scrape-keep", "node_cpu.*", "--out", out))
+        result = run_json(out)
+        self.matches_schema(out / "run.json", "run")
+        kept = {s["name"]: s for s in result["series"] if s["source"] == "node"}
+        self.assertEqual(set(kept), {"node_load1", 'node_cpu_seconds_total{cpu="0",mode="idle"}'})
+        self.assertEqual(set(kept["node_load1"]["values"]), {0.25})
+        self.assertGreaterEqual(len(kept["node_load1"]["values"]), 2, "once before the load and once after it")
+        self.assertEqual(result["server"]["engine"], "vllm")
+        self.assertEqual(result["server"]["failed_scrapes"], 0)
+        lines = [json.loads(line) for line in (out / "server.jsonl").read_text().splitlines()]
+        nodes = [line for line in lines if line.get("place") == "node"]
+        self.assertEqual(len(nodes), len(kept["node_load1"]["values"]))
+        self.assertEqual(nodes[0]["node_load1"], 0.25)
+        self.assertNotIn("node_load15", nodes[0])
+        self.assertEqual(len(lines) - len(nodes), result["server"]["scrapes"])
+        self.assertNotIn("--scrape node", done.stderr)
+
+    def test_an_exporter_that_is_not_there_or_keeps_nothing_is_one_warning(self):
+        with http_server(lambda *_: (200, "text/plain", NODE)) as url:
+            done = self.measures(paretoken("sweep", "sim:llama3-8b-h100-bf16", "--num-prompts", 20, "--isl", 32, "--osl", 8,
+                                           "--concurrency", "1,2", "--scrape", f"node={url}/metrics",
+                                           "--scrape", f"gone=http://127.0.0.1:{refused_port()}/metrics",
+                                           "--scrape-keep", "node_nothing", "--out", self.directory / "sweep"))
+        said = done.stdout + done.stderr
+        self.assertEqual(said.count("none of the 3 series that it gave matches --scrape-keep"), 1, said)
+        self.assertEqual(said.count("--scrape gone="), 1, said)
+
+    def test_two_servers_are_told_as_two_engines(self):
+        def of(running, tokens):
+            return lambda *_: (200, "text/plain", b"vllm:num_requests_running %d\nvllm:generation_tokens_total %d\n"
+                               % (running, tokens))
+
+        with http_server(of(3, 10)) as one, http_server(of(1, 20)) as other:
+            out = self.directory / "run"
+            self.measures(paretoken("run", "sim:llama3-8b-h100-bf16", *LOAD, "--scrape", f"{one}/metrics", "--scrape",
+                                    f"{other}/metrics", "--out", out))
+        server = run_json(out)["server"]
+        self.assertEqual(server["engines"], 2)
+        self.assertEqual(server["whole_run"]["running"], 4)
+        self.assertEqual(server["whole_run"]["running_imbalance"], 1.5)
+
+    def test_credentials_of_an_exporter_are_hidden_everywhere(self):
+        out = self.directory / "run"
+        done = paretoken("run", "sim:llama3-8b-h100-bf16", *LOAD, "--scrape",
+                         f"node=http://user:hunter2secret@127.0.0.1:{refused_port()}/metrics", "--scrape-keep", "x", "--out", out)
+        said = done.stdout + done.stderr + "".join(f.read_text(errors="replace") for f in out.iterdir() if f.is_file())
+        self.assertNotIn("hunter2secret", said)
+
+
+class Settings(Case):
+    def test_what_a_server_says_of_its_settings_and_drafts_is_kept(self):
+        with simulated_server("--profile", "llama3-8b-h100-bf16?speculative_tokens=3&acceptance=.8") as url:
+            out = self.directory / "run"
+            self.measures(paretoken("run", url, *LOAD, "--out", out))
+        server = run_json(out)["server"]
+        self.assertEqual(server["config"]["cache_config.block_size"], "16")
+        self.assertIn("version", server["config"])
+        shares = server["accepted_per_position"]
+        self.assertEqual(len(shares), 3)
+        self.assertEqual(shares, sorted(shares, reverse=True), "a token counts only behind accepted ones")
+        self.assertAlmostEqual(sum(shares) / 3, server["window"]["acceptance_ratio"], delta=0.1)
+        self.assertNotIn("engines", server)
 
 
 class Hostile(Case):

@@ -81,5 +81,47 @@ TEST(Scraper, gives_a_silent_server_up) {
     EXPECT_GE(scraper.finish().failed, 2U);
 }
 
+TEST(Scraper, keeps_the_series_of_another_exporter_that_match) {
+    const ScriptedServer server([](int, int, const std::string&) {
+        return ScriptedAnswer{.writes = {answer("# TYPE node_load1 gauge\nnode_load1 0.5\nnode_load15 2\n"
+                                                "node_memory_free_bytes 7\n")},
+                              .close_after = true};
+    });
+    ScraperOptions options = on(server);
+    options.name = "node";
+    options.keep = {"node_load1", "node_memory.*"};
+    std::atomic<int> told{0};
+    Scraper scraper(options, [&](const ServerScrape& scrape) {
+        ++told;
+        EXPECT_EQ(scrape.place, "node");
+        EXPECT_EQ(scrape.kept.size(), 2U);
+    });
+    EXPECT_EQ(scraper.first_complaint(), "");
+    const ServerScrapes scrapes = scraper.finish();
+    EXPECT_EQ(scrapes.name, "node");
+    EXPECT_TRUE(scrapes.scrapes.empty()) << "known quantities are a server's";
+    ASSERT_EQ(scrapes.kept.size(), 2U) << "a whole name has to match";
+    const KeptSeries& load = scrapes.kept.at("node_load1");
+    EXPECT_EQ(load.values.size(), static_cast<std::size_t>(told));
+    EXPECT_EQ(load.values.front(), .5);
+}
+
+TEST(Scraper, complains_of_an_exporter_that_keeps_nothing_or_too_much) {
+    const ScriptedServer server([](int, int, const std::string&) {
+        std::string text;
+        for (int i = 0; i < 300; ++i) text += "a" + std::to_string(i) + " 1\n";
+        return ScriptedAnswer{.writes = {answer(text)}, .close_after = true};
+    });
+    ScraperOptions options = on(server);
+    options.name = "node";
+    options.keep = {"b.*"};
+    Scraper nothing(options, {});
+    EXPECT_EQ(nothing.first_complaint(), "none of the 300 series that it gave matches --scrape-keep");
+    options.keep = {"a.*"};
+    Scraper many(options, {});
+    EXPECT_EQ(many.first_complaint(), "300 series match --scrape-keep; the first 256 are kept");
+    EXPECT_EQ(many.finish().kept.size(), kMostKeptSeries);
+}
+
 }  // namespace
 }  // namespace paretoken::scrape

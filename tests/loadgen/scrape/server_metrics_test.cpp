@@ -1,5 +1,6 @@
 #include "loadgen/scrape/server_metrics.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,6 +56,101 @@ TEST(ServerMetrics, of_every_engine_are_recognised) {
     EXPECT_EQ(scraped("llamacpp:requests_processing 1\n").engine, "llamacpp");
     EXPECT_EQ(scraped("node_load1 1\n"),
               (ServerScrape{.at = kStart, .engine = {}, .sources = {}, .values = {}, .histograms = {}}));
+}
+
+std::vector<ServerScrape> five_seconds();
+
+// ---- several engines
+
+std::string two_engines(int running0, int running1, int tokens0, int tokens1) {
+    return fmt::format(
+        "vllm:num_requests_running{{engine=\"0\",model_name=\"m\"}} {}\n"
+        "vllm:num_requests_running{{engine=\"1\",model_name=\"m\"}} {}\n"
+        "vllm:kv_cache_usage_perc{{engine=\"0\"}} 0.9\nvllm:kv_cache_usage_perc{{engine=\"1\"}} 0.3\n"
+        "vllm:generation_tokens_total{{engine=\"0\"}} {}\nvllm:generation_tokens_total{{engine=\"1\"}} {}\n",
+        running0, running1, tokens0, tokens1);
+}
+
+TEST(ServerMetrics, of_two_engines_are_sums_means_of_shares_and_their_imbalance) {
+    const ServerScrapes scrapes{.scrapes = {scraped(two_engines(6, 2, 100, 1000), kStart),
+                                            scraped(two_engines(12, 0, 400, 1050), kStart + 1s),
+                                            scraped(two_engines(0, 0, 400, 1050), kStart + 2s)},
+                                .last_failure = {}};
+    const ServerFigures server = server_figures(scrapes, {kStart, kStart + 2s}).value();
+    EXPECT_EQ(server.engines, 2U);
+    EXPECT_EQ(server.window.at("running"), 10) << "(6 + 2 + 12 + 0) / 2";
+    EXPECT_EQ(server.window.at("running_max"), 12);
+    EXPECT_DOUBLE_EQ(server.window.at("running_imbalance"), 9 / 5.0) << "means of 9 and 1";
+    EXPECT_DOUBLE_EQ(server.window.at("kv_usage"), .6) << "a sum of shares would be above 1";
+    EXPECT_DOUBLE_EQ(server.window.at("kv_usage_imbalance"), .9 / .6);
+    EXPECT_EQ(server.window.at("generation_tokens"), 350);
+    const auto one =
+        server_figures({.scrapes = {scraped("vllm:num_requests_running{engine=\"0\"} 3\n", kStart),
+                                    scraped("vllm:num_requests_running{engine=\"0\"} 3\n", kStart + 1s)},
+                        .last_failure = {}},
+                       {kStart, kStart + 1s});
+    EXPECT_FALSE(one->engines);
+    EXPECT_FALSE(one->window.contains("running_imbalance"));
+}
+
+TEST(ServerMetrics, of_two_servers_are_those_of_two_engines) {
+    const auto server = [](int running, int tokens, Duration late) {
+        ServerScrapes scrapes;
+        for (int i = 0; i < 3; ++i)
+            scrapes.scrapes.push_back(scraped(fmt::format("vllm:num_requests_running {}\n"
+                                                          "vllm:kv_cache_usage_perc 0.{}\n"
+                                                          "vllm:generation_tokens_total {}\n",
+                                                          running, running, tokens * i),
+                                              kStart + i * 1s + late));
+        return scrapes;
+    };
+    ServerScrapes silent;
+    silent.failed = 3;
+    silent.last_failure = "HTTP 404";
+    const ServerScrapes both = combined({silent, server(6, 100, 0ms), server(2, 10, 200ms)});
+    ASSERT_EQ(both.scrapes.size(), 3U);
+    EXPECT_EQ(both.failed, 3U);
+    const ServerFigures figures = server_figures(both, {kStart, kStart + 2s}).value();
+    EXPECT_EQ(figures.engines, 2U);
+    EXPECT_EQ(figures.window.at("running"), 8);
+    EXPECT_DOUBLE_EQ(figures.window.at("running_imbalance"), 1.5);
+    EXPECT_DOUBLE_EQ(figures.window.at("kv_usage"), .4);
+    EXPECT_EQ(figures.whole_run.at("generation_tokens"), 220);
+}
+
+TEST(ServerMetrics, tell_how_often_the_token_at_each_position_of_a_draft_was_accepted) {
+    const auto text = [](int drafts, int first, int second) {
+        return fmt::format(
+            "vllm:spec_decode_num_drafts_total {}\n"
+            "vllm:spec_decode_num_accepted_tokens_per_pos_total{{position=\"0\"}} {}\n"
+            "vllm:spec_decode_num_accepted_tokens_per_pos_total{{position=\"1\"}} {}\n"
+            "vllm:spec_decode_num_accepted_tokens_per_pos_total{{position=\"x\"}} 7\n",
+            drafts, first, second);
+    };
+    const ServerScrapes scrapes{
+        .scrapes = {scraped(text(10, 9, 5), kStart), scraped(text(210, 169, 55), kStart + 1s)},
+        .last_failure = {}};
+    EXPECT_THAT(server_figures(scrapes, {kStart, kStart + 1s})->accepted_per_position,
+                ::testing::ElementsAre(.8, .25));
+    EXPECT_TRUE(server_figures({.scrapes = five_seconds(), .last_failure = {}}, {kStart, kStart + 5s})
+                    ->accepted_per_position.empty());
+}
+
+TEST(ServerMetrics, keep_the_settings_that_the_server_tells) {
+    const ServerScrape scrape = scraped(
+        "vllm:cache_config_info{block_size=\"16\",engine=\"0\",num_gpu_blocks=\"27600\",api_key=\"s3cret\","
+        "sliding_window=\"None\"} 1\nvllm:num_requests_running 1\nother:cache_config_info{a=\"b\"} 1\n");
+    EXPECT_EQ(scrape.config, (std::map<std::string, std::string>{{"cache_config.block_size", "16"},
+                                                                 {"cache_config.num_gpu_blocks", "27600"}}));
+}
+
+TEST(KeptSeries, are_those_whose_names_are_wanted_with_their_labels) {
+    const auto kept = kept_series(parse_prometheus("node_load1 0.5\nnode_load15 0.25\n"
+                                                   "node_cpu_seconds_total{cpu=\"0\",mode=\"idle\"} 7\n"
+                                                   "node_broken NaN\n"),
+                                  [](std::string_view name) { return name != "node_load15"; });
+    EXPECT_EQ(kept, (std::map<std::string, double>{{"node_load1", .5},
+                                                   {"node_cpu_seconds_total{cpu=\"0\",mode=\"idle\"}", 7}}));
 }
 
 std::vector<ServerScrape> five_seconds() {

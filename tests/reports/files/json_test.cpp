@@ -144,6 +144,18 @@ class Maker {
             .begin_s = number(), .end_s = number(), .run_s = number(), .steady = coin(), .how = text()};
         static_cast<Scope&>(r) = scope();
         if (coin())
+            r.server = ServerFigures{.engine = text(),
+                                     .engines = whole(),
+                                     .sources = {{text(), text()}},
+                                     .window = {{text(), number()}},
+                                     .whole_run = {{text(), number()}},
+                                     .asked = {{text(), number()}},
+                                     .accepted_per_position = {number(), number()},
+                                     .config = {{text(), text()}},
+                                     .scrapes = whole(),
+                                     .failed_scrapes = whole(),
+                                     .note = text()};
+        if (coin())
             r.power = PowerFigures{.source = "rapl",
                                    .devices = static_cast<std::uint32_t>(random_.below(9)),
                                    .mean_w = maybe(),
