@@ -24,6 +24,7 @@
 #include "experiments/quality.h"
 #include "experiments/target/command_line.h"
 #include "experiments/target/redaction.h"
+#include "experiments/target/resolve.h"
 #include "experiments/target/server_command.h"
 #include "experiments/watch/alerting.h"
 #include "reports/files/events.h"
@@ -118,6 +119,7 @@ Workload workload_of(const Load& load, const Target& target) {
     w.prompt_form = datasets::name_of(target.facts().prompt_form);
     w.length_source = length_source_of(target);
     w.text = text_of(load, target.facts().prompt_form);
+    if (shares_nothing(load.plan)) w.cached_by_template = target.facts().cached_by_template;
     if (load.datasets.size() > 1) return w;  // a mean over classes would follow from their rates
     w.wanted_input_tokens = load.datasets.front()->mean_input_tokens();
     w.wanted_output_tokens = load.datasets.front()->mean_output_tokens();

@@ -555,7 +555,7 @@ EndpointFacts probe(const EndpointOptions& options) {
     return facts;
 }
 
-void try_one(const EndpointOptions& options, const EndpointFacts& facts, const Request& request) {
+TokenUsage try_one(const EndpointOptions& options, const EndpointFacts& facts, const Request& request) {
     Asker asker(options, facts.address);
     Request short_one = request;
     short_one.wanted_output_tokens = std::min<std::int64_t>(2, request.wanted_output_tokens.value_or(2));
@@ -566,6 +566,7 @@ void try_one(const EndpointOptions& options, const EndpointFacts& facts, const R
     if (is_failure(trial.record.outcome) && trial.record.outcome != Outcome::empty) {
         asker.refuse(fmt::format("{} failed: {}", what, trial.record.error));
     }
+    return trial.record.usage;
 }
 
 }  // namespace paretoken::loadgen

@@ -9,6 +9,7 @@
 #include <stop_token>
 #include <string>
 
+#include "core/record/record.h"
 #include "datasets/catalog.h"
 #include "datasets/generated/calibration.h"
 #include "loadgen/http/address.h"
@@ -47,6 +48,9 @@ struct EndpointFacts {
     std::map<std::string, std::string> server_config = {};  ///< its own settings, without secrets
     datasets::PromptForm prompt_form = datasets::PromptForm::text;
     std::optional<datasets::Calibration> calibration;
+    /// Cached prompt tokens of a request that shares nothing but the chat template with one before it;
+    /// nothing where that was not asked.
+    std::optional<double> cached_by_template = {};
     std::string simulator_profile;  ///< empty for a real server
     std::map<std::string, double> simulator_terms;
 };
@@ -58,7 +62,8 @@ EndpointFacts probe(const EndpointOptions& options);
 
 /// Sends one request as the load would and throws RuntimeError with the server's words when it is refused:
 /// the prompt may be longer than the context, the extra body nonsense.
-void try_one(const EndpointOptions& options, const EndpointFacts& facts, const Request& request);
+/// Gives what the server says it counted.
+TokenUsage try_one(const EndpointOptions& options, const EndpointFacts& facts, const Request& request);
 
 /// Path of generation requests: the options' own, with a slash before it, or the endpoint type's.
 std::string target_of(const EndpointOptions& options);

@@ -95,6 +95,10 @@ struct Workload {
     /// server that counts otherwise or does otherwise than it was told. Absent where no length was asked for.
     std::optional<Asked> input_length;
     std::optional<Asked> output_length;
+    /// Cached prompt tokens of a request that shares nothing but the chat template with those before it, as
+    /// two probes with salts of their own were told. Absent where requests are made to share more, or usage
+    /// does not tell.
+    std::optional<double> cached_by_template = {};
 
     bool operator==(const Workload&) const = default;
 };

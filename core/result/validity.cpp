@@ -161,6 +161,17 @@ Figure output_deviation(const RunResult& run) {
     return deviation(run.workload.output_length, 1);
 }
 
+/// Cached prompt tokens beyond those that the chat template explains, of a run whose prompts share nothing
+/// else: a part of all its prompt tokens. Two prompts may begin with the same few tokens by chance.
+Figure unexplained_hits(const RunResult& run) {
+    constexpr double kByChance = 4;
+    const Totals& totals = run.whole_run_totals;
+    const double all = totals.fresh_input_tokens + totals.cached_input_tokens;
+    if (!run.workload.cached_by_template || totals.known_cached <= 0 || all <= 0) return std::nullopt;
+    const double explained = (*run.workload.cached_by_template + kByChance) * totals.known_cached;
+    return std::max(0.0, totals.cached_input_tokens - explained) / all;
+}
+
 /// A figure against its limits. Both are exclusive: a figure on the limit passes.
 struct Check {
     std::string_view name;
@@ -198,6 +209,10 @@ constexpr std::array kChecks = {
           "of those of this run", foreign_load, 0.02, kNever},
     Check{"token_counts", "output tokens that usage tells and the server's own counter lacks", "of all",
           missing_tokens, 0.01, kNever},
+    Check{"cache_contaminated",
+          "prompt tokens found in a prefix cache although the prompts share nothing (use another --salt, or "
+          "reset the cache)",
+          "of all prompt tokens", unexplained_hits, 0.02, kNever},
     Check{"scrape", "readings of the server's metrics that failed", "of all", failed_scrapes, 0, kNever},
     Check{"energy_counter", "energy by readings of power: off from the driver's energy counter by",
           "of the counter's", energy_deviation, 0.05, kNever},

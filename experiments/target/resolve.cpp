@@ -310,6 +310,12 @@ loadgen::LoadOptions load_options(const LoadPlan& resolved) {
     return load;
 }
 
+bool shares_nothing(const LoadPlan& resolved) {
+    const bool is_random = std::all_of(resolved.classes.begin(), resolved.classes.end(),
+                                       [](const RequestClass& of) { return of.dataset.name == "synthetic"; });
+    return is_random && resolved.text.empty();  // pieces of one text may begin alike
+}
+
 std::string fresh_salt() {
     std::random_device device;
     return fmt::format("{:08x}{:08x}", device(), device());

@@ -44,6 +44,10 @@ std::unique_ptr<datasets::Dataset> dataset_of(const LoadPlan& resolved, std::siz
 /// The load of a resolved plan, without the addresses and bodies that a target adds.
 loadgen::LoadOptions load_options(const LoadPlan& resolved);
 
+/// Whether the requests of a resolved plan have nothing in common but what a chat template adds, so that a
+/// prefix cache cannot help any of them.
+bool shares_nothing(const LoadPlan& resolved);
+
 /// A salt that no run had before.
 std::string fresh_salt();
 

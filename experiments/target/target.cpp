@@ -123,8 +123,13 @@ class SocketTarget final : public Target {
         const Load trial = common_load(asked, facts(), "trial-" + fresh_salt());
         check_context(trial, facts());
         check_probe(asked, facts().context);
+        bool tells_cached = false;
         for (const Server& opened : servers_)
-            loadgen::try_one(opened.endpoint, opened.facts, trial.datasets.front()->request(kTrialIndex));
+            tells_cached =
+                loadgen::try_one(opened.endpoint, opened.facts, trial.datasets.front()->request(kTrialIndex))
+                    .cached_prompt.has_value();
+        if (tells_cached && shares_nothing(trial.plan))
+            servers_.front().facts.cached_by_template = cached_by_template(asked);
     }
 
     const loadgen::EndpointFacts& facts() const override { return servers_.front().facts; }
@@ -317,6 +322,26 @@ class SocketTarget final : public Target {
             throw UsageError(fmt::format(
                 "--power dcgm={}: https is read only where the server is asked by https too", place));
         return power::dcgm_power_meter(url, http::resolve(url).front(), url.tls ? tls_.get() : nullptr);
+    }
+
+    /// What a request with a salt of its own finds in the cache after the trial, which had another one.
+    std::optional<double> cached_by_template(LoadPlan asked) const {
+        for (RequestClass& of : asked.classes) {
+            of.dataset = {.name = "synthetic", .fields = {{"isl", "64"}, {"osl", "2"}}};
+            of.dataset_path.clear();
+        }
+        asked.class_specs.clear();
+        asked.salt = "probe-" + fresh_salt();
+        const Load probe = common_load(asked, facts(), "");
+        const Server& server = servers_.front();
+        try {
+            const auto cached =
+                loadgen::try_one(server.endpoint, server.facts, probe.datasets.front()->request(kTrialIndex))
+                    .cached_prompt;
+            return cached ? std::optional(static_cast<double>(*cached)) : std::nullopt;
+        } catch (const RuntimeError&) {  // one that fails now and then is judged by the load
+            return std::nullopt;
+        }
     }
 
     /// Where metrics are read: of servers first. Throws RuntimeError for a URL whose host is not known.

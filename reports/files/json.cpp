@@ -210,6 +210,7 @@ void fields(Archive& a, Is<Workload> auto& v) {
     a("achieved_output_tokens", v.achieved_output_tokens);
     a("input_length", v.input_length);
     a("output_length", v.output_length);
+    a("cached_by_template", v.cached_by_template);
 }
 
 template <class Archive>

@@ -146,6 +146,22 @@ class Settings(Case):
         self.assertNotIn("engines", server)
 
 
+class Contamination(Case):
+    """Prompts that share nothing must find nothing in the server's cache."""
+
+    def test_a_salt_that_was_used_before_is_said(self):
+        with simulated_server("--profile", "llama3-8b-h100-bf16") as url:
+            checks = []
+            for name, salt in (("first", ("--salt", "s")), ("again", ("--salt", "s")), ("fresh", ())):
+                out = self.directory / name
+                self.measures(paretoken("run", url, "--concurrency", 4, "--num-prompts", 40, "--isl", 256, "--osl", 8, *salt,
+                                        "--out", out))
+                result = run_json(out)
+                self.assertIn("cached_by_template", result["workload"])
+                checks.append([r["check"] for r in result["validity"]["reasons"]].count("cache_contaminated"))
+        self.assertEqual(checks, [0, 1, 0])
+
+
 class Hostile(Case):
     """/metrics that goes bad while the load is made: one warning, and every request's figures stay."""
 

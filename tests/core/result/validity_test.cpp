@@ -233,6 +233,23 @@ TEST(Validity, a_kv_cache_that_fills_and_empties_again_and_again_is_said) {
               1U);
 }
 
+TEST(Validity, cache_hits_that_the_chat_template_does_not_explain_are_said) {
+    RunResult run = clean_run();
+    run.whole_run_totals.known_cached = 1000;
+    run.whole_run_totals.cached_input_tokens = 32'000;
+    run.whole_run_totals.fresh_input_tokens = 480'000;
+    EXPECT_THAT(checks_of(validity_of(run)), IsEmpty()) << "nothing tells what the template explains";
+    run.workload.cached_by_template = 32;
+    EXPECT_THAT(checks_of(validity_of(run)), IsEmpty());
+    run.workload.cached_by_template = 0;
+    const Validity contaminated = validity_of(run);
+    EXPECT_EQ(checks_of(contaminated), std::vector<std::string>{"cache_contaminated"});
+    EXPECT_EQ(contaminated.verdict, Verdict::warn);
+    EXPECT_THAT(contaminated.reasons[0].text, HasSubstr("5.47 %")) << "(32 - 4) of 512 tokens";
+    run.whole_run_totals.cached_input_tokens = 4'000;
+    EXPECT_THAT(checks_of(validity_of(run)), IsEmpty()) << "prompts may begin alike by chance";
+}
+
 TEST(Validity, energy_that_differs_from_the_drivers_counter_is_said) {
     RunResult run = clean_run();
     run.power = PowerFigures{.source = "nvml", .energy_j = 1040, .counter_j = 1000};

@@ -135,7 +135,8 @@ class Maker {
                       .achieved_input_tokens = maybe(),
                       .achieved_output_tokens = maybe(),
                       .input_length = Asked{number(), number()},
-                      .output_length = {}};
+                      .output_length = {},
+                      .cached_by_template = maybe()};
         r.validity = {.verdict = coin() ? Verdict::warn : Verdict::invalid,
                       .reasons = {{Verdict::invalid, text(), text()}, {Verdict::warn, text(), ""}}};
         r.partial = coin();
