@@ -202,6 +202,43 @@ TEST(VirtualLoad, SlotsPauseForTheThinkTimeAndTheRunIsSteadyAllTheSame) {
     EXPECT_NEAR(result.throughput.at(figure::kMeanInFlight).value_or(0), 2.5, 0.5);
 }
 
+/// What a server would say on /metrics each second, from when its requests came, began to answer and ended.
+std::vector<scrape::ServerScrape> scrapes_of(const KeptOutcome& outcome) {
+    TimePoint last = kVirtualBegin;
+    for (const RequestRecord& r : outcome.records) last = std::max(last, *r.last_event);
+    std::vector<scrape::ServerScrape> scrapes;
+    for (TimePoint at = kVirtualBegin; at < last + std::chrono::seconds(1); at += std::chrono::seconds(1)) {
+        scrape::ServerScrape& scrape = scrapes.emplace_back();
+        scrape.at = at;
+        scrape.engine = "vllm";
+        double& running = scrape.values["running"];
+        double& waiting = scrape.values["waiting"];
+        for (const RequestRecord& r : outcome.records) {
+            if (*r.sent > at || *r.last_event <= at) continue;
+            ++(*r.first_event <= at ? running : waiting);
+        }
+    }
+    return scrapes;
+}
+
+TEST(VirtualLoad, TheServersRequestsRunningAndWaitingAreThoseInFlightOfTheWindow) {
+    const auto dataset = prompts(512, 128);
+    LoadOptions load = closed_loop(48, 2400);
+    only(load).pacing.ramp_up = std::chrono::seconds(10);  // ramp and drain are no part of the window
+    auto outcome =
+        outcome_of(load, on("llama3-8b-h100-bf16?max_num_seqs=32"), *dataset);  // a third of them waits
+    outcome.server.scrapes = scrapes_of(outcome);
+    RunResult result;
+    fold_into(result, outcome, outcome.events(), load, {});
+    ASSERT_GE(result.window.end_s - result.window.begin_s, 60) << result.window.how;
+    const double in_flight = result.throughput.at(figure::kMeanInFlight).value();
+    const auto& window = result.server->window;
+    EXPECT_GT(window.at("waiting"), 10);
+    EXPECT_NEAR((window.at("running") + window.at("waiting")) / in_flight, 1, .02);
+    EXPECT_LT(result.server->whole_run.at("running") + result.server->whole_run.at("waiting"), in_flight)
+        << "ramp and drain count there";
+}
+
 TEST(VirtualLoad, ADurationEndsIt) {
     const auto dataset = prompts(16, 4);
     LoadOptions load = open_loop("constant:rate=100", 1);
