@@ -27,8 +27,8 @@ struct SseEvent {
 /// A growing run of bytes with kReadablePadding readable bytes after it.
 class PaddedBuffer {
   public:
-    /// A line feed stands behind the bytes, as it does behind an event that was not copied: what a JSON parser
-    /// makes of broken bytes may depend on the one that follows them.
+    /// A line feed stands behind the bytes, as it does behind an event that was not copied: what a JSON
+    /// parser makes of broken bytes may depend on the one that follows them.
     void append(std::string_view bytes);
     void append(char byte) { append(std::string_view(&byte, 1)); }
     /// Appends bytes, as append() does, that come with kReadablePadding readable bytes after them: a short
