@@ -177,7 +177,7 @@ std::vector<std::string> sentences_of(const SweepComparison& comparison, const s
         std::string where;
         for (const auto& [name, value] : cell.cell)
             where += fmt::format("{}{} {}", where.empty() ? "" : ", ", name, value);
-        if (!where.empty()) where = "At " + where + ": ";
+        if (!where.empty()) where = fmt::format("At {}: ", where);
         for (const ComparedFigure& figure : cell.figures)
             sentences.push_back(where + sentence_of(figure, axis));
         for (const auto& [server, acceptance] : cell.acceptance)
