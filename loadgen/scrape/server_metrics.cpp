@@ -197,7 +197,7 @@ std::map<std::string, std::string> config_of(std::span<const Sample> samples) {
             if (label == "engine" || label == "model_name" || value.empty() || value == "None" ||
                 names_a_secret(label) || config.size() == kMostEntries)
                 continue;
-            config.emplace(printable_line(topic + "." + label, kLongestValue),
+            config.emplace(printable_line(fmt::format("{}.{}", topic, label), kLongestValue),
                            printable_line(value, kLongestValue));
         }
     }
@@ -218,7 +218,8 @@ void add_server(ServerScrape& sum, const ServerScrape& other, const std::string&
             sum.by_engine[key][name] = found->second;
             continue;
         }
-        for (const auto& [engine, value] : engines->second) sum.by_engine[key][name + "/" + engine] = value;
+        for (const auto& [engine, value] : engines->second)
+            sum.by_engine[key][fmt::format("{}/{}", name, engine)] = value;
     }
     for (const auto& [key, sums] : other.histograms) {
         sum.histograms[key].sum += sums.sum;

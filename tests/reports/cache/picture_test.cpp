@@ -16,8 +16,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-CacheArm arm(std::string name, std::int64_t prefix, double ttft_s, double cached, double hit = 0) {
-    return {.arm = std::move(name),
+CacheArm arm(const std::string& name, std::int64_t prefix, double ttft_s, double cached, double hit = 0) {
+    return {.arm = name,
             .prefix = prefix,
             .hit = hit,
             .n = 30,

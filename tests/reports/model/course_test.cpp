@@ -35,6 +35,7 @@ Series series(std::string name, std::string unit, std::vector<double> values,
 
 std::vector<std::string> ids_of(const std::vector<Picture>& pictures) {
     std::vector<std::string> ids;
+    ids.reserve(pictures.size());
     for (const Picture& picture : pictures) ids.push_back(picture.id);
     return ids;
 }
@@ -127,6 +128,7 @@ TEST(Courses, AreOfTheRunsOnAFrontFirstWhereThereAreMany) {
     const std::vector<RunCourse> courses = courses_of(configurations);
     ASSERT_EQ(courses.size(), kMostCourses);
     std::vector<std::size_t> points;
+    points.reserve(courses.size());
     for (const RunCourse& course : courses) points.push_back(course.at.point);
     EXPECT_THAT(points, ElementsAre(0, 1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 31, 35));
     EXPECT_EQ(courses_of(configurations_of(3)).size(), 3U);
