@@ -39,6 +39,7 @@ Scraper::Scraper(const ScraperOptions& options, OnScrape on_scrape)
     : options_(options), on_scrape_(std::move(on_scrape)), keep_(std::make_unique<Keep>(options.keep)) {
     result_.name = options.name;
     scrape();
+    is_first_ = false;
     periodic_.emplace(options_.interval, [this] { scrape(); });
 }
 
@@ -53,7 +54,7 @@ ServerScrapes Scraper::finish() {
 }
 
 void Scraper::fail(std::string why) {
-    if (!periodic_) first_complaint_ = why;
+    if (is_first_) first_complaint_ = why;
     ++result_.failed;
     result_.last_failure = std::move(why);
 }
@@ -68,7 +69,7 @@ void Scraper::keep(const ServerScrape& scrape) {
         found->second.at.push_back(scrape.at);
         found->second.values.push_back(value);
     }
-    if (!periodic_ && scrape.kept.size() > kMostKeptSeries)
+    if (is_first_ && scrape.kept.size() > kMostKeptSeries)
         first_complaint_ = fmt::format("{} series match --scrape-keep; the first {} are kept",
                                        scrape.kept.size(), kMostKeptSeries);
 }

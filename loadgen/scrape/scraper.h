@@ -62,6 +62,7 @@ class Scraper {
     std::string first_complaint_;  ///< never changed after the first scrape
     ServerScrapes result_;         ///< the thread's own until it was joined
     std::stop_source stop_;
+    bool is_first_ = true;  ///< the scrape before the load; not written once the thread runs
     std::optional<loadgen::Periodic> periodic_;  ///< last, so that it ends before what it uses
 };
 
