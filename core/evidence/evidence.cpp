@@ -89,7 +89,7 @@ double effective_count(double sum, double squares) {
 
 // ---- the number in flight
 
-/// What each request of the window found when it arrived, and when that was.
+/// The state that each request of the window found when it arrived, and the time of that.
 struct Arrivals {
     std::vector<double> at_s;
     std::vector<double> in_flight;
@@ -153,10 +153,11 @@ double squared_variation(std::span<const double> values) {
 /// Variance over mean of the number in flight, relative to what the arrivals' own burstiness would make it
 /// with a server that never lets anybody wait: (1 + cv²)/2, 1 for Poisson arrivals (Eckberg 1983, for service
 /// times that vary much). At least 1.
-double congestion_of(const Arrivals& arrivals) {
+double congestion_of(const Arrivals& arrivals, double gap_variation) {
     const auto held = moments_of(arrivals.in_flight);
-    if (!(held.mean > 0)) return 1;
-    const double expected = (1 + squared_variation(gaps_of(arrivals))) / 2;
+    const bool all_at_once = !(arrivals.at_s.back() > arrivals.at_s.front());
+    if (!(held.mean > 0) || all_at_once) return 1;
+    const double expected = (1 + gap_variation) / 2;
     return std::max(1.0, held.standard_deviation * held.standard_deviation / held.mean / expected);
 }
 
@@ -174,7 +175,8 @@ std::vector<double> service_times(std::span<const Stay> stays, Interval window) 
 /// squared coefficients of variation a (gaps) and s (service), forgets in (S/c) · (a + s)/2 ÷ (1 − √ρ)² (the
 /// relaxation time of M/M/c, Morse 1955, with the variability of the heavy-traffic limit, Kingman 1962). ρ is
 /// taken at the upper end of its own 95 % interval.
-double most_samples_of(const Arrivals& arrivals, std::span<const double> service, double window_s) {
+double most_samples_of(const Arrivals& arrivals, double gap_variation, std::span<const double> service,
+                       double window_s) {
     constexpr double kOften = 0.05;
     constexpr double kRelaxations = 1.5;
     constexpr double kUpper = 1.645;
@@ -185,7 +187,7 @@ double most_samples_of(const Arrivals& arrivals, std::span<const double> service
     const auto full = static_cast<double>(
         std::count_if(held.begin(), held.end(), [&](double number) { return number >= nearly_all; }));
     if (!(slots > 0) || full < kOften * n) return kInfinity;
-    const double variability = squared_variation(gaps_of(arrivals)) + squared_variation(service);
+    const double variability = gap_variation + squared_variation(service);
     const double used = moments_of(held).mean / slots * (1 + kUpper * std::sqrt(variability / n));
     if (used >= 1) return 0;
     const double room = 1 - std::sqrt(used);
@@ -223,10 +225,12 @@ LoadMemory memory_of(std::span<const Stay> stays, Interval window, bool closed_l
     const double in_flight = memory.residence_s / step_s / static_cast<double>(group);
     const auto found = memory_of_series(series, bin_for(in_flight), kAlone < in_flight ? 1.5 * in_flight : 0);
     memory.queue_s = static_cast<double>(found.lag * group) * step_s;
-    const double congestion = congestion_of(arrivals);
+    const double gap_variation = squared_variation(gaps_of(arrivals));
+    const double congestion = congestion_of(arrivals, gap_variation);
     memory.enough_s = kExcursions * congestion * congestion *
                       static_cast<double>(longest_run_on_one_side(about_mean)) * step_s;
-    memory.most_samples = most_samples_of(arrivals, service_times(stays, window), memory.window_s);
+    memory.most_samples =
+        most_samples_of(arrivals, gap_variation, service_times(stays, window), memory.window_s);
     return memory;
 }
 

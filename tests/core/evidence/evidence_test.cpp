@@ -256,6 +256,13 @@ TEST(LoadMemory, of_slots_that_are_often_free_bounds_nothing) {
     EXPECT_EQ(memory_of(stays, window_of(stays), false).most_samples, kInfinity);
 }
 
+TEST(LoadMemory, of_requests_that_come_all_at_once_is_not_taken_for_congestion) {
+    std::vector<Stay> stays(100);
+    for (std::size_t i = 0; i < stays.size(); ++i) stays[i].end_s = 1 + static_cast<double>(i);
+    // 0 to 99 are in flight: 50 arrivals in a row lie on one side of the mean, of 100 in 10 s.
+    EXPECT_NEAR(memory_of(stays, {0, 10}, false).enough_s, 8 * 50 * 0.1, 1e-9);
+}
+
 TEST(EffectiveSample, is_never_more_than_the_load_remembers) {
     std::vector<double> over(1000);
     for (std::size_t i = 0; i < over.size(); i += 10) over[i] = 1;
