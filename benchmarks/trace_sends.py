@@ -12,32 +12,22 @@ the median of the rounds that count, 1 when it is not, 5 when fewer than three r
 
 import argparse
 import json
+import os
 import pathlib
 import random
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+sys.path[:0] = [str(ROOT / "tests" / "e2e"), str(ROOT / "scripts")]
+
+from compare.process import time_lost_by_spinning  # noqa: E402
 
 BOUND_S = 1e-3
 MOST_LOST = 0.02
 FEWEST_ROUNDS = 3
-
-
-def lost_by_spinning(seconds=0.5):
-    """The share of the time in which something else had the processor."""
-    lost, end = 0.0, time.perf_counter() + seconds
-    before = time.perf_counter()
-    while before < end:
-        now = time.perf_counter()
-        if now - before > 50e-6:
-            lost += now - before
-        before = now
-    return lost / seconds
 
 
 def made_trace(path, requests, rate):
@@ -77,7 +67,7 @@ def main():
         place = pathlib.Path(directory)
         trace = options.trace or made_trace(place / "trace.jsonl", options.requests, options.rate)
         for i in range(options.rounds):
-            lost = lost_by_spinning()
+            lost = time_lost_by_spinning(max(os.sched_getaffinity(0)))
             with harness.simulated_server("--profile", "ideal?ttft=5ms&itl=1ms&max_model_len=200000") as url:
                 late = lateness_of(options.binary, url, trace, options.requests, place / f"round-{i}")
             p50, p99 = late[len(late) // 2], late[len(late) * 99 // 100]

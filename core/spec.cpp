@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -162,6 +163,12 @@ std::uint64_t parse_count(std::string_view text) {
             fmt::format("'{}' is not a count; expected a whole number, e.g. 500, 64k or 2M", text));
     }
     return static_cast<std::uint64_t>(*value);
+}
+
+bool is_plain_name(std::string_view text) {
+    return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+        return std::isalnum(c) != 0 || c == '_' || c == '-';
+    });
 }
 
 std::vector<double> parse_ladder(std::string_view text, Rungs rungs) {

@@ -25,6 +25,9 @@ double parse_number(std::string_view text);
 /// "500", "64k", "2M" (powers of 1000).
 std::uint64_t parse_count(std::string_view text);
 
+/// Whether a text can be a name: letters, digits, - and _, at least one.
+bool is_plain_name(std::string_view text);
+
 /// The kinds of steps that a ladder may have.
 enum class Rungs : std::uint8_t {
     whole,    ///< whole numbers of at least 1

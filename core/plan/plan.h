@@ -121,7 +121,8 @@ struct LoadPlan {
     std::uint32_t workers = 1;
     Duration spin{};
     bool user_timestamps = false;
-    /// Where servers and other exporters tell of themselves, as core/plan/scrape_places.h reads it.
+    /// The places where metrics of servers and other exporters are read, as core/plan/scrape_places.h reads
+    /// it.
     std::vector<std::string> scrape = {"auto"};
     /// Regular expressions: which further series of them are kept.
     std::vector<std::string> scrape_keep = {};

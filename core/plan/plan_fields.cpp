@@ -373,10 +373,7 @@ void set_goodput(LoadPlan& plan, std::size_t request_class, const Texts& texts) 
 std::pair<std::string, std::string> name_and_fields(const std::string& spec) {
     const auto colon = spec.find(':');
     const std::string name = spec.substr(0, colon);
-    const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
-        return std::isalnum(c) != 0 || c == '_' || c == '-';
-    });
-    if (!plain || colon == std::string::npos)
+    if (!is_plain_name(name) || colon == std::string::npos)
         throw UsageError(
             fmt::format("'{}': expected NAME:KEY=VALUE,…; a name has letters, digits, - and _", spec));
     return {name, spec.substr(colon + 1)};

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <regex>
 
 #include "core/error.h"
+#include "core/spec.h"
 #include "core/text/secrets.h"
 
 namespace paretoken {
@@ -14,12 +14,6 @@ namespace {
 
 bool is_url(std::string_view text) {
     return text.starts_with("http://") || text.starts_with("https://");
-}
-
-bool is_plain_name(std::string_view name) {
-    return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
-        return std::isalnum(c) != 0 || c == '_' || c == '-';
-    });
 }
 
 /// The names that sources of a run's own series have.

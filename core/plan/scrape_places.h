@@ -1,6 +1,6 @@
 #pragma once
-// Where a run reads metrics, from the texts of --scrape: "auto" (the server's own /metrics), "none", URLs at
-// which servers tell of themselves, and NAME=URL for other exporters. Pure.
+// The places where a run reads metrics, from the texts of --scrape: "auto" (the server's own /metrics),
+// "none", URLs at which servers tell of themselves, and NAME=URL for other exporters. Pure.
 #include <string>
 #include <string_view>
 #include <vector>

@@ -316,15 +316,13 @@ class SocketTarget final : public Target {
     }
 
     std::unique_ptr<cards::PowerMeter> dcgm_meter(const std::string& place) const {
-        http::Url url = http::parse_url(place);
-        if (url.base.empty()) url.base = "/metrics";
-        if (url.tls && !tls_)
-            throw UsageError(fmt::format(
-                "--power dcgm={}: https is read only where the server is asked by https too", place));
-        return power::dcgm_power_meter(url, http::resolve(url).front(), url.tls ? tls_.get() : nullptr);
+        const http::Url url = metrics_url(place);
+        const http::TlsContext* tls = tls_for(url, fmt::format("--power dcgm={}", place));
+        return power::dcgm_power_meter(url, http::resolve(url).front(), tls);
     }
 
-    /// What a request with a salt of its own finds in the cache after the trial, which had another one.
+    /// The cached prompt tokens of a request with a salt of its own, sent after the trial, which had another
+    /// salt: only the chat template can explain them.
     std::optional<double> cached_by_template(LoadPlan asked) const {
         for (RequestClass& of : asked.classes) {
             of.dataset = {.name = "synthetic", .fields = {{"isl", "64"}, {"osl", "2"}}};
@@ -344,7 +342,8 @@ class SocketTarget final : public Target {
         }
     }
 
-    /// Where metrics are read: of servers first. Throws RuntimeError for a URL whose host is not known.
+    /// The places where metrics are read, those of servers first. Throws RuntimeError for a URL whose host is
+    /// not known.
     std::vector<scrape::ScraperOptions> scraper_options(const LoadPlan& plan,
                                                         const ScrapePlaces& places) const {
         std::vector<scrape::ScraperOptions> all;
@@ -361,19 +360,29 @@ class SocketTarget final : public Target {
         for (scrape::ScraperOptions& options : all) {
             options.keep = plan.scrape_keep;
             options.interval = plan.scrape_interval;
-            if (!options.url.tls) continue;
-            if (!tls_)
-                throw UsageError(
-                    fmt::format("--scrape {}: https is read only where the server is asked by https too",
-                                options.url.text()));
-            options.tls = tls_.get();
+            options.tls = tls_for(options.url, fmt::format("--scrape {}", options.url.text()));
         }
         return all;
     }
 
-    static scrape::ScraperOptions scraper_at(const std::string& place, const std::string& name) {
+    /// The URL of metrics; without a path they are at /metrics.
+    static http::Url metrics_url(const std::string& place) {
         http::Url url = http::parse_url(place);
         if (url.base.empty()) url.base = "/metrics";
+        return url;
+    }
+
+    /// The TLS context of the servers for an https URL; null for others. `option` names the URL in the error.
+    const http::TlsContext* tls_for(const http::Url& url, const std::string& option) const {
+        if (!url.tls) return nullptr;
+        if (!tls_)
+            throw UsageError(
+                fmt::format("{}: https is read only where the server is asked by https too", option));
+        return tls_.get();
+    }
+
+    static scrape::ScraperOptions scraper_at(const std::string& place, const std::string& name) {
+        const http::Url url = metrics_url(place);
         return {.name = name, .url = url, .address = http::resolve(url).front()};
     }
 
