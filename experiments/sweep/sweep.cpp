@@ -110,7 +110,7 @@ std::vector<Cell> cells_of(const std::vector<SweepPoint>& points) {
     return cells;
 }
 
-/// What follows from the points.
+/// Computes the parts of the file that follow from its points.
 void add_up(SweepFile& file) {
     file.repeats = reports::repeats_of(file.points);
     if (file.comparison) file.comparison = reports::comparison_of(file.points, file.comparison->servers);
@@ -121,7 +121,8 @@ void add_up(SweepFile& file) {
 /// Points on their way: threads take them in the order of `sequence`, and the file is written before and
 /// after each.
 struct Sweeping {
-    std::map<std::string, std::unique_ptr<Target>> targets;  ///< by server_of(), of the cell whose turn it is
+    std::map<std::string, std::unique_ptr<Target>>
+        targets;  ///< by reports::server_of(), of the cell whose turn it is
     const SweepPlan& plan;
     SweepFile& file;
     const fs::path& directory;
@@ -143,18 +144,6 @@ void tell_lengthened(const Sweeping& sweeping, const SweepPoint& point) {
     const auto asked = sweeping.plan.asked.stop.requests;
     const auto requests = plan_at(sweeping.plan, point).stop.requests;
     if (asked != requests) sweeping.watcher.point_lengthened(point.load_label, *requests, *asked);
-}
-
-/// The server that a point's cell names; empty where the sweep has one server.
-std::string server_of(const SweepPoint& point) {
-    const auto found = point.cell.find(std::string(reports::kServerOfCell));
-    return found == point.cell.end() ? "" : found->second;
-}
-
-/// A cell without its server: what the points of two servers have in common.
-Cell shared_cell(Cell cell) {
-    cell.erase(std::string(reports::kServerOfCell));
-    return cell;
 }
 
 /// The next point to measure; null when none is left. With the mutex held.
@@ -202,8 +191,8 @@ std::vector<std::size_t> sequence_in(const SweepPlan& plan, const std::vector<Sw
     return sequence;
 }
 
-/// The same for a cell of the first server, each place with that of the second server's point beside it;
-/// which of the two goes first alternates.
+/// Places of the points of a cell of the first server in the order that they are measured in, each with the
+/// place of the second server's point beside it. Which of the two goes first alternates.
 std::vector<std::size_t> sequence_of_both(const SweepPlan& plan, const std::vector<SweepPoint>& points,
                                           const Cell& first, const Cell& second) {
     std::vector<std::size_t> left = sequence_in(plan, points, second);
@@ -272,7 +261,7 @@ struct Outcome {
 
 /// What becomes of a point. Needs no mutex: what it reads is not written to meanwhile.
 Outcome outcome_of(const Sweeping& sweeping, SweepPoint point) {
-    const Target& target = *sweeping.targets.at(server_of(point));
+    const Target& target = *sweeping.targets.at(reports::server_of(point));
     try {
         const Measured measured =
             measure(target, plan_at(sweeping.plan, point), sweeping.directory / point.directory,
@@ -330,7 +319,7 @@ std::map<std::string, std::unique_ptr<Target>> targets_of(const Sweeping& sweepi
     std::map<std::string, std::unique_ptr<Target>> targets;
     for (const std::size_t i : stretch.points) {
         const SweepPoint& point = sweeping.file.points[i];
-        const std::string server = server_of(point);
+        const std::string server = reports::server_of(point);
         if (point.state == PointState::done || targets.contains(server)) continue;
         const LoadPlan at = plan_at(sweeping.plan, point);
         LoadPlan asked = in_cell(sweeping.plan.asked, point.cell);
@@ -460,7 +449,7 @@ void set_against(SweepPlan& plan, const std::string& urls) {
 
 LoadPlan plan_at(const SweepPlan& plan, const SweepPoint& point) {
     LoadPlan asked = at_level(in_cell(plan.asked, point.cell), plan.axis, point.load);
-    if (const auto servers = servers_of(plan); !servers.empty() && server_of(point) == servers[1])
+    if (const auto servers = servers_of(plan); !servers.empty() && reports::server_of(point) == servers[1])
         asked.targets = plan.against;
     asked.seed += point.repeat - 1;
     return with_links(std::move(asked));
@@ -606,7 +595,8 @@ std::vector<Stretch> stretches_of(const SweepPlan& plan, const std::vector<Sweep
         const SweepPoint& point = points[i];
         const bool starts = !plan.asked.server.command.empty();
         const std::string server = starts ? server_key(plan_at(plan, point).server) : "";
-        const bool same_cell = before != nullptr && shared_cell(before->cell) == shared_cell(point.cell);
+        const bool same_cell =
+            before != nullptr && reports::without_server(before->cell) == reports::without_server(point.cell);
         const bool same_repeat = same_cell && before->repeat == point.repeat;
         const bool anew = !server.empty() && ((plan.restart == Restart::cell && !same_cell) ||
                                               (plan.restart == Restart::repeat && !same_repeat));

@@ -26,16 +26,6 @@ constexpr ComparedColumn kColumns[] = {
     {"ttft_p50_s", "TTFT p50", &SweepPoint::ttft_p50_s, false},
     {"tpot_p50_s", "TPOT p50", &SweepPoint::tpot_p50_s, false}};
 
-Cell without_server(Cell cell) {
-    cell.erase(std::string(kServerOfCell));
-    return cell;
-}
-
-std::string server_of(const SweepPoint& point) {
-    const auto found = point.cell.find(std::string(kServerOfCell));
-    return found == point.cell.end() ? "" : found->second;
-}
-
 bool counts(const SweepPoint& point) {
     return point.state == PointState::done && point.verdict != Verdict::invalid;
 }
@@ -85,7 +75,7 @@ std::vector<Lead> leads_of(const std::vector<const SweepPoint*>& points,
     return leads;
 }
 
-/// Where the lead is zero between two loads at which different servers lead.
+/// The load at which the lead is zero, between two loads at which different servers lead.
 double zero_between(const Lead& low, const Lead& high) {
     const double share = low.by / (low.by - high.by);
     return std::exp(std::log(low.load) + share * (std::log(high.load) - std::log(low.load)));

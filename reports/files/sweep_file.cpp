@@ -50,6 +50,16 @@ std::optional<PointState> point_state_named(std::string_view name) {
     return std::nullopt;
 }
 
+std::string server_of(const SweepPoint& point) {
+    const auto found = point.cell.find(std::string(kServerOfCell));
+    return found == point.cell.end() ? "" : found->second;
+}
+
+std::map<std::string, std::string> without_server(std::map<std::string, std::string> cell) {
+    cell.erase(std::string(kServerOfCell));
+    return cell;
+}
+
 std::string load_label_of(const RunResult& result) {
     if (result.request_rate) return fmt::format("{:g} req/s", *result.request_rate);
     if (result.concurrency) return fmt::format("c={}", *result.concurrency);

@@ -89,7 +89,13 @@ struct SweepSearch {
 /// In a sweep over two servers, what a point's cell names its server under.
 inline constexpr std::string_view kServerOfCell = "server";
 
-/// Where one server stops being the better one and the other begins to be.
+/// The server that a point's cell names; empty where the sweep has one server.
+std::string server_of(const SweepPoint& point);
+
+/// A cell without its server: the part that the points of two servers have in common.
+std::map<std::string, std::string> without_server(std::map<std::string, std::string> cell);
+
+/// A load at which one server stops being the better one and the other begins to be.
 struct Crossing {
     double load = 0;  ///< by interpolation between `low` and `high`, over the logarithm of the load
     double low = 0;   ///< the highest measured load at which `below` is better
