@@ -1424,7 +1424,7 @@ void append_answer_line(std::string& out, const RequestRecord& record) {
 RequestRecord parse_record_line(std::string_view line, TimePoint epoch, const std::string& where) {
     auto record = read_fields<RequestRecord>(parsed(line, where), where, epoch);
     try {
-        for (const std::string& limit : slo_texts(record.slo)) (void)parse_request_slo(limit);
+        if (!record.slo.empty()) (void)RequestSlos().of(record.slo);
     } catch (const UsageError& error) {
         throw UsageError(fmt::format("{}: \"slo\": {}", where, error.what()));
     }
@@ -1630,7 +1630,7 @@ Json brief(double value) {
     return is_whole ? Json(static_cast<std::int64_t>(rounded)) : Json(rounded);
 }
 
-/// The same charts as others, with their points as two lists.
+/// The charts of a run, with the points of each series as two lists.
 Json chart_course(const RunCourse& course) {
     Json charts = Json::array();
     for (const Picture& picture : course.pictures) {
