@@ -199,7 +199,7 @@ UnitRate unit_rate(const PriceCard& card, const Entry& entry, const std::optiona
     return {rate_on(card, entry, "on_demand"), "on_demand"};
 }
 
-/// Of one unit, at the plug. PUE multiplies board power only: an all-in figure includes it.
+/// The watts of one unit at the plug. PUE multiplies board power only: an all-in figure includes it.
 double card_watts(const PriceCard& card, const Entry& entry) {
     const PricedItem& item = entry.second;
     if (!item.power_w_allin && !item.tdp_w)
@@ -209,7 +209,7 @@ double card_watts(const PriceCard& card, const Entry& entry) {
     return item.power_w_allin ? *item.power_w_allin : *item.tdp_w * card.pue;
 }
 
-/// Whether just the devices were measured that are priced.
+/// Whether the power was measured of exactly the devices that are priced.
 bool is_of(const MeasuredPower& measured, const PricedHardware& hardware, bool is_gpu) {
     if (!is_gpu) return measured.source == "rapl";
     return (measured.source == "nvml" || measured.source == "dcgm") && measured.devices == hardware.count;

@@ -85,7 +85,7 @@ struct HourlyRate {
     std::string basis;     ///< "on_demand", or the mix in words
     double unit_usd_per_h = 0;  ///< of one GPU or machine, before power and operation
     std::string how;            ///< "2 × $3.50/h"
-    /// Where its power is from: "card", or "measured by NVML"; empty where the rate holds the power.
+    /// The source of its power: "card", or "measured by NVML"; empty where the rate holds the power.
     std::string power = {};
     std::optional<double> power_w = {};  ///< of the whole deployment, at the plug; likewise absent
 

@@ -59,7 +59,7 @@ LoadPlan plan_of_burst(const CachePlan& plan, std::int64_t prefix);
 std::vector<reports::CacheSample> samples_in(const std::filesystem::path& directory,
                                              const datasets::PrefixArms& arms);
 
-/// Where the cache belongs to slots, prefixes are sent to a slot each as well (the arm pinned).
+/// On servers whose cache belongs to slots, each prefix is also sent to a slot of its own (the arm pinned).
 /// A level whose run is invalid says so in its value. Throws UsageError; RuntimeError when the server cannot
 /// be reached, nothing can be written, or `stop` is requested; Error with ExitCode::measurement_invalid where
 /// prompts of one length differ by more than 1 %.

@@ -671,7 +671,7 @@ void Server::Loop::write_affected(std::uint64_t id, Exchange& exchange, const Em
     if (emission.last && !affected.hold) end_exchange(id, true);
 }
 
-/// Writes plain events as the injected would have them, or keeps them while it holds them back.
+/// Writes plain events with the exchange's faults injected, or keeps them while a fault holds them back.
 void Server::Loop::put(Exchange& exchange, std::string_view events, bool end) {
     Affected& affected = *exchange.affected;
     const bool chunked = exchange.framing == Framing::chunked;

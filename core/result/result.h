@@ -268,7 +268,7 @@ struct ServerFigures {
     std::map<std::string, double> asked;  ///< what this client's requests add up to, warm-up included
     /// Share of the window's passes whose i-th drafted token was accepted; empty where it is not told.
     std::vector<double> accepted_per_position = {};
-    std::map<std::string, std::string> config = {};  ///< what the server says of its settings, secrets hidden
+    std::map<std::string, std::string> config = {};  ///< the server's own settings, secrets hidden
     std::uint64_t scrapes = 0;
     std::uint64_t failed_scrapes = 0;
     std::string note;  ///< why there is nothing more, one sentence
@@ -303,7 +303,7 @@ struct PowerFigures {
     std::optional<std::uint32_t> devices = {};  ///< that were read: GPUs or CPU packages
     std::optional<double> mean_w = {};          ///< all devices together
     std::optional<double> energy_j = {};        ///< absent where readings are missing for more than 3 s
-    std::optional<double> counter_j = {};       ///< the same by the driver's own energy counter
+    std::optional<double> counter_j = {};       ///< energy by the driver's own counter
     std::optional<double> j_per_output_token = {};
     std::optional<double> j_per_token = {};  ///< input and output tokens
     std::optional<double> output_tokens_per_s_per_w = {};

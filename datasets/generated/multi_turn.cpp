@@ -101,7 +101,7 @@ class MultiTurn final : public Dataset {
         return next_.draw(random);
     }
 
-    /// Of the messages, and recorded replies, that a conversation's last prompt holds.
+    /// The tokens of the messages and recorded replies that a conversation's last prompt holds.
     std::int64_t made_up_tokens(std::uint64_t index) const {
         std::int64_t tokens = first_tokens(index);
         for (std::uint32_t turn = 1; turn < turns(index); ++turn)

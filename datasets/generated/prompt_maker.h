@@ -38,7 +38,7 @@ class PromptMaker {
     bool cuts_prose() const { return prose_ != nullptr && form_ == PromptForm::text; }
     /// Throws UsageError where prompts are cut from prose that is too short for one of `tokens` tokens.
     void require_prose_for(std::int64_t tokens) const;
-    /// The same for the longest of many requests, whose tokens `tokens_of(index)` gives.
+    /// Requires enough prose for the longest of many requests, whose tokens `tokens_of(index)` gives.
     template <class TokensOf>
     void require_prose_for_many(TokensOf tokens_of) const {
         constexpr std::uint64_t kMany = 4096;

@@ -64,7 +64,7 @@ class SharedPrefix final : public Dataset {
     std::optional<double> mean_output_tokens() const override { return output_.mean(); }
 
   private:
-    /// As request_with() draws them.
+    /// The tokens that only this request has, as request_with() draws them.
     std::int64_t own_tokens(std::uint64_t index) const {
         Random random(derived_seed(seed_, "shared prefix", index));
         for (std::size_t level = 0; level < levels_.size(); ++level) (void)ranks_.draw(random);

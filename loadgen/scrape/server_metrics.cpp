@@ -142,7 +142,7 @@ std::optional<double> at(const std::map<std::string, double>& figures, const std
 
 // ---- one scrape
 
-/// What the samples of that name come to for each value of the label "engine".
+/// The sum of the samples of that name for each value of the label "engine"; for a share, their mean.
 std::map<std::string, double> engines_of(std::span<const Sample> samples, std::string_view name,
                                          MetricKind kind) {
     std::map<std::string, double> sums;

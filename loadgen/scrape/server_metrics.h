@@ -51,7 +51,7 @@ struct ServerScrape {
     std::map<std::string, std::map<std::string, double>> by_engine = {};
     std::vector<double> accepted_by_position = {};   ///< drafted tokens, the first of a pass first
     std::map<std::string, std::string> config = {};  ///< settings: "cache_config.block_size" → "16"
-    std::map<std::string, double> kept = {};         ///< what kept_series() gives
+    std::map<std::string, double> kept = {};         ///< of kept_series()
     std::string place = {};  ///< name of the place where this was read; empty: the server
 
     bool operator==(const ServerScrape&) const = default;
@@ -100,7 +100,8 @@ std::optional<ServerFigures> server_figures(const ServerScrapes& scraped, TimeSp
 /// Gauges over time, in seconds since `zero`, with the source "server".
 std::vector<Series> server_series(std::span<const ServerScrape> scrapes, TimePoint zero);
 
-/// What was kept, in seconds since `zero`; the source is the name of the place, "server" where it has none.
+/// The series that were kept, in seconds since `zero`; the source is the name of the place, "server" where it
+/// has none.
 std::vector<Series> kept_series_of(const ServerScrapes& scraped, TimePoint zero);
 
 }  // namespace paretoken::scrape

@@ -167,7 +167,7 @@ std::string heading_of(const CacheLevel& level) {
 constexpr std::string_view kCaption =
     "Times to first token; prompt tokens that should come from the cache, and did, in %.";
 
-/// What a level found, a sentence each.
+/// The findings of a level, a sentence each.
 std::vector<std::string> findings_of(const CacheLevel& level) {
     std::vector<std::string> sentences;
     if (level.fit) sentences.push_back(fit_sentence(*level.fit));
@@ -177,14 +177,14 @@ std::vector<std::string> findings_of(const CacheLevel& level) {
     return sentences;
 }
 
-/// What is said of a level below its table: first, whether it counts.
+/// The sentences below the table of a level: first, whether it counts.
 std::vector<std::string> sentences_of(const CacheLevel& level) {
     std::vector<std::string> sentences = findings_of(level);
     if (!level.invalid.empty()) sentences.insert(sentences.begin(), invalid_sentence(level));
     return sentences;
 }
 
-/// What is said of the cache as a whole.
+/// The sentences about the cache as a whole.
 std::vector<std::string> sentences_of(const CacheReport& report) {
     std::vector<std::string> sentences;
     if (std::string blocks = blocks_sentence(report); !blocks.empty()) sentences.push_back(std::move(blocks));

@@ -72,7 +72,7 @@ Picture by_prefix(const CacheLevel& level) {
             .lines = {}};
 }
 
-/// The same medians over what the server had to read, with the fit through all requests.
+/// The medians over the tokens that the server had to read, with the fit through all requests.
 Picture by_uncached(const CacheLevel& level) {
     Picture picture{
         .id = "fit",

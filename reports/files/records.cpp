@@ -394,7 +394,7 @@ class LineFile {
             const std::size_t left = end_ - begin_ - seen;
             const auto* const found =
                 left == 0 ? nullptr : static_cast<const char*>(std::memchr(from, '\n', left));
-            // What follows decides whether the line is the last one.
+            // The bytes behind it decide whether the line is the last one.
             if (found != nullptr && (ended_ || found + 1 < buffer_.data() + end_))
                 return taken(static_cast<std::size_t>(found - buffer_.data()), 1);
             if (ended_) {
@@ -439,7 +439,7 @@ class LineFile {
     std::filesystem::path path_;
     int file_;
     std::string buffer_;
-    std::size_t begin_ = 0;  ///< what was not yet given begins here
+    std::size_t begin_ = 0;  ///< the bytes that were not yet given begin here
     std::size_t end_ = 0;    ///< and ends here
     bool ended_ = false;
 };

@@ -51,10 +51,10 @@ SweepFile read_sweep(const std::filesystem::path& directory);
 /// none, or a point said to be done is missing.
 std::vector<std::filesystem::path> find_run_directories(const std::filesystem::path& path);
 
-/// What a report is made of.
+/// The directories that a report is made of.
 struct ResultDirectories {
     std::vector<std::filesystem::path> runs;
-    std::vector<std::filesystem::path> caches;  ///< what `paretoken cache` wrote; runs within are its own
+    std::vector<std::filesystem::path> caches;  ///< of `paretoken cache`; the runs within belong to it
 };
 
 /// Like find_run_directories(), but experiments on prefix caching are found as such and count as results.

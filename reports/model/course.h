@@ -22,7 +22,8 @@ Series thinned(const Series& series, std::size_t most);
 /// were any, and what the server and a power meter said meanwhile.
 std::vector<Picture> course_of(const RunResult& run);
 
-/// Of the runs that have series, those on a front first, at most kMostCourses; in the order of the report.
+/// The courses of the runs that have series, at most kMostCourses, with those on a front preferred; in the
+/// order of the report.
 std::vector<RunCourse> courses_of(const std::vector<Configuration>& configurations);
 
 }  // namespace paretoken::reports

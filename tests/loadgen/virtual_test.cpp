@@ -202,7 +202,8 @@ TEST(VirtualLoad, SlotsPauseForTheThinkTimeAndTheRunIsSteadyAllTheSame) {
     EXPECT_NEAR(result.throughput.at(figure::kMeanInFlight).value_or(0), 2.5, 0.5);
 }
 
-/// What a server would say on /metrics each second, from when its requests came, began to answer and ended.
+/// The /metrics of a server each second, computed from the times at which its requests came, had their first
+/// output and ended.
 std::vector<scrape::ServerScrape> scrapes_of(const KeptOutcome& outcome) {
     TimePoint last = kVirtualBegin;
     for (const RequestRecord& r : outcome.records) last = std::max(last, *r.last_event);

@@ -212,7 +212,7 @@ TEST(Records, WithADamagedLineInTheMiddleAreRefusedByLine) {
                 AllOf(HasSubstr("requests.jsonl:1: \"slo\""), HasSubstr("speed")));
 }
 
-/// What parse_record_line() makes of a line, or says of it.
+/// The record that parse_record_line() reads from a line, or its error.
 struct Parsed {
     std::optional<RequestRecord> record;
     std::string message;
