@@ -366,12 +366,14 @@ Verdict judge_anew(const fs::path& directory, const LoadPlan& asked) {
 
 std::vector<Slo> slos_of(const std::vector<std::string>& texts) {
     std::vector<Slo> slos;
+    slos.reserve(texts.size());
     for (const std::string& text : texts) slos.push_back(parse_request_slo(text));
     return slos;
 }
 
 std::vector<Slo> percentile_slos_of(const LoadPlan& plan) {
     std::vector<Slo> slos;
+    slos.reserve(plan.slos.size());
     for (const std::string& text : plan.slos) slos.push_back(parse_slo(text));
     return slos;
 }

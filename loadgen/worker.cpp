@@ -86,7 +86,7 @@ void Worker::run() {
     http::Drain::Round round;
     while (true) {
         const TimePoint now = Clock::now();
-        act(now);
+        act(now, round.more ? kStartsWhileBehind : kMostStartsPerRound);
         if (ended_) break;
         const bool polling = polls(now);
         round = drain_.serve(round.more || polling || more_to_start_ ? now : rest(now));
@@ -129,7 +129,7 @@ void Worker::obey(TimePoint now) {
 }
 
 /// Everything but the sockets: what was asked for from outside, what is due, what the last round left.
-void Worker::act(TimePoint now) {
+void Worker::act(TimePoint now, int most_starts) {
     obey(now);
     if (now >= tick_due_) tick(now);
     for (const auto& link : links_) {
@@ -137,13 +137,13 @@ void Worker::act(TimePoint now) {
         link->client.resend();
         link->client.hang_up(now);
     }
-    dispatch();
+    dispatch(most_starts);
 }
 
-void Worker::dispatch() {
+void Worker::dispatch(int most_starts) {
     due_ = TimePoint::max();
     bool more = true;
-    for (int started = 0; more && started < kMostStartsPerRound; ++started) {
+    for (int started = 0; more && started < most_starts; ++started) {
         std::visit(Overloaded{
                        [&](const Start& next) { start(next); },
                        [&](const Wait& wait) {

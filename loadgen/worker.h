@@ -69,6 +69,10 @@ class Worker final : private ClientSink {
     /// Requests started between two rounds of reading: a burst of starts must not keep the first answers
     /// waiting.
     static constexpr int kMostStartsPerRound = 32;
+    /// Requests started between two rounds while more sockets are ready than a round serves. Starting goes
+    /// on, and reading catches up: a first token that waits until the second is there has the second's time,
+    /// since the kernel stamps the last bytes of a read.
+    static constexpr int kStartsWhileBehind = 1;
 
     Worker(const WorkerOptions& options, Mix mix, RecordSink& sink, Progress& progress, StopMonitor& monitor);
     ~Worker() override;
@@ -92,9 +96,9 @@ class Worker final : private ClientSink {
     Link& route(const PreparedRequest& request, RequestRecord& record);
     void on_first_token(const RequestRecord& record, TimePoint at) override;
     void on_finished(RequestRecord record, TimePoint over_at) override;
-    void act(TimePoint now);
+    void act(TimePoint now, int most_starts);
     void obey(TimePoint now);
-    void dispatch();
+    void dispatch(int most_starts);
     void start(const Start& start);
     void tick(TimePoint now);
     void sample_cpu(TimePoint now);

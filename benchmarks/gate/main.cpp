@@ -192,7 +192,8 @@ void print_drawn(const Options& options) {
         "+20 % "
         "fails | ttft × 2 fails by 6 pairs | at the tolerance: fails | passes | fails by peeking |\n"
         "|:--|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
-    for (const auto& [noise, name] : kNoises) {
+    for (const auto& [drawn, name] : kNoises) {
+        const Noise noise = drawn;
         const std::size_t more = noise == Noise::correlated ? 3 : 0;
         Shares equal;
         count(noise, usual_metrics(more), options, equal);

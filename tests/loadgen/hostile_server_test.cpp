@@ -277,13 +277,14 @@ TEST(HostileServer, an_outage_is_not_the_clients_own_reason) {
         EXPECT_NE(reason.check, "achieved_rate") << reason.text;
 }
 
-/// Counts how many requests were asked for when the first record came back.
+/// Counts the requests that were asked for, and takes a while for each.
 class CountingDataset final : public datasets::Dataset {
   public:
-    explicit CountingDataset(std::unique_ptr<datasets::Dataset> base) : base_(std::move(base)) {}
+    explicit CountingDataset(std::unique_ptr<datasets::Dataset> base, std::chrono::milliseconds takes = 1ms)
+        : base_(std::move(base)), takes_(takes) {}
     Request request(std::uint64_t index) const override {
         ++asked;
-        std::this_thread::sleep_for(1ms);  // long enough for the first answers to be there
+        std::this_thread::sleep_for(takes_);  // long enough for the first answers to be there
         return base_->request(index);
     }
     Request outline(std::uint64_t index) const override { return base_->outline(index); }
@@ -295,6 +296,7 @@ class CountingDataset final : public datasets::Dataset {
 
   private:
     std::unique_ptr<datasets::Dataset> base_;
+    std::chrono::milliseconds takes_;
 };
 
 TEST(Worker, reads_after_at_most_32_starts) {
@@ -313,6 +315,23 @@ TEST(Worker, reads_after_at_most_32_starts) {
     const LoadOutcome outcome = make_load(from(load_on(server.url(), 400, 400), dataset), sink, progress, {});
     EXPECT_EQ(outcome.records.size(), 400U);
     EXPECT_LE(sink.asked_before_first, 4 * Worker::kMostStartsPerRound);
+}
+
+TEST(Worker, reads_the_answers_that_wait_before_it_starts_many_more) {
+    const ScriptedServer server(
+        [](int, int, const std::string&) { return ScriptedAnswer{.writes = {good_answer()}}; });
+    const CountingDataset dataset(prompts(), 5ms);
+    struct Sink final : RecordSink {
+        explicit Sink(const CountingDataset& d) : dataset(d) {}
+        void record(RequestRecord&&) override { ended_while_starting += dataset.asked < 200 ? 1 : 0; }
+        const CountingDataset& dataset;
+        int ended_while_starting = 0;
+    } sink(dataset);
+    Progress progress;
+    const LoadOutcome outcome = make_load(from(load_on(server.url(), 200, 200), dataset), sink, progress, {});
+    EXPECT_EQ(outcome.records.size(), 200U);
+    // A connection is ready twice. Rounds of 32 starts and 32 ready sockets would leave half of them waiting.
+    EXPECT_GE(sink.ended_while_starting, 130);
 }
 
 }  // namespace
