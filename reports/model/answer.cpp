@@ -11,7 +11,7 @@ namespace {
 
 bool is_better_answer(const ReportPoint& candidate, const ReportPoint& best) {
     if (candidate.certified != best.certified) return candidate.certified;
-    return candidate.output_tokens_per_s > best.output_tokens_per_s;  // within one deployment: cheaper
+    return candidate.output_tokens_per_s > best.output_tokens_per_s;  // cheaper within one deployment
 }
 
 std::string what_it_delivers(const ReportPoint& point) {
@@ -30,7 +30,8 @@ std::string what_the_hardware_could(const ReportPoint& point, const LimitPoint& 
                        significant(floor.output_tokens_per_s), floor.batch);
 }
 
-/// The part that is most of what the step takes beyond the limit; nothing near the limit.
+/// A text that names the part that is more than half of the step's time beyond the limit; empty if there is
+/// none, or if the step is near the limit.
 std::string where_the_gap_goes(const Gap& gap) {
     constexpr double kMost = 0.5;
     constexpr double kNear = 0.95;

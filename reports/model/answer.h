@@ -1,6 +1,6 @@
 #pragma once
-// The sentence at the head of a report: what a user's speed costs here, what it would cost at the hardware's
-// limit, and how far the runs can be trusted. Pure text from a finished configuration.
+// Writes the sentence at the head of a report: the cost at the measured speed per user, the cost at the
+// hardware's limit, and how far the runs can be trusted. Pure text from a finished configuration.
 #include <optional>
 #include <string>
 
@@ -9,16 +9,16 @@
 
 namespace paretoken::reports {
 
-/// The point that the sentence is about: the cheapest of its own front, certified ones first. Null when there
-/// is none.
+/// The point that the sentence is about: the cheapest point on the configuration's own front, where certified
+/// points go before all others. Null when there is none.
 const ReportPoint* answer_point(const Configuration& configuration);
 
 struct AnswerInputs {
     std::optional<LimitPoint>
-        floor;  ///< the hard limit at the point's interactivity, priced where a price is known
+        floor;  ///< hard limit at the point's interactivity, with a price if one is known
 };
 
-/// Starts with the configuration's title.
+/// The sentence for the head of the report. It starts with the configuration's title.
 std::string answer_sentence(const Configuration& configuration, const AnswerInputs& inputs);
 
 }  // namespace paretoken::reports

@@ -21,13 +21,13 @@ std::string named_reasons(const Validity& validity) {
     return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// What is least: dollars where they are known, else the time that a token takes the deployment.
+/// The value to minimise: dollars if they are known, otherwise the deployment's time per token.
 double cost_of(const ReportPoint& point) {
     if (point.cost) return point.cost->usd_per_m_output;
     return 1 / *point.output_tokens_per_s;
 }
 
-/// "ttft_p95 48.1 ms of 800 ms"
+/// The value of a limit's metric and the limit: "ttft_p95 48.1 ms of 800 ms"
 std::string margin_of(const ReportPoint& point, const Slo& slo) {
     const Metric* const metric = metric_named(slo.tag);
     const SloFinding found = finding_on(point.result, slo);
@@ -39,7 +39,8 @@ std::string margin_of(const ReportPoint& point, const Slo& slo) {
                        significant(slo.limit * scale), unit);
 }
 
-/// Classes of requests have options that no command line takes; then it is the command that was given.
+/// The command that measures the run again. Request classes have options that no command line takes, so for a
+/// run with classes it is the command that was given.
 std::string command_again(const RunResult& result) {
     const bool has_classes = std::any_of(result.plan.begin(), result.plan.end(), [](const auto& field) {
         return field.first.find('.') != std::string::npos;
@@ -52,7 +53,8 @@ std::string command_again(const RunResult& result) {
     return shell_line(argv);
 }
 
-/// Fit for the choice but for limits that its requests do not decide.
+/// Whether the point is fit apart from its limits, fails none of them, and has too few requests to decide at
+/// least one.
 bool is_undecided(const ReportPoint& point, const std::vector<Slo>& slos) {
     if (!unfit_because(point, {}).empty()) return false;
     bool undecided = false;
@@ -73,7 +75,7 @@ std::string undecided_text(const ReportPoint& point) {
 Choice choice_of(const Configuration& configuration, std::size_t index, const std::vector<Slo>& slos) {
     Choice choice{.configuration = index};
     const ReportPoint* best = nullptr;
-    const ReportPoint* nearest = nullptr;  // the cheapest of those that do not fit, to say why
+    const ReportPoint* nearest = nullptr;  // the cheapest point that does not fit, to give the reason
     const ReportPoint* undecided = nullptr;
     for (const ReportPoint& point : configuration.points) {
         if (!point.output_tokens_per_s) continue;

@@ -1,7 +1,7 @@
 #pragma once
-// What tokens cost, given what the deployment costs per second (every GPU held, idle ones too) and what it
-// delivers. Pure formulas; dollars per million tokens. Nothing is returned where no tokens were delivered:
-// never 0 or infinity.
+// The cost of tokens, computed from the deployment's cost per second (of every GPU that is held, including
+// idle ones) and from the tokens that it delivers. Pure formulas, in dollars per million tokens. If no tokens
+// were delivered, the result is nothing, never 0 or infinity.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -22,18 +22,18 @@ struct TokenRates {
     double output = 0;
 };
 
-/// All cost on output tokens. Cost of goodput is the same with only the output tokens of requests that met
-/// every SLO: the others cost and earn nothing.
+/// Price per million output tokens if output tokens carry the whole cost. For the cost of goodput, pass the
+/// rate of only those output tokens whose requests met every SLO: the other tokens have no value.
 std::optional<double> usd_per_m_output(double usd_per_s, double output_per_s);
 
-/// Input and output alike.
+/// Price per million tokens if input and output tokens cost the same.
 std::optional<double> usd_per_m_total(double usd_per_s, const TokenRates& rates);
 
-/// From the interval of the rate, inverted: never ± on dollars. Nothing when the rate's low end is not
-/// positive.
+/// The interval of the price, computed by inverting the interval of the rate; it is not symmetric in dollars.
+/// Nothing when the rate's low end is not positive.
 std::optional<Interval> usd_per_m_interval(double usd_per_s, const Interval& output_per_s);
 
-/// A budget-balanced split: Σ price × rate = cost.
+/// Prices per kind of token whose sum over all tokens is exactly the cost: Σ price × rate = cost.
 struct SplitPrices {
     double fresh = 0;
     double cached = 0;
@@ -42,65 +42,67 @@ struct SplitPrices {
     bool operator==(const SplitPrices&) const = default;
 };
 
-/// An output token costs `output_ratio` fresh input tokens, a cached one `cached_ratio` (both e.g. from an
-/// API's card).
+/// Splits the cost so that an output token costs as much as `output_ratio` fresh input tokens, and a cached
+/// input token as much as `cached_ratio` of them (both e.g. from an API's card).
 std::optional<SplitPrices> split_by_ratio(double usd_per_s, const TokenRates& rates, double output_ratio,
                                           double cached_ratio);
 
-/// Input carries the measured share of time that went into prefill.
+/// Splits the cost so that input tokens carry the measured share of time that went into prefill.
 std::optional<SplitPrices> split_by_prefill_share(double usd_per_s, const TokenRates& rates,
                                                   double prefill_share, double cached_ratio);
 
-/// Prices that explain the cost of at least 3 different mixes best: non-negative least squares, exact for 3
-/// unknowns.
+/// The prices that best explain the cost of at least 3 different mixes, by non-negative least squares. The
+/// solution is exact for 3 unknowns.
 struct PricedMix {
     double usd_per_s = 0;
     TokenRates rates;
 };
 std::optional<SplitPrices> split_by_mixes(std::span<const PricedMix> mixes);
 
-/// Where the split of the price between input and output comes from.
+/// The rule by which the cost is split between input and output tokens.
 struct SplitRule {
     enum class Kind : std::uint8_t { ratio, prefill_share, mixes };
     Kind kind = Kind::ratio;
-    double output_ratio = 4;                   ///< an output token costs so many fresh input tokens
-    double cached_ratio = 0.1;                 ///< and a cached input token so many
-    std::optional<double> prefill_share = {};  ///< nothing: what the waterfall attributes to prefill
+    double output_ratio = 4;                   ///< price of an output token, in fresh input tokens
+    double cached_ratio = 0.1;                 ///< price of a cached input token, in fresh input tokens
+    std::optional<double> prefill_share = {};  ///< if absent, taken from the waterfall's part for prefill
     std::string source = "an output token costs 4 fresh input tokens and a cached one 0.1 (default)";
 };
 
-/// "4", "api:NAME", "prefill-share", "prefill-share:0.3" or "mixes". Throws UsageError.
+/// Parses --split: "4", "api:NAME", "prefill-share", "prefill-share:0.3" or "mixes". Throws UsageError.
 SplitRule parse_split(const std::string& text, const std::vector<cards::PriceCard>& cards);
 
-/// Output tokens per second at which a price per million is met.
+/// The rate of output tokens per second at which their cost equals the given price per million.
 double break_even_output_per_s(double usd_per_s, double usd_per_m);
 
 bool is_simulated(const Provenance& provenance);
 
-/// The power that a run's window was measured to draw; nothing where a part of the window was not, and of a
-/// simulated server, since its host's power is not that of the hardware it stands for.
+/// The mean power that was measured during a run's window. Nothing if a part of the window was not measured,
+/// or if the server is simulated, since its host's power is not that of the hardware it stands for.
 std::optional<cards::MeasuredPower> measured_power_of(const RunResult& result);
 
-/// Board or all-in power of the deployment, per token.
+/// The energy per token, from the board power or the all-in power of the deployment.
 double joules_per_token(double watts, double tokens_per_s);
 double usd_of_energy_per_m(double joules_per_token, double usd_per_kwh);
 
-/// Tokens per month at which a machine of this price beats an API; nothing when the machine cannot make as
-/// many.
+/// The tokens per month above which a machine of this price is cheaper than an API; nothing when the machine
+/// cannot generate that many.
 std::optional<double> self_host_break_even_tokens(double usd_per_month, double api_usd_per_m,
                                                   double capacity_tokens_per_s);
 
-/// Requests that share a prompt before caching it is cheaper than sending it, from an API's prices.
+/// The number of requests that must share a prompt before caching it is cheaper than sending it, by an API's
+/// prices.
 double prompt_cache_break_even_requests(double write, double read, double base);
 
-/// Mean price when `escalated_share` of requests go on to the dearer model and the rest stay with the cheap
-/// one.
+/// The mean price when the share `escalated_share` of the requests goes to the more expensive model and the
+/// rest stays with the cheap one.
 double cascade_price(double cheap, double dear, double escalated_share);
 
-/// Share of prompt tokens read from the cache, as providers count them.
+/// The share of prompt tokens that were read from the cache, as providers count them.
 double provider_cache_hit_rate(double uncached_input, double cache_writes, double cache_reads);
 
-/// Requests in flight by Little's law and, one stream per GPU, the GPUs they need.
+/// The number of requests in flight by Little's law, and the number of GPUs that they need with one stream
+/// per GPU.
 struct Capacity {
     double seconds_per_request = 0;
     double in_flight = 0;
@@ -111,7 +113,8 @@ Capacity single_stream_capacity(double requests_per_s, double input_tokens, doub
                                 double hit_share, double prefill_s_per_1k, double s_per_output_token,
                                 double headroom);
 
-/// Against decoding one token per pass, drafts costing `draft_cost` passes each.
+/// The speedup of speculative decoding over decoding one token per pass, if each draft costs `draft_cost`
+/// passes.
 double speculative_speedup(double acceptance, double drafts, double draft_cost);
 
 }  // namespace paretoken::reports

@@ -13,15 +13,15 @@
 namespace paretoken::reports {
 namespace {
 
-/// A chart, and the series that it shows. A series that no row names has a chart of its own.
+/// A chart and the series that it shows. A series that no row of this table names gets a chart of its own.
 struct CourseChart {
     std::string_view id;
     std::string_view title;
     std::string_view y_title;
     double factor = 1;
-    std::array<std::string_view, 3> series;  ///< by name; an empty one ends them
-    std::array<std::string_view, 3> names;   ///< how the chart calls them
-    bool only_if_any = false;                ///< left out where every value is 0
+    std::array<std::string_view, 3> series;  ///< names in run.json; an empty name ends the list
+    std::array<std::string_view, 3> names;   ///< names that the chart shows
+    bool only_if_any = false;                ///< whether it is left out if every value is 0
 };
 
 constexpr std::array kCharts{
@@ -74,7 +74,7 @@ PictureSeries drawn(const Series& series, std::string name, double factor) {
     return result;
 }
 
-/// An empty chart of a run, with the stretch that was measured marked in it.
+/// An empty chart of a run in which the ends of the measured window are marked.
 Picture empty_picture(const RunResult& run, std::string id, std::string title, std::string y_title) {
     Picture picture{.id = std::move(id),
                     .title = std::move(title),
@@ -89,7 +89,7 @@ Picture empty_picture(const RunResult& run, std::string id, std::string title, s
     return picture;
 }
 
-/// Seconds between the points of the longest thinned series; nothing where none was thinned.
+/// Adds to the title how many seconds one point stands for, if the longest series was thinned.
 void tell_thinning(Picture& picture, std::size_t most_values, double length_s) {
     if (most_values <= kMostCoursePoints) return;
     const auto values = static_cast<double>(most_values);
@@ -106,7 +106,7 @@ Series thinned(const Series& series, std::size_t most) {
         .name = series.name, .unit = series.unit, .source = series.source, .times_s = {}, .values = {}};
     const double begin = series.times_s.front();
     const double length = series.times_s[size - 1] - begin;
-    // A whole number of the steps between values, so that evenly spaced values fall evenly into the
+    // The width is a whole number of steps between values, so that evenly spaced values fall evenly into the
     // stretches.
     const double step = length / static_cast<double>(size - 1);
     const double width = step > 0 ? step * std::ceil(length / static_cast<double>(most) / step) : 0;

@@ -45,8 +45,8 @@ const PercentileValue* percentile_on(const ReportPoint& point, const FrontX& x) 
     return metric == nullptr ? nullptr : metric->at(x.p);
 }
 
-/// A point with its coordinates, so that larger x and smaller y are better, and the best that its intervals
-/// allow.
+/// A point with its measured coordinates and the best coordinates that its intervals allow; a larger x and a
+/// smaller y are better.
 struct Contender {
     PointAt at;
     ParetoPoint measured;
@@ -59,7 +59,9 @@ std::optional<Interval> ci_of_y(const ReportPoint& point, bool in_dollars) {
     return point.result.throughput.interval(figure::kOutputTokens);
 }
 
-/// Dollars where there is a price; else, within one deployment, the time of a token stands for them.
+/// The point as a contender; nothing without the figures for both axes. y is dollars if the axis shows
+/// dollars and there is a price; otherwise it is the negative output rate per GPU, which gives the same order
+/// within one deployment.
 std::optional<Contender> contender(const ReportPoint& point, PointAt at, const FrontX& x, const FrontY& y) {
     const PercentileValue* const held = percentile_on(point, x);
     if (held == nullptr || !held->value || !std::isfinite(*held->value) || !point.output_tokens_per_s)
@@ -88,7 +90,7 @@ bool is_certainly_worse(const Quality& a, const Quality& b) {
     return a.ci95.high < b.ci95.low;
 }
 
-/// Shares of right answers to different questions say nothing of each other.
+/// Whether two scores are shares of right answers to the same questions; other scores cannot be compared.
 bool are_comparable(const std::optional<Quality>& a, const std::optional<Quality>& b) {
     return a && b && a->probe == b->probe;
 }
@@ -100,7 +102,7 @@ bool quality_allows(const Configuration& a, const Configuration& b, const FrontO
     return a.precision == b.precision;
 }
 
-/// The part in which two configurations differ that no front goes over; empty when there is none.
+/// The difference that keeps two configurations off a common front, in words; empty when there is none.
 std::string differing_part(const Configuration& a, const Configuration& b, bool in_dollars) {
     if (a.served != b.served) return fmt::format("another model ({})", b.served);
     const auto fingerprint = [](const Configuration& c) {
@@ -122,7 +124,7 @@ class Fronts {
             for (std::size_t b = 0; b < size_; ++b) {
                 const Configuration& one = configurations[a];
                 const Configuration& other = configurations[b];
-                // Without prices dollars cannot be compared, whatever --anyway says.
+                // Dollars cannot be compared without prices, even with --anyway.
                 const bool comparable =
                     !in_dollars ||
                     (one.price_basis.empty() == other.price_basis.empty() && !one.price_basis.empty());
@@ -144,8 +146,8 @@ class Fronts {
     std::vector<bool> allowed_;
 };
 
-/// Of all contenders, whether each is dominated and by which: one of the front where one of it does, the
-/// cheapest of these.
+/// Finds for every contender whether it is dominated and by which point. If several points dominate it,
+/// points on the front go before others, and the one with the smallest y goes first.
 std::vector<FrontPlace> places_of(const std::vector<Contender>& contenders, const Fronts& fronts) {
     const auto beaten_by = [&](const Contender& worse, const ParetoPoint& as) {
         std::vector<const Contender*> better;
@@ -187,7 +189,7 @@ std::vector<Contender> contenders_in(const std::vector<Configuration>& configura
     return contenders;
 }
 
-/// "dominated by c=8 on NVIDIA L40S, within noise"
+/// The reason why a point is not on the front: "dominated by c=8 on NVIDIA L40S, within noise"
 std::string why_dominated(const FrontPlace& place, const std::vector<Configuration>& configurations,
                           std::size_t own) {
     const Configuration& by = configurations[place.dominated_by->configuration];
@@ -218,8 +220,8 @@ std::string title_of(const Configuration& configuration) {
     return configuration.name.empty() ? configuration.title : configuration.name;
 }
 
-/// Every configuration that no point of the first may be held against, with the part that differs, and those
-/// whose quality is not known.
+/// Sentences about the configurations that cannot be compared with the first one, each with the part that
+/// differs, and one sentence if the quality of number formats is not known.
 std::vector<std::string> separations(const std::vector<Configuration>& configurations,
                                      const FrontOptions& options, bool in_dollars) {
     std::vector<std::string> texts;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kMilliseconds = 1e3;
 
-/// Parts in their order. A remedy is what a user can change; empty: nothing.
+/// The parts in their order. A remedy is something that a user can change; empty if there is nothing.
 struct KnownPart {
     const char* name;
     const char* remedy;
@@ -44,7 +44,7 @@ constexpr KnownPart kKnownParts[kParts] = {
     {"residual", ""},
 };
 
-/// Seconds that the models of the run take, one after the other; an absent one was not measured.
+/// The seconds that the run takes by each extended model in turn; an absent value was not measured.
 struct Chain {
     std::optional<double> seconds[kResidual];
     std::string source[kResidual];
@@ -55,7 +55,8 @@ double seconds_at(const LimitInputs& inputs, LimitKind kind, const Totals& work,
     return limit ? work.output_tokens / limit->output_tokens_per_s : 0;
 }
 
-/// Without the caps on how many sequences run at once: what they cost is batch shortfall.
+/// The inputs without the caps on how many sequences run at once, because the cost of these caps is batch
+/// shortfall.
 LimitInputs uncapped(LimitInputs inputs) {
     inputs.max_sequences.reset();
     inputs.kv_pool_bytes.reset();
@@ -68,7 +69,8 @@ LimitInputs with_every_draft_right(LimitInputs inputs) {
     return inputs;
 }
 
-/// The prompts that were computed again because their caches had to go: each up to the token it had reached.
+/// The work of sequences that were computed again after a preemption: each is computed up to the mean context
+/// length.
 Totals work_again(const GapRun& run) {
     Totals again;
     if (!run.preemptions || !(run.work.decoded_tokens > 0)) return again;
@@ -181,7 +183,7 @@ class SimulatedServer {
 
     double passes(double tokens_per_pass) const { return work_.decoded_tokens / tokens_per_pass; }
 
-    /// Decoding alone with `batch` sequences in each step, nothing else in it.
+    /// The time of decoding alone, with `batch` sequences and nothing else in each step.
     double decoding_s(double batch, double tokens_per_pass) const {
         const double all = passes(tokens_per_pass);
         return all / batch * linear_s(batch * computed_per_pass_) +
@@ -192,7 +194,7 @@ class SimulatedServer {
         return passes(tokens_per_pass) * (step_s_ / batch + sequence_s_);
     }
 
-    /// The whole run with `running` sequences at once, some of which are prompts.
+    /// The time of the whole run with `running` sequences at once, some of which are prompts.
     double whole_s(double running, double tokens_per_pass) const {
         const double all = passes(tokens_per_pass);
         const double prompt_steps = work_.prompts * steps_per_prompt();
@@ -203,8 +205,8 @@ class SimulatedServer {
                cache_s(tokens_per_pass) + prompt_attention_s() + steps * prompts_in_steps_s(tokens, steps);
     }
 
-    /// Sequences that run at once of those in flight: in a closed loop a new request waits for the step under
-    /// way, and caps on sequences and memory hold.
+    /// The number of requests in flight that run at once. In a closed loop a new request waits for the
+    /// current step to end; the caps on sequences and memory apply too.
     double running(double in_flight, double tokens_per_pass, bool closed_loop) const {
         const double own = passes(tokens_per_pass) / std::max(1.0, work_.prompts) + steps_per_prompt();
         double most = closed_loop ? in_flight * own / (own + 1) : in_flight;
@@ -219,7 +221,7 @@ class SimulatedServer {
     }
 
   private:
-    /// Reading the weights and multiplying overlap in part.
+    /// The time of the linear layers in a step. Reading the weights and multiplying overlap in part.
     double linear_s(double tokens) const {
         const double reading = weight_pass_s(inputs_, tokens);
         const double computing = tokens * inputs_.linear_s_per_token.value_or(0);
@@ -243,8 +245,8 @@ class SimulatedServer {
         return prefill_time(only_attention, work_).compute_s;
     }
 
-    /// What prompts add to a step on average, when they arrive independently of each other. What is beyond
-    /// the tokens of one step goes to further ones.
+    /// The time that prompts add to a step on average when they arrive independently of each other. Tokens
+    /// that do not fit into one step go into further steps.
     double prompts_in_steps_s(double decoding, double steps) const {
         const double mean = work_.prompts / steps;
         const double room = std::max(1.0, batched_ - decoding);
@@ -269,7 +271,7 @@ class SimulatedServer {
     double sequence_s_ = 0;
     double overlap_ = 1;
     double batched_ = 0;
-    double fresh_ = 0;  ///< tokens of a prompt
+    double fresh_ = 0;  ///< computed tokens per prompt
 };
 
 Chain chain_of_simulator(const GapRun& run, const GapInputs& given) {
@@ -284,7 +286,7 @@ Chain chain_of_simulator(const GapRun& run, const GapInputs& given) {
     chain.seconds[kLimit] = limit;
     double now = std::max(limit, server.decoding_s(batch, best));
     chain.seconds[kWeights] = now;
-    chain.seconds[kAttention] = now;  // the limit reads the cache as fast as the server does
+    chain.seconds[kAttention] = now;  // no difference: the limit reads the cache as fast as the server does
     now += server.overhead_s(batch, best);
     chain.seconds[kOverhead] = now;
     const double whole = server.whole_s(batch, best);

@@ -28,7 +28,7 @@
 namespace paretoken::reports {
 namespace {
 
-constexpr double kCertifiedPercentile = .9;  // of the x axis, and of SLOs
+constexpr double kCertifiedPercentile = .9;  // percentile of the x axis and of SLOs
 
 // --- what a run tells
 // ----------------------------------------------------------------------------------------
@@ -42,7 +42,8 @@ std::optional<double> positive(const std::optional<double>& value) {
     return value && std::isfinite(*value) && *value > 0 ? value : std::nullopt;
 }
 
-/// Mean lengths of prompts and answers: the achieved ones, else the wanted ones.
+/// Mean lengths of prompts and answers in tokens: the achieved lengths, or the requested ones if those are
+/// unknown.
 struct Lengths {
     double input = 0;
     double output = 0;
@@ -53,13 +54,14 @@ Lengths lengths_of(const RunResult& result) {
             positive(workload.achieved_output_tokens).value_or(workload.wanted_output_tokens.value_or(0))};
 }
 
-/// Prompt tokens that came from a cache ÷ all prompt tokens, as usage told it; nothing when it did not.
+/// Prompt tokens that came from a cache ÷ all prompt tokens, as reported in `usage`; nothing when it was not
+/// reported.
 std::optional<double> cached_share(const RunResult& result) {
     const auto share = result.throughput.at(figure::kCachedPromptRatio);
     return share ? std::optional(std::clamp(*share, 0.0, 1.0)) : std::nullopt;
 }
 
-/// The work of the window; that of one request of mean lengths where the run holds no sums.
+/// The work of the window, or the work of one request with mean lengths if the run holds no sums.
 Totals work_of(const RunResult& result) {
     if (result.totals.output_tokens > 0) return result.totals;
     const Lengths lengths = lengths_of(result);
@@ -67,7 +69,8 @@ Totals work_of(const RunResult& result) {
     return work_of_request(lengths.input - cached, cached, lengths.output);
 }
 
-/// Requests in flight: as measured, else the cap.
+/// The mean number of requests in flight: the measured value, or the run's concurrency if it was not
+/// measured.
 std::optional<double> batch_of(const RunResult& result) {
     if (const auto in_flight = positive(result.throughput.at(figure::kMeanInFlight))) return in_flight;
     if (result.concurrency) return static_cast<double>(*result.concurrency);
@@ -77,7 +80,8 @@ std::optional<double> batch_of(const RunResult& result) {
 // --- hardware
 // ------------------------------------------------------------------------------------------------
 
-/// Letters and digits only; GPUs by their card's name, so that aliases are the same.
+/// The name of hardware in a form to compare: a GPU's card name, so that aliases are equal, or else only the
+/// letters and digits in lower case.
 std::string normalised(std::string_view hardware) {
     if (const auto gpu = cards::find_gpu(hardware); gpu && !hardware.starts_with("sim:")) return gpu->name;
     std::string out;
@@ -87,7 +91,7 @@ std::string normalised(std::string_view hardware) {
     return out;
 }
 
-/// The devices that were measured and are of the kind that served.
+/// The micro results of devices of the same kind as the hardware that served.
 std::vector<const MicroResults*> micro_of(const JoinOptions& options, std::string_view hardware) {
     std::vector<const MicroResults*> same;
     for (const MicroResults& micro : options.micro) {
@@ -97,17 +101,17 @@ std::vector<const MicroResults*> micro_of(const JoinOptions& options, std::strin
     return same;
 }
 
-/// What served, as it is named, priced and limited.
+/// The hardware that served, with its name, its price and its limit.
 struct Served {
-    std::string hardware;  ///< as the run says, or as --gpu says for it
+    std::string hardware;  ///< name given by the run, or by --gpu if the run names no known GPU
     bool simulated = false;
     std::optional<cards::PricedHardware>
-        priced;                               ///< nothing: a simulated server that stands for no known GPU
-    std::optional<cards::GpuCard> datasheet;  ///< of real GPUs
-    std::vector<const MicroResults*> micro = {};  ///< measured on this very hardware
+        priced;                               ///< absent for a simulated server that stands for no known GPU
+    std::optional<cards::GpuCard> datasheet;  ///< datasheet of real GPUs
+    std::vector<const MicroResults*> micro = {};  ///< results that were measured on the same hardware
 };
 
-/// Throws UsageError where --gpu and the run name numbers of GPUs that differ.
+/// Throws UsageError when --gpu and the run name different numbers of GPUs.
 void refuse_contradiction(const LoadedRun& run, const std::optional<cards::GpuSpec>& wanted,
                           const JoinOptions& options) {
     if (!wanted) return;
@@ -151,7 +155,7 @@ Served served_by(const Provenance& provenance, const JoinOptions& options) {
         gpu.count = std::max({gpu.count, provenance.hardware_count, 1u});
     }
     served.datasheet = cards::find_gpu(gpu.name);
-    if (!served.datasheet && served.micro.empty() && wanted) {  // the run names no GPU: --gpu does
+    if (!served.datasheet && served.micro.empty() && wanted) {  // the run names no known GPU, but --gpu does
         gpu = *wanted;
         served.hardware = gpu.name;
         served.datasheet = cards::find_gpu(gpu.name);
@@ -185,11 +189,11 @@ std::string hardware_title(const Served& served, const Provenance& provenance) {
 struct AppliedPrice {
     const cards::PriceCard* card = nullptr;
     cards::PricedHardware hardware;
-    std::optional<std::string> basis;  ///< as asked
-    cards::HourlyRate rate;            ///< with the power that the card states
-    double usd_per_s = 0;              ///< after utilisation and availability
-    /// The lowest of any of its runs, whose power may have been measured: limits are priced at it, so that
-    /// they stay below every run.
+    std::optional<std::string> basis;  ///< price basis that the user asked for
+    cards::HourlyRate rate;            ///< hourly rate with the power that the card states
+    double usd_per_s = 0;              ///< cost per second, after utilisation and availability
+    /// Lowest cost per second among the configuration's runs, which differ where power was measured. Limits
+    /// are priced at it, so that they stay below every run.
     double least_usd_per_s = 0;
 };
 
@@ -210,7 +214,7 @@ std::optional<AppliedPrice> applied_price(const Served& served, const JoinOption
     return {};
 }
 
-/// The price while a run was made, with the power that was measured meanwhile.
+/// The price during a run, with the power that was measured meanwhile.
 AppliedPrice price_during(const AppliedPrice& price, const RunResult& result) {
     const auto measured = measured_power_of(result);
     if (!measured) return price;
@@ -255,7 +259,8 @@ std::optional<PointCost> cost_of(const RunResult& result, const AppliedPrice& pr
     return cost;
 }
 
-/// Prices that explain the runs' costs, as ratios: so that every point's own prices still add up.
+/// The prices that explain the runs' costs best, as ratios, so that the split prices of every point still sum
+/// to its cost.
 SplitRule ratios_of_mixes(const std::vector<Configuration>& configurations,
                           const std::vector<std::optional<AppliedPrice>>& prices, SplitRule rule) {
     std::vector<PricedMix> mixes;
@@ -273,7 +278,7 @@ SplitRule ratios_of_mixes(const std::vector<Configuration>& configurations,
     return rule;
 }
 
-/// The share of prefill in the cost of a point; nothing where the waterfall has none.
+/// The share of prefill in the cost of a point; nothing if the waterfall has no such part.
 std::optional<double> prefill_share_of(const ReportPoint& point, const SplitRule& rule) {
     if (rule.prefill_share) return rule.prefill_share;
     if (!point.gap) return {};
@@ -302,7 +307,7 @@ void apply_split(std::vector<Configuration>& configurations,
         }
 }
 
-/// The run that stands first in the ranking, with what it comes to.
+/// The costs of the run that is first in the ranking.
 std::optional<CostSheet> cost_sheet_of(const ReportModel& model,
                                        const std::vector<std::optional<AppliedPrice>>& prices,
                                        const JoinOptions& options) {
@@ -345,7 +350,7 @@ std::optional<CostSheet> cost_sheet_of(const ReportModel& model,
     return sheet;
 }
 
-/// Every hour of every run at the full rate.
+/// The cost of all runs of the report: the duration of every run at the full hourly rate.
 std::optional<double> cost_of_measuring(const std::vector<Configuration>& configurations,
                                         const std::vector<std::optional<AppliedPrice>>& prices) {
     std::optional<double> usd;
@@ -360,7 +365,8 @@ std::optional<double> cost_of_measuring(const std::vector<Configuration>& config
 // --- limit
 // ---------------------------------------------------------------------------------------------------
 
-/// The card for these runs: as --model-card says, else as they say themselves; null when neither does.
+/// The model card for these runs: the one that --model-card gives, or else the one that the runs name; null
+/// when there is neither.
 const cards::ModelCard* model_of(const std::vector<LoadedRun>& runs, const JoinOptions& options) {
     const cards::ModelCard* model = selected_card(runs.front(), options.models);
     for (const LoadedRun& run : runs)
@@ -383,7 +389,7 @@ std::string why_no_model(const Provenance& provenance) {
     return "no hardware limit: --model-card MODEL says how many bytes a token takes";
 }
 
-/// What is known of what serves: measured where it was, else by the datasheet.
+/// The known terms of the hardware that serves: measured ones if there are any, else those of the datasheet.
 HardwareTerms hardware_terms_of(const Served& served, const cards::ModelCard& model) {
     HardwareTerms terms;
     const std::uint32_t count = served.priced ? served.priced->count : 1;
@@ -393,7 +399,7 @@ HardwareTerms hardware_terms_of(const Served& served, const cards::ModelCard& mo
     return terms;
 }
 
-/// Nothing, with the reason in `missing`, when no limit can be computed.
+/// The inputs of the limit. When no limit can be computed: nothing, with the reason added to `missing`.
 std::optional<LimitInputs> limit_of(const Served& served, const RunResult& result,
                                     const cards::ModelCard* model, std::vector<std::string>& missing) {
     if (served.simulated) {
@@ -414,8 +420,8 @@ std::optional<LimitInputs> limit_of(const Served& served, const RunResult& resul
     return {};
 }
 
-/// Micro results of other machines are no part of this configuration's limit, and said so, as is that equal
-/// devices differ.
+/// Adds to `missing` that micro results of other machines are not used for this configuration's limit, or how
+/// far the results of equal devices differ.
 void mention_other_micro(const Served& served, const JoinOptions& options,
                          std::vector<std::string>& missing) {
     if (served.simulated || options.micro.empty()) return;
@@ -424,7 +430,7 @@ void mention_other_micro(const Served& served, const JoinOptions& options,
             missing.push_back(std::move(spread));
         return;
     }
-    if (!options.micro_note.empty()) return;  // nobody asked for it
+    if (!options.micro_note.empty()) return;  // the user did not ask for these results
     std::vector<std::string> names;
     for (const MicroResults& micro : options.micro)
         if (std::find(names.begin(), names.end(), micro.device.name) == names.end())
@@ -486,7 +492,7 @@ std::string model_title(const Served& served, const RunResult& result, const car
     return card.name + " " + card.weight_dtype;
 }
 
-/// "512 in : 128 out, chat, 40 % cached": dollars per million mean nothing without it.
+/// The workload in words, "512 in : 128 out, chat, 40 % of input cached"; prices per million depend on it.
 std::string workload_title(const std::vector<ReportPoint>& points) {
     const RunResult& first = points.front().result;
     const Lengths lengths = lengths_of(first);
@@ -497,14 +503,14 @@ std::string workload_title(const std::vector<ReportPoint>& points) {
     return text;
 }
 
-/// The requests of all points together: what one curve is drawn for.
+/// The work of all points together, for which a limit curve is drawn.
 Totals work_of_all(const std::vector<ReportPoint>& points) {
     Totals work;
     for (const ReportPoint& point : points) work += work_of(point.result);
     return work;
 }
 
-/// Where a curve ends when nothing else bounds it: well beyond what was measured.
+/// The batch at which a curve ends when no cap is known: at least twice the largest measured batch.
 double curve_end(const std::vector<ReportPoint>& points) {
     constexpr double kLeast = 16;
     double most = kLeast;
@@ -533,7 +539,7 @@ std::vector<std::string> beaten_limits(const Configuration& configuration) {
     return errors;
 }
 
-/// The largest tolerance of the points, beside what the limit was computed from.
+/// Adds the largest tolerance of the points to the terms of the limit.
 void add_tolerance(Configuration& configuration) {
     std::optional<double> largest;
     for (const ReportPoint& point : configuration.points)
@@ -601,7 +607,7 @@ GapRun gap_run_of(const ReportPoint& point) {
     return run;
 }
 
-/// Bytes that each rank sends in a step when every layer's two sums go around a ring, in seconds.
+/// The seconds that each rank needs in a step to send its bytes when every layer's two sums go around a ring.
 std::optional<double> communication_s(const cards::ModelCard& model, const std::optional<cards::GpuCard>& gpu,
                                       double ranks, double batch) {
     if (ranks <= 1) return 0;
@@ -640,24 +646,26 @@ struct Joined {
     Configuration configuration;
     std::optional<AppliedPrice> price;
     std::optional<LimitInputs> limit;
-    std::optional<LimitInputs> datasheet;    ///< where `limit` is measured
-    std::vector<const MicroResults*> micro;  ///< devices that its limit comes from
+    std::optional<LimitInputs> datasheet;    ///< limit by the datasheet, if `limit` is measured
+    std::vector<const MicroResults*> micro;  ///< devices that the limit was computed from
     Served served = {};
-    std::string card_spec = {};  ///< of the model card that its runs were made with; empty: none is known
+    std::string card_spec = {};  ///< model card that the runs were made with; empty if none is known
 };
 
-/// The name that runs of one model share whatever number formats it is served in.
+/// The name of the model without its number formats, which all runs of one model share.
 std::string served_model(const Provenance& provenance, const cards::ModelCard* model) {
     if (model != nullptr) return model->name;
     return provenance.model_card ? provenance.model_card->name : provenance.model;
 }
 
-/// Fronts compare dollars of one kind: what counts is the basis, not which card of the same date has it.
+/// The basis and date of a price. Fronts compare dollars only if both are equal; the card's name does not
+/// matter.
 std::string basis_of(const std::optional<AppliedPrice>& price) {
     return price ? fmt::format("{}, {}", price->rate.basis, price->card->as_of) : "";
 }
 
-/// The card that the limit is computed from, as a user would name it. A simulated server has a shipped one.
+/// The card that the limit is computed from, as a user would name it. A simulated server uses a card that is
+/// shipped.
 std::string card_spec_of(const LoadedRun& run, const JoinOptions& options) {
     if (const cards::ModelCard* selected = selected_card(run, options.models); selected != nullptr)
         for (const CardChoice& choice : options.models)
@@ -728,7 +736,7 @@ Joined joined(RunGroup group, const JoinOptions& options) {
 // --- what if
 // -------------------------------------------------------------------------------------------------
 
-/// Where an estimate is for: what serves there, and the model as it is served there.
+/// The imagined deployment of an estimate: its hardware, and the model in its number formats.
 struct Elsewhere {
     cards::ModelCard model;
     std::optional<cards::GpuCard> gpu;
@@ -748,8 +756,8 @@ std::string title_of(const Elsewhere& there, const std::string& hardware_here, c
     return spec.hit ? fmt::format("{}, {} % of input cached", text, significant(*spec.hit * 100)) : text;
 }
 
-/// The limits by datasheet where another GPU is meant or a GPU was simulated, else as they were measured
-/// here. Throws UsageError that says what is missing.
+/// The limits of the measured and of the imagined deployment: by datasheet if the hardware is another or was
+/// simulated, else from measurements. Throws a UsageError that says what is missing.
 WhatIfLimits what_if_limits(const Joined& from, const Elsewhere& there, const cards::ModelCard& model_here,
                             const std::optional<cards::GpuCard>& gpu_here, std::uint32_t count_here) {
     const bool by_datasheet = there.other_hardware || from.served.simulated;
@@ -773,7 +781,7 @@ WhatIfLimits what_if_limits(const Joined& from, const Elsewhere& there, const ca
                         there.gpu ? there.gpu->title : from.configuration.hardware));
     limits.there = limit_inputs(there.model, terms);
     if (from.limit)
-        for (LimitInputs* inputs : {&limits.here, &limits.there}) {  // the server's own settings stay
+        for (LimitInputs* inputs : {&limits.here, &limits.there}) {  // the server's settings stay
             inputs->drafts = from.limit->drafts;
             inputs->tokens_per_pass = from.limit->tokens_per_pass;
             inputs->max_sequences = from.limit->max_sequences;
@@ -833,7 +841,7 @@ WhatIf what_if_of(const Joined& from, std::size_t index, const WhatIfSpec& spec,
 // --- the report
 // ----------------------------------------------------------------------------------------------
 
-/// Distinct texts in order of appearance, joined.
+/// Appends a text to a comma-separated list, unless the list already contains it.
 void append_distinct(std::string& list, const std::string& text) {
     if (text.empty() || list == text || list.starts_with(text + ", ") || list.ends_with(", " + text) ||
         list.find(", " + text + ", ") != std::string::npos)
@@ -852,14 +860,14 @@ void append_distinct(std::vector<SourcedTerm>& terms, SourcedTerm term) {
     if (std::find(terms.begin(), terms.end(), term) == terms.end()) terms.push_back(std::move(term));
 }
 
-/// One rate for all runs, or the lowest and the highest where their power was measured and differs.
+/// Adds one rate for all runs, or the lowest and the highest if their measured power differs.
 void add_rates(PriceNote& note, const Configuration& configuration, const AppliedPrice& price) {
     append_distinct(note.card, price.card->name);
     append_distinct(note.as_of, price.card->as_of);
     append_distinct(note.source, price.card->source);
     append_distinct(note.basis, price.rate.basis);
     append_distinct(note.currency, price.card->currency);
-    std::vector<std::pair<std::string, AppliedPrice>> rates;  // label of the load → its rate
+    std::vector<std::pair<std::string, AppliedPrice>> rates;  // load label → rate
     for (const ReportPoint& point : configuration.points) {
         rates.emplace_back(point.load_label, price_during(price, point.result));
         append_distinct(note.power, rates.back().second.rate.power);
@@ -909,7 +917,7 @@ std::vector<std::string> notes_on_options(const std::vector<Configuration>& conf
     return notes;
 }
 
-/// The limits that all searches had, none without a search.
+/// The limits of the searches if all searches have the same limits; otherwise none.
 std::vector<std::string> common_slos(const std::vector<SearchPicture>& searches) {
     if (searches.empty()) return {};
     const bool is_one = std::all_of(searches.begin(), searches.end(), [&](const SearchPicture& search) {
@@ -931,7 +939,7 @@ ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options
     std::set<const MicroResults*> used;
     refuse_unmatched(runs, options.models);
     refuse_unmatched(runs, options.quality);
-    std::vector<std::optional<LimitInputs>> limits;  // by configuration
+    std::vector<std::optional<LimitInputs>> limits;  // one for each configuration
     std::vector<std::optional<AppliedPrice>> prices;
     for (RunGroup& group : grouped_runs(std::move(runs), options.group_by, normalised)) {
         Joined one = joined(std::move(group), options);
@@ -972,7 +980,7 @@ ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options
     model.courses = courses_of(model.configurations);
     model.cost = cost_sheet_of(model, prices, options);
     model.notes = notes_on_options(model.configurations, options);
-    // A result that was named is shown whether a run was made on its devices or not.
+    // A result that the user named is shown, whether or not a run used its devices.
     for (const MicroResults& micro : options.micro)
         if (options.micro_note.empty() || used.contains(&micro)) model.devices.push_back(picture_of(micro));
     const bool lacks_micro = options.micro.empty() && has_real_run(model.configurations);

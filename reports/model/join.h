@@ -1,7 +1,7 @@
 #pragma once
-// Joins runs, micro results, a model card and price cards into everything a report shows. Pure: reads no file
-// and no clock. A limit is only ever held against runs of the hardware it describes; what is missing is said,
-// with the flag that adds it.
+// Joins runs, micro results, a model card and price cards into everything a report shows. Pure: it reads no
+// file and no clock. A limit is only compared with runs on the hardware that it describes. Missing inputs are
+// named with the flag that adds them.
 #include <functional>
 #include <map>
 #include <optional>
@@ -25,39 +25,40 @@ namespace paretoken::reports {
 
 struct JoinOptions {
     std::string title = "Cost and performance";
-    std::string generated_at;                 ///< UTC, "2026-11-21T09:38:00Z"
+    std::string generated_at;                 ///< time in UTC: "2026-11-21T09:38:00Z"
     std::vector<MicroResults> micro;          ///< --micro, one per device (read_micro_results)
-    std::string micro_note;                   ///< how `micro` was found where --micro did not name it
-    std::vector<LoadedSearch> searches = {};  ///< of the sweeps that runs are points of
+    std::string micro_note;                   ///< how `micro` was found, if --micro did not name it
+    std::vector<LoadedSearch> searches = {};  ///< searches of the sweeps whose points the runs are
     std::vector<LoadedCache> caches = {};     ///< experiments on prefix caching
     std::vector<CardChoice> models;           ///< --model-card
     std::map<std::string, cards::ModelCard>
-        known_models;  ///< cards that runs name themselves (run --model-card), by content_hash_of
-    /// Reads a card in other formats, for `what_ifs`; throws UsageError.
+        known_models;  ///< cards that the runs name (run --model-card), by content_hash_of
+    /// Reads a card with other number formats, for `what_ifs`. Throws UsageError.
     std::function<cards::ModelCard(const std::string& spec, const cards::ModelCardOptions& formats)> card_of;
     std::vector<WhatIfSpec> what_ifs;                  ///< --what-if
-    std::optional<std::vector<std::string>> group_by;  ///< --group-by; without: see grouped_runs()
+    std::optional<std::vector<std::string>> group_by;  ///< --group-by; if absent, see grouped_runs()
     std::optional<std::string>
-        gpu;  ///< --gpu NAME[xN]: what real runs ran on, what simulated ones are priced as
+        gpu;  ///< --gpu NAME[xN]: the GPUs of real runs, and those that simulated runs are priced as
     std::vector<cards::PriceCard> prices;         ///< --price; the first card that knows the hardware is used
     std::optional<std::string> basis;             ///< --price-basis
     SplitRule split;                              ///< --split
-    std::optional<double> target_usd_per_m;       ///< --target-usd-per-m, of output tokens
-    std::map<std::string, cards::ApiPrice> apis;  ///< to compare with, by name
+    std::optional<double> target_usd_per_m;       ///< --target-usd-per-m: target price of output tokens
+    std::map<std::string, cards::ApiPrice> apis;  ///< API prices to compare with, by name
     std::vector<QualityScore> quality;            ///< --quality
     bool quality_equal = false;               ///< --quality same: the user says that all answer equally well
-    bool anyway = false;                      ///< --anyway: hold against each other what differs
-    std::size_t front_x = 0;                  ///< --x, place in front_xs()
+    bool anyway = false;                      ///< --anyway: compare configurations although they differ
+    std::size_t front_x = 0;                  ///< --x: index in front_xs()
     bool over_time = false;                   ///< --x date
-    std::size_t front_y = 0;                  ///< --y, place in front_ys()
-    std::vector<std::string> slo_texts = {};  ///< the limits below as they were written
-    std::vector<Slo> slos;  ///< --slo, on a percentile (p90 unless said); a point that misses one leaves the
-                            ///< front. Without: what the runs were judged by, where all have the same
+    std::size_t front_y = 0;                  ///< --y: index in front_ys()
+    std::vector<std::string> slo_texts = {};  ///< limits in `slos` as the user wrote them
+    std::vector<Slo> slos;  ///< --slo: limits on percentiles (p90 by default); a point that misses one is on
+                            ///< no front. If empty, the limits that the runs were judged by, if all runs have
+                            ///< the same
 };
 
-/// Runs grouped into configurations in order of first appearance, points by load. Throws UsageError when a
-/// card has no price on the basis asked for, or `gpu` cannot be read or contradicts a run's own number of
-/// GPUs, and as labels.h does.
+/// Groups runs into configurations, in order of first appearance, with points by load. Throws UsageError when
+/// a card has no price on the basis asked for, when `gpu` cannot be read or contradicts a run's own number of
+/// GPUs, and for the reasons given in labels.h.
 ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options);
 
 }  // namespace paretoken::reports

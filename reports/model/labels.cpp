@@ -14,9 +14,9 @@
 namespace paretoken::reports {
 namespace {
 
-// What every curve is of anyway.
+// Labels that every curve is grouped by in any case.
 constexpr std::string_view kAlwaysGroupedBy[] = {"model", "hardware", "gpus"};
-constexpr std::string_view kPairOfGate = "gate_pair";  // counts runs
+constexpr std::string_view kPairOfGate = "gate_pair";  // a number that is different in every pair of runs
 
 void add(Labels& labels, const std::string& name, const std::string& value) {
     if (!value.empty()) labels.emplace(name, value);
@@ -64,7 +64,7 @@ std::vector<Labels> labels_of_all(const std::vector<LoadedRun>& runs) {
     return all;
 }
 
-/// What two runs of one curve always have in common.
+/// The properties that all runs of one curve have in common.
 struct BaseKey {
     std::string hardware;
     std::uint32_t count = 1;
@@ -74,7 +74,7 @@ struct BaseKey {
     auto operator<=>(const BaseKey&) const = default;
 };
 
-/// Runs that were made together: a sweep's cell; a run on its own.
+/// The key of runs that were made together: a cell of a sweep, or a run on its own.
 std::string sweep_of(const LoadedRun& run) {
     if (run.sweep.empty()) return run.directory;
     return fmt::format("{}\n{}", run.sweep, text_of(run.cell));
@@ -86,7 +86,7 @@ bool is_constant(const std::vector<const Labels*>& sweep, const std::string& nam
     });
 }
 
-/// Labels that tell the sweeps apart and are no matter of chance within one.
+/// The labels that differ between the sweeps and are constant within each of them.
 std::set<std::string> telling_labels(const std::map<std::string, std::vector<const Labels*>>& sweeps) {
     std::set<std::string> names;
     for (const auto& [name, sweep] : sweeps)
@@ -110,8 +110,8 @@ bool is_part_of_word(char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
 }
 
-/// Whether the word stands in the text by itself. A number says nothing without its name: the 2 of "2 cores"
-/// is no number of threads.
+/// Whether the text contains the word as a whole word. A number is never found, because it means nothing
+/// without its name: the 2 of "2 cores" is not a number of threads.
 bool holds_word(std::string_view text, std::string_view word) {
     if (std::none_of(word.begin(), word.end(), [](unsigned char c) { return std::isalpha(c) != 0; }))
         return false;
@@ -124,7 +124,7 @@ bool holds_word(std::string_view text, std::string_view word) {
     return false;
 }
 
-/// Parts of a configuration's name, from the one that says most.
+/// The parts of a configuration's name, the most informative part first.
 std::vector<std::string> name_parts(const Configuration& configuration) {
     return {configuration.hardware, configuration.model, text_of(configuration.labels, configuration.model),
             configuration.workload};
@@ -181,7 +181,7 @@ CardSpec parse_card_spec(const std::string& text) {
 const cards::ModelCard* selected_card(const LoadedRun& run, const std::vector<CardChoice>& choices) {
     const Labels labels = labels_of(run);
     const CardChoice* found = nullptr;
-    for (const bool selects : {true, false}) {  // a card with a selector goes before one for every run
+    for (const bool selects : {true, false}) {  // a card with a selector takes precedence
         for (const CardChoice& choice : choices) {
             if (choice.selector.empty() == selects || !holds(labels, choice.selector)) continue;
             if (found != nullptr)
@@ -255,7 +255,7 @@ void name_configurations(std::vector<Configuration>& configurations) {
     for (std::size_t part = 0; !parts.empty() && part < parts.front().size(); ++part) {
         const bool differs = std::any_of(parts.begin(), parts.end(),
                                          [&](const auto& of) { return of[part] != parts.front()[part]; });
-        // A workload only stands in a name that would fit two configurations without it.
+        // The workload is added only to a name that two configurations would share without it.
         const bool is_workload = part + 1 == parts.front().size();
         std::map<std::string, std::size_t> held;
         for (const Configuration& configuration : configurations) ++held[configuration.name];

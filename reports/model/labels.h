@@ -1,7 +1,7 @@
 #pragma once
-// Labels say what distinguishes one server from another where the model's name and the hardware do not: what
-// the user said with --metadata, and what the run knows. Runs that agree in hardware, model, workload and the
-// labels that are grouped by are points of one curve. Pure.
+// Labels distinguish servers whose model names and hardware are equal. They come from the user (--metadata)
+// and from the run itself. Runs with the same hardware, the same model, the same workload and equal values of
+// the labels that are grouped by are points of one curve. Pure.
 #include <map>
 #include <optional>
 #include <string>
@@ -14,22 +14,23 @@
 
 namespace paretoken::reports {
 
-/// --metadata, what the sweep varied besides the workload, and what the run knows: model, hardware, gpus,
-/// engine, speculation, and the model card's weights and kv. What the user said goes before what is known.
+/// The labels of a run: --metadata, the options that the sweep varied besides the workload, and facts of the
+/// run: model, hardware, gpus, engine, speculation, and the model card's weights and kv. Values given by the
+/// user take precedence over values known from the run.
 Labels labels_of(const LoadedRun& run);
 
 /// Every label of the runs with its values, in words.
 std::string known_labels(const std::vector<LoadedRun>& runs);
 
-/// A model card for the runs that have all of these labels; for every run where there are none.
+/// A model card for the runs that have all of these labels, or for every run if there are no labels.
 struct CardChoice {
     Labels selector = {};
-    std::string text = {};  ///< as it was given, for messages
+    std::string text = {};  ///< text as the user wrote it, for messages
     cards::ModelCard card = {};
 };
 
-/// "precision=q8_0:FILE", "precision=q8_0,threads=2:CARD" or a card alone; text before the first colon that
-/// has an equals sign selects.
+/// A parsed --model-card: "precision=q8_0:FILE", "precision=q8_0,threads=2:CARD" or a card alone. The text
+/// before the first colon is a selector if it has an equals sign.
 struct CardSpec {
     Labels selector;
     std::string card;
@@ -39,27 +40,29 @@ CardSpec parse_card_spec(const std::string& text);
 /// The card among `choices` that selects this run; nothing when none does. Throws UsageError when two do.
 const cards::ModelCard* selected_card(const LoadedRun& run, const std::vector<CardChoice>& choices);
 
-/// Throws UsageError for a selector that selects none of the runs, with the labels that there are.
+/// Throws a UsageError that lists the existing labels for a selector that selects none of the runs.
 void refuse_unmatched(const std::vector<LoadedRun>& runs, const std::vector<CardChoice>& choices);
 
-/// Runs of one curve, and the labels that set it apart.
+/// The runs of one curve, and the labels that set the curve apart from others.
 struct RunGroup {
     Labels labels;
     std::vector<LoadedRun> runs;
 };
 
-/// In order of first appearance. `hardware_of` names hardware so that spellings of one GPU are the same.
-/// Without `by`: every label that differs between sweeps and is constant within each (a cell of a sweep, and
-/// a run on its own, count as a sweep). Throws UsageError for a label in `by` that no run has.
+/// Groups runs into curves, in order of first appearance. `hardware_of` gives all spellings of one GPU the
+/// same name. If `by` is absent, runs are grouped by every label that differs between sweeps and is constant
+/// within each (a cell of a sweep, and a run on its own, count as a sweep). Throws UsageError for a label in
+/// `by` that no run has.
 std::vector<RunGroup> grouped_runs(std::vector<LoadedRun> runs,
                                    const std::optional<std::vector<std::string>>& by,
                                    std::string (*hardware_of)(std::string_view));
 
-/// "precision=q8_0, threads=2"; labels whose value stands as a word in the text `said` are left out, but for
-/// numbers.
+/// Labels in words: "precision=q8_0, threads=2". A label whose value is a word in the text `said` is left
+/// out, unless the value is a number.
 std::string text_of(const Labels& labels, std::string_view said = {});
 
-/// Gives every configuration the shortest name that tells it from the others: nothing when it is alone.
+/// Gives every configuration the shortest name that distinguishes it from the others; empty if there are no
+/// others.
 void name_configurations(std::vector<Configuration>& configurations);
 
 }  // namespace paretoken::reports

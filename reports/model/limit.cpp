@@ -16,7 +16,7 @@ namespace {
 constexpr double kGiga = 1e9;
 constexpr double kTera = 1e12;
 
-/// a ÷ b, where an absent b means "costs no time".
+/// amount ÷ rate, or 0 if the rate is absent, because an absent term costs no time.
 double over(double amount, const std::optional<double>& rate) {
     return rate ? amount / *rate : 0;
 }
@@ -42,7 +42,7 @@ double kv_bytes(const LimitInputs& inputs, double context) {
            inputs.windowed_kv_bytes_per_token * windowed(context, inputs);
 }
 
-/// Sequences of `tokens` each that a pool holds.
+/// The number of sequences of `tokens` tokens each that fit into a pool.
 std::optional<double> sequences_in(const std::optional<double>& pool_bytes, const LimitInputs& inputs,
                                    double tokens) {
     const double each = kv_bytes(inputs, tokens);
@@ -55,18 +55,19 @@ std::optional<double> smaller_of(const std::optional<double>& a, const std::opti
     return a ? a : b;
 }
 
-/// Decoding, as what the memory and the arithmetic see of it. A pass is one sequence's part of a step.
+/// The counts of decoding that determine its memory and arithmetic time. A pass is one sequence's part of a
+/// step.
 struct Decoding {
     double steps = 0;
     double passes = 0;
-    double context = 0;  ///< Σ over passes of the tokens before it
+    double context = 0;  ///< Σ over passes of the tokens before the pass
     double windowed_context = 0;
 };
 
 StepTime decoding_time(const LimitInputs& inputs, const Decoding& decoding) {
     StepTime time;
     if (!(decoding.passes > 0)) return time;
-    const double tokens_per_pass = inputs.drafts + 1;  // the ones that are computed
+    const double tokens_per_pass = inputs.drafts + 1;  // counts all computed tokens, including wrong drafts
     const double tokens = decoding.passes * tokens_per_pass;
     time.fixed_s = decoding.steps * inputs.weight_pass_fixed_s;
     time.memory_s =
@@ -85,11 +86,11 @@ double within(const WindowedSums& sums, double whole, const LimitInputs& inputs)
     return inputs.window ? within_window(sums, *inputs.window) : whole;
 }
 
-/// The least decoding that `work` needs with `batch` requests in flight.
+/// The least decoding that `work` needs with `batch` requests in flight, as counts.
 Decoding decoding_of(const LimitInputs& inputs, const Totals& work, double batch) {
     Decoding decoding;
     decoding.passes = work.decoded_tokens / inputs.tokens_per_pass;
-    // A pass that brings several tokens reads the cache once, as it was before the first of them.
+    // A pass that yields several tokens reads the cache once, at its size before the first of these tokens.
     const double ahead = work.decoded_tokens * inputs.drafts / 2;
     const auto per_pass = [&](double sum) { return std::max(0.0, sum - ahead) / inputs.tokens_per_pass; };
     const double windowed_sum = within(work.decoded_context_within, work.decoded_context_tokens, inputs);
@@ -97,7 +98,7 @@ Decoding decoding_of(const LimitInputs& inputs, const Totals& work, double batch
     decoding.windowed_context = per_pass(windowed_sum);
     decoding.steps = decoding.passes / std::min(batch, inputs.max_sequences.value_or(batch));
     if (!inputs.kv_pool_bytes_most) return decoding;
-    // The caches that a step reads lie in memory together; only cached parts of prompts may be shared.
+    // All caches that a step reads are in memory at once; only cached parts of prompts may be shared.
     const double held =
         inputs.kv_bytes_per_token * per_pass(work.decoded_context_tokens - work.decoded_cached_tokens) +
         inputs.windowed_kv_bytes_per_token * per_pass(windowed_sum - work.decoded_cached_tokens);
@@ -108,8 +109,8 @@ Decoding decoding_of(const LimitInputs& inputs, const Totals& work, double batch
 // --- with our own kernels
 // ------------------------------------------------------------------------------------
 
-/// Seconds of `steps` steps of `batch` sequences each that read `kv` bytes of cache in all, every part on its
-/// own. Nothing without a kernel for the weights.
+/// The seconds of `steps` steps of `batch` sequences each that read `kv` bytes of cache in total, as the sum
+/// of the parts' separate times. Nothing without a kernel for the weights.
 std::optional<double> parts_s(const LimitInputs& inputs, double steps, double batch, double context,
                               double kv) {
     const ReachableTerms& reachable = *inputs.reachable;
@@ -123,7 +124,8 @@ std::optional<double> parts_s(const LimitInputs& inputs, double steps, double ba
     return seconds + over(kv, kv_bytes_per_s);
 }
 
-/// Measured whole layer ÷ sum of its parts, at the nearest load where a layer was measured; 1 without one.
+/// The measured time of whole layers ÷ the sum of their parts, at the nearest load at which a layer was
+/// measured; 1 if none was measured.
 double whole_by_parts(const LimitInputs& inputs, double batch, double context) {
     const ReachableTerms& reachable = *inputs.reachable;
     const LayerTime* layer = nearest_layer(reachable.kernels.layers, batch, context);
@@ -136,7 +138,8 @@ double whole_by_parts(const LimitInputs& inputs, double batch, double context) {
     return (reachable.layers * layer->seconds + head) / *parts;
 }
 
-/// Prompts one after the other: the larger of their products and of the pass over the weights.
+/// The seconds of prompts one after the other: the larger of the time of their matrix products and the time
+/// of the pass over the weights.
 double reachable_prefill_s(const LimitInputs& inputs, const Totals& work) {
     if (!(work.prompts > 0)) return 0;
     const ReachableTerms& reachable = *inputs.reachable;
@@ -174,7 +177,7 @@ std::optional<double> reachable_s(const LimitInputs& inputs, const Totals& work,
     return *parts * whole_by_parts(inputs, at_once, context) + reachable_prefill_s(inputs, work);
 }
 
-/// Seconds that `work` takes the whole deployment; nothing when nothing limits it.
+/// The seconds that the whole deployment needs for `work`; nothing when no term limits it.
 std::optional<double> seconds_of(const LimitInputs& inputs, LimitKind kind, const Totals& work,
                                  double batch) {
     const auto positive = [](double seconds) { return seconds > 0 ? std::optional(seconds) : std::nullopt; };
@@ -248,8 +251,8 @@ void add_bandwidth(LimitInputs& inputs, const cards::ModelCard& model, const Har
                                       "GB/s", fmt::format("{}; {} KV heads", read.source, model.kv_heads)));
 }
 
-/// Matrices that wait for each other: attention's input and output, the feed-forward's, and the output
-/// projection.
+/// The number of matrices that depend on each other: input and output of attention, input and output of the
+/// feed-forward layers, and the output projection.
 double dependent_matrices(const cards::ModelCard& model) {
     return 4 * static_cast<double>(model.layers) + 1;
 }
@@ -287,7 +290,7 @@ void add_memory(LimitInputs& inputs, const cards::ModelCard& model, const Hardwa
     }
     const double memory = hardware.memory_bytes->value * hardware.ranks;
     const double weights = static_cast<double>(model.resident_weight_bytes);
-    // Of every byte that ranks beyond the KV heads hold, another rank has a copy.
+    // If there are more ranks than KV heads, some ranks hold copies of the same bytes.
     const double unique = cards::kv_ranks(model, hardware.ranks) / hardware.ranks;
     const auto pool = cards::kv_pool_bytes(model, memory);
     if (!pool) {
@@ -305,7 +308,7 @@ void add_memory(LimitInputs& inputs, const cards::ModelCard& model, const Hardwa
                            hardware.memory_bytes->source)));
 }
 
-/// Bytes of the output projection: what the streamed dense weights hold beyond the layers' matrices.
+/// The bytes of the output projection: the streamed dense weights less the matrices of the layers.
 double head_bytes_of(const cards::ModelCard& model) {
     const NumberFormat* const format = find_format(model.weight_dtype);
     if (format == nullptr) return 0;
@@ -330,10 +333,11 @@ void show_speeds(LimitInputs& inputs, const std::string& name, const std::vector
     if (speeds.size() > 1) show(speeds.back());
 }
 
-/// Shown beside the limit: what our own kernels reach of it.
+/// Adds the speeds of our own kernels, which are shown beside the limit.
 void add_kernels(LimitInputs& inputs, const cards::ModelCard& model, const HardwareTerms& hardware) {
     if (!hardware.kernels || hardware.kernels->weights.empty()) return;
-    constexpr double kSmallKernels = 5;  // of a layer: two norms, rotation, activation, combining
+    constexpr double kSmallKernels = 5;  // small kernels per layer: two norms, rotation, activation,
+                                         // combining
     const KernelSpeeds& kernels = *hardware.kernels;
     const std::string& source = hardware.kernels_source;
     ReachableTerms reachable{
@@ -374,7 +378,7 @@ void add_kernels(LimitInputs& inputs, const cards::ModelCard& model, const Hardw
 // --- from a profile
 // ------------------------------------------------------------------------------------------
 
-/// A term of the profile, positive; noted as used.
+/// A term of the profile; nothing if it is absent or not a positive finite number.
 std::optional<double> profile_term(const std::map<std::string, double>& profile, const std::string& key) {
     const auto found = profile.find(key);
     if (found == profile.end() || !(found->second > 0) || !std::isfinite(found->second)) return {};
@@ -501,7 +505,7 @@ LimitInputs limit_inputs_of_simulator(const std::map<std::string, double>& profi
     }
     inputs.drafts = profile_term(profile, "drafts").value_or(0);
     inputs.tokens_per_pass = profile_term(profile, "tokens_per_pass").value_or(1);
-    // The profile's decode attention is its KV time; only prefill attention is arithmetic.
+    // The profile gives decode attention as KV time only; prefill attention alone is arithmetic.
     const auto pair = profile_term(profile, "attention_flops_per_token_pair");
     const auto flops = profile_term(profile, "attention_flops_per_s");
     if (pair && flops) inputs.prefill_attention_s_per_pair = *pair / *flops;

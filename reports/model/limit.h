@@ -1,9 +1,9 @@
 #pragma once
-// What the hardware could deliver at a load, from bytes, bandwidths and arithmetic alone (a roofline of the
-// steady state). The load is given as sums over requests (core/result/totals.h), because means of lengths are
-// no bound where long prompts have short answers. The hard limit lets prefill compute while decode streams,
-// so only a mistake beats it; the reference without overlap is what a server reaches that never does both at
-// once. Rates are of the whole deployment.
+// An upper bound on what the hardware can deliver at a load, from bytes, bandwidths and arithmetic alone (a
+// roofline of the steady state). The load is given as sums over requests (core/result/totals.h), because mean
+// lengths give no bound if long prompts have short answers. The hard limit lets prefill compute while decode
+// streams, so that a run above it can only be a mistake. The reference without overlap is the limit of a
+// server that never does both at once. Rates are those of the whole deployment.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -19,7 +19,7 @@
 
 namespace paretoken::reports {
 
-/// A figure and where it came from.
+/// A figure and its source.
 struct Sourced {
     double value = 0;
     std::string source;
@@ -27,14 +27,14 @@ struct Sourced {
     bool operator==(const Sourced&) const = default;
 };
 
-/// What is known of the hardware of one rank; what is not drops out of the limit by name.
+/// The known figures of one rank's hardware. A term without a figure is left out of the limit by name.
 struct HardwareTerms {
     std::optional<Sourced> read_bytes_per_s;
-    std::optional<Sourced> read_fixed_s = {};  ///< of one read on its own, however small
+    std::optional<Sourced> read_fixed_s = {};  ///< fixed time of one read, however small the read is
     std::optional<Sourced> flops_per_s;
     std::optional<Sourced> memory_bytes;
     std::uint32_t ranks = 1;
-    std::optional<KernelSpeeds> kernels = {};  ///< what our own reach on one rank: no part of the limit
+    std::optional<KernelSpeeds> kernels = {};  ///< our own kernels' speeds on one rank; no part of the limit
     std::string kernels_source = {};
 
     bool operator==(const HardwareTerms&) const = default;
@@ -44,12 +44,12 @@ struct HardwareTerms {
 HardwareTerms hardware_of_datasheet(const cards::GpuCard& gpu, std::uint32_t count,
                                     const std::string& weight_dtype);
 
-/// The read ceiling and the fastest arithmetic that was measured on each of `count` equal devices, and what
-/// our own kernels reach there. The memory for the KV cache is a GPU's own; a CPU's is shared.
+/// Measured figures of `count` equal devices: the read ceiling, the fastest arithmetic, and the speeds of our
+/// own kernels. The memory size is set only for a GPU, because a CPU shares its memory with other programs.
 HardwareTerms hardware_of_micro(const MicroResults& micro, const cards::ModelCard& model,
                                 std::uint32_t count = 1);
 
-/// `measured` where it has a figure, else `datasheet`.
+/// The figures of `measured`, with those of `datasheet` where a measured figure is missing.
 HardwareTerms overlaid(const HardwareTerms& measured, const HardwareTerms& datasheet);
 
 struct RoutedWeights {
@@ -61,15 +61,15 @@ struct RoutedWeights {
     bool operator==(const RoutedWeights&) const = default;
 };
 
-/// What our own kernels need for the model on this hardware: the reachable limit.
+/// The terms of the reachable limit: the speeds of our own kernels, and the model's bytes and arithmetic.
 struct ReachableTerms {
-    KernelSpeeds kernels;  ///< of one rank
+    KernelSpeeds kernels;  ///< speeds on one rank
     double ranks = 1;
     double kv_ranks = 1;
     double layers = 0;
-    double head_bytes = 0;  ///< of the output projection, over all ranks
+    double head_bytes = 0;  ///< bytes of the output projection, over all ranks
     double small_kernels_s =
-        0;  ///< launches of a step that move next to nothing: norms, rotation, activation
+        0;  ///< time of a step's launches that move few bytes: norms, rotation, activation
     double linear_flops_per_token = 0;
     double head_flops = 0;
     double attention_flops_per_pair = 0;
@@ -78,35 +78,35 @@ struct ReachableTerms {
     bool operator==(const ReachableTerms&) const = default;
 };
 
-/// Everything the formulas need, ranks already folded in. An absent term costs no time.
+/// All inputs of the formulas, already summed over the ranks. An absent term costs no time.
 struct LimitInputs {
-    double dense_weight_bytes = 0;  ///< streamed by every step
+    double dense_weight_bytes = 0;  ///< bytes of the weights that every step streams
     std::optional<RoutedWeights> routed;
-    double kv_bytes_per_token = 0;           ///< layers that keep the whole context
-    double windowed_kv_bytes_per_token = 0;  ///< layers with a window
+    double kv_bytes_per_token = 0;           ///< bytes in the layers that keep the whole context
+    double windowed_kv_bytes_per_token = 0;  ///< bytes in the layers with a sliding window
     std::optional<double> window;
     std::optional<double> weight_bytes_per_s;
     std::optional<double> kv_bytes_per_s;
     double weight_pass_fixed_s =
-        0;  ///< of a pass over the weights, matrix after matrix; not in the hard limit
+        0;  ///< fixed time of a pass over the weights, one matrix after another; not in the hard limit
 
-    std::optional<double> linear_s_per_token;  ///< arithmetic of one token in the linear layers of the body
-    double lm_head_s_per_sequence = 0;  ///< output head: once for a whole prompt, once per token after that
+    std::optional<double> linear_s_per_token;  ///< arithmetic of a token in the body's linear layers
+    double lm_head_s_per_sequence = 0;         ///< output head's time: once per prompt, then once per token
     std::optional<double> prefill_attention_s_per_pair;
     std::optional<double> windowed_prefill_attention_s_per_pair;
     std::optional<double> decode_attention_s_per_pair;
     std::optional<double> windowed_decode_attention_s_per_pair;
 
-    std::optional<double> kv_pool_bytes;       ///< as servers are configured: 0.9 of memory less the weights
-    std::optional<double> kv_pool_bytes_most;  ///< were all of memory used
-    std::optional<double> max_sequences;       ///< what the server runs at once
-    double tokens_per_pass = 1;                ///< above 1 with speculation
-    double drafts = 0;                         ///< tokens checked beside the one of each pass
+    std::optional<double> kv_pool_bytes;       ///< usual server setting: 0.9 of memory less the weights
+    std::optional<double> kv_pool_bytes_most;  ///< pool size if all of the memory were used
+    std::optional<double> max_sequences;       ///< most sequences that the server runs at once
+    double tokens_per_pass = 1;                ///< output tokens per pass; above 1 with speculation
+    double drafts = 0;                         ///< draft tokens checked per pass, besides its own token
 
-    std::optional<double> fixed_ttft_s;  ///< a server of fixed times: the only terms then
+    std::optional<double> fixed_ttft_s;  ///< set for a server of fixed times, and then the only terms
     std::optional<double> fixed_itl_s;
 
-    std::optional<ReachableTerms> reachable;  ///< no part of the limit
+    std::optional<ReachableTerms> reachable;  ///< terms of the reachable limit; not part of the hard limit
 
     std::vector<SourcedTerm> terms;
     std::vector<std::string> dropped;
@@ -114,83 +114,89 @@ struct LimitInputs {
     bool operator==(const LimitInputs&) const = default;
 };
 
-/// From a model's shape and what is known of the hardware.
+/// Computes the inputs from a model's shape and the known figures of the hardware.
 LimitInputs limit_inputs(const cards::ModelCard& model, const HardwareTerms& hardware);
 
-/// A simulated server's own terms (Provenance::simulator). Fixed overheads are no part of a hard limit.
+/// Takes the inputs from a simulated server's own terms (Provenance::simulator). Fixed overheads are not part
+/// of a hard limit.
 LimitInputs limit_inputs_of_simulator(const std::map<std::string, double>& profile);
 
-/// Whether anything in it limits at all.
+/// Whether the inputs have at least one term that limits the rate.
 bool limits_anything(const LimitInputs& inputs);
 
-/// Reading the weights that a step of `tokens` tokens needs, in seconds; 0 where the bandwidth is unknown.
+/// The seconds to read the weights that a step of `tokens` tokens needs; 0 if the bandwidth is unknown.
 double weight_pass_s(const LimitInputs& inputs, double tokens);
 
-/// Reading the KV cache for every decoded token of `work`, in seconds.
+/// The seconds to read the KV cache for every decoded token of `work`.
 double cache_read_s(const LimitInputs& inputs, const Totals& work);
 
-/// The arithmetic of `work` in seconds at the inputs' speed: each computed token once, none of them in vain.
+/// The seconds of arithmetic for `work` at the inputs' speed: each token is computed once, without wrong
+/// drafts.
 double arithmetic_s(const LimitInputs& inputs, const Totals& work);
 
-/// One step of `batch` sequences, each `context` tokens long.
+/// The time of one step of `batch` sequences, each `context` tokens long.
 struct StepTime {
     double memory_s = 0;
     double compute_s = 0;
-    double fixed_s = 0;  ///< of matrices read one after the other; hidden where the next is fetched ahead
+    double fixed_s = 0;  ///< cost of reading one matrix after another; hidden by prefetching
 
     double step_s() const { return memory_s + fixed_s > compute_s ? memory_s + fixed_s : compute_s; }
 };
 StepTime step_time(const LimitInputs& inputs, double batch, double context);
 
-/// The prompts of `work` one after the other: arithmetic, and the one pass over the weights that each needs
-/// at least.
+/// The time of the prompts of `work`, one after the other: the arithmetic, and for each prompt one pass over
+/// the weights, which is the least that it needs.
 struct PrefillTime {
     double compute_s = 0;
     double memory_s = 0;
-    double fixed_s = 0;  ///< likewise
+    double fixed_s = 0;  ///< cost of reading one matrix after another, as in StepTime
 
     double prefill_s() const { return memory_s + fixed_s > compute_s ? memory_s + fixed_s : compute_s; }
 };
 PrefillTime prefill_time(const LimitInputs& inputs, const Totals& work);
 
-/// hard: bytes at the read ceiling and arithmetic at its own, at once. size_aware: the same, but each matrix
-/// is read for itself and costs what a read of its size costs. no_overlap: prefill and decode one after the
-/// other, at the ceilings. reachable: one after the other, with our own kernels; nothing where none was
-/// measured for the model's format.
+/// The kinds of limits. hard: reading at the read ceiling and arithmetic at its ceiling, both at once.
+/// size_aware: the hard limit, but each matrix is read on its own at the cost of a read of its size.
+/// no_overlap: prefill and decode one after the other, at the ceilings. reachable: prefill and decode one
+/// after the other with our own kernels; nothing if no kernel was measured for the model's format.
 enum class LimitKind { hard, size_aware, no_overlap, reachable };
 
-/// Bytes/s that our kernels reach at a load, over all ranks; nothing without a row.
+/// The bytes/s that our kernels reach at a load, over all ranks; nothing without a row in the micro results.
 struct ReachedBandwidth {
     std::optional<double> weight_bytes_per_s;
     std::optional<double> kv_bytes_per_s;
 };
 ReachedBandwidth reached_bandwidth(const LimitInputs& inputs, double batch, double context);
 
-/// One decode step with our own kernels, in seconds. A layer that was measured as a whole gives it directly
-/// at its batch and context; around it the sum of the parts is scaled by what the layer took beyond them.
+/// The seconds of one decode step with our own kernels. If a whole layer was measured at this batch and
+/// context, it gives the time directly; near such a load, the sum of the parts is scaled by the ratio of the
+/// layer to its parts.
 std::optional<double> reachable_step_s(const LimitInputs& inputs, double batch, double context);
 
-/// The shortest time in which `work` can be done with `batch` requests in flight (those beyond what fits
-/// wait), as rates. Only the proportions of the sums count. Nothing without output tokens or limiting terms.
+/// The rates at which `work` is done in the shortest possible time with `batch` requests in flight (requests
+/// that do not fit wait). Only the proportions of the sums matter. Nothing without output tokens or limiting
+/// terms.
 std::optional<LimitPoint> limit_at(const LimitInputs& inputs, LimitKind kind, const Totals& work,
                                    double batch);
 
-/// Share of the work credited to a stretch of time that may have been done before it: requests in flight at
-/// its beginning ÷ prompts answered in it. Nothing where no prompt was answered.
+/// The share of a window's work that may have been done before the window: requests in flight at its
+/// beginning ÷ prompts answered in it. Nothing if no prompt was answered.
 std::optional<double> edge_tolerance(const Totals& stretch);
 
-/// The most whole requests that fit: KV pool ÷ mean of (input + output), and the server's own cap.
+/// The largest number of requests that run at once: KV pool ÷ mean of (input + output), or the server's own
+/// cap if it is smaller.
 std::optional<double> batch_cap(const LimitInputs& inputs, const Totals& work);
 
-/// From batch 1 to the cap, or to `up_to` where none is known; two points per doubling.
+/// The limit from batch 1 to the cap, or to `up_to` if no cap is known, with two points per doubling.
 std::vector<LimitPoint> limit_curve(const LimitInputs& inputs, LimitKind kind, const Totals& work,
                                     double up_to);
 
-/// The largest batch, up to the cap or `up_to`, at which each user still gets `interactivity` tokens/s.
+/// The limit at the largest batch, up to the cap or `up_to`, at which each user still gets `interactivity`
+/// tokens/s.
 std::optional<LimitPoint> limit_at_interactivity(const LimitInputs& inputs, LimitKind kind,
                                                  const Totals& work, double interactivity, double up_to);
 
-/// FLOP per byte above which arithmetic is the limit.
+/// The FLOP per byte above which arithmetic is the limit.
 double ridge_flops_per_byte(double flops_per_s, double bytes_per_s);
 
 }  // namespace paretoken::reports

@@ -1,5 +1,5 @@
 #pragma once
-// A run as it was read, and where it stands among others.
+// A run as it was read, with its place in a sweep.
 #include <map>
 #include <string>
 
@@ -10,8 +10,8 @@ namespace paretoken::reports {
 struct LoadedRun {
     std::string directory;
     RunResult result;
-    std::string sweep = {};  ///< directory of the sweep that it is a point of; empty: a run on its own
-    std::map<std::string, std::string> cell = {};  ///< of that sweep: option → value
+    std::string sweep = {};  ///< directory of the run's sweep; empty if the run is on its own
+    std::map<std::string, std::string> cell = {};  ///< cell of that sweep: option → value
 };
 
 }  // namespace paretoken::reports

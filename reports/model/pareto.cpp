@@ -25,7 +25,7 @@ std::vector<ParetoPlace> pareto_front(std::span<const ParetoPoint> points) {
         return points[a].x != points[b].x ? points[a].x > points[b].x : points[a].y < points[b].y;
     });
     std::vector<ParetoPlace> places(points.size());
-    std::optional<std::size_t> best;  // the cheapest among those at least as fast
+    std::optional<std::size_t> best;  // the cheapest point among those at least as fast
     for (const std::size_t i : order) {
         const bool equal = best && points[*best].x == points[i].x && points[*best].y == points[i].y;
         if (!best || points[i].y < points[*best].y)

@@ -1,6 +1,7 @@
 #pragma once
-// The Pareto front of points that want x large (tokens/s per user) and y small (dollars per million tokens).
-// Sort and scan; equal points are all kept; a point that is not a number is on no front.
+// The Pareto front of points for which a large x (tokens/s per user) and a small y (dollars per million
+// tokens) are better. The points are sorted and scanned once. Equal points are all kept; a point that is not
+// a number is on no front.
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -13,18 +14,18 @@ struct ParetoPoint {
     double y = 0;  ///< smaller is better
 };
 
-/// Of each point, in the order given.
+/// The result for one point; results have the order of the points.
 struct ParetoPlace {
     bool on_front = false;
     std::optional<std::size_t>
-        dominated_by;  ///< a point of the front that is better; nothing for one with no number
+        dominated_by;  ///< index of a better point on the front; nothing for a point that is not a number
 
     bool operator==(const ParetoPlace&) const = default;
 };
 
 std::vector<ParetoPlace> pareto_front(std::span<const ParetoPoint> points);
 
-/// At least as good in both and better in one.
+/// Whether `better` is at least as good in both coordinates and better in one.
 bool dominates(const ParetoPoint& better, const ParetoPoint& worse);
 
 }  // namespace paretoken::reports

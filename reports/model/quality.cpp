@@ -31,14 +31,14 @@ QualityScore score_in(const JsonCursor& value, const std::string& where) {
     return score;
 }
 
-/// The score of one task by the first of the metrics that it has.
+/// The score of one task by the first known metric that it has.
 std::optional<double> score_of_task(const JsonCursor& task) {
     for (const char* metric : {"acc,none", "exact_match,strict-match", "exact_match,none", "acc_norm,none"})
         if (const auto found = task.find(metric)) return share_in(*found);
     return {};
 }
 
-/// All tasks of a result of lm-evaluation-harness, by their numbers of samples.
+/// The mean score of all tasks in a result of lm-evaluation-harness, weighted by their numbers of samples.
 QualityScore harness_score(const JsonCursor& root, const std::string& where, const Labels& selector) {
     if (selector.empty())
         throw UsageError(fmt::format(

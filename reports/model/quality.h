@@ -1,7 +1,7 @@
 #pragma once
 // How well a configuration answers, as the user measured or states it. A configuration only dominates another
-// one where it is not certainly worse, and quality that nobody stated is never taken to be equal where number
-// formats differ: otherwise a broken quantization would win. Pure.
+// one if its quality is not certainly worse. Unknown quality is never taken to be equal if number formats
+// differ: otherwise a broken quantization would win. Pure.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,22 +24,23 @@ struct QualityScore {
     bool operator==(const QualityScore&) const = default;
 };
 
-/// A JSON array of {"label": "precision=q8_0", "score": 0.61, "n": 500}, or what lm-evaluation-harness wrote
-/// of one model, which is for the runs that `selector` names. Throws UsageError naming what is missing.
+/// Reads a JSON array of {"label": "precision=q8_0", "score": 0.61, "n": 500}, or a result file of
+/// lm-evaluation-harness for one model, which is for the runs that `selector` names. Throws a UsageError that
+/// names what is missing.
 std::vector<QualityScore> parse_quality(std::string_view json, const std::string& where,
                                         const Labels& selector = {});
 
-/// Wilson's 95 % interval of a share.
+/// Wilson's 95 % confidence interval of a share.
 Interval quality_interval(double score, double n);
 
-/// The quality that was measured of this run's configuration: a score of `scores`, else that of the run's own
-/// probe. Throws UsageError when two scores are for it.
+/// The measured quality of this run's configuration: the score in `scores` whose labels the run has, or else
+/// the score of the run's own probe. Throws UsageError when two scores are for the run.
 std::optional<Quality> quality_of(const LoadedRun& run, const std::vector<QualityScore>& scores);
 
-/// Throws UsageError for a score that is for none of the runs.
+/// Throws UsageError for a score whose labels none of the runs has.
 void refuse_unmatched(const std::vector<LoadedRun>& runs, const std::vector<QualityScore>& scores);
 
-/// Number formats that quality depends on: the labels weights, kv, precision and quantization, in words.
+/// The number formats that quality depends on: the labels weights, kv, precision and quantization, in words.
 std::string precision_of(const LoadedRun& run, const cards::ModelCard* card);
 
 }  // namespace paretoken::reports

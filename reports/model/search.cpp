@@ -19,7 +19,7 @@ std::string unit_of(const std::string& axis) {
     return axis == "concurrency" ? " in flight" : " req/s";
 }
 
-/// The series of a point by what its run says of the limit.
+/// The name of the series that a point belongs to, by its verdict on the limit.
 std::string_view series_name(SloVerdict verdict) {
     switch (verdict) {
         case SloVerdict::pass:
@@ -32,7 +32,7 @@ std::string_view series_name(SloVerdict verdict) {
     return "";
 }
 
-/// A limit's percentile against load; nothing drawn when no run has it.
+/// The chart of a limit's percentile against load; without series when no run has this percentile.
 Picture picture_on(const Slo& slo, const LoadedSearch& search, const std::vector<LoadedRun>& runs) {
     const Metric* const metric = metric_named(slo.tag);
     const bool is_time = metric != nullptr && metric->unit == "s";
@@ -62,7 +62,8 @@ Picture picture_on(const Slo& slo, const LoadedSearch& search, const std::vector
         }
         std::stable_sort(series.points.begin(), series.points.end(),
                          [](const PicturePoint& a, const PicturePoint& b) { return a.x < b.x; });
-        picture.series.push_back(std::move(series));  // without points too: charts have the same colours
+        picture.series.push_back(std::move(series));  // added even without points, so that all charts have
+                                                      // the same colours
     }
     const auto is_empty = [](const PictureSeries& series) { return series.points.empty(); };
     if (std::all_of(picture.series.begin(), picture.series.end(), is_empty)) picture.series.clear();

@@ -1,6 +1,6 @@
 #pragma once
-// What a search for the highest load that meets limits has found, in words and as charts: each limit's
-// percentile against load with the limit as a line and the bracket marked. Pure.
+// The result of a search for the highest load that meets limits, in words and as charts. A chart shows a
+// limit's percentile against load, the limit as a line, and marks of the bracket. Pure.
 #include <string>
 #include <vector>
 
@@ -10,17 +10,17 @@
 
 namespace paretoken::reports {
 
-/// A search as sweep.json holds it.
+/// A search as stored in sweep.json.
 struct LoadedSearch {
-    std::string directory;  ///< of the sweep, as LoadedRun::sweep names it
+    std::string directory;  ///< directory of the sweep, as in LoadedRun::sweep
     std::string axis;       ///< "concurrency" or "request_rate"
     SweepSearch search;
 };
 
-/// What was found, in sentences: "91 in flight is the highest load that was shown to meet ttft_p95:500; …".
+/// The result in sentences: "91 in flight is the highest load that was shown to meet ttft_p95:500; …".
 std::string found_text(const SweepSearch& search, const std::string& axis);
 
-/// `runs`: all that were read; those of other sweeps are left out.
+/// The charts and the text of a search. `runs` may contain runs of other sweeps, which are left out.
 SearchPicture picture_of(const LoadedSearch& search, const std::vector<LoadedRun>& runs);
 
 }  // namespace paretoken::reports

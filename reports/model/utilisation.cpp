@@ -9,7 +9,8 @@
 namespace paretoken::reports {
 namespace {
 
-/// "989 TFLOP/s, datasheet: …"; a profile has no peaks under these names.
+/// The value and source of a peak: "989 TFLOP/s, datasheet: …"; "profile" for a profile, which has no peaks
+/// under these names.
 std::string source_of(const LimitInputs& peaks, std::string_view name) {
     for (const SourcedTerm& term : peaks.terms)
         if (term.name == name)

@@ -1,10 +1,10 @@
 #pragma once
-// Model FLOPs utilisation (MFU) and model bandwidth utilisation (MBU) of a run: what the delivered tokens
-// need at least, as shares of the hardware's peaks. Pure.
+// Model FLOPs utilisation (MFU) and model bandwidth utilisation (MBU) of a run: the least arithmetic and the
+// least bytes that the delivered tokens need, as shares of the hardware's peaks. Pure.
 //
 // MFU counts each computed prompt token and each output token once, with attention; the output head is
 // computed once per prompt. Drafts that were wrong and prompts that were computed again do not count. MBU
-// counts the weights once per decoding step and the KV cache of every decoded token; what prompts read is
+// counts the weights once per decoding step and the KV cache of every decoded token; reads of prompts are
 // left out.
 #include <optional>
 #include <string>
@@ -15,11 +15,12 @@
 
 namespace paretoken::reports {
 
-/// `peaks` says what the hardware can do and what the model needs. Nothing without output tokens, and for
-/// servers of fixed times.
+/// The utilisation of a run. `peaks` holds the peaks of the hardware and the needs of the model. Nothing
+/// without output tokens, and for simulated servers of fixed times.
 std::optional<Utilisation> utilisation_of(const GapRun& run, const LimitInputs& peaks);
 
-/// "at c=8, decoding reads 62 % of the peak bandwidth (MBU) and …"; empty when nothing is known.
+/// A sentence such as "At c=8 decoding reads 62 % of the peak bandwidth (MBU; …"; empty when nothing is
+/// known.
 std::string utilisation_sentence(const ReportPoint& point);
 
 }  // namespace paretoken::reports

@@ -67,7 +67,8 @@ void set(WhatIfSpec& spec, std::string_view key, std::string_view value) {
     }
 }
 
-/// Σ fresh · cached + fresh² / 2 of prompts of which the share `hit` is cached, over their length² / 2.
+/// The attention pairs of prompts of which the share `hit` is cached, relative to prompts without a cache: (Σ
+/// fresh · cached + fresh² / 2) ÷ (length² / 2).
 double pairs_left(double hit) {
     return 1 - hit * hit;
 }

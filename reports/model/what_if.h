@@ -1,7 +1,7 @@
 #pragma once
-// What runs would come to on other hardware, in other number formats or with other cache hits: the limit
-// there × the share of the limit that they reached where they were measured. An estimate is no measurement:
-// it is on no front, and it is wrong where the share would change. Pure.
+// Estimates of runs on other hardware, in other number formats or with another cache hit rate: the limit of
+// the imagined deployment × the share of the limit that the runs reached where they were measured. An
+// estimate is not a measurement: it is on no front, and it is wrong if the share would change. Pure.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,10 +14,10 @@
 
 namespace paretoken::reports {
 
-/// What is to be different; what is not given stays as it was measured.
+/// The changes of an imagined deployment; fields that are absent stay as they were measured.
 struct WhatIfSpec {
-    std::string text;                      ///< as the user wrote it
-    std::optional<std::string> gpu = {};   ///< name of a card
+    std::string text;                      ///< text as the user wrote it
+    std::optional<std::string> gpu = {};   ///< name of a GPU card
     std::optional<std::uint32_t> tp = {};  ///< GPUs that the model is spread over
     std::optional<std::string> weights = {};
     std::optional<std::string> kv = {};
@@ -26,20 +26,21 @@ struct WhatIfSpec {
     bool operator==(const WhatIfSpec&) const = default;
 };
 
-/// "gpu=h100-sxm,weights=fp8,kv=fp8,tp=2,hit=.9", each key at most once. Throws UsageError.
+/// Parses a text such as "gpu=h100-sxm,weights=fp8,kv=fp8,tp=2,hit=.9", with each key at most once. Throws
+/// UsageError.
 WhatIfSpec parse_what_if(std::string_view text);
 
-/// The work with this share of its input tokens from a cache: the same tokens, fewer of which are computed.
+/// The same work with the share `hit` of its input tokens from a cache, so that these are not computed.
 Totals with_hit(Totals work, double hit);
 
-/// One run that is to be estimated elsewhere.
+/// A run to be estimated for another deployment.
 struct MeasuredLoad {
-    std::size_t point = 0;  ///< in its configuration
+    std::size_t point = 0;  ///< index of the run in its configuration
     Totals work;
     double batch = 0;  ///< requests in flight
 };
 
-/// The two limits, and what the deployment there costs.
+/// The limits of the measured and of the imagined deployment, and the cost of the imagined one.
 struct WhatIfLimits {
     LimitInputs here;
     LimitInputs there;
@@ -47,12 +48,12 @@ struct WhatIfLimits {
     std::optional<double> hit = {};
 };
 
-/// An estimate for each of `loads` that has limits on both sides. A run above its limit counts as at the
-/// limit.
+/// The estimates for those of `loads` that have a limit in both deployments. A run above its limit counts as
+/// a run at its limit.
 std::vector<Estimate> estimates_of(const Configuration& configuration, const std::vector<MeasuredLoad>& loads,
                                    const WhatIfLimits& limits);
 
-/// The estimate with the most output tokens/s in words, or why there is none.
+/// The estimate with the most output tokens/s in words, or the reason why there is none.
 std::string what_if_sentence(const ReportModel& model, const WhatIf& what_if);
 
 }  // namespace paretoken::reports
