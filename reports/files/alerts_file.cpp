@@ -37,7 +37,7 @@ Duration duration_of(const JsonCursor& value) {
     try {
         const Duration duration = parse_duration(value.string());
         if (duration >= Duration{}) return duration;
-    } catch (const UsageError&) {  // told below, with its place
+    } catch (const UsageError&) {  // reported below, with its place in the file
     }
     value.complain("a duration like \"2m\"");
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Files with alerts, "paretoken/alerts/1": the rules of core/result/alerts.h as JSON, to read and to write.
+// Reads and writes alert files ("paretoken/alerts/1"): the rules of core/result/alerts.h as JSON.
 #include <filesystem>
 #include <span>
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace paretoken::reports {
 
-/// Throws UsageError with `where`, the key, and what was expected.
+/// Reads alerts from text. Throws a UsageError with `where`, the key, and what was expected.
 std::vector<AlertRule> parse_alerts(const std::string& text, const std::string& where);
 
-/// Throws UsageError as parse_alerts does, and where the file cannot be read.
+/// Reads alerts from a file. Throws UsageError like parse_alerts(), and when the file cannot be read.
 std::vector<AlertRule> read_alerts(const std::filesystem::path& path);
 
-/// A file that parse_alerts() takes back.
+/// The rules as the text of a file that parse_alerts() can read.
 std::string alerts_json(std::span<const AlertRule> rules);
 
 }  // namespace paretoken::reports

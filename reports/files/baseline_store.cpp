@@ -55,7 +55,8 @@ void BaselineStore::save(const std::string& name, const std::vector<fs::path>& r
                                              ? "no reason is given"
                                              : result.validity.reasons.front().text));
     }
-    // Built beside it and moved there whole: a baseline is never half of one.
+    // The new baseline is built in a directory beside the final one and then renamed, so that a baseline is
+    // always complete.
     const fs::path beside = root_ / fmt::format(".{}.new", name);
     std::error_code error;
     fs::remove_all(beside, error);

@@ -1,6 +1,6 @@
 #pragma once
-// Named sets of runs that candidates are compared with: STORE/NAME/01, 02, … Each run keeps what a gate needs
-// (run.json, requests.jsonl, and probe.jsonl where there is one) and no events.
+// Named sets of runs that candidates are compared with: STORE/NAME/01, 02, … Each run keeps the files that a
+// gate needs (run.json, requests.jsonl, and probe.jsonl if there is one), but no events.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -19,18 +19,18 @@ class BaselineStore {
   public:
     explicit BaselineStore(std::filesystem::path root) : root_(std::move(root)) {}
 
-    /// Copies the runs into a new baseline. Throws UsageError where the name is taken (unless `replace`) or
-    /// cannot be one, or a directory holds no finished run.
+    /// Copies the runs into a new baseline. Throws UsageError when the name is taken (unless `replace`) or is
+    /// not allowed, or when a directory holds no finished run.
     void save(const std::string& name, const std::vector<std::filesystem::path>& runs, bool replace) const;
 
-    /// By name. Empty when there is no store.
+    /// The baselines in the store, sorted by name. Empty when there is no store.
     std::vector<StoredBaseline> list() const;
 
-    /// Throws UsageError naming the known ones.
+    /// The baseline with this name. Throws a UsageError that names the known baselines.
     StoredBaseline find(const std::string& name) const;
     bool holds(const std::string& name) const;
 
-    void drop(const std::string& name) const;  ///< throws as find()
+    void drop(const std::string& name) const;  ///< removes a baseline; throws like find()
 
   private:
     std::filesystem::path root_;

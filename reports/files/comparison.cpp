@@ -30,7 +30,8 @@ bool counts(const SweepPoint& point) {
     return point.state == PointState::done && point.verdict != Verdict::invalid;
 }
 
-/// By how much the first server is better at a load, as a share; 0 where they are equal.
+/// The share by which the first server is better at a load; 0 if both are equal, negative if the second one
+/// is better.
 struct Lead {
     double load = 0;
     double by = 0;
@@ -45,7 +46,7 @@ std::vector<double> values_at(const std::vector<const SweepPoint*>& points, cons
     return values;
 }
 
-/// 0 for a difference that proves nothing.
+/// The share by which the first server is better; 0 if the difference is too small or not significant.
 double lead_of(const Moments& first, const Moments& second, bool higher_is_better) {
     constexpr double kEqual = 0.01;
     const double difference = higher_is_better ? first.mean - second.mean : second.mean - first.mean;
@@ -85,7 +86,7 @@ ComparedFigure compared(const ComparedColumn& column, const std::vector<Lead>& l
                         const std::vector<std::string>& servers) {
     ComparedFigure figure{.figure = std::string(column.key), .loads = leads.size()};
     const auto better_at = [&](const Lead& lead) { return lead.by > 0 ? servers[0] : servers[1]; };
-    const Lead* before = nullptr;  // the last load at which one of them is better
+    const Lead* before = nullptr;  // the last load at which one of the servers is better
     for (const Lead& lead : leads) {
         if (lead.by == 0) continue;
         if (before != nullptr && (before->by > 0) != (lead.by > 0))

@@ -21,14 +21,14 @@ constexpr std::size_t kFrameHeaderBytes = 16;  ///< length, checksum, index
 constexpr std::size_t kChecksumAt = 4;
 constexpr std::size_t kIndexAt = 8;
 
-// The attributes of an event in one byte.
+// The attributes of an event, which are stored in one byte.
 constexpr unsigned kKindMask = 0x3;
 constexpr unsigned kSameRead = 0x4;
 constexpr unsigned kUserStamp = 0x8;
 constexpr unsigned kTokensShift = 4;
-constexpr unsigned kManyTokens = 15;  ///< the number follows
+constexpr unsigned kManyTokens = 15;  ///< the number of tokens follows as a varint
 
-constexpr unsigned kWarmup = 0x1;  ///< among the flags of a frame
+constexpr unsigned kWarmup = 0x1;  ///< a bit in the flags of a frame
 
 // ---- bytes
 
@@ -45,7 +45,7 @@ Unsigned get(const char* in) {
     return value;
 }
 
-/// LEB128: seven bits a byte, low ones first.
+/// LEB128: seven bits per byte, the lowest bits first.
 void append_varint(std::string& out, std::uint64_t value) {
     while (value >= 0x80) {
         out += static_cast<char>(value | 0x80);
@@ -54,7 +54,7 @@ void append_varint(std::string& out, std::uint64_t value) {
     out += static_cast<char>(value);
 }
 
-/// Small numbers of either sign as small numbers.
+/// Maps positive and negative numbers of small magnitude to small unsigned numbers.
 constexpr std::uint64_t zigzag(std::uint64_t difference) {
     return (difference << 1) ^ (0 - (difference >> 63));
 }
@@ -62,7 +62,8 @@ constexpr std::uint64_t unzigzag(std::uint64_t coded) {
     return (coded >> 1) ^ (0 - (coded & 1));
 }
 
-/// Takes numbers off the front of bytes; after the first that is not there, everything is 0 and failed().
+/// Reads numbers from the front of bytes. After the first number that is missing or malformed, all further
+/// numbers are 0 and failed() is true.
 class Bytes {
   public:
     explicit Bytes(std::string_view bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
@@ -101,7 +102,7 @@ std::uint32_t checksum_of(std::string_view bytes) {
     return crc32c.checksum();
 }
 
-// Times are added and subtracted without sign, so that no pair of them overflows.
+// Times are added and subtracted as unsigned numbers, so that no pair of times overflows.
 std::uint64_t nanoseconds_between(TimePoint from, TimePoint to) {
     return static_cast<std::uint64_t>(nanoseconds_since_boot(to)) -
            static_cast<std::uint64_t>(nanoseconds_since_boot(from));
@@ -119,7 +120,7 @@ unsigned attributes_of(const StreamEvent& event) {
            std::min<std::uint32_t>(event.tokens, kManyTokens) << kTokensShift;
 }
 
-/// Runs of equal attributes, each with its length.
+/// Appends the attributes as runs of equal values, each with the length of the run.
 void append_attributes(std::string& out, std::span<const StreamEvent> events) {
     for (std::size_t i = 0; i < events.size();) {
         const unsigned attributes = attributes_of(events[i]);
@@ -174,7 +175,7 @@ class File {
     throw UsageError(fmt::format("cannot read {}: {}; check the path", path.string(), std::strerror(error)));
 }
 
-/// A file as a window of bytes that moves on.
+/// Reads a file through a window of bytes that moves forward.
 class Pieces {
   public:
     Pieces(int file, const std::filesystem::path& path) : file_(file), path_(path) {}
@@ -182,7 +183,7 @@ class Pieces {
     std::string_view bytes() const { return std::string_view(buffer_).substr(begin_); }
     void skip(std::size_t count) { begin_ += count; }
 
-    /// Until there are `count` bytes, or the file has ended.
+    /// Reads until the window holds `count` bytes, or the file has ended.
     bool fill(std::size_t count) {
         constexpr std::size_t kPiece = std::size_t{1} << 20;
         if (buffer_.size() - begin_ >= count) return true;
@@ -257,7 +258,7 @@ std::optional<std::size_t> decode_frame(std::string_view bytes, TimePoint zero, 
     frame.key = {.index = get<std::uint64_t>(bytes.data() + kIndexAt),
                  .warmup = (rest.byte() & kWarmup) != 0};
     const std::uint64_t count = rest.varint();
-    if (rest.failed() || count > rest.left()) return std::nullopt;  // an event takes a byte at least
+    if (rest.failed() || count > rest.left()) return std::nullopt;  // every event takes at least one byte
     frame.events.resize(count);
     if (!read_attributes(rest, frame.events)) return std::nullopt;
     TimePoint time = zero;
@@ -282,7 +283,7 @@ void EventsFile::for_each(const Visit& visit) const {
         pieces.skip(kEventsHeaderBytes);
         left -= std::min<std::uint64_t>(left, kEventsHeaderBytes);
         while (pieces.fill(kFrameHeaderBytes)) {
-            // A damaged length must not ask for more memory than the file is long.
+            // A damaged length must not request more memory than the size of the file.
             const std::uint64_t size = kFrameHeaderBytes + get<std::uint32_t>(pieces.bytes().data());
             if (size > left || !pieces.fill(size)) break;
             const auto checksum = extent_.frames < verified_frames_ ? Checksum::verified : Checksum::unknown;

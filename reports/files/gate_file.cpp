@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Where a policy is read from, for messages.
+/// The file that a policy is read from, for messages.
 struct Source {
     std::string_view text;
     const std::string& where;
@@ -23,7 +23,7 @@ struct Source {
         const std::string_view before = text.substr(0, std::min(position, text.size()));
         return 1 + static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
     }
-    /// Of the first place that holds `quoted` as a string.
+    /// The line of the first place that holds `quoted` as a string; 1 if there is none.
     std::size_t line_of(std::string_view quoted) const {
         const std::size_t found = text.find(fmt::format("\"{}\"", quoted));
         return found == std::string_view::npos ? 1 : line_at(found);
@@ -43,7 +43,7 @@ std::string string_of(const Json& value, std::string_view key, const Source& sou
     return value.get<std::string>();
 }
 
-/// Does `action`; what is wrong with a name is said with the line that holds it.
+/// Calls `action`; to a UsageError about `name` it adds the file and the line that holds the name.
 template <class Action>
 void at_line_of(std::string_view name, const Source& source, const Action& action) {
     try {

@@ -20,8 +20,8 @@
 #include "reports/model/front.h"
 
 // How it works: `fields(archive, value)` names every field of a value once. Writer turns it into JSON,
-// LineWriter into the text of a line, Reader fills the value from JSON. A field that is not in one list is in
-// none.
+// LineWriter into the text of a line, Reader fills the value from JSON. A field that is missing from this
+// list is neither written nor read.
 
 namespace paretoken::reports {
 namespace {
@@ -82,7 +82,7 @@ void enum_named(std::string_view name, std::optional<RunState>& value) {
     value = run_state_named(name);
 }
 
-/// The scope of the whole run, as constant as the result.
+/// The Scope part of a result, which is const if the result is const.
 template <class T>
 auto& as_scope(T& result) {
     if constexpr (std::is_const_v<T>)
@@ -263,7 +263,7 @@ void fields(Archive& a, Is<Counts> auto& v) {
     a("example_errors", v.example_errors);
 }
 
-/// By window: {"128": …, "256": …}.
+/// One key per window size: {"128": …, "256": …}.
 template <class Archive>
 void fields(Archive& a, Is<WindowedSums> auto& v) {
     static const auto keys = [] {
@@ -361,7 +361,7 @@ void fields(Archive& a, Is<Series> auto& v) {
     a.required("values", v.values);
 }
 
-/// Without the key, which is the name of the object, and the percentiles, which `metrics_json` flattens.
+/// The fields of a metric without its key, which is the name of the object in "metrics".
 template <class Archive>
 void fields(Archive& a, Is<MetricSummary> auto& v) {
     a.required("n", v.n);
@@ -397,8 +397,8 @@ void fields(Archive& a, Is<StopReason> auto& v) {
     a("text", v.text);
 }
 
-/// Without the state and the schema, which decide whether these are read at all. The scope of the whole run
-/// has no key of its own: its fields stand beside the others.
+/// The fields of a run without the state and the schema, which decide whether these fields are read at all.
+/// The scope of the whole run has no key of its own: its fields are beside the others.
 template <class Archive>
 void fields(Archive& a, Is<RunResult> auto& v) {
     a("concurrency", v.concurrency);
@@ -905,7 +905,7 @@ void fields(Archive& a, Is<SearchPicture> auto& v) {
     a("charts", v.pictures);
 }
 
-/// Its charts show the same figures.
+/// The charts are left out, because they show the same figures.
 template <class Archive>
 void fields(Archive& a, Is<CachePicture> auto& v) {
     a("directory", v.directory);
@@ -972,7 +972,7 @@ class Writer {
     void unless_empty(const char* key, const std::string& text) {
         if (!text.empty()) (*this)(key, text);
     }
-    /// An array of objects of two keys.
+    /// Writes a map as an array of objects with two keys.
     template <class X>
     void pairs(const char* key, const char* first, const char* second, const std::map<X, double>& map) {
         Json array = Json::array();
@@ -980,7 +980,7 @@ class Writer {
         object_[key] = std::move(array);
     }
 
-    /// With the JSON types of the plan's fields.
+    /// Writes the plan with the JSON types of its fields.
     void plan(const PlanEcho& echo) { object_["plan"] = Json::parse(echo_json(echo)); }
 
     void metrics(const std::vector<MetricSummary>& metrics) {
@@ -1059,7 +1059,7 @@ std::string text_of(const Json& json, int indent) {
 
 // ---- value → one line of text
 
-/// The fast path of requests.jsonl: no tree is built. What is absent or empty is left out.
+/// Writes lines of requests.jsonl fast, without building a tree. Absent and empty values are left out.
 class LineWriter {
   public:
     LineWriter(std::string& out, TimePoint epoch) : out_(out), epoch_(epoch) { out_ += '{'; }
@@ -1118,8 +1118,8 @@ class LineWriter {
 
 // ---- JSON → value
 
-/// Fills values from JSON. What is absent stays as it was, what has another type throws UsageError with the
-/// file and the path of the key.
+/// Fills values from JSON. An absent value stays as it was; a value of another type throws a UsageError with
+/// the file and the path of the key.
 class Reader {
   public:
     Reader(const Json& object, std::string where, std::string prefix, TimePoint epoch)
@@ -1304,7 +1304,7 @@ class Reader {
         value = json.get<T>();
     }
     Duration duration_of(const Json& json, const std::string& path) const {
-        constexpr double kLongest = 9e9;  // seconds; what 64 bits of nanoseconds hold
+        constexpr double kLongest = 9e9;  // seconds; more would overflow 64 bits of nanoseconds
         if (!json.is_number() || std::abs(json.get<double>()) > kLongest)
             refuse(json, path, "a time in seconds");
         return from_seconds(json.get<double>());
@@ -1343,7 +1343,7 @@ void expect(const Json& json, const char* key, std::string_view expected, const 
                         where, key, found, expected));
 }
 
-/// The fields of `json` (all of them those of T) as a T.
+/// Reads a T from `json`, which holds the fields of T.
 template <class T>
 T read_fields(const Json& json, const std::string& where, TimePoint epoch = {}) {
     T value;
@@ -1465,7 +1465,7 @@ Json value_or_null(const std::optional<double>& value) {
     return value ? Writer::json_of(*value) : Json();
 }
 
-/// [p50, p95, p99] of one metric, and which of them have enough samples behind them.
+/// [p50, p95, p99] of one metric, and for each of them whether it has enough samples.
 Json percentiles_of(const RunResult& run, std::string_view key) {
     Json values = Json::array();
     Json certified = Json::array();
@@ -1478,7 +1478,8 @@ Json percentiles_of(const RunResult& run, std::string_view key) {
     return {{"values", values}, {"certified", certified}};
 }
 
-/// [state, within noise, configuration, point] for every pair of axes; state 1: on the front, 2: dominated.
+/// One array for every pair of axes: [1] on the front, [0] unfit for it, or [2, within noise, configuration,
+/// point] with the point that dominates it.
 Json chart_places(const ReportPoint& point) {
     Json places = Json::array();
     for (const FrontPlace& place : point.places) {
@@ -1497,7 +1498,7 @@ Json chart_xs(const ReportPoint& point) {
     return xs;
 }
 
-/// What the page can draw the front over and of.
+/// The axes that the page can draw the front with.
 Json chart_axes(const FrontNote& front) {
     Json xs = Json::array();
     for (const FrontX& x : front_xs())
@@ -1511,7 +1512,7 @@ Json chart_axes(const FrontNote& front) {
         {"xs", xs}, {"ys", ys}, {"x", front.over_time ? std::string(kDateAxis) : front.x}, {"y", front.y}};
 }
 
-/// Milliseconds by part; null where a part is unattributed.
+/// The milliseconds of each part; null for an unattributed part.
 Json chart_gap(const std::optional<Gap>& gap) {
     if (!gap) return {};
     Json parts = Json::array();
@@ -1519,7 +1520,7 @@ Json chart_gap(const std::optional<Gap>& gap) {
     return {{"step", Writer::json_of(gap->step_ms)}, {"parts", parts}};
 }
 
-/// Commands that runs share, each once; a run holds its place.
+/// The distinct commands of all runs, so that each is written once; a run holds the index of its command.
 class Commands {
   public:
     std::size_t place_of(const std::string& command) {
@@ -1601,7 +1602,7 @@ Json chart_configuration(const Configuration& configuration, Commands& commands)
 
 namespace {
 
-/// Estimates stand at the speed of the whole request: no other axis is estimated.
+/// Estimates have an x only for interactivity; no other axis is estimated.
 Json chart_what_if(const WhatIf& what_if) {
     Json points = Json::array();
     for (const Estimate& estimate : what_if.points)
@@ -1621,7 +1622,7 @@ Json chart_what_if(const WhatIf& what_if) {
 
 namespace {
 
-/// Four significant digits: a page holds many of them.
+/// A number rounded to four significant digits, because a page holds many numbers.
 Json brief(double value) {
     if (!std::isfinite(value)) return {};
     const double rounded = std::stod(fmt::format("{:.4g}", value));

@@ -1,8 +1,8 @@
 #pragma once
-// Results ↔ JSON text: run.json ("paretoken/run/2"), sweep.json ("paretoken/sweep/1"), the lines of
-// requests.jsonl, cache.json ("paretoken/cache/1") and the report as JSON. Pure; the files themselves are
-// run_directory.h's. Every field is named once, for both directions. Unknown keys are tolerated, unknown
-// schemas refused; infinities are null.
+// Converts results to JSON text and back: run.json ("paretoken/run/2"), sweep.json ("paretoken/sweep/1"), the
+// lines of requests.jsonl, cache.json ("paretoken/cache/1") and the report as JSON. Pure; run_directory.h
+// reads and writes the files. Every field is named once, for both directions. Unknown keys are ignored,
+// unknown schemas are refused; infinities are null.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,17 +23,18 @@ inline constexpr std::string_view kSweepSchema = "paretoken/sweep/1";
 inline constexpr std::string_view kCacheSchema = "paretoken/cache/1";
 inline constexpr std::string_view kReportSchema = "paretoken/report/1";
 
-/// Whether a run.json is the final word or the mark that a run left when it began.
+/// Whether a run.json holds a final result or only marks that the run has begun.
 enum class RunState { running, finished };
 
 struct RunFile {
     RunState state = RunState::finished;
-    RunResult result;  ///< of a running one: provenance, plan, workload and load only
+    RunResult result;  ///< while the run is running: provenance, plan, workload and load only
 };
 
 std::string run_json(const RunResult& result, RunState state = RunState::finished);
 
-/// `where` is the file's name, for messages. Throws UsageError naming it and the key.
+/// Reads a run.json. `where` is the file's name, for messages. Throws a UsageError that names the file and
+/// the key.
 RunFile parse_run_json(std::string_view text, const std::string& where);
 
 std::string sweep_json(const SweepFile& sweep);
@@ -42,18 +43,18 @@ SweepFile parse_sweep_json(std::string_view text, const std::string& where);
 std::string cache_json(const CacheReport& report);
 CacheReport parse_cache_json(std::string_view text, const std::string& where);
 
-/// One line of requests.jsonl without its newline: scalars only, times in seconds since `epoch`, what is
-/// absent or empty left out.
+/// Appends one line of requests.jsonl without its newline. The line holds scalars only, with times in seconds
+/// since `epoch`; absent and empty values are left out.
 void append_record_line(std::string& out, const RequestRecord& record, TimePoint epoch);
 
-/// One line of answers.jsonl without its newline: which request, and the text of its answer.
+/// Appends one line of answers.jsonl without its newline: the request, and the text of its answer.
 void append_answer_line(std::string& out, const RequestRecord& record);
 RequestRecord parse_record_line(std::string_view line, TimePoint epoch, const std::string& where);
 
 /// The answer in a line of answers.jsonl.
 KeptAnswer parse_answer_line(std::string_view line, const std::string& where);
 
-/// One line of probe.jsonl without its newline.
+/// Appends one line of probe.jsonl without its newline.
 void append_probe_line(std::string& out, const ProbeAnswer& answer);
 ProbeAnswer parse_probe_line(std::string_view line, const std::string& where);
 
@@ -63,7 +64,7 @@ bool is_complete_json(std::string_view text);
 /// The whole report, with every run's metrics (their time series stay in run.json).
 std::string report_json(const ReportModel& model);
 
-/// What the charts of the HTML report draw, safe inside a script element ("<" is escaped).
+/// The data of the charts in the HTML report, safe inside a script element ("<" is escaped).
 std::string chart_json(const ReportModel& model);
 
 }  // namespace paretoken::reports

@@ -28,13 +28,14 @@ constexpr int kMostSuffixes = 10'000;
         fmt::format("cannot create the directory {}: {}; choose another --out", path.string(), why));
 }
 
-/// Whether `path` is there as a file of its own; links to devices, as on a full test disk, are no results.
+/// Whether `path` is a regular file. Links to devices, which tests use as a full disk, do not count as
+/// results.
 bool is_there(const fs::path& path) {
     std::error_code ignored;
     return fs::is_regular_file(path, ignored);
 }
 
-/// "process 4711 on build-7", as the holder wrote it.
+/// The holder of the lock as it wrote itself into the file: "process 4711 on build-7".
 std::string holder_of(int file) {
     std::array<char, 256> text{};
     const ssize_t got = ::pread(file, text.data(), text.size(), 0);
@@ -49,7 +50,7 @@ std::string this_process() {
     return fmt::format("process {} on {}\n", ::getpid(), host.data());
 }
 
-/// Whether `path` still names the open file: its last holder may have removed it meanwhile.
+/// Whether `path` still names the open file; its last holder may have removed the file meanwhile.
 bool is_same_file(int file, const fs::path& path) {
     struct stat open {};
     struct stat named {};
@@ -57,7 +58,8 @@ bool is_same_file(int file, const fs::path& path) {
            open.st_dev == named.st_dev;
 }
 
-/// For what keeps its results apart from runs and sweeps. `what`: "a gate".
+/// Throws UsageError if a run or a sweep is in a directory for another kind of result. `what` is that kind:
+/// "a gate".
 void refuse_beside(bool run, bool sweep, std::string_view what, const std::string& place) {
     if (run || sweep)
         throw UsageError(
@@ -114,7 +116,7 @@ OutputDirectory::OutputDirectory(const OutputRequest& request) {
     create(request);
     try {
         lock();
-        if (!created_) refuse_to_lose(request, path_);  // what another process left while this one waited
+        if (!created_) refuse_to_lose(request, path_);  // another process may have left a result meanwhile
     } catch (...) {
         release();
         throw;
@@ -165,7 +167,7 @@ void OutputDirectory::lock() {
         ::close(std::exchange(lock_, -1));
     }
     const std::string holder = this_process();
-    // The text only informs: a full disk is reported by what is written next.
+    // The text is only information, so errors are ignored; later writes report a full disk.
     [[maybe_unused]] const int cut = ::ftruncate(lock_, 0);
     [[maybe_unused]] const ssize_t written = ::pwrite(lock_, holder.data(), holder.size(), 0);
 }
@@ -176,7 +178,7 @@ void OutputDirectory::release() noexcept {
         ::unlink((path_ / kLockName).c_str());
         ::close(file);
     }
-    if (std::exchange(created_, false)) ::rmdir(path_.c_str());  // refuses where there is something
+    if (std::exchange(created_, false)) ::rmdir(path_.c_str());  // fails if the directory is not empty
 }
 
 void remove_run(const fs::path& directory) {

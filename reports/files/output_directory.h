@@ -1,6 +1,6 @@
 #pragma once
-// The directory that a command writes its result to, held by one process at a time. A result that is there is
-// never replaced unless the user said so, and a directory that got no result is removed again.
+// The directory that a command writes its result to, held by one process at a time. An existing result is
+// only replaced if the user allows it, and a new directory that stays empty is removed again.
 #include <filesystem>
 #include <string>
 
@@ -9,19 +9,19 @@ namespace paretoken::reports {
 enum class OutputKind { run, sweep, gate, cache, watch };
 
 struct OutputRequest {
-    std::filesystem::path path;   ///< what --out says; empty: a new directory, `fresh` or `fresh`-2, -3, …
+    std::filesystem::path path;   ///< value of --out; empty: a new directory, `fresh` or `fresh`-2, -3, …
     std::filesystem::path fresh;  ///< "runs/20261121-094512"
     OutputKind kind = OutputKind::run;
-    bool overwrite = false;  ///< a result of the same kind may be replaced
+    bool overwrite = false;  ///< whether a result of the same kind may be replaced
 };
 
 /// Holds a lock (flock) on DIRECTORY/.paretoken.lock, which names the holder's process and host. The system
 /// drops the lock of a process that died, and the next process takes the file over. On a file system without
-/// locks the file only informs.
+/// locks the file only shows the holder.
 class OutputDirectory {
   public:
-    /// Creates the directory where there is none. Throws UsageError when it holds a result that would be
-    /// replaced or hidden, RuntimeError when another process writes to it or it cannot be created.
+    /// Creates the directory if there is none. Throws UsageError when it holds a result that would be
+    /// replaced or hidden, and RuntimeError when another process writes to it or it cannot be created.
     explicit OutputDirectory(const OutputRequest& request);
     ~OutputDirectory();
     OutputDirectory(const OutputDirectory&) = delete;
@@ -29,7 +29,7 @@ class OutputDirectory {
 
     const std::filesystem::path& path() const { return path_; }
 
-    /// Gives the directory free; one that was created here and is still empty is removed. May be called from
+    /// Releases the directory; if it was created here and is still empty, it is removed. May be called from
     /// another thread, once, before the process ends without running destructors.
     void release() noexcept;
 
@@ -42,8 +42,8 @@ class OutputDirectory {
     int lock_ = -1;
 };
 
-/// Removes the files of a run from `directory`, so that a new run into it cannot be mixed with them. No error
-/// when there are none.
+/// Removes the files of a run from `directory`, so that they cannot be mixed with those of a new run. It is
+/// no error if there are none.
 void remove_run(const std::filesystem::path& directory);
 
 }  // namespace paretoken::reports

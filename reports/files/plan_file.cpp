@@ -12,7 +12,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A number where the text is one ("inf" and "1..64" are not), a boolean for a flag, else a string.
+/// The JSON value of a text: a boolean for a flag, a number if the text is a number ("inf" and "1..64" are
+/// not), or else a string.
 Json value_of(FieldType type, const std::string& text) {
     if (type == FieldType::flag) return text == "true";
     if (type == FieldType::count || type == FieldType::number) {
@@ -27,7 +28,7 @@ Json value_of(const PlanField& field, const Texts& texts) {
     return texts;
 }
 
-/// Nothing for what no option takes: objects, and lists inside lists.
+/// The text of a JSON value; nothing for values that no option takes: objects, and lists inside lists.
 std::optional<std::string> text_of(const Json& value) {
     if (value.is_string()) return value.get<std::string>();
     if (value.is_number() || value.is_boolean()) return value.dump();

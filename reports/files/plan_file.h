@@ -1,5 +1,5 @@
 #pragma once
-// What was asked of a run as JSON text ("paretoken/plan/1"): what `--print-config` prints and `--config FILE`
+// The options of a run as JSON text ("paretoken/plan/1"), which `--print-config` prints and `--config FILE`
 // reads. Keys are the names of core/plan/plan_fields.h; numbers, flags and lists have their own JSON types.
 // Pure.
 #include <map>
@@ -15,17 +15,18 @@ inline constexpr std::string_view kPlanSchema = "paretoken/plan/1";
 
 std::string plan_json(const PlanTexts& texts);
 
-/// `where` is the file's name, for messages. The schema may be left out; null means "not given". Throws
-/// UsageError naming the file and a key that is no option's or whose value has the wrong type.
+/// Reads a plan. `where` is the file's name, for messages. The schema may be left out; null means "not
+/// given". Throws a UsageError that names the file and the key if the key is not an option or its value has
+/// the wrong type.
 PlanTexts parse_plan_json(std::string_view text, const std::string& where);
 
-/// A JSON list of objects {option: value}: the cells of a sweep, as `--cells FILE` reads them and as
-/// parameter files of other tools are written. Keys come as they stand. Throws UsageError naming the file and
+/// Reads the cells of a sweep (`--cells FILE`): a JSON list of objects {option: value}, the format of other
+/// tools' parameter files. Keys are returned as they are written. Throws a UsageError that names the file and
 /// the place.
 std::vector<std::map<std::string, std::string>> parse_cells_json(std::string_view text,
                                                                  const std::string& where);
 
-/// An echo as the text of a JSON object, as result files hold it.
+/// An echo as the text of a JSON object, in the form that result files hold.
 std::string echo_json(const PlanEcho& echo);
 
 }  // namespace paretoken::reports

@@ -10,7 +10,7 @@
 namespace paretoken::reports {
 namespace {
 
-/// Calls `visit` with each line and its place; a last one that is no JSON is left out.
+/// Calls `visit` with each line and its place in the file; a last line that is not complete JSON is left out.
 void for_each_line(const std::filesystem::path& path,
                    const std::function<void(const std::string& line, const std::string& where)>& visit) {
     std::ifstream file(path, std::ios::binary);

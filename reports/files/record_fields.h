@@ -1,12 +1,12 @@
 #pragma once
-// The scalars of a request as a line of requests.jsonl names them, in the order in which they are written. An
-// archive writes or reads them: it takes a key and a member, `required` ones are in every line, and a `part`
-// is a member of something optional. Knows no JSON.
+// The scalars of a request with their names in a line of requests.jsonl, in the order in which they are
+// written. An archive writes or reads them: it takes a key and a member, `required` members are in every
+// line, and a `part` is a member of an optional object. This file does not use JSON.
 #include "core/record/record.h"
 
 namespace paretoken::reports {
 
-/// `v`: a RequestRecord, constant or not.
+/// Names all fields of `v`, a RequestRecord that may be const.
 template <class Archive, class Record>
 void record_fields(Archive& a, Record& v) {
     a.required("index", v.index);

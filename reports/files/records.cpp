@@ -27,10 +27,10 @@
 namespace paretoken::reports {
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{1} << 20;  ///< bytes that are written at a time
+constexpr std::size_t kPiece = std::size_t{1} << 20;  ///< bytes per write
 
-/// A file that only grows. After a write that failed nothing more is written, so that only its end can be
-/// incomplete.
+/// A file that only grows. After a failed write nothing more is written, so that only the end of the file can
+/// be incomplete.
 class GrowingFile {
   public:
     explicit GrowingFile(std::filesystem::path path)
@@ -56,8 +56,8 @@ class GrowingFile {
         }
     }
 
-    /// Some systems report a full disk only here. Devices and pipes cannot be synced (EINVAL), which is no
-    /// error.
+    /// Syncs and closes the file; some systems report a full disk only here. Devices and pipes cannot be
+    /// synced (EINVAL), which is not an error.
     void close() {
         if (file_ < 0) return;
         if (error_ == 0 && ::fsync(file_) != 0 && errno != EINVAL) error_ = errno;
@@ -93,7 +93,7 @@ RecordFiles record_files_in(const std::filesystem::path& run_directory) {
             .answers = run_directory / kAnswersFileName};
 }
 
-/// The writer's own thread, and what is handed over to it.
+/// The writer's own thread, and the records that are handed over to it.
 class RecordWriter::Thread {
   public:
     Thread(const RecordFiles& files, TimePoint epoch, const RecordWriterOptions& options)
@@ -148,7 +148,7 @@ class RecordWriter::Thread {
     }
 
   private:
-    static constexpr std::size_t kEnough = kMostPending / 16;  ///< is written without waiting for more
+    static constexpr std::size_t kEnough = kMostPending / 16;  ///< bytes written without waiting for more
 
     void run() {
         std::vector<RequestRecord> batch;
@@ -191,7 +191,7 @@ class RecordWriter::Thread {
         line_bytes_.clear();
     }
 
-    // The thread's own, until it was joined.
+    // These members are used only by the thread until it was joined.
     GrowingFile lines_;
     GrowingFile events_;
     std::optional<GrowingFile> answers_;
@@ -201,7 +201,7 @@ class RecordWriter::Thread {
     std::string line_bytes_;
     std::string answer_bytes_;
 
-    std::mutex mutex_;  // guards what follows
+    std::mutex mutex_;  // guards the members that follow
     std::condition_variable wake_;
     std::condition_variable room_;
     std::vector<RequestRecord> pending_;
@@ -241,8 +241,8 @@ void enum_named(std::string_view name, std::optional<TokenSource>& value) {
     value = token_source_named(name);
 }
 
-/// Fills a record from the object of a line whose keys stand in the order in which they are written. Whatever
-/// it does not expect ends it: such a line is left to parse_record_line(), which knows what to say of it.
+/// Fills a record from the object of a line whose keys are in the order in which they are written. It stops
+/// at anything that it does not expect; parse_record_line() then reads such a line and reports errors.
 class FastReader {
   public:
     FastReader(ondemand::object object, TimePoint epoch)
@@ -253,7 +253,7 @@ class FastReader {
             fail();
     }
 
-    /// Whether every key was known and every value of its type.
+    /// Whether every key was known and every value had the right type.
     bool all_read() const { return good_ && !has_key_; }
 
     template <class T>
@@ -277,7 +277,7 @@ class FastReader {
   private:
     void fail() { good_ = has_key_ = false; }
 
-    /// On to the next key, whose value is then to be read.
+    /// Moves to the next key, whose value can then be read.
     void step() {
         has_key_ = at_ != end_;
         if (!has_key_) return;
@@ -313,7 +313,7 @@ class FastReader {
         return true;
     }
     bool read(Duration& value) {
-        constexpr double kLongest = 9e9;  // seconds, as in json.cpp
+        constexpr double kLongest = 9e9;  // longest time in seconds, as in json.cpp
         double seconds = 0;
         if (value_.get_double().get(seconds) != simdjson::SUCCESS || !(std::abs(seconds) <= kLongest))
             return false;
@@ -355,9 +355,9 @@ class FastReader {
     bool good_ = true;
 };
 
-/// Whether the line is one that this program writes; only then `record` is what it says. Escapes by number
-/// are left to the other reader, which is stricter about halves of surrogate pairs. `line` is followed by
-/// SIMDJSON_PADDING readable bytes.
+/// Reads a line in the form that this program writes. Returns whether it could; `record` is valid only then.
+/// Numeric escapes are left to the other reader, which is stricter about halves of surrogate pairs. `line` is
+/// followed by SIMDJSON_PADDING readable bytes.
 bool read_fast(ondemand::parser& parser, std::string_view line, TimePoint epoch, RequestRecord& record) {
     if (line.find("\\u") != std::string_view::npos) return false;
     ondemand::document document;
@@ -369,12 +369,12 @@ bool read_fast(ondemand::parser& parser, std::string_view line, TimePoint epoch,
         return false;
     FastReader reader(object, epoch);
     record_fields(reader, record);
-    const bool checked_here = record.slo.empty();  // parse_record_line() checks limits of a request's own
+    const bool checked_here = record.slo.empty();  // parse_record_line() checks the request's own limits
     return checked_here && reader.all_read() &&
            document.current_location().error() == simdjson::OUT_OF_BOUNDS;
 }
 
-/// The lines of a file, read in blocks.
+/// Reads the lines of a file in blocks.
 class LineFile {
   public:
     explicit LineFile(const std::filesystem::path& path)
@@ -385,16 +385,17 @@ class LineFile {
     LineFile(const LineFile&) = delete;
     LineFile& operator=(const LineFile&) = delete;
 
-    /// The next line without its end, followed by SIMDJSON_PADDING readable bytes; nothing behind the last
-    /// one. It holds until the next call.
+    /// The next line without its end, followed by SIMDJSON_PADDING readable bytes; nothing after the last
+    /// line. It is valid until the next call.
     std::optional<std::string_view> next() {
-        std::size_t seen = 0;  // of the line, without an end in it
+        std::size_t seen = 0;  // bytes of the line that were searched for its end
         while (true) {
             const char* const from = buffer_.data() + begin_ + seen;
             const std::size_t left = end_ - begin_ - seen;
             const auto* const found =
                 left == 0 ? nullptr : static_cast<const char*>(std::memchr(from, '\n', left));
-            // The bytes behind it decide whether the line is the last one.
+            // Whether the line is the last one depends on the bytes after its end, so they must be read
+            // first.
             if (found != nullptr && (ended_ || found + 1 < buffer_.data() + end_))
                 return taken(static_cast<std::size_t>(found - buffer_.data()), 1);
             if (ended_) {
@@ -439,8 +440,8 @@ class LineFile {
     std::filesystem::path path_;
     int file_;
     std::string buffer_;
-    std::size_t begin_ = 0;  ///< the bytes that were not yet given begin here
-    std::size_t end_ = 0;    ///< and ends here
+    std::size_t begin_ = 0;  ///< first byte that was not yet returned
+    std::size_t end_ = 0;    ///< end of the bytes that were read
     bool ended_ = false;
 };
 

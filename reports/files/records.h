@@ -1,9 +1,9 @@
 #pragma once
 // The record files of a run: requests.jsonl holds one object of scalars per request, events.bin the events of
-// its answer (reports/files/events.h), answers.jsonl on demand its text; they grow as requests end. Whoever
-// calls record() only hands the record over: a thread of the writer encodes it and writes it out, at most
-// kFlushEvery behind. A request's events are written before its line, so that after a crash no line lacks its
-// events but the last ones.
+// its answer (reports/files/events.h), and answers.jsonl, if asked for, the text of its answer. The files
+// grow as requests end. record() only hands a record over; a thread of the writer encodes and writes it, at
+// most kFlushEvery later. A request's events are written before its line, so that after a crash at most the
+// last lines lack their events.
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -27,29 +27,31 @@ RecordFiles record_files_in(const std::filesystem::path& run_directory);
 
 struct RecordWriterOptions {
     EventsKept events = {};
-    /// record() waits for the disk when too much is pending. For virtual time, which nothing can delay.
+    /// Whether record() waits for the disk when too much is pending. This is for virtual time, which waiting
+    /// does not delay.
     bool waits = false;
-    bool answers = false;  ///< answers.jsonl is written
+    bool answers = false;  ///< whether answers.jsonl is written
 };
 
 class RecordWriter : public RecordSink {
   public:
     static constexpr std::chrono::milliseconds kFlushEvery{100};
-    static constexpr std::size_t kMostPending = std::size_t{64} << 20;  ///< bytes of records in memory
+    static constexpr std::size_t kMostPending = std::size_t{64} << 20;  ///< most bytes of pending records
 
-    /// Opens the files (replacing what was there) before any load. Times are written relative to `epoch`, the
-    /// run's start. Throws RuntimeError.
+    /// Opens the files before any load, and replaces existing ones. Times are written relative to `epoch`,
+    /// the run's start. Throws RuntimeError.
     RecordWriter(const RecordFiles& files, TimePoint epoch, const RecordWriterOptions& options = {});
-    ~RecordWriter() override;  ///< drains, and says nothing of errors
+    ~RecordWriter() override;  ///< writes what is pending, without reporting errors
     RecordWriter(const RecordWriter&) = delete;
     RecordWriter& operator=(const RecordWriter&) = delete;
 
-    /// From any thread. Unless told to, never waits for the disk: when more than kMostPending is pending
-    /// events are left out, at twice that whole records, and finish() says so.
+    /// May be called from any thread. It does not wait for the disk unless `waits` is set: when more than
+    /// kMostPending is pending, events are left out; at twice that, whole records; and finish() reports it.
     void record(RequestRecord&& record) override;
 
-    /// Drains and closes. Returns what is missing in the files and why, in a sentence each; nothing when all
-    /// is there. A second call returns the same.
+    /// Writes everything that is pending and closes the files. Returns one sentence for each kind of data
+    /// that is missing in the files, with the reason; empty when nothing is missing. A second call returns
+    /// the same.
     std::vector<std::string> finish();
 
   private:
@@ -57,13 +59,13 @@ class RecordWriter : public RecordSink {
     std::unique_ptr<Thread> thread_;
 };
 
-/// Calls `visit` with the requests of a file in the order they ended, without events. Reads the file in
-/// pieces. Returns whether the last line was incomplete and was left out. Throws UsageError for a missing
-/// file, or a malformed line that is not the last (naming path and line).
+/// Calls `visit` with the requests of a file, without events, in the order in which they ended. Reads the
+/// file in pieces. Returns whether the last line was incomplete and was left out. Throws UsageError for a
+/// missing file, and for a malformed line that is not the last, with path and line.
 bool for_each_record(const std::filesystem::path& path, TimePoint epoch,
                      const std::function<void(RequestRecord&&)>& visit);
 
-/// All of them in memory. Throws like for_each_record.
+/// Reads all requests of a file into memory. Throws like for_each_record().
 RequestTable read_requests(const std::filesystem::path& path, TimePoint epoch = {});
 
 }  // namespace paretoken::reports

@@ -34,7 +34,7 @@ void append(Goodput& to, Goodput from) {
     std::move(from.slos.begin(), from.slos.end(), std::back_inserter(to.slos));
 }
 
-/// What the plan of a run holds its requests against under this key.
+/// The SLOs in the plan of a run under this key.
 Goodput goodput_in(const PlanEcho& plan, const std::string& key) {
     const auto found = plan.find(key);
     return found == plan.end() ? Goodput{} : goodput_of(found->second);

@@ -1,6 +1,6 @@
 #pragma once
-// A finished run folded anew from its record files (requests.jsonl, events.bin): with other SLOs, and with
-// percentiles that run.json does not hold. The files of the run stay as they are.
+// Computes the results of a finished run again from its record files (requests.jsonl, events.bin), with other
+// SLOs or with percentiles that run.json does not hold. The files of the run are not changed.
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -12,25 +12,26 @@
 
 namespace paretoken::reports {
 
-/// SLOs that each request is held against, with the texts that say them.
+/// The SLOs that each request is judged by, with their texts.
 struct Goodput {
     std::vector<std::string> texts = {};
     std::vector<Slo> slos = {};
 };
 
 struct Refold {
-    std::optional<Goodput> goodput = {};          ///< of all requests; nothing: those of the run
-    std::map<std::string, Goodput> classes = {};  ///< of the requests of a class, before `goodput`
-    std::vector<double> percentiles = {};         ///< besides those that run.json holds
+    std::optional<Goodput> goodput = {};          ///< SLOs of all requests; absent: those of the run
+    std::map<std::string, Goodput> classes = {};  ///< SLOs of a class; they take precedence over `goodput`
+    std::vector<double> percentiles = {};         ///< percentiles besides those in run.json
 };
 
-/// "ttft:500 tpot:15" or, for one class, "interactive=ttft:500"; presets as for slo_texts(). Throws
-/// UsageError.
+/// Adds the SLOs of a text: "ttft:500 tpot:15" or, for one class, "interactive=ttft:500". Presets are those
+/// of slo_texts(). Throws UsageError.
 void add_goodput(Refold& refold, const std::string& text);
 
-/// Replaces counts, totals, figures and metrics of `result`, and its SLOs in the plan, by what the files in
-/// `directory` hold. A run that was stopped because its load diverged keeps its metrics. Throws UsageError
-/// when a file is missing or malformed, or the run has no such class.
+/// Replaces the counts, totals, figures and metrics of `result`, and the SLOs in its plan, with values
+/// computed from the files in `directory`. A run that was stopped because its load diverged keeps its
+/// metrics. Throws UsageError when a file is missing or malformed, or when the run has no class of a given
+/// name.
 void refold(RunResult& result, const std::filesystem::path& directory, const Refold& options);
 
 }  // namespace paretoken::reports

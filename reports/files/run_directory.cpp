@@ -25,7 +25,7 @@ namespace {
                                    path.string(), std::strerror(error)));
 }
 
-/// A file that is closed on every path and removed unless it was kept.
+/// A file that is always closed, and removed unless it was kept.
 class TemporaryFile {
   public:
     explicit TemporaryFile(fs::path path)
@@ -60,7 +60,8 @@ class TemporaryFile {
     bool kept_ = false;
 };
 
-/// So that the rename itself survives a power cut; a file system that cannot is left alone.
+/// Syncs a directory, so that a rename in it survives a power failure. Errors are ignored, because some file
+/// systems cannot do this.
 void sync_directory(const fs::path& directory) {
     const int file = ::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (file < 0) return;
@@ -77,7 +78,7 @@ void ensure_directory(const fs::path& directory) {
                                        error ? error.message() : "something else has that name"));
 }
 
-/// What can be said of a run that began and never wrote its end.
+/// The result of a run that began but never wrote its end, computed from its records.
 RunResult interrupted_run(RunResult begun, const RequestTable& requests, const EventSource& events) {
     const RunSummary summary = summarize(
         requests, events,
@@ -100,14 +101,15 @@ RunResult interrupted_run(RunResult begun, const RequestTable& requests, const E
     return begun;
 }
 
-/// Whether a point that is not done left anything to summarise.
+/// Whether a point that is not done left records that can be summarised.
 bool holds_records(const fs::path& directory) {
     std::error_code error;
     return fs::exists(directory / kRunFileName, error) && fs::exists(directory / kRecordsFileName, error) &&
            fs::file_size(directory / kRecordsFileName, error) > 0;
 }
 
-/// `caches`: null where the runs of an experiment on prefix caching are runs like others.
+/// Adds the run directories at or below `path`. `caches` is null if the runs of an experiment on prefix
+/// caching count as runs like any others.
 void add_run_directories(const fs::path& path, std::vector<fs::path>& found,
                          std::vector<fs::path>* caches = nullptr) {
     const bool is_cache = caches != nullptr && fs::exists(path / kCacheFileName);

@@ -1,7 +1,7 @@
 #pragma once
 // The files of a run directory on disk. A run.json exists from a run's first moment ("running") and is
-// replaced whole at its end, so that nothing half-written is ever taken for a result; after a crash the
-// records that reached requests.jsonl are summarised anew and marked.
+// replaced whole at its end, so that a half-written file is never taken for a result. After a crash, a result
+// is computed from the records in requests.jsonl and marked.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -21,11 +21,11 @@ inline constexpr std::string_view kProbeFileName = "probe.jsonl";
 inline constexpr std::string_view kSweepFileName = "sweep.json";
 inline constexpr std::string_view kCacheFileName = "cache.json";
 
-/// Readers see the old text or the new, never a part: a temporary file beside it is synced and renamed over
-/// `path`. Throws RuntimeError with the path and the system's reason.
+/// Replaces `path` in one step: a temporary file beside it is synced and renamed over it, so that readers see
+/// the old text or the new one, never a part. Throws a RuntimeError with the path and the system's reason.
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
-/// Throws UsageError with the path and the system's reason.
+/// Reads a whole file. Throws a UsageError with the path and the system's reason.
 std::string read_file(const std::filesystem::path& path);
 
 /// Creates `directory` and marks it as a run that has begun. Throws RuntimeError.
@@ -33,31 +33,33 @@ void write_running(const std::filesystem::path& directory, const Provenance& pro
                    const Workload& workload, std::optional<std::uint64_t> concurrency = {},
                    std::optional<double> request_rate = {});
 
-/// Replaces run.json by the finished result. Throws RuntimeError.
+/// Replaces run.json with the finished result. Throws RuntimeError.
 void write_run(const std::filesystem::path& directory, const RunResult& result);
 
-/// A finished run as it is; one that never finished from its records: partial, invalid for the reason
-/// "interrupted". Throws UsageError naming what is missing or malformed.
+/// Reads a run. A finished run is returned as stored; a run that never finished is computed from its records,
+/// partial and invalid for the reason "interrupted". Throws a UsageError that names what is missing or
+/// malformed.
 RunResult read_run_directory(const std::filesystem::path& directory);
 
-/// Creates `directory` if need be. Throws RuntimeError.
+/// Writes sweep.json. Creates `directory` if necessary. Throws RuntimeError.
 void write_sweep(const std::filesystem::path& directory, const SweepFile& sweep);
 
-/// Throws UsageError naming what is missing or malformed.
+/// Reads sweep.json. Throws a UsageError that names what is missing or malformed.
 SweepFile read_sweep(const std::filesystem::path& directory);
 
-/// The run directories at or below `path`: itself, the points of its sweep.json in that order (those
-/// that are done or left records), or what its subdirectories hold, by name. Throws UsageError when there is
-/// none, or a point said to be done is missing.
+/// The run directories at or below `path`: itself, the points of its sweep.json in that order (those that are
+/// done or left records), or those in its subdirectories, by name. Throws UsageError when there is none, or
+/// when a point that is marked as done is missing.
 std::vector<std::filesystem::path> find_run_directories(const std::filesystem::path& path);
 
-/// The directories that a report is made of.
+/// The directories that a report is made from.
 struct ResultDirectories {
     std::vector<std::filesystem::path> runs;
-    std::vector<std::filesystem::path> caches;  ///< of `paretoken cache`; the runs within belong to it
+    std::vector<std::filesystem::path> caches;  ///< results of `paretoken cache`, with their own runs
 };
 
-/// Like find_run_directories(), but experiments on prefix caching are found as such and count as results.
+/// Finds results like find_run_directories(), but lists experiments on prefix caching separately; they count
+/// as results too.
 ResultDirectories find_result_directories(const std::filesystem::path& path);
 
 }  // namespace paretoken::reports

@@ -26,7 +26,8 @@ RepeatSpread spread_of(const std::vector<double>& values) {
 
 std::optional<double> acceptance_in(const RunResult& result) {
     if (!result.server) return std::nullopt;
-    // A window that is shorter than the time between two readings has none of its own.
+    // A window that is shorter than the time between two readings has no ratio of its own; then the whole
+    // run's is used.
     for (const auto* of : {&result.server->window, &result.server->whole_run})
         if (const auto found = of->find("acceptance_ratio"); found != of->end()) return found->second;
     return std::nullopt;

@@ -18,7 +18,7 @@ std::string drift_json(const DriftLine& drift) {
                        drift.ci95.low, drift.ci95.high, drift.n, drift.drifted);
 }
 
-/// A figure in milliseconds, as a share, or as it is.
+/// A figure with its title and unit, multiplied by `scale`; empty if the line does not have it.
 std::string part(const WatchLine& line, std::string_view title, std::string_view key, double scale = 1,
                  std::string_view unit = {}) {
     const auto found = line.figures.find(std::string(key));
