@@ -36,7 +36,8 @@ Tone tone_of(Verdict verdict) {
     return verdict == Verdict::warn ? Tone::warning : Tone::bad;
 }
 
-/// "  label      text", broken to the width of a terminal with the text's lines under each other.
+/// A labelled text, "  label      text". The text is broken to the width of a terminal, with its lines
+/// aligned.
 std::string labelled(std::string_view label, std::string_view text) {
     std::string out;
     std::string_view lead = label;
@@ -66,7 +67,7 @@ std::string head_of(const RunResult& result, const ConsoleStyle& style) {
 
 // ---- throughput
 
-/// "1,234", or "97 %" of a ratio.
+/// The cell of a figure: "1,234", or "97" for a ratio, which is shown in percent.
 std::string figure_cell(const Figure& figure, double value) {
     return figure.unit == "ratio" ? significant(value * 100) : significant(value);
 }
@@ -91,7 +92,7 @@ std::string throughput_of(const RunResult& result) {
 
 // ---- latency
 
-/// A cell of a percentile: "*" marks one without enough samples, ∞ one that falls among failures.
+/// The cell of a percentile: "*" marks a percentile without enough samples, ∞ one that falls among failures.
 std::string percentile_cell(const MetricSummary& metric, double p, double scale) {
     const PercentileValue* held = metric.at(p);
     if (!held) return "–";
@@ -111,7 +112,8 @@ bool has_uncertified(const MetricSummary& metric) {
     });
 }
 
-/// The metrics of the summary: the headline ones, and in an open loop also what the server alone took.
+/// The metrics of the summary: the headline metrics, and in an open loop also the TTFT from the actual start,
+/// which is the server's part.
 std::vector<const Metric*> summarised_metrics(bool open_loop) {
     std::vector<const Metric*> shown;
     for (const std::string_view tag : {"ttft", "itl", "tpot", "e2e"}) {
@@ -290,7 +292,8 @@ std::string cell_text(const std::map<std::string, std::string>& cell) {
     return text;
 }
 
-/// "tok/s 812 ± 9, TTFT p50 41.2 ± 0.8 ms": the mean over runs and half its 95 % interval.
+/// The spread of repeats as the mean over runs and half of its 95 % interval: "tok/s 812 ± 9, TTFT p50 41.2 ±
+/// 0.8 ms".
 std::string spread_text(const SweepRepeats& repeats) {
     struct Shown {
         const char* key;

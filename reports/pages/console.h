@@ -1,5 +1,6 @@
 #pragma once
-// What people read in a terminal: 80 columns, headline first. Pure; printing is the caller's.
+// Results as text for a terminal: at most 80 columns wide, the most important figures first. Pure; the caller
+// prints the text.
 #include <span>
 #include <string>
 
@@ -9,20 +10,21 @@
 namespace paretoken::reports {
 
 struct ConsoleStyle {
-    bool colour = false;         ///< ANSI colours
-    std::string directory = {};  ///< where the run's files are; empty: not said
+    bool colour = false;         ///< whether ANSI colours are used
+    std::string directory = {};  ///< directory of the run's files; not shown if empty
 };
 
-/// What every metric and figure means, for --help.
+/// The definition of every metric and figure, for --help.
 std::string definitions_text();
 
 /// The summary of one run: throughput, latencies with their intervals, failures, lengths, verdict, files.
 std::string run_summary(const RunResult& result, const ConsoleStyle& style = {});
 
-/// A sweep: a table for each cell, how much the repeats differed, and what a search found.
+/// The summary of a sweep: a table for each cell, the differences between repeats, and the result of a
+/// search.
 std::string sweep_summary(const SweepFile& file, const ConsoleStyle& style = {});
 
-/// One line per load level.
+/// A table of points with one line per load level.
 std::string sweep_table(std::span<const SweepPoint> points, const ConsoleStyle& style = {});
 
 }  // namespace paretoken::reports

@@ -18,13 +18,13 @@
 namespace paretoken::reports {
 namespace {
 
-constexpr std::size_t kBlocks = 24;  // of a line of blocks
+constexpr std::size_t kBlocks = 24;  // blocks per line
 
 const ReportPoint& point_of(const ReportModel& model, const RunCourse& course) {
     return model.configurations[course.at.configuration].points[course.at.point];
 }
 
-/// "▁▃█▅": one block per stretch, the lowest at zero.
+/// A series as text: "▁▃█▅". Each block is the mean of a stretch; the scale begins at zero.
 std::string blocks_of(const Series& series) {
     constexpr std::array<std::string_view, 8> kHeights{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     const Series few = thinned(series, kBlocks);
@@ -43,7 +43,7 @@ bool has_values(const Series& series) {
            std::all_of(series.values.begin(), series.values.end(), [](double v) { return std::isfinite(v); });
 }
 
-/// Every value counts in it, those that a chart thins out too.
+/// The table of a run's series. It counts every value, also where a chart shows means.
 Table table_of(const RunResult& run, bool with_blocks) {
     Table table{{{"Series", Align::left}, {"Unit", Align::left}, {"least"}, {"mean"}, {"most"}}, {}};
     if (with_blocks) table.columns.push_back({"over the run", Align::left});
@@ -66,7 +66,8 @@ std::string name_of(const ReportModel& model, const RunCourse& course) {
     return fmt::format("{}, {}", load, configuration.name.empty() ? configuration.title : configuration.name);
 }
 
-/// The run that is shown first: the one that the first answer is about, where its course is there.
+/// The index of the run that is shown first: the run of the first answer whose course is on the page, or else
+/// the first run.
 std::size_t first_shown(const ReportModel& model) {
     for (const Configuration& configuration : model.configurations) {
         const ReportPoint* const answer = answer_point(configuration);

@@ -10,7 +10,7 @@
 namespace paretoken::reports {
 namespace {
 
-/// Quoted when need be. A text that a spreadsheet would take for a formula gets an apostrophe before it.
+/// A quoted text. If a spreadsheet would take the text for a formula, an apostrophe is put before it.
 std::string csv_quoted(std::string_view text) {
     std::string out = "\"";
     if (!text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos)

@@ -1,5 +1,5 @@
 #pragma once
-// The points of a report as comma-separated values (RFC 4180), every digit, keys with units.
+// The points of a report as comma-separated values (RFC 4180), with all digits and with units in the keys.
 #include <string>
 
 #include "reports/model/report_model.h"

@@ -1,5 +1,5 @@
 #pragma once
-// The table of report formats: a new one is a file and a row.
+// The table of report formats. A new format needs a file and a row in this table.
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,7 +10,7 @@
 namespace paretoken::reports {
 
 struct ReportFormat {
-    std::string_view name;  ///< what --format takes
+    std::string_view name;  ///< name that --format takes
     std::string_view extension;
     std::string_view description;
     std::string (*write)(const ReportModel& model) = nullptr;
@@ -18,7 +18,8 @@ struct ReportFormat {
 
 std::span<const ReportFormat> report_formats();
 
-/// "html,md,json" → the rows. Throws UsageError naming the unknown one and the known ones.
+/// The formats in a list such as "html,md,json". Throws a UsageError that names the unknown format and the
+/// known ones.
 std::vector<const ReportFormat*> formats_named(std::string_view list);
 
 }  // namespace paretoken::reports

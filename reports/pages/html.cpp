@@ -36,7 +36,7 @@ std::string_view asset(std::string_view name_end) {
     return {};
 }
 
-/// "sha256-…" as a Content-Security-Policy writes it.
+/// The hash of a text in the form of a Content-Security-Policy: 'sha256-…'.
 std::string policy_hash(std::string_view text) {
     std::array<unsigned char, 32> digest{};
     unsigned int size = 0;
@@ -61,7 +61,7 @@ std::string escaped(std::string_view text) {
     return html_escaped(text);
 }
 
-/// One row of a definition list; nothing when there is nothing to say.
+/// One row of a definition list; empty if the value is empty.
 std::string fact(std::string_view name, std::string_view value) {
     return value.empty() ? "" : fmt::format("<dt>{}<dd>{}\n", escaped(name), escaped(value));
 }
@@ -110,7 +110,7 @@ std::string meta_of(const ReportModel& model) {
     return meta;
 }
 
-/// A command line that breaks between its words only, and is copied as it is.
+/// A command line that is only broken between its words, so that copying it gives the original text.
 std::string command_of(std::string_view command) {
     std::string html;
     for (std::size_t begin = 0; begin <= command.size();) {
@@ -130,7 +130,7 @@ struct Figure {
     std::string note;
 };
 
-/// The best valid point by `value` (the largest, or the smallest where less is better).
+/// The valid point with the best `value`: the largest one, or the smallest one unless `largest`.
 template <class Value>
 const ReportPoint* best_point(const Configuration& configuration, bool largest, Value value) {
     const ReportPoint* best = nullptr;
@@ -164,7 +164,7 @@ std::vector<Figure> figures_of(const Configuration& configuration) {
     return figures;
 }
 
-/// The sentence, with the configuration's name at its head in bold.
+/// The sentence of a configuration, with the configuration's title in bold at the beginning.
 std::string sentence_of(const Configuration& configuration, std::size_t series) {
     std::string_view rest = configuration.answer;
     std::string head;
@@ -201,7 +201,7 @@ std::string answers_section(const ReportModel& model) {
     return html + "</section>\n";
 }
 
-/// The table that ranks configurations; nothing for a single one without limits.
+/// The table that ranks configurations; empty for a single configuration without limits.
 std::string choice_section(const ReportModel& model) {
     const ChoiceTable& choice = model.choice;
     if (choice.ranked.empty() || (choice.slos.empty() && choice.ranked.size() < 2)) return "";
@@ -242,7 +242,7 @@ std::string choice_section(const ReportModel& model) {
         limited ? "Margin, or why not" : "Why not", rows, again);
 }
 
-/// What tokens cost, three ways at once, for the chosen run of each configuration.
+/// The cost of tokens for the chosen run of each configuration, computed in three ways.
 std::string cost_section(const ReportModel& model) {
     std::string rows;
     for (const Choice& one : model.choice.ranked) {
@@ -356,7 +356,7 @@ std::string what_if_section(const ReportModel& model) {
 
 // ---- 2 and 3. the charts
 
-/// A place for a chart with its text alternative. `what` says in words what is drawn.
+/// The element that a chart is drawn in, with its text alternative. `what` describes the chart in words.
 std::string figure_of(std::string_view id, std::string_view title, std::string_view what,
                       std::string_view css_class) {
     return fmt::format(
@@ -461,7 +461,7 @@ const Gap* answer_gap(const Configuration& configuration) {
     return point != nullptr && point->gap ? &*point->gap : nullptr;
 }
 
-/// One row per run, one column per part that is known for any of them.
+/// The table of gaps: one row per run, one column per part that is known for at least one run.
 std::string gap_table(const Configuration& configuration) {
     std::vector<std::size_t> known;
     for (std::size_t part = 0; part < answer_gap(configuration)->parts.size(); ++part)
@@ -524,7 +524,7 @@ std::string gap_section(const ReportModel& model) {
 
 // ---- 5. every number
 
-/// The first row of the table's head: groups over their columns.
+/// The first row of the table's head: the titles of groups above their columns.
 std::string group_row(const std::vector<const ReportColumn*>& columns) {
     std::string html =
         "<tr><th class=\"first\" scope=\"col\" rowspan=\"2\">Run</th><th class=\"text\" "
@@ -545,7 +545,7 @@ std::string group_row(const std::vector<const ReportColumn*>& columns) {
     return html + "</tr>\n";
 }
 
-/// Whether the columns of this one's group have different units, so that each title must say its own.
+/// Whether the columns in this column's group have different units, so that each title must include its unit.
 bool has_own_unit(const std::vector<const ReportColumn*>& columns, const ReportColumn& column) {
     return std::any_of(columns.begin(), columns.end(), [&column](const ReportColumn* other) {
         return other->group == column.group && other->unit != column.unit;
@@ -592,7 +592,7 @@ std::string point_row(const std::vector<const ReportColumn*>& columns, const Con
     return html + "</tr>\n";
 }
 
-/// What failed: run, class, count, an example.
+/// The table of failures: run, class, count, and an example.
 std::string failures_of(const ReportModel& model) {
     std::string rows;
     for (std::size_t series = 0; series < model.configurations.size(); ++series)
@@ -660,15 +660,16 @@ std::string window_text(const Window& window) {
                        significant(window.run_s), window.steady ? "steady" : "no steady state found");
 }
 
-/// A page of at most this many runs says everything of each; a larger one of those that matter most.
+/// The largest number of runs for which a page shows every run in full. A larger page shows only the most
+/// important runs in full.
 constexpr std::size_t kMostRunsInFull = 100;
 
-/// Whether a run of a large page is shown in full: it is on a front, or is not simply valid.
+/// Whether a run on a large page is shown in full: it is on a front, or its verdict is not "valid".
 bool matters(const ReportPoint& point) {
     return point.on_front || point.on_own_front || point.result.validity.verdict != Verdict::valid;
 }
 
-/// The runs that are shown in full, by configuration and place; of a large page the first that matter.
+/// The runs that are shown in full: all runs, or on a large page the first ones that matter.
 std::set<const ReportPoint*> runs_in_full(const ReportModel& model) {
     std::set<const ReportPoint*> shown;
     const bool all = count_points(model) <= kMostRunsInFull;
@@ -678,7 +679,7 @@ std::set<const ReportPoint*> runs_in_full(const ReportModel& model) {
     return shown;
 }
 
-/// "900 further runs are …"; empty where every run is shown.
+/// A sentence that says how many runs are shown: "100 of 1,000 runs: …"; empty if every run is shown.
 std::string left_out(const ReportModel& model, std::size_t shown, std::string_view what) {
     const std::size_t all = count_points(model);
     if (shown >= all) return "";
@@ -824,8 +825,8 @@ std::string workload_facts(const RunResult& run) {
            fact("Seed", fmt::format("{}", load.seed)) + fact("Salt", load.salt);
 }
 
-/// Every metric of a run with its intervals. Closing tags that HTML does not need are left out: this is most
-/// of a page.
+/// Every metric of a run with its intervals. Closing tags that HTML does not require are left out, because
+/// these tables are most of a page.
 std::string metrics_table(const RunResult& run) {
     std::string rows;
     for (const MetricSummary& summary : run.metrics) {
@@ -943,7 +944,7 @@ std::string filled_in(std::string_view template_text,
 
 namespace {
 
-/// `state` is empty in a file.
+/// The whole page. `state` is the version of a served page, and empty in a file.
 std::string page_of(const ReportModel& model, std::string_view state) {
     const std::string_view css = asset("report.css");
     const std::string_view report_js = asset("report.js");
@@ -959,7 +960,7 @@ std::string page_of(const ReportModel& model, std::string_view state) {
     const bool has_runs = !model.configurations.empty();
     const std::string caches = cache_sections(model.caches, !has_runs);
     const std::string body = !has_runs && !(caches.empty() && hardware.empty())
-                                 ? caches + hardware  // a page of its own
+                                 ? caches + hardware  // page that shows only caches and devices
                                  : choice_section(model) + answers_section(model) + frontier_section(model) +
                                        cost_section(model) + what_if_section(model) +
                                        search_section(model.searches) + load_section() +

@@ -1,7 +1,7 @@
 #pragma once
-// The report as one self-contained page: nothing is loaded, a Content-Security-Policy allows only what is
-// inlined (by its hash), every string from outside is escaped. All words and numbers are in the page;
-// report.js adds the pictures.
+// The report as one self-contained page. It loads nothing, a Content-Security-Policy allows only the inlined
+// code (by its hash), and every string from outside is escaped. All words and numbers are in the page itself;
+// report.js draws the charts.
 #include <string>
 #include <string_view>
 
@@ -11,15 +11,15 @@ namespace paretoken::reports {
 
 std::string html_report(const ReportModel& model);
 
-/// The same page as `paretoken report --serve` gives it: it asks its server for /version every two seconds,
-/// and loads itself anew when that is no longer `version`.
+/// The page as `paretoken report --serve` serves it: it asks its server for /version every two seconds, and
+/// reloads itself when the answer is no longer `version`.
 std::string served_html_report(const ReportModel& model, std::string_view version);
 
-/// Text as it may stand in HTML, in attributes too.
+/// The text escaped for HTML, including attributes.
 std::string html_escaped(std::string_view text);
 
-/// `template_text` with every {{name}} replaced, once: what is put in is not looked at again. Unknown names
-/// are a bug.
+/// `template_text` with every {{name}} replaced. Replacement values are not searched for names again. An
+/// unknown name is a bug.
 std::string filled_in(std::string_view template_text,
                       const std::vector<std::pair<std::string_view, std::string_view>>& values);
 

@@ -18,7 +18,7 @@ std::string metadata_of(const Provenance& from, const char* name, const std::str
     return found == from.metadata.end() ? otherwise : found->second;
 }
 
-/// A whole number of the metadata where it is one.
+/// A value of the metadata, as a number if it is a whole number, else as text; `otherwise` if it is absent.
 Json whole_of(const Provenance& from, const char* name, std::uint32_t otherwise) {
     const auto found = from.metadata.find(name);
     if (found == from.metadata.end()) return otherwise;
@@ -58,7 +58,7 @@ Json length_of(const std::optional<double>& wanted, const std::optional<double>&
     return length ? Json(std::llround(*length)) : Json();
 }
 
-/// Null where the percentile falls among failures or was not measured.
+/// The value, or null if the percentile falls among failures or was not measured.
 Json number_of(const std::optional<double>& value) {
     return value && std::isfinite(*value) ? Json(*value) : Json();
 }
@@ -81,7 +81,7 @@ void add_times(Json& row, const RunResult& run, const char* key, const std::stri
     }
 }
 
-/// Tokens per second of a user once it streams: the time per output token, inverted.
+/// Adds the tokens per second of a user while the answer streams: the time per output token, inverted.
 void add_interactivity(Json& row) {
     for (const std::string_view label : {"mean", "median", "p75", "p90", "p95", "p99"}) {
         const auto tpot = row.find(std::string(label) + "_tpot");

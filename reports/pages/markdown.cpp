@@ -55,7 +55,7 @@ struct Line {
     std::vector<double> values;
 };
 
-/// Text that a Mermaid string holds: no quotes, brackets or line ends.
+/// The text for a Mermaid string: without quotes, brackets and line ends.
 std::string mermaid_text(std::string_view text) {
     std::string out;
     for (const char c : printable(text, 60))
@@ -65,7 +65,7 @@ std::string mermaid_text(std::string_view text) {
 
 std::string chart_of(std::string_view title, std::string_view x_title, const std::vector<std::string>& x,
                      std::string_view y_title, const std::vector<Line>& lines) {
-    if (x.size() < 2) return "";  // one point is no line
+    if (x.size() < 2) return "";  // a line needs at least two points
     std::string labels;
     for (const std::string& label : x)
         labels += fmt::format("{}\"{}\"", labels.empty() ? "" : ", ", mermaid_text(label));
@@ -81,7 +81,7 @@ std::string chart_of(std::string_view title, std::string_view x_title, const std
     return text + "```\n";
 }
 
-/// The runs that every one of `values` is known and finite for, as the labels and lines of a chart.
+/// A chart of `values` against load, for the runs for which all of `values` are known and finite.
 template <class... Value>
 std::string chart_against_load(const Configuration& configuration, std::string_view title,
                                std::string_view y_title, Value... values) {
@@ -164,7 +164,7 @@ std::string reasons_of(const Configuration& configuration) {
 
 std::string commands_of(const Configuration& configuration) {
     std::string text;
-    std::set<std::string> told;  // the points of a sweep share its command
+    std::set<std::string> told;  // all points of a sweep have the same command
     for (const ReportPoint& point : configuration.points)
         if (told.insert(point.result.provenance.command).second)
             text += fmt::format("    {}\n",
@@ -198,7 +198,7 @@ std::string section_of(const Configuration& configuration) {
            charts_of(configuration) + commands_of(configuration) + "\n";
 }
 
-/// The chosen run beside hosted APIs.
+/// The cost of the chosen run compared with hosted APIs.
 std::string cost_of(const ReportModel& model) {
     if (!model.cost || model.cost->apis.empty()) return "";
     const CostSheet& sheet = *model.cost;
@@ -218,7 +218,7 @@ std::string cost_of(const ReportModel& model) {
     return text + "\n";
 }
 
-/// The table that ranks configurations; nothing for a single one without limits.
+/// The table that ranks configurations; empty for a single configuration without limits.
 std::string choice_of(const ReportModel& model) {
     const ChoiceTable& choice = model.choice;
     if (choice.ranked.empty() || (choice.slos.empty() && choice.ranked.size() < 2)) return "";
@@ -267,7 +267,7 @@ std::string markdown_escaped(std::string_view text) {
         if (c == '<')
             out += "&lt;";
         else if (c == '@')
-            out += "&#64;";  // mentions nobody
+            out += "&#64;";  // prevents a mention of a user
         else if (std::string_view("\\`*_[]|~#$").find(c) != std::string_view::npos)
             out += {'\\', c};
         else

@@ -19,12 +19,12 @@ const PicturePoint* point_at(const PictureSeries& series, double x) {
     return found == series.points.end() ? nullptr : &*found;
 }
 
-/// "4,096", or "0.25" where x is no whole number.
+/// The text of an x: "4,096", or "0.25" if x is not a whole number.
 std::string place_text(double x) {
     return x == std::floor(x) ? grouped(static_cast<std::uint64_t>(x)) : fmt::format("{:g}", x);
 }
 
-/// "read ceiling 4,400, misses at 128"
+/// The lines and marks of a picture in words: "read ceiling 4,400, misses at 128"
 std::string lines_of(const Picture& picture) {
     std::string text;
     for (const PictureLine& line : picture.lines)
@@ -34,7 +34,7 @@ std::string lines_of(const Picture& picture) {
     return text;
 }
 
-/// "412 (401 to 420)", with an asterisk where the marker is hollow.
+/// The cell of a point: "412 (401 to 420)", with an asterisk if the marker is hollow.
 std::string cell_of(const PicturePoint& point) {
     std::string text = marked(point.y, point.valid);
     if (point.interval)
@@ -43,7 +43,7 @@ std::string cell_of(const PicturePoint& point) {
     return text;
 }
 
-/// A place for a chart with its legend, and below it the table.
+/// The element for a chart with its legend, and the table below it.
 std::string figure_with(const std::string& id, const std::string& title, const std::string& lines,
                         const std::string& table) {
     return fmt::format(

@@ -1,6 +1,6 @@
 #pragma once
-// A chart as a page holds it: a place that report.js draws in, its table in words, and the same as Markdown.
-// Pure.
+// A chart on a page: the element that report.js draws it in and the table of its numbers, and the table as
+// Markdown. Pure.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,38 +10,39 @@
 
 namespace paretoken::reports {
 
-/// One table in words: what both forms of a page are written from.
+/// A table of texts, from which both HTML and Markdown are written.
 struct Sheet {
-    std::vector<std::string> head;  ///< the first is the rows' title
+    std::vector<std::string> head;  ///< column titles; the first is the title of the rows
     std::vector<std::vector<std::string>> rows;
 };
 
-/// A row per x and a column per series.
+/// The table of a picture, with one row per x and one column per series.
 Sheet sheet_of(const Picture& picture);
 
-/// Three significant digits, with an asterisk where the marker is hollow.
+/// The value with three significant digits, and with an asterisk if it is not valid (its marker is hollow).
 std::string marked(double value, bool valid);
 
 std::string html_of(const Sheet& sheet);
-/// With the alignment of its columns; the first is the rows' title.
+/// A table with the alignment of its columns; the first column holds the titles of the rows.
 std::string html_of(const Table& table);
 
-/// Folded away below a summary.
+/// HTML that is folded below a summary.
 std::string folded_html(std::string_view summary, const std::string& html);
 
-/// A place for a chart and, folded below it, its table. `lines`: what is drawn besides the series, in words.
+/// The element for a chart and, folded below it, its table. `lines` describes in words the lines that are
+/// drawn besides the series.
 std::string figure_html(const std::string& id, const std::string& title, const std::string& lines,
                         const Sheet& sheet);
 
 std::string figure_html(const std::string& id, const std::string& title, const std::string& lines,
                         const Table& table);
 
-/// figure_html() of a picture, which report.js finds by `id`.
+/// The figure_html() of a picture; report.js finds it by `id`.
 std::string picture_html(const std::string& id, const Picture& picture);
 
 std::string markdown_of(const Sheet& sheet);
 std::string markdown_of(const Table& table);
-/// The title in bold and the table.
+/// The title in bold, followed by the table.
 std::string titled_markdown(const std::string& title, const Sheet& sheet);
 std::string picture_markdown(const Picture& picture);
 

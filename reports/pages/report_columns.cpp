@@ -18,7 +18,7 @@ std::optional<double> percentile_of(const RunResult& run, std::string_view key, 
     return value->value;
 }
 
-// What a user waited is counted from the intended start where there is one, in open loop.
+// The user's waiting time is counted from the intended start in an open loop.
 template <int kPercent>
 std::optional<double> ttft(const ReportPoint& point) {
     return percentile_of(point.result, headline_key("ttft", point.open_loop), kPercent / 100.0);
@@ -52,7 +52,7 @@ constexpr auto kNumber = ColumnStyle::number;
 constexpr auto kDollars = ColumnStyle::dollars;
 constexpr auto kPercent = ColumnStyle::percent;
 
-/// All but the figures of the run.
+/// All columns except the figures of the run.
 const std::array kOtherColumns{
     ReportColumn{"interactivity_p90_tok_per_s", "Per user", "p90", "tok/s", 1, kNumber, "tok/s per user, p90",
                  "Tokens per second that one user sees, waiting included: the inverse of the p90 of "
@@ -113,7 +113,7 @@ const std::array kOtherColumns{
                  }},
 };
 
-/// The heading of a figure in the short table of Markdown; empty: it is not in it.
+/// The title of a figure in Markdown's short table; empty if the figure is not in it.
 std::string_view brief_title_of(const Figure& figure) {
     if (figure.key == figure::kOutputTokens) return "output tok/s";
     return figure.key == figure::kRequests ? "req/s" : "";
@@ -140,7 +140,7 @@ std::vector<ReportColumn> all_columns() {
     };
     add_figures(true);
     columns.insert(columns.end(), kOtherColumns.begin(), kOtherColumns.end());
-    add_figures(false);  // last, so that latency and cost stay in view
+    add_figures(false);  // at the end, so that latency and cost stay visible
     return columns;
 }
 

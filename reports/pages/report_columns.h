@@ -1,6 +1,6 @@
 #pragma once
-// The table of a report: which figures of a point are shown, in which unit, and what they mean. HTML,
-// Markdown and CSV iterate it; a new column is a new row.
+// The columns of a report's table: the figures of a point that are shown, with their units and definitions.
+// HTML, Markdown and CSV iterate this table; a new column is a new row in it.
 #include <functional>
 #include <optional>
 #include <span>
@@ -16,25 +16,25 @@ namespace paretoken::reports {
 enum class ColumnStyle { number, dollars, percent };
 
 struct ReportColumn {
-    std::string_view key;    ///< of CSV, with the unit: "ttft_p50_s"
-    std::string_view group;  ///< "Time to first token"; columns of one group stand together
+    std::string_view key;    ///< key in CSV, with the unit: "ttft_p50_s"
+    std::string_view group;  ///< title of the group: "Time to first token"; its columns are adjacent
     std::string_view title;  ///< "p50"
     std::string_view unit;   ///< "ms"
-    double scale = 1;        ///< what is held × scale = what is shown
+    double scale = 1;        ///< factor from the stored value to the shown value
     ColumnStyle style = ColumnStyle::number;
-    std::string_view brief_title;  ///< in the short table of Markdown; empty: not in it
+    std::string_view brief_title;  ///< title in Markdown's short table; empty if the column is not in it
     std::string_view definition;   ///< one sentence
-    /// Nothing: not measured. +infinity: the percentile falls among failures.
+    /// The value for a point. Absent: not measured. +infinity: the percentile falls among failures.
     std::function<std::optional<double>(const ReportPoint& point)> value;
 };
 
-/// Throughput, latency, cost, what became of the requests, and the other figures of the run.
+/// All columns: throughput, latency, cost, outcomes of the requests, and the other figures of the run.
 std::span<const ReportColumn> report_columns();
 
 /// The columns that at least one point of the model has a value for.
 std::vector<const ReportColumn*> columns_in_use(const ReportModel& model);
 
-/// What stands in the cell.
+/// The text of a cell.
 std::string cell_of(const ReportColumn& column, const ReportPoint& point);
 
 }  // namespace paretoken::reports

@@ -16,7 +16,7 @@ struct Row {
     const char* key;
     const char* title;
     As as;
-    bool with_most = false;  ///< of a gauge: the highest reading, too
+    bool with_most = false;  ///< for a gauge: whether the highest reading is shown too
 };
 
 constexpr Row kRows[] = {{"running", "Requests running", As::count, true},

@@ -1,5 +1,5 @@
 #pragma once
-// What a server said of itself during a run, as rows of text that the console and the page show alike.
+// A server's own figures during a run, as rows of text that both the console and the page show.
 #include <string>
 #include <vector>
 
@@ -12,13 +12,13 @@ struct ServerRow {
     std::string text;   ///< "40 %"
 };
 
-/// Of the window; quantities that could not be read are left out.
+/// The power figures of the window; quantities that could not be read are left out.
 std::vector<ServerRow> power_rows(const PowerFigures& power);
 
-/// The alerts of a run that fired, or were about to.
+/// The alerts of a run that fired or were pending.
 std::vector<std::string> alert_texts(const RunResult& run);
 
-/// Of the window; quantities that were not told are left out.
+/// The server's figures of the window; quantities that it did not report are left out.
 std::vector<ServerRow> server_rows(const ServerFigures& server);
 
 }  // namespace paretoken::reports

@@ -9,7 +9,7 @@
 namespace paretoken::reports {
 namespace {
 
-/// "1234567.5" → "1,234,567.5"
+/// Digits with separators: "1234567.5" → "1,234,567.5"
 std::string with_separators(std::string digits) {
     const std::size_t first = digits.find_first_of("0123456789");
     const std::size_t point = std::min(digits.find('.'), digits.size());
@@ -21,13 +21,14 @@ bool continues_character(char c) {
     return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
 }
 
-/// Of U+2000 to U+206F in UTF-8 (E2 80 80 …): the part below U+2000.
+/// The code point minus U+2000 of a character from U+2000 to U+206F in UTF-8 (E2 80 80 …).
 unsigned code_below_2000(std::string_view text) {
     return ((static_cast<unsigned char>(text[1]) & 1U) << 6U) | (static_cast<unsigned char>(text[2]) & 0x3fU);
 }
 
-/// Bytes of a character that turns the direction of the text after it (U+061C, U+200E, U+200F, U+202A to
-/// U+202E, U+2066 to U+2069); 0 where there is none. Such a character shows text in another order than it is.
+/// The number of bytes of a character that changes the direction of the text after it (U+061C, U+200E,
+/// U+200F, U+202A to U+202E, U+2066 to U+2069); 0 if there is none. Such a character can show text in a
+/// different order.
 std::size_t direction_mark_at(std::string_view text) {
     if (text.starts_with("\xd8\x9c")) return 2;
     if (text.size() < 3 || text[0] != '\xe2' || (text[1] != '\x80' && text[1] != '\x81')) return 0;

@@ -1,6 +1,5 @@
 #pragma once
-// Text tables and the way numbers are written: three significant digits, units in titles, never in cells.
-// Pure.
+// Text tables and number formats: three significant digits; units are in titles, never in cells. Pure.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -8,16 +7,18 @@
 
 namespace paretoken::reports {
 
-/// "0.00123", "12.3", "1,230", "1.23e-05"; ∞ for infinities, – for NaN.
+/// A number with `digits` significant digits: "0.00123", "12.3", "1,230", "1.23e-05"; ∞ for infinities, – for
+/// NaN.
 std::string significant(double value, int digits = 3);
 
-/// – when absent.
+/// A number × `scale` with `digits` significant digits; – when it is absent.
 std::string significant(const std::optional<double>& value, double scale = 1, int digits = 3);
 
-/// 1234567 → "1,234,567"
+/// A count with separators: 1234567 → "1,234,567"
 std::string grouped(std::uint64_t count);
 
-/// Money: three significant digits, never fewer than two decimals below 1000 ("0.412", "3.50", "1,230").
+/// An amount of money with three significant digits, and at least two decimals below 1000: "0.412", "3.50",
+/// "1,230".
 std::string dollars(double value);
 
 /// A unit of time in which `typical_seconds` is a readable number: s, ms or µs.
@@ -27,18 +28,18 @@ struct TimeUnit {
 };
 TimeUnit time_unit_for(double typical_seconds);
 
-/// One line that a terminal can show whatever a server sent: control characters become spaces, runs of blanks
-/// one, and what is beyond `width` columns an ellipsis.
+/// Any text from a server as one line that is safe for a terminal: control characters become spaces, several
+/// blanks become one, and text beyond `width` columns becomes an ellipsis.
 std::string printable(std::string_view text, std::size_t width = 1000);
 
-/// Columns that a UTF-8 text takes (combining and double-width characters count as one).
+/// The number of columns that a UTF-8 text takes (combining and double-width characters count as one).
 std::size_t display_width(std::string_view text);
 
 /// The lines of `text` broken at blanks so that none is wider than `width` (longer words stay whole).
 std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 
-/// The lines of a sentence that holds text from outside, each indented and ending in a newline, none wider
-/// than 80 columns.
+/// A sentence with text from outside, broken into lines of at most 80 columns, each indented and ending in a
+/// newline.
 std::string paragraph(std::string_view text, std::size_t indent = 0);
 
 enum class Align { left, right };
@@ -50,10 +51,10 @@ struct TableColumn {
 
 struct Table {
     std::vector<TableColumn> columns;
-    std::vector<std::vector<std::string>> rows;  ///< as many cells as columns
+    std::vector<std::vector<std::string>> rows;  ///< cells of each row, as many as there are columns
 };
 
-/// Aligned text, two blanks between columns, each line indented; ends in a newline.
+/// The table as aligned text with two blanks between columns and every line indented; it ends in a newline.
 std::string text_of(const Table& table, std::size_t indent = 0);
 
 }  // namespace paretoken::reports
