@@ -7,7 +7,7 @@
 namespace paretoken::reports {
 namespace {
 
-constexpr std::size_t kLeast = 96;  // bytes: shorter answers are alike without anything being wrong
+constexpr std::size_t kLeast = 96;  // bytes; shorter answers may be equal without a fault
 constexpr std::size_t kMost = 16 << 10;
 constexpr std::size_t kRun = 16;
 constexpr double kDifferent = 0.3;

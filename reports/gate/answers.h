@@ -1,6 +1,6 @@
 #pragma once
-// What is wrong with the texts of answers, whatever they should say: nothing in them, or the same thing again
-// and again. Pure.
+// Faults in the texts of answers that can be found without knowing the expected text: empty texts and
+// repetition. Pure.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -8,22 +8,22 @@
 
 namespace paretoken::reports {
 
-/// Of one run's answers.
+/// The numbers of faulty answers of one run, with examples.
 struct AnswerFaults {
     std::uint64_t answers = 0;
-    std::uint64_t empty = 0;  ///< nothing but white space
+    std::uint64_t empty = 0;  ///< answers that contain only white space
     std::uint64_t repeated = 0;
-    std::string empty_example = {};  ///< which request it was
+    std::string empty_example = {};  ///< the first request with an empty answer
     std::string repeated_example = {};
 
     bool operator==(const AnswerFaults&) const = default;
 };
 
-/// Whether a text of 96 bytes or more is mostly repetition: of all its runs of 16 bytes, fewer than 30 % are
-/// different ones. Ordinary text has more than 80 %.
+/// Whether a text of 96 bytes or more is mostly repetition: fewer than 30 % of its sequences of 16 bytes are
+/// distinct. In ordinary text more than 80 % are distinct.
 bool repeats_itself(std::string_view text);
 
-/// Looks at one answer after the other.
+/// Counts the faults of answers that are added one after the other.
 class AnswerCheck {
   public:
     void add(std::uint64_t index, std::string_view text);

@@ -17,7 +17,7 @@ namespace {
 
 using Runs = std::span<const GateRun>;
 
-/// What a command measures: where the candidate is, or how its server is started.
+/// The argument that makes a command measure the candidate: its URL, or the command that starts its server.
 std::string candidate_of(Runs runs) {
     const Provenance& from = runs.front().result.provenance;
     return from.server ? fmt::format("--server-cmd '{}'", from.server->command) : from.url;
@@ -28,7 +28,7 @@ std::string scrape_command(Runs runs) {
                        candidate_of(runs));
 }
 
-/// The largest of what the runs say; nothing when none says it.
+/// The largest value among the runs; nothing when no run has a value.
 std::optional<double> worst_of(Runs runs,
                                const std::function<std::optional<double>(const RunResult&)>& value) {
     std::optional<double> worst;
@@ -43,7 +43,7 @@ std::optional<double> of_server(const RunResult& run, const std::string& key) {
     return found == run.server->window.end() ? std::nullopt : std::optional(found->second);
 }
 
-/// Of the series inside the window.
+/// The p95 of the KV cache usage, from the readings inside the window.
 std::optional<double> kv_usage_p95(const RunResult& run) {
     const auto series = std::find_if(run.series.begin(), run.series.end(),
                                      [](const Series& s) { return s.name == "kv_usage"; });
@@ -93,7 +93,8 @@ CheckItem preemptions(Runs runs) {
     return {"preemptions", true, fmt::format("{} in the run with the most", number_text(*count))};
 }
 
-/// Only prompts that users sent tell whether their heads stay the same.
+/// Whether prompts begin alike. Only prompts that users sent can show this, so a run without a dataset of
+/// contents does not.
 CheckItem static_head(Runs runs) {
     constexpr double kShared = .05;
     const RunResult& run = runs.front().result;

@@ -1,5 +1,6 @@
 #pragma once
-// What should be known of a server before it is rolled out, and whether the candidate's runs show it. Pure.
+// A list of facts that should be known about a server before a rollout, and whether the candidate's runs show
+// them. Pure.
 #include <span>
 #include <string>
 #include <vector>
@@ -9,8 +10,8 @@
 
 namespace paretoken::reports {
 
-/// The items in the order of docs/gate.md, each once. `candidate` holds at least one run; `prices` are the
-/// cards that a cost is looked up in.
+/// The items in the order of docs/gate.md. `candidate` holds at least one run; `prices` are the cards from
+/// which a cost is computed.
 std::vector<CheckItem> checklist_of(const GateReport& report, std::span<const GateRun> candidate,
                                     std::span<const cards::PriceCard> prices);
 

@@ -17,11 +17,12 @@ namespace paretoken::reports {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kLastLookShare = 0.4375;  ///< of the errors, in a gate of 16 pairs
+constexpr double kLastLookShare = 0.4375;  ///< last look's share of the errors in a gate of 16 pairs
 
 // ---- what the runs say of one metric
 
-/// The shift of one pair: infinite where only one side has a value, nothing where neither has.
+/// The shift of one pair: infinite if only one side falls among failures, nothing if both do or a value is
+/// missing.
 std::optional<double> shift_of(const GateValue& baseline, const GateValue& candidate, Better better) {
     const auto bad = [](const GateValue& of) { return of.among_failures; };
     if (bad(baseline) || bad(candidate)) {
@@ -53,7 +54,7 @@ bool is_known(const std::vector<GateValue>& values) {
                        [](const GateValue& v) { return v.value || v.among_failures; });
 }
 
-/// Geometric mean of what is finite and above 0.
+/// The geometric mean of the values above 0.
 std::optional<double> typical(std::span<const GateValue> values) {
     double sum = 0;
     std::size_t n = 0;
@@ -74,7 +75,7 @@ std::vector<double> logarithms(std::span<const GateValue> values, Better better)
     return logs;
 }
 
-/// The tolerance as a shift, or the floor where that is more.
+/// The limit as a shift: the tolerance, or the floor if that is larger.
 double limit_of(const GateMetric& metric, const GateQuantity& quantity,
                 const std::optional<double>& baseline) {
     const double tolerance = std::log1p(metric.tolerance);
@@ -87,7 +88,7 @@ double limit_of(const GateMetric& metric, const GateQuantity& quantity,
 
 // ---- one metric at one look
 
-/// What a look finds, before all metrics are judged together.
+/// The result of one look at one metric, before all metrics are judged together.
 struct Finding {
     std::optional<Shift> shift = {};
     double p_fail = 1;
@@ -97,7 +98,7 @@ struct Finding {
 
 Finding found_of_shift(const Shift& shift, double limit, Better better, double beta) {
     Finding found{.shift = shift};
-    if (better == Better::neither) {  // any change counts
+    if (better == Better::neither) {  // a change in either direction counts
         found.p_fail = std::min(1.0, 2 * std::min(p_above(shift, limit), p_below(shift, -limit)));
         found.passes = p_below(shift, limit) <= beta && p_above(shift, -limit) <= beta;
     } else {
@@ -107,7 +108,8 @@ Finding found_of_shift(const Shift& shift, double limit, Better better, double b
     return found;
 }
 
-/// Pairs of which one side's percentile falls among failures.
+/// The finding if the percentile of one side falls among failures in some pairs; nothing if there is no such
+/// pair.
 std::optional<Finding> found_among_failures(std::span<const double> shifts) {
     const auto count = [&](double value) {
         return static_cast<std::size_t>(std::count(shifts.begin(), shifts.end(), value));
@@ -137,7 +139,8 @@ Finding found_in_pairs(const Values& values, std::uint64_t pairs, const GateQuan
     return found_of_shift(paired_shift(shifts), limit, quantity.better, beta);
 }
 
-/// Two sets of other days differ by the days, too.
+/// The shift with its standard error widened by the spread between days, because two sets that were measured
+/// on different days also differ by the day.
 Shift widened(Shift shift, const std::optional<DaySpread>& spread) {
     if (!spread || spread->days < 2) return shift;
     shift.standard_error = std::hypot(shift.standard_error, std::sqrt(2.0) * spread->deviation);
@@ -166,7 +169,7 @@ Finding found_in_sets(const Values& values, const GateQuantity& quantity, double
     return found_of_shift(widened(unpaired_shift(before, after), spread), limit, quantity.better, beta);
 }
 
-/// The 95 % interval that a run itself gives.
+/// The 95 % interval that a single run has for a quantity.
 std::optional<Interval> own_interval(const GateQuantity& quantity, const RunResult& run) {
     const Scope* const scope = scope_of(quantity, run);
     if (scope == nullptr) return std::nullopt;
@@ -175,7 +178,7 @@ std::optional<Interval> own_interval(const GateQuantity& quantity, const RunResu
     return held == nullptr ? std::nullopt : held->ci95;
 }
 
-/// The standard error of a logarithm behind a 95 % interval; nothing when it is unbounded.
+/// The standard error of a value's logarithm, from its 95 % interval; nothing when the interval is unbounded.
 std::optional<double> log_error(const std::optional<Interval>& interval) {
     constexpr double kNormal95 = 1.959964;
     if (!interval || !(interval->low > 0) || !std::isfinite(interval->high)) return std::nullopt;
@@ -184,7 +187,7 @@ std::optional<double> log_error(const std::optional<Interval>& interval) {
 
 Finding found_within_runs(const GateInput& input, const Values& values, const GateQuantity& quantity,
                           double limit, double beta) {
-    constexpr double kDegrees = 18;  // two intervals from 10 blocks or more each
+    constexpr double kDegrees = 18;  // two intervals of at least 10 blocks each
     const auto shift = shift_of(values.baseline.front(), values.candidate.front(), quantity.better);
     if (!shift) return {.reason = "one side has no value"};
     if (auto found = found_among_failures(std::span(&*shift, 1))) return *found;
@@ -207,7 +210,7 @@ Failures failures_of(std::span<const GateRun> runs, const GateQuantity& quantity
     return sum;
 }
 
-/// Answers that ended by themselves, as "failures" of all answers.
+/// The answers that ended by themselves, counted as the "failures" among all answers.
 Failures ended_of(std::span<const GateRun> runs) {
     Failures sum;
     for (const GateRun& run : runs)
@@ -227,7 +230,8 @@ Failures faulty_of(std::span<const GateRun> runs, std::uint64_t AnswerFaults::*f
     return sum;
 }
 
-/// The answers to the questions of a side: those of its first run that was asked any.
+/// The run whose answers to questions represent a side: its first run that was asked any; null if there is
+/// none.
 const GateRun* probed(std::span<const GateRun> runs) {
     const auto found = std::find_if(runs.begin(), runs.end(), [](const GateRun& run) {
         return run.result.quality.has_value() && !run.probe.empty();
@@ -243,7 +247,7 @@ Failures right_of(std::span<const GateRun> runs) {
     return {.failed = static_cast<std::uint64_t>(right), .requests = run->probe.size()};
 }
 
-/// What is counted of a side.
+/// The counts of a share on one side.
 Failures counted(std::span<const GateRun> runs, const GateQuantity& quantity) {
     switch (quantity.kind) {
         case GateKind::failures:
@@ -284,7 +288,7 @@ Finding found_in_reasons(const Failures& before, const Failures& after, double t
     return found;
 }
 
-/// A run's own words for the first answer with a fault.
+/// An example of an answer with a fault, from the first run that has one.
 std::string example_of(std::span<const GateRun> runs, std::string AnswerFaults::*example) {
     for (const GateRun& run : runs)
         if (!(run.answers.*example).empty()) return "; for example " + run.answers.*example;
@@ -301,8 +305,8 @@ Finding found_in_answers(std::span<const GateRun> before, std::span<const GateRu
     return found;
 }
 
-/// Which questions were answered right on one side alone (McNemar). A drop within the tolerance passes: the
-/// number of questions decides what could have been seen, and the reason says it.
+/// Compares the questions that were answered right on one side only (McNemar). A drop within the tolerance
+/// passes; the number of questions determines how large a drop could have been found, and the reason says it.
 Finding found_in_quality(std::span<const GateRun> before, std::span<const GateRun> after, double tolerance) {
     constexpr std::size_t kShown = 60;
     const auto& then = probed(before)->probe;
@@ -323,7 +327,7 @@ Finding found_in_quality(std::span<const GateRun> before, std::span<const GateRu
         found.reason += fmt::format("; for example question {}, {}: \"{}\"", example->question,
                                     example->expected, example->answer.substr(0, kShown));
     found.passes = had.share() - has.share() <= tolerance;
-    // mcnemar_p_value counts both directions, and only one of them is worse.
+    // mcnemar_p_value is two-sided, but only one direction is worse.
     if (!found.passes && lost > gained) found.p_fail = mcnemar_p_value(gained, lost) / 2;
     return found;
 }
@@ -388,7 +392,8 @@ void require_class(const GateMetric& metric, const GateQuantity& quantity, const
                                  metric.name, quantity.request_class));
 }
 
-/// Whether there is anything to compare: of some shares, only where both sides were asked the same.
+/// Whether there are counts to compare. Most shares need counts on both sides; quality also needs equal
+/// questions.
 bool has_counts(const GateQuantity& quantity, const GateInput& input, std::vector<std::string>& notes) {
     const bool before = counted(input.baseline, quantity).requests > 0;
     const bool after = counted(input.candidate, quantity).requests > 0;
@@ -409,7 +414,7 @@ bool has_counts(const GateQuantity& quantity, const GateInput& input, std::vecto
     return false;
 }
 
-/// The metrics that at least one side has measured.
+/// The metrics of the policy that at least one side has measured.
 std::vector<Judged> judged_of(const GatePolicy& policy, const GateInput& input,
                               std::vector<std::string>& notes) {
     std::vector<Judged> judged;
@@ -441,7 +446,7 @@ std::vector<Judged> judged_of(const GatePolicy& policy, const GateInput& input,
     return judged;
 }
 
-/// What the row shows of the look.
+/// Fills the row with the results of a look.
 void describe(Judged& judged, const GateInput& input, const Finding& found, std::uint64_t pairs,
               const Errors& errors) {
     GateRow& row = judged.row;
@@ -474,7 +479,7 @@ void describe(Judged& judged, const GateInput& input, const Finding& found, std:
         row.pairs_to_decide = std::max(*enough, pairs + 1);
 }
 
-/// True when every row is decided, or one failed.
+/// Takes a look. Returns whether every row is decided, or one failed.
 bool take(const Look& look, const GatePolicy& policy, const GateInput& input, std::vector<Judged>& judged) {
     std::vector<Finding> findings;
     std::vector<double> p_values;

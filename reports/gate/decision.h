@@ -1,6 +1,7 @@
 #pragma once
-// From two sets of runs to a verdict: pass, fail or inconclusive, with the interval of every metric, what
-// this data could have seen, and what would decide. The rule is docs/gate.md's. Pure.
+// Computes a verdict from two sets of runs: pass, fail or inconclusive, with the interval of every metric,
+// the smallest shift that this data could have shown, and the number of pairs that would decide. docs/gate.md
+// describes the rule. Pure.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -22,47 +23,47 @@ namespace paretoken::reports {
 enum class GateVerdict : std::uint8_t { pass, fail, inconclusive };
 std::string_view name_of(GateVerdict verdict);
 
-/// One finished run as a gate needs it.
+/// One finished run with the data that a gate needs.
 struct GateRun {
     std::string directory;
     RunResult result;
-    std::map<std::string, std::uint64_t> finish_reasons;  ///< of answers that came well
-    AnswerFaults answers = {};                            ///< of the texts that were kept
-    std::vector<ProbeAnswer> probe = {};                  ///< where questions were asked after the load
+    std::map<std::string, std::uint64_t> finish_reasons;  ///< counts of successful answers by finish reason
+    AnswerFaults answers = {};                            ///< faults in the answer texts that were kept
+    std::vector<ProbeAnswer> probe = {};                  ///< answers to questions asked after the load
 };
 
-/// How the evidence was gathered, which decides what the intervals can hold.
+/// How the evidence was gathered, which decides what variation the intervals include.
 enum class GateDesign : std::uint8_t {
-    pairs,       ///< run i of one side stands beside run i of the other: drift falls out
-    two_sets,    ///< each side on its own: drift between them cannot be told from a difference
-    within_runs  ///< one run a side, by its blocks of time: what differs from run to run is not seen
+    pairs,       ///< run i of one side is paired with run i of the other, which cancels drift
+    two_sets,    ///< each side was measured separately; drift looks like a difference
+    within_runs  ///< one run per side, by blocks of time; variation between runs is not included
 };
 
-/// One metric of the policy.
+/// The result for one metric of the policy.
 struct GateRow {
     std::string metric;
     std::string title;
     std::string unit;
     double tolerance = 0;
     double floor = 0;
-    bool points = false;                   ///< a share: tolerance, shift and limit are differences of shares
+    bool points = false;                   ///< whether it is a share; shift and limit are then differences
     std::optional<double> baseline = {};   ///< typical value (geometric mean), or a share
-    std::optional<double> candidate = {};  ///< the same
-    std::optional<double> shift = {};   ///< ln(candidate ÷ baseline), positive: worse; of shares: difference
-    std::optional<Interval> ci95 = {};  ///< of the shift, were it looked at once
-    double limit = 0;           ///< what the shift is held against: the tolerance or the floor, as a shift
-    std::uint64_t samples = 0;  ///< requests or questions behind a share, of the candidate
+    std::optional<double> candidate = {};  ///< typical value or share of the candidate
+    std::optional<double> shift = {};  ///< ln(candidate ÷ baseline) or difference of shares; positive: worse
+    std::optional<Interval> ci95 = {};  ///< interval of the shift, as if there were only one look
+    double limit = 0;                   ///< limit of the shift: the tolerance or the floor, as a shift
+    std::uint64_t samples = 0;          ///< the candidate's requests or questions for a share
     double p_fail = 1;
     GateVerdict verdict = GateVerdict::inconclusive;
-    std::uint64_t decided_at = 0;           ///< pairs of the look that decided it; 0: undecided
-    std::string reason = {};                ///< where the interval alone does not tell
-    std::optional<double> detectable = {};  ///< the smallest shift beyond the limit that this data could see
+    std::uint64_t decided_at = 0;           ///< number of pairs at the look that decided it; 0: undecided
+    std::string reason = {};                ///< explanation, if the interval alone does not give one
+    std::optional<double> detectable = {};  ///< smallest shift beyond the limit that this data could show
     std::optional<std::uint64_t> pairs_to_decide = {};
 
     bool operator==(const GateRow&) const = default;
 };
 
-/// How much a metric differs from one day to the next, as earlier baselines show it.
+/// How much a metric varies from day to day in earlier baselines.
 struct DaySpread {
     double deviation = 0;  ///< standard deviation of the days' mean logarithms
     std::size_t days = 0;
@@ -74,54 +75,56 @@ struct GateInput {
     std::vector<GateRun> baseline;
     std::vector<GateRun> candidate;
     GateDesign design = GateDesign::pairs;
-    /// Fixed before the first pair. Only looks that enough pairs are there for are taken.
+    /// The looks, fixed before the first pair. A look is only taken if there are enough pairs for it.
     std::vector<Look> looks;
-    std::map<std::string, DaySpread> day_spread = {};  ///< by metric; widens the intervals of two sets
+    std::map<std::string, DaySpread> day_spread = {};  ///< spread by metric; widens the intervals of two sets
 };
 
-/// Something that should be known before a rollout.
+/// A fact that should be known before a rollout.
 struct CheckItem {
-    std::string what;  ///< "KV cache in use, p95"
+    std::string what;  ///< fact: "KV cache in use, p95"
     bool shown = false;
-    std::string text = {};  ///< what the candidate's runs show; else the command that would show it
+    std::string text = {};  ///< value in the candidate's runs, or the command that would show it
 
     bool operator==(const CheckItem&) const = default;
 };
 
 struct GateReport {
     GateVerdict verdict = GateVerdict::inconclusive;
-    std::string headline = {};  ///< what moved, by how much, and what to do next
-    std::string why = {};       ///< what the moved metrics point to; may be empty
+    std::string headline = {};  ///< which metrics moved, by how much, and what to do next
+    std::string why = {};       ///< likely cause of the moved metrics; may be empty
     std::vector<GateRow> rows = {};
-    std::vector<std::string> notes = {};  ///< what must be known to judge the verdict
+    std::vector<std::string> notes = {};  ///< facts that are needed to judge the verdict
     GateDesign design = GateDesign::pairs;
-    std::uint64_t pairs = 0;  ///< that the last look was taken at; runs of the smaller side in other designs
+    std::uint64_t pairs = 0;  ///< pairs at the last look; other designs: runs of the smaller side
     std::vector<Look> looks = {};
     GatePolicy policy = {};
     std::string fingerprint = {};
-    std::string baseline_name = {};  ///< directories, a URL or a command
+    std::string baseline_name = {};  ///< directories, URL or command of the baseline
     std::string candidate_name = {};
-    std::vector<CheckItem> checklist = {};  ///< where it was asked for (reports/gate/checklist.h)
+    std::vector<CheckItem> checklist = {};  ///< checklist, if asked for (reports/gate/checklist.h)
 };
 
-/// Looks of pairs up to the policy's most; one look for runs that were measured already.
+/// looks_of() gives the looks of a gate with up to the policy's largest number of pairs, one_look() the
+/// single look of a gate over runs that were measured already.
 std::vector<Look> looks_of(const GatePolicy& policy);
 std::vector<Look> one_look(const GatePolicy& policy, std::uint64_t pairs);
 
-/// Throws UsageError where the runs did not do the same work, naming both directories and what differs; Error
-/// with ExitCode::measurement_invalid naming an invalid run and why. A candidate's run that is invalid only
-/// because its requests failed is evidence, and stays.
+/// Throws a UsageError that names both directories and the difference when two runs did not do the same work.
+/// Throws an Error with ExitCode::measurement_invalid that names an invalid run and the reason. A candidate's
+/// run that is invalid only because its requests failed is evidence, and is kept.
 void require_comparable(std::span<const GateRun> baseline, std::span<const GateRun> candidate,
                         const std::set<Across>& across);
 
-/// Why a run cannot be used; empty when it can. The candidate's failed requests are what a gate is about.
+/// The reason why a run cannot be used; empty when it can. Failed requests do not exclude a candidate's run,
+/// because a gate judges them.
 std::string why_unusable(const RunResult& run, bool is_candidate);
 
-/// The verdict on runs that are comparable. `input` holds as many runs of each side as there are pairs, where
-/// they are pairs. Throws UsageError where the policy names a class that no run has.
+/// The verdict on comparable runs. In the design of pairs, both sides of `input` have one run for each pair.
+/// Throws UsageError when the policy names a class that no run has.
 GateReport decided(const GatePolicy& policy, const GateInput& input);
 
-/// exp(shift) − 1, in percent: 5 of a metric that is 5 % worse.
+/// exp(shift) − 1 in percent: 5 for a metric that is 5 % worse.
 double percent_of(double shift);
 
 }  // namespace paretoken::reports

@@ -13,7 +13,7 @@ namespace paretoken::reports {
 namespace {
 
 struct Moment {
-    std::string time;  ///< UTC, which sorts as text
+    std::string time;  ///< time in UTC, which can be sorted as text
     double value = 0;
 };
 
@@ -27,9 +27,9 @@ std::vector<Moment> moments_in(const GateQuantity& quantity, std::span<const Gat
     return moments;
 }
 
-/// Nothing for fewer than 3 days.
+/// The spread between days; nothing for fewer than 3 days.
 std::optional<DaySpread> spread_of(std::span<const Moment> moments) {
-    constexpr std::size_t kDate = 10;  // "2026-11-22"
+    constexpr std::size_t kDate = 10;  // length of "2026-11-22"
     std::map<std::string, std::vector<double>> days;
     for (const Moment& moment : moments) days[moment.time.substr(0, kDate)].push_back(std::log(moment.value));
     if (days.size() < 3) return std::nullopt;

@@ -1,6 +1,6 @@
 #pragma once
-// What earlier baselines tell a gate: how much a metric differs from day to day, and whether it has been
-// creeping. Pure.
+// What a gate learns from earlier baselines: how much a metric varies from day to day, and whether it has
+// become worse over time. Pure.
 #include <map>
 #include <span>
 #include <string>
@@ -11,12 +11,12 @@
 namespace paretoken::reports {
 
 struct GateHistory {
-    std::map<std::string, DaySpread> day_spread;  ///< by metric, where there are 3 days or more
-    std::vector<std::string> trends;  ///< a sentence per metric that has become worse beyond chance
+    std::map<std::string, DaySpread> day_spread;  ///< metric → spread, for metrics with 3 days or more
+    std::vector<std::string> trends;  ///< one sentence for each metric that has become worse significantly
 };
 
-/// Of runs of one workload, in any order. A trend is named when its chance is below 1 % and it is worth more
-/// than the metric's tolerance.
+/// The history of runs of one workload, in any order. A trend is named if its p-value is below 1 % and it is
+/// larger than the metric's tolerance.
 GateHistory history_of(const GatePolicy& policy, std::span<const GateRun> runs);
 
 }  // namespace paretoken::reports

@@ -21,7 +21,7 @@ bool is_time(const GateRow& row) {
     return row.unit.substr(0, 1) == "s";
 }
 
-/// "Time to first token, p95 (ms)"
+/// The title of a row: "Time to first token, p95, ms"
 std::string title_of(const GateRow& row) {
     if (is_time(row)) return fmt::format("{}, ms", row.title);
     if (row.unit == "ratio") return row.title + ", %";
@@ -41,7 +41,7 @@ std::string percent(double shift) {
     return signed_percent(shift) + " %";
 }
 
-/// "+3.2 %": positive is worse.
+/// The shift of a row: "+3.2 %"; positive is worse.
 std::string shift_text(const GateRow& row) {
     if (!row.shift) return "–";
     if (row.points) return fmt::format("{:+.2g} points", *row.shift * 100);
@@ -53,7 +53,7 @@ std::string interval_text(const GateRow& row) {
     return fmt::format("{} to {}", signed_percent(row.ci95->low), signed_percent(row.ci95->high));
 }
 
-// The console's narrow columns: percent without the sign of it, points of counts with a "p".
+// The narrow columns of the console have percent without a percent sign, and percentage points with a "p".
 
 std::string brief_percent(double shift) {
     const double percent_worse = percent_of(shift);
@@ -86,14 +86,14 @@ std::string tolerance_text(const GateRow& row) {
     return fmt::format("{:.3g}", row.tolerance * 100);
 }
 
-/// "ttft_p95, ms": the metric's name, which a policy takes.
+/// The label of a row: "ttft_p95, ms". It begins with the name of the metric in a policy.
 std::string label_of(const GateRow& row) {
     if (is_limit(row)) return row.metric;
     if (is_time(row)) return row.metric + ", ms";
     return row.unit == "ratio" ? row.metric + ", %" : row.metric;
 }
 
-/// What remains open, and what would close it.
+/// The reason of a row, and for an inconclusive row the data that would decide it.
 std::string open_text(const GateRow& row) {
     std::string text = row.reason;
     if (row.verdict != GateVerdict::inconclusive) return text;
@@ -117,8 +117,8 @@ std::string base_text(const GateReport& report) {
     return "";
 }
 
-/// Where the interval lies between twice the limit better and twice the limit worse: "|" is no change, "!"
-/// the limit.
+/// The interval drawn as text, on a scale from twice the limit better to twice the limit worse: "|" is no
+/// change, "!" the limit.
 std::string interval_chart(const GateRow& row) {
     constexpr int kHalf = 20;
     if (!row.ci95 || !(row.limit > 0) || !std::isfinite(row.limit)) return "";
@@ -136,7 +136,7 @@ std::string interval_chart(const GateRow& row) {
     return chart;
 }
 
-/// Text as it may stand in XML, which escapes no otherwise than HTML.
+/// The text escaped for XML, which needs the same escapes as HTML.
 std::string xml_escaped(std::string_view text) {
     return html_escaped(printable(text, 4000));
 }
@@ -149,7 +149,7 @@ std::string line_of(const GateRow& row) {
     return text;
 }
 
-/// A message of a workflow command: its own escapes.
+/// The text escaped for a workflow command.
 std::string annotation_escaped(std::string_view text) {
     std::string out;
     for (const char c : printable(text, 2000)) out += c == '%' ? std::string("%25") : std::string(1, c);

@@ -16,7 +16,7 @@ constexpr std::string_view kFailures = "failures";
 constexpr std::string_view kOutputLength = "output_length";
 constexpr std::string_view kFinishReasons = "finish_reasons";
 
-/// Shares that no run.json holds: they are counted over a run's answers.
+/// Shares that are not in run.json, but are counted over a run's answers.
 struct AnswerShare {
     std::string_view name;
     GateKind kind;
@@ -214,7 +214,7 @@ GateValue value_of(const GateQuantity& quantity, const RunResult& run) {
             const PercentileValue* const held = percentile_of(quantity, run);
             if (held == nullptr) return {};
             const MetricSummary* const summary = scope->metric(headline_key(quantity.key, run.open_loop()));
-            // The inverse of a time among failures is a speed of 0.
+            // If a time falls among failures, its inverse is a speed of 0.
             const bool lost = !held->value || (quantity.better == Better::higher && *held->value <= 0);
             return {.value = lost ? std::nullopt : held->value,
                     .among_failures = lost && summary->failed_mass > 0};

@@ -11,7 +11,7 @@
 namespace paretoken::reports {
 namespace {
 
-/// Fields of the load that name the server, or differ from one run of a gate to the next on purpose.
+/// Fields of the plan that name the server, or that differ between the runs of a gate on purpose.
 constexpr std::array<std::string_view, 7> kOfOneSide{"url",  "model", "endpoint", "header",
                                                      "seed", "salt",  "timeout"};
 

@@ -1,6 +1,6 @@
 #pragma once
-// Whether two runs did the same work: what a gate compares must differ in what is being judged and in nothing
-// else. Pure.
+// Whether two runs did the same work: runs that a gate compares may differ only in what is being judged.
+// Pure.
 #include <optional>
 #include <set>
 #include <string>
@@ -11,21 +11,21 @@
 
 namespace paretoken::reports {
 
-/// What a user may compare across on purpose. The workload itself is never among it.
+/// The differences that a user may allow on purpose. The workload itself must always be the same.
 enum class Across : std::uint8_t { model, hardware, load };
 
-/// "model|hardware|load", separated by commas. Throws UsageError.
+/// Parses names of differences, separated by commas: "model", "hardware", "load". Throws UsageError.
 std::set<Across> parse_across(std::string_view text);
 
-/// How the second run's work differs from the first's, as in "--temperature: 0 and 0.7"; nothing when it is
-/// the same, or different only in what `across` allows.
+/// How the work of the second run differs from that of the first, e.g. "--temperature: 0 and 0.7"; nothing
+/// when the work is the same or differs only in what `across` allows.
 std::optional<std::string> difference_of_work(const RunResult& first, const RunResult& second,
                                               const std::set<Across>& across);
 
-/// What does not make runs incomparable and may explain a shift: another client host or version.
+/// Differences that do not make runs incomparable but may explain a shift: another client host or version.
 std::vector<std::string> oddities_of(const RunResult& first, const RunResult& second);
 
-/// What served, without the changes to a simulated profile: "sim:llama3-8b-h100-bf16".
+/// The hardware that served, without changes to a simulated profile: "sim:llama3-8b-h100-bf16".
 std::string hardware_of(const RunResult& run);
 
 }  // namespace paretoken::reports

@@ -17,7 +17,7 @@ const GateRow* row_named(std::span<const GateRow> rows, std::string_view name) {
     return found == rows.end() ? nullptr : &*found;
 }
 
-/// Worse by more than is allowed, and not by chance.
+/// Whether a metric is worse by more than its limit, and not by chance.
 bool moved(std::span<const GateRow> rows, std::string_view name) {
     const GateRow* const row = row_named(rows, name);
     if (row == nullptr) return false;
@@ -25,7 +25,7 @@ bool moved(std::span<const GateRow> rows, std::string_view name) {
     return row->shift && row->ci95 && *row->shift > row->limit && row->ci95->low > 0;
 }
 
-/// Better by more than the tolerance, and not by chance.
+/// Whether a metric is better by more than its limit, and not by chance.
 bool improved(std::span<const GateRow> rows, std::string_view name) {
     const GateRow* const row = row_named(rows, name);
     return row != nullptr && row->shift && row->ci95 && *row->shift < -row->limit && row->ci95->high < 0;
@@ -43,7 +43,8 @@ std::optional<double> mean_figure(const std::vector<GateRun>& runs, std::string_
     return sum / static_cast<double>(n);
 }
 
-/// "the prefix cache held 80 % of the prompts' tokens and now holds 0 %"; empty where it did not shrink.
+/// A text such as "prefill: the prefix cache held 80 % of the prompts' tokens and now holds 0 %"; empty if
+/// the share did not shrink.
 std::string lost_hits(const GateInput& input) {
     constexpr double kWorthNaming = 0.05;
     const auto before = mean_figure(input.baseline, figure::kCachedPromptRatio);
@@ -57,10 +58,10 @@ std::string lost_hits(const GateInput& input) {
 // ---- what the servers say of themselves
 
 struct ServerQuantity {
-    std::string_view key;  ///< of ServerFigures
+    std::string_view key;  ///< key in ServerFigures
     std::string_view title;
     double scale = 1;
-    double least = 0;  ///< a difference that is worth naming, in the quantity's unit
+    double least = 0;  ///< smallest difference that is named, in the quantity's unit
 };
 
 constexpr std::array kServerQuantities{
@@ -84,7 +85,8 @@ std::optional<double> mean_of_server(const std::vector<GateRun>& runs, std::stri
     return sum / static_cast<double>(runs.size());
 }
 
-/// " The servers say: requests waiting 0.1, then 6.3." Empty where they say nothing, or the same.
+/// A sentence such as " The servers say: requests waiting 0.1, then 6.3."; empty if the servers report
+/// nothing or no large difference.
 std::string servers_say(const GateInput& input) {
     constexpr double kShare = 0.2;
     std::string text;

@@ -1,5 +1,5 @@
 #pragma once
-// Which part of a server the moved metrics point to. Pure.
+// The likely cause of a shift: the part of a server that the moved metrics point to. Pure.
 #include <span>
 #include <string>
 
@@ -7,10 +7,11 @@
 
 namespace paretoken::reports {
 
-/// A sentence; empty where nothing moved.
+/// The likely cause in a sentence; empty if nothing moved.
 std::string why_of(std::span<const GateRow> rows, const GateInput& input);
 
-/// The first line of a verdict: what moved, by how much, and what to do next. `report` has all but this.
+/// The first line of a verdict: which metrics moved, by how much, and what to do next. `report` is complete
+/// except for this line.
 std::string headline_of(const GateReport& report);
 
 }  // namespace paretoken::reports
