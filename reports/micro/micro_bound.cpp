@@ -10,8 +10,8 @@
 namespace paretoken::reports {
 namespace {
 
-/// Which arithmetic multiplies numbers of a stored format (rows' `w` or `kv`) on a CPU; empty where no
-/// ceiling is of its kind.
+/// The kind of arithmetic that multiplies numbers of a stored format (a row's `w` or `kv`) on a CPU; empty if
+/// no ceiling has this kind.
 std::string_view kind_of(std::string_view type) {
     const NumberFormat* const format = find_format(type);
     if (format == nullptr) return {};
@@ -31,14 +31,14 @@ std::string_view kind_of(std::string_view type) {
     return {};
 }
 
-/// Which numbers a GPU multiplies for a row, as its ceilings name them (`w`): a library those that are
-/// stored, our own kernels 16 bits, whatever is stored.
+/// The number format that a GPU multiplies for a row, as in the names of its ceilings (`w`). A library
+/// multiplies the stored format; our own kernels always multiply 16-bit numbers.
 std::string product_type(const RowName& name) {
     const bool library = name.family == "gemm_lib" || name.family == "prefill/gemm";
     return library ? std::string(format_name(name.axis("w"))) : "bf16";
 }
 
-/// Whether a ceiling of the same backend is one of the row's own arithmetic.
+/// Whether a ceiling of the same backend has the same arithmetic as the row.
 bool is_of_kind(const RowName& ceiling, const RowName& name, std::string_view type) {
     if (name.axis("backend") == "gpu") return format_name(ceiling.axis("w")) == product_type(name);
     return !ceiling.axis("kind").empty() && ceiling.axis("kind") == kind_of(type);
@@ -49,8 +49,8 @@ struct Arithmetic {
     double flops_per_s = 0;
 };
 
-/// The best ceiling of the row's device and threads, of the kind its numbers want where that kind was
-/// measured.
+/// The best ceiling of the row's device and threads with the row's kind of arithmetic. If there is none, the
+/// best ceiling of any kind for a GPU and for formats without a kind, otherwise nothing.
 std::optional<Arithmetic> arithmetic_ceiling(std::span<const MicroRow> rows, const MicroRow& of,
                                              const RowName& name) {
     const std::string type = name.axis("w").empty() ? name.axis("kv") : name.axis("w");

@@ -1,6 +1,6 @@
 #pragma once
-// What a kernel was limited by: its share of the read ceiling beside its share of the arithmetic ceiling.
-// Pure.
+// The bound of a kernel: whether memory or arithmetic limited it, by its shares of the read ceiling and of
+// the arithmetic ceiling. Pure.
 #include <optional>
 #include <span>
 #include <string>
@@ -14,15 +14,17 @@ namespace paretoken::reports {
 enum class Bound { memory, compute, neither };
 std::string_view name_of(Bound bound);
 
-inline constexpr double kNearMemory = 0.8;  ///< of the read ceiling
-/// Of the arithmetic ceiling, which is bare multiply-adds: unpacking and scaling want instructions too.
+inline constexpr double kNearMemory = 0.8;  ///< share of the read ceiling from which memory is the bound
+/// The share of the arithmetic ceiling from which arithmetic is the bound. The ceiling consists of
+/// multiply-adds only, but unpacking and scaling need instructions too.
 inline constexpr double kNearCompute = 0.5;
 
-/// Of what the kernel itself computes while caches hold its operand: that holds all its instructions.
+/// The share of the kernel's own speed in cache from which arithmetic is the bound. That speed includes all
+/// its instructions.
 inline constexpr double kNearCached = 0.8;
 
-/// Shares of the two ceilings, and from where on the second is near; nothing when too little is known to
-/// tell.
+/// The bound from the shares of the two ceilings. `near_compute` is the share from which arithmetic is the
+/// bound. Nothing when too little is known.
 std::optional<Bound> bound_by(std::optional<double> of_memory, std::optional<double> of_compute,
                               double near_compute = kNearCompute);
 
@@ -30,17 +32,18 @@ struct RowBound {
     Bound by = Bound::neither;
     std::optional<double> of_cached = {};      ///< share of the same kernel's speed in cache
     std::optional<double> of_arithmetic = {};  ///< share of the arithmetic ceiling
-    std::string arithmetic = {};               ///< of which: "int8_dot"
+    std::string arithmetic = {};               ///< name of that ceiling: "int8_dot"
 
     bool operator==(const RowBound&) const = default;
 };
 
-/// "memory", or with what shows why: "compute (95 % of its speed in cache, 71 % of bf16_dot)".
+/// The bound as text: "memory", or with the figures that show it: "compute (95 % of its speed in cache, 71 %
+/// of bf16_dot)".
 std::string text_of(const RowBound& bound);
 
-/// For each valid row: the `weights` and `attention` ones against their kernel's own speed in cache where
-/// they tell it, and else the arithmetic ceiling of their own numbers, backend and threads
-/// (ceiling/flops/kind:…) where the file has it.
+/// The bound of each valid row. Rows of `weights` and `attention` are compared with their kernel's own speed
+/// in cache if they have one. Otherwise a row is compared with the arithmetic ceiling of its number format,
+/// backend and threads (ceiling/flops/kind:…), if the file has one.
 std::vector<std::optional<RowBound>> bounds_of(std::span<const MicroRow> rows);
 
 }  // namespace paretoken::reports

@@ -11,7 +11,7 @@
 namespace paretoken::reports {
 namespace {
 
-/// Parts of the context that figures depend on.
+/// The keys of the context that figures depend on, with their titles.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kCircumstances{
     {{"threads", "threads"},
      {"isa", "instruction set"},
@@ -31,7 +31,7 @@ std::string watts(const std::optional<double>& power) {
     return power ? fmt::format("{:.0f} W", *power) : std::string("not said");
 }
 
-/// What differs between two devices of one place in their files.
+/// The differences between two devices at the same place in their files.
 std::vector<std::string> differences_between(const MicroDevice& before, const MicroDevice& after) {
     std::vector<std::string> differences;
     const auto compare = [&](std::string_view what, const std::string& first, const std::string& second) {
@@ -116,7 +116,7 @@ RowComparison compared(const MicroRow& before, const MicroRow& after, double lea
     return row;
 }
 
-/// The row of the same name on the device of the same place.
+/// The row with the same name on the device with the same id; null if there is none.
 const MicroRow* find_row(const MicroFile& file, const MicroRow& wanted) {
     const auto found = std::find_if(file.rows.begin(), file.rows.end(), [&](const MicroRow& row) {
         return row.name == wanted.name && row.device == wanted.device;
@@ -136,7 +136,7 @@ std::string figure_of(const std::optional<Speed>& speed, SpeedUnit unit) {
     }
 }
 
-/// `width` of the longest name.
+/// The line of a row. `width` is the width of the longest name.
 std::string line_of(const RowComparison& row, std::size_t width) {
     const auto effect = row.effect();
     std::string text =
@@ -163,7 +163,7 @@ std::string_view name_of(Verdict verdict) {
 }
 
 Verdict verdict_of(const Speed& before, const Speed& after, double least_effect) {
-    const double effect = std::log(after.median / before.median);  // as large one way as the other
+    const double effect = std::log(after.median / before.median);  // has the same size in both directions
     if (std::abs(effect) <= std::log1p(least_effect)) return Verdict::same;
     if (effect > 0 && after.interval.low > before.interval.high) return Verdict::faster;
     if (effect < 0 && after.interval.high < before.interval.low) return Verdict::slower;

@@ -1,6 +1,6 @@
 #pragma once
-// Two micro.json files side by side, row by row. A verdict needs both an effect worth naming and intervals
-// that do not overlap; what cannot be told is called ambiguous. Pure.
+// Compares two micro.json files, row by row. A verdict needs both an effect of at least a given size and
+// intervals that do not overlap; otherwise the row is called ambiguous. Pure.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,11 +11,10 @@
 
 namespace paretoken::reports {
 
-enum class Verdict { faster, slower, same, ambiguous };  ///< of the second against the first
+enum class Verdict { faster, slower, same, ambiguous };  ///< verdict on the second file against the first
 std::string_view name_of(Verdict verdict);
 
-/// A speed and the interval that most windows fell into: [p25, p75] of both files where both have it, else
-/// [p10, p90].
+/// A speed and the interval that most windows fell into: [p25, p75] if both files have it, else [p10, p90].
 struct Speed {
     double median = 0;
     Interval interval;
@@ -23,8 +22,8 @@ struct Speed {
     bool operator==(const Speed&) const = default;
 };
 
-/// Same: the medians differ by no more than `least_effect` (0.03: 3 %), either way. Faster or slower: by
-/// more, and the intervals do not overlap.
+/// The verdict is "same" if the medians differ by at most `least_effect` (0.03: 3 %) in either direction. It
+/// is "faster" or "slower" if they differ by more and the intervals do not overlap.
 Verdict verdict_of(const Speed& before, const Speed& after, double least_effect);
 
 enum class SpeedUnit { bytes_per_s, flops_per_s, operations_per_s };
@@ -33,21 +32,21 @@ struct RowComparison {
     std::string name;
     Verdict verdict = Verdict::ambiguous;
     SpeedUnit unit = SpeedUnit::operations_per_s;
-    std::optional<Speed> before = {};  ///< absent: failed, or its spread is not in the file
+    std::optional<Speed> before = {};  ///< absent if it failed or its spread is not in the file
     std::optional<Speed> after = {};
-    std::string note = {};  ///< why nothing can be told
+    std::string note = {};  ///< reason why there is no verdict
 
     bool operator==(const RowComparison&) const = default;
-    /// after ÷ before − 1
+    /// The relative change: after ÷ before − 1.
     std::optional<double> effect() const;
 };
 
 struct MicroComparison {
     double least_effect = 0;
-    std::vector<RowComparison> rows;  ///< those in both, in the order of the first
+    std::vector<RowComparison> rows;  ///< rows that are in both files, in the order of the first
     std::vector<std::string> only_before;
     std::vector<std::string> only_after;
-    std::vector<std::string> differences;  ///< of what was measured on and how: "hardware: A, then B"
+    std::vector<std::string> differences;  ///< differences of hardware and settings: "hardware: A, then B"
 
     bool operator==(const MicroComparison&) const = default;
     std::size_t count(Verdict verdict) const;
@@ -58,7 +57,7 @@ inline constexpr double kLeastEffect = 0.03;
 MicroComparison comparison_of(const MicroFile& before, const MicroFile& after,
                               double least_effect = kLeastEffect);
 
-/// A table for people, differences first.
+/// The comparison as a table for people, with the differences first.
 std::string text_of(const MicroComparison& comparison);
 
 }  // namespace paretoken::reports

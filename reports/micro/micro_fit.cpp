@@ -9,9 +9,9 @@ namespace paretoken::reports {
 namespace {
 
 constexpr std::size_t kLeastPoints = 3;
-constexpr double kLeastSpan = 4;  // largest ÷ smallest size
+constexpr double kLeastSpan = 4;  // least ratio of the largest to the smallest size
 
-/// Axes that say how much is read, not how.
+/// Axes of a row's name that state how much is read, not how it is read.
 constexpr std::array<std::string_view, 10> kSizeAxes{"bytes", "kib", "mib", "gib",    "size",
                                                      "rows",  "op",  "k",   "preset", "tp"};
 
@@ -27,13 +27,13 @@ std::optional<SizedTime> sized_time(const MicroRow& row) {
     return SizedTime{bytes, bytes / std::max(*row.bytes_per_s, row.best_bytes_per_s.value_or(0))};
 }
 
-/// Seconds per byte, and the fixed part.
+/// The fixed part in seconds, and the slope in seconds per byte.
 struct Line {
     double fixed = 0;
     double slope = 0;
 };
 
-/// Minimises Σ ((fixed + slope · V) ÷ T − 1)².
+/// The line that minimises Σ ((fixed + slope · V) ÷ T − 1)².
 Line relative_least_squares(std::span<const SizedTime> points) {
     double ones = 0;   // Σ 1/T²
     double mixed = 0;  // Σ V/T²

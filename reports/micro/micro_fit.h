@@ -1,6 +1,7 @@
 #pragma once
-// What an operation costs by its size: a fixed part and a bandwidth, T = a + V ÷ b, from rows of one kernel
-// that differ in size alone. An asymptotic bandwidth promises small matrices what nobody can deliver. Pure.
+// The time of an operation by its size: a fixed part and a bandwidth, T = a + V ÷ b, from rows of one kernel
+// that differ only in size. The asymptotic bandwidth alone would promise a speed that small matrices cannot
+// reach. Pure.
 #include <optional>
 #include <span>
 #include <string>
@@ -17,19 +18,20 @@ struct SizedTime {
     bool operator==(const SizedTime&) const = default;
 };
 
-/// Least squares of relative errors, so that small sizes count as much as large ones; the fixed part is never
-/// negative. Nothing for fewer than three sizes, sizes within a factor of four, or times that do not grow.
+/// Fits by least squares of relative errors, so that small sizes count as much as large ones. The fixed part
+/// is never negative. Nothing for fewer than three sizes, sizes within a factor of four, or times that do not
+/// grow.
 std::optional<SizeFit> size_fit(std::span<const SizedTime> points);
 
 double seconds_of(const SizeFit& fit, double bytes);
 
-/// The name without what tells sizes apart: "ceiling/read/kib:128/backend:cpu/threads:2" →
+/// The name of a row without the parts that state its size: "ceiling/read/kib:128/backend:cpu/threads:2" →
 /// "ceiling/read/backend:cpu/threads:2".
 std::string kernel_of(std::string_view name);
 
-/// One fit per kernel with rows enough, in the order of the rows. Valid rows, at their fastest decile where
-/// that is known: a limit is made of them, and noise only ever slows. Sets that caches hold a part of have no
-/// such law.
+/// One fit for each kernel with enough rows, in the order of the rows. It uses valid rows at their fastest
+/// decile if that is known, because the fit is used for a limit and noise only makes rows slower. Working
+/// sets that are partly in caches do not follow this law and are left out.
 std::vector<SizeFit> size_fits(std::span<const MicroRow> rows);
 
 }  // namespace paretoken::reports

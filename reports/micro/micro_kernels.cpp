@@ -19,14 +19,14 @@ struct NamedRow {
     RowName name;
 };
 
-/// A whole number from 1 on; nothing for another text ("100..4000").
+/// A number of at least 1; nothing for any other text ("100..4000").
 std::optional<double> number_of(const std::string& text) {
     char* end = nullptr;
     const double value = std::strtod(text.c_str(), &end);
     return end == text.c_str() + text.size() && value >= 1 ? std::optional(value) : std::nullopt;
 }
 
-/// Share of a layer that a row is about: 1 where it does not say.
+/// The number of GPUs that share the layer of a row; 1 if the row does not state it.
 double share_of(const RowName& name) {
     return number_of(name.axis("tp")).value_or(1);
 }
@@ -36,7 +36,7 @@ bool is_of_model(const RowName& name, const cards::ModelCard& model) {
     return !preset.empty() && cards::card_of_preset(preset) == model.name;
 }
 
-/// Valid rows of a family and format, without variants of it that servers do not run.
+/// The valid rows of a family and format, without variants that servers do not run.
 std::vector<NamedRow> rows_of(const MicroResults& micro, std::string_view family, const std::string& axis,
                               std::string_view format) {
     constexpr std::string_view kVariants[] = {"decode", "window", "sinks", "q_len", "pool"};
@@ -53,8 +53,8 @@ std::vector<NamedRow> rows_of(const MicroResults& micro, std::string_view family
     return rows;
 }
 
-/// The rows of the model and of its share of a layer; where there are none, those of the whole layer, then
-/// those of any model.
+/// The rows of the model and of its share of a layer. If there are none, rows of the whole layer are used; if
+/// the model has no rows, rows of any model.
 std::vector<NamedRow> nearest_to_model(std::vector<NamedRow> rows, const cards::ModelCard& model,
                                        double ranks) {
     const auto narrowed = [](const std::vector<NamedRow>& from, auto keep) {
@@ -70,7 +70,7 @@ std::vector<NamedRow> nearest_to_model(std::vector<NamedRow> rows, const cards::
     return narrowed(rows, share(1));
 }
 
-/// The row's name with "op:*" for its operation: what stands for all of a layer's.
+/// The row's name with "op:*" in place of its operation, for a sum over all operations of a layer.
 std::string over_all_ops(const std::string& name, const std::string& op) {
     const std::string part = "op:" + op;
     const auto at = name.find(part);
@@ -78,7 +78,7 @@ std::string over_all_ops(const std::string& name, const std::string& op) {
     return name.substr(0, at) + "op:*" + name.substr(at + part.size());
 }
 
-/// Rows of one kernel that differ in their operation alone, summed over a forward pass.
+/// The sum over a forward pass of rows of one kernel that differ only in their operation.
 struct Sum {
     double amount = 0;
     double seconds = 0;
@@ -86,7 +86,8 @@ struct Sum {
     double tokens = 0;
 };
 
-/// `amount`: what a row did; the output head counts once, the others once per layer.
+/// The speeds of rows summed over a forward pass. `amount` gives the bytes or FLOP of a row; the output head
+/// counts once, other operations once per layer.
 template <class Amount>
 std::vector<SpeedAt> summed(const std::vector<NamedRow>& rows, const cards::ModelCard& model,
                             const std::string& tokens_axis, Amount amount) {
@@ -101,7 +102,7 @@ std::vector<SpeedAt> summed(const std::vector<NamedRow>& rows, const cards::Mode
         sum.batch = number_of(name.axis("batch")).value_or(1);
         sum.tokens = tokens_axis.empty() ? 0 : number_of(name.axis(tokens_axis)).value_or(0);
     }
-    std::map<std::pair<double, double>, SpeedAt> best;  // by batch and tokens
+    std::map<std::pair<double, double>, SpeedAt> best;  // the fastest kernel by batch and tokens
     for (const auto& [name, sum] : sums) {
         SpeedAt& speed = best[{sum.batch, sum.tokens}];
         if (sum.amount / sum.seconds > speed.per_s)
@@ -119,7 +120,8 @@ double flops_of(const MicroRow& row) {
     return row.flops();
 }
 
-/// Skinny products of our own kernels and, for large batches, of the library.
+/// The speeds of the weights' products in decoding, by our own kernels and, for large batches, by the
+/// library.
 std::vector<SpeedAt> weight_speeds(const MicroResults& micro, const cards::ModelCard& model, double ranks) {
     auto rows = nearest_to_model(rows_of(micro, "weights", "w", model.weight_dtype), model, ranks);
     const auto library = nearest_to_model(rows_of(micro, "gemm_lib", "w", model.weight_dtype), model, ranks);
@@ -134,7 +136,8 @@ std::vector<SpeedAt> attention_speeds(const MicroResults& micro, const cards::Mo
     return summed(nearest_to_model(std::move(rows), model, ranks), model, "ctx", bytes_of);
 }
 
-/// In the weights' own format where that was measured, else in bf16: weights are unpacked once per prompt.
+/// The speeds in the format of the weights if it was measured, else in bf16, because weights are unpacked
+/// once per prompt.
 std::vector<SpeedAt> prefill_speeds(const MicroResults& micro, const cards::ModelCard& model) {
     auto rows = rows_of(micro, "prefill/gemm", "w", model.weight_dtype);
     if (rows.empty()) rows = rows_of(micro, "prefill/gemm", "w", "bf16");

@@ -1,7 +1,7 @@
 #pragma once
-// What our own kernels reach on one device for one model: speeds by batch, context and prompt length, looked
-// up between the rows that were measured. They are what a server can be expected to reach, and no limit.
-// Pure.
+// The speeds of our own kernels on one device for one model, by batch, context and prompt length,
+// interpolated or taken from the nearest measured row. A server can be expected to reach these speeds; they
+// are not a limit. Pure.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,17 +12,18 @@
 
 namespace paretoken::reports {
 
-/// A rate at one load and the row that it was read from ("op:*" where it was summed over a layer's matrices).
+/// A rate at one load and the row that it was read from ("op:*" if it was summed over the matrices of a
+/// layer).
 struct SpeedAt {
     double batch = 1;
-    double tokens = 0;  ///< context of each sequence, or tokens of a prompt; 0 where it makes no difference
-    double per_s = 0;   ///< bytes or FLOP
+    double tokens = 0;  ///< context of each sequence, or tokens of a prompt; 0 if it does not matter
+    double per_s = 0;   ///< bytes/s or FLOP/s
     std::string row;
 
     bool operator==(const SpeedAt&) const = default;
 };
 
-/// A decode step of one layer as a whole.
+/// The measured time of a decode step of one whole layer.
 struct LayerTime {
     double batch = 1;
     double context = 0;
@@ -38,19 +39,20 @@ struct KernelSpeeds {
     std::vector<SpeedAt> prefill = {};            ///< FLOP/s of the linear layers by tokens
     std::vector<SpeedAt> prefill_attention = {};  ///< FLOP/s by tokens
     std::vector<LayerTime> layers = {};
-    std::optional<MeasuredFigure> launch_s = {};  ///< one kernel within a CUDA graph
+    std::optional<MeasuredFigure> launch_s = {};  ///< time of one kernel's launch in a CUDA graph
 
     bool operator==(const KernelSpeeds&) const = default;
 };
 
-/// From valid rows of the model's formats: those of its own matrices where there are any, else of other
-/// models'. `ranks`: GPUs that share each layer; rows of that share where there are any.
+/// The speeds from valid rows with the model's number formats: rows of its own matrices if there are any,
+/// else rows of other models. `ranks` is the number of GPUs that share each layer; rows for that share are
+/// preferred.
 KernelSpeeds kernel_speeds(const MicroResults& micro, const cards::ModelCard& model, std::uint32_t ranks);
 
-/// At a load between the measured ones: the time per byte is interpolated over the logarithm of the batch,
-/// and kept beyond the first and the last. Nothing without a row.
+/// The bytes/s at a batch. Between measured batches the time per byte is interpolated over the logarithm of
+/// the batch; beyond the first and the last it is constant. Nothing without a row.
 std::optional<double> weight_speed_at(const KernelSpeeds& kernels, double batch);
-/// Of the row nearest in batch and context, both by their logarithms; null without one.
+/// The entry nearest in batch and context, both by their logarithms; null if there is none.
 const SpeedAt* nearest_speed(const std::vector<SpeedAt>& speeds, double batch, double tokens);
 const LayerTime* nearest_layer(const std::vector<LayerTime>& layers, double batch, double context);
 

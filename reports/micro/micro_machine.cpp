@@ -8,7 +8,8 @@
 namespace paretoken::reports {
 namespace {
 
-/// A kernel's version changes how much of the memory it keeps for itself.
+/// The relative difference up to which memory sizes count as equal, because the operating system's kernel
+/// reserves an amount that depends on its version.
 constexpr double kSameMemory = 0.02;
 
 bool is_same_memory(double measured, double present) {

@@ -1,6 +1,6 @@
 #pragma once
-// Which devices of a kept result are those of this machine: a result may be used without being named only if
-// it was measured on the same CPU or GPU, with the same memory and driver. Pure.
+// Finds the devices of stored results that belong to this machine. A result that the user did not name may
+// only be used if it was measured on the same CPU or GPU, with the same memory and driver. Pure.
 #include <span>
 #include <string>
 #include <vector>
@@ -11,13 +11,13 @@
 
 namespace paretoken::reports {
 
-/// What differs between a device and this machine, in words; empty when nothing does.
+/// The difference between a device and this machine, in words; empty when there is none.
 std::string difference_from(const cards::HostFacts& host, std::span<const cards::GpuDevice> gpus,
                             const MicroDevice& device);
 
 struct ResultsOfMachine {
     std::vector<MicroResults> same;
-    std::vector<std::string> others;  ///< why a device is not this machine's, each in words
+    std::vector<std::string> others;  ///< for each other device, the reason why it is not one of this machine
 };
 ResultsOfMachine results_of_machine(std::vector<MicroResults> results, const cards::HostFacts& host,
                                     std::span<const cards::GpuDevice> gpus);

@@ -30,7 +30,7 @@ bool has_any(const RowName& name, std::initializer_list<const char*> axes) {
     return std::any_of(axes.begin(), axes.end(), [&](const char* axis) { return name.axes.contains(axis); });
 }
 
-/// "op:qkv" → "op:*": rows that are summed over the operations of a layer.
+/// The row's name with "op:*" in place of "op:qkv", for rows that are summed over the operations of a layer.
 std::string over_all_ops(const std::string& row, const RowName& name) {
     const std::string op = name.axis("op");
     const auto at = row.find("op:" + op);
@@ -39,7 +39,7 @@ std::string over_all_ops(const std::string& row, const RowName& name) {
                : row.substr(0, at) + "op:*" + row.substr(at + 3 + op.size());
 }
 
-/// Where a row belongs in a chart, and what it did; nothing when it is none of the chart's.
+/// The series and the x of a row in a chart, and its amount of bytes or FLOP.
 struct Placed {
     std::string series;
     double x = 0;
@@ -57,7 +57,7 @@ bool is_better(const PicturePoint& candidate, const PicturePoint& held) {
     return candidate.valid != held.valid ? candidate.valid : candidate.y > held.y;
 }
 
-/// The best kernel of each series at each x, summed over the operations of a layer.
+/// The series of a chart: the best kernel of each series at each x, summed over the operations of a layer.
 template <class Place>
 std::vector<PictureSeries> series_of(const MicroResults& micro, double unit, Place place) {
     std::map<std::string, Sum> sums;
@@ -133,7 +133,7 @@ Picture attention_of(const MicroResults& micro) {
     return picture;
 }
 
-/// A GPU's prompts; of a CPU, whose kernels have no rows for prompts, the arithmetic of its largest batches.
+/// The chart of prefill. A CPU has no rows for prompts, so it shows the arithmetic of its largest batches.
 Picture prefill_of(const MicroResults& micro) {
     Picture picture{"prefill", "Prefill arithmetic by prompt length", "Tokens", "TFLOP/s", {}, {}};
     picture.series =
@@ -166,7 +166,7 @@ struct KnownOperation {
     std::string_view name;
     std::string_view group;
 };
-/// In the order of a forward pass.
+/// The groups of operations, and the known operations in the order of a forward pass.
 constexpr std::string_view kSmall = "norms and other small kernels";
 constexpr std::string_view kProjections = "attention's matrices";
 constexpr std::string_view kAttention = "attention";
@@ -219,7 +219,8 @@ std::vector<LayerStack> layers_of(const MicroResults& micro) {
 
 // --- ceilings
 
-/// "ceiling/read/mib:1024/access:staged/backend:gpu/mode:ring" → "read, 1024 MiB, staged"
+/// The name of a ceiling for people: "ceiling/read/mib:1024/access:staged/backend:gpu/mode:ring" → "read,
+/// 1024 MiB, staged"
 std::string ceiling_name(const RowName& name) {
     std::string text = name.family.starts_with("ceiling/") ? name.family.substr(8) : name.family;
     std::replace(text.begin(), text.end(), '/', ' ');
@@ -269,7 +270,7 @@ std::vector<CeilingRow> ceilings_of(const MicroResults& micro) {
                                        [&](const CeilingRow& one) { return one.name == ceiling.name; });
         if (held == ceilings.end())
             ceilings.push_back(std::move(ceiling));
-        else if (is_better(ceiling, *held))  // of several files
+        else if (is_better(ceiling, *held))  // the same ceiling may be in several files
             *held = std::move(ceiling);
     }
     return ceilings;

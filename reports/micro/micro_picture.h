@@ -1,7 +1,7 @@
 #pragma once
-// What one device was measured to do, ready to be drawn: series over batch, context and prompt length beside
-// the ceilings, whole layers as stacks of their operations, and the ceilings as a table. Rows that are not
-// valid stay in the picture and are marked. Pure.
+// The measurements of one device, ready to be drawn: series over batch, context and prompt length with the
+// ceilings, whole layers as stacks of their operations, and the ceilings as a table. Rows that are not valid
+// are kept and marked. Pure.
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,10 +15,10 @@ namespace paretoken::reports {
 struct PicturePoint {
     double x = 0;
     double y = 0;
-    bool valid = true;                      ///< false: drawn hollow
-    std::string row;                        ///< where it was read
-    std::string note;                       ///< why it is not valid, or what else its row says
-    std::optional<Interval> interval = {};  ///< of y, at 95 %
+    bool valid = true;                      ///< whether the point is valid; if not, its marker is hollow
+    std::string row;                        ///< row or run that the point comes from
+    std::string note;                       ///< reason why it is not valid, or another note of its row
+    std::optional<Interval> interval = {};  ///< 95 % interval of y
 
     bool operator==(const PicturePoint&) const = default;
 };
@@ -26,12 +26,12 @@ struct PicturePoint {
 struct PictureSeries {
     std::string name;                  ///< "bf16"
     std::vector<PicturePoint> points;  ///< ascending x
-    std::string style = {};            ///< "line": no markers, "points": no line, "fit": dashed; empty: both
+    std::string style = {};            ///< "line": no markers; "points": no line; "fit": dashed; empty: both
 
     bool operator==(const PictureSeries&) const = default;
 };
 
-/// A ceiling: a horizontal line.
+/// A horizontal line, such as a ceiling.
 struct PictureLine {
     std::string name;
     double y = 0;
@@ -39,7 +39,7 @@ struct PictureLine {
     bool operator==(const PictureLine&) const = default;
 };
 
-/// A vertical line.
+/// A vertical line, such as the end of a bracket.
 struct PictureMark {
     std::string name;
     double x = 0;
@@ -51,19 +51,19 @@ struct Picture {
     std::string id;       ///< "weights", "attention", "prefill"
     std::string title;    ///< "Weight bandwidth by batch"
     std::string x_title;  ///< "Batch"
-    std::string y_title;  ///< with its unit: "GB/s"
+    std::string y_title;  ///< title with the unit: "GB/s"
     std::vector<PictureSeries> series;
     std::vector<PictureLine> lines;
     std::vector<PictureMark> marks = {};
-    bool linear_x = false;  ///< x begins at zero; else it is logarithmic
+    bool linear_x = false;  ///< whether x is linear from zero; otherwise x is logarithmic
 
     bool operator==(const Picture&) const = default;
 };
 
-/// Operations in the order of a forward pass.
+/// One operation of a layer. A stack holds its operations in the order of a forward pass.
 struct LayerOperation {
-    std::string name;   ///< "qkv", or "gaps" for what the whole takes beyond the sum of its operations
-    std::string group;  ///< "attention's matrices": operations of a group share a colour
+    std::string name;   ///< "qkv", or "gaps" for the layer's time beyond the sum of its operations
+    std::string group;  ///< name of the group, whose operations have one colour: "attention's matrices"
     double seconds = 0;
 
     bool operator==(const LayerOperation&) const = default;
@@ -71,7 +71,7 @@ struct LayerOperation {
 struct LayerStack {
     std::string name;  ///< "llama3-8b bf16, KV bf16, batch 1, 4096 tokens"
     std::vector<LayerOperation> operations;
-    double seconds = 0;  ///< of the whole
+    double seconds = 0;  ///< time of the whole layer
     bool valid = true;
 
     bool operator==(const LayerStack&) const = default;
@@ -89,8 +89,8 @@ struct CeilingRow {
 
 struct DevicePicture {
     std::string title;                                       ///< "NVIDIA H200 (gpu0)"
-    std::vector<std::pair<std::string, std::string>> facts;  ///< name, value
-    std::vector<Picture> pictures;                           ///< only those with a point
+    std::vector<std::pair<std::string, std::string>> facts;  ///< name and value of each fact
+    std::vector<Picture> pictures;                           ///< charts with at least one point
     std::vector<LayerStack> layers;
     std::vector<CeilingRow> ceilings;
 
@@ -99,7 +99,7 @@ struct DevicePicture {
 
 DevicePicture picture_of(const MicroResults& micro);
 
-/// Both in the same charts: each series once as "…, first" and once as "…, second", and so the ceilings.
+/// Two results in the same charts: each series and each ceiling once as "…, first" and once as "…, second".
 DevicePicture picture_of_both(const MicroResults& first, const MicroResults& second);
 
 }  // namespace paretoken::reports

@@ -44,7 +44,7 @@ double median_bytes_per_s(const MicroFile& file, const MicroRow& row) {
     return require(file, row, row.bytes_per_s, "bytes_per_second");
 }
 
-/// The fastest window of a row, which a ceiling is about; the median where that was not kept.
+/// The speed of a row for a ceiling: its fastest decile, or its median if that was not stored.
 double best_bytes_per_s(const MicroFile& file, const MicroRow& row) {
     return std::max(median_bytes_per_s(file, row), row.best_bytes_per_s.value_or(0));
 }
@@ -66,7 +66,7 @@ bool is_sized(std::string_view name) {
     return kernel_of(name) != name;
 }
 
-/// Whether a device has a read ceiling that is of no particular size.
+/// Whether a device has a read ceiling without a particular size.
 bool has_general_read(const MicroFile& file, const std::string& device) {
     return std::any_of(file.rows.begin(), file.rows.end(), [&](const MicroRow& row) {
         return row.device == device && parse_row_name(row.name).family == "ceiling/read" &&
@@ -74,8 +74,8 @@ bool has_general_read(const MicroFile& file, const std::string& device) {
     });
 }
 
-/// A CPU's arithmetic by kind. On a GPU "ceiling/flops/lib/w:bf16" is what the library's products reach,
-/// "ceiling/flops/mma_sync/w:bf16" what an instruction does.
+/// Adds an arithmetic ceiling: by kind for a CPU. On a GPU "ceiling/flops/lib/w:bf16" is the speed of the
+/// library's products, "ceiling/flops/mma_sync/w:bf16" that of an instruction.
 void add_flops(MicroResults& results, const MicroFile& file, const MicroRow& row, const RowName& name) {
     const double flops = require(file, row, row.flops_per_s, "flops_per_second");
     const std::string format(format_name(name.axis("w")));
@@ -87,9 +87,9 @@ void add_flops(MicroResults& results, const MicroFile& file, const MicroRow& row
         keep_best(results.instruction_flops_per_s, format, flops, row.name);
 }
 
-/// A read ceiling that was unsteady was reached all the same. Flops of a CPU that are not valid are no bound,
-/// whatever the other kinds reached; the library's may lack a form. Reads of one size are the fit's, unless
-/// there is nothing else.
+/// Adds a row. An unsteady read ceiling counts, because its speed was reached. An arithmetic ceiling of a CPU
+/// that is not valid means that the other kinds are no bound either; on a GPU, the library may lack a form.
+/// Reads of a particular size are only used by the fit, unless there are no others.
 void add_row(MicroResults& results, const MicroFile& file, const MicroRow& row) {
     const RowName name = parse_row_name(row.name);
     const bool flops = name.family.starts_with("ceiling/flops");
@@ -109,7 +109,8 @@ void add_row(MicroResults& results, const MicroFile& file, const MicroRow& row) 
     }
 }
 
-/// Where a read ceiling was measured by size alone, its limit for large sizes is what the fit says.
+/// Adds the fits of reads. If read ceilings were measured only at particular sizes, the fit gives the ceiling
+/// for large sizes.
 void add_fits(MicroResults& results, const MicroFile& file) {
     for (const SizeFit& fit : file.fits) {
         if (fit.device != results.device.id || parse_row_name(fit.kernel).family != "ceiling/read") continue;
@@ -147,7 +148,8 @@ std::optional<MeasuredFigure> best_of(const std::map<std::string, MeasuredFigure
     return best == figures.end() ? std::nullopt : std::optional(best->second);
 }
 
-/// The fastest of the formats that weights of this format can be multiplied in.
+/// The figure of the fastest arithmetic that weights of this format can be multiplied in; nothing if none was
+/// measured.
 std::optional<MeasuredFigure> usable_flops(const std::map<std::string, MeasuredFigure>& figures,
                                            std::string_view weight_format) {
     std::map<std::string, MeasuredFigure> by_arithmetic;
@@ -160,15 +162,15 @@ std::optional<MeasuredFigure> usable_flops(const std::map<std::string, MeasuredF
     return {};
 }
 
-/// Whether the fastest arithmetic that its datasheet has for these weights was measured; else what was
-/// measured is no bound.
+/// Whether the measured arithmetic is the fastest one that the device's datasheet has for these weights;
+/// otherwise it is no bound.
 bool bounds_weights(const MicroResults& micro, const MeasuredFigure& measured,
                     std::string_view weight_format) {
     const auto card = micro.device.card ? cards::find_gpu(*micro.device.card) : std::nullopt;
     const auto fastest = card ? cards::flops_for_weights(*card, weight_format) : std::nullopt;
     if (!fastest) return true;
     const NumberFormat* const format = find_format(parse_row_name(measured.row).axis("w"));
-    // bf16 and f16 are multiplied at one speed.
+    // bf16 and f16 are multiplied at the same speed.
     const auto speed = [](std::string_view arithmetic) {
         return arithmetic == "f16" ? std::string_view("bf16") : arithmetic;
     };

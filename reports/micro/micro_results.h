@@ -1,7 +1,7 @@
 #pragma once
-// What `paretoken micro` measured on one device, read back from micro.json files. The read ceiling is the
-// best that any probe on that device saw: nothing measured later on it may be above it. Every figure keeps
-// the name of the row that it was read from.
+// The measurements of `paretoken micro` on one device, read from micro.json files. The read ceiling is the
+// best bandwidth of any probe on that device: no later measurement on the device may be above it. Every
+// figure keeps the name of the row that it was read from.
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -23,56 +23,61 @@ struct MeasuredFigure {
     bool operator==(const MeasuredFigure&) const = default;
 };
 
-/// Rows that were not valid are counted, kept among `rows`, and otherwise left out.
+/// The results of one device. Rows that are not valid are counted and kept in `rows`, but not used for any
+/// figure.
 struct MicroResults {
     MicroDevice device;
-    std::string date;  ///< of the latest file
+    std::string date;  ///< date of the latest file
     std::vector<std::string> files;
-    std::optional<MeasuredFigure> read_bytes_per_s;       ///< of a working set far beyond the caches
-    std::vector<SizeFit> read_fits;                       ///< what a read costs by its size
-    std::map<double, MeasuredFigure> reread_bytes_per_s;  ///< by bytes that are read again and again
+    std::optional<MeasuredFigure> read_bytes_per_s;       ///< ceiling for a working set far beyond the caches
+    std::vector<SizeFit> read_fits;                       ///< cost of a read by its size
+    std::map<double, MeasuredFigure> reread_bytes_per_s;  ///< working set in bytes, read repeatedly → ceiling
     std::map<std::string, MeasuredFigure>
-        flops_per_s;  ///< of a CPU by kind: "f32_fma", "bf16_dot", "int8_dot"
-    /// Of a GPU, by format: what its library's products reach, and what one instruction does on registers.
+        flops_per_s;  ///< ceilings of a CPU by kind: "f32_fma", "bf16_dot", "int8_dot"
+    /// Ceilings of a GPU by format: the speed of its library's products, and that of one instruction on
+    /// registers.
     std::map<std::string, MeasuredFigure> library_flops_per_s;
     std::map<std::string, MeasuredFigure> instruction_flops_per_s;
-    bool arithmetic_is_bounded = true;  ///< false: units of this CPU were left idle
-    std::vector<MicroRow> rows;         ///< all of this device, valid or not
+    bool arithmetic_is_bounded = true;  ///< whether they are bounds; false if units of the CPU were idle
+    std::vector<MicroRow> rows;         ///< all rows of this device, valid or not
     std::uint64_t invalid_rows = 0;
 
     bool operator==(const MicroResults&) const = default;
 };
 
-/// The fastest arithmetic that weights of this format can use, as far as it was measured. Nothing when no
-/// kind was measured, or one of them is known to be no upper bound. A GPU whose library was not measured is
-/// bounded by its instruction only up to sm_89: later ones have faster instructions.
+/// The fastest measured arithmetic that weights of this format can use. Nothing when no kind was measured, or
+/// when one of them is known not to be an upper bound. If a GPU's library was not measured, its instruction
+/// is a bound only up to sm_89, because later GPUs have faster instructions.
 std::optional<MeasuredFigure> flops_ceiling_of(const MicroResults& micro, std::string_view weight_format);
 
-/// The most that `bytes` can be read with when every step reads them again: caches hold a part of what is
-/// small. From the sizes up to that one and all above it; nothing without any ceiling.
+/// The highest bandwidth at which `bytes` can be read when every step reads them again, since caches hold a
+/// part of a small working set. It is taken from the sizes up to this one and all above it; nothing without
+/// any ceiling.
 std::optional<MeasuredFigure> read_ceiling_of(const MicroResults& micro, double bytes);
 
-/// The fit that says the least for one read of `bytes`; null without any.
+/// The fit that gives the shortest time for one read of `bytes`; null if there is none.
 const SizeFit* fastest_read_fit(const MicroResults& micro, double bytes);
 
-/// One per device of the file. `where` is the file's name, for messages. Throws UsageError naming file, key
-/// and what was expected.
+/// Reads the results of each device in a file. `where` is the file's name, for messages. Throws a UsageError
+/// that names the file, the key and what was expected.
 std::vector<MicroResults> parse_micro_results(std::string_view json, const std::string& where);
 std::vector<MicroResults> results_of(const MicroFile& file);
 
-/// Several files of one device (probes before and after a sweep) become one result; one per device. Devices
-/// are the same when their identifiers are, else, in different files, their names and places in the file.
+/// Merges the results of each device from several files (e.g. probes before and after a sweep) into one
+/// result per device. Two devices are the same if their identifiers are equal, or, without identifiers in
+/// different files, if their names and places in the file are equal.
 std::vector<MicroResults> merged(const std::vector<MicroResults>& results);
 
-/// Reads and merges. Throws UsageError.
+/// Reads files and merges their results. Throws UsageError.
 std::vector<MicroResults> read_micro_results(const std::vector<std::filesystem::path>& paths);
 
-/// The result that bounds `count` devices working side by side, of `same` ones of which each was measured
-/// (not empty): as many as there are, the fastest were used, and the slowest of these holds the others up.
-/// Devices without a read ceiling come last.
+/// The result that bounds `count` devices that work in parallel, from the results `same` of equal devices
+/// (not empty). The fastest `count` of them are assumed to be used, and the slowest of these limits the
+/// others. Devices without a read ceiling come last.
 const MicroResults& bounding_result(std::span<const MicroResults* const> same, std::uint32_t count);
 
-/// How far apart equal devices are, in words, where their read ceilings differ by more than 3 %; else empty.
+/// The difference between equal devices in words, if their read ceilings differ by more than 3 %; otherwise
+/// empty.
 std::string spread_of(std::span<const MicroResults* const> same);
 
 }  // namespace paretoken::reports

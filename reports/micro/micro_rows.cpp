@@ -107,7 +107,7 @@ std::vector<MicroDevice> devices_of(const JsonCursor& context) {
     return devices;
 }
 
-/// The id of the device that a row or fit belongs to. Rows without a backend in their name are the CPU's.
+/// The id of the device that a row or fit belongs to. Rows without a backend in their name belong to the CPU.
 std::string owner_of(const JsonCursor& json, std::string_view name, const MicroFile& file) {
     if (const auto given = json.find("device")) {
         const std::string id = given->string();
@@ -133,7 +133,8 @@ std::string owner_of(const JsonCursor& json, std::string_view name, const MicroF
     return owner;
 }
 
-/// Throws at a schema that this program does not read; one of an older program by its name.
+/// Throws for a schema that this program does not read; for the schema of an older program the message gives
+/// the reason.
 void expect_schema(const JsonCursor& schema, const std::string& where) {
     if (schema.string() == kMicroSchema) return;
     if (schema.string() == "paretoken/micro/1")
