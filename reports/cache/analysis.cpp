@@ -17,22 +17,22 @@
 namespace paretoken::reports {
 namespace {
 
-constexpr double kSignificance = 0.05;  // over all arms of a level together
+constexpr double kSignificance = 0.05;  // significance over all arms of a level together
 
-// Of the hits that were possible.
+// Shares of the hits that were possible.
 constexpr double kNearlyAll = 0.8;
 constexpr double kNearlyNone = 0.05;
 constexpr double kHalf = 0.5;
 
 using CellKey = std::tuple<std::int64_t, std::string, double>;  // prefix, arm, hit
 
-/// Prompt tokens and what of them came from the cache.
+/// Sums of prompt tokens, and of those that came from the cache.
 struct Tokens {
     double prompt = 0;
     double expected = 0;
     double told_prompt = 0;
     double cached = 0;
-    double head = 0;  ///< of the cached ones, those with which every prompt begins
+    double head = 0;  ///< cached tokens at the start of every prompt
     bool told = false;
 
     void add(const CacheSample& sample, std::int64_t granularity) {
@@ -53,12 +53,13 @@ struct Tokens {
         if (told && told_prompt > 0) result.usage = cached / told_prompt;
         return result;
     }
-    /// Of the hits that were possible; nothing where nothing was told, or none was possible.
+    /// The share of possible hits that were made; nothing if cached tokens were not reported or no hits were
+    /// possible.
     std::optional<double> share() const {
         if (!told || expected <= head) return std::nullopt;
         return (cached - head) / (expected - head);
     }
-    /// Of the prompt tokens behind the head.
+    /// The cached share of the prompt tokens after the head.
     double cached_behind_head() const { return (cached - head) / std::max(1.0, told_prompt - head); }
 };
 
@@ -75,7 +76,7 @@ std::vector<double> times_of(std::span<const CacheSample> samples, const CellKey
     return times;
 }
 
-/// By Little's law, with the mean time of this arm's requests.
+/// The output rate by Little's law, with the mean time of this arm's requests.
 std::optional<double> rate_of(std::span<const CacheSample> samples, const CellKey& key,
                               std::uint64_t concurrency) {
     double seconds = 0;
@@ -113,7 +114,7 @@ CacheArm arm_of(std::span<const CacheSample> samples, const CellKey& key, std::i
     return arm;
 }
 
-/// Each arm is compared with the cold one of its length; the significance is shared out over all of them.
+/// Compares each arm with the cold arm of its length; the significance is divided among all comparisons.
 void compare_with_cold(std::span<const CacheSample> samples, std::vector<CacheArm>& arms) {
     std::size_t comparisons = 0;
     for (CacheArm& arm : arms) {
@@ -128,7 +129,8 @@ void compare_with_cold(std::span<const CacheSample> samples, std::vector<CacheAr
         arm.differs = arm.p_value && *arm.p_value < kSignificance / static_cast<double>(comparisons);
 }
 
-/// Over what was not cached. Where nobody tells, only prompts count of which nothing can be.
+/// Fits times over the tokens that were not cached. If cached tokens are not reported, only prompts that
+/// cannot be cached are used.
 std::optional<TtftFit> fit_of_samples(std::span<const CacheSample> samples) {
     std::vector<FitPoint> points;
     for (const CacheSample& sample : samples) {
@@ -185,7 +187,7 @@ std::string times_text(const CacheLevel& level, const std::string& arm) {
                        arm, number_text(1e3 * *found->ttft_p50_s), number_text(1e3 * *cold->ttft_p50_s));
 }
 
-/// The share of warm requests that found less than half of what was there.
+/// The share of warm requests that found less than half of their repeated tokens.
 double missed_share(std::span<const CacheSample> samples) {
     double missed = 0;
     double all = 0;
@@ -199,7 +201,7 @@ double missed_share(std::span<const CacheSample> samples) {
     return all > 0 ? missed / all : 0;
 }
 
-/// What caching does, by the tokens that usage tells.
+/// The verdict on the cache's effect, by the cached tokens in `usage`.
 CacheVerdict verdict_by_tokens(const CacheLevel& level, std::span<const CacheSample> samples,
                                const std::string& engine) {
     const double warm = tokens_of_arm(samples, "warm").share().value_or(0);
@@ -245,8 +247,9 @@ CacheVerdict verdict_by_tokens(const CacheLevel& level, std::span<const CacheSam
             fmt::format("{}; {} of the warm requests found less than half", evidence, percent(missed))};
 }
 
-/// Whether the warm arm cannot have saved half of what its repeated tokens take: the times are sharp enough
-/// to tell. What tokens take is the difference between the cold arms of the longest and the shortest prefix.
+/// Whether the times are exact enough to show that the warm arm saved less than half of the time of its
+/// repeated tokens. The time of tokens is the difference between the cold arms of the longest and the
+/// shortest prefix.
 bool saved_nothing(const CacheLevel& level) {
     const CacheArm* const warm = find(level, "warm");
     const CacheArm* const cold = find(level, "cold");
@@ -261,7 +264,7 @@ bool saved_nothing(const CacheLevel& level) {
     return least_taken > 0 && most_saved < kHalf * least_taken;
 }
 
-/// Where nobody counts cached tokens.
+/// The verdict on the cache's effect if cached tokens are not reported.
 CacheVerdict verdict_by_times(const CacheLevel& level, const std::string& engine) {
     const std::string evidence =
         times_text(level, "warm") + "; neither usage nor the server counts cached tokens";

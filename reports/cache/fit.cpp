@@ -46,11 +46,11 @@ std::optional<Matrix> inverse_of(Matrix matrix, std::size_t size) {
 
 struct Coefficients {
     Row values{};
-    Row errors{};  ///< standard errors
+    Row errors{};  ///< standard errors of the coefficients
     double degrees = 0;
 };
 
-/// A polynomial of `terms` coefficients in length ÷ `scale`.
+/// The coefficients of a polynomial in length ÷ `scale` with `terms` terms, by least squares.
 std::optional<Coefficients> polynomial(std::span<const FitPoint> points, std::size_t terms, double scale) {
     Matrix products{};
     Row right{};

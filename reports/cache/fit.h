@@ -1,5 +1,6 @@
 #pragma once
-// How the time to first token grows with the tokens that a server must read, by least squares. Pure.
+// How the time to first token grows with the number of tokens that a server must process, by least squares.
+// Pure.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -26,12 +27,12 @@ struct TtftFit {
     std::uint64_t n = 0;
     FitTerm base_s;
     FitTerm per_token_s;
-    std::optional<FitTerm> per_token2_s;  ///< only where its 99.9 % interval lies above 0
+    std::optional<FitTerm> per_token2_s;  ///< only present if its 99.9 % interval lies above 0
 
     bool operator==(const TtftFit&) const = default;
 };
 
-/// Nothing for fewer than 4 different lengths or 6 points.
+/// The fit through points; nothing for fewer than 4 different lengths or 6 points.
 std::optional<TtftFit> fit_of(std::span<const FitPoint> points);
 
 }  // namespace paretoken::reports

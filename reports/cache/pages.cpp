@@ -127,7 +127,8 @@ std::string burst_sentence(const CacheBurst& burst) {
     return text;
 }
 
-/// Without the cache and with all of a prefix in it; empty where one is not known.
+/// A sentence on the output rate without the cache and with a whole prefix in it; empty if one of them is not
+/// known.
 std::string rate_sentence(const CacheLevel& level) {
     const auto of = [&](std::string_view name) -> const CacheArm* {
         const CacheArm* longest = nullptr;
@@ -167,7 +168,7 @@ std::string heading_of(const CacheLevel& level) {
 constexpr std::string_view kCaption =
     "Times to first token; prompt tokens that should come from the cache, and did, in %.";
 
-/// The findings of a level, a sentence each.
+/// The findings of a level, one sentence for each.
 std::vector<std::string> findings_of(const CacheLevel& level) {
     std::vector<std::string> sentences;
     if (level.fit) sentences.push_back(fit_sentence(*level.fit));
@@ -177,7 +178,7 @@ std::vector<std::string> findings_of(const CacheLevel& level) {
     return sentences;
 }
 
-/// The sentences below the table of a level: first, whether it counts.
+/// The sentences below the table of a level. If the level is not valid, the first sentence says so.
 std::vector<std::string> sentences_of(const CacheLevel& level) {
     std::vector<std::string> sentences = findings_of(level);
     if (!level.invalid.empty()) sentences.insert(sentences.begin(), invalid_sentence(level));
@@ -197,7 +198,7 @@ std::vector<std::string> sentences_of(const CacheReport& report) {
 
 // ---- HTML
 
-/// How a verdict's badge looks.
+/// The CSS class of a verdict's badge.
 std::string_view badge_of(const CacheVerdict& verdict) {
     if (verdict.code == "works") return "valid";
     for (const std::string_view code : {"off", "unknown", "contaminated", "response_cache"})
@@ -219,7 +220,7 @@ std::string figure_item(std::string_view name, const std::string& value, const s
                        html_escaped(note));
 }
 
-/// The three accounts of the hits, and what a hit saves.
+/// The hits by the three sources, and the time that cached tokens save.
 std::string level_figures(const CacheLevel& level) {
     std::string items = figure_item("Expected from the cache", percent(level.hits.expected),
                                     "of prompt tokens, by what was sent before") +
@@ -234,7 +235,7 @@ std::string level_figures(const CacheLevel& level) {
     return "<dl class=\"figures\">\n" + items + "</dl>\n";
 }
 
-/// The medians beside what the fit gives for them.
+/// A table of the medians and of the fit's values for them.
 Table fit_table(const CacheLevel& level) {
     Table table{{{"arm", Align::left}, {"prefix"}, {"not cached, tokens"}, {"p50, ms"}, {"fit, ms"}}, {}};
     for (const CacheArm& arm : level.arms) {
@@ -329,7 +330,7 @@ std::string cache_markdown(const CacheReport& report, int depth) {
     for (std::size_t i = 0; i < report.levels.size(); ++i) {
         text += fmt::format("\n{}# {}\n\n", heading, heading_of(report.levels[i]));
         for (const Picture& one : picture.levels[i])
-            if (one.id != "fit") text += picture_markdown(one);  // the table and the sentence below say it
+            if (one.id != "fit") text += picture_markdown(one);  // the table and a sentence below show it
         text += fmt::format("{}\n\n{}", kCaption, markdown_of(table_of(report.levels[i])));
         for (const std::string& sentence : sentences_of(report.levels[i]))
             text += "\n" + markdown_escaped(sentence) + "\n";

@@ -1,5 +1,6 @@
 #pragma once
-// An experiment on prefix caching for people: console, Markdown and the part of a report. Pure text.
+// The results of an experiment on prefix caching as text: for the console, as Markdown and as a section of an
+// HTML report. Pure.
 #include <string>
 #include <vector>
 
@@ -8,13 +9,14 @@
 
 namespace paretoken::reports {
 
-/// 80 columns, the verdicts first.
+/// The results for a terminal with 80 columns, the verdicts first.
 std::string cache_console(const CacheReport& report);
 
-/// `depth`: of its heading.
+/// The results as Markdown. `depth` is the level of the first heading.
 std::string cache_markdown(const CacheReport& report, int depth = 1);
 
-/// A section per experiment. `alone`: the page holds nothing else, so that its numbers are these.
+/// One HTML section for each experiment. `alone` says that the page holds nothing else; then the link to the
+/// numbers leads to the first table here.
 std::string cache_sections(const std::vector<CachePicture>& caches, bool alone);
 
 }  // namespace paretoken::reports

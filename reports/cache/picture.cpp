@@ -39,7 +39,7 @@ PicturePoint point_of(double x, const CacheArm& arm, const CacheLevel& level) {
     return point;
 }
 
-/// A series per arm in the order of the level, at the places that `x_of` gives; an arm without one is left
+/// One series per arm, in the order of the level, at the x that `x_of` gives; an arm without an x is left
 /// out.
 template <class XOf>
 std::vector<PictureSeries> series_by_arm(const CacheLevel& level, XOf x_of) {
@@ -53,7 +53,8 @@ std::vector<PictureSeries> series_by_arm(const CacheLevel& level, XOf x_of) {
         if (found == series.end()) found = series.insert(found, PictureSeries{.name = name, .points = {}});
         found->points.push_back(point_of(*x, arm, level));
     }
-    // So that an arm looks alike in every chart: only some of them show this one.
+    // The arm "repeat" goes last because only some charts show it, so that every other arm looks the same in
+    // all.
     std::stable_partition(series.begin(), series.end(),
                           [](const PictureSeries& one) { return one.name != "repeat"; });
     for (PictureSeries& one : series)
@@ -72,7 +73,8 @@ Picture by_prefix(const CacheLevel& level) {
             .lines = {}};
 }
 
-/// The medians over the tokens that the server had to read, with the fit through all requests.
+/// The chart of the medians over the tokens that the server had to process, with the fit through all
+/// requests.
 Picture by_uncached(const CacheLevel& level) {
     Picture picture{
         .id = "fit",
