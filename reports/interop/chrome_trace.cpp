@@ -19,7 +19,7 @@
 namespace paretoken::reports {
 namespace {
 
-constexpr int kRequests = 1;  ///< number of the process that stands for the client
+constexpr int kRequests = 1;  ///< process number of the client in the trace
 constexpr int kServer = 2;
 
 double microseconds(TimePoint time) {
@@ -37,7 +37,7 @@ class Trace {
         event(fmt::format(R"({{"ph":"M","name":"process_name","pid":{},"tid":0,"args":{{"name":{}}}}})",
                           process, json_text(name)));
     }
-    /// `arguments`: members of a JSON object.
+    /// Writes a span of a request. `arguments` holds the members of a JSON object.
     void span(std::string_view name, int lane, TimePoint begin, TimePoint end,
               std::string_view arguments = {}) {
         if (end < begin) return;
@@ -84,7 +84,7 @@ TimePoint end_of(const RequestRecord& record) {
     return std::max(record.last_event.value_or(record.closed), record.scheduled);
 }
 
-/// Lanes of requests that do not overlap, as few as possible.
+/// Assigns requests to lanes in which they do not overlap, with as few lanes as possible.
 class Lanes {
   public:
     int lane_for(TimePoint begin, TimePoint end) {
@@ -100,7 +100,7 @@ class Lanes {
     }
 
   private:
-    using Busy = std::pair<TimePoint, int>;  ///< until when, and the lane
+    using Busy = std::pair<TimePoint, int>;  ///< end of the lane's last request, and the lane
     std::priority_queue<Busy, std::vector<Busy>, std::greater<>> busy_;
     int lanes_ = 0;
 };

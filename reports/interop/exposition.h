@@ -1,5 +1,5 @@
 #pragma once
-// Figures as the text that Prometheus reads: its own format 0.0.4, and OpenMetrics 1.0. Pure.
+// Writes figures as text for Prometheus, in its own format 0.0.4 or in OpenMetrics 1.0. Pure.
 #include <span>
 #include <string>
 #include <utility>
@@ -13,16 +13,16 @@ struct MetricSample {
 };
 
 struct MetricFamily {
-    std::string name;  ///< with the base unit; of a counter without "_total"
+    std::string name;  ///< name with the base unit; for a counter without "_total"
     std::string help;  ///< one sentence
     bool counter = false;
     std::vector<MetricSample> samples = {};
 };
 
-/// Families without samples are left out.
+/// The families as text. Families without samples are left out.
 std::string exposition_text(std::span<const MetricFamily> families, bool open_metrics);
 
-/// What the text above is served as.
+/// The content type of that text.
 std::string_view exposition_type(bool open_metrics);
 
 }  // namespace paretoken::reports

@@ -10,12 +10,12 @@
 namespace paretoken::reports {
 namespace {
 
-constexpr std::string_view kRange = "5m";  ///< that rates and percentiles are taken over
+constexpr std::string_view kRange = "5m";  ///< time range of rates and percentiles
 
 struct EngineFacts {
     std::string_view engine;
     int port;
-    std::string_view switch_on;  ///< how its metrics are switched on
+    std::string_view switch_on;  ///< sentence on how its metrics are switched on
 };
 
 constexpr EngineFacts kEngineFacts[] = {
@@ -39,7 +39,8 @@ std::optional<std::string> name_in(const EngineMetrics& metrics, std::string_vie
     return found->second;
 }
 
-/// `offset`: " offset 4h" for values of so long ago, or empty; PromQL has it behind every selector.
+/// The rate of a counter in PromQL. `offset` is " offset 4h" for the rate 4 hours ago, or empty; PromQL needs
+/// it after every selector.
 std::string rate_of(const std::string& name, std::string_view offset) {
     return fmt::format("sum by (instance) (rate({}[{}]{}))", name, kRange, offset);
 }
@@ -51,7 +52,7 @@ std::optional<std::string> ratio_of(const AlertSeries& series, const EngineMetri
     const bool of_prompts = !below && series.key == "prefix_hits";
     if (of_prompts) below = name_in(metrics, "prompt_tokens");
     if (!above || !below) return std::nullopt;
-    // llama.cpp counts the prompt tokens that it computed; those from its cache come on top.
+    // llama.cpp counts only the prompt tokens that it computed, so those from its cache are added.
     const bool on_top = of_prompts && metrics.engine == "llamacpp";
     const std::string whole = on_top
                                   ? fmt::format("({} + {})", rate_of(*below, offset), rate_of(*above, offset))
@@ -77,12 +78,12 @@ std::optional<std::string> expression_of(const AlertSeries& series, const Engine
             return fmt::format("histogram_quantile({}, sum by (le, instance) (rate({}_bucket[{}]{})))",
                                series.p, *name, kRange, offset);
         case AlertSource::failures:
-            break;  // no engine counts what its clients saw fail
+            break;  // no engine counts the failures that its clients saw
     }
     return std::nullopt;
 }
 
-/// Of a rule: the condition in PromQL, or why there is none.
+/// The condition of a rule in PromQL, or the reason why there is none.
 struct Condition {
     std::string text;
     std::string missing;
@@ -108,7 +109,7 @@ Condition condition_of(const AlertRule& rule, const AlertBaseline& baseline, con
     return {.text = fmt::format("{} {} {}", *value, is_below ? "<" : ">", *threshold), .missing = {}};
 }
 
-/// In single quotes, as YAML takes any text of one line.
+/// The text in single quotes, which YAML accepts for any text of one line.
 std::string yaml_text(std::string_view text) {
     std::string out = "'";
     for (const char c : text) {
@@ -127,7 +128,7 @@ struct Target {
 
 struct Panel {
     std::string title;
-    std::string unit;  ///< as Grafana calls it
+    std::string unit;  ///< name of the unit in Grafana
     std::vector<Target> targets;
 };
 

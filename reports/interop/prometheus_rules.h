@@ -1,6 +1,6 @@
 #pragma once
-// The table of alerts as rules for Prometheus, with the dashboard and the scrape configuration that belong to
-// them. Pure. Whoever calls says what the engine names its metrics.
+// Writes the table of alerts as rules for Prometheus, with the dashboard and the scrape configuration that
+// belong to them. Pure. The caller supplies the names of the engine's metrics.
 #include <map>
 #include <optional>
 #include <span>
@@ -14,22 +14,23 @@ namespace paretoken::reports {
 
 struct EngineMetrics {
     std::string engine;                        ///< "vllm"
-    std::map<std::string, std::string> names;  ///< quantity of ServerFigures → the engine's name for it
+    std::map<std::string, std::string> names;  ///< quantity of ServerFigures → name in the engine
 };
 
-/// The series in PromQL, by instance; nothing when the engine does not export it.
+/// The PromQL expression of a series, by instance; nothing when the engine does not export it.
 std::optional<std::string> promql_of(const AlertSeries& series, const EngineMetrics& metrics);
 
-/// A rule file. A rule that the engine has no metric for, or that needs a baseline value that is not known,
-/// is left out, and a comment in the file says which and why.
+/// The text of a rule file. A rule is left out if the engine has no metric for it, or if it needs a baseline
+/// value that is not known; a comment in the file names the rule and the reason.
 std::string prometheus_rules(std::span<const AlertRule> rules, const AlertBaseline& baseline,
                              const EngineMetrics& metrics);
 
-/// A scrape configuration. `targets`: "host:port"; none: the engine's usual port on this host.
+/// The text of a scrape configuration. `targets` are "host:port"; if there are none, the engine's usual port
+/// on this host is used.
 std::string scrape_config(const EngineMetrics& metrics, const std::vector<std::string>& targets);
 
-/// A dashboard as Grafana imports it. `usd_per_hour`: what the whole deployment costs; adds dollars per
-/// million output tokens.
+/// A dashboard that Grafana can import. `usd_per_hour` is the cost of the whole deployment; if it is given,
+/// the dashboard shows dollars per million output tokens.
 std::string grafana_dashboard(const EngineMetrics& metrics, std::optional<double> usd_per_hour);
 
 }  // namespace paretoken::reports
