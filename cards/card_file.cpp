@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uintmax_t kLargestCard = std::uintmax_t{16} << 20;
 
-/// "llama-3.1-8b" of "cards/models/llama-3.1-8b.json"; empty for other kinds.
+/// The name in a path: "llama-3.1-8b" for "cards/models/llama-3.1-8b.json"; empty for a card of another kind.
 std::string_view card_name(std::string_view file, std::string_view kind) {
     const std::string folder = fmt::format("cards/{}/", kind);
     constexpr std::string_view kSuffix = ".json";

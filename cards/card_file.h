@@ -1,5 +1,5 @@
 #pragma once
-// The sources of cards: the files that are embedded in the program, or a path the user gave.
+// Reads cards from the files that are embedded in the program, or from a path that the user gave.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -8,13 +8,14 @@
 
 namespace paretoken::cards {
 
-/// `kind` is the folder: "models", "gpus", "prices". Nothing when no shipped card has that name.
+/// The text of a shipped card. `kind` is its folder: "models", "gpus", "prices". Nothing when no shipped card
+/// has that name.
 std::optional<std::string_view> shipped_card(std::string_view kind, std::string_view name);
 
-/// Names of the shipped cards of a kind, sorted.
+/// The sorted names of the shipped cards of a kind.
 std::vector<std::string> shipped_cards(std::string_view kind);
 
-/// Throws UsageError with the path and the system's reason; refuses more than 16 MiB.
+/// Reads a file of at most 16 MiB. Throws a UsageError with the path and the system's reason.
 std::string read_card_file(const std::filesystem::path& path);
 
 }  // namespace paretoken::cards

@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::string_view kSchema = "paretoken/client-ceiling/1";
 
-/// A JSON string without its quotes; the values here hold no control characters.
+/// The text as a JSON string without quotes; control characters, which the values here do not have, are left
+/// out.
 std::string escaped(const std::string& text) {
     std::string out;
     for (const char c : text) {

@@ -1,6 +1,6 @@
 #pragma once
 // The highest load that the client on this host can generate, as `paretoken calibrate` measured it, and the
-// check of an intended load against it. The ceiling is kept between runs in a small JSON file of the user's.
+// check of an intended load against it. The ceiling is stored in a small JSON file of the user.
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -9,19 +9,19 @@
 
 namespace paretoken::cards {
 
-/// All per worker thread but `streams`.
+/// The measured ceilings. All rates are per worker thread; `streams` is for the whole process.
 struct ClientCeiling {
-    double events_per_s = 0;    ///< largest rate at which the p99 of read − kernel stamp stayed below 1 ms
-    double requests_per_s = 0;  ///< one-token requests over kept-alive connections
-    std::uint64_t streams = 0;  ///< that the limit on file descriptors leaves room for
-    std::string cpu;            ///< of this host when it was measured
-    std::string version;        ///< of paretoken
+    double events_per_s = 0;    ///< highest rate at which the p99 of read − kernel stamp was below 1 ms
+    double requests_per_s = 0;  ///< rate of one-token requests over kept-alive connections
+    std::uint64_t streams = 0;  ///< most streams that the limit on file descriptors allows
+    std::string cpu;            ///< CPU of the host that was measured
+    std::string version;        ///< version of paretoken
     std::string measured_at;    ///< "2026-11-21T09:45:12Z"
 
     bool operator==(const ClientCeiling&) const = default;
 };
 
-/// A load before it is made. What is not known is left out.
+/// A load before it is generated. Values that are not known are absent.
 struct IntendedLoad {
     std::optional<double> requests_per_s = {};
     std::optional<double> tokens_per_request = {};
@@ -29,17 +29,18 @@ struct IntendedLoad {
     std::uint32_t workers = 1;
 };
 
-/// One sentence for each thing that the load asks for and the host was not found to carry. Pure.
+/// One sentence for each quantity of the load that is above the measured ceiling of the host. Pure.
 std::vector<std::string> shortfalls(const IntendedLoad& load, const ClientCeiling& ceiling);
 
-/// $XDG_STATE_HOME/paretoken/client_ceiling.json, else under ~/.local/state. Empty without a home.
+/// The path of the ceiling's file: $XDG_STATE_HOME/paretoken/client_ceiling.json, or the same below
+/// ~/.local/state. Empty without a home directory.
 std::filesystem::path default_ceiling_path();
 
-/// Nothing when there is no such file or it was measured on another CPU; throws UsageError when it is
-/// damaged.
+/// Reads the stored ceiling. Nothing when there is no such file or it was measured on another CPU. Throws
+/// UsageError when it is damaged.
 std::optional<ClientCeiling> stored_ceiling(const std::filesystem::path& path, const std::string& cpu);
 
-/// Throws RuntimeError when it cannot be written.
+/// Writes the ceiling. Throws RuntimeError when the file cannot be written.
 void store(const ClientCeiling& ceiling, const std::filesystem::path& path);
 
 }  // namespace paretoken::cards

@@ -1,28 +1,28 @@
 #pragma once
-// A model spread over tensor-parallel ranks: what of the hardware it can use. Common to the hard limit and to
-// the simulated server. Pure.
+// The part of the hardware that a model spread over tensor-parallel ranks can use. The hard limit and the
+// simulated server both use these functions. Pure.
 #include <optional>
 
 #include "cards/model.h"
 
 namespace paretoken::cards {
 
-/// The share of the memory that servers take, as vLLM's default configuration does.
+/// The share of the memory that servers use, as in vLLM's default configuration.
 inline constexpr double kMemoryShare = 0.9;
 
-/// Ranks that each hold a part of the KV cache of their own: more ranks than KV heads replicate it. A latent
-/// cache is spread by requests instead.
+/// The number of ranks that hold different parts of the KV cache: if there are more ranks than KV heads, some
+/// parts are replicated. A latent cache is spread by requests instead.
 double kv_ranks(const ModelCard& model, double ranks);
 
-/// Bytes that kMemoryShare of `memory_bytes` (of all ranks) leaves beside the weights; nothing when they do
-/// not fit.
+/// The bytes for the KV cache: kMemoryShare of `memory_bytes` (of all ranks) less the weights; nothing when
+/// the weights do not fit.
 std::optional<double> kv_pool_bytes(const ModelCard& model, double memory_bytes);
 
-/// FLOP of one token in every linear layer, the output head included.
+/// The FLOP of one token in all linear layers, including the output head.
 double linear_flops_per_token(const ModelCard& model);
 
-/// FLOP of the output head (the projection to the vocabulary) for one token. An engine computes it once per
-/// prompt, for the last token, and once for every token that it decodes.
+/// The FLOP of the output head (the projection to the vocabulary) for one token. An engine computes it once
+/// per prompt, for the last token, and once for every token that it decodes.
 double output_head_flops(const ModelCard& model);
 
 }  // namespace paretoken::cards

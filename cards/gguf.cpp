@@ -17,9 +17,9 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "GGUF fields are read as they lie in the file");
 
 constexpr std::uint32_t kMagic = 0x46554747;                       // "GGUF"
-constexpr std::uint64_t kLongestKey = 65535;                       // the format's own limit
-constexpr std::uint64_t kLongestString = std::uint64_t{16} << 20;  // chat templates are some 10 KB
-constexpr std::uint64_t kLongestKeptList = 4096;                   // a number per layer
+constexpr std::uint64_t kLongestKey = 65535;                       // limit of the format itself
+constexpr std::uint64_t kLongestString = std::uint64_t{16} << 20;  // chat templates have about 10 KB
+constexpr std::uint64_t kLongestKeptList = 4096;                   // enough for one number per layer
 constexpr std::uint32_t kMostDimensions = 4;
 constexpr std::uint64_t kMostMetadata = 1u << 16;
 constexpr std::uint64_t kMostTensors = 1u << 20;
@@ -40,7 +40,7 @@ enum class ValueType : std::uint32_t {
     f64
 };
 
-/// Reads fields in order; every read is held against what is left of the file.
+/// Reads fields in order; every read is checked against the bytes that are left in the file.
 class FieldReader {
   public:
     explicit FieldReader(const std::filesystem::path& path) : name_(path.string()) {
@@ -96,7 +96,7 @@ class FieldReader {
     std::uint64_t position_ = 0;
 };
 
-/// 0 for strings and arrays, which have no fixed size.
+/// The size of a value in bytes; 0 for strings and arrays, which have no fixed size.
 std::uint64_t size_of(ValueType type) {
     switch (type) {
         case ValueType::u8:
@@ -176,7 +176,7 @@ GgufValue read_value(FieldReader& reader) {
 
 struct PlacedTensor {
     GgufTensor tensor;
-    std::uint64_t offset = 0;  ///< from the start of the data
+    std::uint64_t offset = 0;  ///< offset from the start of the data
 };
 
 PlacedTensor read_tensor(FieldReader& reader) {
@@ -208,7 +208,7 @@ PlacedTensor read_tensor(FieldReader& reader) {
     return placed;
 }
 
-/// A download that broke off has a whole header and lacks weights.
+/// Throws if a tensor ends beyond the file. An incomplete download has a whole header but lacks weights.
 void expect_data(const FieldReader& reader, const PlacedTensor& placed, std::uint64_t data_bytes) {
     if (placed.offset <= data_bytes && placed.tensor.bytes <= data_bytes - placed.offset) return;
     reader.fail(

@@ -1,7 +1,7 @@
 #pragma once
-// The header of a GGUF file: metadata and the list of tensors, never the weights themselves. Nothing in the
-// file is trusted: counts, lengths and offsets are checked against its size before they are used. Format:
-// github.com/ggml-org/ggml, docs/gguf.md (versions 2 and 3, little endian).
+// Reads the header of a GGUF file: metadata and the list of tensors, never the weights themselves. Nothing in
+// the file is trusted: counts, lengths and offsets are checked against the file's size before they are used.
+// Format: github.com/ggml-org/ggml, docs/gguf.md (versions 2 and 3, little endian).
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace paretoken::cards {
 
-/// An array's length, and its numbers when they are few enough to be a per-layer list.
+/// The length of an array, and its numbers if they are few enough to be one per layer.
 struct GgufArray {
     std::uint64_t length = 0;
     std::vector<double> numbers;
@@ -24,8 +24,8 @@ using GgufValue = std::variant<bool, double, std::string, GgufArray>;
 
 struct GgufTensor {
     std::string name;
-    std::vector<std::uint64_t> shape;  ///< fastest first
-    std::string dtype;                 ///< core/formats.h
+    std::vector<std::uint64_t> shape;  ///< sizes of the dimensions, the fastest-varying first
+    std::string dtype;                 ///< number format by its name in core/formats.h
     std::uint64_t values = 0;
     std::uint64_t bytes = 0;
 
@@ -42,11 +42,11 @@ struct GgufHeader {
     const GgufArray* array(const std::string& key) const;
 };
 
-/// Throws UsageError naming the file and what is wrong with it (not GGUF, too old, cut off, impossible
-/// sizes).
+/// Reads the header of a file. Throws a UsageError that names the file and the problem (not GGUF, too old,
+/// cut off, impossible sizes).
 GgufHeader read_gguf_header(const std::filesystem::path& path);
 
-/// Whether the file begins with GGUF's magic; false for what cannot be read.
+/// Whether the file begins with GGUF's magic number; false for a file that cannot be read.
 bool is_gguf(const std::filesystem::path& path);
 
 }  // namespace paretoken::cards

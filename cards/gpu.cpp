@@ -17,7 +17,8 @@
 namespace paretoken::cards {
 namespace {
 
-/// Lower-case words of letters and digits: "NVIDIA H100-PCIe 80 GB" → nvidia, h100, pcie, 80gb.
+/// The words of a text in lower case, of letters and digits: "NVIDIA H100-PCIe 80 GB" → nvidia, h100, pcie,
+/// 80gb.
 std::vector<std::string> words_of(std::string_view text) {
     std::vector<std::string> words(1);
     for (const char c : text) {
@@ -43,7 +44,7 @@ bool contains(const std::vector<std::string>& words, std::string_view word) {
     return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// How many words of `alias` were matched: all or none.
+/// The number of words of `alias` if `words` contain all of them, otherwise 0.
 std::size_t matched_words(const std::vector<std::string>& words, std::string_view alias) {
     const auto wanted = words_of(alias);
     const bool all = std::all_of(wanted.begin(), wanted.end(),
@@ -51,18 +52,18 @@ std::size_t matched_words(const std::vector<std::string>& words, std::string_vie
     return all ? wanted.size() : 0;
 }
 
-/// Words that makers put behind a model's number for another product: other memory, other clocks, a slice of
-/// the GPU. A card that does not have the word is not the card of that product.
+/// Words that makers append to a model's number for a different product: other memory, other clocks, a slice
+/// of the GPU. A card without the word is not the card of that product.
 constexpr std::array<std::string_view, 17> kVariantWords{"nvl",   "pcie",   "sxm", "ti",    "super", "laptop",
                                                          "max",   "mobile", "d",   "dd",    "v2",    "hbm2",
                                                          "hbm2e", "ada",    "mig", "ultra", "cnx"};
 
-/// "sxm4" is sxm of some generation.
+/// The word without a generation of SXM: "sxm4" → "sxm".
 std::string_view without_generation(std::string_view word) {
     return word.starts_with("sxm") && word.size() == 4 ? word.substr(0, 3) : word;
 }
 
-/// "80gb" → 80
+/// The gigabytes in a word: "80gb" → 80.
 std::optional<double> gigabytes(std::string_view word) {
     if (word.size() < 3 || !word.ends_with("gb")) return {};
     double value = 0;
@@ -73,7 +74,7 @@ std::optional<double> gigabytes(std::string_view word) {
     return value;
 }
 
-/// Whether the words name a product with something that the card's has not.
+/// Whether the words name a variant of the product that the card does not describe.
 bool is_another_variant(const GpuCard& card, const std::vector<std::string>& words) {
     constexpr double kGiga = 1e9;
     std::vector<std::string> own = words_of(card.name + " " + card.title);
@@ -122,14 +123,15 @@ const std::vector<GpuCard>& shipped_gpus() {
     return cards;
 }
 
-/// The longest alias of a card that `words` contain.
+/// The number of words of the longest name or alias of a card that `words` contain.
 std::size_t match_of(const GpuCard& card, const std::vector<std::string>& words) {
     std::size_t longest = matched_words(words, card.name);
     for (const std::string& alias : card.aliases) longest = std::max(longest, matched_words(words, alias));
     return longest;
 }
 
-/// "h200x2" → ("h200", 2); up to 999, so that "rtx5090" is no 5090 of something.
+/// Splits a count from a name: "h200x2" → ("h200", 2). A count has at most 3 digits, so that "rtx5090" is not
+/// 5090 of something.
 std::optional<std::pair<std::string, std::uint32_t>> split_count(std::string_view text) {
     std::size_t digits = text.size();
     while (digits > 0 && std::isdigit(static_cast<unsigned char>(text[digits - 1]))) --digits;
@@ -146,7 +148,7 @@ std::optional<std::pair<std::string, std::uint32_t>> split_count(std::string_vie
 
 std::optional<GpuCard> find_gpu(std::string_view text) {
     auto words = words_of(text);
-    for (std::size_t i = 0, given = words.size(); i < given; ++i)  // "h200x2" is an h200 too
+    for (std::size_t i = 0, given = words.size(); i < given; ++i)  // "h200x2" also names an h200
         if (const auto counted = split_count(words[i])) words.push_back(counted->first);
     const GpuCard* best = nullptr;
     std::size_t best_match = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// Datasheet figures of accelerators: what a limit falls back on where nothing was measured. Dense figures
-// only (no structured sparsity); every card says where its figures come from.
+// Datasheet figures of accelerators, which a limit uses if nothing was measured. All figures are dense
+// (without structured sparsity); every card names the source of its figures.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -17,45 +17,46 @@ struct GpuCard {
     std::vector<std::string> aliases;
     double memory_bytes = 0;
     double memory_bytes_per_s = 0;
-    std::map<std::string, double> flops;  ///< dense, per second, by dtype: "bf16", "fp8", "int8", "fp4"
+    std::map<std::string, double> flops;  ///< dense FLOP per second by dtype: "bf16", "fp8", "int8", "fp4"
     std::optional<double> tdp_w;
-    std::optional<double> link_bytes_per_s;  ///< to the other GPUs of the machine, in one direction
+    std::optional<double> link_bytes_per_s;  ///< link to the machine's other GPUs, in one direction
     std::string source;
     std::string as_of;
 
     bool operator==(const GpuCard&) const = default;
 };
 
-/// One or several of the same.
+/// A kind of GPU and the number of them.
 struct GpuSpec {
-    std::string name;  ///< the card's name when there is one, else as given
+    std::string name;  ///< name of the card if there is one, else the text as given
     std::uint32_t count = 1;
 
     bool operator==(const GpuSpec&) const = default;
 };
 
-/// A text names a card when it contains all words of one of its aliases, the longest winning:
-/// "NVIDIA H100 80GB HBM3", "sim:llama3-8b-h100-bf16" → h100-sxm. Nothing when none or several match, and
-/// nothing for a variant that has no card of its own, told by its words or its memory: "NVIDIA H200 NVL",
-/// "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA A100-SXM-64GB".
+/// Finds the card that a text names. A text names a card if it contains all words of one of its aliases; the
+/// longest alias wins: "NVIDIA H100 80GB HBM3", "sim:llama3-8b-h100-bf16" → h100-sxm. Nothing when no card or
+/// several match, and nothing for a variant without a card of its own, recognised by its words or its memory:
+/// "NVIDIA H200 NVL", "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA
+/// A100-SXM-64GB".
 std::optional<GpuCard> find_gpu(std::string_view text);
 
-/// As find_gpu, but throws UsageError that lists the known names.
+/// Finds a card like find_gpu(), but throws a UsageError that lists the known names when there is none.
 GpuCard gpu_card(std::string_view text);
 
-/// "h200", "h200x2". A name without a card is kept as it is. Throws UsageError on an empty name or a count of
-/// 0.
+/// Parses "h200" or "h200x2". A name without a card is kept as it is. Throws UsageError for an empty name or
+/// a count of 0.
 GpuSpec parse_gpu_spec(std::string_view text);
 
 struct GpuFlops {
     std::string dtype;
     double per_s = 0;
 };
-/// The kinds of arithmetic that weights of this format can be multiplied with, fastest first: "fp4", "fp8",
-/// "bf16", "f16" for mxfp4.
+/// The kinds of arithmetic that can multiply weights of this format, the fastest first: "fp4", "fp8", "bf16",
+/// "f16" for mxfp4.
 std::span<const std::string_view> arithmetic_for_weights(std::string_view weight_dtype);
 
-/// The fastest arithmetic that weights of this type can use (fp8 where the GPU has it, else bf16, …).
+/// The fastest arithmetic that weights of this type can use (fp8 if the GPU has it, else bf16, …).
 std::optional<GpuFlops> flops_for_weights(const GpuCard& card, std::string_view weight_dtype);
 
 std::vector<std::string> known_gpus();

@@ -49,7 +49,8 @@ GpuDevice device_of(const NvmlLibrary& nvml, Device device) {
     return gpu;
 }
 
-/// "00000000:65:00.0" and "0000:65:00.0" → "65:00.0" behind the domain's last four digits.
+/// The id with only the last four digits of its domain: "00000000:65:00.0" and "0000:65:00.0" →
+/// "0000:65:00.0".
 std::string bus_of(std::string_view id) {
     std::string text(id);
     std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });

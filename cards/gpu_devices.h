@@ -1,6 +1,6 @@
 #pragma once
 // The GPUs of this machine, as NVIDIA's driver names them. Its management library (NVML) is loaded at run
-// time, asked only, and told to change nothing; a machine without it has no GPUs.
+// time and used only for reading; a machine without it has no GPUs.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,25 +8,25 @@
 
 namespace paretoken::cards {
 
-/// A figure that is absent was not answered by the driver.
+/// One GPU. A figure is absent if the driver did not report it.
 struct GpuDevice {
     std::string name;        ///< product name: "NVIDIA H200"
     std::string pci_bus_id;  ///< "00000000:65:00.0"
-    std::string uuid;        ///< "GPU-…"; empty when not told
-    std::string driver;      ///< "580.82.07"; empty when not told
+    std::string uuid;        ///< "GPU-…"; empty when not reported
+    std::string driver;      ///< "580.82.07"; empty when not reported
     std::optional<std::uint64_t> memory_bytes = {};
-    std::optional<double> sm_clock_hz = {};      ///< highest
-    std::optional<double> memory_clock_hz = {};  ///< highest
-    std::optional<double> power_limit_w = {};    ///< that is enforced
+    std::optional<double> sm_clock_hz = {};      ///< highest clock
+    std::optional<double> memory_clock_hz = {};  ///< highest clock
+    std::optional<double> power_limit_w = {};    ///< limit that is enforced
     std::optional<bool> mig = {};
 
     bool operator==(const GpuDevice&) const = default;
 };
 
-/// In the driver's order.
+/// The GPUs of this machine in the driver's order.
 std::vector<GpuDevice> gpus_of_driver(const std::string& library = "libnvidia-ml.so.1");
 
-/// Whether two bus ids name one device; the number of digits of the domain differs between interfaces.
+/// Whether two bus ids name the same device; the number of digits of the domain differs between interfaces.
 bool same_bus(std::string_view a, std::string_view b);
 
 }  // namespace paretoken::cards

@@ -10,7 +10,7 @@
 namespace paretoken::cards {
 namespace {
 
-/// Runs of blanks become one; none at either end.
+/// The text with runs of blanks replaced by one blank, and without blanks at the ends.
 std::string folded(const std::string& text) {
     std::string out;
     for (const char c : text) {
@@ -24,7 +24,8 @@ std::string folded(const std::string& text) {
     return out;
 }
 
-/// x86 names its CPUs in "model name"; some ARM kernels in "Hardware" or "Model".
+/// The CPU model in /proc/cpuinfo: x86 has it in "model name", some ARM kernels have it in "Hardware" or
+/// "Model".
 std::string cpu_of_proc() {
     std::ifstream file("/proc/cpuinfo");
     std::string fallback;
@@ -40,7 +41,8 @@ std::string cpu_of_proc() {
     return fallback;
 }
 
-/// The affinity mask holds what a container or taskset left us, hardware_concurrency may not.
+/// The number of CPUs that this process may use. The affinity mask respects the limits of a container or
+/// taskset, which hardware_concurrency may not do.
 std::uint32_t usable_cores() {
     cpu_set_t set;
     CPU_ZERO(&set);

@@ -1,14 +1,14 @@
 #pragma once
-// The machine this process runs on. `cpu` is what local runs and CPU microbenchmarks are joined on.
+// Facts about the machine that this process runs on. Local runs and CPU microbenchmarks are joined by `cpu`.
 #include <cstdint>
 #include <string>
 
 namespace paretoken::cards {
 
 struct HostFacts {
-    std::string name;  ///< host name
-    std::string cpu;  ///< CPU model as /proc/cpuinfo gives it, blanks folded; the architecture if it does not
-    std::uint32_t cores = 1;  ///< CPUs this process may run on
+    std::string name;         ///< host name
+    std::string cpu;          ///< CPU model of /proc/cpuinfo with blanks folded, or the architecture
+    std::uint32_t cores = 1;  ///< number of CPUs that this process may run on
     std::string kernel;       ///< "Linux 6.1.0"
     std::uint64_t memory_bytes = 0;
 

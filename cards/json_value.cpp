@@ -40,7 +40,7 @@ JsonValue converted(const nlohmann::json& json) {
     }
 }
 
-/// "line 3, column 5" out of the library's message, which says more than a user wants to read.
+/// The position " at line 3, column 5" from the library's message, which is too long for users.
 std::string place_in(const std::string& message) {
     const auto begin = message.find("line ");
     const auto end = message.find(':', begin == std::string::npos ? 0 : begin);

@@ -1,6 +1,6 @@
 #pragma once
-// JSON as a plain value, and a cursor over it that knows where it is: every complaint names the file, the key
-// and what was expected. The one place of this folder that sees a JSON library is json_value.cpp.
+// JSON as a plain value, and a cursor over it that knows its position: every error names the file, the key
+// and what was expected. In this folder only json_value.cpp uses a JSON library.
 #include <initializer_list>
 #include <map>
 #include <optional>
@@ -19,10 +19,11 @@ struct JsonValue {
     bool operator==(const JsonValue&) const = default;
 };
 
-/// Throws UsageError with `where` and the line when `text` is not one JSON value, or nests deeper than 64.
+/// Parses `text`. Throws a UsageError with `where` and the line when it is not one JSON value, or is nested
+/// deeper than 64 levels.
 JsonValue parse_json_value(std::string_view text, const std::string& where);
 
-/// Refers to a value that must outlive it.
+/// A position in a JsonValue, which must outlive the cursor.
 class JsonCursor {
   public:
     JsonCursor(const JsonValue& value, std::string where) : value_(&value), where_(std::move(where)) {}
@@ -47,7 +48,7 @@ class JsonCursor {
     double not_negative() const;
     std::uint64_t count() const;  ///< a whole number from 0 to 2^53
 
-    /// "prices.json: gpus.h200.on_demand: expected a positive number, got \"cheap\""
+    /// Throws a UsageError: "prices.json: gpus.h200.on_demand: expected a positive number, got \"cheap\"".
     [[noreturn]] void complain(std::string_view expected) const;
 
   private:

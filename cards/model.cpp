@@ -45,7 +45,7 @@ double kv_bytes_per_sequence(const ModelCard& card, double context) {
 
 namespace {
 
-/// The shipped card of this name, or the one that counts it among its aliases.
+/// The text of the shipped card with this name or alias.
 std::optional<std::string_view> shipped_model(std::string_view name) {
     if (const auto text = shipped_card("models", name)) return text;
     for (const std::string& card : shipped_cards("models")) {
@@ -80,7 +80,8 @@ std::vector<std::string> known_models() {
 
 namespace {
 
-/// "NAME:kv=fp8,weights=int4" without its types, which go to those options that are not given.
+/// A spec such as "NAME:kv=fp8,weights=int4" without its types. The types are put into those options that are
+/// not given.
 std::string without_types(const std::string& spec, ModelCardOptions& options) {
     const auto colon = spec.find_last_of(':');
     if (colon == std::string::npos || spec.find('=', colon) == std::string::npos ||
@@ -104,7 +105,8 @@ std::string without_types(const std::string& spec, ModelCardOptions& options) {
     }
 }
 
-/// Checkpoints of ModelOpt have a file beside their config.json.
+/// The quantisation file that checkpoints of ModelOpt have beside their config.json; nothing if there is
+/// none.
 std::optional<QuantizationFile> quantization_beside(const std::filesystem::path& config) {
     const auto path = config.parent_path() / "hf_quant_config.json";
     std::error_code error;

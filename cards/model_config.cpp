@@ -1,6 +1,6 @@
 // Model cards from config.json: parameters are counted from the shape. Norms, biases and quantisation scales
-// of dense formats (under 0.1 % of the weights) are left out, so that a limit errs on the side of the
-// hardware.
+// of dense formats (under 0.1 % of the weights) are left out, so that a limit is too high rather than too
+// low.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::optional<JsonCursor> find_any(const JsonCursor& config, Keys keys) {
     return {};
 }
 
-/// Positive and small enough that products of three stay exact.
+/// A positive number that is small enough for products of three such numbers to be exact.
 std::uint64_t extent_of(const JsonCursor& value) {
     constexpr std::uint64_t kLargest = 1u << 24;
     const std::uint64_t count = value.count();
@@ -42,7 +42,7 @@ std::uint64_t extent_or(const JsonCursor& config, Keys keys, std::uint64_t other
     return found ? extent_of(*found) : otherwise;
 }
 
-/// Absent, null and 0 mean "none" in configs.
+/// A number, or 0 for "none", which configs write as absent, null or 0.
 std::uint64_t count_or_none(const JsonCursor& config, Keys keys) {
     const auto found = find_any(config, keys);
     if (!found) return 0;
@@ -54,8 +54,8 @@ bool flag(const JsonCursor& config, const std::string& key, bool otherwise) {
     return found ? found->boolean() : otherwise;
 }
 
-/// State-space and linear-attention layers have other weights and no KV cache: counting them as attention
-/// would give a limit that is simply wrong.
+/// Throws for models with state-space or linear-attention layers. These have other weights and no KV cache,
+/// so counting them as attention would give a wrong limit.
 void refuse_other_architectures(const JsonCursor& config, const std::string& where) {
     for (const char* key :
          {"mamba_d_state", "mamba_expand", "ssm_state_size", "state_size", "linear_num_value_heads",
@@ -72,7 +72,7 @@ void refuse_other_architectures(const JsonCursor& config, const std::string& whe
 
 /// The storage types of the parts of a model.
 struct PartDtypes {
-    std::string base;  ///< embedding, output projection, router
+    std::string base;  ///< type of embedding, output projection and router
     std::string attention;
     std::string ffn;
     std::string experts;
@@ -89,7 +89,7 @@ std::string int_dtype(const JsonCursor& bits) {
     }
 }
 
-/// compressed-tensors: the first group's weights.
+/// The type of the first group's weights in the format compressed-tensors.
 std::string compressed_dtype(const JsonCursor& quantization) {
     const auto groups = quantization.at("config_groups", "groups with weights").members();
     if (groups.empty()) quantization.complain("at least one config group");
@@ -100,7 +100,7 @@ std::string compressed_dtype(const JsonCursor& quantization) {
     return int_dtype(weights.at("num_bits", "4 or 8"));
 }
 
-/// ModelOpt's names of algorithms, as TensorRT-LLM spells them, and the type that the weights are stored in.
+/// ModelOpt's names of algorithms in the spelling of TensorRT-LLM, each with the storage type of the weights.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kModelOptAlgorithms{{
     {"FP8", "fp8"},
     {"FP8_PER_CHANNEL_PER_TOKEN", "fp8"},
@@ -117,7 +117,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kModelOp
     {"INT8", "int8"},
 }};
 
-/// `base` where only the KV cache is quantised.
+/// The type of the weights in ModelOpt's format; `base` if only the KV cache is quantised.
 std::string modelopt_dtype(const JsonCursor& quantization, const std::string& base) {
     const auto found = quantization.find("quant_algo");
     if (!found || found->string() == "NO_QUANT") return base;
@@ -143,7 +143,7 @@ std::string quantized_dtype(const JsonCursor& quantization, const std::string& b
     quantization.complain(fmt::format("a known quantisation (\"{}\" is not)", method));
 }
 
-/// Whether the list of modules left alone names this part.
+/// Whether the list of modules that are not quantised names this part.
 bool left_alone(const JsonCursor& quantization, std::string_view part) {
     const auto list = find_any(quantization, {"modules_to_not_convert", "ignore", "exclude_modules"});
     if (!list) return false;
@@ -152,8 +152,8 @@ bool left_alone(const JsonCursor& quantization, std::string_view part) {
     return false;
 }
 
-/// The type that a checkpoint says its KV cache is kept in: compressed-tensors' and ModelOpt's scheme of bits
-/// and kind, or ModelOpt's name of an algorithm. Nothing where it says nothing.
+/// The type of the KV cache that a checkpoint states: by the scheme of bits and kind of compressed-tensors
+/// and ModelOpt, or by ModelOpt's name of an algorithm. Nothing if it states none.
 std::optional<std::string> kv_dtype_of(const JsonCursor& config) {
     const auto quantization = config.find("quantization_config");
     if (!quantization) return {};
@@ -182,7 +182,7 @@ PartDtypes dtypes_of(const JsonCursor& config, const std::optional<std::string>&
     const auto quantization = config.find("quantization_config");
     if (!quantization) return {base, base, base, base};
     const std::string name = quantized_dtype(*quantization, base);
-    if (name == "mxfp4") return {base, base, base, name};  // the format's checkpoints quantise experts only
+    if (name == "mxfp4") return {base, base, base, name};  // checkpoints in this format quantise experts only
     return {base, left_alone(*quantization, "self_attn") ? base : name, name, name};
 }
 
@@ -215,7 +215,7 @@ std::uint64_t attention_parameters(const ModelCard& card) {
     return card.hidden * card.head_dim * (2 * card.query_heads + 2 * card.kv_heads);
 }
 
-/// Layers whose attention sees only a window, of those named in layer_types or implied by the model's type.
+/// The number of layers whose attention sees only a window, by layer_types or by the model's type.
 std::uint64_t windowed_layers(const JsonCursor& config, std::uint64_t layers) {
     if (const auto types = config.find("layer_types")) {
         std::uint64_t windowed = 0;
@@ -231,7 +231,7 @@ std::uint64_t windowed_layers(const JsonCursor& config, std::uint64_t layers) {
     const auto type = config.find("model_type");
     const std::string name = type && type->is_string() ? type->string() : "";
     std::uint64_t pattern =
-        count_or_none(config, {"sliding_window_pattern"});  // every n-th layer sees everything
+        count_or_none(config, {"sliding_window_pattern"});  // every n-th layer sees the whole context
     if (pattern == 0 && (name == "gemma2" || name == "gpt_oss")) pattern = 2;
     if (pattern == 0 && name.starts_with("gemma3")) pattern = 6;
     if (pattern == 0 && name == "cohere2") pattern = 4;
@@ -275,7 +275,7 @@ void fill_attention(ModelCard& card, const JsonCursor& config) {
 // --- feed-forward
 // --------------------------------------------------------------------------------------------
 
-/// Gated feed-forwards have three matrices, the older kind two.
+/// Whether feed-forward layers are gated. Gated ones have three matrices, the older kind has two.
 bool is_gated(const std::string& architecture) {
     constexpr std::array<std::string_view, 12> kNotGated{"gpt2", "gptj",       "gpt_neox",    "gpt_neo",
                                                          "opt",  "bloom",      "mpt",         "falcon",
@@ -283,7 +283,7 @@ bool is_gated(const std::string& architecture) {
     return std::find(kNotGated.begin(), kNotGated.end(), architecture) == kNotGated.end();
 }
 
-/// Layers that route, of a model that has experts.
+/// The number of layers with routed experts, in a model that has experts.
 std::uint64_t routed_layers(const JsonCursor& config, std::uint64_t layers) {
     const std::uint64_t dense_first = count_or_none(config, {"first_k_dense_replace"});
     if (const auto frequency = config.find("moe_layer_freq"); frequency && frequency->is_array()) {
@@ -323,7 +323,7 @@ std::uint64_t bytes_of(std::uint64_t values, const NumberFormat& dtype) {
     return static_cast<std::uint64_t>(std::llround(static_cast<double>(values) * bytes_per_value(dtype)));
 }
 
-/// Adds up the parts, each in its own type.
+/// Sums the parts of the model, each in its own type.
 void fill_weights(ModelCard& card, const PartDtypes& types) {
     const std::uint64_t matrices = card.gated_ffn ? 3 : 2;
     const std::uint64_t embedding = card.vocab * card.hidden;
@@ -371,7 +371,7 @@ std::string name_of_config(const JsonCursor& config, const std::string& where) {
     return plain ? "model" : path.stem().string();
 }
 
-/// Everything that a config.json says; multimodal ones keep the language model under "text_config".
+/// The card from a config.json. Configs of multimodal models have the language model under "text_config".
 ModelCard card_of(const JsonCursor& whole, const std::string& where, const ModelCardOptions& options) {
     const auto nested = whole.find("text_config");
     const JsonCursor config =
@@ -406,8 +406,8 @@ ModelCard card_of(const JsonCursor& whole, const std::string& where, const Model
     return card;
 }
 
-/// Puts what ModelOpt writes beside a config.json where other methods keep it: under quantization_config. A
-/// config that has one of its own stays as it is.
+/// Adds the content of ModelOpt's file to a config as its quantization_config, the key that other methods
+/// use. A config that already has this key stays as it is.
 void add_quantization(JsonValue& config, const QuantizationFile& file) {
     auto* fields = std::get_if<JsonValue::Object>(&config.value);
     if (fields == nullptr || fields->contains("quantization_config")) return;
@@ -428,7 +428,7 @@ ModelCard model_card_of_config(std::string_view json, const std::string& where,
     JsonValue value = parse_json_value(json, where);
     if (quantization) add_quantization(value, *quantization);
     const JsonCursor root(value, where);
-    const auto inner = root.find("config");  // our own cards wrap a config.json and name it
+    const auto inner = root.find("config");  // our own cards contain a config.json and its name
     if (!inner) return card_of(root, where, options);
     ModelCard card = card_of(*inner, where, options);
     if (const auto name = root.find("name")) card.name = name->string();

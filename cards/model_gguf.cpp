@@ -13,9 +13,9 @@
 namespace paretoken::cards {
 namespace {
 
-constexpr double kLargest = 1 << 24;  // of any extent: products of three stay exact
+constexpr double kLargest = 1 << 24;  // largest extent; products of three are exact
 
-/// Metadata of one architecture: keys are looked up as "llama.block_count".
+/// The metadata of one architecture: keys are looked up with its name, as in "llama.block_count".
 class ArchitectureKeys {
   public:
     ArchitectureKeys(const GgufHeader& header, std::string file)
@@ -44,7 +44,7 @@ class ArchitectureKeys {
         return *value;
     }
 
-    /// One number per layer: a list in the file, or one for all.
+    /// One number per layer, from a list in the file or from one number for all layers.
     std::vector<double> per_layer(const std::string& key, std::uint64_t layers, double otherwise) const {
         std::vector<double> values(layers, header_.number(name_ + "." + key).value_or(otherwise));
         if (const GgufArray* list = header_.array(name_ + "." + key); list && list->numbers.size() >= layers)
@@ -61,8 +61,9 @@ class ArchitectureKeys {
     std::string name_;
 };
 
-/// Which layers see only a window. Without a pattern in the file, what the architecture is known for; else
-/// all, which reads the least and so errs on the side of the hardware.
+/// For each layer, whether it sees only a window: by the pattern in the file, else by the known pattern of
+/// the architecture. Otherwise all layers do, which reads the least, so that a limit is too high rather than
+/// too low.
 std::vector<bool> windowed_layers(const ArchitectureKeys& keys, const GgufHeader& header,
                                   std::uint64_t layers) {
     const std::string key = keys.name() + ".attention.sliding_window_pattern";
@@ -114,7 +115,7 @@ void fill_attention(ModelCard& card, const ArchitectureKeys& keys, const GgufHea
     if (card.windowed_layers > 0) card.sliding_window = window;
 }
 
-/// "blk.31.ffn_up.weight" → 31.
+/// The layer in a tensor's name: "blk.31.ffn_up.weight" → 31.
 std::optional<std::uint64_t> layer_of(const std::string& tensor) {
     if (!tensor.starts_with("blk.")) return {};
     std::uint64_t layer = 0;
@@ -129,7 +130,7 @@ void add_tensor(ModelCard& card, const GgufTensor& tensor, std::uint64_t& expert
     card.parameters += tensor.values;
     card.bytes_by_dtype[tensor.dtype] += tensor.bytes;
     if (const auto layer = layer_of(tensor.name); layer && *layer >= card.layers)
-        return;  // draft layers at the end
+        return;  // draft layers after the model's layers
     if (tensor.name == "token_embd.weight" && !card.tied_embeddings) return;
     const bool matrix = tensor.shape.size() >= 2;
     if (card.moe && tensor.name.find("_exps.") != std::string::npos) {
@@ -170,8 +171,8 @@ std::string without_ending(std::string text, std::string_view ending) {
     return text;
 }
 
-/// The file's name says what people call a model; general.name is often the name of a training run. Names
-/// that say nothing ("model", a download's hash) give way to it.
+/// The model's name: the file's name, because general.name is often the name of a training run. If the file's
+/// name is not informative ("model", a download's hash), general.name is used.
 std::string name_of(const GgufHeader& header, const std::filesystem::path& path,
                     const std::string& weight_dtype) {
     std::string stem = path.stem().string();
@@ -182,7 +183,7 @@ std::string name_of(const GgufHeader& header, const std::filesystem::path& path,
     return without_ending(std::move(stem), weight_dtype);
 }
 
-/// The other parts of "model-00001-of-00003.gguf".
+/// Adds the tensors of the other parts of a file such as "model-00001-of-00003.gguf".
 void append_parts(GgufHeader& header, const std::filesystem::path& path) {
     const double parts = header.number("split.count").value_or(1);
     if (!(parts > 1)) return;
@@ -234,7 +235,7 @@ ModelCard model_card_of_gguf(const std::filesystem::path& path, const ModelCardO
         return t.name.find(".ffn_gate") != std::string::npos &&
                t.name.find("ffn_gate_inp") == std::string::npos;
     };
-    card.gated_ffn = keys.name() == "phi3" ||  // gate and up are one tensor
+    card.gated_ffn = keys.name() == "phi3" ||  // gate and up are in one tensor
                      std::any_of(header.tensors.begin(), header.tensors.end(), gates);
     if (const auto experts = keys.find("expert_count"); experts && *experts > 1) {
         MixtureOfExperts moe;

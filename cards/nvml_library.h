@@ -1,6 +1,6 @@
 #pragma once
-// NVIDIA's management library (NVML), loaded at run time and asked by name. It is told to change nothing.
-// Function names and types are those of its API reference.
+// NVIDIA's management library (NVML), loaded at run time; functions are found by name. It is used only for
+// reading. Function names and types are those of its API reference.
 #include <dlfcn.h>
 
 #include <array>
@@ -37,12 +37,12 @@ class NvmlLibrary {
 
     bool ready() const { return ready_; }
 
-    /// Null when the library has no function of that name.
+    /// The library's function with this name; null when there is none.
     template <class Function>
     Function function(const char* name) const {
         return reinterpret_cast<Function>(dlsym(handle_.get(), name));
     }
-    /// A text that a function writes into a buffer; empty when it does not answer.
+    /// A text that a function writes into a buffer; empty when the function fails.
     template <class... Arguments>
     std::string text(const char* name, Arguments... arguments) const {
         constexpr unsigned kLongest = 128;
@@ -51,7 +51,7 @@ class NvmlLibrary {
         if (ask == nullptr || ask(arguments..., buffer.data(), kLongest) != kSuccess) return {};
         return {buffer.data()};
     }
-    /// A value that a function writes behind its arguments; nothing when it does not answer.
+    /// A value that a function writes to its last argument; nothing when the function fails.
     template <class Value, class... Arguments>
     std::optional<Value> value(const char* name, Arguments... arguments) const {
         Value answer{};

@@ -36,8 +36,8 @@ struct Utilization {
     unsigned memory;
 };
 
-/// Reasons for lower clocks that are no choice of the user: power cap, hardware slowdown, temperature, power
-/// brake. The others are idleness and clocks that were set.
+/// The reasons for lower clocks that the user did not choose: power cap, hardware slowdown, temperature,
+/// power brake. The other reasons are idleness and clocks that were set.
 constexpr unsigned long long kHeldDown = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
 
 class GpuPowerMeter final : public PowerMeter {
@@ -65,7 +65,7 @@ class GpuPowerMeter final : public PowerMeter {
         std::size_t counters = 0;
         for (const Device device : devices_) {
             const auto watts = power_of(device);
-            if (!watts) return std::nullopt;  // a sum that lacks one is none
+            if (!watts) return std::nullopt;  // without one device there is no sum
             add(sample.watts, watts);
             const auto counter =
                 nvml_.value<unsigned long long>("nvmlDeviceGetTotalEnergyConsumption", device);
@@ -107,7 +107,8 @@ class GpuPowerMeter final : public PowerMeter {
         if (reasons) return reasons;
         return nvml_.value<unsigned long long>("nvmlDeviceGetCurrentClocksThrottleReasons", device);
     }
-    /// With room for none, the library says whether there are any (insufficient size) and how many.
+    /// Whether the device runs processes. Called with room for no process, the library returns their number
+    /// (with the status "insufficient size").
     bool runs_processes(Device device) const {
         const auto ask =
             nvml_.function<int (*)(Device, unsigned*, void*)>("nvmlDeviceGetComputeRunningProcesses_v3");
@@ -143,7 +144,8 @@ class CpuPowerMeter final : public PowerMeter {
     explicit CpuPowerMeter(const fs::path& powercap) {
         std::error_code ignored;
         for (const auto& entry : fs::directory_iterator(powercap, ignored)) {
-            // The zones of a package's parts lie beside it and are counted in it, as is the whole platform's.
+            // The counters of a package and of the whole platform include the package's parts, so only
+            // packages count.
             if (!word_in(entry.path() / "name").starts_with("package")) continue;
             const auto counter = number_in(entry.path() / "energy_uj");
             const auto range = number_in(entry.path() / "max_energy_range_uj");
@@ -170,7 +172,7 @@ class CpuPowerMeter final : public PowerMeter {
   private:
     struct Package {
         fs::path file;
-        std::uint64_t range = 0;  ///< in microjoules, as the counter is
+        std::uint64_t range = 0;  ///< range of the counter, in microjoules
         std::uint64_t last = 0;
     };
     std::vector<Package> packages_;

@@ -1,6 +1,6 @@
 #pragma once
-// What this machine's own meters say of its electrical power: GPUs by NVIDIA's management library, CPU
-// packages by the kernel's powercap files. Asked only, never told to change anything.
+// Reads the electrical power of this machine from its own meters: GPUs by NVIDIA's management library, CPU
+// packages by the kernel's powercap files. The meters are only read; no setting is changed.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,17 +9,17 @@
 
 namespace paretoken::cards {
 
-/// One reading. A quantity that the meter does not have, or did not answer, is absent.
+/// One reading. A quantity is absent if the meter does not have it or did not report it.
 struct PowerSample {
-    std::optional<std::uint32_t> devices = {};  ///< that were read: GPUs or CPU packages
-    std::optional<double> watts = {};           ///< of all devices together
-    std::optional<double> counter_j = {};       ///< energy since some moment, of all together; never falls
-    std::optional<bool> throttled = {};         ///< a device's clocks are held down by power or temperature
+    std::optional<std::uint32_t> devices = {};  ///< number of GPUs or CPU packages that were read
+    std::optional<double> watts = {};           ///< power of all devices together
+    std::optional<double> counter_j = {};       ///< energy of all devices since some moment; never falls
+    std::optional<bool> throttled = {};         ///< whether power or temperature lowers a device's clocks
     std::optional<double> utilization = {};     ///< mean over the devices, 0 to 1
-    std::optional<double> sm_clock_hz = {};     ///< the lowest
+    std::optional<double> sm_clock_hz = {};     ///< lowest clock
     std::optional<double> memory_clock_hz = {};
-    std::optional<double> temperature_c = {};  ///< the highest
-    std::optional<double> memory_bytes = {};   ///< in use, of all together
+    std::optional<double> temperature_c = {};  ///< highest temperature
+    std::optional<double> memory_bytes = {};   ///< memory in use, of all devices together
 
     bool operator==(const PowerSample&) const = default;
 };
@@ -29,16 +29,16 @@ class PowerMeter {
     virtual ~PowerMeter() = default;
 
     virtual std::string_view source() const = 0;  ///< "nvml", "rapl"
-    /// Nothing when no device answered. Not from several threads at once.
+    /// Takes a reading; nothing when no device answered. Must not be called from several threads at once.
     virtual std::optional<PowerSample> read() = 0;
 };
 
-/// The GPUs that run processes, or all where none does. Null when there is no library or no GPU that tells
-/// its power.
+/// The meter of the GPUs that run processes, or of all GPUs if none does. Null when there is no library, or
+/// no GPU that reports its power.
 std::unique_ptr<PowerMeter> gpu_power_meter(const std::string& library = "libnvidia-ml.so.1");
 
-/// The CPU packages. Null when there is none whose counter may be read. A counter that falls has wrapped at
-/// its range, so it must be read more often than it wraps (once a minute is enough).
+/// The meter of the CPU packages. Null when there is none whose counter may be read. A counter that falls has
+/// wrapped at its range, so it must be read more often than it wraps (once a minute is enough).
 std::unique_ptr<PowerMeter> cpu_power_meter(const std::string& powercap = "/sys/class/powercap");
 
 }  // namespace paretoken::cards

@@ -12,7 +12,7 @@ constexpr ModelPreset kPresets[] = {
     {"qwen3-30b-a3b", "qwen3-30b-a3b"}, {"gpt-oss-120b", "gpt-oss-120b"}, {"deepseek-v3", "deepseek-v3"},
 };
 
-/// "deepseek-v3-tp8" → "deepseek-v3"
+/// The name without a tensor-parallel share: "deepseek-v3-tp8" → "deepseek-v3"
 std::string_view without_share(std::string_view name) {
     const auto at = name.rfind("-tp");
     if (at == std::string_view::npos || at + 3 == name.size()) return name;

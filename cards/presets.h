@@ -1,5 +1,5 @@
 #pragma once
-// Short names of models whose matrices microbenchmarks stream by default: what rows call `preset`.
+// Short names of models whose matrices microbenchmarks stream by default; rows have them as `preset`.
 #include <span>
 #include <string_view>
 
@@ -11,8 +11,8 @@ struct ModelPreset {
 };
 std::span<const ModelPreset> model_presets();
 
-/// The card that a row's preset stands for; a name that is no preset is a card's own name. A share of it
-/// ("deepseek-v3-tp8") leads to the card of the whole.
+/// The name of the card for a row's preset; a name that is not a preset is taken as the name of a card. For a
+/// share of a model ("deepseek-v3-tp8") it is the card of the whole model.
 std::string_view card_of_preset(std::string_view name);
 
 }  // namespace paretoken::cards

@@ -22,12 +22,12 @@ constexpr double kHoursPerMonth = 720;
 // --- reading
 // -------------------------------------------------------------------------------------------------
 
-/// Refuses a member whose name is empty: a price must say what it is the price of.
+/// Throws if the name of a member is empty, because a price must name what it is for.
 void require_name(const JsonCursor& object, const std::string& name, std::string_view what) {
     if (name.empty()) object.complain(fmt::format("{} that is not empty", what));
 }
 
-/// Numbers are prices by basis; the named keys are not.
+/// Reads an item. The named keys have their own meaning; all other numbers are prices by basis.
 PricedItem priced_item(const JsonCursor& value) {
     PricedItem item;
     for (const auto& [key, member] : value.members()) {
@@ -132,7 +132,7 @@ std::string folded(std::string_view text) {
 
 using Entry = std::map<std::string, PricedItem>::value_type;
 
-/// The GPU of the card that has this name, under whichever of its names the card lists it.
+/// The card's entry for a GPU, which may have any of the GPU's names.
 const Entry* gpu_entry(const PriceCard& card, const std::string& hardware) {
     const auto known = find_gpu(hardware);
     for (const Entry& entry : card.gpus) {
@@ -143,12 +143,13 @@ const Entry* gpu_entry(const PriceCard& card, const std::string& hardware) {
     return nullptr;
 }
 
-/// Names that are no CPU: simulated hardware, and GPUs (which a CPU's price must never stand in for).
+/// Whether a name may be a CPU's. Simulated hardware is not a CPU, nor are GPUs, for which a CPU's price must
+/// never be used.
 bool may_be_cpu(const std::string& hardware) {
     return !hardware.empty() && !hardware.starts_with("sim:") && !find_gpu(hardware);
 }
 
-/// The longest key that is part of the CPU's name, else "cpu".
+/// The entry with the longest key that is part of the CPU's name, else the entry "cpu".
 const Entry* cpu_entry(const PriceCard& card, const PricedHardware& hardware) {
     if (!may_be_cpu(hardware.name)) return nullptr;
     const Entry* best = nullptr;
@@ -176,7 +177,7 @@ double rate_on(const PriceCard& card, const Entry& entry, const std::string& bas
                                  entry.first, basis, fmt::join(known, ", ")));
 }
 
-/// "3.50", "0.065": cents, and more digits only where cents would not show the price.
+/// A price in dollars: "3.50" with cents, or "0.065" with more digits if cents would not show the price.
 std::string in_cents(double usd) {
     return usd >= 0.1 ? fmt::format("{:.2f}", usd) : fmt::format("{:.3g}", usd);
 }
@@ -199,7 +200,7 @@ UnitRate unit_rate(const PriceCard& card, const Entry& entry, const std::optiona
     return {rate_on(card, entry, "on_demand"), "on_demand"};
 }
 
-/// The watts of one unit at the plug. PUE multiplies board power only: an all-in figure includes it.
+/// The watts of one unit at the plug. PUE multiplies only board power, because an all-in figure includes it.
 double card_watts(const PriceCard& card, const Entry& entry) {
     const PricedItem& item = entry.second;
     if (!item.power_w_allin && !item.tdp_w)
@@ -209,7 +210,7 @@ double card_watts(const PriceCard& card, const Entry& entry) {
     return item.power_w_allin ? *item.power_w_allin : *item.tdp_w * card.pue;
 }
 
-/// Whether the power was measured of exactly the devices that are priced.
+/// Whether the power was measured for exactly the devices that are priced.
 bool is_of(const MeasuredPower& measured, const PricedHardware& hardware, bool is_gpu) {
     if (!is_gpu) return measured.source == "rapl";
     return (measured.source == "nvml" || measured.source == "dcgm") && measured.devices == hardware.count;
@@ -220,7 +221,7 @@ std::string upper_case(std::string text) {
     return text;
 }
 
-/// Adds what the deployment's power costs, where the rate does not hold it.
+/// Adds the cost of the deployment's power if the rate does not include it.
 void add_power(HourlyRate& rate, const PriceCard& card, const Entry& entry, double units,
                const std::optional<MeasuredPower>& measured) {
     if (card.power_in_rate) return;
