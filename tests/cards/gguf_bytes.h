@@ -1,5 +1,5 @@
 #pragma once
-// Writes small GGUF files for tests, byte by byte, so that they can also be written wrong.
+// Writes small GGUF files for tests, byte by byte, so that damaged files can be written too.
 #include <unistd.h>
 
 #include <cstdint>
@@ -60,7 +60,7 @@ class GgufBytes {
     std::string bytes_;
 };
 
-/// A file below the test's directory for temporary files; `data_bytes` of nothing follow what was written.
+/// A file in the test's directory for temporary files. It holds `bytes`, followed by `data_bytes` zero bytes.
 class TemporaryFile {
   public:
     TemporaryFile(const std::string& name, const std::string& bytes, std::uint64_t data_bytes = 0)

@@ -114,7 +114,7 @@ TEST(Gguf, SurvivesAnyByteBeingWrong) {
         const TemporaryFile file("damaged.gguf", damaged, 2048);
         try {
             read_gguf_header(file.path());
-        } catch (const UsageError&) {  // the only way out but success
+        } catch (const UsageError&) {  // the only allowed failure
         }
     }
 }

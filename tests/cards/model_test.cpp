@@ -18,7 +18,7 @@ using testing::TemporaryFile;
 constexpr double kGiga = 1e9;
 constexpr double kGib = 1073741824.0;
 
-/// The least that makes a config; more is put in before the brace.
+/// The smallest valid config; `more` is inserted before the closing brace.
 std::string config(const std::string& more) {
     return R"({"model_type": "llama", "num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 8,
                "num_key_value_heads": 2, "vocab_size": 100, "intermediate_size": 256)" +
@@ -382,7 +382,7 @@ TEST(GgufModelCard, KeepsRoutedExpertsApart) {
     EXPECT_EQ(card.moe->expert_bytes, 128u * 64 / 32 * 20);
     EXPECT_EQ(card.dense_streamed_bytes, 64u * 4 * 2 + 64 * 8 * 4);
     EXPECT_EQ(card.active_parameters, 64u * 4 + 128 * 64 * 2 + 64 * 8);
-    EXPECT_FALSE(card.gated_ffn);  // a router is no gate
+    EXPECT_FALSE(card.gated_ffn);  // the router does not count as a gate
 }
 
 TEST(GgufModelCard, HasAGatedFeedForwardWhereAGateIsStored) {

@@ -14,7 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A tree as the kernel's powercap driver shows it: two packages, a part of one, and the whole platform.
+/// A tree of files in the layout of the kernel's powercap driver: two packages, a part of one package, and
+/// the whole platform.
 class Powercap : public ::testing::Test {
   protected:
     Powercap() : root_(fs::temp_directory_path() / ("paretoken-powercap-" + std::to_string(::getpid()))) {
@@ -45,8 +46,8 @@ TEST_F(Powercap, counts_the_packages_across_the_wrap_of_their_counters) {
     ASSERT_NE(meter, nullptr);
     EXPECT_EQ(meter->source(), "rapl");
     EXPECT_EQ(meter->read(), (PowerSample{.devices = 2, .counter_j = 0}));
-    write("intel-rapl:0/energy_uj", "2000000");   // 3 J on, and past its range
-    write("intel-rapl:1/energy_uj", "12000000");  // 7 J on
+    write("intel-rapl:0/energy_uj", "2000000");   // 3 J later, after the counter wrapped
+    write("intel-rapl:1/energy_uj", "12000000");  // 7 J later
     write("intel-rapl:0:0/energy_uj", "900000000");
     write("intel-rapl:2/energy_uj", "900000000");
     EXPECT_DOUBLE_EQ(meter->read()->counter_j.value(), 10);

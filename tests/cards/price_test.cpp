@@ -7,7 +7,7 @@
 namespace paretoken::cards {
 namespace {
 
-/// A card with everything that `more` adds before the closing brace.
+/// A card to which `more` is added before the closing brace.
 PriceCard card(const std::string& more) {
     return parse_price_card(R"({"schema": 1, "as_of": "2026-08-20", "currency": "USD", "source": "test",
         "gpus": {"h200": {"on_demand": 3.50, "reserved_1y": 2.10, "spot": 1.05, "power_w_allin": 1370, "tdp_w": 700}},
