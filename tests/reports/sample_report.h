@@ -1,5 +1,5 @@
 #pragma once
-// Made-up but plausible results: what the tests of reports draw, write and read back.
+// Made-up but plausible results that the tests of reports draw, write and read back.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -34,7 +34,7 @@ inline MetricSummary metric(const std::string& key, double typical, std::uint64_
     return summary;
 }
 
-/// A run of a server that decodes `batch_limit` sequences before they slow each other down.
+/// A run of a server that decodes `knee` sequences at once before they slow each other down.
 inline RunResult run(std::uint64_t concurrency, double step_s = 0.012, double knee = 8,
                      std::uint64_t n = 600) {
     RunResult r;
@@ -101,7 +101,7 @@ inline RunResult run(std::uint64_t concurrency, double step_s = 0.012, double kn
         if (m.tag == "decode_interactivity") typical = 1 / itl;
         if (m.tag == "input_tokens") typical = 512;
         if (m.tag == "output_tokens") typical = 128;
-        if (m.tag == "cache_hit") continue;  // this server does not say
+        if (m.tag == "cache_hit") continue;  // this server does not report it
         r.metrics.push_back(metric(key_of(m), typical, n));
     }
     const double out = c * outputs / e2e;
@@ -134,7 +134,8 @@ inline RunResult run(std::uint64_t concurrency, double step_s = 0.012, double kn
     return r;
 }
 
-/// The same with some requests failed, so that the tail is infinite, and a verdict that says so.
+/// A run like run(), but with some failed requests, so that the tail is infinite, and with a verdict that
+/// says so.
 inline RunResult failing_run(std::uint64_t concurrency, double step_s, double knee) {
     RunResult r = run(concurrency, step_s, knee);
     r.counts.failed = 31;

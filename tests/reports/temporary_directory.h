@@ -1,5 +1,5 @@
 #pragma once
-// A directory that exists for one test.
+// A temporary directory that exists for the duration of one test.
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>

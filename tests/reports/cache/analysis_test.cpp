@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 constexpr std::int64_t kSuffix = 64;
 constexpr std::int64_t kBlock = 16;
 
-/// What a server's cache does: the tokens that it finds of those that repeat.
+/// The behaviour of a server's cache: the number of tokens of a request that it finds.
 using Cache = std::function<std::int64_t(const CacheSample& sample, std::size_t index)>;
 
 /// Samples of a server whose first token takes 5 ms and 20 µs per token that is not cached, with 3 % noise.
@@ -165,18 +165,19 @@ TEST(CacheVerdicts, are_told_by_the_times_where_nobody_counts) {
 }
 
 TEST(CacheVerdicts, tell_thrashing_from_replicas) {
-    // What is repeated at once is found, and what comes back a round later is gone.
+    // A prefix that is repeated immediately is found; one that returns a round later has been evicted.
     const auto thrashing = [](const auto& sample, auto) {
         return sample.arm == "primed" ? sample.repeated : std::int64_t{0};
     };
     EXPECT_EQ(codes_of(experiment(thrashing)).front(), "thrashing");
-    // Every second request goes to the replica that does not hold the prefix.
+    // Half of the requests go to the replica that does not hold the prefix.
     const auto replicas = [](const auto& sample, std::size_t index) {
         return index / 3 % 2 == 0 ? sample.repeated : std::int64_t{0};
     };
     EXPECT_EQ(codes_of(experiment(replicas)).front(), "partly");
     EXPECT_EQ(codes_of(experiment(replicas), "llamacpp").front(), "per_slot");
-    // In strict turns what was just sent is always at the other one, and what comes back is soon at both.
+    // With two replicas in strict turns, a prefix that was just sent is always at the other replica, and one
+    // that returns later is soon at both.
     const auto in_turns = [](const auto& sample, auto) {
         return sample.arm == "primed" ? std::int64_t{0} : sample.repeated;
     };

@@ -29,7 +29,7 @@ CacheArm arm(const std::string& name, std::int64_t prefix, double ttft_s, double
             .differs = name != "cold"};
 }
 
-/// Every field has a value.
+/// A report in which every field has a value.
 CacheReport whole_report() {
     CacheLevel level{.concurrency = 8,
                      .directory = "cache/c8",

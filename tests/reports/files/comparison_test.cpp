@@ -27,7 +27,7 @@ SweepPoint point(const std::string& server, double load, double tokens_per_s, st
             .verdict = Verdict::valid};
 }
 
-/// Throughputs of both at loads of 1, 2, 4, …
+/// Points with the throughputs of both servers at loads of 1, 2, 4, …
 std::vector<SweepPoint> ladder(const std::vector<double>& plain, const std::vector<double>& drafts) {
     std::vector<SweepPoint> points;
     for (std::size_t i = 0; i < plain.size(); ++i) {
@@ -42,7 +42,8 @@ ComparedFigure throughput_of(const std::vector<SweepPoint>& points) {
 }
 
 TEST(Comparison, finds_the_load_at_which_one_server_overtakes_the_other) {
-    // Plain is behind by a half at 2 and ahead by as much at 4: they cross in the middle of the logarithm.
+    // "Plain" is behind by a half at load 2 and ahead by the same share at 4, so they cross in the middle by
+    // the logarithm.
     const auto comparison = comparison_of(ladder({10, 20, 60, 120}, {20, 30, 40, 50}), kServers);
     ASSERT_EQ(comparison.cells.size(), 1U);
     ASSERT_EQ(comparison.cells[0].figures.size(), 3U);

@@ -31,7 +31,7 @@ std::vector<StreamEvent> steady_stream(std::size_t tokens, Duration gap, Duratio
     return events;
 }
 
-/// Anything that the type can hold.
+/// Random events with any values that the type can hold.
 std::vector<StreamEvent> any_events(std::uint64_t seed) {
     Random random(seed);
     std::vector<StreamEvent> events(random.below(50));
@@ -133,7 +133,7 @@ class EventsOnDisk : public testing::Test {
 TEST_F(EventsOnDisk, are_read_in_pieces_and_in_order) {
     std::string bytes = events_header(kZero);
     std::vector<std::vector<StreamEvent>> written;
-    for (std::uint64_t i = 0; i < 40; ++i) {  // 4 MB and more
+    for (std::uint64_t i = 0; i < 40; ++i) {  // more than 4 MB in total
         written.push_back(steady_stream(i == 7 ? 500'000 : 20'000, 10ms, 5ms, i));
         append_frame(bytes, {.index = i}, written.back(), kZero);
     }
@@ -160,7 +160,7 @@ TEST_F(EventsOnDisk, are_read_up_to_the_damage) {
         EXPECT_EQ(keys_read().size(), static_cast<std::size_t>(whole)) << size;
     }
     std::string damaged = bytes;
-    damaged.replace(ends[2], 4, "\xff\xff\xff\xff");  // a length beyond everything
+    damaged.replace(ends[2], 4, "\xff\xff\xff\xff");  // a length beyond the end of the file
     write(damaged);
     keys.clear();
     EXPECT_EQ(keys_read().size(), 2U);

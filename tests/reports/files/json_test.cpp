@@ -22,10 +22,10 @@ using ::testing::HasSubstr;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Text that tries to break out of whatever it is put into.
+/// A text that breaks JSON, HTML or a template if it is not escaped.
 const std::string kHostile = "\"},\\ </script><!-- {{css}} \n\t\r |`$ é 漢 \x01 ' & %s {}";
 
-// What a random result may hold: absent or present, small or large, plain or hostile.
+// Makes the values of random results: absent or present, small or large, plain or hostile.
 class Maker {
   public:
     explicit Maker(std::uint64_t seed) : random_(seed) {}
@@ -479,7 +479,7 @@ TEST(ReportJson, HoldsEveryPointWithItsRunButNoTimeSeries) {
     EXPECT_EQ(j["price"]["as_of"], "2026-11-01");
 }
 
-/// A report in which everything is there that a report may hold.
+/// A report that has a value for everything that a report may hold.
 ReportModel full_report() {
     ReportModel model = sample::report();
     Maker maker(7);
@@ -590,7 +590,7 @@ TEST(ChartJson, DrawsNoLoadThatWasNeverReached) {
     const std::string label = model.configurations[0].points[0].load_label;
     model.configurations[0].points[0].reached = false;
     const json drawn = json::parse(chart_json(model))["configurations"][0]["points"];
-    // It stays in its place, because other points name it by that, and is marked.
+    // The point keeps its index, because other points refer to it, and is marked as hidden.
     ASSERT_EQ(drawn.size(), points);
     EXPECT_EQ(drawn[0]["label"], label);
     EXPECT_EQ(drawn[0]["hidden"], true);

@@ -92,7 +92,7 @@ TEST(OutputDirectory, the_lock_of_a_process_that_died_is_taken_over) {
     const pid_t child = ::fork();
     if (child == 0) {
         const OutputDirectory held({.path = place.path() / "d", .fresh = {}});
-        ::_exit(0);  // without destructors, as after kill -9
+        ::_exit(0);  // exits without destructors, as after kill -9
     }
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);

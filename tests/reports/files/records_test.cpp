@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 
 const TimePoint kEpoch{std::chrono::hours(5000) + std::chrono::nanoseconds(123'456'789)};
 
-/// A record with every scalar set to something, or absent, at random.
+/// A random record, in which every scalar is set or absent at random.
 RequestRecord random_record(std::uint64_t seed) {
     Random random(seed);
     const auto coin = [&] { return random.below(2) == 0; };
@@ -52,7 +52,7 @@ RequestRecord random_record(std::uint64_t seed) {
     r.error = coin() ? "" : "503 {\"error\": \"no\r\nslot\"}";
     r.http_status = coin() ? 200 : 0;
     r.finish_reason = coin() ? "length" : "";
-    r.scheduled = kEpoch - Duration(random.below(5'000'000'000));  // before the run's start, too
+    r.scheduled = kEpoch - Duration(random.below(5'000'000'000));  // may be before the run's start
     r.slot_wait = Duration(random.below(9'000'000'000));
     r.started = time();
     r.ready = time();
@@ -186,7 +186,7 @@ TEST(Records, OfARunThatWasKilledAreReadUpToTheLineThatWasCutOff) {
         EXPECT_TRUE(read.cut_off);
         ASSERT_EQ(read.records.size(), 2U);
     }
-    std::ofstream(path) << text.substr(0, text.size() - 1);  // all but the last newline: nothing is lost
+    std::ofstream(path) << text.substr(0, text.size() - 1);  // without the last newline no record is lost
     EXPECT_FALSE(read_all(path).cut_off);
     EXPECT_EQ(read_all(path).records.size(), 3U);
 }
@@ -321,7 +321,7 @@ TEST(Records, AreReadWholeWhereverBlocksOfTheFileEnd) {
         ASSERT_EQ(read.records.size(), written.size());
         for (std::size_t i = 0; i < written.size(); ++i) ASSERT_EQ(read.records[i], written[i]) << i;
     }
-    // Lines of a length that puts their ends at the ends of blocks of 1 MiB.
+    // The lengths of these lines put their ends at the ends of blocks of 1 MiB.
     constexpr std::size_t kBlock = std::size_t{1} << 20;
     RequestRecord record = random_record(3);
     record.error.clear();
@@ -375,7 +375,7 @@ TEST(Records, OutliveADiskThatIsFullForTheirEvents) {
     EXPECT_EQ(read_all(path).records.size(), 10U);
 }
 
-/// Events of so many requests, by their keys.
+/// The events in a file by the keys of their requests.
 std::map<RequestKey, std::vector<StreamEvent>> events_in(const fs::path& path) {
     std::map<RequestKey, std::vector<StreamEvent>> found;
     EventsFile(path, kEpoch).for_each([&](const RequestKey& key, std::span<const StreamEvent> events) {
@@ -451,7 +451,7 @@ TEST(Records, ThatMayWaitAreAllThereHoweverManyThereAre) {
     const TemporaryDirectory directory;
     RecordWriter writer(record_files_in(directory.path()), kEpoch, {.waits = true});
     constexpr std::uint64_t kRequests = 40;
-    for (std::uint64_t i = 0; i < kRequests; ++i) {  // more than kMostPending together
+    for (std::uint64_t i = 0; i < kRequests; ++i) {  // together more than kMostPending
         RequestRecord record;
         record.index = i;
         record.events.resize(400'000);

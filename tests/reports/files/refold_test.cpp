@@ -134,7 +134,7 @@ TEST(Refold, adds_percentiles_that_run_json_does_not_hold) {
     EXPECT_EQ(anew.metric("ttft_s")->percentiles.size(),
               run.result().metric("ttft_s")->percentiles.size() + 1);
     EXPECT_EQ(anew.metric("ttft_s")->at(.95)->value, run.result().metric("ttft_s")->at(.95)->value);
-    // Higher is better: the percentile of the inverse, inverted.
+    // A higher value is better, so this is the inverse of the inverse metric's percentile.
     EXPECT_TRUE(anew.metric("interactivity_tok_per_s")->at(.97)->value);
 }
 

@@ -22,7 +22,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 namespace fs = std::filesystem;
 
-/// `count` requests of one second, one after the other.
+/// `count` requests that take one second each, one after the other.
 std::vector<RequestRecord> records(std::uint64_t count) {
     std::vector<RequestRecord> made;
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -101,7 +101,7 @@ TEST(WriteFileAtomically, SaysPathAndReasonWhenItCannot) {
     const TemporaryDirectory directory;
     EXPECT_THAT(message_of([&] { write_file_atomically(directory.path() / "no/x.json", "x"); }),
                 AllOf(HasSubstr("no/x.json"), HasSubstr("No such file")));
-    fs::create_directory(directory.path() / "x.json");  // cannot be renamed over
+    fs::create_directory(directory.path() / "x.json");  // a directory cannot be replaced by a rename
     EXPECT_THAT(message_of([&] { write_file_atomically(directory.path() / "x.json", "x"); }),
                 HasSubstr("x.json"));
     EXPECT_EQ(std::distance(fs::directory_iterator(directory.path()), fs::directory_iterator()), 1);

@@ -87,7 +87,7 @@ TEST(Gate, of_fewer_pairs_than_the_first_look_is_inconclusive) {
 }
 
 TEST(Gate, does_not_fail_a_tail_that_moved_by_less_than_its_floor) {
-    // stall p95 is 80 ms: 12 % are 10 ms; the same 12 % of a stall of 8 ms are below the floor of 2 ms.
+    // stall p95 is 80 ms, so 14 % are more than the floor of 2 ms; 14 % of a stall of 8 ms are less than it.
     EXPECT_EQ(row(report_of(pairs_of(16, {{"stall", 1.14}})), "stall_p95").verdict, GateVerdict::fail);
     GateInput small = pairs_of(16, {{"stall", .114}});
     for (GateRun& run : small.baseline)
@@ -366,7 +366,7 @@ TEST(GateLimit, has_times_in_milliseconds_or_with_a_unit_and_points_the_right_wa
 
 // ---- what the answers say
 
-/// The answers of one run to `n` questions, of which those below `right` are right.
+/// Gives a run answers to `n` questions, of which the first `right` are right.
 void ask(GateRun& run, std::size_t n, std::size_t right, const std::string& probe = "recall") {
     run.result.quality = ProbeScore{.probe = probe, .score = double(right) / double(n), .n = n};
     for (std::size_t i = 0; i < n; ++i)

@@ -1,5 +1,5 @@
 #pragma once
-// Made-up runs of a gate: every headline metric of a run is a factor times its usual value.
+// Made-up runs for tests of a gate: every headline metric of a run is its usual value times a factor.
 #include <map>
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace paretoken::reports::sample {
 
-/// By the name that a policy has: "ttft", "itl", "output_tokens_per_s" …; 1 where it is not named.
+/// Factors by the name of a metric in a policy: "ttft", "itl", "output_tokens_per_s" …; 1 if it is not named.
 using Factors = std::map<std::string, double>;
 
 inline double factor(const Factors& factors, const std::string& name) {
@@ -53,7 +53,7 @@ inline GateRun gate_run(const Factors& factors, const std::string& directory = "
     return run;
 }
 
-/// As many runs, each metric with noise of its own: a standard deviation of ln of `noise`.
+/// `n` runs in which each metric has its own noise; `noise` is the standard deviation of its logarithm.
 inline std::vector<GateRun> gate_runs(std::size_t n, const Factors& factors, double noise, std::uint64_t seed,
                                       const std::string& name = "run") {
     std::vector<GateRun> runs;

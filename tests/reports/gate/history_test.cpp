@@ -15,7 +15,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-/// One run a day, each with this factor on its TTFT.
+/// One run per day, with the given factors on TTFT.
 std::vector<GateRun> days_of(const std::vector<double>& ttft) {
     std::vector<GateRun> runs;
     for (std::size_t i = 0; i < ttft.size(); ++i) {

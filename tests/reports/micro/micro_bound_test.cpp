@@ -24,8 +24,8 @@ TEST(MicroBound, IsNotGuessedFromTooLittle) {
 }
 
 TEST(MicroBound, GrowsOutOfMemoryAsArithmeticGetsNearer) {
-    // With more work per byte a kernel's share of memory falls and that of arithmetic grows: one change of
-    // mind.
+    // With more work per byte a kernel's share of memory falls and that of arithmetic grows, so the bound
+    // changes only once.
     Bound last = Bound::memory;
     int changes = 0;
     for (double work = 0.1; work < 3; work += 0.01) {
@@ -67,10 +67,10 @@ TEST(MicroBound, HoldsARowAgainstTheArithmeticOfItsOwnNumbersAndThreads) {
     EXPECT_EQ(bounds.at(3).value().by, Bound::compute);
     EXPECT_EQ(bounds.at(4).value().by, Bound::compute);
     EXPECT_EQ(bounds.at(5).value().by, Bound::memory);
-    EXPECT_EQ(bounds[6], std::nullopt);  // no ceiling of bf16 with one thread
+    EXPECT_EQ(bounds[6], std::nullopt);  // there is no ceiling of bf16 with one thread
     EXPECT_EQ(bounds.at(7).value().by, Bound::neither);
     EXPECT_EQ(bounds.at(8).value().by, Bound::compute);
-    rows[1].valid = false;  // arithmetic that is no bound
+    rows[1].valid = false;  // this arithmetic is no bound then
     EXPECT_EQ(bounds_of(rows)[3], std::nullopt);
     rows[5].valid = false;
     EXPECT_EQ(bounds_of(rows)[5], std::nullopt);
@@ -99,13 +99,13 @@ TEST(MicroBound, OfAKernelThatTellsItsSpeedInCacheIsHeldAgainstThat) {
     std::vector<MicroRow> rows{ceiling("ceiling/flops/kind:int8_dot" + threads, 500e9),
                                kernel("weights/w:q6_k/layout:packed/batch:8" + threads, 0.5, 240e9),
                                kernel("attention/kv:int8/heads:32x8x128/ctx:4096" + threads, 0.7, 260e9)};
-    EXPECT_EQ(bounds_of(rows).at(1).value().by, Bound::neither);  // 48 % of bare dots
+    EXPECT_EQ(bounds_of(rows).at(1).value().by, Bound::neither);  // 48 % of the arithmetic ceiling
     rows[1].cached_flops_per_s = 250e9;
     rows[2].cached_flops_per_s = 400e9;
     const auto bounds = bounds_of(rows);
     EXPECT_EQ(bounds.at(1).value().by, Bound::compute);
     EXPECT_EQ(text_of(*bounds[1]), "compute (96 % of its speed in cache, 48 % of int8_dot)");
-    EXPECT_EQ(bounds.at(2).value().by, Bound::neither);  // though above half of bare dots
+    EXPECT_EQ(bounds.at(2).value().by, Bound::neither);  // although above half of the ceiling
     EXPECT_EQ(text_of(*bounds[2]), "neither (65 % of its speed in cache, 52 % of int8_dot)");
 }
 

@@ -23,7 +23,7 @@ TEST(MicroCompare, NeedsAnEffectAndIntervalsApart) {
     EXPECT_EQ(verdict_of(speed(100, 0.01), speed(110, 0.01), 0.03), Verdict::faster);
     EXPECT_EQ(verdict_of(speed(100, 0.01), speed(90, 0.01), 0.03), Verdict::slower);
     EXPECT_EQ(verdict_of(speed(100, 0.001), speed(102, 0.001), 0.03),
-              Verdict::same);  // apart, not worth naming
+              Verdict::same);  // distinct, but the effect is too small
     EXPECT_EQ(verdict_of(speed(100, 0.1), speed(110, 0.1), 0.03), Verdict::ambiguous);
     EXPECT_EQ(verdict_of(speed(100, 0.1), speed(90, 0.1), 0.03), Verdict::ambiguous);
 }

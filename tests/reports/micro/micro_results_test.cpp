@@ -18,7 +18,7 @@ std::string micro_json(const std::string& rows, const std::string& devices = kEp
            R"(", "host_name": "vm", "paretoken_schema": "paretoken/micro/2"}, "benchmarks": [)" + rows + "]}";
 }
 
-/// Of the file's first device.
+/// The results of the file's first device.
 MicroResults first_of(const std::string& json, const std::string& where = "micro.json") {
     return parse_micro_results(json, where).at(0);
 }
@@ -150,7 +150,7 @@ TEST(MicroResults, ReadTheFitsOfReadsAndPreferTheOneThatPromisesMost) {
     EXPECT_EQ(fastest_read_fit(results, 1e4)->kernel, "ceiling/read/backend:cpu/threads:1");
     EXPECT_EQ(fastest_read_fit(results, 1e8)->kernel, "ceiling/read/backend:cpu/threads:2");
     EXPECT_EQ(fastest_read_fit({}, 1), nullptr);
-    EXPECT_EQ(value_of(results.read_bytes_per_s), 4.5e10);  // of the row without a size, not of a fit
+    EXPECT_EQ(value_of(results.read_bytes_per_s), 4.5e10);  // from the row without a size, not from a fit
     EXPECT_EQ(merged({results, results}).front().read_fits.size(), 4u);
 }
 

@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-/// Two configurations of three loads each; the second costs half and is slower to answer.
+/// Two configurations with three loads each; the second costs half and answers more slowly.
 std::vector<Configuration> configurations() {
     std::vector<Configuration> all(2);
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -46,7 +46,7 @@ TEST(Choice, without_limits_is_the_cheapest_run_of_each_and_the_cheapest_first) 
 }
 
 TEST(Choice, within_limits_leaves_out_what_misses_them_and_says_why) {
-    // tpot p90 of the slow one is 30 ms and more at every load, of the fast one about 16 ms at c=1.
+    // The slow configuration has a TPOT p90 of at least 30 ms at every load, the fast one about 16 ms at c=1.
     const ChoiceTable table = chosen({"tpot_p90:25"});
     ASSERT_EQ(table.ranked.size(), 2U);
     EXPECT_EQ(table.ranked[0].configuration, 0U);

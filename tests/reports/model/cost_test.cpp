@@ -27,7 +27,8 @@ TEST(Cost, IsNotThereWithoutOutput) {
     EXPECT_FALSE(usd_per_m_interval(1, {0, 5}));
 }
 
-/// $2.808/h, 4834 tokens/s of input and output, eight of input for each of output.
+/// The rates of a deployment for $2.808/h: 4834 tokens/s in total, with eight input tokens for each output
+/// token.
 TokenRates eight_to_one(double hit) {
     const double input = 4834 * 8.0 / 9;
     return {input * (1 - hit), input * hit, 4834 / 9.0};
@@ -118,7 +119,7 @@ TEST(Cost, InvertsTheIntervalOfTheRate) {
 
 TEST(Cost, OfEnergyFollowsFromPower) {
     EXPECT_DOUBLE_EQ(joules_per_token(1370, 1000), 1.37);
-    EXPECT_NEAR(usd_of_energy_per_m(1.37, 1.0), 0.3806, 5e-5);  // kWh per million
+    EXPECT_NEAR(usd_of_energy_per_m(1.37, 1.0), 0.3806, 5e-5);  // kWh per million tokens
     EXPECT_NEAR(usd_of_energy_per_m(1.37, 0.10), 0.0381, 5e-5);
 }
 

@@ -1,5 +1,5 @@
-// One micro.json with the host's CPU and two equal GPUs beside runs on one GPU, on both and on the CPU: each
-// limit comes from its own device's rows and names them.
+// Tests one micro.json with the host's CPU and two equal GPUs, together with runs on one GPU, on both and on
+// the CPU: each limit comes from the rows of its own device and names them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ std::string row(const std::string& name, const std::string& device, double media
            R"(": )" + std::to_string(per_s) + R"(, "valid": 1})";
 }
 
-/// Rows by the names that the programs write.
+/// Rows with the names that the programs write.
 std::string micro_json(double gpu0_read, double gpu1_read) {
     const std::string gpu = "/backend:gpu/mode:ring";
     const auto of_gpu = [&](const std::string& id, double read) {

@@ -187,7 +187,7 @@ TEST(Front, HasAPlaceForEveryPairOfAxes) {
     };
     for (const FrontX& x : front_xs())
         for (const FrontY& y : front_ys())
-            for (const std::size_t i : {0u, 1u})  // little load is fast, much is cheap
+            for (const std::size_t i : {0u, 1u})  // a small load is fast, a large one is cheap
                 EXPECT_TRUE(on_front(i, x.name.data(), y.name.data())) << x.name << " " << y.name;
     EXPECT_THAT([] { front_x_named("speed"); },
                 ThrowsMessage<UsageError>("--x speed: no such axis; known are interactivity_p90, "
@@ -195,7 +195,8 @@ TEST(Front, HasAPlaceForEveryPairOfAxes) {
     EXPECT_THROW(front_y_named("usd"), UsageError);
 }
 
-// What is on the front, by the definition, over random configurations with ties and values that are none.
+// Compares the front with its definition for random configurations, with ties and with values that are not
+// numbers.
 TEST(Front, AgreesWithTheDefinitionOnRandomConfigurations) {
     Random random(5);
     for (int round = 0; round < 200; ++round) {

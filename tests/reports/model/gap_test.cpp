@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 constexpr std::size_t kLimit = 0, kWeights = 1, kAttention = 2, kCommunication = 3, kOverhead = 4,
                       kPrefill = 5, kBatch = 6, kSpeculation = 7, kExperts = 8, kResidual = 9;
 
-/// 16 GB of weights on 4 TB/s and requests of 500 : 200.
+/// The limit for 16 GB of weights at 4 TB/s and requests with 500 input and 200 output tokens.
 LimitInputs limit() {
     LimitInputs inputs;
     inputs.dense_weight_bytes = 16e9;
@@ -86,7 +86,8 @@ TEST(Gap, IsUnattributedWhereNothingWasMeasured) {
         EXPECT_FALSE(gap->parts[part].ms) << gap->parts[part].name;
     // 16 requests in flight read 4 ms of weights and a little cache in each step.
     EXPECT_NEAR(gap->parts[kLimit].ms.value(), 4.0 * 199 / 200 + 16 * 600 * 131072 / 4e12 * 1e3, 0.02);
-    EXPECT_GT(gap->parts[kPrefill].ms.value(), 0.5);  // 500 tokens of 16 µs for every 200 answered, times 16
+    EXPECT_GT(gap->parts[kPrefill].ms.value(), 0.5);  // 500 prompt tokens of 16 µs per 200 answer tokens, ×
+                                                      // 16
     EXPECT_GT(gap->parts[kResidual].ms.value(), 0);
 }
 
@@ -105,7 +106,7 @@ TEST(Gap, ChargesWhatWasMeasuredToItsOwnPart) {
     EXPECT_NEAR(part(kOverhead), 1 * 199 / 200.0, 1e-6);
     EXPECT_NEAR(part(kCommunication), 0.5 * 199 / 200.0, 1e-6);
     EXPECT_EQ(gap->parts[kOverhead].source, "launches");
-    // Half of them running: weights, launches and sums are paid twice as often.
+    // Half of the requests run at once, so weights, launches and sums are needed twice as often.
     EXPECT_NEAR(part(kBatch), (8 + 1 + 0.5) * 199 / 200.0, 1e-6);
     EXPECT_THAT(gap->parts[kBatch].source, HasSubstr("8.00 of 16.0 requests in flight"));
 }
@@ -116,7 +117,7 @@ TEST(Gap, OfDraftsThatWereWrongIsSpeculationShortfall) {
     one.tokens_per_pass = 2.5;
     const auto gap = gap_of(one, {.datasheet = limit(), .measured = limit()});
     EXPECT_EQ(gap->tokens_per_pass, 2.5);
-    // Twice the passes that five tokens in each would have needed.
+    // It takes twice the passes that five tokens per pass would need.
     EXPECT_NEAR(gap->parts[kSpeculation].ms.value(), 2.0, 0.2);
 }
 

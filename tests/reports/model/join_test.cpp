@@ -36,7 +36,8 @@ MetricSummary metric(const std::string& key, double p90, bool certified = true) 
     return summary;
 }
 
-/// A local llama.cpp server on two cores: each user gets `per_user` tokens/s, all together `output`.
+/// A run of a local llama.cpp server on two cores: each user gets `per_user` tokens/s, all users together
+/// `output`.
 LoadedRun run(std::uint64_t concurrency, double per_user, double output) {
     LoadedRun loaded;
     loaded.directory = "runs/c" + std::to_string(concurrency);
@@ -130,7 +131,7 @@ TEST(Join, SeparatesWorkloadsModelsAndHardware) {
     EXPECT_THAT(model.notes, Contains(HasSubstr("applied to every real run")));
 }
 
-/// On one H200, with the power that `source` read meanwhile.
+/// A run on one H200, with the power that `source` measured meanwhile.
 LoadedRun run_on_h200(std::uint64_t concurrency, double output, double watts, const std::string& source) {
     LoadedRun loaded = run(concurrency, 40, output);
     RunResult& r = loaded.result;
@@ -161,7 +162,8 @@ TEST(Join, PricesMeasuredJoulesInPlaceOfTheCardsWatts) {
     EXPECT_NEAR(points[0].cost->usd_per_h, 3.578, 1e-9);
     EXPECT_EQ(points[0].cost->power, "measured by NVML");
     EXPECT_NEAR(points[0].cost->power_w.value(), 780, 1e-9);
-    // 0.6 J per token of the board is 0.78 J at the plug: what is beyond the rent is just these joules.
+    // 0.6 J per token at the board are 0.78 J at the plug; the cost beyond the rent is the cost of these
+    // joules.
     EXPECT_NEAR(points[0].cost->usd_per_m_output - 3.50 / 3.6, usd_of_energy_per_m(0.6 * 1.3, 0.10), 1e-9);
     EXPECT_NEAR(points[1].cost->usd_per_m_output, (3.50 + 0.700 * 1.3 * 0.10) / 3.6, 1e-9);
     EXPECT_EQ(points[1].cost->power, "card");
@@ -232,7 +234,7 @@ TEST(Join, SplitsTheCostWhenARatioIsGiven) {
                 0.10 / 3600 * 1e6, 1e-9);
 }
 
-/// Dollars per second that a point's three prices come to at its own rates.
+/// The dollars per second that a point's three prices give at its own rates.
 double sum_of_split(const ReportPoint& point) {
     const Figures& rates = point.result.throughput;
     const double input = rates.at(figure::kInputTokens).value();
@@ -308,9 +310,9 @@ TEST(Join, DividesByTheShareOfTimeThatEarns) {
 TEST(Join, HoldsEveryPointAgainstTheLimitAtItsOwnLoad) {
     const ReportModel model = build_report({run(1, 60, 60), run(8, 20, 160)}, cpu_options());
     const Configuration& c = model.configurations.front();
-    // One request at a time reads all weights and its own cache for every token.
+    // A single request reads all weights and its own cache for every token.
     const double context = 512 + 64;
-    const double step_s = (268959744 + context * 23040) / 40e9 * 127 / 128;  // the prompt brings the first
+    const double step_s = (268959744 + context * 23040) / 40e9 * 127 / 128;  // prefill yields the first token
     EXPECT_NEAR(point_at(c, 1).limit_output_tokens_per_s.value(), 1 / step_s, 0.1);
     EXPECT_NEAR(point_at(c, 1).of_limit.value(), 60 * step_s, 1e-3);
     EXPECT_GT(point_at(c, 8).limit_output_tokens_per_s.value(), 3 / step_s);
@@ -332,8 +334,8 @@ TEST(Join, CallsAPointAboveTheLimitAnError) {
     EXPECT_THAT(model.configurations.front().errors.front(), HasSubstr("c=1: measured 60.0 output tok/s"));
 }
 
-// Long prompts that hit a cache and short ones that do not: the mean of their hit ratios says nothing about
-// tokens.
+// Long prompts hit the cache and short ones do not, so the mean of their hit ratios is not the cached share
+// of tokens.
 TEST(Join, CountsTheCachedShareByTokens) {
     LoadedRun mixed = run(2, 45, 90);
     MetricSummary hit;
@@ -352,8 +354,7 @@ TEST(Join, CountsTheCachedShareByTokens) {
     EXPECT_NEAR(cost.usd_per_m_input_split.value() * (30 + 0.1 * 970 + 4 * 90), 0.10 / 3600 * 1e6, 1e-9);
 }
 
-// Short answers meet an SLO and long ones miss it: what earns is few of the tokens though most of the
-// requests.
+// Short answers meet an SLO and long ones miss it, so most of the requests earn, but only few of the tokens.
 TEST(Join, ChargesGoodputToTheTokensOfGoodRequests) {
     LoadedRun loaded = simulated(64, 60, 4138.6);
     loaded.result.throughput.set(figure::kGoodputRatio, 0.9);
@@ -449,7 +450,7 @@ TEST(Join, TakesADatasheetWhereNothingWasMeasured) {
 
 TEST(Join, HoldsSimulatedRunsAgainstTheirProfileAlone) {
     JoinOptions options = cpu_options();
-    options.micro = {epyc_micro(1e6)};  // would be a ridiculous limit
+    options.micro = {epyc_micro(1e6)};  // would be far too low as a limit
     const ReportModel model = build_report({simulated(1, 100, 100), simulated(64, 60, 4000)}, options);
     const Configuration& c = model.configurations.front();
     EXPECT_THAT(c.errors, IsEmpty());
@@ -534,8 +535,8 @@ TEST(Join, KeepsOffTheFrontALoadThatTheRunNeverReached) {
     EXPECT_THAT(point_at(c, 64).why_not, HasSubstr("10 requests were never that many in flight"));
 }
 
-// Users of an open loop wait from the moment they meant to start: that is what the table shows and what an
-// SLO judges.
+// In an open loop the waiting time begins at the intended start. The table shows this time, and an SLO judges
+// it.
 TEST(Join, JudgesAnOpenLoopByTheFigureThatItsTableShows) {
     LoadedRun open = run(1, 60, 60);
     open.result.concurrency.reset();

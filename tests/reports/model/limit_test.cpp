@@ -18,7 +18,7 @@ LimitInputs llama_on_h200(std::uint32_t count = 1) {
     return limit_inputs(cards::model_card("llama-3.1-8b"), h200);
 }
 
-/// One request of this many prompt and output tokens.
+/// The work of one request with these numbers of prompt and output tokens.
 Totals load_of(double input, double output, double cached = 0) {
     return work_of_request(input - cached, cached, output);
 }
@@ -30,7 +30,7 @@ Totals sum_of(Totals a, const Totals& b) {
 const Totals kThousand = load_of(1024, 1024);
 constexpr double kUsdPerSecond = 2.90 / 3600;
 
-/// To the digits that the expected value is given with.
+/// Compares to the precision with which the expected value is given.
 void expect_rounded(double value, double expected, double unit) {
     EXPECT_NEAR(value, expected, unit * 0.51);
 }
@@ -283,7 +283,7 @@ TEST(Limit, GoldenValuesComeFromMeasuredRowsAsFromTheDatasheet) {
     EXPECT_FALSE(limit_at(measured, LimitKind::reachable, work, 32)) << "no kernel was measured";
 }
 
-/// Rows of an H200 as its names are, at speeds that are easy to compute with.
+/// Rows of an H200 with their usual names and with round speeds.
 MicroResults h200_kernels() {
     MicroResults micro;
     micro.device = {.id = "gpu0", .backend = MicroBackend::gpu, .name = "NVIDIA H200", .card = "h200"};
@@ -312,7 +312,8 @@ TEST(ReachableLimit, IsMadeOfTheModelsOwnRowsByBatchAndContext) {
     const double kv = cards::kv_bytes_per_token(model);
     EXPECT_NEAR(*reachable_step_s(inputs, 1, 4096), weights / 4e12 + 4096 * kv / 1e12, 1e-9);
     EXPECT_NEAR(*reachable_step_s(inputs, 32, 4096), weights / 2e12 + 32 * 4096 * kv / 3e12, 1e-9);
-    // Half way between 1 and 32 by the logarithm: the mean of the times per byte.
+    // This batch is half way between 1 and 32 by the logarithm, so the result is the mean of the times per
+    // byte.
     const double between = std::sqrt(32.0);
     EXPECT_NEAR(*reached_bandwidth(inputs, between, 4096).weight_bytes_per_s, 2 / (1 / 4e12 + 1 / 2e12), 1e3);
     EXPECT_EQ(reached_bandwidth(inputs, 512, 4096).weight_bytes_per_s, 2e12);
@@ -407,7 +408,7 @@ TEST(Limit, SmallMatricesOneAfterTheOtherDoNotReachTheAsymptoticBandwidth) {
         return limit_at(inputs, kind, kThousand, batch)->output_tokens_per_s;
     };
     EXPECT_LT(rate(sized, LimitKind::no_overlap, 1), rate(asymptotic, LimitKind::no_overlap, 1));
-    for (const double batch : {1.0, 2.0, 16.0, 128.0})  // fetching ahead can hide it: nothing hard
+    for (const double batch : {1.0, 2.0, 16.0, 128.0})  // prefetching can hide it: not in the hard limit
         EXPECT_EQ(rate(sized, LimitKind::hard, batch), rate(asymptotic, LimitKind::hard, batch));
     EXPECT_LT(rate(sized, LimitKind::size_aware, 1), rate(sized, LimitKind::hard, 1));
     EXPECT_EQ(rate(asymptotic, LimitKind::size_aware, 1), rate(asymptotic, LimitKind::hard, 1));
@@ -441,7 +442,8 @@ std::map<std::string, double> h100_profile() {
 TEST(SimulatorLimit, IsBelowEveryStepOfTheEngine) {
     const LimitInputs inputs = limit_inputs_of_simulator(h100_profile());
     EXPECT_TRUE(inputs.dropped.empty());
-    // The engine's own step: linear layers (a q-norm of reading and computing), head, KV and fixed costs.
+    // The time of the engine's own step: linear layers (a q-norm of reading and computing), head, KV and
+    // fixed costs.
     for (const double batch : {1.0, 32.0, 64.0, 256.0}) {
         const double context = 512 + 64;
         const double linear =
@@ -505,8 +507,8 @@ TEST(SimulatorLimit, NamesWhatTheProfileLacks) {
     EXPECT_FALSE(limits_anything(limit_inputs_of_simulator({})));
 }
 
-// Means of lengths are exceeded where long prompts have short answers: the cache that is read is a sum of
-// products.
+// If long prompts have short answers, a run can exceed the limit computed from mean lengths, because the
+// cache that is read is a sum of products.
 TEST(Limit, OfRequestsThatDifferComesFromTheirSums) {
     const LimitInputs inputs = llama_on_h200();
     const Totals mixed = sum_of(load_of(16384, 16), load_of(256, 2048));
@@ -515,7 +517,8 @@ TEST(Limit, OfRequestsThatDifferComesFromTheirSums) {
         return limit_at(inputs, LimitKind::hard, work, 32)->output_tokens_per_s;
     };
     EXPECT_GT(rate(mixed), 1.2 * rate(means));
-    // By hand: one request after the other, each in a batch of 32 of its own kind of bytes.
+    // The expected value, computed by hand: one request after the other, each in a batch of 32 requests of
+    // its own kind.
     const double passes = 15 + 2047;
     const double kv = 131072 * (15 * 16384 + 16 * 15 / 2.0 + 2047 * 256 + 2048 * 2047 / 2.0);
     const double memory_s = (passes / 32 * 15.009e9 + kv) / 4.8e12;
@@ -555,7 +558,7 @@ TEST(Limit, EachTokenReadsNoMoreThanTheWindowInLayersThatHaveOne) {
         return work.output_tokens / limit_at(inputs, LimitKind::hard, work, 8)->output_tokens_per_s;
     };
     EXPECT_NEAR(seconds() * 1e9, read * 1000, 1e-3);
-    inputs.window = 400;  // not among the windows that were summed: a bound, and a near one
+    inputs.window = 400;  // not one of the summed windows, so the result is a close bound
     double within = 0;
     for (int token = 1; token <= 100; ++token) within += std::min(400, 100 + token);
     within += 10 * 400;

@@ -49,7 +49,7 @@ TEST(Pareto, AgreesWithTheDefinitionOnRandomPoints) {
     Random random(11);
     for (int round = 0; round < 300; ++round) {
         std::vector<ParetoPoint> points(1 + random.below(12));
-        for (ParetoPoint& point : points)  // few values, so that ties happen
+        for (ParetoPoint& point : points)  // few distinct values, so that there are ties
             point = {static_cast<double>(random.below(5)), static_cast<double>(random.below(5))};
         const auto places = pareto_front(points);
         for (std::size_t i = 0; i < points.size(); ++i) {

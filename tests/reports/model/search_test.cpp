@@ -20,7 +20,7 @@ LoadedSearch search() {
     return {"d", "concurrency", found};
 }
 
-/// A run whose p95 of TTFT is `value`, and which decides limits outside of `decided`.
+/// A run with a TTFT p95 of `value` that decides limits outside of the interval `decided`.
 LoadedRun run_at(std::uint64_t concurrency, double value, Interval decided) {
     LoadedRun run;
     run.directory = "d/c" + std::to_string(concurrency);

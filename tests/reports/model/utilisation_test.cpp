@@ -41,7 +41,7 @@ TEST(Utilisation, of_long_prompts_at_their_limit_is_all_arithmetic) {
     const auto used = utilisation_of(run, llama_on_h200());
     ASSERT_TRUE(used && used->mfu && used->mbu);
     EXPECT_NEAR(*used->mfu, 1, .002);
-    // 57.8 tok/s per user: as many steps a second, with 32 caches of 8192 + 128 tokens in each.
+    // 57.8 tok/s per user are 57.8 steps per second, each with 32 caches of 8192 + 128 tokens.
     EXPECT_NEAR(*used->mbu, 57.8 * (15.009e9 + 32 * 131072.0 * 8320) / 4.8e12, .005);
 }
 

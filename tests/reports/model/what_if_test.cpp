@@ -59,7 +59,7 @@ TEST(WhatIf, a_hit_takes_computed_tokens_and_their_pairs_from_the_work_and_leave
     EXPECT_NEAR(with_hit(half, 0).prefill_pairs, before.prefill_pairs, 1e-6);
 }
 
-/// A limit of bandwidth alone.
+/// The inputs of a limit by bandwidth alone.
 LimitInputs reading(double bytes, double bytes_per_s) {
     LimitInputs inputs;
     inputs.dense_weight_bytes = bytes;
@@ -75,7 +75,7 @@ TEST(WhatIf, is_the_limit_there_times_the_share_of_the_limit_that_was_reached_he
     const double here = limit_at(reading(16e9, 1e12), LimitKind::hard, work, 8)->output_tokens_per_s;
     point.output_tokens_per_s = .5 * here;
     point.interactivity = 10;
-    // Half the bytes at three times the bandwidth: six times the limit.
+    // Half the bytes at three times the bandwidth give six times the limit.
     const WhatIfLimits limits{.here = reading(16e9, 1e12), .there = reading(8e9, 3e12), .usd_per_s = 1e-3};
     const auto estimates = estimates_of(configuration, {{0, work, 8}}, limits);
     ASSERT_EQ(estimates.size(), 1U);

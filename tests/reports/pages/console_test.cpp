@@ -18,7 +18,7 @@ void expect_at_most_80_columns(const std::string& text) {
     for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 80U) << line;
 }
 
-/// A result whose every string is long, of several lines, and full of what terminals obey.
+/// A result in which every string is long, has several lines, and contains control sequences for terminals.
 RunResult hostile_run() {
     RunResult r = sample::failing_run(32, .012, 8);
     const std::string evil = "\x1b]0;owned\x07\x1b[2J\r\n" + std::string(300, 'x') +

@@ -1,4 +1,5 @@
-// A figure of the table in core/result/figures.cpp shows in every output, without an edit anywhere else.
+// Tests that a figure of the table in core/result/figures.cpp appears in every output without changes
+// elsewhere.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// A run that measured every figure there is.
+/// A run that has measured every figure of the table.
 RunResult run_with_every_figure() {
     RunResult run = sample::run(4);
     for (const Figure& figure : figures()) {

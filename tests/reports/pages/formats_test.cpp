@@ -79,7 +79,7 @@ TEST(Csv, HasALinePerPointWithEveryColumnAndQuotesWhatNeedsIt) {
     const std::string head = text.substr(0, text.find('\r'));
     EXPECT_EQ(static_cast<std::size_t>(std::count(head.begin(), head.end(), ',')),
               report_columns().size() + 5);
-    EXPECT_THAT(text, HasSubstr(",inf,"));  // the failing run's tail
+    EXPECT_THAT(text, HasSubstr(",inf,"));  // tail of the failing run
 }
 
 }  // namespace

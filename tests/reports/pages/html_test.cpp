@@ -16,7 +16,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-/// The page without its scripts, styles and data: what a browser takes for markup.
+/// The page without its scripts, styles and data, so that only the markup is left.
 std::string markup_of(const std::string& page) {
     std::string rest = page;
     for (const auto& [open, close] : {std::pair{"<script", "</script>"}, {"<style", "</style>"}})
@@ -67,7 +67,7 @@ TEST(HtmlReport, AllowsOnlyTheScriptsAndStylesThatItHolds) {
     EXPECT_THAT(text, HasSubstr("default-src 'none'"));
     EXPECT_THAT(text, Not(HasSubstr("unsafe")));
     EXPECT_EQ(occurrences(text, "'sha256-"), 3U);
-    EXPECT_THAT(markup_of(page), Not(HasSubstr(" style=")));  // would be refused
+    EXPECT_THAT(markup_of(page), Not(HasSubstr(" style=")));  // the policy would refuse it
     EXPECT_THAT(markup_of(page), Not(testing::ContainsRegex(" on[a-z]+=")));
 }
 
@@ -128,7 +128,7 @@ TEST(HtmlReport, ShowsHostileTextAsTextInEveryField) {
     EXPECT_EQ(occurrences(page, "</script>"), 3U);
     EXPECT_THAT(page, Not(HasSubstr("<img")));
     EXPECT_THAT(page, Not(HasSubstr("<!--]]")));
-    EXPECT_THAT(markup_of(page), HasSubstr("{{data}}"));  // shown, and not filled in
+    EXPECT_THAT(markup_of(page), HasSubstr("{{data}}"));  // shown as it is, not filled in
 }
 
 TEST(HtmlReport, WithoutAPriceSaysWhatIsMissing) {

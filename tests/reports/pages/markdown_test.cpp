@@ -59,7 +59,7 @@ TEST(MarkdownReport, CannotBeBrokenOutOfByWhatUsersAndServersSay) {
     EXPECT_EQ(text.find("\n# head"), std::string::npos);
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) {
-        if (line.starts_with("    ")) continue;  // code: nothing in it means anything
+        if (line.starts_with("    ")) continue;  // a code block, in which no markup counts
         EXPECT_EQ(line.find("<script"), std::string::npos) << line;
         EXPECT_EQ(line.find("@everyone"), std::string::npos) << line;
         EXPECT_EQ(line.find("[link](http"), std::string::npos) << line;
