@@ -20,11 +20,21 @@ std::optional<double> share_done(const loadgen::Progress& progress, const loadge
                                  Duration elapsed) {
     std::optional<double> share;
     if (limits.requests && *limits.requests > 0) {
-        share = static_cast<double>(progress.finished.load()) / static_cast<double>(*limits.requests);
+        share = static_cast<double>(progress.conversations.load()) / static_cast<double>(*limits.requests);
     }
     if (limits.duration) share = std::max(share.value_or(0), seconds(elapsed) / seconds(*limits.duration));
     if (share) share = std::min(*share, 1.0);
     return share;
+}
+
+/// The requests that have ended, out of all. The limit counts conversations, so that those of several turns
+/// are named beside it.
+std::string ended_text(const loadgen::Progress& progress, const loadgen::Limits& limits) {
+    const auto finished = progress.finished.load();
+    const auto conversations = progress.conversations.load();
+    if (!limits.requests) return fmt::format("{} requests", finished);
+    if (conversations >= finished) return fmt::format("{}/{} requests", finished, *limits.requests);
+    return fmt::format("{} requests  {}/{} conversations", finished, conversations, *limits.requests);
 }
 
 /// Whether standard error is a terminal that understands control codes.
@@ -44,13 +54,10 @@ std::string clock_text(double s) {
 std::string progress_text(const std::string& label, const loadgen::Progress& progress,
                           const loadgen::Limits& limits, Duration elapsed) {
     const double s = std::max(seconds(elapsed), 1e-3);
-    const auto finished = progress.finished.load();
     std::string text = fmt::format("{}  {}", label, clock_text(s));
     if (progress.warming_up.load()) return text + "  warming up";
-    text += limits.requests ? fmt::format("  {}/{} requests", finished, *limits.requests)
-                            : fmt::format("  {} requests", finished);
-    text += fmt::format("  {} in flight  {:.0f} tok/s", progress.in_flight.load(),
-                        static_cast<double>(progress.output_tokens.load()) / s);
+    text += fmt::format("  {}  {} in flight  {:.0f} tok/s", ended_text(progress, limits),
+                        progress.in_flight.load(), static_cast<double>(progress.output_tokens.load()) / s);
     if (const auto failed = progress.failed.load(); failed > 0) text += fmt::format("  {} failed", failed);
     if (const auto share = share_done(progress, limits, elapsed); share && *share > 0.02) {
         text += fmt::format("  ETA {}", clock_text(s * (1 - *share) / *share));

@@ -12,7 +12,7 @@ using ::testing::Not;
 TEST(ProgressText, SaysHowFarHowFastAndHowLongStill) {
     loadgen::Progress progress;
     progress.warming_up = false;
-    progress.finished = 25;
+    progress.finished = progress.conversations = 25;
     progress.in_flight = 8;
     progress.output_tokens = 3000;
     const std::string text = progress_text("c=8", progress, {.requests = 100}, std::chrono::seconds(30));
@@ -27,9 +27,25 @@ TEST(ProgressText, SaysHowFarHowFastAndHowLongStill) {
 TEST(ProgressText, TakesTheNearerLimitForTheTimeLeft) {
     loadgen::Progress progress;
     progress.warming_up = false;
-    progress.finished = 10;
+    progress.finished = progress.conversations = 10;
     const loadgen::Limits limits{.requests = 1000, .duration = std::chrono::seconds(60)};
     EXPECT_THAT(progress_text("x", progress, limits, std::chrono::seconds(45)), HasSubstr("ETA 0:15"));
+}
+
+TEST(ProgressText, CountsConversationsOfSeveralTurnsBesideTheirRequests) {
+    loadgen::Progress progress;
+    RequestRecord record;
+    for (std::uint32_t turn = 0; turn < 5; ++turn) {
+        for (std::uint64_t conversation = 0; conversation < (turn == 0 ? 20 : 15); ++conversation) {
+            record.turn = Turn{.conversation = conversation, .number = turn};
+            progress.count_start(false);
+            progress.count_end(record);
+        }
+    }
+    const std::string text = progress_text("c=4", progress, {.requests = 60}, std::chrono::seconds(30));
+    EXPECT_THAT(text, HasSubstr("80 requests  20/60 conversations"));
+    EXPECT_THAT(text, HasSubstr("ETA 1:00"));
+    EXPECT_LT(text.size(), 80U);
 }
 
 TEST(ProgressText, NamesFailuresAndWarmUp) {
