@@ -29,7 +29,7 @@ class RealServer(Case):
         out, micro = self.directory / "sweep", micro_of_this_machine()
         threads = max(1, (os.cpu_count() or 1) - 1)  # its threads spin, and one core is for the client
         with llamacpp("--threads", threads) as address:
-            swept = paretoken("sweep", address, "--concurrency", "1..4", "--isl", 64, "--osl", 24, "--num-prompts", 16,
+            swept = paretoken("sweep", address, "--concurrency", "1..4", "--isl", 64, "--osl", 24, "--num-prompts", 12,
                               "--num-warmups", 4, "--out", out, timeout=600)
         self.measures(swept)
         page = self.directory / "report.html"
@@ -52,7 +52,7 @@ class RealServer(Case):
                 with self.subTest(endpoint):
                     out = self.directory / endpoint
                     self.measures(paretoken("run", address, "--endpoint-type", endpoint, "--concurrency", 2,
-                                            "--num-prompts", 10, "--isl", 200, "--osl", 8, "--out", out))
+                                            "--num-prompts", 6, "--isl", 200, "--osl", 8, "--out", out))
                     workload = run_json(out)["workload"]
                     self.assertEqual(workload["prompt_form"], form)
                     self.assertAlmostEqual(workload["achieved_input_tokens"], 200, delta=4)
@@ -63,7 +63,7 @@ class RealServer(Case):
         arguments = ("sweep", "--server-cmd",
                      f"{ROOT}/scripts/servers/llamacpp --port {{port}} --threads {{threads}} --kv {{kv}}",
                      "--grid", "threads=1,2", "--grid", "kv=f16,q8_0", "--concurrency", "1,2", "--isl", 64, "--osl", 16,
-                     "--num-prompts", 12, "--out", out)
+                     "--num-prompts", 8, "--out", out)
         self.measures(paretoken(*arguments, timeout=900))
         points = json.loads((out / "sweep.json").read_text())["points"]
         self.assertEqual(sorted((p["cell"]["threads"], p["cell"]["kv"], p["load"]) for p in points),
