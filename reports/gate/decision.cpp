@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/result/slo.h"
 #include "core/statistics.h"
+#include "core/text/number_text.h"
 #include "reports/gate/why.h"
 
 namespace paretoken::reports {
@@ -672,6 +673,11 @@ GateReport decided(const GatePolicy& policy, const GateInput& input) {
 
 double percent_of(double shift) {
     return 100 * std::expm1(shift);
+}
+
+std::string detectable_text(double shift) {
+    if (shift > std::log(10.0)) return "this data would not have shown even a tenfold change";
+    return fmt::format("this data would have shown {} % or more", number_text(percent_of(shift)));
 }
 
 }  // namespace paretoken::reports

@@ -127,4 +127,8 @@ GateReport decided(const GatePolicy& policy, const GateInput& input);
 /// exp(shift) − 1 in percent: 5 for a metric that is 5 % worse.
 double percent_of(double shift);
 
+/// The smallest shift that the data would have shown, as a clause: "this data would have shown 12 % or more".
+/// Beyond a tenfold change the figure itself is left out.
+std::string detectable_text(double shift);
+
 }  // namespace paretoken::reports

@@ -32,8 +32,11 @@ std::string value_text(const GateRow& row, const std::optional<double>& value) {
     return significant(value, is_time(row) ? 1e3 : row.unit == "ratio" ? 100 : 1, 4);
 }
 
+constexpr double kMostPercent = 10'000;  ///< beyond a hundredfold change the figure says nothing more
+
 std::string signed_percent(double shift) {
     const double percent_worse = percent_of(shift);
+    if (percent_worse > kMostPercent) return fmt::format(">+{:.0f}", kMostPercent);
     return (percent_worse < 0 ? "" : "+") + number_text(percent_worse);
 }
 
@@ -57,6 +60,7 @@ std::string interval_text(const GateRow& row) {
 
 std::string brief_percent(double shift) {
     const double percent_worse = percent_of(shift);
+    if (percent_worse > kMostPercent) return fmt::format(">+{:.0f}", kMostPercent);
     return std::abs(percent_worse) < 1000 ? fmt::format("{:+.2f}", percent_worse)
                                           : fmt::format("{:+.2g}", percent_worse);
 }
@@ -98,8 +102,7 @@ std::string open_text(const GateRow& row) {
     std::string text = row.reason;
     if (row.verdict != GateVerdict::inconclusive) return text;
     const auto add = [&text](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
-    if (row.detectable)
-        add(fmt::format("this data would have shown {} % or more", number_text(percent_of(*row.detectable))));
+    if (row.detectable) add(detectable_text(*row.detectable));
     if (row.pairs_to_decide) add(fmt::format("about {} pairs would decide", *row.pairs_to_decide));
     return text;
 }

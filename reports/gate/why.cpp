@@ -188,9 +188,7 @@ std::string undecided_headline(const GateReport& report) {
             widest->title, change_text(*widest), widest->samples);
     std::string text = fmt::format("INCONCLUSIVE: {} of {} metrics undecided, first of all {}", undecided,
                                    report.rows.size(), widest->title);
-    if (widest->detectable)
-        text += fmt::format(", where this data would have shown {} % or more",
-                            number_text(percent_of(*widest->detectable)));
+    if (widest->detectable) text += fmt::format(", where {}", detectable_text(*widest->detectable));
     text += ".";
     if (pairs && *pairs > 0)
         return text + fmt::format(" About {} pairs would decide (--max-pairs {}).", *pairs, *pairs);

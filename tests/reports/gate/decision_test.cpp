@@ -70,6 +70,11 @@ TEST(Gate, counts_lower_throughput_and_higher_latency_as_worse_and_the_opposite_
     EXPECT_THAT(report.headline, HasSubstr("better"));
 }
 
+TEST(Gate, names_no_figure_for_a_shift_that_data_of_three_pairs_cannot_show) {
+    EXPECT_EQ(detectable_text(std::log(1.12)), "this data would have shown 12 % or more");
+    EXPECT_EQ(detectable_text(18.9), "this data would not have shown even a tenfold change");
+}
+
 TEST(Gate, is_inconclusive_when_the_noise_is_too_large_and_tells_what_would_decide) {
     const GateReport report = report_of(pairs_of(16, {}, .12));
     EXPECT_EQ(report.verdict, GateVerdict::inconclusive);

@@ -11,6 +11,7 @@
 namespace paretoken::reports {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -46,6 +47,13 @@ TEST(GateConsole, says_of_an_open_verdict_what_would_close_it) {
     EXPECT_THAT(text, StartsWith("INCONCLUSIVE"));
     EXPECT_THAT(text, HasSubstr("pairs would decide"));
     EXPECT_THAT(text, HasSubstr("this data would have"));
+}
+
+TEST(GateConsole, prints_no_figures_beyond_a_hundredfold_change) {
+    GateReport report = report_of({}, .1);
+    for (GateRow& row : report.rows) row.ci95 = Interval{-.5, 18.9};
+    EXPECT_THAT(gate_console(report), AllOf(HasSubstr(">+10000"), Not(HasSubstr("e+"))));
+    EXPECT_THAT(gate_markdown(report), AllOf(HasSubstr("to >+10000"), Not(HasSubstr("e+"))));
 }
 
 TEST(GateMarkdown, has_a_row_and_a_drawn_interval_per_metric_and_escapes_names) {
