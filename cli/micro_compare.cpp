@@ -35,9 +35,10 @@ const char* unit_of(reports::SpeedUnit unit) {
             return "bytes/s";
         case reports::SpeedUnit::flops_per_s:
             return "FLOP/s";
-        default:
+        case reports::SpeedUnit::operations_per_s:
             return "operations/s";
     }
+    return "";
 }
 
 nlohmann::ordered_json json_of(const reports::RowComparison& row) {

@@ -175,13 +175,14 @@ constexpr FlopsVariant kVariants[] = {
 
 std::string_view name_of(FlopsKind kind) {
     switch (kind) {
+        case FlopsKind::f32_fma:
+            return "f32_fma";
         case FlopsKind::bf16_dot:
             return "bf16_dot";
         case FlopsKind::int8_dot:
             return "int8_dot";
-        default:
-            return "f32_fma";
     }
+    return "";
 }
 
 std::span<const FlopsVariant> flops_variants() {

@@ -88,21 +88,21 @@ void fill_block(WeightType type, std::byte* block, Random& random) {
         case WeightType::f16:
             for (std::size_t i = 0; i < kBlock; ++i) store_u16(block + 2 * i, random_f16(random()));
             return;
-        default:
-            break;
-    }
-    fill_random(block, block_bytes(type), random);
-    switch (type) {
+        case WeightType::q8_0:
+        case WeightType::q4_0:
+            fill_random(block, block_bytes(type), random);
+            return store_u16(block, random_scale(random));
         case WeightType::q4_1:
+            fill_random(block, block_bytes(type), random);
             store_u16(block, random_scale(random));
             return store_u16(block + 2, random_scale(random) | 0x8000);
         case WeightType::q4_k:
+            fill_random(block, block_bytes(type), random);
             store_u16(block, random_scale(random));
             return store_u16(block + 2, random_scale(random));
         case WeightType::q6_k:
+            fill_random(block, block_bytes(type), random);
             return store_u16(block + 208, random_scale(random));
-        default:
-            return store_u16(block, random_scale(random));
     }
 }
 
@@ -152,9 +152,10 @@ std::string_view name_of(WeightType type) {
             return "q6_k";
         case WeightType::f16:
             return "f16";
-        default:
+        case WeightType::bf16:
             return "bf16";
     }
+    return "";
 }
 
 SixBitScales unpack_scales(const std::byte* twelve) {

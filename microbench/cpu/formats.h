@@ -59,9 +59,11 @@ constexpr std::size_t block_bytes(WeightType type) {
             return 144;
         case WeightType::q6_k:
             return 210;
-        default:
+        case WeightType::bf16:
+        case WeightType::f16:
             return 64;
     }
+    return 0;
 }
 constexpr std::size_t row_bytes(WeightType type, std::size_t k) {
     return k / block_values(type) * block_bytes(type);

@@ -13,13 +13,14 @@ constexpr Isa kIsas[] = {Isa::scalar, Isa::avx2, Isa::avx512};
 
 std::string_view name_of(Isa isa) {
     switch (isa) {
+        case Isa::scalar:
+            return "scalar";
         case Isa::avx2:
             return "avx2";
         case Isa::avx512:
             return "avx512";
-        default:
-            return "scalar";
     }
+    return "";
 }
 
 Isa isa_named(std::string_view name) {

@@ -363,11 +363,12 @@ std::string_view name_of(Extent extent) {
     switch (extent) {
         case Extent::quick:
             return "quick";
+        case Extent::normal:
+            return "default";
         case Extent::full:
             return "full";
-        default:
-            return "default";
     }
+    return "";
 }
 
 std::uint64_t default_working_set(bool quick, std::uint64_t llc_bytes) {

@@ -84,9 +84,10 @@ std::string_view name_of(Bound bound) {
             return "memory";
         case Bound::compute:
             return "compute";
-        default:
+        case Bound::neither:
             return "neither";
     }
+    return "";
 }
 
 std::optional<Bound> bound_by(std::optional<double> of_memory, std::optional<double> of_compute,

@@ -131,9 +131,10 @@ std::string figure_of(const std::optional<Speed>& speed, SpeedUnit unit) {
             return fmt::format("{:.1f} GB/s", speed->median / 1e9);
         case SpeedUnit::flops_per_s:
             return fmt::format("{:.0f} GFLOP/s", speed->median / 1e9);
-        default:
+        case SpeedUnit::operations_per_s:
             return fmt::format("{:.2f} us", 1e6 / speed->median);
     }
+    return "";
 }
 
 /// The line of a row. `width` is the width of the longest name.
@@ -157,9 +158,10 @@ std::string_view name_of(Verdict verdict) {
             return "slower";
         case Verdict::same:
             return "same";
-        default:
+        case Verdict::ambiguous:
             return "ambiguous";
     }
+    return "";
 }
 
 Verdict verdict_of(const Speed& before, const Speed& after, double least_effect) {

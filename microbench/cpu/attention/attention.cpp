@@ -149,13 +149,14 @@ std::span<const AttentionVariant> avx512_attentions() {
 
 std::string_view name_of(KvType type) {
     switch (type) {
+        case KvType::bf16:
+            return "bf16";
         case KvType::f16:
             return "f16";
         case KvType::int8:
             return "int8";
-        default:
-            return "bf16";
     }
+    return "";
 }
 
 float KvNumbers::value(std::size_t token, std::size_t d) const {

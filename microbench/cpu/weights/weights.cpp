@@ -106,7 +106,8 @@ void pack_block(WeightType type, const std::byte* block, std::byte* panel_block,
             return pack_q6_k(block, panel_block, row);
         case WeightType::q8_0:
             return pack_q8_0(block, panel_block, row);
-        default:
+        case WeightType::q4_0:
+        case WeightType::q4_1:
             return pack_q4(type, block, panel_block, row);
     }
 }
@@ -123,9 +124,11 @@ std::span<const GemvVariant> gemvs_of(WeightType type) {
             return q6_k_gemvs();
         case WeightType::q8_0:
             return q8_0_gemvs();
-        default:
+        case WeightType::q4_0:
+        case WeightType::q4_1:
             return q4_gemvs(type);
     }
+    return {};
 }
 
 }  // namespace

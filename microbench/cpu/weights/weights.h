@@ -43,9 +43,13 @@ constexpr float zero_point(WeightType type) {
             return 32;
         case WeightType::q4_0:
             return 8;
-        default:
+        case WeightType::bf16:
+        case WeightType::f16:
+        case WeightType::q4_1:
+        case WeightType::q4_k:
             return 1;
     }
+    return 1;
 }
 
 /// Storage that begins on a cache line: a load that straddles two costs twice.
