@@ -1,7 +1,7 @@
 #pragma once
-// Where requests come from: conversations, of which most have one turn and are a single request. The i-th
-// opening is a pure function of (seed, salt, i), a follow-up of these and of what was said before, so they
-// are the same whoever asks and whatever was asked in between.
+// A dataset is the source of requests. It holds conversations; most have one turn and are a single request.
+// The i-th opening is a pure function of (seed, salt, i). A follow-up also depends on the turns before it.
+// Requests are therefore the same for every caller and in every order of calls.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,9 +12,9 @@
 
 namespace paretoken::datasets {
 
-/// What a follow-up goes on from.
+/// The turn that a follow-up continues.
 struct Said {
-    const Prompt& prompt;    ///< of the turn before
+    const Prompt& prompt;    ///< prompt of the turn before
     std::string_view reply;  ///< the answer to it
 };
 
@@ -22,40 +22,40 @@ class Dataset {
   public:
     virtual ~Dataset() = default;
 
-    /// Thread-safe. Past size() it begins again from the front.
+    /// Returns the request of this index. Thread-safe. Past size() the requests repeat from the first one.
     virtual Request request(std::uint64_t index) const = 0;
 
-    /// The same request, but where its lengths are known its prompt may be left empty: for whoever needs no
-    /// more.
+    /// Returns the same request for callers that only need its lengths. Its prompt may be empty if its
+    /// lengths are known.
     virtual Request outline(std::uint64_t index) const { return request(index); }
 
-    /// Whether turns() may be above 1.
+    /// Returns whether turns() may be above 1.
     virtual bool has_conversations() const { return false; }
 
-    /// How many turns the conversation has that request(index) opens.
+    /// Returns the number of turns of the conversation that request(index) opens.
     virtual std::uint32_t turns(std::uint64_t /*index*/) const { return 1; }
 
-    /// Turn `turn` of that conversation, from 1 and below turns(index). `said` is not looked at unless
-    /// needs_replies().
+    /// Returns turn `turn` of that conversation, from 1 and below turns(index). `said` is used only if
+    /// needs_replies() is true.
     virtual Request follow_up(std::uint64_t index, std::uint32_t turn, const Said& said) const;
 
-    /// Follow-ups go on from the server's answers; they are those that the dataset holds otherwise.
+    /// Returns whether follow-ups continue from the server's answers instead of the dataset's replies.
     virtual bool needs_replies() const { return false; }
 
-    /// How many different openings there are; nothing: as many as one asks for.
+    /// Returns the number of different openings; nothing if there is no limit.
     virtual std::optional<std::uint64_t> size() const { return std::nullopt; }
 
-    /// When the request was made, counted from the first one's time; nothing in a dataset without times. They
-    /// never descend. `index` is below size().
+    /// Returns the time of the request, counted from the first request; nothing in a dataset without times.
+    /// Times never descend. `index` is below size().
     virtual std::optional<Duration> recorded_time(std::uint64_t /*index*/) const { return std::nullopt; }
 
-    /// For people: "synthetic:isl=512,osl=128".
+    /// Returns a description for people: "synthetic:isl=512,osl=128".
     virtual std::string description() const = 0;
 
-    /// core/text/content_hash.h of what the requests come from, for a dataset that is a file; else empty.
+    /// Returns the hash of the file's content (core/text/content_hash.h); empty if the dataset is not a file.
     virtual std::string content() const { return {}; }
 
-    /// Means, where they are known.
+    /// Return the mean lengths, if they are known.
     virtual std::optional<double> mean_input_tokens() const { return std::nullopt; }
     virtual std::optional<double> mean_output_tokens() const { return std::nullopt; }
 };

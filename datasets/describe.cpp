@@ -28,7 +28,7 @@ std::optional<LengthSummary> summary_of(std::vector<double> values, std::uint64_
                          .max = values.back()};
 }
 
-/// The fullest stretch of equal ones, of amounts whose times ascend.
+/// Finds the largest sum of amounts within one interval. Intervals are equally long, and times ascend.
 class Peak {
   public:
     explicit Peak(double length_s) : length_s_(length_s) {}
@@ -40,7 +40,7 @@ class Peak {
         sum_ += amount;
         most_ = std::max(most_, sum_);
     }
-    /// Of a time that is shorter than a stretch, the mean over all of it.
+    /// Returns the largest sum per second; if `seconds` is shorter than an interval, the mean over `seconds`.
     double per_s(double seconds) const { return most_ / std::min(length_s_, seconds); }
 
   private:
@@ -56,7 +56,7 @@ class Rate {
         sum_ += amount;
         for (Peak& peak : peaks_) peak.add(at_s, amount);
     }
-    /// A time of nothing is one second.
+    /// Counts a time shorter than one second as one second.
     RateSummary summary(double seconds) const {
         seconds = std::max(seconds, 1.0);
         return {.mean = sum_ / seconds,
@@ -70,7 +70,7 @@ class Rate {
     std::array<Peak, 3> peaks_{Peak(1), Peak(60), Peak(3600)};
 };
 
-/// A prefix cache that forgets nothing.
+/// A prefix cache of unlimited size.
 class InfiniteCache {
   public:
     void add(const Row& row, std::int64_t block_tokens) {

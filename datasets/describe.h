@@ -1,5 +1,5 @@
 #pragma once
-// What a file of requests holds, in figures that a load and a server are planned with. Read in one pass; a
+// Describes a file of requests by figures for planning a load and a server. The file is read in one pass; a
 // row costs 24 bytes of memory, and a block of a prompt that was not seen before about 40.
 #include <cstdint>
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace paretoken::datasets {
 
-/// Tokens, over the rows that tell them.
+/// Statistics of a number of tokens over all rows of the file.
 struct LengthSummary {
     double mean = 0;
     double p50 = 0;
@@ -20,7 +20,7 @@ struct LengthSummary {
     bool operator==(const LengthSummary&) const = default;
 };
 
-/// Per second: over the whole time, and in the fullest second, minute and hour.
+/// Amounts per second: the mean over the whole time, and over the busiest second, minute and hour.
 struct RateSummary {
     double mean = 0;
     double peak_second = 0;
@@ -33,13 +33,13 @@ struct RateSummary {
 struct FileDescription {
     std::string format;
     std::uint64_t rows = 0;
-    std::optional<LengthSummary> input = {};  ///< nothing unless every row tells its tokens; likewise below
+    std::optional<LengthSummary> input = {};  ///< prompt tokens; nothing unless every row has them
     std::optional<LengthSummary> output = {};
     std::optional<LengthSummary> total = {};
-    std::optional<double> seconds = {};  ///< from the first row's time to the last one's
+    std::optional<double> seconds = {};  ///< time from the first row to the last one
     std::optional<RateSummary> requests_per_s = {};
     std::optional<RateSummary> prompt_tokens_per_s = {};
-    /// Shares that a prefix cache which forgets nothing would find, of blocks and of prompt tokens.
+    /// The shares of blocks and of prompt tokens that a prefix cache of unlimited size would find.
     std::optional<double> block_hits = {};
     std::optional<double> token_hits = {};
     std::optional<std::int64_t> max_model_len = {};  ///< ⌈1.2 · p99 of input and output together⌉
@@ -47,11 +47,11 @@ struct FileDescription {
     bool operator==(const FileDescription&) const = default;
 };
 
-/// Throws as RowFile, and as the format's reader where a row is wrong.
+/// Describes a file. Throws the errors of RowFile, and those of the format's reader if a row is wrong.
 FileDescription description_of(const std::string& path, const RowFormat& format);
 
-/// The name of the dataset whose format a file seems to have, by its first row. Throws UsageError when it is
-/// none, RuntimeError when it cannot be read.
+/// Returns the name of the dataset whose format the file's first row fits. Throws UsageError when no format
+/// fits, RuntimeError when the file cannot be read.
 std::string guessed_format(const std::string& path);
 
 }  // namespace paretoken::datasets

@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, 4> kNames{"exact", "regex", "contains", "
 constexpr std::string_view kSpace = " \t\r\n";
 constexpr std::string_view kDigits = "0123456789";
 constexpr std::size_t kMostSearched = 64
-                                      << 10;  // bytes: a regular expression goes as deep as the text is long
+                                      << 10;  // bytes: a regular expression recurses for every byte of a text
 
 std::string_view trimmed(std::string_view text) {
     const auto begin = text.find_first_not_of(kSpace);
@@ -28,14 +28,14 @@ bool is_digit(char c) {
 
 std::optional<double> number_of(std::string_view text) {
     std::string plain(text);
-    std::erase(plain, ',');  // of thousands
+    std::erase(plain, ',');  // separators of thousands
     double value = 0;
     const auto [end, error] = std::from_chars(plain.data(), plain.data() + plain.size(), value);
     if (error != std::errc{} || end != plain.data() + plain.size()) return std::nullopt;
     return value;
 }
 
-/// "-1,234.5" of "It is -1,234.5."
+/// Returns the last number of a text: "-1,234.5" from "It is -1,234.5."
 std::optional<double> last_number(std::string_view text) {
     const auto last = text.find_last_of(kDigits);
     if (last == std::string_view::npos) return std::nullopt;

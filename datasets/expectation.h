@@ -1,5 +1,5 @@
 #pragma once
-// What the answer to a question is held against. Pure.
+// The expected answer to a question, and the check of an answer against it. Pure.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -7,10 +7,10 @@
 namespace paretoken::datasets {
 
 enum class Expect : std::uint8_t {
-    exact,     ///< the answer, without white space around it
-    regex,     ///< ECMAScript, found anywhere in the answer
-    contains,  ///< found anywhere in the answer
-    number     ///< the last number of the answer
+    exact,     ///< equal to the whole answer, without white space around it
+    regex,     ///< an ECMAScript expression that matches anywhere in the answer
+    contains,  ///< a text found anywhere in the answer
+    number     ///< equal to the last number in the answer
 };
 std::string_view name_of(Expect expect);
 
@@ -21,7 +21,7 @@ struct Expectation {
     bool operator==(const Expectation&) const = default;
 };
 
-/// Why it can be met by no answer: a regular expression or a number that is none. Empty when it can.
+/// Returns why no answer can meet it: the regular expression or the number is malformed. Empty if one can.
 std::string why_impossible(const Expectation& expectation);
 
 bool is_met(const Expectation& expectation, std::string_view answer);

@@ -21,7 +21,7 @@ namespace dom = simdjson::dom;
 constexpr std::string_view kWanted =
     R"("expect" must be an object such as {"contains": "Paris"}, with one of exact, regex, contains, number)";
 
-/// Text, or a number as it stands in the file.
+/// Returns a text, or a number with the characters that the file has.
 std::string wanted_text(dom::element value, const RowPlace& place) {
     if (std::string_view text; !value.get(text)) return std::string(text);
     if (value.is_number()) return simdjson::minify(value);

@@ -24,8 +24,8 @@ constexpr std::size_t kMostGroups = 64;
 constexpr std::size_t kMostStretches = 20;
 constexpr std::size_t kMostExamples = 8;  // prompts of a class that later ones are compared with
 constexpr std::size_t kMostCompared = 16 << 10;
-constexpr std::size_t kMostChanges = 64;  // of a class
-constexpr std::size_t kAlike = 32;        // bytes at the start of prompts that are of one kind
+constexpr std::size_t kMostChanges = 64;  // different ones per class
+constexpr std::size_t kAlike = 32;        // bytes at the start that similar prompts share
 
 // ---- a line
 
@@ -33,7 +33,7 @@ struct Line {
     std::string group = {};
     std::string model = {};
     std::string time = {};
-    std::string prompt = {};  ///< all of its text; empty: none
+    std::string prompt = {};  ///< whole text of the prompt; empty: none
     std::optional<std::uint64_t> input_tokens = {};
     std::optional<std::uint64_t> cached_tokens = {};
 };
@@ -44,7 +44,7 @@ std::optional<dom::element> field_of(dom::element object, std::string_view key) 
     return value;
 }
 
-/// The first of `keys` that is there, as text.
+/// Returns the value of the first of `keys` that the object has, as text.
 std::string first_text(dom::element object, std::span<const std::string_view> keys) {
     for (const std::string_view key : keys)
         if (const auto value = field_of(object, key)) {
@@ -73,7 +73,7 @@ void append_content(dom::element content, std::string& text) {
         if (const auto words = field_of(part, "text")) append_content(*words, text);
 }
 
-/// Of a chat with the roles, as a template would put them.
+/// Returns the text of a prompt. For a chat it includes the roles, as in a chat template.
 std::string prompt_in(dom::element object) {
     std::string text;
     if (const auto system = field_of(object, "system")) append_content(*system, text);
@@ -92,7 +92,8 @@ std::string prompt_in(dom::element object) {
     return text;
 }
 
-/// Every provider's spelling. Anthropic's input_tokens leave out what the cache read or wrote.
+/// Reads usage in every provider's spelling. Anthropic's input_tokens exclude tokens read from or written to
+/// the cache.
 void read_usage(dom::element usage, Line& line) {
     line.input_tokens = count_in(usage, "prompt_tokens");
     if (!line.input_tokens) line.input_tokens = count_in(usage, "input_tokens");
@@ -134,7 +135,7 @@ void add(AuditGroup& group, const Line& line) {
 
 // ---- what changes
 
-/// The prompts of one class.
+/// Finds the parts that change between the prompts of one class.
 class ChangeFinder {
   public:
     void add(std::string_view prompt) {
@@ -147,7 +148,7 @@ class ChangeFinder {
         if (!alike && examples_.size() < kMostExamples) examples_.emplace_back(prompt);
     }
 
-    /// The most frequent one; null: nothing changes.
+    /// Returns the most frequent change; null if nothing changes.
     const std::pair<ChangingPart, std::uint64_t>* most_frequent() const {
         const auto most =
             std::max_element(changes_.begin(), changes_.end(),
@@ -215,7 +216,7 @@ class Audit {
 
     static std::uint64_t world_of(const Line& line) { return std::hash<std::string>()(line.model); }
 
-    /// A log with very many classes has one more for the rest of them.
+    /// Returns the group of a line: its class, or "others" if the log already has the most classes.
     std::string group_of(const Line& line) const {
         const bool fits = groups_.contains(line.group) || groups_.size() < kMostGroups;
         return fits ? line.group : "others";
@@ -236,7 +237,7 @@ class Audit {
         add(stretches.back(), line);
     }
 
-    /// Two stretches become one, and later ones are twice as long.
+    /// Joins every two sections into one, and doubles the length of later ones.
     void halve(std::vector<AuditGroup>& stretches) {
         std::vector<AuditGroup> longer;
         for (std::size_t i = 0; i < stretches.size(); i += 2) {
@@ -289,7 +290,7 @@ class Audit {
     LogAudit found_;
     std::map<std::string, AuditGroup> groups_;
     std::map<std::string, ChangeFinder> finders_;
-    std::uint64_t stretch_ = 1;  ///< requests of one
+    std::uint64_t stretch_ = 1;  ///< requests per section
 };
 
 }  // namespace

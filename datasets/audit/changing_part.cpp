@@ -34,12 +34,12 @@ bool is_letter(char c) {
     return std::isalpha(static_cast<unsigned char>(c)) != 0 || (static_cast<unsigned char>(c) & 0x80U) != 0;
 }
 
-/// Places from `begin` on at which a word ends.
+/// Returns the positions from `begin` on at which a word ends.
 std::vector<std::size_t> ends_of_words(std::string_view text, std::size_t begin) {
     std::vector<std::size_t> ends{begin};
     const std::size_t limit = std::min(text.size(), begin + kMostBytes);
     for (std::size_t i = begin; i < limit && ends.size() <= 2 * kMostWords; ++i) {
-        // Before and behind what stands between words, so that white space can change as well.
+        // Both ends of the characters between words count, so that white space can change as well.
         const bool turns = i > begin && is_between(text[i]) != is_between(text[i - 1]);
         if (turns) ends.push_back(i);
     }
@@ -63,7 +63,7 @@ bool any_word(std::string_view text, const auto& test) {
     return false;
 }
 
-/// "2026-11-22", "10:15:33", "22.11.2026", "Nov", "Sunday"
+/// Returns whether a word is part of a date: "2026-11-22", "10:15:33", "22.11.2026", "Nov", "Sunday".
 bool is_date_word(std::string_view word) {
     if (starts_with_any(word, kMonths) && word.size() <= 9 &&
         std::all_of(word.begin(), word.end(), is_letter))

@@ -1,7 +1,7 @@
 #pragma once
-// Which rows of a file make up which conversations. Rows name their conversation, and those of one follow
-// each other as its turns, with rows of others between them; a row may also hold several turns. In memory
-// this costs nothing until the first conversation with a second turn.
+// Maps conversations to the rows of a file. Rows name their conversation, and the rows of one conversation
+// are its turns in order, with rows of others between them; a row may also hold several turns. The index
+// needs no memory until the first conversation with a second turn.
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -14,25 +14,25 @@ namespace paretoken::datasets {
 
 struct Row;
 
-/// What the user's side of a turn adds to a conversation: the row's messages, a text as one of the user's.
+/// Returns the messages that a row adds to a conversation. A text becomes a message of the user.
 Messages messages_of(Prompt prompt);
 
-/// Messages at the front that are the assistant's: the recorded reply to the turn before.
+/// Counts the assistant's messages at the front, which are the recorded reply to the turn before.
 std::size_t recorded_replies(const Messages& messages);
 
 class ConversationIndex {
   public:
-    /// The next row of the file. `with_replies`: its recorded replies are needed. Throws through `place`: a
-    /// follow-up without an opening, turns out of order, a follow-up without a message of the user's.
+    /// Adds the next row of the file. `with_replies`: recorded replies are required. Throws through `place`
+    /// on a follow-up without an opening, turns out of order, or a follow-up without a message of the user.
     void add(const Row& row, bool with_replies, const RowPlace& place);
 
-    /// After the last row.
+    /// Ends the index after the last row.
     void finish() { open_.clear(); }
 
     bool has_conversations() const { return !turns_.empty(); }
     std::size_t size() const { return conversations_; }
     std::uint32_t turns(std::size_t conversation) const;
-    /// The row that holds a turn, or that holds all turns.
+    /// Returns the row that holds the turn, or that holds all turns of the conversation.
     std::size_t row_of(std::size_t conversation, std::uint32_t turn) const;
 
   private:
@@ -46,9 +46,9 @@ class ConversationIndex {
 
     std::size_t rows_ = 0;
     std::size_t conversations_ = 0;
-    std::vector<std::uint16_t> turns_;     ///< empty: all have one
-    std::vector<std::uint32_t> openings_;  ///< rows; empty: the same as the conversations
-    std::vector<std::uint32_t> next_;      ///< row of the next turn, by row; empty as `openings_`
+    std::vector<std::uint16_t> turns_;     ///< number of turns by conversation; empty: all have one
+    std::vector<std::uint32_t> openings_;  ///< first row by conversation; empty: conversation i is row i
+    std::vector<std::uint32_t> next_;      ///< row of the next turn, by row; empty if `openings_` is
     std::unordered_map<std::string, Open> open_;
 };
 

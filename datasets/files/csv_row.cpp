@@ -10,7 +10,7 @@
 namespace paretoken::datasets {
 namespace {
 
-/// Takes the first field off `line`; a quoted one may hold commas.
+/// Removes the first field from `line` and returns it; a quoted field may hold commas.
 std::string_view take_field(std::string_view& line) {
     std::size_t end = 0;
     if (line.starts_with('"')) {
@@ -27,8 +27,8 @@ std::string_view take_field(std::string_view& line) {
     return field;
 }
 
-/// A whole number of exactly `digits` digits, taken off `text` with the character that follows, if it is one
-/// of `separators`.
+/// Removes a whole number of exactly `digits` digits from `text` and returns it, and removes the next
+/// character if it is one of `separators`.
 std::optional<int> take_number(std::string_view& text, std::size_t digits, std::string_view separators) {
     int value = 0;
     if (text.size() < digits) return std::nullopt;
@@ -41,7 +41,7 @@ std::optional<int> take_number(std::string_view& text, std::size_t digits, std::
     return value;
 }
 
-/// "", "Z", "+01:00" in seconds.
+/// Returns the offset from UTC in seconds of "", "Z" or "+01:00".
 std::optional<int> offset_of(std::string_view text) {
     if (text.empty() || text == "Z") return 0;
     const bool before = text.front() == '-';
@@ -69,7 +69,7 @@ std::string_view csv_field(std::string_view row, std::string_view header, std::s
 std::int64_t csv_tokens(std::string_view row, std::string_view header, std::string_view column,
                         const RowPlace& place) {
     const std::string_view field = csv_field(row, header, column, place);
-    double tokens = 0;  // some writers have "374.0"
+    double tokens = 0;  // some programs write "374.0"
     const auto [stop, error] = std::from_chars(field.data(), field.data() + field.size(), tokens);
     if (error != std::errc{} || stop != field.data() + field.size() || !(tokens >= 1) || tokens > 1e9 ||
         tokens != std::floor(tokens))

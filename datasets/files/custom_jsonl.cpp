@@ -28,7 +28,7 @@ TokenIds token_ids_of(dom::array array, const RowPlace& place) {
     return ids;
 }
 
-/// A string, or parts, which are kept as they are beside their text.
+/// Makes a message of a string, or of a list of parts, which is kept unchanged beside its text.
 Message message_of(std::string_view role, dom::element content, const RowPlace& place) {
     Message message;
     message.role = role;
@@ -84,7 +84,7 @@ std::string body_in(dom::element object, const RowPlace& place) {
     return simdjson::minify(body);
 }
 
-/// Limits of a request, in the form that they have in a record.
+/// Returns the limits of a request, in the form that they have in a record.
 std::string slo_in(dom::element object, const RowPlace& place) {
     const std::string text = text_in(object, "slo", place);
     if (text.empty()) return {};

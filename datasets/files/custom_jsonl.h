@@ -12,8 +12,8 @@
 
 namespace paretoken::datasets {
 
-/// "custom:path=FILE[,osl=128]": osl for lines that say nothing. Throws RuntimeError when the file cannot be
-/// read, UsageError naming the line that is wrong.
+/// The format of "custom:path=FILE[,osl=128]"; osl is for lines without "output_tokens". Making the dataset
+/// throws RuntimeError when the file cannot be read, UsageError naming the line that is wrong.
 RowFormat custom_format(const Spec& spec);
 std::unique_ptr<Dataset> make_custom_jsonl(const DatasetOptions& options);
 

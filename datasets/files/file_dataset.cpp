@@ -17,9 +17,9 @@ namespace {
 
 constexpr std::size_t kSaltWords = 4;
 constexpr std::size_t kMostSlos =
-    1000;  ///< different ones in a file, so that a run can hold each of them once
+    1000;  ///< largest number of different SLOs in a file, so that a run can hold each of them once
 
-/// What the first pass over the rows adds up.
+/// The sums of the first pass over the rows.
 struct Seen {
     std::size_t rows = 0;
     std::size_t with_times = 0;
@@ -65,7 +65,7 @@ class RowReader {
   public:
     explicit RowReader(const RowFormat& format) : format_(format) {}
 
-    /// Nothing for the header.
+    /// Reads the next row; returns nothing for the header.
     std::optional<Row> read(std::string_view text, const RowPlace& place) {
         if (format_.layout == RowLayout::csv && header_.empty()) {
             header_ = text;
@@ -73,7 +73,7 @@ class RowReader {
         }
         return cut(format_.read(text, header_, place));
     }
-    /// A row that was seen before. Thread-safe.
+    /// Reads a row that was read before. Thread-safe.
     Row read_again(std::string_view text, const RowPlace& place) const {
         return cut(format_.read(text, header_, place));
     }
@@ -153,7 +153,7 @@ class FileDataset final : public Dataset {
         Row row = row_at(index, turn);
         Messages news = messages_in(row, turn);
         Request request = without_prompt(index, row);
-        request.wanted_input_tokens.reset();  // a row tells at the most what is new in it
+        request.wanted_input_tokens.reset();  // the row has at most the length of its own part
         Messages messages;
         if (live_replies_) {
             messages = messages_of(said.prompt);
@@ -202,7 +202,7 @@ class FileDataset final : public Dataset {
         }
     }
 
-    /// The row of a turn.
+    /// Reads the row of a turn.
     Row row_at(std::uint64_t index, std::uint32_t turn) const {
         const std::size_t at = conversations_.row_of(index % conversations_.size(), turn);
         std::string text = file_.row(at);
@@ -210,7 +210,7 @@ class FileDataset final : public Dataset {
         return reader_.read_again(text, {file_.path(), at + 1});
     }
 
-    /// What a follow-up adds, with the recorded reply before it.
+    /// Returns the messages that a follow-up adds, with the recorded reply before them.
     static Messages messages_in(Row& row, std::uint32_t turn) {
         if (row.further.empty()) return messages_of(std::move(*row.prompt));
         return std::move(row.further.at(turn - 1));
@@ -242,7 +242,7 @@ class FileDataset final : public Dataset {
         return prompt;
     }
 
-    /// Begins the prompt with a few words or ids that no other run has; always equally many.
+    /// Puts a few words or ids before the prompt that no other run has; their number is always the same.
     void add_salt(Request& request, std::uint64_t index) const {
         if (auto* ids = std::get_if<TokenIds>(&request.prompt)) {
             TokenIds salted = std::get<TokenIds>(salted_with(ids_maker_, index));

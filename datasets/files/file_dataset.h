@@ -1,7 +1,7 @@
 #pragma once
-// A dataset whose requests are the rows of a file. What tells one from another is a function that reads a
-// row; the rest is here: the file is checked, hashed and indexed once, and rows are read again when they are
-// asked for. A row without a prompt gets one of its length.
+// A dataset whose requests are the rows of a file. Each format has its own function that reads a row; the
+// rest is common to all: the file is checked, hashed and indexed once, and a row is read again whenever it is
+// needed. A row without a prompt gets a generated prompt of its length.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,38 +16,38 @@
 
 namespace paretoken::datasets {
 
-/// What a row says.
+/// The content of one row.
 struct Row {
-    std::optional<Prompt> prompt = {};  ///< nothing: one of `input_tokens` tokens is made up
+    std::optional<Prompt> prompt = {};  ///< nothing: one of `input_tokens` tokens is generated
     std::optional<std::int64_t> input_tokens = {};
     std::optional<std::int64_t> output_tokens = {};
-    std::optional<double> at_s = {};         ///< when it was made, counted from any moment
-    std::vector<std::uint64_t> blocks = {};  ///< names of the prompt's blocks; equal names, equal content
+    std::optional<double> at_s = {};         ///< time of the request in seconds, from any zero
+    std::vector<std::uint64_t> blocks = {};  ///< names of the prompt's blocks; equal names mean equal content
     std::string request_class = {};
-    std::string slo = {};                   ///< as in RequestRecord
-    std::string conversation = {};          ///< name; rows of one are its turns
-    std::optional<std::int64_t> turn = {};  ///< where it says so, from 0
-    std::vector<Messages> further = {};     ///< turns behind the first that this row holds too
+    std::string slo = {};                   ///< limits in the form of RequestRecord
+    std::string conversation = {};          ///< name of its conversation; rows of equal name are its turns
+    std::optional<std::int64_t> turn = {};  ///< number of the turn from 0, if the row has it
+    std::vector<Messages> further = {};     ///< later turns, if this row holds several
     std::string model = {};
-    std::string body = {};  ///< text of a JSON object that is merged into the request's
+    std::string body = {};  ///< text of a JSON object that is merged into the request's body
 };
 
-/// How the rows of a format are read.
+/// A format: the layout of its files and the function that reads a row.
 struct RowFormat {
     std::string_view name;
     RowLayout layout = RowLayout::lines;
-    /// `header` is the first line of a csv. Throws through `place` what is wrong. Thread-safe. `text` has
-    /// RowFile::kPadding readable bytes behind it.
+    /// Reads a row. `header` is the first line of a csv. Throws mistakes through `place`. Thread-safe. `text`
+    /// has RowFile::kPadding readable bytes behind it.
     Row (*read)(std::string_view text, const std::string& header, const RowPlace& place) = nullptr;
-    std::int64_t block_tokens = 0;          ///< tokens of a block, where rows have blocks
-    std::uint32_t most_turns = UINT16_MAX;  ///< of a row's; later ones are left out
+    std::int64_t block_tokens = 0;          ///< tokens per block, if rows have blocks
+    std::uint32_t most_turns = UINT16_MAX;  ///< largest number of turns from one row; later ones are left out
 };
 
-/// Throws as RowFile, and UsageError where a row is wrong: times that go back, no tokens, a length that no
-/// option gives.
+/// Makes the dataset. Throws the errors of RowFile, and UsageError if a row is wrong: a time before the last
+/// row's, no tokens, or a length that no option gives.
 std::unique_ptr<Dataset> make_file_dataset(const DatasetOptions& options, const RowFormat& format);
 
-/// What a file holds, for `dataset describe` and `dataset convert`: calls `visit` with every row in order.
+/// Calls `visit` with every row of a file in order, for `dataset describe` and `dataset convert`.
 void for_each_row(const std::string& path, const RowFormat& format,
                   const std::function<void(const Row& row, const RowPlace& place)>& visit);
 

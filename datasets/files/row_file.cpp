@@ -35,11 +35,11 @@ std::string_view trimmed(std::string_view text) {
     return text;
 }
 
-/// Finds where the elements of a JSON array end, however it is cut into pieces.
+/// Finds the ends of the elements of a JSON array, which may arrive in pieces of any size.
 class ElementScanner {
   public:
-    /// The position behind the element that `text` begins with, scanning from `from`; nothing when it goes
-    /// on.
+    /// Returns the position behind the element that `text` begins with, scanning from `from`; nothing when
+    /// its end is not in `text`.
     std::optional<std::size_t> end_of(std::string_view text, std::size_t from) {
         for (std::size_t i = from; i < text.size(); ++i) {
             const char c = text[i];
@@ -76,7 +76,7 @@ void RowPlace::refuse(std::string_view why) const {
     throw UsageError(fmt::format("{}:{}: {}", path, line, why));
 }
 
-/// The first pass over a file, in blocks.
+/// Makes the first pass over a file, in blocks.
 class RowFile::Reader {
   public:
     Reader(RowFile& file, RowLayout layout, const Visit& visit)
@@ -103,7 +103,7 @@ class RowFile::Reader {
     }
 
   private:
-    /// False at the file's end.
+    /// Reads the next block into the buffer. Returns false at the end of the file.
     bool fill() {
         const std::size_t before = buffer_.size();
         buffer_.reserve(before + kBlock + kPadding);
@@ -128,7 +128,7 @@ class RowFile::Reader {
         count_lines(begin + 1);
     }
 
-    /// Takes the next row from the buffer; false when the rest of it is still to be read.
+    /// Takes the next row from the buffer; returns false when its end has not been read yet.
     bool take_row(bool more) { return file_.array_ ? take_element() : take_line(more); }
 
     bool take_line(bool more) {
@@ -170,7 +170,7 @@ class RowFile::Reader {
         return true;
     }
 
-    /// Goes on to `position`, counting lines.
+    /// Advances to `position` and counts the lines passed.
     void count_lines(std::size_t position) {
         line_ += static_cast<std::size_t>(std::count(buffer_.begin() + static_cast<std::ptrdiff_t>(used_),
                                                      buffer_.begin() + static_cast<std::ptrdiff_t>(position),
@@ -195,9 +195,9 @@ class RowFile::Reader {
     ContentHash hash_;
     ElementScanner scanner_;
     std::string buffer_;
-    std::uint64_t at_ = 0;     ///< where the buffer begins in the file
-    std::size_t used_ = 0;     ///< of the buffer
-    std::size_t scanned_ = 0;  ///< of the buffer: no row ends before
+    std::uint64_t at_ = 0;     ///< position of the buffer in the file
+    std::size_t used_ = 0;     ///< bytes of the buffer that were used
+    std::size_t scanned_ = 0;  ///< bytes of the buffer that were scanned: no row ends before
     std::size_t line_ = 1;
     bool first_ = true;
     bool header_seen_ = false;

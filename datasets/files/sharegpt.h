@@ -1,7 +1,7 @@
 #pragma once
 // ShareGPT's conversations: a JSON array, or lines, of {"conversations": [{"from": "human", "value": …},
-// {"from": "gpt", "value": …}, …]}. A request is the first thing that the human said; the answer's length is
-// asked for with osl=.
+// {"from": "gpt", "value": …}, …]}. A request is the first message of the human; osl= sets the length of
+// the answer.
 #include <memory>
 
 #include "datasets/files/file_dataset.h"

@@ -1,6 +1,6 @@
 #pragma once
-// Traces that say when a request came and how many tokens it had, and not what they were: prompts are made
-// up.
+// Traces that hold the time and the number of tokens of each request, but not its text. Prompts are
+// generated.
 #include <memory>
 
 #include "datasets/files/file_dataset.h"

@@ -9,12 +9,12 @@
 namespace paretoken::datasets {
 namespace {
 
-/// Where a word stands in the calibration text, its blank included: bytes [begin, end).
+/// The place of a word in the calibration text, with its blank: bytes [begin, end).
 struct Place {
     std::size_t begin = 0;
     std::size_t end = 0;
     std::uint32_t word = 0;
-    bool opening = false;  ///< at a line's beginning, without a blank
+    bool opening = false;  ///< whether it begins a line and has no blank
 };
 
 struct CalibrationText {
@@ -22,8 +22,8 @@ struct CalibrationText {
     std::vector<Place> places;  ///< in order
 };
 
-/// A line per opening word, holding it without and with its blank ("time time"); the other words end the last
-/// line.
+/// Makes the text: one line per opening word, with that word without and with its blank ("time time"); the
+/// other words end the last line.
 CalibrationText make_calibration_text() {
     CalibrationText made;
     const auto add = [&](std::uint32_t word, bool opening) {
@@ -43,8 +43,8 @@ CalibrationText make_calibration_text() {
     return made;
 }
 
-/// SentencePiece writes a blank before the very first word; some servers give a BOS although none was asked
-/// for.
+/// Returns the first piece as it stands in `text`. SentencePiece writes a blank before the first word, and
+/// some servers return a BOS although none was requested.
 std::string_view as_first_piece(std::string_view piece, std::string_view text) {
     if (text.starts_with(piece)) return piece;
     if (piece.starts_with(' ') && text.starts_with(piece.substr(1))) return piece.substr(1);
@@ -78,7 +78,7 @@ std::optional<Calibration> calibration_from_pieces(std::span<const std::string> 
         if (piece.empty()) continue;
         if (!rest.starts_with(piece)) return std::nullopt;
         at += piece.size();
-        // A token counts for the word that its last byte is in; line ends belong to none.
+        // A token counts for the word that holds its last byte; line ends belong to no word.
         while (place != made.places.end() && place->end < at) ++place;
         if (place == made.places.end() || place->begin >= at) continue;
         ++(place->opening ? calibration.opening_word_tokens : calibration.word_tokens)[place->word];
@@ -102,7 +102,7 @@ std::optional<Calibration> calibration_from_counts(std::span<const CountSample> 
     }
     if (spread == 0 || together <= 0) return std::nullopt;
     double per_word = together / spread;
-    // A server that makes one token of each word says so within a hair; then counts are exact.
+    // If the mean is almost exactly 1, the server makes one token of each word; then counts are exact.
     if (std::abs(per_word - 1) < 1e-3) per_word = 1;
     return Calibration{.overhead_tokens = std::max(0.0, tokens - per_word * words),
                        .word_tokens = std::vector<double>(vocabulary().size(), per_word),

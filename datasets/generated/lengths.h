@@ -1,5 +1,5 @@
 #pragma once
-// How long: a number of tokens, fixed or drawn from a distribution. Whole tokens, never below 1.
+// Lengths in tokens, fixed or drawn from a distribution. They are whole numbers, never below 1.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -19,17 +19,17 @@ struct NormalLengths {
     double mean = 0;
     double deviation = 0;
     bool logarithmic = false;  ///< mean and deviation are those of the logarithm
-    std::int64_t low = 1;      ///< draws are clamped
+    std::int64_t low = 1;      ///< smallest length; draws are clamped
     std::int64_t high = 1;
 };
 
 /// Ranks with probabilities ∝ rank^−s, counted from `low`.
 struct ZipfLengths {
     std::int64_t low = 1;
-    std::vector<double> below;  ///< probability of this rank or a lower one
+    std::vector<double> below;  ///< probability of each rank or a lower one
 };
 
-/// Lengths that were seen, each as likely as any.
+/// Lengths that were observed, all equally likely.
 struct EmpiricalLengths {
     std::vector<std::int64_t> seen;
 };
@@ -44,7 +44,7 @@ class Lengths {
     explicit Lengths(std::string_view text);
 
     std::int64_t draw(Random& random) const;
-    double mean() const;  ///< of the distribution before clamping
+    double mean() const;  ///< mean of the distribution before clamping
     const std::string& text() const { return text_; }
 
   private:
@@ -60,7 +60,7 @@ struct LengthPair {
     bool operator==(const LengthPair&) const = default;
 };
 
-/// "pairs:512/128=.7;4096/256=.3": input and output lengths that come together, with their shares.
+/// "pairs:512/128=.7;4096/256=.3": pairs of an input and an output length, with their shares.
 class LengthPairs {
   public:
     /// Throws UsageError naming the text and what was expected.

@@ -67,7 +67,7 @@ class MultiTurn final : public Dataset {
         return fmt::format("multi_turn:turns={},first={},next={},osl={}", turns_.text(), first_.text(),
                            next_.text(), output_.text());
     }
-    /// Over all turns, with the messages and replies before them.
+    /// Returns the mean over all turns, with the messages and replies before them.
     std::optional<double> mean_input_tokens() const override {
         return first_.mean() + (turns_.mean() - 1) / 2 * (next_.mean() + output_.mean());
     }

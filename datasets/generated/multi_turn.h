@@ -1,6 +1,6 @@
 #pragma once
-// Conversations of random messages: an opening of a wanted length and follow-ups of another, whose replies
-// are the server's own or made up as well.
+// Conversations of random messages: an opening of one wanted length and follow-ups of another. The replies
+// between them are the server's own or are generated too.
 #include <memory>
 
 #include "datasets/catalog.h"

@@ -48,7 +48,7 @@ std::vector<double> hits_of(const Spec& spec) {
                 fmt::format("a hit ratio lies between 0 and 1, and {} does not", number_text(hit)));
     std::sort(hits.begin(), hits.end());
     hits.erase(std::unique(hits.begin(), hits.end()), hits.end());
-    std::erase_if(hits, [](double hit) { return hit == 0 || hit == 1; });  // the arms cold and warm
+    std::erase_if(hits, [](double hit) { return hit == 0 || hit == 1; });  // these are cold and warm
     return hits;
 }
 
@@ -71,7 +71,7 @@ void shuffle(std::vector<Item>& items, Random& random) {
     for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[random.below(i)]);
 }
 
-/// Log-uniform in [1, most]: as many short lengths as long ones, to find where reuse begins.
+/// Draws log-uniformly from [1, most]: as many short lengths as long ones, to find where reuse begins.
 std::int64_t varied_tokens(std::int64_t most, Random& random) {
     const double length = std::exp(random.uniform() * std::log(static_cast<double>(most) + 1));
     return std::clamp<std::int64_t>(static_cast<std::int64_t>(length), 1, most);

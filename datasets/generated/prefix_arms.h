@@ -1,6 +1,6 @@
 #pragma once
-// Requests that tell what prefix caching does: prompts of equal length which differ in how much of their
-// beginning was sent before, in an order that is drawn anew for every round. What `paretoken cache` sends.
+// The requests of `paretoken cache`, which measure the effect of prefix caching: prompts of equal length that
+// differ in how much of their beginning was sent before. The order is drawn anew for every round.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,38 +14,38 @@ namespace paretoken::datasets {
 
 /// A way of repeating a prompt's beginning.
 enum class Arm : std::uint8_t {
-    cold,           ///< nothing of it was sent before
+    cold,           ///< no part of it was sent before
     primer,         ///< sends the prefix of the `primed` request that comes right after it
     primed,         ///< its prefix was sent once, just before
     warm,           ///< its prefix is sent in every round
-    pinned,         ///< as warm, with prefixes of its own, and always to the same slot of the server
-    dynamic_first,  ///< the same tokens as warm, but what changes stands in front
+    pinned,         ///< like warm, with prefixes of its own, and always for the same slot of the server
+    dynamic_first,  ///< the same prefix as warm, but the part that changes stands before it
     shared,         ///< a share of its prefix is sent in every round
-    varied,         ///< so many tokens of the longest warm prefix as the round draws
+    varied,         ///< a number of tokens of the longest warm prefix that each round draws
     repeat          ///< the same prompt in every round
 };
 std::string_view name_of(Arm arm);  ///< "dynamic-first"
 
-/// What one request of the experiment is.
+/// One request of the experiment.
 struct ArmRequest {
     Arm arm = Arm::cold;
-    std::uint64_t round = 0;   ///< round 0 sends what later rounds find in the cache
-    std::int64_t prefix = 0;   ///< tokens of the prefix that it is counted under
-    double hit = 0;            ///< of the prefix, for `shared`
+    std::uint64_t round = 0;   ///< round 0 sends the prefixes that later rounds find in the cache
+    std::int64_t prefix = 0;   ///< tokens of the prefix length that the request is counted under
+    double hit = 0;            ///< share of the prefix that is reused, for `shared`
     std::int64_t reused = 0;   ///< tokens at its start that were sent before, once round 0 is over
-    std::uint64_t family = 0;  ///< requests of equal family begin with the same tokens; 0: like no other
-    std::optional<std::uint64_t> slot = {};  ///< the server's slot that is asked for ("id_slot")
+    std::uint64_t family = 0;  ///< requests of equal family share their prefix; 0: shares with no other
+    std::optional<std::uint64_t> slot = {};  ///< slot of the server that is requested ("id_slot")
     bool operator==(const ArmRequest&) const = default;
 
-    /// "shared-0.5/256"; of round 0 "setup".
+    /// Returns the class: "shared-0.5/256"; in round 0 "setup".
     std::string class_name() const;
 };
 
-/// The order of the experiment: a pure function of the seed.
+/// The order of the experiment's requests: a pure function of the seed.
 class PrefixArms {
   public:
-    /// "prefix_arms:prefixes=256;1024,suffix=64,osl=16,hits=0.5;0.9,slots=4": with slots there is the arm
-    /// pinned, whose prefixes are shared out over them. Throws UsageError.
+    /// Reads "prefix_arms:prefixes=256;1024,suffix=64,osl=16,hits=0.5;0.9,slots=4". With slots, there is also
+    /// the arm pinned, whose prefixes are distributed over the slots. Throws UsageError.
     PrefixArms(const Spec& spec, std::uint64_t seed);
 
     std::uint64_t round_size() const { return round_size_; }
@@ -57,7 +57,7 @@ class PrefixArms {
     std::string text() const;  ///< the spec
 
   private:
-    /// One request after the other; a primer and its primed request stay together.
+    /// Returns the requests of a round in order; a primer and its primed request stay together.
     std::vector<ArmRequest> round(std::uint64_t number) const;
 
     std::uint64_t seed_;
@@ -65,7 +65,7 @@ class PrefixArms {
     std::vector<double> hits_;
     std::int64_t suffix_;
     std::int64_t output_;
-    std::uint64_t slots_;  ///< 0: none is asked for
+    std::uint64_t slots_;  ///< number of slots; 0: no slot is requested
     std::uint64_t round_size_;
 };
 

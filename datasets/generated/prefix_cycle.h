@@ -1,6 +1,6 @@
 #pragma once
-// Requests that go through a number of prefixes in turn, over and over: what finds out how many of them a
-// cache holds.
+// Requests that use a number of prefixes in turn, over and over. They show how many prefixes a cache
+// holds.
 #include <memory>
 
 #include "datasets/catalog.h"

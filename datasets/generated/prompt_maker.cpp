@@ -12,7 +12,7 @@
 namespace paretoken::datasets {
 namespace {
 
-constexpr double kOpeningTokens = 4;  ///< of random words before prose
+constexpr double kOpeningTokens = 4;  ///< tokens of random words before prose
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 #pragma once
-// Prompts of a wanted length, as text or as token ids. The same salt, place and length make the same prompt;
-// another salt changes every prompt and no length. Texts are random words, or cut from prose behind a few
+// Makes prompts of a wanted length, as text or as token ids. Equal salt, place and length make equal prompts;
+// another salt changes every prompt and no length. Texts are random words, or are cut from prose after a few
 // random words that keep a prefix cache from finding them.
 #include <algorithm>
 #include <cstdint>
@@ -19,24 +19,24 @@ class PromptMaker {
   public:
     explicit PromptMaker(const DatasetOptions& options);
 
-    /// A prompt that shares no beginning with those of other places.
+    /// Returns a prompt that shares no beginning with the prompts of other places.
     Prompt prompt(std::int64_t tokens, std::uint64_t place) const;
 
-    /// `count` token ids or the words of so many tokens, appended to `prompt`, a function of salt and `name`:
-    /// equal names make equal content wherever it stands.
+    /// Appends `tokens` token ids, or words of so many tokens, to `prompt`. They are a function of salt and
+    /// `name`: equal names make equal content at any position.
     void append(Prompt& prompt, std::int64_t tokens, std::uint64_t name) const;
 
-    /// An empty prompt of the form that append() goes on with.
+    /// Returns an empty prompt of the form that append() continues.
     Prompt begin() const;
 
     PromptForm form() const { return form_; }
-    /// What a chat template adds to a prompt that was begun here.
+    /// Returns the tokens that a chat template adds to a prompt from begin().
     std::int64_t overhead_tokens() const;
     const TextWriter& writer() const { return writer_; }
 
-    /// Whether prompts are cut from prose.
+    /// Returns whether prompts are cut from prose.
     bool cuts_prose() const { return prose_ != nullptr && form_ == PromptForm::text; }
-    /// Throws UsageError where prompts are cut from prose that is too short for one of `tokens` tokens.
+    /// Throws UsageError if prompts are cut from prose that is too short for one of `tokens` tokens.
     void require_prose_for(std::int64_t tokens) const;
     /// Requires enough prose for the longest of many requests, whose tokens `tokens_of(index)` gives.
     template <class TokensOf>
@@ -59,10 +59,10 @@ class PromptMaker {
     PromptForm form_;
     IdRange ids_;
     TextWriter writer_;
-    std::shared_ptr<const Prose> prose_;  ///< null: random words
-    std::string prompts_;                 ///< names the stream of randomness for words and ids
-    std::string pieces_;                  ///< the same for content that is named
-    std::uint64_t opening_;               ///< of place 0; the next ones count up
+    std::shared_ptr<const Prose> prose_;  ///< text that prompts are cut from; null: random words
+    std::string prompts_;                 ///< name of the random stream for words and ids
+    std::string pieces_;                  ///< name of the random stream for append()
+    std::uint64_t opening_;               ///< opening of place 0; the next places count up
 };
 
 }  // namespace paretoken::datasets

@@ -13,8 +13,8 @@
 namespace paretoken::datasets {
 namespace {
 
-constexpr std::int64_t kTokensOfSentence = 16;  // one that gives a number, as most tokenizers count it
-constexpr std::int64_t kTokensBetween = 48;     // words between two of them
+constexpr std::int64_t kTokensOfSentence = 16;  // a sentence with a number, as most tokenizers count it
+constexpr std::int64_t kTokensBetween = 48;     // words between two such sentences
 constexpr std::int64_t kTokensOfQuestion = 32;
 constexpr std::int64_t kShortest = 128;
 
@@ -35,7 +35,7 @@ std::string sentence(const std::string& name, const std::string& value) {
     return fmt::format(" The code of \"{}\" is {}.", name, value);
 }
 
-/// The same texts for every run, so that answers can be compared question by question.
+/// Makes the texts equal in every run, so that answers can be compared question by question.
 DatasetOptions of_every_run(DatasetOptions options) {
     options.seed = 0;
     options.salt.clear();

@@ -1,6 +1,6 @@
 #pragma once
-// Long texts in which numbers with names are hidden, one of which is asked for: what a server gets wrong
-// first when it keeps its KV cache in too few bits, or loses a part of it.
+// Long texts that hide numbers with names; the question asks for one of them. A server gets these answers
+// wrong first when it keeps its KV cache in too few bits, or loses a part of it.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace paretoken::datasets {
 
-/// One question: a pure function of its number.
+/// One question, which is a pure function of its number.
 struct RecallQuestion {
     std::string asked;  ///< name of the number
     std::string value;  ///< six digits
-    double depth = 0;   ///< where it stands in the text: 0 the begin, 1 the end
+    double depth = 0;   ///< its position in the text: 0 the beginning, 1 the end
 
     bool operator==(const RecallQuestion&) const = default;
 };

@@ -77,7 +77,7 @@ class SharedPrefix final : public Dataset {
         request.index = index;
         request.id = request_id(salt_, index);
         request.prompt = maker.begin();
-        std::uint64_t name = 0;  // of the way down the tree
+        std::uint64_t name = 0;  // name of the path down the tree
         for (const std::int64_t tokens : levels_) {
             name = derived_seed(name, "level", static_cast<std::uint64_t>(ranks_.draw(random)));
             maker.append(request.prompt, tokens, name);

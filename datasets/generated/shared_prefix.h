@@ -1,7 +1,7 @@
 #pragma once
-// Random prompts that begin alike, as system prompts, examples and documents do. A prompt goes down a tree:
-// at each level it takes one of `groups` continuations, the first ones more often where zipf is above 0, and
-// ends in tokens of its own.
+// Random prompts that share beginnings, as system prompts, examples and documents do. A prompt is a path down
+// a tree: each level has `groups` continuations, of which the first are taken more often if zipf is above 0.
+// Tokens that only this prompt has end it.
 #include <memory>
 
 #include "datasets/catalog.h"

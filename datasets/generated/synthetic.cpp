@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint32_t kLowestId = 1000;
 constexpr std::uint32_t kHighestId = 8000;
 
-/// A plain number takes the spec's common ratio.
+/// Reads lengths; a plain number takes the ratio of the spec.
 Lengths lengths_of(const Spec& spec, const std::string& key, std::string_view otherwise) {
     std::string text = spec.text_or(key, otherwise);
     const auto ratio = spec.fields.find("ratio");
@@ -27,7 +27,7 @@ Lengths lengths_of(const Spec& spec, const std::string& key, std::string_view ot
     }
 }
 
-/// "pairs:…" as the input length says the output length too.
+/// Returns the pairs if the input length is "pairs:…", which also gives the output length.
 std::optional<LengthPairs> pairs_of(const Spec& spec) {
     const std::string text = spec.text_or("isl", "");
     if (!text.starts_with("pairs:")) return std::nullopt;

@@ -1,6 +1,6 @@
 #pragma once
-// Random prompts of a wanted length. Lengths are a function of (seed, i), the words or ids of (seed, salt,
-// i): a salt makes every prompt new to a cache and changes no length.
+// Random prompts of a wanted length. Lengths are a function of (seed, i), words and ids are a function of
+// (seed, salt, i): a salt makes every prompt new to a cache and changes no length.
 #include <memory>
 
 #include "datasets/catalog.h"
@@ -11,12 +11,12 @@ namespace paretoken::datasets {
 /// numbers.
 std::unique_ptr<Dataset> make_synthetic(const DatasetOptions& options);
 
-/// Ids that are ordinary tokens in every common tokenizer: [1000, min(vocabulary, 8000)). Below 1000 lie
-/// bytes and control tokens (Tekken reserves all of them), at the top of the vocabulary again. Of a
-/// vocabulary below 2000, its upper half but for the last 16.
+/// A range of ids that are ordinary tokens in every common tokenizer: [1000, min(vocabulary, 8000)). Bytes
+/// and control tokens lie below 1000 (Tekken reserves all of them) and at the top of the vocabulary. For a
+/// vocabulary below 2000, the range is its upper half without the last 16.
 struct IdRange {
     std::int32_t low = 0;
-    std::int32_t high = 0;  ///< not in it
+    std::int32_t high = 0;  ///< first id behind the range
 
     bool operator==(const IdRange&) const = default;
 };

@@ -8,7 +8,7 @@
 namespace paretoken::datasets {
 namespace {
 
-// Common words that tokenizers of ~32k entries and more hold with their leading blank as one token.
+// Common words that are, with their leading blank, one token in tokenizers of about 32k entries and more.
 constexpr std::string_view kWords[] = {
     // clang-format off
     "the", "of", "and", "to", "in", "is", "you", "that", "it", "he", "was", "for", "on", "are", "as",
@@ -71,7 +71,7 @@ constexpr std::string_view kWords[] = {
 constexpr std::size_t kOpeningWords = 256;
 static_assert(kOpeningWords <= std::size(kWords));
 
-/// Below this many words of one token, texts would repeat themselves too much.
+/// The least number of words of one token. With fewer, texts would repeat themselves too much.
 constexpr std::size_t kEnoughSingles = 64;
 
 const std::unordered_map<std::string_view, std::uint32_t>& position_of_word() {
@@ -167,7 +167,7 @@ std::optional<std::uint32_t> TextWriter::next_word(double left, Random& random) 
         std::upper_bound(by_cost_.begin(), by_cost_.end(), left,
                          [&](double most, std::uint32_t word) { return most < cost[word]; });
     if (too_dear != by_cost_.begin()) return any_of({by_cost_.begin(), too_dear}, random);
-    // Nothing fits any more: the cheapest word if that comes nearer than leaving it out.
+    // No word fits any more. The cheapest word is taken if it comes nearer to `left` than no word.
     return left >= cost[by_cost_.front()] / 2 ? std::optional(by_cost_.front()) : std::nullopt;
 }
 
