@@ -1,4 +1,4 @@
-// paretoken cache: what prefix caching gives here, and whether it works.
+// paretoken cache: measures the benefit of prefix caching on a server, and whether it works.
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
@@ -65,7 +65,7 @@ std::vector<double> ladder_of(const std::string& option, const std::string& text
 }
 
 CachePlan plan_of_cache(const CacheCommand& command) {
-    constexpr std::uint64_t kFewest = 6;  // below it a median has no 95 % interval
+    constexpr std::uint64_t kFewest = 6;  // a median of fewer samples has no 95 % interval
     CachePlan plan{.asked = plan_of(texts_of(command.plan))};
     if (!command.prefix.empty()) {
         plan.prefixes.clear();
@@ -106,7 +106,7 @@ CachePlan plan_of_cache(const CacheCommand& command) {
     return plan;
 }
 
-/// Prints, and throws what the verdict deserves.
+/// Prints the report, and throws the error that its verdict requires.
 void conclude(const CacheReport& report, const std::filesystem::path& directory) {
     fmt::print("{}\nfiles: {}\n", reports::cache_console(report), directory.string());
     std::fflush(stdout);

@@ -1,5 +1,5 @@
-// paretoken calibrate: how much this host's client can carry, found against the simulated server with fixed
-// times. What it finds is stored, and `run` and `sweep` warn before a load beyond it is tried.
+// paretoken calibrate: finds the largest load that this host's client can carry, against the simulated server
+// with fixed times. The result is stored, and `run` and `sweep` warn before they try a load beyond it.
 #include "experiments/calibrate.h"
 
 #include <fmt/format.h>

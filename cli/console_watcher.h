@@ -1,6 +1,6 @@
 #pragma once
-// Shows on standard error what an experiment tells: warnings, the points of a sweep with the time left, and
-// how far a run is.
+// Shows the messages of an experiment on standard error: warnings, the points of a sweep with the time left,
+// and the progress of a run.
 #include <optional>
 #include <string>
 
@@ -9,10 +9,10 @@
 
 namespace paretoken::cli {
 
-/// "3:20" left of a sweep whose measured points took `measured_s` seconds in all; empty while none was.
+/// Returns the time left, "3:20", of a sweep whose measured points took `measured_s`; empty before the first.
 std::string time_left(double measured_s, std::size_t measured, std::size_t left);
 
-/// The row of a point on one line: what it came to, the reason of a warning, and where it is.
+/// Returns the row of a point on one line: its figures, the reason of a warning, and its directory.
 std::string point_text(const reports::SweepPoint& point, const std::filesystem::path& directory);
 
 class ConsoleWatcher : public experiments::Watcher {

@@ -1,4 +1,4 @@
-// paretoken cost: the formulas of a report's dollars, by hand. Nothing is measured and no file is written.
+// paretoken cost: computes the costs of a report from given numbers. It measures nothing and writes no file.
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
@@ -21,7 +21,7 @@ constexpr double kSecondsPerHour = 3600;
 constexpr double kMillion = 1e6;
 constexpr double kGib = 1024.0 * 1024 * 1024;
 
-/// Named numbers of one question; all are required unless they have a default.
+/// The named numbers that one question needs; all are required unless they have a default.
 class Numbers {
   public:
     explicit Numbers(CLI::App& command) : command_(&command) {}
@@ -53,7 +53,7 @@ double positive(double value, const char* option) {
     throw UsageError(fmt::format("{} must be above 0", option));
 }
 
-/// "8:1" as shares of all tokens.
+/// A ratio of input to output such as "8:1", as shares of all tokens.
 struct Mix {
     double input = 0;
     double output = 0;
@@ -72,7 +72,7 @@ Mix parse_mix(const std::string& text) {
 
 using Answer = std::function<std::string()>;
 
-/// One question: declares its options and gives what answers it.
+/// One question: a function that declares its options and returns the function that answers it.
 struct Question {
     const char* name;
     const char* help;

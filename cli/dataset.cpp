@@ -1,5 +1,5 @@
-// paretoken dataset: what a file of requests holds, the same requests as a file of JSON lines, and what a
-// prefix cache makes of the requests of a log.
+// paretoken dataset: describes a file of requests, converts it to a file of JSON lines, and audits a log of
+// requests for prefix caching.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -27,7 +27,7 @@ using datasets::RateSummary;
 struct DatasetCommand {
     std::string file;
     std::string to;
-    std::string dataset;  ///< empty: guessed
+    std::string dataset;  ///< empty: guessed from the file
     std::string salt;
     bool json = false;
 };
@@ -168,7 +168,7 @@ void convert(const DatasetCommand& command) {
 
 // ---- audit
 
-constexpr double kLittleServed = 0.6;  // of the input: below it prompts or routing deserve a look
+constexpr double kLittleServed = 0.6;  // share of the input; below it, prompts or routing should be checked
 
 Json json_of(const datasets::AuditGroup& group) {
     Json json{{"requests", group.requests}, {"with_usage", group.with_usage}};

@@ -1,4 +1,4 @@
-// paretoken export: alerts as rules of other programs, dashboards, and runs in formats of other programs.
+// paretoken export: writes alerts as rules for other programs, dashboards, and runs in foreign formats.
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
@@ -36,8 +36,8 @@ struct ExportCommand {
 
 struct Format {
     std::string_view name;
-    bool of_engine = false;  ///< needs --engine
-    bool of_run = false;     ///< needs a run directory
+    bool of_engine = false;  ///< whether it needs --engine
+    bool of_run = false;     ///< whether it needs a run directory
     void (*write)(const ExportCommand&, std::ostream&) = nullptr;
 };
 
@@ -109,7 +109,7 @@ void export_to(const ExportCommand& command) {
             fmt::format("--format {} is of no run; leave {} out", format.name, command.directory));
     if (command.usd_per_hour && !(*command.usd_per_hour > 0))
         throw UsageError(fmt::format("--price {}: expected dollars per hour above 0", *command.usd_per_hour));
-    std::ostringstream text;  // nothing is written where reading fails
+    std::ostringstream text;  // no file is written if reading fails
     format.write(command, text);
     if (command.out.empty()) {
         fmt::print("{}", text.str());

@@ -1,4 +1,4 @@
-// paretoken gate: is the candidate worse than the baseline? Exit 0 no, 1 yes, 5 that cannot be told.
+// paretoken gate: is the candidate worse than the baseline? Exit status 0: no, 1: yes, 5: undecided.
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
@@ -75,7 +75,7 @@ std::set<reports::Across> across_of(const GateCommand& command) {
     return command.across.empty() ? std::set<reports::Across>() : reports::parse_across(command.across);
 }
 
-// ---- what is compared
+// ---- the two sides
 
 bool is_given(const GateSide& side) {
     return !side.url.empty() || !side.command.empty();
@@ -108,7 +108,7 @@ std::vector<fs::path> directories_of(const std::vector<std::string>& names, cons
     return directories;
 }
 
-// ---- what becomes of the verdict
+// ---- the output of the verdict
 
 void append_to(const std::string& path, const std::string& text) {
     std::ofstream file(path, std::ios::binary | std::ios::app);
@@ -122,7 +122,7 @@ void write_pages(const GateReport& report, const fs::path& directory) {
     reports::write_file_atomically(directory / "junit.xml", reports::gate_junit(report));
 }
 
-/// Prints, and throws what the verdict deserves.
+/// Prints the report, and throws the error that its verdict requires.
 void conclude(const GateReport& report, bool github) {
     fmt::print("{}", reports::gate_console(report));
     if (github) {
@@ -141,7 +141,7 @@ void conclude(const GateReport& report, bool github) {
     }
 }
 
-// ---- runs that are there
+// ---- judging stored runs
 
 void judge(const GateCommand& command) {
     const LoadPlan asked = plan_of(texts_of(command.plan));

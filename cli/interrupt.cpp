@@ -15,7 +15,7 @@ sigset_t watched() {
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
-    // Under nohup it is ignored and has to stay so; a blocked signal would be delivered all the same.
+    // Under nohup SIGHUP is ignored and has to stay so; a blocked signal would still be delivered.
     struct sigaction hangup {};
     if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
     return set;
@@ -68,7 +68,7 @@ void InterruptWatch::watch() {
             source_.request_stop();
             continue;
         }
-        if (signal == SIGHUP) continue;  // a closing terminal may send several, and nobody is impatient
+        if (signal == SIGHUP) continue;  // a closing terminal may send several; they are no second request
         if (second_.empty() || cut_off_.stop_requested()) _exit(kKilledBySigint);
         [[maybe_unused]] const auto n = write(STDERR_FILENO, second_.data(), second_.size());
         cut_off_.request_stop();

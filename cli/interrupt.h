@@ -1,8 +1,8 @@
 #pragma once
-// Ctrl-C (SIGTERM, or SIGHUP of a terminal that closes) as a stop request: the first ends the measurement in
-// good order, the second ends the process. Where requests in flight are followed after the first, the second
-// cuts them off, and the third ends the process. Make one before any thread is started: threads inherit the
-// blocked signals.
+// Turns Ctrl-C (SIGTERM, or SIGHUP of a terminal that closes) into a stop request. The first signal ends the
+// measurement properly, the second ends the process. If requests in flight are followed after the first, the
+// second cuts them off, and the third ends the process. Make one before any thread is started: threads
+// inherit the blocked signals.
 #include <atomic>
 #include <functional>
 #include <mutex>
@@ -24,18 +24,18 @@ class InterruptWatch {
     static constexpr std::string_view kCuttingOff =
         "\ncutting off what is in flight: what was measured is being written (once more to give up)\n";
 
-    /// `first` is what the first signal prints; it must outlive this (a literal). With `second`, what the
-    /// second one prints, the second signal asks to cut off.
+    /// `first` is printed on the first signal and must outlive this (a literal). If `second` is given, it is
+    /// printed on the second signal, which then requests cut_off().
     explicit InterruptWatch(std::string_view first = kEndingTheRun, std::string_view second = {});
     ~InterruptWatch();
     InterruptWatch(const InterruptWatch&) = delete;
     InterruptWatch& operator=(const InterruptWatch&) = delete;
 
-    /// From here on the first signal ends the process at once, after `last`, which another thread calls:
-    /// while a command prepares, there is nothing to end in good order, and it may be waiting for a file or a
-    /// server.
+    /// Makes the first signal end the process at once from now on, after another thread has called `last`.
+    /// While a command prepares, there is no measurement to end properly, and the command may be waiting for
+    /// a file or a server.
     void end_at_once(std::function<void()> last);
-    /// Undoes it.
+    /// Reverts end_at_once().
     void end_in_order();
 
     std::stop_token token() const { return source_.get_token(); }
@@ -49,7 +49,7 @@ class InterruptWatch {
     std::stop_source source_;
     std::stop_source cut_off_;
     std::atomic<bool> over_{false};
-    std::mutex mutex_;  ///< of last_
+    std::mutex mutex_;  ///< guards last_
     std::function<void()> last_;
     std::thread thread_;
 };

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kUsualVariable = "OPENAI_API_KEY";
 
-/// The first proxy variable that is set; empty: none.
+/// Returns the name of the first proxy variable that is set; empty: none.
 std::string proxy_variable() {
     for (const char* name :
          {"https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"}) {
@@ -57,7 +57,7 @@ std::vector<std::string> without_secrets(std::vector<std::string> argv) {
         } else if (argument.starts_with("-H")) {
             argument = "-H" + hide(argument.substr(2));
         } else if (argument.find("://") != std::string::npos) {
-            const auto scheme = argument.find("http");  // also behind --url=
+            const auto scheme = argument.find("http");  // --url= may stand before it
             argument = argument.substr(0, scheme) + redacted_url(argument.substr(scheme));
         }
     }

@@ -1,6 +1,6 @@
 #pragma once
-// How this process was called, without secrets, and what every command that measures does around the
-// experiment: keys, directories, errors.
+// The arguments of this process without secrets, and the steps that every command that measures needs around
+// the experiment: keys, directories, errors.
 #include <exception>
 #include <string>
 #include <vector>
@@ -14,25 +14,25 @@
 
 namespace paretoken::cli {
 
-/// This process's arguments, for provenance: without_secrets.
+/// Returns this process's arguments for provenance, after without_secrets().
 experiments::Invocation this_invocation();
 
-/// `argv` with the values of -H, --header and of secret variables in --server-env, credentials in URLs and
-/// keys in query strings hidden: results are passed around.
+/// Returns `argv` with the values of -H, --header and of secret variables in --server-env, credentials in
+/// URLs and keys in query strings hidden, because results are shared.
 std::vector<std::string> without_secrets(std::vector<std::string> argv);
 
-/// The API key that an environment variable holds, without the spaces and line ends that an editor or `$(cat
-/// key)` leaves. Throws UsageError when it is `required` and not there, or could not be sent in a header.
+/// Returns the API key of an environment variable, without the spaces and line ends that an editor or `$(cat
+/// key)` leaves. Throws UsageError when it is `required` and missing, or cannot be sent in a header.
 std::string api_key_in(const std::string& variable, bool required);
 
-/// The API key and the proxy variable. Throws UsageError as api_key_in() does for a variable that the user
-/// named.
+/// Returns the API key and the proxy variable. Throws UsageError as api_key_in() does, if the user named the
+/// key's variable.
 experiments::Access access_of(const LoadPlan& plan);
 
-/// Where a command of this kind writes to: what --out says, else a new "runs/20261121-094512".
+/// Returns the output directory of a command: --out, or else a new "runs/20261121-094512".
 reports::OutputRequest output_request(const LoadPlan& plan, reports::OutputKind kind);
 
-/// Does `action`; an error that leaves it has the secrets hidden in its message.
+/// Calls `action`. Secrets are hidden in the message of an error that it throws.
 template <class Action>
 void without_telling(const Secrets& secrets, const Action& action) {
     try {

@@ -1,4 +1,4 @@
-// The program: a table of commands, one place where errors become a line and an exit code.
+// The program: the table of commands, and the one place that turns errors into a line and an exit code.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -21,8 +21,8 @@ using paretoken::ExitCode;
 
 constexpr std::size_t kLongestMessage = 4000;
 
-/// One line, whatever a server or a file put into the message; fputs, since fmt::print throws when standard
-/// error cannot be written.
+/// Prints one line, whatever a server or a file put into the message. Uses fputs, because fmt::print throws
+/// when standard error cannot be written.
 int report_failure(const std::string& what, ExitCode code) {
     std::fflush(stdout);
     std::fputs(fmt::format("paretoken: {}\n", paretoken::reports::printable(what, kLongestMessage)).c_str(),
@@ -30,19 +30,19 @@ int report_failure(const std::string& what, ExitCode code) {
     return static_cast<int>(code);
 }
 
-/// Standard output may be a full disk.
+/// Throws RuntimeError when standard output could not be written, for example to a full disk.
 void require_printed() {
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
     throw paretoken::RuntimeError("cannot write to standard output; is it a file on a full disk?");
 }
 
-/// Help and version are answers; everything else that the parser objects to is a usage error.
+/// Prints help and version as answers; everything else that the parser refuses is a usage error.
 int report_parse_error(const CLI::App& app, const CLI::ParseError& error) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
     return report_failure(fmt::format("{}; see --help", error.what()), ExitCode::usage);
 }
 
-/// Every stream is a descriptor: as many as the system lets this process have.
+/// Raises the limit on descriptors as far as the system allows, because every stream needs one.
 void raise_descriptor_limit() {
     rlimit limit{};
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

@@ -1,5 +1,5 @@
-// paretoken micro: what this machine could deliver. Runs paretoken-microbench, which stands beside this
-// program, checks its result, adds what follows from the rows (fits by size, bounds) and shows it.
+// paretoken micro: measures what this machine could deliver. Runs paretoken-microbench from the directory of
+// this program, checks its result, adds what follows from the rows (fits by size, bounds) and shows it.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -46,20 +46,20 @@ struct MicroOptions {
     std::string preset;
     std::string model_card;
     std::string out = "micro.json";
-    std::string page;  // empty: none
+    std::string page;  // empty: no page
 };
 
-/// One line of the table.
+/// One line of the printed table.
 struct MicroLine {
     std::string name;
     std::string threads;
     std::string speed;
     std::string of_ceiling;
     std::string bound_by;
-    std::string remark;  // with what it is: "not valid: …"
+    std::string remark;  // with its kind: "not valid: …"
 };
 
-/// "[ 3/17] name …" → 3 of 17; nothing for any other line.
+/// The place of a row: 3 of 17 from "[ 3/17] name …"; nothing from any other line.
 struct Place {
     std::size_t done = 0;
     std::size_t all = 0;
@@ -83,7 +83,7 @@ std::string progress_line(const Place& place, Duration elapsed) {
                        std::ceil(left));
 }
 
-/// Shows progress on a terminal, is silent elsewhere.
+/// Shows progress on a terminal, and nothing elsewhere.
 class MicroProgress {
   public:
     MicroProgress() : shown_(isatty(STDERR_FILENO) != 0) { draw("micro: starting"); }
@@ -112,14 +112,14 @@ std::vector<std::string> arguments_for(const MicroOptions& options, const fs::pa
     return arguments;
 }
 
-/// Runs it to its end. Throws what it complained about, under its own exit code; a failed check is no
-/// complaint.
+/// Runs paretoken-microbench to its end. Throws the error that it printed, with its own exit code; a failed
+/// check is no error.
 void run_microbench(const MicroOptions& options, const fs::path& result) {
     constexpr std::string_view kComplaint = "error: ";
     experiments::ChildProcess child(experiments::own_directory() / "paretoken-microbench",
                                     arguments_for(options, result));
     const InterruptWatch watch(
-        "\nending the measurement: nothing is written\n");  // after the child: it would inherit the mask
+        "\nending the measurement: nothing is written\n");  // after the child, which would inherit the mask
     std::string complaint;
     {
         const std::stop_callback stop(watch.token(), [&] { child.signal(SIGTERM); });
@@ -143,12 +143,12 @@ std::string text_of_file(const fs::path& path) {
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-/// The rows as reports read them.
+/// Returns the rows in the form of reports.
 reports::MicroFile parsed_result(const std::string& text) {
     try {
         auto file = reports::parse_micro_file(text, "paretoken-microbench");
         if (!file.rows.empty()) return file;
-    } catch (const UsageError&) {  // not the user's file: said below
+    } catch (const UsageError&) {  // not the user's file; the error is below
     }
     throw RuntimeError("micro: paretoken-microbench wrote no result; run it by hand to see why");
 }
@@ -160,13 +160,13 @@ nlohmann::ordered_json json_of(const reports::SizeFit& fit) {
             {"most_bytes", fit.most_bytes}, {"worst_residual", fit.worst_residual}};
 }
 
-/// The text with what follows from its rows: the device of each, "bound_by" where it is known, and "fits".
+/// Returns the text completed by values that follow from its rows: their device, "bound_by" and "fits".
 std::string completed(const std::string& text, const reports::MicroFile& file,
                       const std::vector<std::optional<reports::RowBound>>& bounds) {
     auto json = nlohmann::ordered_json::parse(text);
     std::size_t place = 0;
     for (auto& row : json["benchmarks"]) {
-        if (row.value("run_type", "") == "aggregate") continue;  // no row of the file
+        if (row.value("run_type", "") == "aggregate") continue;  // not a row of the file
         const auto& bound = bounds.at(place);
         row["device"] = file.rows.at(place).device;
         if (bound) row["bound_by"] = name_of(bound->by);
@@ -177,7 +177,7 @@ std::string completed(const std::string& text, const reports::MicroFile& file,
     return json.dump(2) + "\n";
 }
 
-/// Prompts and large batches are bound by arithmetic, whatever they read.
+/// Returns whether a row is shown in FLOP/s: prompts and large batches are bound by arithmetic.
 bool is_told_in_flops(const reports::MicroRow& row) {
     return row.flops_per_s && (row.name.starts_with("prefill/") || row.name.starts_with("gemm_lib/"));
 }
@@ -191,7 +191,7 @@ std::string speed_of(const reports::MicroRow& row) {
                                : fmt::format("{:.1f} TFLOP/s", giga / 1e3);
 }
 
-/// "weights/w:q4_0/layout:packed/batch:1/backend:cpu/threads:2" → "weights q4_0 packed batch 1"
+/// Returns "weights q4_0 packed batch 1" for "weights/w:q4_0/layout:packed/batch:1/backend:cpu/threads:2".
 std::string short_name(const reports::MicroRow& row) {
     constexpr std::string_view kSpeakForThemselves[] = {"w",    "kv",     "heads", "layout", "order",
                                                         "kind", "preset", "op",    "mode",   "backend"};
@@ -230,7 +230,7 @@ MicroLine line_of(const reports::MicroRow& row, const std::optional<reports::Row
     return line;
 }
 
-/// One line for each device, with what was measured on it.
+/// Returns one line for each device, with the conditions of its measurement.
 std::string context_lines(const reports::MicroFile& file) {
     const auto text = [&](const char* key) {
         const auto found = file.context.find(key);
@@ -250,7 +250,7 @@ std::string context_lines(const reports::MicroFile& file) {
     return lines;
 }
 
-/// 80 columns while names are short; remarks on a line of their own.
+/// Returns the table, 80 columns wide if names are short; remarks have a line of their own.
 std::string table_of(const std::vector<MicroLine>& lines) {
     std::string text = fmt::format("{:<48}{:>4}{:>13}{:>8}  {}\n", "", "thr", "", "ceiling", "bound by");
     for (const MicroLine& line : lines) {
@@ -262,7 +262,7 @@ std::string table_of(const std::vector<MicroLine>& lines) {
     return text;
 }
 
-/// What a read costs by its size, and what is missing.
+/// Returns the lines below the table: the time of a read by its size, and the rows that are missing.
 std::string footer_of(const reports::MicroFile& file) {
     std::string text;
     for (const reports::SizeFit& fit : file.fits)
@@ -273,7 +273,7 @@ std::string footer_of(const reports::MicroFile& file) {
     return text;
 }
 
-/// Where the result is written before it is known to be whole. Removed unless kept.
+/// The file for the result before it is known to be complete. It is removed unless kept.
 class PartialFile {
   public:
     explicit PartialFile(fs::path target) : target_(std::move(target)), path_(target_.string() + ".partial") {
@@ -290,7 +290,7 @@ class PartialFile {
     PartialFile& operator=(const PartialFile&) = delete;
 
     const fs::path& path() const { return path_; }
-    /// With `text` instead of what is in it.
+    /// Replaces its content by `text` and gives it its final name.
     void keep(const std::string& text) {
         if (!(std::ofstream(path_) << text).flush())
             throw RuntimeError(
@@ -322,7 +322,7 @@ void refuse_bad_result(const reports::MicroFile& file) {
     }
 }
 
-/// A result that lacks ceilings or kernels, because of --filter, would take the place of one that has both.
+/// Returns whether a result has ceilings and kernels, which --filter may leave out.
 bool is_worth_keeping(const reports::MicroFile& file) {
     const auto results = reports::results_of(file);
     const bool bounds = std::any_of(results.begin(), results.end(), [](const reports::MicroResults& one) {

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 std::optional<fs::path> cache_file() {
     const auto folder = [](const char* variable) -> std::optional<fs::path> {
         const char* const value = std::getenv(variable);
-        if (value == nullptr || *value != '/') return {};  // a relative one is to be ignored
+        if (value == nullptr || *value != '/') return {};  // relative paths are to be ignored
         return fs::path(value);
     };
     if (const auto cache = folder("XDG_CACHE_HOME")) return *cache / "paretoken" / "micro.json";

@@ -1,6 +1,6 @@
 #pragma once
-// The newest result of `paretoken micro` in the user's cache folder, which `paretoken report` uses where it
-// is given none: $XDG_CACHE_HOME/paretoken/micro.json, or ~/.cache/paretoken/micro.json.
+// Keeps the newest result of `paretoken micro` in the user's cache folder. `paretoken report` uses it if no
+// other is given: $XDG_CACHE_HOME/paretoken/micro.json, or ~/.cache/paretoken/micro.json.
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,13 +9,13 @@
 
 namespace paretoken::cli {
 
-/// Replaces what was kept before. Returns where it is; nothing when there is no cache folder or it cannot be
-/// written: a result is never lost by that, as it also stands where the user asked for it.
+/// Replaces the result that was kept before. Returns its path; nothing when there is no cache folder or it
+/// cannot be written. No result is lost then, because it is also in the file that the user named.
 std::optional<std::string> keep_micro(const std::string& json);
 
 struct KeptMicro {
-    std::vector<reports::MicroResults> results;  ///< of this machine's own devices
-    std::string note;  ///< that it was used and when it was measured, or why not; empty: there is none
+    std::vector<reports::MicroResults> results;  ///< results for the devices of this machine
+    std::string note;  ///< says when the result was measured, or why it is not used; empty: there is none
 };
 KeptMicro kept_micro();
 

@@ -22,7 +22,7 @@ struct CompareOptions {
     double least_effect_percent = reports::kLeastEffect * 100;
     bool json = false;
     bool fail_on_slower = false;
-    std::string page;  // empty: none
+    std::string page;  // empty: no page
 };
 
 nlohmann::ordered_json json_of(const reports::Speed& speed) {

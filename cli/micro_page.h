@@ -1,5 +1,5 @@
 #pragma once
-// A page of what the hardware can do, from one micro result or from two beside each other.
+// Writes a page about the speed of the hardware, from one micro result or from two side by side.
 #include <string>
 #include <vector>
 
@@ -7,13 +7,13 @@
 
 namespace paretoken::cli {
 
-/// Throws UsageError when `path` ends neither in .html nor in .md: before anything is measured.
+/// Throws UsageError when `path` ends neither in .html nor in .md. Called before anything is measured.
 void expect_page_name(const std::string& option, const std::string& path);
 
 /// Writes the page of all devices of a file.
 void write_micro_page(const std::string& path, const reports::MicroFile& file);
 
-/// Each device of the first beside that of the same place in the second, in the same charts.
+/// Writes a page that shows each device of both files in the same charts; devices are paired by position.
 void write_comparison_page(const std::string& path, const reports::MicroFile& first,
                            const reports::MicroFile& second);
 

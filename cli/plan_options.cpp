@@ -40,7 +40,7 @@ std::string help_of(const PlanField& field, Levels levels) {
            "request at a time to saturation";
 }
 
-/// What --help shows as the default: nothing where the help text says what happens.
+/// Returns the default that --help shows: nothing if the help text explains it.
 std::string shown_default(const PlanField& field) {
     static const LoadPlan kDefault;
     const Texts texts = field.get(kDefault, 0);
@@ -86,7 +86,7 @@ void add_plan_options(CLI::App& command, PlanOptions& options, Levels levels,
                       const std::set<std::string_view>& without) {
     for (const PlanField& field : plan_fields()) {
         if (field.flags.empty() || without.contains(field.name)) continue;
-        if (levels == Levels::several && field.name == "arrivals") continue;  // a sweep's axis says them
+        if (levels == Levels::several && field.name == "arrivals") continue;  // the axis of a sweep sets them
         add_field(command, field, options.given, levels);
     }
     const char* group = "Configuration";
@@ -108,7 +108,7 @@ PlanTexts texts_of(const PlanOptions& options) {
     PlanTexts texts;
     if (!options.config.empty())
         texts = reports::parse_plan_json(reports::read_file(options.config), options.config);
-    if (!options.recipe.empty()) texts.merge(texts_of(recipe_named(options.recipe)));  // what is there stays
+    if (!options.recipe.empty()) texts.merge(texts_of(recipe_named(options.recipe)));  // keeps existing ones
     for (const auto& [name, values] : options.given) texts.erase(name);
     restore_secrets(texts, environment);
     for (const auto& [name, values] : options.given) texts[name] = values;

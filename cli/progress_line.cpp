@@ -15,7 +15,7 @@ namespace {
 constexpr Duration kRedraw = std::chrono::milliseconds(250);
 constexpr Duration kPlainLine = std::chrono::seconds(10);
 
-/// Share of the run that is done, by whichever limit is nearer.
+/// Returns the share of the run that is done, by the limit that is nearer.
 std::optional<double> share_done(const loadgen::Progress& progress, const loadgen::Limits& limits,
                                  Duration elapsed) {
     std::optional<double> share;

@@ -1,6 +1,6 @@
 #pragma once
-// How far a run is, how fast, how long still: a live line on a terminal, and on anything else a plain line
-// every 10 s.
+// Shows the progress of a run, its speed and the time left: as a live line on a terminal, elsewhere as a
+// plain line every 10 s.
 #include <atomic>
 #include <optional>
 #include <string>
@@ -12,14 +12,14 @@
 
 namespace paretoken::cli {
 
-/// "3:05", "1:02:05"
+/// Returns a duration as text: "3:05", "1:02:05".
 std::string clock_text(double seconds);
 
-/// One state of the line, without colours or control characters. Pure.
+/// Returns the text of the line, without colours or control characters. Pure.
 std::string progress_text(const std::string& label, const loadgen::Progress& progress,
                           const loadgen::Limits& limits, Duration elapsed);
 
-/// Draws until destroyed, then removes the line; prints lines where none can be removed.
+/// Draws the line until destroyed, then removes it. Prints separate lines if standard error cannot redraw.
 class ProgressLine {
   public:
     ProgressLine(std::string label, const loadgen::Progress& progress, const loadgen::Limits& limits);

@@ -1,6 +1,6 @@
 #pragma once
-// Loads that are asked for by name: `run --recipe rag`. A recipe is nothing but options, which --print-config
-// shows; a new one is a row of the table.
+// Recipes are loads with a name: `run --recipe rag`. A recipe consists of options only, which --print-config
+// shows. A new recipe is a row of the table.
 #include <span>
 #include <string_view>
 #include <utility>
@@ -12,14 +12,14 @@ namespace paretoken::cli {
 
 struct Recipe {
     std::string_view name;
-    std::string_view title;  ///< what kind of load it is
-    std::string_view look;   ///< one sentence: what to look at in the result
+    std::string_view title;  ///< the kind of load
+    std::string_view look;   ///< one sentence on the figures of the result to look at
     std::vector<std::pair<std::string_view, std::string_view>>
-        options;  ///< field name → value; a list has one of each
+        options;  ///< field name → value; a list repeats the name for each item
 };
 std::span<const Recipe> recipes();
 
-/// Throws UsageError naming the nearest known one.
+/// Returns the recipe of that name. Throws UsageError naming the most similar known one.
 const Recipe& recipe_named(std::string_view name);
 
 PlanTexts texts_of(const Recipe& recipe);

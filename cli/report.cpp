@@ -1,5 +1,5 @@
-// paretoken report: joins run directories with what is known of model, hardware and prices, and writes it in
-// every format asked for.
+// paretoken report: joins run directories with the known facts of model, hardware and prices, and writes the
+// report in every requested format.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -80,10 +80,10 @@ std::optional<std::string> given(const std::string& text) {
     return text.empty() ? std::nullopt : std::optional(text);
 }
 
-/// Which sweeps runs are points of; each sweep.json is read once.
+/// The sweeps that runs are points of; each sweep.json is read once.
 class Sweeps {
   public:
-    /// Notes the sweep that the run is a point of, and its cell there.
+    /// Stores in the run the sweep that it is a point of, and its cell there.
     void place(reports::LoadedRun& run) {
         const fs::path directory = fs::path(run.directory).lexically_normal();
         const fs::path parent = directory.has_parent_path() ? directory.parent_path() : fs::path(".");
@@ -102,7 +102,7 @@ class Sweeps {
         }
     }
 
-    /// The searches among the sweeps, in the order of their runs.
+    /// Returns the sweeps that are searches, in the order of their runs.
     const std::vector<reports::LoadedSearch>& searches() const { return searches_; }
 
   private:
@@ -116,7 +116,7 @@ bool is_running(const fs::path& run) {
            reports::RunState::running;
 }
 
-/// Each result once, in the order in which the directories were named.
+/// Returns each result once, in the order in which the directories were named.
 reports::ResultDirectories found_results(const ReportCommand& command) {
     reports::ResultDirectories found;
     const auto add = [](const std::vector<fs::path>& from, std::vector<fs::path>& to) {
@@ -145,14 +145,14 @@ std::vector<reports::LoadedRun> loaded_runs(const ReportCommand& command, const 
                                             Sweeps& sweeps) {
     std::vector<reports::LoadedRun> runs;
     for (const fs::path& run : found) {
-        if (command.serve && is_running(run)) continue;  // it lands when it has ended
+        if (command.serve && is_running(run)) continue;  // it is added when it has ended
         runs.push_back({.directory = run.string(), .result = reports::read_run_directory(run)});
         sweeps.place(runs.back());
     }
     return runs;
 }
 
-/// The cards that runs name themselves, where they are still there and still the same.
+/// Returns the model cards that the runs name, if they still exist and are unchanged.
 std::map<std::string, cards::ModelCard> cards_named_by(const std::vector<reports::LoadedRun>& runs) {
     std::map<std::string, cards::ModelCard> known;
     for (const reports::LoadedRun& run : runs) {
@@ -161,7 +161,7 @@ std::map<std::string, cards::ModelCard> cards_named_by(const std::vector<reports
         try {
             const cards::ModelCard card = cards::model_card(note->spec);
             if (cards::content_hash_of(card) == note->hash) known.emplace(note->hash, card);
-        } catch (const Error&) {  // the report says that it is not there
+        } catch (const Error&) {  // the report says that it is missing
         }
     }
     return known;
@@ -177,7 +177,7 @@ std::vector<std::string> names_in(const std::string& list) {
     return names;
 }
 
-/// "same", FILE or LABEL=VALUE:FILE.
+/// Adds the values of --quality: "same", FILE or LABEL=VALUE:FILE.
 void add_quality(reports::JoinOptions& options, const std::vector<std::string>& texts) {
     for (const std::string& text : texts) {
         if (text == "same") {
@@ -191,7 +191,7 @@ void add_quality(reports::JoinOptions& options, const std::vector<std::string>& 
     }
 }
 
-/// A limit on a percentile that results hold, or with --refold on any. Throws UsageError.
+/// Reads a limit on a percentile that results hold, or with --refold on any percentile. Throws UsageError.
 Slo slo_of(const std::string& text, bool refold) {
     const Slo slo = parse_slo(text, SloPercentiles::any);
     if (refold) return slo;
@@ -202,7 +202,7 @@ Slo slo_of(const std::string& text, bool refold) {
     }
 }
 
-/// Folds every run anew from its requests, for the percentiles that limits are on and the SLOs of --goodput.
+/// Folds every run anew from its requests, for the percentiles of the limits and the SLOs of --goodput.
 void refold_all(std::vector<reports::LoadedRun>& runs, const ReportCommand& command,
                 const std::vector<Slo>& slos) {
     reports::Refold refold;
@@ -261,13 +261,13 @@ struct Output {
     fs::path path;
 };
 
-/// --out names the first file; the other formats stand beside it. A report never replaces what it was made
-/// from.
+/// Returns the files to write: --out names the first one; the other formats stand beside it. A report never
+/// replaces a file that it was made from.
 std::vector<Output> outputs(const ReportCommand& command) {
     fs::path stem = command.out;
     if (!stem.has_filename() || fs::is_directory(stem)) stem /= "report";
     std::string name = stem.filename().string();
-    std::size_t ending = 0;  // of the longest that a format has
+    std::size_t ending = 0;  // length of the longest extension that matches
     for (const ReportFormat& format : reports::report_formats())
         if (name.ends_with(fmt::format(".{}", format.extension)))
             ending = std::max(ending, format.extension.size() + 1);
@@ -284,7 +284,7 @@ std::vector<Output> outputs(const ReportCommand& command) {
     return outputs;
 }
 
-/// Whether anything in the report proves something.
+/// Returns whether the report has a valid measurement.
 bool has_valid_point(const ReportModel& model) {
     for (const reports::CachePicture& cache : model.caches)
         for (const reports::CacheLevel& level : cache.report.levels)
@@ -301,7 +301,7 @@ std::string lines_of(const std::string& text) {
     return lines;
 }
 
-/// What a terminal shows: the sentences, what is wrong, what is missing.
+/// Returns the text for the terminal: the answers, the errors and the missing parts.
 std::string answers_of(const ReportModel& model) {
     std::string text;
     for (const reports::Configuration& configuration : model.configurations) {
@@ -333,7 +333,7 @@ ReportModel model_of(const ReportCommand& command) {
     return reports::build_report(std::move(runs), options);
 }
 
-/// The report of the runs that are there when it is asked for.
+/// The report of the runs that exist when a page is requested.
 class LiveReport {
   public:
     explicit LiveReport(const ReportCommand& command) : command_(command) {}
@@ -355,14 +355,14 @@ class LiveReport {
         return format.extension.ends_with("json") ? "application/json" : "text/plain; charset=utf-8";
     }
 
-    /// Changes whenever a run lands or is replaced.
+    /// Returns a text that changes whenever a run is added or replaced.
     std::string state_now() const {
         std::string state;
         for (const std::string& directory : command_.directories) {
             reports::ResultDirectories found;
             try {
                 found = reports::find_result_directories(directory);
-            } catch (const UsageError&) {  // there is none yet
+            } catch (const UsageError&) {  // there is no result yet
                 continue;
             }
             const auto add = [&state](const fs::path& file) {
@@ -403,9 +403,9 @@ class LiveReport {
     std::optional<ReportModel> model_;
 };
 
-/// Until Ctrl-C.
+/// Serves the report until Ctrl-C.
 void serve_report(const ReportCommand& command) {
-    InterruptWatch watch("\n");  // before any thread
+    InterruptWatch watch("\n");  // must come before any thread
     LiveReport live(command);
     experiments::PageServer server(
         command.listen, experiments::Reach::this_machine, "There is nothing here; the report is at /.",
@@ -413,7 +413,7 @@ void serve_report(const ReportCommand& command) {
     for (const std::string& directory : command.directories)
         if (!fs::is_directory(directory))
             throw UsageError(fmt::format("{} is no directory; give one in which runs land", directory));
-    join_options(command);  // says at once what is wrong with the options
+    join_options(command);  // refuses wrong options at once
     fmt::print("{}\n", server.url());
     std::fflush(stdout);
     server.serve(watch.token());

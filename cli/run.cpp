@@ -1,4 +1,4 @@
-// paretoken run: one load level against one endpoint, into one run directory.
+// paretoken run: measures one load level against one endpoint, and writes one run directory.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -23,7 +23,7 @@
 namespace paretoken::cli {
 namespace {
 
-/// A cap that more requests than there are would be needed to reach says nothing.
+/// Lowers a concurrency that the plan has too few requests to reach, and prints a note.
 LoadPlan reachable(LoadPlan asked) {
     const LoadPlan plan = experiments::with_load(asked);
     if (plan.classes.size() > 1) return asked;

@@ -67,7 +67,7 @@ sim::ServerOptions server_options(const ServeOptions& options) {
     return server;
 }
 
-/// Ends `stop`-wards at the end of standard input; what is written to it is ignored.
+/// Calls `stop` at the end of standard input, whose content is ignored.
 class StdinWatch {
   public:
     StdinWatch(asio::io_context& io, std::function<void()> stop)

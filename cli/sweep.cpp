@@ -1,5 +1,5 @@
-// paretoken sweep: a ladder of load levels, in as many cells and repeats as wanted, or a search for the
-// highest level that meets SLOs; a run directory each, one table; saved after every point, resumable.
+// paretoken sweep: measures a ladder of load levels, in any number of cells and repeats, or searches for the
+// highest level that meets SLOs. Each point has a run directory. It saves after every point and can resume.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ namespace {
 using experiments::Axis;
 using experiments::SweepPlan;
 
-/// What a sweep takes besides the options of a run.
+/// The options of a sweep, besides those of a run.
 struct SweepOptions {
     PlanOptions plan;
     std::vector<std::string> grid;
@@ -54,14 +54,14 @@ struct SweepOptions {
     bool dry_run = false;
 };
 
-/// What was asked, taken apart: the ladder, and the plan that its levels have in common.
+/// The parsed command line: the ladder, and the plan that its levels share.
 struct Asked {
     SweepPlan plan;
     PlanTexts ladder;            ///< the option that lists the levels, as given
-    std::size_t auto_rates = 0;  ///< so many levels are found by pilot runs; 0: the ladder lists them
+    std::size_t auto_rates = 0;  ///< number of levels that pilot runs find; 0: the ladder lists them
 };
 
-/// "auto" or "auto:8", the number of levels; nothing for a ladder.
+/// Returns the number of levels of "auto" or "auto:8"; nothing for a ladder.
 std::optional<std::size_t> auto_rates_in(const PlanField& field, const Texts& texts) {
     const std::string& text = texts.front();
     if (field.name != "request_rate" || !text.starts_with("auto")) return std::nullopt;
@@ -99,7 +99,7 @@ std::vector<experiments::Cell> cells_of(const SweepOptions& options,
     return experiments::product_of(variations);
 }
 
-/// The placeholders of the server that the texts of a plan describe.
+/// Returns the placeholders in the server options of a plan.
 std::set<std::string> placeholders_in(const PlanTexts& texts) {
     ServerLaunch server;
     const auto text_of = [&](const char* name) {
@@ -113,7 +113,7 @@ std::set<std::string> placeholders_in(const PlanTexts& texts) {
     return experiments::placeholders_of(server);
 }
 
-/// Placeholders that take the value of an option are named as that option is.
+/// Renames each placeholder that takes the value of an option to the name of that option.
 void link_placeholders(SweepPlan& plan, const SweepOptions& options) {
     std::map<std::string, std::string> renamed;
     std::set<std::string> linked;
@@ -133,7 +133,7 @@ void link_placeholders(SweepPlan& plan, const SweepOptions& options) {
     plan.asked.server = experiments::with_values(std::move(plan.asked.server), renamed);
 }
 
-/// Throws UsageError where a cell cannot be asked for.
+/// Throws UsageError for a cell that this sweep cannot measure.
 void check_cells(const SweepPlan& plan) {
     for (const experiments::Cell& cell : plan.cells) {
         for (const Axis other : {Axis::concurrency, Axis::request_rate})
@@ -190,7 +190,7 @@ Asked asked_of(const SweepOptions& options) {
     return asked;
 }
 
-/// The search that was asked for; nothing when none was.
+/// Returns the search of the command line; nothing if there is none.
 std::optional<experiments::SloSearchPlan> search_of(const SweepOptions& options, const SweepPlan& plan) {
     if (options.search.empty()) {
         if (!options.at.empty())
@@ -231,7 +231,7 @@ void show_table(const reports::SweepFile& file, const std::filesystem::path& dir
     std::fflush(stdout);
 }
 
-/// The points of this sweep, with what an earlier one into the same directory has measured. Writes nothing.
+/// Returns the points of this sweep, with the results of an earlier one in `directory`. Writes nothing.
 experiments::Resumed planned(const SweepPlan& plan, const experiments::Invocation& invocation,
                              const std::filesystem::path& directory, bool extend) {
     reports::SweepFile fresh = experiments::fresh_sweep(plan, invocation);
@@ -241,7 +241,7 @@ experiments::Resumed planned(const SweepPlan& plan, const experiments::Invocatio
     return experiments::resumed(std::move(fresh), directory);
 }
 
-/// The commands that measure the points one by one, under the server that each needs.
+/// Prints the commands that measure the points one by one, with the server that each needs.
 void print_dry_run(const SweepPlan& plan, const std::optional<experiments::SloSearchPlan>& search,
                    std::size_t auto_rates, bool extend) {
     SweepPlan listed = plan;
@@ -296,7 +296,7 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std
     SweepPlan listed = plan;
     if (search) {
         search->sweep = plan;
-        listed.levels.clear();  // a search chooses its own
+        listed.levels.clear();  // a search chooses its levels
     }
     auto [file, judged_otherwise] = planned(listed, invocation, directory, extend);
     if (judged_otherwise) experiments::judge_points_anew(file, plan.asked, directory);
@@ -320,7 +320,7 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std
             experiments::measure_points(launcher, plan, file, directory, invocation, watcher, interruption);
         }
     } catch (...) {
-        show_table(file, directory);  // what was measured until then
+        show_table(file, directory);  // shows the points measured so far
         throw;
     }
     show_table(file, directory);

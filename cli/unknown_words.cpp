@@ -19,7 +19,7 @@ bool looks_like_option(std::string_view word) {
     return dashes > 0 && word.size() > dashes && std::isalpha(static_cast<unsigned char>(word[dashes])) != 0;
 }
 
-/// "--out" of "--out=DIR", "-H" of "-Hname: value".
+/// Returns the name of an option: "--out" from "--out=DIR", "-H" from "-Hname: value".
 std::string name_of(const std::string& word) {
     return word.starts_with("--") ? word.substr(0, word.find('=')) : word.substr(0, 2);
 }
@@ -72,7 +72,7 @@ void refuse_unknown_words(const CLI::App& app, const std::vector<std::string>& a
         if (option == nullptr)
             throw UsageError(fmt::format("{} has no option {}{}; see {} --help", path, name,
                                          suggestion(nearest(name, options_of(*command))), path));
-        if (option->get_items_expected_min() > 0 && word == name) ++i;  // its value, whatever it looks like
+        if (option->get_items_expected_min() > 0 && word == name) ++i;  // skips its value, whatever that is
     }
 }
 

@@ -1,4 +1,4 @@
-// paretoken watch: a few requests per interval for as long as wanted; a line per interval, alerts, drift.
+// paretoken watch: sends a few requests per interval, writes a line about each, and judges alerts and drift.
 #include "experiments/watch/watch.h"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ struct WatchCommand {
     std::string duration;
 };
 
-/// Small probes, where nothing else is asked for.
+/// Adds the options of small probes, unless the user gave others.
 PlanTexts with_small_probes(PlanTexts texts) {
     const auto add = [&texts](const char* name, const char* value) {
         if (!texts.contains(name)) texts[name] = {value};
