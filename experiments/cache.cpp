@@ -33,8 +33,8 @@ Spec spec_of(const CachePlan& plan, const std::vector<std::int64_t>& prefixes) {
     return spec;
 }
 
-/// The slots that prefixes can be sent to. With one slot there is no choice, and the simulated server's cache
-/// belongs to no slot.
+/// Returns the number of slots that prefixes can be sent to; 0 if there is one slot only, and for the
+/// simulated server, whose cache belongs to no slot.
 std::uint64_t slots_of(const loadgen::EndpointFacts& facts) {
     const std::int64_t slots = facts.slots.value_or(0);
     return slots > 1 && facts.simulator_profile.empty() ? static_cast<std::uint64_t>(slots) : 0;
@@ -48,7 +48,7 @@ CacheSample sample_of(const datasets::ArmRequest& arm, const datasets::PrefixArm
                        .hit = arm.hit,
                        .wanted_tokens = arm.prefix + arms.suffix()};
     if (arm.reused == 0) return sample;
-    // A repeated prompt repeats all of itself; its last token is always read.
+    // A repeated prompt repeats completely, but its last token is always computed.
     const std::int64_t length = arm.arm == datasets::Arm::repeat ? sample.wanted_tokens - 1 : arm.reused;
     std::int64_t& longest = sent[arm.family];
     sample.repeated = std::min(length, longest);
@@ -66,7 +66,7 @@ void add_measured(const RequestRecord& record, CacheSample& sample) {
     sample.cached_tokens = record.usage.cached_prompt;
 }
 
-/// Prompts that are compared must be equally long. Throws Error with ExitCode::measurement_invalid.
+/// Throws Error with ExitCode::measurement_invalid if prompts that are compared are not equally long.
 void require_equal_lengths(const reports::CacheLevel& level) {
     constexpr double kTolerated = 0.01;
     constexpr double kTokens = 2;
@@ -93,12 +93,12 @@ std::optional<double> server_hits(const RunResult& result) {
     return found->second;
 }
 
-constexpr double kBurst = 4;          // times the rate
-constexpr double kPhase_s = 30;       // before, during and after a burst
+constexpr double kBurst = 4;          // factor of the rate during a burst
+constexpr double kPhase_s = 30;       // time before, during and after a burst
 constexpr std::uint64_t kCycles = 3;  // the first one fills the cache
 
-/// The share of the prefixes' tokens that came from the cache, of the requests that `counts` takes; nothing
-/// when nobody tells.
+/// Returns the share of the prefixes' tokens that came from the cache, over the requests that `counts`
+/// accepts; nothing when usage does not tell.
 std::optional<double> found_again(const fs::path& directory, std::int64_t prefix, std::int64_t head,
                                   const std::function<bool(const RequestRecord&)>& counts) {
     double found = 0;
@@ -113,14 +113,14 @@ std::optional<double> found_again(const fs::path& directory, std::int64_t prefix
     return found / all;
 }
 
-/// Of the requests behind the first use of each prefix.
+/// Returns that share over the requests after the first use of each prefix.
 std::optional<double> found_again(const fs::path& directory, std::int64_t prefix, std::uint64_t prefixes,
                                   std::int64_t head) {
     return found_again(directory, prefix, head,
                        [prefixes](const RequestRecord& record) { return record.index >= prefixes; });
 }
 
-/// Empty for a run that is valid.
+/// Returns the reason why a run is invalid; empty for a valid run.
 std::string why_invalid(const Validity& validity) {
     if (validity.verdict != Verdict::invalid) return {};
     for (const Reason& reason : validity.reasons)
@@ -214,7 +214,7 @@ LoadPlan plan_of_burst(const CachePlan& plan, std::int64_t prefix) {
 
 namespace {
 
-/// One experiment on its way.
+/// The state of a running experiment.
 struct Measuring {
     const CachePlan& plan;
     const Target& target;
@@ -232,7 +232,7 @@ RunResult measured_in(const Measuring& measuring, const LoadPlan& asked, const f
     return std::move(run.result);
 }
 
-/// Samples know the tokens that a chat template puts in front of them.
+/// Stores in the samples the number of tokens that a chat template puts before each prompt.
 void set_head(std::vector<CacheSample>& samples, const loadgen::EndpointFacts& facts) {
     const std::int64_t head =
         reports::head_of(samples, facts.calibration ? std::ceil(facts.calibration->overhead_tokens) : 0);
@@ -328,7 +328,7 @@ reports::CacheBurst measure_burst(const Measuring& measuring, std::int64_t prefi
             .after = in_phase(2)};
 }
 
-/// Of the first card that knows what serves.
+/// Sets the price by the first card that has the serving hardware.
 void price(const CachePlan& plan, const Provenance& served, CacheReport& report) {
     for (const cards::PriceCard& card : plan.prices) {
         const auto rate = cards::hourly_rate(

@@ -18,16 +18,16 @@ namespace {
 constexpr std::uint64_t kStreams = kCalibrationStreams;
 constexpr double kSecondsPerAnswer = 0.75;
 constexpr std::uint64_t kAnswersPerStream = 3;
-/// Of a run's time in which all streams are busy, were it one answer's time shorter: they begin one by one.
+/// Mean rate of a run ÷ rate with all streams busy. Streams begin one by one, over the time of one answer.
 constexpr double kBusyShare = kAnswersPerStream / (kAnswersPerStream + 1.0);
-constexpr double kLongestDelay = 1e-3;  ///< p99 of read − kernel stamp, seconds
+constexpr double kLongestDelay = 1e-3;  ///< p99 of the time from kernel stamp to read, seconds
 constexpr double kFirstRate = 8000;     ///< events per second
 constexpr double kLastRate = 1e6;
 constexpr int kBisections = 3;
 constexpr int kTries = 2;
 constexpr std::uint64_t kSpareDescriptors = 64;
 
-/// A directory that is gone with this object: calibration leaves one file, not runs.
+/// A directory that is removed with this object, because calibration leaves one file and no runs.
 class Scratch {
   public:
     Scratch() {
@@ -46,7 +46,7 @@ class Scratch {
     std::filesystem::path path;
 };
 
-/// What a search needs besides a level.
+/// The parameters that all levels of a search share.
 struct Search {
     const Invocation& invocation;
     const std::stop_token& stop;
@@ -74,8 +74,8 @@ RunResult measured(const LoadPlan& plan, const std::filesystem::path& directory,
     return result;
 }
 
-/// About kStreams streams, evenly spread in time: answers that begin together would make every step a burst,
-/// whose last event waits for all others to be read.
+/// Measures a level with about kStreams streams that begin evenly spread in time. If answers began together,
+/// every step would be a burst, whose last event waits until all others are read.
 CalibrationLevel level_at(double rate, const Search& search) {
     const double gap = static_cast<double>(kStreams) / rate;
     const double tokens = std::max(2.0, std::round(kSecondsPerAnswer / gap));
@@ -89,13 +89,13 @@ CalibrationLevel level_at(double rate, const Search& search) {
         .asked_per_s = rate,
         .events_per_s = result.whole_run.at(figure::kOutputTokens).value_or(0) / kBusyShare,
         .delay_p99_s = result.client.user_delay_p99_s};
-    // The server shares this host: a rate that it did not reach proves nothing of the client.
+    // The server shares this host: a rate that it did not reach proves nothing about the client.
     level.carried = level.delay_p99_s.value_or(1) < kLongestDelay && level.events_per_s > .9 * rate;
     search.level_done(level);
     return level;
 }
 
-/// A host that freezes for a moment is not a client that cannot keep up: what was not carried is tried again.
+/// Measures a level again if it was not carried, because the host may have frozen for a moment.
 CalibrationLevel best_level_at(double rate, const Search& search) {
     CalibrationLevel level = level_at(rate, search);
     for (int again = 1; again < kTries && !level.carried; ++again) level = level_at(rate, search);

@@ -1,5 +1,5 @@
 #pragma once
-// How much this host's client can carry, found against the simulated server with fixed times.
+// Finds the largest load that this host's client can carry, against the simulated server with fixed times.
 #include <functional>
 #include <optional>
 #include <stop_token>
@@ -8,26 +8,28 @@
 
 namespace paretoken::experiments {
 
-/// About so many streams are open while the rate of events is searched for.
+/// The approximate number of open streams during the search for the rate of events.
 inline constexpr std::uint64_t kCalibrationStreams = 256;
 
-/// One level of the search: what came, and whether it was read in time.
+/// One level of the search: the events that came, and whether they were read in time.
 struct CalibrationLevel {
-    double asked_per_s = 0;             ///< stream events
-    double events_per_s = 0;            ///< that came
-    std::optional<double> delay_p99_s;  ///< read − kernel stamp
+    double asked_per_s = 0;             ///< wanted stream events
+    double events_per_s = 0;            ///< stream events that came
+    std::optional<double> delay_p99_s;  ///< time from the kernel's receive stamp to the read
     bool carried = false;
 };
 
-/// Stream events per second that one worker carries; 0 when not even the lowest rate was. `level_done` is
-/// told of every level. Leaves no files. Throws RuntimeError when interrupted or a request failed.
+/// Returns the stream events per second that one worker carries; 0 when the lowest rate is too high already.
+/// Calls `level_done` after every level. Leaves no files. Throws RuntimeError when interrupted or a request
+/// failed.
 double events_ceiling(const Invocation& invocation, const std::stop_token& stop,
                       const std::function<void(const CalibrationLevel&)>& level_done);
 
-/// One-token requests per second that one worker carries over kept-alive connections. Throws as above.
+/// Returns the one-token requests per second that one worker carries over kept-alive connections. Throws as
+/// events_ceiling() does.
 double requests_ceiling(const Invocation& invocation, const std::stop_token& stop);
 
-/// Streams that the limit on file descriptors leaves room for.
+/// Returns the number of streams that the limit on file descriptors allows.
 std::uint64_t streams_ceiling();
 
 }  // namespace paretoken::experiments

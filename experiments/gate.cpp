@@ -30,7 +30,7 @@ using reports::GateRun;
 
 constexpr std::array<const char*, 2> kSides{"baseline", "candidate"};
 
-// ---- going on with an earlier gate
+// ---- continuing an earlier gate
 
 reports::GateAsked asked_for(const GatePlan& plan, const Invocation& invocation, const Secrets& secrets) {
     return {.baseline = secrets.redacted(plan.baseline.shown()),
@@ -59,7 +59,7 @@ void refuse_another_gate(const reports::GateAsked& before, const reports::GateAs
         refuse(found->name, found->before, found->after);
 }
 
-/// What this gate is asked for; refused where the directory holds one that was asked for otherwise.
+/// Returns the options of this gate. Refuses a directory that holds a gate with other options.
 reports::GateAsked begun(const GatePlan& plan, const fs::path& directory, const Invocation& invocation,
                          const Secrets& secrets) {
     reports::GateAsked asked = asked_for(plan, invocation, secrets);
@@ -77,7 +77,7 @@ reports::GateAsked begun(const GatePlan& plan, const fs::path& directory, const 
 
 // ---- measuring
 
-/// One gate on its way.
+/// The state of a running gate.
 struct Gating {
     const GatePlan& plan;
     const Access& access;
@@ -85,7 +85,7 @@ struct Gating {
     const Invocation& invocation;
     Watcher& watcher;
     const std::stop_token& stop;
-    std::array<std::unique_ptr<Target>, 2> targets = {};  ///< of sides that are URLs, once they are opened
+    std::array<std::unique_ptr<Target>, 2> targets = {};  ///< targets of sides that are URLs, once opened
     std::array<std::vector<GateRun>, 2> runs = {};
     std::vector<std::string> notes = {};
 };
@@ -98,24 +98,24 @@ fs::path directory_of(const Gating& gating, std::uint64_t pair, std::size_t side
     return gating.directory / "pairs" / fmt::format("{:02}", pair + 1) / kSides[side];
 }
 
-/// A run of this gate that an earlier call has finished.
+/// Reads a run of this gate that an earlier call has finished.
 std::optional<GateRun> kept_run(const fs::path& directory, bool is_candidate) {
     if (!fs::exists(directory / reports::kRunFileName)) return std::nullopt;
     try {
         GateRun run = gate_run_in(directory);
         if (reports::why_unusable(run.result, is_candidate).empty()) return run;
-    } catch (const UsageError&) {  // cut off in the middle: measured again
+    } catch (const UsageError&) {  // an incomplete run is measured again
     }
     return std::nullopt;
 }
 
 void measure_at(Gating& gating, const LoadPlan& asked, const Target& target, const fs::path& directory) {
     const Measured run = measure(target, asked, directory, gating.invocation, gating.watcher,
-                                 {gating.stop, gating.stop});  // a part of a run is of no use
+                                 {gating.stop, gating.stop});  // a part of a run is useless
     require_whole(run, target, fmt::format("the same command goes on with {}", gating.directory.string()));
 }
 
-/// Of both sides, so that one that cannot be reached is known before the other is measured.
+/// Opens both sides, so that one that cannot be reached is known before the other is measured.
 void open_targets(Gating& gating, std::uint64_t pair) {
     for (const std::size_t side : {0U, 1U}) {
         const GateSide& of = side_of(gating.plan, side);
@@ -144,7 +144,7 @@ void measure_once(Gating& gating, std::uint64_t pair, std::size_t side, const fs
     measure_at(gating, asked, *target, directory);
 }
 
-/// Measures one run, once more where it is invalid.
+/// Measures one run, and measures it once more if it is invalid.
 GateRun run_of(Gating& gating, std::uint64_t pair, std::size_t side) {
     const fs::path directory = directory_of(gating, pair, side);
     const bool is_candidate = side == 1;
@@ -197,9 +197,9 @@ GateReport report_of(const Gating& gating) {
     return report;
 }
 
-// ---- what the answers say
+// ---- checking the answers
 
-/// Of the texts that were kept of `answered` requests. A text that is empty is not in the file.
+/// Returns the faults of the stored answers of the requests `answered`. Empty answers are not in the file.
 reports::AnswerFaults faults_in(const fs::path& answers, std::set<std::uint64_t> answered) {
     reports::AnswerCheck check;
     if (!fs::exists(answers)) return {};
@@ -219,7 +219,7 @@ std::vector<GateRun> runs_below(const std::vector<fs::path>& directories) {
     return runs;
 }
 
-/// Days since 1970 of "2026-11-21T09:38:00Z"; nothing where the text is something else.
+/// Returns the days since 1970 of "2026-11-21T09:38:00Z"; nothing for any other text.
 std::optional<std::int64_t> day_of(const std::string& time) {
     int year = 0;
     unsigned month = 0;
@@ -271,7 +271,7 @@ LoadPlan asked_of(const GatePlan& plan, const GateSide& side, const std::string&
     asked.seed += pair;
     if (!side.command.empty()) asked.metadata["server_command"] = side.command;
     asked.metadata["gate_pair"] = fmt::format("{}", pair + 1);
-    // What is said is looked at once: the same questions again would be no new evidence.
+    // Answers are checked in the first pair only: asking the same questions again gives no new evidence.
     if (pair == 0)
         asked.keep_answers = true;
     else

@@ -15,7 +15,7 @@
 namespace paretoken::experiments {
 namespace {
 
-/// Judges each answer as it comes.
+/// Judges each answer when it arrives.
 class Examiner final : public RecordSink {
   public:
     explicit Examiner(const datasets::Questions& questions) : questions_(questions) {
@@ -38,7 +38,7 @@ class Examiner final : public RecordSink {
     }
 
     std::vector<reports::ProbeAnswer> answers() && { return std::move(answers_); }
-    /// Of the first question, where none was answered.
+    /// Returns the first failure if no question was answered.
     std::string failure() const { return any_came_ ? std::string() : failure_; }
 
   private:
@@ -49,7 +49,7 @@ class Examiner final : public RecordSink {
     std::string failure_;
 };
 
-/// Asked in the form of the run, but for what would change the answers.
+/// Returns the run's plan without the options that would change the answers.
 LoadPlan plan_of_probe(const LoadPlan& asked, const datasets::Questions& questions) {
     constexpr std::uint64_t kInFlight = 8;
     LoadPlan plan = asked;
@@ -63,7 +63,7 @@ LoadPlan plan_of_probe(const LoadPlan& asked, const datasets::Questions& questio
     plan.warmup_duration.reset();
     plan.prompt_form = "text";
     plan.salt_prompts = false;
-    plan.text.clear();  // its prompts are given
+    plan.text.clear();  // the questions are the prompts
     plan.text_content.clear();
     plan.keep_answers = true;
     plan.scrape = {"none"};

@@ -1,5 +1,5 @@
 #pragma once
-// How well a server answers: questions with known answers, asked at temperature 0.
+// Measures the quality of a server's answers: asks questions with known answers at temperature 0.
 #include <optional>
 #include <vector>
 
@@ -11,22 +11,22 @@ namespace paretoken::experiments {
 
 struct Quality {
     ProbeScore score;
-    std::vector<reports::ProbeAnswer> answers = {};  ///< of each question, in order
-    std::string failure = {};                        ///< why no question was answered; empty when one was
+    std::vector<reports::ProbeAnswer> answers = {};  ///< answer to each question, in order
+    std::string failure = {};  ///< reason why no question was answered; empty if one was
 };
 
-/// The load that asks the questions of `asked.probe`: as many in flight as the plan's own load has (8 in an
-/// open loop), answers that end by themselves, temperature 0. Throws UsageError.
+/// Returns the load that asks the questions of `asked.probe`: as many in flight as in the plan's own load (8
+/// for an open loop), answers that end by themselves, temperature 0. Throws UsageError.
 Load load_of_probe(const Target& target, const LoadPlan& asked);
 
-/// Nothing when it was interrupted. An answer that does not come is a wrong one. Blocks.
+/// Asks the questions. A missing answer counts as a wrong one. Returns nothing when interrupted. Blocks.
 std::optional<Quality> quality_of(const Target& target, const LoadPlan& asked,
                                   const loadgen::Interruption& interruption);
 
-/// Whether the questions of the plan are texts of a wanted length.
+/// Returns whether the questions of the plan are texts of a wanted length.
 bool probe_makes_prompts(const LoadPlan& asked);
 
-/// Throws UsageError where the probe cannot be read, or its prompts exceed the context.
+/// Throws UsageError when the probe cannot be read, or its prompts exceed the context.
 void check_probe(const LoadPlan& asked, std::optional<std::int64_t> context);
 
 }  // namespace paretoken::experiments

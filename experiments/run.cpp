@@ -39,7 +39,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What `calibrate` stored of this host. A file that cannot be understood is no reason not to measure.
+/// Returns the ceiling that `calibrate` stored for this host. An unreadable file does not stop a measurement.
 std::optional<cards::ClientCeiling> known_ceiling(Watcher& watcher) {
     try {
         return cards::stored_ceiling(cards::default_ceiling_path(), cards::this_host().cpu);
@@ -49,7 +49,7 @@ std::optional<cards::ClientCeiling> known_ceiling(Watcher& watcher) {
     }
 }
 
-/// Says before the clock starts what this host was found unable to carry.
+/// Warns before the clock starts if the load exceeds the ceiling that was found for this host.
 void warn_of_shortfalls(const Load& load, Watcher& watcher) {
     const loadgen::CombinedLoad all = combined(load.options.classes);
     cards::IntendedLoad intended{.streams = all.concurrency, .workers = load.options.workers};
@@ -89,7 +89,7 @@ std::string text_of(const Load& load, datasets::PromptForm form) {
     return fmt::format("{} ({})", fs::path(load.plan.text).filename().string(), load.plan.text_content);
 }
 
-/// Whether a server's draft or a model's router would have seen other text in use than it saw here.
+/// Warns of text unlike that in real use, if the server drafts tokens or the model routes to experts.
 std::optional<Reason> artificial_text(const RunResult& result, const LoadPlan& plan) {
     const bool random = result.workload.text.starts_with("random");
     if (!random && !plan.sampling.ignore_eos) return std::nullopt;
@@ -120,7 +120,7 @@ Workload workload_of(const Load& load, const Target& target) {
     w.length_source = length_source_of(target);
     w.text = text_of(load, target.facts().prompt_form);
     if (shares_nothing(load.plan)) w.cached_by_template = target.facts().cached_by_template;
-    if (load.datasets.size() > 1) return w;  // a mean over classes would follow from their rates
+    if (load.datasets.size() > 1) return w;  // a mean over classes would depend on their rates
     w.wanted_input_tokens = load.datasets.front()->mean_input_tokens();
     w.wanted_output_tokens = load.datasets.front()->mean_output_tokens();
     return w;
@@ -143,7 +143,7 @@ RunResult begun(const Load& load, const Target& target, const Invocation& invoca
     return result;
 }
 
-/// Ends a load when the server that was started for it has ended, or when the outer interruption asks to.
+/// Ends a load when the server that was started for it has ended, or when the outer interruption requests it.
 class WhileServed {
   public:
     WhileServed(CommandServer* server, const loadgen::Interruption& outer)
@@ -171,7 +171,7 @@ class WhileServed {
     std::jthread watch_;  // last: it ends before what it uses
 };
 
-/// Tells the watcher of a load's end, whatever ends it.
+/// Tells the watcher of a load's begin and end, even if an exception ends it.
 class Watching {
   public:
     Watching(Watcher& watcher, const std::string& label, const loadgen::Progress& progress,
@@ -187,7 +187,7 @@ class Watching {
     Watcher& watcher_;
 };
 
-/// The quantities of a scrape as they stand in a line of server.jsonl.
+/// Returns the quantities of a scrape in the form of a line of server.jsonl.
 std::map<std::string, double> fields_of(const scrape::ServerScrape& scrape) {
     std::map<std::string, double> fields = scrape.values;
     for (const auto& [key, sums] : scrape.histograms) {
@@ -198,7 +198,7 @@ std::map<std::string, double> fields_of(const scrape::ServerScrape& scrape) {
     return fields;
 }
 
-/// The quantities of a reading of power as they stand in a line of server.jsonl.
+/// Returns the quantities of a reading of power in the form of a line of server.jsonl.
 std::map<std::string, double> fields_of(const cards::PowerSample& sample) {
     std::map<std::string, double> fields;
     const auto add = [&fields](const char* key, const std::optional<double>& value) {
@@ -215,19 +215,19 @@ std::map<std::string, double> fields_of(const cards::PowerSample& sample) {
     return fields;
 }
 
-/// The plan with the URL of the server that a command started for it.
+/// Returns the plan with the URL of the server that a command started for it.
 LoadPlan at_url(LoadPlan asked, const CommandServer* server) {
     if (server != nullptr) asked.targets = {server->url()};
     return asked;
 }
 
-/// With the port of the server filled in.
+/// Returns the command after a run, with the port of the server filled in.
 std::string after_run_command(const LoadPlan& plan) {
     const std::string& url = plan.targets.front();
     return command_with_values(plan.server.after_run_command, {{"port", url.substr(url.rfind(':') + 1)}});
 }
 
-/// Closes the records and writes the result, as far as the disk lets it.
+/// Closes the records and writes the result, as far as the disk allows. Returns what failed.
 std::string written(RunResult& result, reports::RecordWriter& records, const fs::path& directory) {
     std::string failure = fmt::format("{}", fmt::join(records.finish(), "; "));
     if (!failure.empty()) {
@@ -243,8 +243,8 @@ std::string written(RunResult& result, reports::RecordWriter& records, const fs:
     return failure;
 }
 
-/// What questions showed. A server that answers none of them is told, since a score of 0 would look like
-/// wrong answers.
+/// Adds the score of the questions to the result. Warns if the server answered none of them, because a score
+/// of 0 would look like wrong answers.
 void add_quality(const Quality& quality, const fs::path& directory, RunResult& result) {
     result.quality = quality.score;
     reports::write_probe_file(directory / reports::kProbeFileName, quality.answers);
@@ -257,7 +257,7 @@ void add_quality(const Quality& quality, const fs::path& directory, RunResult& r
     result.validity.verdict = std::max(result.validity.verdict, Verdict::warn);
 }
 
-/// SLOs of requests that belong to no class of the plan.
+/// Returns the SLOs of a plan with a single class; several classes have SLOs of their own.
 std::vector<Slo> common_slos(const LoadPlan& plan) {
     return plan.classes.size() > 1 ? std::vector<Slo>{} : slos_of(plan.classes.front().goodput);
 }
@@ -410,7 +410,7 @@ void require_whole(const Measured& run, const Target& target, const std::string&
 }
 
 void require_descriptors(std::uint64_t streams) {
-    constexpr std::uint64_t kBesidesStreams = 64;  // files, timers, pipes, the simulated server's
+    constexpr std::uint64_t kBesidesStreams = 64;  // files, timers, pipes, and those of the simulated server
     rlimit limit{};
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
     const std::uint64_t needed = streams + kBesidesStreams;

@@ -1,5 +1,5 @@
 #pragma once
-// One run: a load is made for a target and leaves a run directory.
+// One run: makes a load for a target and writes a run directory.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -15,39 +15,39 @@ namespace paretoken::experiments {
 struct Measured {
     RunResult result;
     std::filesystem::path directory;
-    std::string not_written;  ///< why the result is not on the disk; empty when it is
+    std::string not_written;  ///< reason why the result is not on the disk; empty if it is
 };
 
-/// One run into `directory`, which is created; what an earlier run left there is replaced. Throws
-/// RuntimeError when nothing can be written there to begin with, and ServerFailed when the server that a
-/// command started ended meanwhile; what fails later is told in the value, which holds the result either way.
+/// Makes one run in `directory`, which is created; the files of an earlier run are replaced. Throws
+/// RuntimeError when nothing can be written there at the start, and ServerFailed when the server that a
+/// command started has ended. The value tells of later failures, and holds the result in any case.
 Measured measure(const Target& target, const LoadPlan& asked, const std::filesystem::path& directory,
                  const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption);
 
-/// The finished run in `directory` held against what `asked` says in its fields of kind judging: its recorded
-/// requests are judged anew, and these fields of its plan replaced. Returns its verdict. Throws UsageError
+/// Judges the finished run in `directory` by the fields of kind judging in `asked`: its recorded requests are
+/// judged anew, and these fields of its plan replaced. Returns its verdict. Throws UsageError
 /// when its files cannot be read, RuntimeError when they cannot be written.
 Verdict judge_anew(const std::filesystem::path& directory, const LoadPlan& asked);
 
-/// SLOs as core/result/slo.h reads them.
+/// Reads SLOs in the form of core/result/slo.h.
 std::vector<Slo> slos_of(const std::vector<std::string>& texts);
 
-/// The limits on percentiles that a plan is held against.
+/// Returns the limits on percentiles of a plan.
 std::vector<Slo> percentile_slos_of(const LoadPlan& plan);
 
-/// Throws what a result deserves: RuntimeError when it was interrupted or could not be written, Error with
-/// ExitCode::measurement_invalid when it proves nothing.
+/// Throws RuntimeError when a result was interrupted or could not be written, Error with
+/// ExitCode::measurement_invalid when it is invalid.
 void require_valid(const Measured& measured);
 
-/// Throws what a run deserves that was held against limits on percentiles: Error with ExitCode::gate_failed
-/// when one is missed, with ExitCode::gate_inconclusive when the evidence decides one neither way.
+/// Throws for a run with limits on percentiles: Error with ExitCode::gate_failed when one is missed, with
+/// ExitCode::gate_inconclusive when the evidence does not decide one.
 void require_slos(const RunResult& result);
 
-/// For a run that is a part of something larger. Throws RuntimeError when its result could not be written, it
-/// was interrupted ("interrupted; " and `then`), or nothing succeeded because the server does not answer.
+/// Checks a run that is a part of an experiment. Throws RuntimeError when its result could not be written, it
+/// was interrupted ("interrupted; " and `then`), or no request succeeded because the server does not answer.
 void require_whole(const Measured& run, const Target& target, const std::string& then);
 
-/// Throws RuntimeError when this process may not open as many files as `streams` at once need.
+/// Throws RuntimeError when this process may not open enough files for `streams` streams at once.
 void require_descriptors(std::uint64_t streams);
 
 }  // namespace paretoken::experiments

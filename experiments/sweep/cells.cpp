@@ -19,7 +19,7 @@ std::string with_underscores(std::string_view name) {
     return text;
 }
 
-/// Whether `name` is one of the names of the option: "--isl,--random-input-len".
+/// Returns whether `name` is one of the option's names, such as "--isl,--random-input-len".
 bool is_named(const PlanField& field, const std::string& name) {
     std::string_view flags = field.flags;
     while (!flags.empty()) {
@@ -36,7 +36,7 @@ bool shapes_the_load(const PlanField& field) {
            field.kind == FieldKind::measuring;
 }
 
-/// The field's name, or that of the placeholder.
+/// Returns the name of the field or of the placeholder.
 std::string name_to_vary(std::string_view name, const std::set<std::string>& placeholders) {
     const std::string wanted = with_underscores(name);
     const auto fields = plan_fields();
@@ -156,7 +156,7 @@ LoadPlan with_links(LoadPlan asked) {
 LoadPlan in_cell(LoadPlan asked, const Cell& cell) {
     for (const auto& [name, value] : cell) {
         const PlanField* const known = plan_field_named(name);
-        if (known == nullptr || known->flags.empty()) continue;  // a placeholder
+        if (known == nullptr || known->flags.empty()) continue;  // this is a placeholder
         const PlanField& field = *known;
         const std::size_t classes = field.of_class ? asked.classes.size() : 1;
         try {

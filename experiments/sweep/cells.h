@@ -1,6 +1,6 @@
 #pragma once
-// The cells of a sweep, which it varies besides its axis: a cell is one combination of values of a plan's
-// options and of the placeholders of its server's command. Pure.
+// The cells of a sweep. A cell is one combination of values of a plan's options and of the placeholders of
+// its server's command; a sweep measures its axis in every cell. Pure.
 #include <map>
 #include <set>
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace paretoken::experiments {
 
-/// Name of a plan's field, or of a placeholder → value; what this cell does not share with the others.
+/// Maps a plan's field or a placeholder to its value, for those that differ between cells.
 using Cell = std::map<std::string, std::string>;
 
 /// One option or placeholder, and the values that it takes.
@@ -24,35 +24,36 @@ struct Variation {
     bool operator==(const Variation&) const = default;
 };
 
-/// "temperature=0,0.7" by the name or any option name of a plan's field, with dashes or underscores, or by
+/// Reads "temperature=0,0.7": the name or any option name of a plan's field, with dashes or underscores, or
 /// one of the `placeholders`. Throws UsageError for a name that is neither or both, for options that do not
 /// shape the load (files, notes, limits) or that hold secrets, and without a value.
 Variation parse_variation(std::string_view text, const std::set<std::string>& placeholders = {});
 
-/// The product of all values; the first variation changes slowest. No variation gives one empty cell.
+/// Returns the product of all values; the first variation changes slowest. No variation gives one empty cell.
 std::vector<Cell> product_of(const std::vector<Variation>& variations);
 
-/// A list of cells as a file gives them: names are resolved as parse_variation does. `where` names the file
+/// Returns the cells of a file, with names resolved as in parse_variation(). `where` names the file
 /// in errors.
 std::vector<Cell> resolved_cells(const std::vector<Cell>& cells, const std::string& where,
                                  const std::set<std::string>& placeholders = {});
 
-/// Throws UsageError naming a placeholder of the plan's server that a cell gives no value, but for `others`.
+/// Throws UsageError naming a placeholder of the plan's server without a value in a cell, except `others`.
 void require_values(const ServerLaunch& server, const std::vector<Cell>& cells,
                     const std::set<std::string>& others = {});
 
-/// "max_num_seqs=concurrency": a placeholder, and the plan's field whose value it takes. Throws UsageError.
+/// Reads "max_num_seqs=concurrency": a placeholder, and the field whose value it takes. Throws UsageError.
 std::pair<std::string, std::string> parse_link(std::string_view text,
                                                const std::set<std::string>& placeholders);
 
-/// `asked` with the placeholders of its server that are named as a field of the plan replaced by its value.
+/// Returns `asked` after replacing each placeholder of its server that has the name of a field by its value.
 LoadPlan with_links(LoadPlan asked);
 
-/// `asked` with the cell's values, in its options and in the command of its server. Throws UsageError naming
-/// the option whose value is wrong.
+/// Returns `asked` with the cell's values in its options and in the command of its server. Throws UsageError
+/// naming the option whose value is wrong.
 LoadPlan in_cell(LoadPlan asked, const Cell& cell);
 
-/// "temperature=0.7,isl=512" for people and, with only letters that every file system takes, for directories.
+/// Return "temperature=0.7,isl=512" for people and, limited to characters of every file system, for
+/// directories.
 std::string text_of(const Cell& cell);
 std::string directory_name_of(const Cell& cell);
 

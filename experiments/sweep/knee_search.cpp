@@ -31,14 +31,14 @@ std::vector<double> KneeSearch::elasticity() const {
     return all;
 }
 
-/// Twice less than 5 % more requests for 100 % more load (elasticity d ln R / d ln C).
+/// Returns whether two doublings of the load in a row gave an elasticity d ln R / d ln C below 0.05.
 bool KneeSearch::is_saturated() const {
     constexpr double kFlat = 0.05;
     const std::vector<double> all = elasticity();
     return all.size() >= 2 && all.back() < kFlat && all[all.size() - 2] < kFlat;
 }
 
-/// The level half-way between in logarithms; nothing when the two are near enough.
+/// Returns the level half-way between on a logarithmic scale; nothing when the two are near enough.
 std::optional<double> KneeSearch::between(double pass, double fail) const {
     if (fail <= pass * options_.precision) return std::nullopt;
     double level = std::sqrt(pass * fail);
@@ -58,7 +58,7 @@ std::optional<double> KneeSearch::unconfirmed() const {
     return highest;
 }
 
-/// The second run certifies alone, so it gets twice the requests of the first.
+/// Plans the second run of a level. It alone must prove the result, so it gets twice the requests.
 void KneeSearch::confirm(double level) {
     next_ = SearchStep{level, std::min(kLongest, 2 * passed_.at(level)), true};
 }
@@ -74,11 +74,11 @@ void KneeSearch::insufficient(const SearchStep& step, double times_enough) {
         return;
     }
     insufficient_.insert(step.level);
-    if (step.confirms) {  // a lower level that passed may be certified
+    if (step.confirms) {  // a lower level that passed may be confirmed
         doubtful_ = std::max(doubtful_.value_or(0), step.level);
         passed_.erase(step.level);
     }
-    // A level above it may fail for certain, and then bounds the knee from above.
+    // A higher level may clearly fail, and is then an upper bound of the knee.
     doubling_ = doubling_ && !passed_.empty();
     decide();
 }
@@ -108,7 +108,7 @@ void KneeSearch::tell(SloVerdict verdict, double requests_per_s, double times_en
     decide();
 }
 
-/// The last run is for the level that was found.
+/// Returns whether only one run is left, which is used to confirm the level that was found.
 bool KneeSearch::is_last_run() const {
     return !passed_.empty() && runs_ + 1 >= options_.max_runs;
 }
@@ -124,7 +124,7 @@ void KneeSearch::double_or_halve() {
 }
 
 void KneeSearch::decide() {
-    constexpr double kLeastRate = 1.0 / 1024;  // of the first level
+    constexpr double kLeastRate = 1.0 / 1024;  // share of the first level
     const auto pass = highest_pass();
     if (runs_ >= options_.max_runs)
         return end(fmt::format("{} runs were made, and --max-runs allows no more", runs_));
@@ -149,7 +149,7 @@ void KneeSearch::decide() {
         return;
     }
     if (fail_) {
-        // Where the level half-way cannot be decided, the knee is looked for below it.
+        // If the level half-way cannot be decided, the search continues below it.
         const auto undecided = insufficient_.upper_bound(*pass);
         auto middle = between(*pass, *fail_);
         if (!middle && undecided != insufficient_.end() && *undecided < *fail_)

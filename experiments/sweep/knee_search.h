@@ -1,9 +1,9 @@
 #pragma once
-// Finds the highest load whose SLOs are met: doubles until a level fails, bisects between the highest level
-// that passed and the lowest that failed, and measures the level that it found once more, with new requests,
-// because the best of many looks at noisy levels is too good. A level that cannot be decided is measured for
-// longer, by as much as its own evidence says; higher levels, which need no less, begin at that length. Pure:
-// it says what to measure next and is told what came of it.
+// Finds the highest load whose SLOs are met. It doubles until a level fails, bisects between the highest
+// level that passed and the lowest that failed, and measures the level that it found once more with new
+// requests, because the best of many noisy measurements is biased. A level that cannot be decided is measured
+// for longer, by the factor that its evidence suggests; new levels begin at that length, because they need no
+// less. Pure: it returns the next level to measure and is told the result.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -17,17 +17,17 @@ namespace paretoken::experiments {
 
 struct KneeSearchOptions {
     double from = 1;         ///< first level
-    double most = 1e6;       ///< never beyond
-    bool whole = true;       ///< levels are whole numbers
-    double precision = 1.1;  ///< ends when the failing level is at most so many times the passing one
+    double most = 1e6;       ///< highest level
+    bool whole = true;       ///< whether levels are whole numbers
+    double precision = 1.1;  ///< ratio of failing to passing level that ends the search
     std::uint64_t max_runs = 12;
 };
 
 /// One measurement.
 struct SearchStep {
     double level = 0;
-    std::uint64_t longer = 1;  ///< times as many requests as a level has at first
-    bool confirms = false;     ///< once more, with another seed
+    std::uint64_t longer = 1;  ///< factor of the requests that a level has at first
+    bool confirms = false;     ///< whether it repeats a level with another seed
 
     bool operator==(const SearchStep&) const = default;
 };
@@ -35,29 +35,29 @@ struct SearchStep {
 class KneeSearch {
   public:
     static constexpr std::uint64_t kLongest =
-        8;  ///< a level that is insufficient gets up to 8 × its requests
+        8;  ///< largest factor of the requests of a level with insufficient evidence
 
     explicit KneeSearch(const KneeSearchOptions& options);
 
-    /// The next level to measure; nothing when the search is over. It stays the same until tell() is called.
+    /// Returns the next level to measure; nothing when the search is over. It stays the same until tell().
     std::optional<SearchStep> next() const { return next_; }
 
-    /// Reports the result of next(): the verdict on all SLOs together, the rate at which requests were
-    /// completed, and, of an insufficient run, how many times its requests would probably decide (2 where
-    /// nothing is known).
+    /// Takes the result of next(): the verdict on all SLOs together, the rate at which requests were
+    /// completed, and, for an insufficient run, the factor of its requests that would probably decide (2 if
+    /// unknown).
     void tell(SloVerdict verdict, double requests_per_s, double times_enough = 2);
 
-    /// The highest level that passed twice; nothing when none did.
+    /// Returns the highest level that passed twice; nothing when none did.
     std::optional<double> pass() const { return confirmed_; }
-    /// The highest level that passed once and has no second run that passed; nothing when there is none above
-    /// pass().
+    /// Returns the highest level that passed once and has no second run that passed; nothing when there is
+    /// none above pass().
     std::optional<double> unconfirmed() const;
-    /// The lowest level that failed.
+    /// Returns the lowest level that failed.
     std::optional<double> fail() const { return fail_; }
     std::uint64_t runs() const { return runs_; }
-    /// d ln(requests/s) / d ln(load) from each level that was doubled to the next.
+    /// Returns d ln(requests/s) / d ln(load) between successive levels of the doubling.
     std::vector<double> elasticity() const;
-    /// Why the search ended, one sentence.
+    /// Returns a sentence that says why the search ended.
     const std::string& ended() const { return ended_; }
 
   private:
@@ -74,13 +74,13 @@ class KneeSearch {
     KneeSearchOptions options_;
     std::optional<SearchStep> next_;
     std::uint64_t runs_ = 0;
-    std::map<double, std::uint64_t> passed_;  ///< level → how much longer it was measured
-    std::set<double> insufficient_;           ///< even at its longest
-    std::uint64_t longer_ = 1;                ///< how long a new level is measured
-    std::optional<double> doubtful_;          ///< passed, and had too little evidence when measured once more
+    std::map<double, std::uint64_t> passed_;  ///< level that passed → factor of its requests
+    std::set<double> insufficient_;           ///< levels without a decision at their longest
+    std::uint64_t longer_ = 1;                ///< factor of the requests of a new level
+    std::optional<double> doubtful_;  ///< level that passed, but had too little evidence the second time
     std::optional<double> fail_;
     std::optional<double> confirmed_;
-    std::vector<std::pair<double, double>> rates_;  ///< level and requests/s, in the order of doubling
+    std::vector<std::pair<double, double>> rates_;  ///< level and requests/s of the doubling, in order
     bool doubling_ = true;
     std::string ended_;
 };

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr double kMostInFlight = 4096;
 
-/// A closed loop that is short: what it finds only places the levels.
+/// Returns the plan of a short closed loop. Its result is only used to choose the levels.
 LoadPlan pilot_at(const SweepPlan& plan, double in_flight) {
     constexpr std::uint64_t kFewest = 30;
     constexpr std::uint64_t kPerSlot = 4;
@@ -53,7 +53,7 @@ std::vector<double> spread_rates(double lowest, double highest, std::size_t coun
         const double share = count < 2 ? 1 : static_cast<double>(i) / static_cast<double>(count - 1);
         const double rate = lowest * std::pow(highest / lowest, share);
         const double step = std::pow(10, std::floor(std::log10(rate)) - 2);
-        // A division, since 0.01 and the like are no exact numbers and their multiples look long.
+        // A division avoids long decimals: 0.01 is not exact in binary, so its multiples are not round.
         const double rounded =
             step < 1 ? std::round(rate / step) / std::round(1 / step) : std::round(rate / step) * step;
         if (rates.empty() || rounded > rates.back()) rates.push_back(rounded);
@@ -73,7 +73,7 @@ std::vector<double> rates_to_saturation(const Target& target, const SweepPlan& p
         const RunResult result = pilot(target, pilot_at(plan, in_flight),
                                        directory / "pilot" / fmt::format("c{:04.0f}", in_flight), invocation,
                                        watcher, interruption);
-        // The whole run: a pilot is too short for a steady window to be found in it.
+        // The rate of the whole run is used, because a pilot is too short to have a steady window.
         const double rate = result.whole_run.at(figure::kRequests).value_or(0);
         if (!(rate > 0))
             throw RuntimeError(

@@ -30,7 +30,7 @@ SweepPoint point_of(const SloSearchPlan& plan, const SearchStep& step) {
     return point;
 }
 
-/// A level measured for longer: more requests, or more time.
+/// Returns the plan of a step. A longer step has more requests, or more time.
 LoadPlan asked_for(const SloSearchPlan& plan, const SearchStep& step, const SweepPoint& point) {
     constexpr std::uint64_t kRequests = 100;
     constexpr std::uint64_t kPerSlot = 10;
@@ -45,7 +45,7 @@ LoadPlan asked_for(const SloSearchPlan& plan, const SearchStep& step, const Swee
     return asked;
 }
 
-/// Whether the run is invalid because the server failed, which is an answer, and for nothing else.
+/// Returns whether a run is invalid only because the server failed, which is a result of the search.
 bool only_failed(const RunResult& result) {
     const auto& reasons = result.validity.reasons;
     return std::all_of(reasons.begin(), reasons.end(), [](const Reason& reason) {
@@ -53,12 +53,12 @@ bool only_failed(const RunResult& result) {
     });
 }
 
-/// False where the queue grew over the window, or ended the run before there was one.
+/// Returns false if the queue grew during the window, or ended the run before there was a window.
 bool keeps_up(const RunResult& result) {
     return !result.window.overloaded && (!result.stop || result.stop->rule != "diverging");
 }
 
-/// How many times the run's requests would probably decide every SLO; 2 where nothing says so.
+/// Returns the factor of the run's requests that would probably decide every SLO; 2 if unknown.
 double times_enough_for_all(const RunResult& result, const std::vector<Slo>& slos) {
     double most = 1;
     for (const Slo& slo : slos)
@@ -74,7 +74,7 @@ std::string binding_slo(const RunResult& result, const SloSearchPlan& plan) {
     return {};
 }
 
-/// What an earlier search has measured here.
+/// Returns the result of an earlier search at this point.
 std::optional<RunResult> measured_before(const SweepFile& file, const SweepPoint& point,
                                          const fs::path& directory) {
     const auto old = std::find_if(file.points.begin(), file.points.end(), [&](const SweepPoint& p) {
@@ -195,7 +195,7 @@ void search_knee(const Target& target, const SloSearchPlan& plan, SweepFile& fil
 std::string narrowing_command(const SloSearchPlan& plan, const reports::SweepSearch& search,
                               const fs::path& directory, const Invocation& invocation) {
     constexpr std::uint64_t kMoreRuns = 8;
-    constexpr double kNarrower = 4;  // of what the failing load is above the passing one
+    constexpr double kNarrower = 4;  // divides the allowed gap between the loads
     const bool is_bracket = search.pass && search.fail;
     const bool whole = plan.sweep.axis == Axis::concurrency;
     if (is_bracket && whole && *search.fail - *search.pass <= 1) return {};

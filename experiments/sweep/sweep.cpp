@@ -34,14 +34,14 @@ using reports::PointState;
 using reports::SweepFile;
 using reports::SweepPoint;
 
-// ---- going on with an earlier sweep
+// ---- resuming an earlier sweep
 
-/// Whether the point was measured and its run is still there.
+/// Returns whether the point was measured and its run still exists.
 bool is_kept(const SweepPoint& point, const fs::path& directory) {
     return point.state == PointState::done && fs::exists(directory / point.directory / reports::kRunFileName);
 }
 
-/// The same and worth keeping: an invalid measurement is made again.
+/// Returns whether the point is kept and not invalid; an invalid point is measured again.
 bool is_measured(const SweepPoint& point, const fs::path& directory) {
     return is_kept(point, directory) && point.verdict != Verdict::invalid;
 }
@@ -57,7 +57,7 @@ void refuse_foreign_runs(const SweepFile& file, const fs::path& directory) {
     }
 }
 
-/// What points of one sweep must agree in.
+/// Returns whether all points of a sweep must have the same value of the field.
 bool must_stay(const PlanField& field) {
     return field.kind == FieldKind::workload || field.kind == FieldKind::load ||
            field.kind == FieldKind::measuring;
@@ -92,7 +92,7 @@ void refuse_another_sweep(const SweepFile& before, const SweepFile& now, const f
                     with_value(found->name, found->after), before.command));
 }
 
-/// By cell in the order of `cells` (others behind), then load and repeat.
+/// Sorts points by cell in the order of `cells` (other cells last), then by load and repeat.
 void sort_points(std::vector<SweepPoint>& points, const std::vector<Cell>& cells) {
     const auto place = [&](const SweepPoint& point) {
         const auto cell = std::find(cells.begin(), cells.end(), point.cell) - cells.begin();
@@ -102,7 +102,7 @@ void sort_points(std::vector<SweepPoint>& points, const std::vector<Cell>& cells
                      [&](const SweepPoint& a, const SweepPoint& b) { return place(a) < place(b); });
 }
 
-/// The cells of a sweep's points, in their order.
+/// Returns the cells of a sweep's points, in the order of the points.
 std::vector<Cell> cells_of(const std::vector<SweepPoint>& points) {
     std::vector<Cell> cells;
     for (const SweepPoint& point : points)
@@ -118,24 +118,24 @@ void add_up(SweepFile& file) {
 
 // ---- measuring
 
-/// Points on their way: threads take them in the order of `sequence`, and the file is written before and
-/// after each.
+/// The state of a running sweep. Threads take points in the order of `sequence`, and the file is written
+/// before and after each point.
 struct Sweeping {
     std::map<std::string, std::unique_ptr<Target>>
-        targets;  ///< by reports::server_of(), of the cell whose turn it is
+        targets;  ///< targets of the current cell, by reports::server_of()
     const SweepPlan& plan;
     SweepFile& file;
     const fs::path& directory;
     const Invocation& invocation;
     Watcher& watcher;
     const loadgen::Interruption& interruption;
-    std::mutex mutex = {};                   ///< of what follows, of `file` and of `watcher`
-    std::vector<std::size_t> sequence = {};  ///< places of the cell's points in the file
-    std::size_t next = 0;                    ///< place in `sequence`
-    std::size_t begun = 0;                   ///< points of all cells
-    std::size_t begun_before = 0;            ///< the same when the stretch began
+    std::mutex mutex = {};                   ///< guards the members below, `file` and `watcher`
+    std::vector<std::size_t> sequence = {};  ///< positions of the cell's points in the file
+    std::size_t next = 0;                    ///< position in `sequence`
+    std::size_t begun = 0;                   ///< points begun, over all cells
+    std::size_t begun_before = 0;            ///< `begun` at the start of the stretch
     bool stopped = false;
-    std::exception_ptr failure = {};  ///< the first
+    std::exception_ptr failure = {};  ///< the first failure
 };
 
 std::string label_of(const SweepPoint& point);
@@ -146,7 +146,7 @@ void tell_lengthened(const Sweeping& sweeping, const SweepPoint& point) {
     if (asked != requests) sweeping.watcher.point_lengthened(point.load_label, *requests, *asked);
 }
 
-/// The next point to measure; null when none is left. With the mutex held.
+/// Returns the next point to measure; null when none is left. The caller holds the mutex.
 SweepPoint* next_point(Sweeping& sweeping) {
     auto& points = sweeping.file.points;
     while (!sweeping.stopped && sweeping.next < sweeping.sequence.size()) {
@@ -160,7 +160,7 @@ SweepPoint* next_point(Sweeping& sweeping) {
     return nullptr;
 }
 
-/// Places of a cell's points in the order that they are measured in.
+/// Returns the positions of a cell's points in the order of measuring.
 std::vector<std::size_t> sequence_in(const SweepPlan& plan, const std::vector<SweepPoint>& points,
                                      const Cell& cell) {
     std::vector<std::size_t> sequence;
@@ -191,8 +191,8 @@ std::vector<std::size_t> sequence_in(const SweepPlan& plan, const std::vector<Sw
     return sequence;
 }
 
-/// Places of the points of a cell of the first server in the order that they are measured in, each with the
-/// place of the second server's point beside it. Which of the two goes first alternates.
+/// Returns the positions of a cell's points on the first server in the order of measuring, each beside the
+/// position of the second server's point. The two servers alternate in going first.
 std::vector<std::size_t> sequence_of_both(const SweepPlan& plan, const std::vector<SweepPoint>& points,
                                           const Cell& first, const Cell& second) {
     std::vector<std::size_t> left = sequence_in(plan, points, second);
@@ -212,7 +212,7 @@ std::vector<std::size_t> sequence_of_both(const SweepPlan& plan, const std::vect
     return sequence;
 }
 
-/// Places of all points in the order that they are measured in.
+/// Returns the positions of all points in the order of measuring.
 std::vector<std::size_t> sequence_of(const SweepPlan& plan, const std::vector<SweepPoint>& points) {
     std::vector<std::size_t> sequence;
     const std::vector<Cell> cells = cells_of(points);
@@ -248,7 +248,7 @@ std::string label_of(const SweepPoint& point) {
     return label;
 }
 
-/// Whether requests failed in a way that a server which is gone would explain.
+/// Returns whether requests failed in a way that the end of the server would explain.
 bool lost_connections(const RunResult& result) {
     const auto& failures = result.counts.by_outcome;
     return failures.contains("connect_failed") || failures.contains("disconnected");
@@ -259,7 +259,7 @@ struct Outcome {
     std::exception_ptr failure = {};
 };
 
-/// What becomes of a point. Needs no mutex: what it reads is not written to meanwhile.
+/// Measures a point and returns its outcome. Needs no mutex, because nobody writes to what it reads.
 Outcome outcome_of(const Sweeping& sweeping, SweepPoint point) {
     const Target& target = *sweeping.targets.at(reports::server_of(point));
     try {
@@ -281,7 +281,7 @@ Outcome outcome_of(const Sweeping& sweeping, SweepPoint point) {
     }
 }
 
-/// Takes points until none is left, one could not be measured, or the user has had enough.
+/// Measures points until none is left, one cannot be measured, or the user stops the sweep.
 void take_points(Sweeping& sweeping) {
     std::unique_lock lock(sweeping.mutex);
     while (SweepPoint* const point = next_point(sweeping)) {
@@ -302,7 +302,7 @@ void take_points(Sweeping& sweeping) {
     }
 }
 
-/// The same on a thread, where an exception must not leave.
+/// Calls take_points() on a thread, which no exception may leave.
 void take_points_or_fail(Sweeping& sweeping) {
     try {
         take_points(sweeping);
@@ -313,7 +313,7 @@ void take_points_or_fail(Sweeping& sweeping) {
     }
 }
 
-/// The targets that the points of a stretch which are not done need.
+/// Returns the targets for those points of a stretch that are not done.
 std::map<std::string, std::unique_ptr<Target>> targets_of(const Sweeping& sweeping, ServerLauncher& launcher,
                                                           const Stretch& stretch) {
     std::map<std::string, std::unique_ptr<Target>> targets;
@@ -330,7 +330,7 @@ std::map<std::string, std::unique_ptr<Target>> targets_of(const Sweeping& sweepi
     return targets;
 }
 
-/// Two servers are held against each other only with the same model.
+/// Refuses to compare two servers with different models.
 void require_one_model(const Sweeping& sweeping) {
     if (sweeping.plan.anyway || sweeping.targets.size() < 2) return;
     const auto& [server, target] = *sweeping.targets.begin();
@@ -344,7 +344,7 @@ void require_one_model(const Sweeping& sweeping) {
                         server, model, other_server, other_model));
 }
 
-/// Measures the points of a stretch that are not done. Throws what ended it.
+/// Measures the points of a stretch that are not done. Throws the error that ended it.
 void measure_stretch(Sweeping& sweeping, ServerLauncher& launcher, const Stretch& stretch) {
     sweeping.sequence = stretch.points;
     sweeping.next = 0;
@@ -360,12 +360,12 @@ void measure_stretch(Sweeping& sweeping, ServerLauncher& launcher, const Stretch
     for (std::size_t i = 1; i < threads; ++i)
         others.emplace_back([&sweeping] { take_points_or_fail(sweeping); });
     take_points_or_fail(sweeping);
-    others.clear();  // joins
+    others.clear();  // joins the threads
     if (!sweeping.failure) sweeping.targets.clear();
     if (sweeping.failure) std::rethrow_exception(std::exchange(sweeping.failure, {}));
 }
 
-/// The points of a stretch whose server failed: none of them is measured.
+/// Marks the points of a stretch whose server failed as failed.
 void fail_stretch(Sweeping& sweeping, const Stretch& stretch, const std::string& why) {
     for (const std::size_t i : stretch.points) {
         SweepPoint& point = sweeping.file.points[i];
@@ -396,7 +396,7 @@ SweepPoint pending_point(Axis axis, double level, const Cell& cell, std::uint64_
             break;
     }
     if (repeat > 1) point.directory += fmt::format("-r{}", repeat);
-    if (!cell.empty()) {  // the digits tell cells apart whose readable names are the same
+    if (!cell.empty()) {  // the digits distinguish cells with the same readable name
         const std::string hash = content_hash(text_of(cell) + " " + point.directory);
         point.directory =
             fmt::format("{},{}-{}", directory_name_of(cell), point.directory, hash.substr(0, kHashDigits));
@@ -610,7 +610,7 @@ std::vector<Stretch> stretches_of(const SweepPlan& plan, const std::vector<Sweep
 
 std::size_t starts_of(const std::vector<Stretch>& stretches, const std::vector<SweepPoint>& points) {
     std::size_t starts = 0;
-    const Stretch* before = nullptr;  // the last that has points to measure
+    const Stretch* before = nullptr;  // the last stretch with points to measure
     for (const Stretch& stretch : stretches) {
         const bool is_done = std::all_of(stretch.points.begin(), stretch.points.end(),
                                          [&](std::size_t i) { return points[i].state == PointState::done; });

@@ -35,7 +35,7 @@ int exit_status_of(int status) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/// In a process group of its own: Ctrl-C is ours to handle, the child learns of it from us.
+/// Starts the program in a process group of its own, so that Ctrl-C reaches only us; we tell the child.
 pid_t spawn(const std::filesystem::path& program, const std::vector<std::string>& arguments,
             const Pipe& input, const Pipe& output) {
     posix_spawn_file_actions_t actions;

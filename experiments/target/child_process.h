@@ -1,6 +1,6 @@
 #pragma once
-// A program started by a command: its standard output is read, its standard input is held open as the sign
-// that we are alive, and it never outlives this object. Its standard error stays ours.
+// A program that this process starts. Its standard output is read, its standard input is held open to show
+// that we are alive, and it never outlives this object. It shares our standard error.
 #include <sys/types.h>
 
 #include <filesystem>
@@ -16,17 +16,17 @@ class ChildProcess {
   public:
     /// Throws RuntimeError naming the program when it cannot be started.
     ChildProcess(const std::filesystem::path& program, const std::vector<std::string>& arguments);
-    ~ChildProcess();  ///< closes its input, then asks it to end, then makes it
+    ~ChildProcess();  ///< closes its input, then asks it to end, then kills it
     ChildProcess(const ChildProcess&) = delete;
     ChildProcess& operator=(const ChildProcess&) = delete;
 
-    /// The next line of its output without the newline; nothing at its end or after `patience`.
+    /// Returns the next line of its output without the newline; nothing at its end or after `patience`.
     std::optional<std::string> read_line(Duration patience);
 
-    /// Sends a signal; nothing happens when it has ended.
+    /// Sends a signal; does nothing if the program has ended.
     void signal(int number);
 
-    /// Waits for its end: its exit status, or 128 + the signal that ended it.
+    /// Waits for its end. Returns its exit status, or 128 + the signal that ended it.
     int wait();
 
   private:
@@ -39,7 +39,7 @@ class ChildProcess {
     std::optional<int> status_;
 };
 
-/// The directory that this program was started from.
+/// Returns the directory of this program's executable.
 std::filesystem::path own_directory();
 
 }  // namespace paretoken::experiments

@@ -23,7 +23,7 @@ bool is_name_letter(char c) {
         fmt::format("'{}': {} is for a shell, and none runs the command; write sh -c '…'", line, what));
 }
 
-/// Reads the words of a line one after the other.
+/// Reads the words of a line in order.
 class WordReader {
   public:
     explicit WordReader(std::string_view line) : line_(line) {}
@@ -63,7 +63,7 @@ class WordReader {
         throw UsageError(fmt::format("'{}': the quote {} does not end", line_, quote));
     }
 
-    /// Where `c` is "$" before a name, a brace or a parenthesis.
+    /// Throws if `c` is a backtick, or "$" before a name, a brace or a parenthesis.
     void refuse_expansion(char c) const {
         if (c == '`') refuse_shell(line_, "`");
         if (c != '$' || at_ == line_.size()) return;

@@ -15,7 +15,7 @@
 namespace paretoken::experiments {
 namespace {
 
-/// What only a server behind sockets has.
+/// Refuses options that only a server process has.
 void refuse_in_virtual_time(const ServerLaunch& server) {
     for (const auto& [given, option] :
          {std::pair{!server.command.empty(), "--server-cmd"}, std::pair{server.reset_cache, "--reset-cache"},

@@ -1,5 +1,5 @@
 #pragma once
-// Opens the target of a plan, and starts the server that the plan's command names where it is not running
+// Opens the target of a plan, and starts the server of the plan's command if it is not running
 // yet.
 #include <cstdint>
 #include <filesystem>
@@ -17,13 +17,13 @@ class CommandServer;
 
 inline constexpr std::string_view kServerLogName = "server.log";
 inline constexpr auto kServerPatience =
-    std::chrono::minutes(10);  ///< for the server of a command to be ready
+    std::chrono::minutes(10);  ///< time until the server of a command must be ready
 
-/// Checks what a plan says of its server, and takes the default URL away where a command starts the server.
-/// `url_given`: the user named one. Throws UsageError.
+/// Checks the server options of a plan, and removes the default URL if a command starts the server.
+/// `url_given`: the user gave a URL. Throws UsageError.
 LoadPlan with_server(LoadPlan plan, bool url_given);
 
-/// A key that is equal for two plans when one server can serve both; empty where no command starts the
+/// Returns a key that is equal for two plans when one server can serve both; empty if no command starts the
 /// server.
 std::string server_key(const ServerLaunch& server);
 
@@ -35,10 +35,10 @@ class ServerLauncher {
     ServerLauncher(const ServerLauncher&) = delete;
     ServerLauncher& operator=(const ServerLauncher&) = delete;
 
-    /// The target of a plan. A command of the plan that is not running yet (or is to be started anew) is
-    /// started, after the one before was ended, with its output in `directory`/server.log; else the server at
-    /// the plan's URL is waited for, if the plan says so. Throws ServerFailed, secrets hidden, where the
-    /// server of a command does not serve the plan; else as open_target().
+    /// Opens the target of a plan. If the plan's command is not running yet (or must be started anew), the
+    /// server before it is ended and the command is started, with its output in `directory`/server.log.
+    /// Without a command it waits for the server at the plan's URL, if the plan says so. Throws ServerFailed,
+    /// with secrets hidden, when the server of a command does not serve the plan; else as open_target() does.
     std::unique_ptr<Target> open(const LoadPlan& asked, const std::filesystem::path& directory,
                                  bool anew = false);
 
@@ -52,7 +52,7 @@ class ServerLauncher {
     Watcher& watcher_;
     std::stop_token stop_;
     std::shared_ptr<CommandServer> server_;
-    std::string key_;  ///< of server_
+    std::string key_;  ///< key of server_
     std::uint64_t starts_ = 0;
 };
 

@@ -8,7 +8,7 @@ namespace paretoken::experiments {
 namespace {
 
 constexpr std::string_view kScheme = "sim:";
-constexpr std::string_view kServeReady = "paretoken serve: ";        ///< as `serve` prints it, then the URL
+constexpr std::string_view kServeReady = "paretoken serve: ";  ///< text that `serve` prints before the URL
 constexpr std::string_view kDefaultProfile = "llama3-8b-h100-bf16";  ///< the default of `serve`
 
 }  // namespace
@@ -37,7 +37,7 @@ std::unique_ptr<StartedServer> start_simulator(const std::string& url, std::uint
         .arguments = {"serve", "--port", "0", "--until-stdin-closes", "--seed", std::to_string(seed)},
         .ready = std::string(kServeReady)};
     if (const std::string profile = url.substr(kScheme.size()); !profile.empty()) {
-        (void)sim::profile_named(profile);  // what is wrong with it is said here, once, not by the child
+        (void)sim::profile_named(profile);  // a wrong profile is reported here, not by the child too
         serve.arguments.insert(serve.arguments.end(), {"--profile", profile});
     }
     try {

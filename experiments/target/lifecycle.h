@@ -1,7 +1,7 @@
 #pragma once
-// A server that is started for a measurement and stopped after it, as a process of its own, so that load and
-// server share no thread, no allocator and no lock. It ends with its object, and by itself if this process
-// dies.
+// A server that is started for a measurement and stopped after it. It is a process of its own, so that load
+// and server share no thread, no allocator and no lock. It ends with its object, and by itself if this
+// process dies.
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -14,19 +14,19 @@
 
 namespace paretoken::experiments {
 
-/// How a server is started, and how it says that it is ready: a line on its standard output that begins with
-/// `ready`, followed by its URL.
+/// The command of a server. It shows that it is ready by a line on its standard output: `ready`, followed by
+/// its URL.
 struct ServerCommand {
     std::filesystem::path program;
     std::vector<std::string> arguments;
     std::string ready;
-    Duration patience = std::chrono::seconds(15);  ///< until that line
+    Duration patience = std::chrono::seconds(15);  ///< longest time until that line
 };
 
 class StartedServer {
   public:
-    /// Blocks until the server is ready. Throws RuntimeError when it does not come up; `name` is for the
-    /// message.
+    /// Starts the server and blocks until it is ready. Throws RuntimeError when it does not become ready;
+    /// `name` is for the message.
     StartedServer(const ServerCommand& command, std::string_view name);
 
     const std::string& url() const { return url_; }
@@ -36,13 +36,13 @@ class StartedServer {
     std::string url_;
 };
 
-/// "sim:" or "sim:PROFILE".
+/// Returns whether a URL is "sim:" or "sim:PROFILE".
 bool names_simulator(const std::string& url);
 
-/// The profile that "sim:PROFILE" names; "sim:" is the default one. Throws UsageError.
+/// Returns the profile that "sim:PROFILE" names; "sim:" is the default one. Throws UsageError.
 sim::Profile simulated_profile(const std::string& url);
 
-/// `url`: "sim:PROFILE". Throws UsageError on an unknown profile.
+/// Starts the simulated server of "sim:PROFILE". Throws UsageError on an unknown profile.
 std::unique_ptr<StartedServer> start_simulator(const std::string& url, std::uint64_t seed);
 
 }  // namespace paretoken::experiments

@@ -30,7 +30,7 @@ Hardware hardware_of(const std::string& gpu, const loadgen::EndpointFacts& facts
     return {};
 }
 
-/// The card that the user named, else the one that a simulated server was made from.
+/// Returns the card that the user named, or else the one that the simulated server was made from.
 std::optional<ModelCardNote> model_card_of(const LoadPlan& resolved, const std::string& profile) {
     if (!resolved.model_card.empty()) {
         const cards::ModelCard card = cards::model_card(resolved.model_card);

@@ -11,12 +11,12 @@ namespace paretoken::experiments {
 /// How the process was called, without secrets.
 struct Invocation {
     std::vector<std::string> argv;
-    std::string command;  ///< as one line that a shell takes back
+    std::string command;  ///< the command as one line for a shell
 };
 
 Provenance provenance_of(const Target& target, const LoadPlan& resolved, const Invocation& invocation);
 
-/// "2026-11-21T09:45:12Z"
+/// Returns the current time: "2026-11-21T09:45:12Z".
 std::string utc_now();
 
 }  // namespace paretoken::experiments

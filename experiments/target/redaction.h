@@ -1,6 +1,6 @@
 #pragma once
-// Keeps the secrets of a plan out of everything that an experiment stores, whoever repeats them: the command
-// line itself, or a server that quotes what it was sent.
+// Keeps the secrets of a plan out of everything that an experiment stores. The command line repeats them, and
+// so does a server that quotes a request.
 #include <string>
 
 #include "core/plan/plan.h"
@@ -10,7 +10,7 @@
 
 namespace paretoken::experiments {
 
-/// The key, the values of headers, and credentials and keys in URLs.
+/// Returns the key, the values of headers, and the credentials and keys in URLs.
 Secrets secrets_of(const LoadPlan& plan, const std::string& api_key);
 
 /// Hides `secrets` in every text of a result.

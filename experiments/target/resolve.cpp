@@ -72,8 +72,8 @@ void check_text(const LoadPlan& plan) {
             fmt::format("--text: dataset '{}' has prompts of its own", plan.classes.front().dataset.name));
 }
 
-/// Takes requests= and duration= out of the further rules and into the limits that every run has. Whether
-/// what is left ends every run is returned.
+/// Moves requests= and duration= from the further rules to the limits that every run has. Returns whether
+/// one of the remaining rules ends every run.
 bool read_rules(LoadPlan& plan) {
     bool ends = false;
     std::vector<std::string> others;
@@ -109,14 +109,14 @@ bool read_rules(LoadPlan& plan) {
     return ends;
 }
 
-/// In flight at once in a closed loop, when --concurrency does not say.
+/// Returns the number of requests in flight in a closed loop without --concurrency.
 std::uint64_t slots_of(const RequestClass& of, const StopRules& stop) {
     if (!of.request_rate) return 1;
     if (!stop.requests) throw UsageError("--request-rate inf without --concurrency needs --num-prompts");
     return *stop.requests;  // all of them at once
 }
 
-/// A class that has a name has randomness of its own, whatever other classes there are.
+/// Returns the seed of a class. A class with a name has its own seed, independent of other classes.
 std::uint64_t seed_of(const LoadPlan& plan, const RequestClass& of) {
     return of.name.empty() ? plan.seed : derived_seed(plan.seed, "class " + of.name);
 }
@@ -125,8 +125,8 @@ bool is_open(const RequestClass& of) {
     return !loadgen::arrivals_of(*of.arrivals).at_once;
 }
 
-/// Of several classes in open loops each has its share of the requests; those of a closed loop take what they
-/// get.
+/// Sets the end of a load of several classes. Classes in open loops have shares of the requests; a class in a
+/// closed loop has none and needs a time.
 LoadPlan with_end_of_classes(LoadPlan plan, bool ends) {
     if (plan.warmups > 0) throw UsageError("--num-warmups: with several classes give --warmup-duration");
     const bool open = std::all_of(plan.classes.begin(), plan.classes.end(), is_open);
@@ -138,7 +138,7 @@ LoadPlan with_end_of_classes(LoadPlan plan, bool ends) {
     return plan;
 }
 
-/// The share of the run's requests that a class starts, by its rate.
+/// Returns the number of the run's requests that a class starts, in proportion to its rate.
 std::optional<std::uint64_t> requests_of(const LoadPlan& plan, const loadgen::Arrivals& arrivals) {
     if (!plan.stop.requests || arrivals.at_once || arrivals.recorded) return std::nullopt;
     double rates = 0;
@@ -208,7 +208,7 @@ LoadPlan with_dataset(LoadPlan plan) {
     for (RequestClass& of : plan.classes) {
         name_dataset(of);
         if (of.dataset.name == "synthetic") of.dataset.fields.emplace("isl", "512");
-        // Of a file: for rows without a length, whose answers might never end.
+        // In a file, osl is for rows without a length, whose answers might never end.
         const auto isl = of.dataset.fields.find("isl");
         const bool pairs = isl != of.dataset.fields.end() && isl->second.starts_with("pairs:");
         if (!pairs) of.dataset.fields.emplace("osl", "128");

@@ -1,5 +1,5 @@
 #pragma once
-// From the plan as asked to the plan as resolved, step by step; each step fills in what the user left open.
+// Turns the plan as asked into the plan as resolved, in steps. Each fills in options that the user left out.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,41 +14,41 @@ namespace paretoken::experiments {
 
 /// The quantity that a sweep varies.
 enum class Axis : std::uint8_t { concurrency, request_rate };
-std::string_view name_of(Axis axis);  ///< the field's name: "concurrency"
+std::string_view name_of(Axis axis);  ///< name of the field: "concurrency"
 
-/// The plan of one point of a sweep. A level of concurrency has at least as many requests as slots, since it
-/// would never be reached with fewer.
+/// Returns the plan of one point of a sweep. A level of concurrency has at least as many requests as slots,
+/// because it would never be reached with fewer.
 LoadPlan at_level(LoadPlan asked, Axis axis, double level);
 
-/// Names the dataset, gives lengths their defaults and reads what a file holds, unless that is noted already.
-/// Both the plan as asked and the plan as resolved have passed through it. Throws UsageError where options
+/// Names the dataset, sets default lengths, and hashes the content of a file unless the plan has the hash.
+/// It is applied to the plan as asked and to the plan as resolved. Throws UsageError when options
 /// contradict each other, RuntimeError when the file cannot be read.
 LoadPlan with_dataset(LoadPlan plan);
 
-/// Gives every class its arrivals, caps in-flight requests in a closed loop, and says how many requests there
-/// are. Throws UsageError where options contradict each other. Pure.
+/// Gives every class its arrivals, caps in-flight requests in a closed loop, and sets the number of requests.
+/// Throws UsageError when options contradict each other. Pure.
 LoadPlan with_load(LoadPlan plan);
 
-/// All of the above, and what the server takes: model, form of prompts, options. `salt` is for a plan that
-/// has none.
+/// Does all of the above, and sets what the server accepts: model, form of prompts, options. `salt` is for a
+/// plan without one.
 LoadPlan resolved(const LoadPlan& asked, const loadgen::EndpointFacts& facts, const std::string& salt);
 
-/// The most requests that a plan with its load can have in flight: no more than there are to make. Nothing
-/// for an open loop without a cap.
+/// Returns the most requests that a plan with its load can have in flight, never more than it makes in all.
+/// Returns nothing for an open loop without a cap.
 std::optional<std::uint64_t> most_in_flight(const LoadPlan& plan);
 
-/// The requests of one class of a resolved plan.
+/// Returns the requests of one class of a resolved plan.
 std::unique_ptr<datasets::Dataset> dataset_of(const LoadPlan& resolved, std::size_t request_class,
                                               const std::optional<datasets::Calibration>& calibration);
 
-/// The load of a resolved plan, without the addresses and bodies that a target adds.
+/// Returns the load of a resolved plan, without the addresses and bodies that a target adds.
 loadgen::LoadOptions load_options(const LoadPlan& resolved);
 
-/// Whether the requests of a resolved plan have nothing in common but what a chat template adds, so that a
-/// prefix cache cannot help any of them.
+/// Returns whether the requests of a resolved plan share nothing except the tokens of a chat template, so
+/// that a prefix cache cannot help any of them.
 bool shares_nothing(const LoadPlan& resolved);
 
-/// A salt that no run had before.
+/// Returns a random salt that no run had before.
 std::string fresh_salt();
 
 }  // namespace paretoken::experiments

@@ -36,9 +36,9 @@ namespace {
 
 constexpr std::string_view kPort = "{port}";
 constexpr auto kPoll = std::chrono::milliseconds(50);
-constexpr int kPollsUntilKilled = 100;  ///< 5 s
+constexpr int kPollsUntilKilled = 100;  ///< these take 5 s
 
-/// At most `most` bytes: the first, or the last.
+/// Reads at most `most` bytes of a file: the first, or the last.
 std::string text_in(const std::filesystem::path& file, std::size_t most, bool from_end) {
     std::ifstream stream(file, std::ios::binary);
     if (from_end) {
@@ -52,7 +52,7 @@ std::string text_in(const std::filesystem::path& file, std::size_t most, bool fr
     return text;
 }
 
-/// Closes what it holds.
+/// A file descriptor that is closed with this object.
 class File {
   public:
     explicit File(int number = -1) : number_(number) {}
@@ -71,7 +71,7 @@ class File {
     int number_;
 };
 
-/// This process's environment with `entries` over it.
+/// Returns this process's environment, with `entries` added or replaced.
 std::vector<std::string> environment_with(const std::vector<std::string>& entries) {
     const auto name_of = [](std::string_view entry) { return entry.substr(0, entry.find('=')); };
     std::vector<std::string> all;
@@ -92,8 +92,8 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
     return pointers;
 }
 
-/// Starts `words` in a process group of its own, with nothing to read, all output in `output`, and no signal
-/// blocked or ignored. Throws ServerFailed.
+/// Starts `words` in a process group of its own, with empty standard input, all output in `output`, and no
+/// signal blocked or ignored. Throws ServerFailed.
 pid_t spawn(std::vector<std::string> words, const std::vector<std::string>& entries, int output) {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
@@ -127,12 +127,12 @@ void sleep_briefly() {
     ::nanosleep(&time, nullptr);
 }
 
-// ---- the guard: a process that only makes calls that are allowed between fork and exec
+// ---- the guard: a process that makes only calls that are allowed between fork and exec
 
-/// Copies what the server prints into its log: the first bytes as they come, of the rest the last ones.
+/// Copies the server's output into its log: the first bytes at once, the last bytes at the end.
 class LogCopy {
   public:
-    /// Copies all that is there. Returns false at the end of the output.
+    /// Copies all available output. Returns false at the end of the output.
     bool copy(int from, int to) {
         while (true) {
             const ssize_t got = ::read(from, buffer_, sizeof buffer_);
@@ -143,7 +143,7 @@ class LogCopy {
         }
     }
 
-    /// Writes what was held back.
+    /// Writes the last bytes that were held back.
     void finish(int to) {
         if (held_ == 0) return;
         static constexpr char kNote[] =
@@ -161,7 +161,7 @@ class LogCopy {
         while (size > 0) {
             const ssize_t written = ::write(to, bytes, size);
             if (written < 0 && errno == EINTR) continue;
-            if (written <= 0) return;  // a full disk takes nothing from the measurement
+            if (written <= 0) return;  // a full disk must not stop the measurement
             bytes += written;
             size -= static_cast<std::size_t>(written);
         }
@@ -181,8 +181,8 @@ class LogCopy {
     std::size_t written_ = 0;  ///< bytes in the log
 };
 
-/// Waits for a byte on `pipe` (all is well) or its end (our process is gone, and the group must go); copies
-/// `output` into `log` meanwhile.
+/// Waits for a byte on `pipe` (all is well) or its end (our process has ended, so the group is killed).
+/// Copies `output` into `log` meanwhile.
 [[noreturn]] void guard(int pipe, int output, int log, pid_t group) {
     constexpr int kBeyondStandard = 64;
     ::setpgid(0, 0);
@@ -217,12 +217,12 @@ class LogCopy {
 
 // ---- asking the server
 
-/// One question without a key; nothing when it cannot be asked.
+/// Sends one GET request without a key; returns nothing if it fails.
 std::optional<http::Fetched> asked(const std::string& url, std::string_view path, Duration patience) {
     const http::Url parsed = http::parse_url(url);
     const auto addresses = http::resolve(parsed);
     if (addresses.empty()) return std::nullopt;
-    std::unique_ptr<http::TlsContext> tls;  // whether its certificate can be trusted is the probe's question
+    std::unique_ptr<http::TlsContext> tls;  // the probe checks its certificate
     if (parsed.tls)
         tls = std::make_unique<http::TlsContext>(http::TlsOptions{.verify = false, .ca_file = {}});
     http::Fetched answer = http::Fetcher(parsed, addresses.front(), tls.get(), {}).get(path, patience);
@@ -230,7 +230,7 @@ std::optional<http::Fetched> asked(const std::string& url, std::string_view path
     return answer;
 }
 
-/// As the server tells it; empty when it does not.
+/// Returns the version that the server reports; empty if it reports none.
 std::string version_of(const std::string& url) {
     constexpr std::pair<const char*, const char*> kPlaces[] = {{"/version", "version"},
                                                                {"/props", "build_info"},
@@ -277,7 +277,7 @@ std::string url_in(std::string_view printed) {
         const std::size_t scheme = rest.starts_with("http://") ? 7 : rest.starts_with("https://") ? 8 : 0;
         if (scheme == 0) continue;
         const std::size_t end = rest.find_first_of("/ \t\r\n'\",)]", scheme + (rest[scheme] == '[' ? 1 : 0));
-        if (end == std::string_view::npos) return "";  // the line may not be complete yet
+        if (end == std::string_view::npos) return "";  // the line may be incomplete
         std::string url(rest.substr(0, rest[end] == ']' ? rest.find_first_of("/ \t\r\n'\",)", end) : end));
         if (url.find_first_of("0123456789", url.rfind(':')) == std::string::npos) continue;
         for (const std::string_view any : {"//0.0.0.0", "//[::]"})
@@ -412,7 +412,7 @@ std::string CommandServer::last_words() {
 }
 
 std::string CommandServer::how_it_ended() {
-    end();  // the guard has written the last lines then
+    end();  // makes the guard write the last lines
     return fmt::format("the server '{}' ended with exit status {}; {}", start_.command, status_.value_or(-1),
                        last_words());
 }
@@ -462,7 +462,7 @@ bool CommandServer::has_ended() {
 void CommandServer::end() {
     if (group_ < 0) return;
     const auto group_is_empty = [this] {
-        (void)has_ended();  // a zombie would count as alive
+        (void)has_ended();  // reaps it: a zombie would count as alive
         return ::kill(-group_, 0) != 0;
     };
     ::kill(-group_, SIGTERM);

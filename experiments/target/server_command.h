@@ -1,7 +1,7 @@
 #pragma once
-// A server that the user gives as a command, started for a measurement and stopped after it. Its process
-// group ends with this object, and also when this process is killed: a process of its own (the guard) holds a
-// pipe to us and watches for its end. What the server prints passes through the guard into a file.
+// A server that the user gives as a command. It is started for a measurement and stopped after it. Its
+// process group ends with this object, and also when this process is killed: another process (the guard)
+// holds a pipe to us and watches for its end. The guard also copies the server's output into a file.
 #include <sys/types.h>
 
 #include <filesystem>
@@ -18,17 +18,17 @@
 
 namespace paretoken::experiments {
 
-/// Most bytes of a server's output that are kept: its beginning, and its last lines.
+/// The most bytes of a server's output that are kept: its beginning, and its last lines.
 inline constexpr std::size_t kLongestServerLog = std::size_t{64} << 20;
 
 struct ServerCommandLine {
-    std::string text;                              ///< "{port}" in it becomes a free port
-    std::filesystem::path log;                     ///< its standard output and standard error; replaced
-    Duration patience = std::chrono::minutes(10);  ///< until it is ready
-    bool shell = false;                            ///< /bin/sh runs the text; else it is split into words
-    std::vector<std::string> environment = {};     ///< "NAME=VALUE", besides this process's own
-    std::string url = {};  ///< where it will listen; empty: at the port, else the first URL that it prints
-    std::string ready_url = {};  ///< as is_ready() takes it
+    std::string text;                              ///< the command; "{port}" becomes a free port
+    std::filesystem::path log;                     ///< file for standard output and standard error; replaced
+    Duration patience = std::chrono::minutes(10);  ///< longest time until it is ready
+    bool shell = false;  ///< whether /bin/sh runs the text; else it is split into words
+    std::vector<std::string> environment = {};  ///< "NAME=VALUE", added to this process's environment
+    std::string url = {};  ///< URL where it will listen; empty: at the port, else the first URL it prints
+    std::string ready_url = {};  ///< URL or path for is_ready()
 };
 
 /// The server could not be started, was not ready in time, or has ended.
@@ -39,8 +39,8 @@ class ServerFailed : public RuntimeError {
 
 class CommandServer {
   public:
-    /// Blocks until the server is ready. Throws UsageError where the text cannot be split into words;
-    /// ServerFailed, with the server's last lines where it printed any, when it cannot be started, ends
+    /// Starts the server and blocks until it is ready. Throws UsageError when the text cannot be split into
+    /// words; ServerFailed, with the server's last lines if it printed any, when it cannot be started, ends
     /// before it is ready or is not ready in time, and when something listens at `url` already; RuntimeError
     /// when `stop` is requested.
     CommandServer(const ServerCommandLine& command, Watcher& watcher, const std::stop_token& stop);
@@ -50,18 +50,18 @@ class CommandServer {
 
     const std::string& url() const { return url_; }
     const std::filesystem::path& log() const { return log_; }
-    /// The command without the port filled in, the version, and the time until it was ready.
+    /// Returns the command without the port filled in, the version, and the time until it was ready.
     const ServerStart& start() const { return start_; }
     ServerStart& start() { return start_; }
 
-    /// Whether the process that was started has ended. May be called from any thread.
+    /// Returns whether the started process has ended. May be called from any thread.
     bool has_ended();
 
-    /// Asks the whole group to end, then makes it. Nothing happens when it has been ended already.
+    /// Asks the whole process group to end, then kills it. Does nothing if it was ended already.
     void end();
 
-    /// A sentence about a server that has ended by itself: "the server '…' ended with exit status 1; its last
-    /// lines …". Ends its group.
+    /// Returns a sentence about a server that has ended by itself: "the server '…' ended with exit status 1;
+    /// its last lines …". Ends its group.
     std::string how_it_ended();
 
   private:
@@ -71,15 +71,15 @@ class CommandServer {
     pid_t group_ = -1;
     pid_t guard_ = -1;
     int guard_pipe_ = -1;
-    std::mutex mutex_;  ///< of status_
+    std::mutex mutex_;  ///< guards status_
     std::optional<int> status_;
     std::string url_;
     std::filesystem::path log_;
     ServerStart start_;
 };
 
-/// Whether the server at `url` is ready: `ready_url` (a URL, or a path there) is answered with 200. Where
-/// none is given, /health must be, or /v1/models where a server knows no /health.
+/// Returns whether the server at `url` is ready, which means that `ready_url` (a URL, or a path there)
+/// returns 200. Without `ready_url` it is /health, or /v1/models if the server has no /health.
 bool is_ready(const std::string& url, const std::string& ready_url);
 
 /// Blocks until is_ready(). Throws ServerFailed after `patience`, RuntimeError when `stop` is requested.
@@ -90,14 +90,14 @@ void wait_until_ready(const std::string& url, const std::string& ready_url, Dura
 /// it cannot be started or ends with another status than 0.
 void run_to_end(const std::string& command, const std::vector<std::string>& environment);
 
-/// The first "http://HOST:PORT" or "https://…" in what a server has printed; empty when there is none. A host
+/// Returns the first "http://HOST:PORT" or "https://…" in a server's output; empty when there is none. A host
 /// that means every address becomes the loopback.
 std::string url_in(std::string_view printed);
 
-/// The last `count` lines that are not blank, joined by " | ".
+/// Returns the last `count` lines that are not blank, joined by " | ".
 std::string last_lines(std::string_view text, std::size_t count);
 
-/// A TCP port of the loopback that nobody listens on at this moment. Throws RuntimeError.
+/// Returns a TCP port of the loopback that nobody listens on at this moment. Throws RuntimeError.
 int free_port();
 
 }  // namespace paretoken::experiments

@@ -70,13 +70,13 @@ loadgen::EndpointOptions endpoint_options(const LoadPlan& plan, const std::strin
         return datasets::makes_prompts(of.dataset);
     });
     endpoint.calibrate = makes_prompts || probe_makes_prompts(plan);
-    // A conversation goes on with text, since nothing tells the ids of an answer.
+    // A conversation continues with text, because the token ids of an answer are unknown.
     endpoint.token_ids = makes_prompts && plan.prompt_form != "text" && plan.text.empty() &&
                          std::none_of(classes.begin(), classes.end(), [](const RequestClass& of) {
                              return datasets::has_conversations(of.dataset);
                          });
     if (makes_prompts && !plan.text.empty()) {
-        constexpr std::size_t kWords = 300;  // a context of 1,000 tokens holds them
+        constexpr std::size_t kWords = 300;  // words that fit into a context of 1,000 tokens
         const datasets::Prose prose(plan.text);
         prose.append(endpoint.prose, kWords, prose.words() / 2);
     }
@@ -93,7 +93,7 @@ void check_context(const datasets::Dataset& dataset, const loadgen::EndpointFact
                     *in, *out, *facts.context, facts.body.model));
 }
 
-/// Without what a kind of target adds to the options.
+/// Returns the load without the options that each kind of target adds.
 Load common_load(const LoadPlan& asked, const loadgen::EndpointFacts& facts, const std::string& salt) {
     Load load;
     load.plan = resolved(asked, facts, salt);
@@ -177,7 +177,7 @@ class SocketTarget final : public Target {
         }
         if (!servers.empty()) outcome.server = scrape::combined(std::move(servers));
         if (sampler) outcome.power = sampler->finish();
-        // A server that never told of itself was not promised to: hosted ones do not.
+        // Hosted servers have no metrics: failures count only if a scrape has succeeded.
         if (places.automatic && outcome.server.scrapes.empty()) {
             outcome.server.failed = 0;
             outcome.server.last_failure.clear();
@@ -233,7 +233,7 @@ class SocketTarget final : public Target {
                         server.url));
     }
 
-    /// Starts it if it is a simulator, and probes it. What the first one takes the others must take as well.
+    /// Starts a server if it is a simulator, and probes it. All servers must accept what the first one does.
     void open(const LoadPlan& asked, const std::string& url, const Access& access, Watcher& watcher,
               const std::stop_token& stop) {
         Server server{.url = url};
@@ -243,7 +243,7 @@ class SocketTarget final : public Target {
             address = server.simulator->url();
         }
         if (!tls_ && http::parse_url(address).tls) {
-            // Reading the system's certificates takes longer than all the rest.
+            // Reading the system's certificates is the slowest step, so it is done once.
             tls_ = std::make_unique<http::TlsContext>(
                 http::TlsOptions{.verify = !asked.insecure, .ca_file = asked.ca_file});
         }
@@ -252,7 +252,7 @@ class SocketTarget final : public Target {
         server.endpoint.on_wait = [&watcher](const std::string& what) { watcher.wait(what); };
         if (!server.simulator) server.url = redacted_url(server.endpoint.url.text());
         if (!servers_.empty()) {
-            server.endpoint.calibrate = false;  // the same model counts the same
+            server.endpoint.calibrate = false;  // the same model has the same token counts
             server.endpoint.token_ids = facts().prompt_form == datasets::PromptForm::token_ids;
         }
         server.facts = loadgen::probe(server.endpoint);
@@ -275,7 +275,7 @@ class SocketTarget final : public Target {
         return target;
     }
 
-    /// Asks every server to start or stop its own profiler; one that has none is a warning. Writing the
+    /// Asks every server to start or stop its own profiler; warns if one has none. Writing the
     /// profile may take minutes.
     void profile(const char* path) const {
         constexpr auto kPatience = std::chrono::minutes(5);
@@ -292,15 +292,15 @@ class SocketTarget final : public Target {
         }
     }
 
-    /// What tells the power of the server's hardware; null when nothing does. A meter that was asked for and
-    /// is not there is a warning.
+    /// Returns the meter of the power of the server's hardware; null if there is none. Warns if the meter
+    /// that the user asked for does not exist.
     std::unique_ptr<cards::PowerMeter> power_meter(const LoadPlan& plan) const {
         const std::string kind = plan.power.substr(0, plan.power.find('='));
         const std::string place = kind == plan.power ? "" : plan.power.substr(kind.size() + 1);
         if (kind == "none") return nullptr;
         if (kind == "dcgm") return dcgm_meter(place);
         std::unique_ptr<cards::PowerMeter> meter;
-        if (kind == "auto") {  // this machine's meters tell nothing of other machines, nor of simulated ones
+        if (kind == "auto") {  // this machine's meters do not measure other or simulated machines
             if (!facts().local || !facts().simulator_profile.empty()) return nullptr;
             meter = cards::gpu_power_meter();
             return meter ? std::move(meter) : cards::cpu_power_meter();
@@ -321,8 +321,8 @@ class SocketTarget final : public Target {
         return power::dcgm_power_meter(url, http::resolve(url).front(), tls);
     }
 
-    /// The cached prompt tokens of a request with a salt of its own, sent after the trial, which had another
-    /// salt: only the chat template can explain them.
+    /// Returns the cached prompt tokens of a request with its own salt, sent after the trial with another
+    /// salt: they can only come from the chat template.
     std::optional<double> cached_by_template(LoadPlan asked) const {
         for (RequestClass& of : asked.classes) {
             of.dataset = {.name = "synthetic", .fields = {{"isl", "64"}, {"osl", "2"}}};
@@ -337,17 +337,17 @@ class SocketTarget final : public Target {
                 loadgen::try_one(server.endpoint, server.facts, probe.datasets.front()->request(kTrialIndex))
                     .cached_prompt;
             return cached ? std::optional(static_cast<double>(*cached)) : std::nullopt;
-        } catch (const RuntimeError&) {  // one that fails now and then is judged by the load
+        } catch (const RuntimeError&) {  // occasional failures are judged by the load
             return std::nullopt;
         }
     }
 
-    /// The places where metrics are read, those of servers first. Throws RuntimeError for a URL whose host is
-    /// not known.
+    /// Returns the places where metrics are read, those of servers first. Throws RuntimeError for a URL whose
+    /// host is unknown.
     std::vector<scrape::ScraperOptions> scraper_options(const LoadPlan& plan,
                                                         const ScrapePlaces& places) const {
         std::vector<scrape::ScraperOptions> all;
-        // What one of several servers says of itself is not what this load asked of all of them.
+        // The metrics of one of several servers do not describe this load, which all of them serve.
         if (places.automatic && servers_.size() == 1) {
             http::Url url = servers_.front().endpoint.url;
             url.base = "/metrics";
@@ -365,14 +365,14 @@ class SocketTarget final : public Target {
         return all;
     }
 
-    /// The URL of metrics; without a path they are at /metrics.
+    /// Returns the URL of metrics; the default path is /metrics.
     static http::Url metrics_url(const std::string& place) {
         http::Url url = http::parse_url(place);
         if (url.base.empty()) url.base = "/metrics";
         return url;
     }
 
-    /// The TLS context of the servers for an https URL; null for others. `option` names the URL in the error.
+    /// Returns the servers' TLS context for an https URL; null for others. `option` is named in the error.
     const http::TlsContext* tls_for(const http::Url& url, const std::string& option) const {
         if (!url.tls) return nullptr;
         if (!tls_)
@@ -386,8 +386,8 @@ class SocketTarget final : public Target {
         return {.name = name, .url = url, .address = http::resolve(url).front()};
     }
 
-    /// Warns of an exporter that does not tell what was asked for, once however many runs there are. A
-    /// server that cannot be read is told by the run's check "scrape".
+    /// Warns of an exporter that lacks the wanted metrics, once for all runs. A server that cannot be read is
+    /// reported by the run's check "scrape".
     void complain(const scrape::ScraperOptions& options, const std::string& complaint) const {
         if (complaint.empty() || options.name.empty() || !complained_of_.insert(options.name).second) return;
         watcher_->warn(fmt::format("--scrape {}={}: {}", options.name, options.url.text(), complaint));
@@ -397,10 +397,10 @@ class SocketTarget final : public Target {
     std::shared_ptr<CommandServer> server_;
     std::unique_ptr<http::TlsContext> tls_;
     std::vector<Server> servers_;
-    mutable std::set<std::string> complained_of_;  ///< exporters; runs of a target follow each other
+    mutable std::set<std::string> complained_of_;  ///< exporters warned of; runs of a target never overlap
 };
 
-/// Knows without asking what a probe would find out.
+/// The simulated server in virtual time, whose facts are known without a probe.
 class VirtualTarget final : public Target {
   public:
     explicit VirtualTarget(const LoadPlan& asked)
@@ -456,8 +456,7 @@ class VirtualTarget final : public Target {
 
 std::unique_ptr<Target> open_target(const LoadPlan& asked, const Access& access, Watcher& watcher,
                                     const std::stop_token& stop, std::shared_ptr<CommandServer> server) {
-    (void)with_load(
-        with_dataset(asked));  // what is wrong with the command line is said before anything starts
+    (void)with_load(with_dataset(asked));  // wrong options are refused before anything starts
     (void)alerting_of(asked);
     if (asked.virtual_time) return std::make_unique<VirtualTarget>(asked);
     return std::make_unique<SocketTarget>(asked, access, watcher, stop, std::move(server));

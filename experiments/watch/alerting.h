@@ -12,13 +12,13 @@ namespace paretoken::experiments {
 struct Alerting {
     std::vector<AlertRule> rules;
     AlertBaseline baseline;
-    std::set<std::string> fingerprints;  ///< of the baseline's workloads
+    std::set<std::string> fingerprints;  ///< fingerprints of the baseline's workloads
 };
 
 /// Reads the files that the plan names. Throws UsageError.
 Alerting alerting_of(const LoadPlan& plan);
 
-/// Why the baseline is none for a run: it measured another workload. Empty: it did not, or there is none.
+/// Returns why the baseline does not fit a run: it has another workload. Empty if it fits or there is none.
 std::string baseline_doubt(const Alerting& alerting, const Workload& workload);
 
 }  // namespace paretoken::experiments

@@ -7,14 +7,14 @@ namespace paretoken::experiments {
 namespace {
 
 constexpr double kConfidence = 0.95;
-constexpr double kTolerated = 1.1;         ///< a change by a tenth
-constexpr std::size_t kMostValues = 1000;  ///< of an interval; evenly spaced ones stand for the rest
+constexpr double kTolerated = 1.1;         ///< ratio: a change by a tenth
+constexpr std::size_t kMostValues = 1000;  ///< most values kept per interval, evenly spaced
 
 double square(double value) {
     return value * value;
 }
 
-/// Of one side's mean.
+/// Returns the squared standard error of one side's mean.
 double squared_error(const Moments& side) {
     return square(side.standard_deviation) / static_cast<double>(side.n);
 }
@@ -33,7 +33,7 @@ std::optional<Drift> drift_between(const Moments& reference, const Moments& now)
     const double a = squared_error(reference);
     const double b = squared_error(now);
     const double error = std::sqrt(a + b);
-    // Welch and Satterthwaite's degrees of freedom; those of the smaller side where nothing varies.
+    // The degrees of freedom are Welch and Satterthwaite's, or those of the smaller side if nothing varies.
     double freedom = static_cast<double>(std::min(reference.n, now.n) - 1);
     const double below =
         square(a) / static_cast<double>(reference.n - 1) + square(b) / static_cast<double>(now.n - 1);
@@ -62,7 +62,7 @@ std::optional<Drift> DriftTracker::add(std::span<const double> values) {
             if (value > 0 && std::isfinite(value)) gathered_.add(std::log(value));
         if (gathered_.result().n >= kReferenceValues) {
             reference_ = gathered_.result();
-            recent_.clear();  // what the reference is made of is not compared with it
+            recent_.clear();  // the reference is not compared with itself
         }
         return std::nullopt;
     }

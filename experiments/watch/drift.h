@@ -1,6 +1,6 @@
 #pragma once
-// Whether requests have become slower or faster than a reference: geometric means of a few requests against
-// those of the reference, by Welch's interval on logarithms. Pure.
+// Decides whether requests have become slower or faster than a reference. It compares geometric means of a
+// few requests with those of the reference, by Welch's interval on logarithms. Pure.
 #include <deque>
 #include <optional>
 #include <span>
@@ -12,39 +12,39 @@
 namespace paretoken::experiments {
 
 struct Drift {
-    double ratio = 1;  ///< geometric mean of now ÷ that of the reference
+    double ratio = 1;  ///< geometric mean of now ÷ geometric mean of the reference
     Interval ci95;
-    std::uint64_t n = 0;  ///< values of now
-    /// The whole interval lies beyond a change by a tenth, up or down.
+    std::uint64_t n = 0;  ///< number of values of now
+    /// Whether the whole interval lies beyond a change by a tenth, up or down.
     bool drifted = false;
 
     bool operator==(const Drift&) const = default;
 };
 
-/// Moments of logarithms. Nothing for fewer than two values on a side.
+/// Compares moments of logarithms. Returns nothing for fewer than two values on a side.
 std::optional<Drift> drift_between(const Moments& reference, const Moments& now);
 
-/// Follows one quantity through the intervals of a watch. The reference is given, or is what the first
-/// intervals with at least kReferenceValues values come to.
+/// Follows one quantity through the intervals of a watch. The reference is given, or is taken from the first
+/// intervals, until they have at least kReferenceValues values.
 class DriftTracker {
   public:
     static constexpr std::uint64_t kReferenceValues = 20;
     static constexpr std::uint64_t kFewestValues =
-        8;                                            ///< earlier intervals are added until there are so many
-    static constexpr std::size_t kMostIntervals = 5;  ///< that are taken together
+        8;  ///< fewest values to compare; earlier intervals are added up to that
+    static constexpr std::size_t kMostIntervals = 5;  ///< most intervals that are combined
 
     explicit DriftTracker(std::optional<Moments> reference) : reference_(reference) {}
 
-    /// The values of the next interval; those that are not above 0 are left out. Nothing while there is no
-    /// reference or too few values.
+    /// Adds the values of the next interval; values that are not above 0 are left out. Returns nothing while
+    /// there is no reference or too few values.
     std::optional<Drift> add(std::span<const double> values);
 
-    /// Moments of the logarithms of what is above 0.
+    /// Returns the moments of the logarithms of the values above 0.
     static Moments logarithmic(std::span<const double> values);
 
   private:
     std::optional<Moments> reference_;
-    RunningMoments gathered_;  ///< for the reference
+    RunningMoments gathered_;  ///< moments of the reference so far
     std::deque<std::vector<double>> recent_;
 };
 

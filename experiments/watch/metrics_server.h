@@ -1,5 +1,5 @@
 #pragma once
-// Serves our own figures on /metrics while a command goes on, on a thread of its own.
+// Serves this program's own figures on /metrics while a command runs, on a separate thread.
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -17,32 +17,32 @@ struct WatchState;
 
 class MetricsServer {
   public:
-    /// The text to serve; `open_metrics`: the reader asked for that format.
+    /// Returns the text to serve; `open_metrics`: the reader asked for that format.
     using Text = std::function<std::string(bool open_metrics)>;
 
-    /// `address`: "127.0.0.1:9464", "[::1]:9464"; port 0 takes a free one. Throws UsageError for what is no
-    /// address, RuntimeError where it cannot be listened on.
+    /// `address`: "127.0.0.1:9464", "[::1]:9464"; port 0 means a free port. Throws UsageError for a text that
+    /// is not an address, RuntimeError when it cannot listen there.
     explicit MetricsServer(const std::string& address);
 
     std::string url() const;  ///< "http://127.0.0.1:9464/metrics"
 
     /// Sets the function whose text is served from now on. `text` is called from the server's thread until it
-    /// is replaced; when this returns, the one before is not called any more.
+    /// is replaced. After the return of publish() the earlier function is not called any more.
     void publish(Text text);
 
   private:
     std::optional<ServedPage> answer(const PageRequest& request);
 
-    std::mutex mutex_;  ///< of text_, held while it is called
+    std::mutex mutex_;  ///< guards text_, and is held while text_ runs
     Text text_;
     PageServer server_;
-    std::jthread thread_;  ///< last, so that it ends before what it uses
+    std::jthread thread_;  ///< last, so that it ends before the members it uses
 };
 
-/// The figures of a watch's last interval, and counters over all of them.
+/// Returns the figures of a watch's last interval, and counters over all intervals.
 std::vector<reports::MetricFamily> families_of(const WatchState& state);
 
-/// The counters of a run that goes on.
+/// Returns the counters of a run in progress.
 std::vector<reports::MetricFamily> families_of(const loadgen::Progress& progress);
 
 }  // namespace paretoken::experiments

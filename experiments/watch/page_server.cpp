@@ -37,7 +37,7 @@ struct HostAndPort {
     int port = 0;
 };
 
-/// "[::1]:80" → ::1, 80; "127.0.0.1" → 127.0.0.1, −1. Nothing when it is no address.
+/// Splits an address: "[::1]:80" → ::1, 80; "127.0.0.1" → 127.0.0.1, −1. Returns nothing for any other text.
 std::optional<HostAndPort> host_and_port(std::string_view text) {
     HostAndPort parsed{.host = {}, .port = -1};
     const std::size_t bracket = text.starts_with('[') ? text.find(']') : 0;
@@ -68,7 +68,7 @@ bool is_loopback(const std::string& host) {
     return ::inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
-/// Listens on the first address of the host that can be listened on. Throws RuntimeError.
+/// Returns a socket that listens on the first usable address of the host. Throws RuntimeError.
 int listening_socket(const HostAndPort& at, const std::string& address) {
     addrinfo hints{};
     hints.ai_socktype = SOCK_STREAM;
@@ -122,7 +122,7 @@ std::string words(std::string_view status, std::string_view text) {
 
 // ---- connections
 
-/// A socket that is closed at the end.
+/// A socket that is closed with this object.
 class Connection {
   public:
     explicit Connection(int socket) : socket_(socket) {}
@@ -143,7 +143,7 @@ class Connection {
     int socket() const { return socket_; }
     bool is_late() const { return SteadyClock::now() - since_ > kLongestRequest; }
 
-    /// Reads what is there. Returns whether the connection is done with: answered, closed or broken.
+    /// Reads the available bytes. Returns whether the connection is finished: answered, closed or broken.
     template <class ResponseTo>
     bool read(const ResponseTo& response_to) {
         char bytes[4096];
@@ -160,7 +160,7 @@ class Connection {
     }
 
   private:
-    /// To the end, or until the reader has taken nothing for a while.
+    /// Writes the whole text, or gives up when the reader has taken nothing for a while.
     void write(std::string_view text) const {
         while (!text.empty()) {
             const ssize_t sent = ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL);

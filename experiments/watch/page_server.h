@@ -1,7 +1,7 @@
 #pragma once
-// A small web server for what this program shows of itself: the pages of a report, its own figures for
-// Prometheus. One thread, GET and HEAD, a connection for each request; a reader that stalls is dropped and
-// holds up nobody.
+// A small web server for the pages of a report and for this program's own figures for Prometheus. It has one
+// thread, answers GET and HEAD, and takes one request per connection. A reader that stalls is dropped and
+// delays nobody.
 #include <functional>
 #include <optional>
 #include <stop_token>
@@ -11,7 +11,7 @@ namespace paretoken::experiments {
 
 struct PageRequest {
     std::string path;    ///< "/report.json", without the query
-    std::string accept;  ///< the Accept header
+    std::string accept;  ///< value of the Accept header
 };
 
 struct ServedPage {
@@ -19,19 +19,19 @@ struct ServedPage {
     std::string body;
 };
 
-/// The clients that are answered. With this_machine, only loopback addresses are listened on, and requests
-/// that name another host are refused, so that a web page elsewhere cannot read what is served here (DNS
+/// The clients that are answered. With this_machine, the server listens on loopback addresses only and
+/// refuses requests that name another host, so that a foreign web page cannot read the served pages (DNS
 /// rebinding).
 enum class Reach { this_machine, any };
 
 class PageServer {
   public:
-    /// The page that is asked for; nothing: there is none. An Error that it throws is answered with its text.
+    /// Returns the requested page; nothing if there is none. The text of a thrown Error becomes the answer.
     using Answer = std::function<std::optional<ServedPage>(const PageRequest& request)>;
 
-    /// Listens on `address`, "127.0.0.1:0", "localhost:8080" or "[::1]:0"; port 0 takes a free one.
-    /// `nothing_here` is what a path without a page is answered with. Throws UsageError for what is no
-    /// address or not within `reach`, RuntimeError when it cannot be listened on.
+    /// Listens on `address`, "127.0.0.1:0", "localhost:8080" or "[::1]:0"; port 0 means a free port.
+    /// `nothing_here` is the answer for a path without a page. Throws UsageError for a text that is not an
+    /// address or not within `reach`, RuntimeError when it cannot listen there.
     PageServer(const std::string& address, Reach reach, std::string nothing_here, Answer answer);
     ~PageServer();
     PageServer(const PageServer&) = delete;

@@ -26,10 +26,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What drift is looked for in: the headline latency of the first token, and the time per output token.
+/// The metrics that are checked for drift: the headline latency of the first token, and time per output
+/// token.
 constexpr std::array<std::string_view, 2> kDriftMetrics = {"ttft", "tpot"};
 
-/// The records of one interval, in memory with their events.
+/// Keeps the records of one interval in memory, with their events.
 class KeepingSink final : public RecordSink {
   public:
     void record(RequestRecord&& record) override {
@@ -52,7 +53,7 @@ const Metric& drift_metric(std::string_view tag) {
     return *headline_metric(tag, true);
 }
 
-/// The moments of a baseline's requests, by metric.
+/// Returns the moments of a baseline's requests, by metric.
 std::map<std::string, Moments> drift_references(const LoadPlan& plan) {
     if (plan.baseline.empty()) return {};
     std::map<std::string, std::vector<double>> values;
@@ -67,7 +68,7 @@ std::map<std::string, Moments> drift_references(const LoadPlan& plan) {
     return moments;
 }
 
-/// The plan of one interval: other prompts and other arrivals than the one before.
+/// Returns the plan of one interval; each has its own prompts and arrivals.
 LoadPlan interval_plan(const WatchPlan& plan, std::uint64_t number) {
     LoadPlan asked = plan.asked;
     asked.stop = {.requests = {}, .duration = plan.every, .rules = {"diverging=off"}};
@@ -75,7 +76,7 @@ LoadPlan interval_plan(const WatchPlan& plan, std::uint64_t number) {
     return asked;
 }
 
-/// The arrivals that are due within `length`.
+/// Returns the arrivals that are due within `length`.
 loadgen::Arrivals within(loadgen::Arrivals arrivals, Duration length) {
     arrivals.times = [times = std::move(arrivals.times),
                       length](std::uint64_t seed) -> loadgen::ArrivalTimes {
@@ -87,7 +88,7 @@ loadgen::Arrivals within(loadgen::Arrivals arrivals, Duration length) {
     return arrivals;
 }
 
-/// Sleeps until then, or until it is asked to stop.
+/// Sleeps until `until`, or until a stop is requested.
 void sleep_until(TimePoint until, const std::stop_token& stop) {
     std::mutex mutex;
     std::condition_variable_any sleeping;
@@ -121,7 +122,7 @@ class Watch {
 
     bool is_over() const { return plan_.duration && now_s() >= seconds(*plan_.duration); }
 
-    /// Makes the load of one interval and tells what it came to.
+    /// Runs the load of one interval and returns the state after it.
     const WatchState& next(Watcher& watcher, const loadgen::Interruption& interruption) {
         const double begin_s = now_s();
         Load load = target_.load_for(interval_plan(plan_, ++number_));
@@ -148,7 +149,7 @@ class Watch {
     void write() { file_.add(state_.line); }
 
   private:
-    /// In virtual time an interval takes as long as it was asked to.
+    /// Returns the time since the start. In virtual time each interval takes its planned length.
     double now_s() const { return target_.in_virtual_time() ? computed_s_ : seconds(Clock::now() - began_); }
 
     void warn_of_baseline(const Load& load, Watcher& watcher) const {
@@ -192,8 +193,8 @@ class Watch {
         state_.line = std::move(line);
     }
 
-    /// Every series that alerts may watch and that was measured, by its name with the unit. Gauges are means
-    /// over all readings: the window of a few requests may lie between two of them.
+    /// Returns every measured series that alerts may watch, by its name with the unit. Gauges are means
+    /// over all readings, because the window of a few requests may lie between two readings.
     static std::map<std::string, double> figures_of(const RunResult& result) {
         std::map<std::string, double> figures;
         for (const Series& series : result.series)

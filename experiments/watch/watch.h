@@ -1,7 +1,7 @@
 #pragma once
-// A watch: a few requests per interval for as long as wanted, and a line per interval with what they came to,
-// what the server said of itself, the alerts that fire, and the drift against a reference. Each interval is a
-// small run of its own, so that memory does not grow with the watch's length.
+// A watch sends a few requests per interval, for any time, and writes a line per interval: the results of the
+// requests, the server's own metrics, the alerts that fire, and the drift against a reference. Each interval
+// is a small run of its own, so that memory does not grow with the watch's length.
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -17,24 +17,24 @@
 namespace paretoken::experiments {
 
 struct WatchPlan {
-    LoadPlan asked;  ///< an open loop; its alerts and baseline are judged, its stop rules are the watch's own
+    LoadPlan asked;  ///< an open loop with alerts and baseline; the watch sets its stop rules
     Duration every = std::chrono::minutes(1);
-    std::optional<Duration> duration = {};  ///< none: until it is interrupted
+    std::optional<Duration> duration = {};  ///< nothing: until it is interrupted
 };
 
-/// How a watch stands after an interval.
+/// The state of a watch after an interval.
 struct WatchState {
     reports::WatchLine line;
-    std::uint64_t requests = 0;  ///< of all intervals
+    std::uint64_t requests = 0;  ///< requests of all intervals
     std::uint64_t failed = 0;
-    std::vector<AlertResult> alerts;  ///< over all intervals; `state` is firing if it ever was
-    std::vector<AlertState> now;      ///< of each alert
+    std::vector<AlertResult> alerts;  ///< results over all intervals; `state` is firing if it ever was
+    std::vector<AlertState> now;      ///< current state of each alert
 };
 using OnInterval = std::function<void(const WatchState&)>;
 
-/// Until the duration is over or the interruption asks to stop. Appends to watch.jsonl in `directory` and
-/// calls `on_interval` after each interval. Returns the last state. A server that does not answer is what the
-/// lines tell, and ends nothing. Throws RuntimeError when the file cannot be written.
+/// Watches until the duration is over or the interruption asks to stop. Appends to watch.jsonl in `directory`
+/// and calls `on_interval` after each interval. Returns the last state. A server that does not answer appears
+/// in the lines and does not end the watch. Throws RuntimeError when the file cannot be written.
 WatchState watch(const Target& target, const WatchPlan& plan, const std::filesystem::path& directory,
                  Watcher& watcher, const OnInterval& on_interval, const loadgen::Interruption& interruption);
 
