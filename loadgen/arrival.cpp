@@ -102,8 +102,8 @@ Arrivals gamma(const Spec& spec) {
 
 // ---- Poisson processes whose rate changes
 
-/// `time_of(n)`: the seconds within which n requests are expected. A Poisson process of rate 1 is rescaled by
-/// it.
+/// Makes arrivals by rescaling a Poisson process of rate 1. `time_of(n)`: the seconds within which n requests
+/// are expected.
 template <class TimeOf>
 Arrivals rescaled(double mean_rate, TimeOf time_of) {
     Arrivals arrivals;
@@ -119,7 +119,7 @@ Arrivals rescaled(double mean_rate, TimeOf time_of) {
     return arrivals;
 }
 
-/// Until `over` the rate is from + (to − from)·t/over, and `to` afterwards.
+/// The rate is from + (to − from)·t/over until `over`, and `to` afterwards.
 Arrivals linear_ramp(double from, double to, double over) {
     const double slope = (to - from) / over;
     const double mean = (from + to) / 2;
@@ -131,7 +131,7 @@ Arrivals linear_ramp(double from, double to, double over) {
     });
 }
 
-/// Until `over` the rate is from·(to/from)^(t/over), and `to` afterwards.
+/// The rate is from·(to/from)^(t/over) until `over`, and `to` afterwards.
 Arrivals exponential_ramp(double from, double to, double over) {
     if (from == to) return linear_ramp(from, to, over);
     const double growth = std::log(to / from) / over;
@@ -178,7 +178,7 @@ Arrivals steps(const Spec& spec) {
 
 // ---- mixed
 
-/// Poisson arrivals, and every so often several at once.
+/// Poisson arrivals, with several at once every `every`.
 Arrivals bursts(const Spec& spec) {
     spec.expect_only({"rate", "size", "every"});
     const double rate = positive(spec, "rate");
@@ -204,7 +204,7 @@ Arrivals bursts(const Spec& spec) {
     return arrivals;
 }
 
-/// Each of n users sends a request every n/rate seconds, beginning at a drawn moment.
+/// Each of n users sends a request every n/rate seconds, beginning at a random time.
 Arrivals users(const Spec& spec) {
     spec.expect_only({"n", "rate"});
     const std::uint64_t n = positive_count(spec, "n");
@@ -242,7 +242,7 @@ Arrivals trace(const Spec& spec) {
     return arrivals;
 }
 
-/// The rows of a dataset at their own times. Of m rows of one time, the k-th comes k/m of `spread` later.
+/// The rows of a dataset at their own times. If m rows have one time, the k-th comes k/m of `spread` later.
 class RecordedArrivals {
   public:
     RecordedArrivals(const datasets::Dataset& dataset, double scale, Duration spread)
@@ -294,7 +294,7 @@ constexpr std::array kTable = {
                trace},
 };
 
-/// Throws UsageError that begins with the option.
+/// Makes arrivals. A UsageError begins with the option.
 Arrivals made(const ArrivalRow& row, const Spec& spec) {
     try {
         return row.make(spec);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostErrorBytes = std::size_t{1} << 20;
 constexpr std::size_t kLongestError = 500;  ///< bytes of RequestRecord::error
-/// For the end of the HTTP message after the answer's own end, so that the connection can be used again.
+/// How long the client waits after an answer for the end of its HTTP message, to reuse the connection.
 constexpr Duration kEndGrace = std::chrono::milliseconds(50);
 constexpr std::int64_t kMostExpected = 4096;  ///< chunks
 
@@ -39,9 +39,9 @@ Secrets secrets_of(const http::RequestHead& head) {
     return secrets;
 }
 
-/// The longest that bytes may have lain here before the events that share their read are the client's doing:
-/// the stream's mean time per event, since the server cannot have made fewer reads of a steady stream than
-/// that, and more than a nap.
+/// Returns the longest time that bytes may wait here before the client is blamed for events that share a
+/// read: the stream's mean time per event, because a steady stream cannot have given fewer reads than that,
+/// and more than a nap.
 Duration longest_fair_delay(const std::vector<StreamEvent>& events) {
     constexpr Duration kLeast = std::chrono::microseconds(300);
     if (events.size() < 2) return kLeast;
@@ -51,7 +51,8 @@ Duration longest_fair_delay(const std::vector<StreamEvent>& events) {
 
 }  // namespace
 
-/// One request on its way. Reused: after finish() it waits for the next one with its buffers.
+/// One request in flight. The object is reused: after finish() it waits for the next request with its
+/// buffers.
 class Client::Exchange final : public http::ExchangeSink {
   public:
     explicit Exchange(Client& client) : answer_(client.parser_), client_(client) {}
@@ -91,7 +92,7 @@ class Client::Exchange final : public http::ExchangeSink {
                                 .expected_chunks = expected_chunks(),
                                 .limits = limits_});
         connection_ = &client_.pool_.lend(fresh_connection);
-        // The text is kept until the first byte of an answer: a closing connection may swallow it.
+        // The text is kept until the first byte of an answer, because a closing connection may lose it.
         connection_->exchange(text_, *this);
     }
 
@@ -109,7 +110,7 @@ class Client::Exchange final : public http::ExchangeSink {
         }
     }
 
-    /// Ends the exchange from outside, whatever it was waiting for.
+    /// Ends the exchange from outside, in any state.
     void give_up(Outcome outcome, const std::string& why, TimePoint now) {
         set_failure(outcome, why);
         leave(now);
@@ -117,7 +118,7 @@ class Client::Exchange final : public http::ExchangeSink {
 
     bool waits_for_connection() const { return !connected_; }
 
-    /// The answer came to its own end, and since then the HTTP message did not.
+    /// Returns whether the answer has ended, but its HTTP message has not ended within kEndGrace.
     bool is_left_open(TimePoint now) const { return done_at_ && now - *done_at_ > kEndGrace; }
     bool is_done() const { return done_at_.has_value(); }
     void end_left_open(TimePoint now) {
@@ -125,7 +126,7 @@ class Client::Exchange final : public http::ExchangeSink {
         leave(now);
     }
 
-    std::size_t position = 0;  ///< among the client's active ones
+    std::size_t position = 0;  ///< position among the client's active exchanges
 
   private:
     struct GroupedRead {
@@ -133,7 +134,7 @@ class Client::Exchange final : public http::ExchangeSink {
         std::uint32_t chunks;
     };
 
-    /// Ends the exchange here; the connection closes.
+    /// Ends the exchange and closes the connection.
     void leave(TimePoint now) {
         if (connection_ != nullptr) std::exchange(connection_, nullptr)->abandon();
         conclude(false, now);
@@ -152,7 +153,7 @@ class Client::Exchange final : public http::ExchangeSink {
         record_.http_status = head.status;
         refused_ = head.status != 200;
         record_.headers = read.at;
-        text_ = {};  // it is as long as the prompt, and many may wait for their answers
+        text_ = {};  // frees it: it is as long as the prompt, and many may wait
         if (!head.content_encoding.empty() && head.content_encoding != "identity") {
             set_failure(Outcome::malformed,
                         fmt::format("the answer is compressed ({}) although identity was asked for; times of "
@@ -178,7 +179,7 @@ class Client::Exchange final : public http::ExchangeSink {
             client_.sink_.on_first_token(record_, read.at);
         }
         if (record_.outcome == Outcome::malformed) {
-            leave(read.at);  // whatever else comes means nothing
+            leave(read.at);  // later bytes have no meaning
         } else if (answer_.done() && !done_at_) {
             done_at_ = read.at;
             if (client_.leaves_answers_open()) leave(read.at);
@@ -208,8 +209,8 @@ class Client::Exchange final : public http::ExchangeSink {
             client_.to_resend_.push_back(this);
             return;
         }
-        // A stream that broke off keeps what it brought. An answer is complete at its own end, whatever
-        // becomes of the connection after it.
+        // A stream that broke off keeps its events. An answer that reached its own end is complete, even
+        // if the connection fails after it.
         if (refused_) {
             set_failure(Outcome::http_error, http_error_text());
         } else if (!done_at_) {
@@ -228,7 +229,7 @@ class Client::Exchange final : public http::ExchangeSink {
     }
 
     void set_failure(Outcome outcome, const std::string& why) {
-        if (record_.outcome != Outcome::ok) return;  // the first one is the cause
+        if (record_.outcome != Outcome::ok) return;  // the first failure is the cause
         record_.outcome = outcome;
         record_.error = printable_line(client_.secrets_.redacted(why), kLongestError);
     }
@@ -241,19 +242,19 @@ class Client::Exchange final : public http::ExchangeSink {
         client_.finish(*this, at);
     }
 
-    /// Nothing unless the server keeps to the length asked for.
+    /// Returns the number of chunks to expect; 0 unless the server keeps to the length asked for.
     std::size_t expected_chunks() const {
         if (!client_.options_.ignore_eos_accepted) return 0;
         return static_cast<std::size_t>(
             std::clamp<std::int64_t>(record_.wanted_output_tokens.value_or(0), 0, kMostExpected));
     }
 
-    // What every read of a body touches comes first.
-    std::optional<TimePoint> read_at_;  ///< of the read that brought the last body bytes
-    std::optional<TimePoint> done_at_;  ///< when the answer came to its own end
+    // The members that every read of a body touches come first.
+    std::optional<TimePoint> read_at_;  ///< time of the read with the last body bytes
+    std::optional<TimePoint> done_at_;  ///< when the answer itself ended
     std::uint64_t bytes_received_ = 0;
-    bool refused_ = false;     ///< its status is not 200: the body tells why
-    bool has_output_ = false;  ///< the sink was told of the first token
+    bool refused_ = false;     ///< whether its status is not 200; the body tells why
+    bool has_output_ = false;  ///< whether the sink was told of the first token
     openai::AnswerReader answer_;
 
     Client& client_;

@@ -1,6 +1,6 @@
 #pragma once
-// Performs exchanges: a request goes out on a lent connection, its answer is read as it arrives, and one
-// RequestRecord comes back. A failed request is data; nothing is thrown past here. One client, one thread.
+// Performs exchanges: sends a request on a lent connection, reads its answer as it arrives, and returns one
+// RequestRecord. A failed request is data; no exception leaves the client. A client belongs to one thread.
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,8 +21,8 @@ namespace paretoken::loadgen {
 struct ClientOptions {
     http::RequestHead head;
     openai::BodyOptions body;
-    bool ignore_eos_accepted = false;  ///< a short stream is then a failure
-    bool traceparent = false;          ///< every request carries a W3C trace context made of its id
+    bool ignore_eos_accepted = false;  ///< whether ignore_eos works; a short stream is then a failure
+    bool traceparent = false;          ///< whether requests carry a W3C trace context made of their id
     Duration request_timeout = std::chrono::minutes(10);
     Duration connect_timeout = std::chrono::seconds(10);
 };
@@ -32,25 +32,26 @@ struct PreparedRequest {
     Request request;
     std::string body;
     openai::AnswerLimits limits = {};
-    bool keep_answer = false;                     ///< the record gets the answer's text
-    std::optional<Duration> hangs_up_after = {};  ///< the request is given up so long after its start
+    bool keep_answer = false;                     ///< whether the record gets the answer's text
+    std::optional<Duration> hangs_up_after = {};  ///< time from the start to giving the request up
 };
 
 /// The client's own part in the measured figures, over all exchanges.
 struct ClientCounters {
     std::uint64_t chunks = 0;
-    std::uint64_t stamped_chunks = 0;  ///< timed by a kernel stamp
-    std::uint64_t grouped_chunks = 0;  ///< completed by the same read as the chunk before
-    std::uint64_t late_grouped_chunks =
-        0;  ///< of these, read later than the stream's mean time per event: the client's doing
+    std::uint64_t stamped_chunks = 0;       ///< chunks timed by a kernel stamp
+    std::uint64_t grouped_chunks = 0;       ///< chunks completed by the same read as the chunk before
+    std::uint64_t late_grouped_chunks = 0;  ///< grouped chunks that were read later than the stream's mean
+                                            ///< time per event, because of the client
 };
 
 class ClientSink {
   public:
     virtual ~ClientSink() = default;
-    /// The answer has brought its first output. Called at most once for a request, before on_finished.
+    /// Reports the first output of an answer. Called at most once for a request, before on_finished.
     virtual void on_first_token(const RequestRecord& record, TimePoint at) = 0;
-    /// `over_at`: when the last bytes of the answer reached this host (kernel stamp), or when it failed.
+    /// Reports the end of a request. `over_at`: when the last bytes of the answer reached this host (kernel
+    /// stamp), or when it failed.
     virtual void on_finished(RequestRecord record, TimePoint over_at) = 0;
 };
 
@@ -61,16 +62,16 @@ class Client {
 
     PreparedRequest prepare(Request request) const;
 
-    /// `record` comes with what is known beforehand (index, worker, warmup, scheduled, slot_wait) and goes on
-    /// to the sink with the rest.
+    /// Starts a request. `record` has the values known before (index, worker, warmup, scheduled, slot_wait);
+    /// the client adds the others and gives it to the sink.
     void start(PreparedRequest prepared, RequestRecord record);
 
-    /// Sends again what a closing connection swallowed. Never from inside a callback.
+    /// Sends requests again that were lost on a closing connection. Never called from inside a callback.
     void resend();
 
     void end_overdue(TimePoint now);
 
-    /// Gives up the requests whose users have waited long enough, and says when the next one will have.
+    /// Gives up the requests whose users have waited long enough.
     void hang_up(TimePoint now);
     TimePoint next_hang_up() const;
     void cancel_all();
@@ -84,17 +85,18 @@ class Client {
     void finish(Exchange& exchange, TimePoint over_at);
     bool leaves_answers_open() const { return left_open_in_a_row_ >= kLeftOpen; }
 
-    /// After so many answers in a row whose HTTP message did not end with its [DONE], none is waited for.
+    /// The number of answers in a row whose HTTP message did not end with [DONE], after which the client no
+    /// longer waits for the end.
     static constexpr int kLeftOpen = 3;
 
     http::Pool& pool_;
     ClientOptions options_;
     openai::BodyWriter body_;
     std::string head_text_;
-    Secrets secrets_;  ///< of the request head: hidden in every text from the server
+    Secrets secrets_;  ///< secrets of the request head, hidden in every text from the server
     ClientSink& sink_;
     openai::DeltaParser parser_;
-    std::vector<std::unique_ptr<Exchange>> exchanges_;  ///< every one there is
+    std::vector<std::unique_ptr<Exchange>> exchanges_;  ///< all exchanges
     std::vector<Exchange*> free_;
     std::vector<Exchange*> active_;
     std::vector<Exchange*> to_resend_;

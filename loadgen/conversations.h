@@ -1,6 +1,6 @@
 #pragma once
-// The conversations of one worker that have turns to come: what each said so far, and which request goes on
-// with it. Texts are kept only where follow-ups go on from the server's answers. Does no I/O.
+// The conversations of one worker that have turns to come: the texts so far, and the request that is the next
+// turn. Texts are kept only if follow-ups continue from the server's answers. Does no I/O.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -15,25 +15,25 @@ namespace paretoken::loadgen {
 
 class Conversations {
   public:
-    /// `dataset` must outlive this. `step`: between the indexes of a conversation's turns.
+    /// `dataset` must outlive this. `step`: distance between the indexes of a conversation's turns.
     explicit Conversations(const datasets::Dataset& dataset, std::uint32_t step = 1)
         : dataset_(&dataset), step_(step) {}
 
-    /// The request of an opening, or of a follow-up that ended() gave. `outline`: its prompt is needed only
-    /// where its length is not known otherwise.
+    /// Returns the request of an opening, or of a follow-up from ended(). `outline`: its prompt is needed
+    /// only if its length is not known otherwise.
     Request request(const Planned& planned, bool outline = false) const;
 
-    /// The position in the conversation that the request's record states.
+    /// Returns the position in the conversation for the request's record.
     std::optional<Turn> turn_of(const Planned& planned) const;
 
-    /// Whether the answer's text is needed for what follows.
+    /// Returns whether the next turn needs the answer's text.
     bool needs_answer(const Planned& planned) const;
 
-    /// It was started with this prompt.
+    /// Notes that a request was started with this prompt.
     void started(const Planned& planned, Prompt prompt);
 
-    /// The next turn, when there is one: none follows a failure. Takes the answer's text out of `record` if
-    /// `takes_answer`, else copies it.
+    /// Returns the next turn, if there is one; no turn follows a failure. Takes the answer's text out of
+    /// `record` if `takes_answer`, else copies it.
     std::optional<Planned> ended(RequestRecord& record, bool takes_answer);
 
   private:
@@ -49,7 +49,7 @@ class Conversations {
 
     const datasets::Dataset* dataset_;
     std::uint32_t step_;
-    std::map<RequestKey, Open> open_;  ///< by the conversation's first request
+    std::map<RequestKey, Open> open_;  ///< open conversations by their first request
 };
 
 }  // namespace paretoken::loadgen

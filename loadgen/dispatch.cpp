@@ -7,7 +7,7 @@ namespace paretoken::loadgen {
 namespace {
 
 constexpr Duration kFirstRest = std::chrono::milliseconds(10);
-constexpr int kMostDoublings = 7;  // 1.28 s
+constexpr int kMostDoublings = 7;  // up to 1.28 s
 
 }  // namespace
 
@@ -43,8 +43,8 @@ Dispatcher::Dispatcher(Schedule schedule, const Limits& limits, std::optional<st
       slots_(cap, schedule_.share(), begin, pacing.ramp_up),
       prefills_(pacing.prefills, schedule_.share(), begin, {}) {}
 
-/// Nothing more is opened. A closed loop with conversations still has its slots filled until the first of
-/// them ends.
+/// Ends the opening of conversations. A closed loop with conversations keeps its slots filled until the first
+/// of them ends.
 void Dispatcher::end_schedule(TimePoint at) {
     schedule_ended_ = true;
     const bool stays_filled = schedule_.at_once() && has_conversations_ && ended_by_ == StopKind::requests;
@@ -64,7 +64,8 @@ bool Dispatcher::exhausted(TimePoint now) {
         ended_by_ = StopKind::requests;
         end_schedule(now);
     } else {
-        // An arrival before the end is started however late it is; a closed loop starts nothing after it.
+        // An arrival before the end is started even if it is late; a closed loop starts nothing after the
+        // end.
         const TimePoint would_start = schedule_.at_once() ? now : begin_ + schedule_.next()->at;
         if (is_over(would_start)) {
             ended_by_ = StopKind::duration;
@@ -114,7 +115,7 @@ std::optional<Start> Dispatcher::start_opening(TimePoint now, TimePoint& wait_un
     return start(planned, due, *free_since - due, now);
 }
 
-/// A follow-up goes before openings. In a closed loop it has its conversation's slot.
+/// Starts a follow-up, which has priority over openings. In a closed loop it uses its conversation's slot.
 std::optional<Start> Dispatcher::start_follow_up(TimePoint now, TimePoint& wait_until) {
     if (!follow_ups_.empty() && is_over(follow_ups_.begin()->first)) follow_ups_.clear();
     if (follow_ups_.empty()) return std::nullopt;
@@ -167,7 +168,8 @@ void Dispatcher::finished(const RequestKey& request, TimePoint slot_free, bool f
     if (schedule_ended_ && !ran_dry_) ran_dry_ = slot_free;
 }
 
-/// A user who sends at times of his own sends a turn at its time, but never before the one before has ended.
+/// Returns when a follow-up is due. A user with times of their own sends a turn at its time, but never before
+/// the end of the turn before.
 TimePoint Dispatcher::due_of(const Planned& follow_up, TimePoint possible) const {
     const auto period = schedule_.turn_period();
     if (!period) return possible;

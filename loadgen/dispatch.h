@@ -1,9 +1,9 @@
 #pragma once
-// Decides what happens next and does nothing: start a request, wait, or be done. Arrivals × in-flight cap ×
-// limits are three values and this is the one loop over them; a worker with sockets and an engine in virtual
-// time both act on it. Closed loop: arrivals at once and a cap. Open loop: timed arrivals, usually without
-// one. The dispatcher says which request it starts, and is told by that name of its first token and its end,
-// where a follow-up may come out of it: in a closed loop the slot is the user's and goes on to the next turn.
+// Decides the next step without acting: start a request, wait, or be done. It applies arrivals, in-flight cap
+// and limits in one place; a worker with sockets and an engine in virtual time both act on its decisions.
+// Closed loop: arrivals at once and a cap. Open loop: timed arrivals, usually without a cap. The dispatcher
+// names the request that it starts, and is told of its first token and its end by that name. A follow-up may
+// come out of the end: in a closed loop the slot belongs to the user and serves the next turn.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -22,12 +22,12 @@ namespace paretoken::loadgen {
 
 struct Start {
     Planned planned;
-    TimePoint scheduled;   ///< open loop: the arrival; closed loop: when the slot came free
-    Duration slot_wait{};  ///< open loop: of the time since then, spent waiting for a cap
-    std::optional<Duration> hangs_up_after = {};  ///< the user gives up so long after the start
+    TimePoint scheduled;   ///< open loop: time of the arrival; closed loop: when the slot came free
+    Duration slot_wait{};  ///< open loop: part of the time since then that was spent waiting for a cap
+    std::optional<Duration> hangs_up_after = {};  ///< time from the start until the user gives up
 };
 struct Wait {
-    std::optional<TimePoint> until;  ///< nothing: until a request ends or has its first token
+    std::optional<TimePoint> until;  ///< nothing: the wait lasts until a request ends or has its first token
 };
 struct Done {};
 using Step = std::variant<Start, Wait, Done>;
@@ -35,8 +35,8 @@ using Step = std::variant<Start, Wait, Done>;
 /// The rules that pace requests besides their arrivals and the cap on those in flight.
 struct Pacing {
     std::optional<std::uint64_t> prefills = {};  ///< most requests in flight without a first token
-    Duration ramp_up{};                          ///< the slots open evenly over this time
-    /// A slot of a closed loop pauses after each request, and a conversation before each further turn.
+    Duration ramp_up{};                          ///< time over which the slots open evenly
+    /// The pause of a closed loop's slot after each request, and of a conversation before each further turn.
     std::optional<RandomDuration> think_time = {};
     std::optional<HangUp> hang_up = {};
 
@@ -46,14 +46,14 @@ struct Pacing {
 /// Slots that are taken one by one and come free at known times.
 class Slots {
   public:
-    Slots() = default;  ///< without a cap
+    Slots() = default;  ///< slots without a cap
 
-    /// Worker `share.worker`'s part of `cap` slots, which open one after the other over `ramp_up`.
+    /// Makes worker `share.worker`'s part of `cap` slots, which open one after the other over `ramp_up`.
     Slots(std::optional<std::uint64_t> cap, Share share, TimePoint begin, Duration ramp_up);
 
     bool capped() const { return capped_; }
-    /// Since when, or from when on, a slot is free; nothing while all are taken, the earliest time there is
-    /// without a cap.
+    /// Returns the time since which, or from which on, a slot is free; nothing while all are taken, the
+    /// earliest possible time without a cap.
     std::optional<TimePoint> free_since() const;
     void take();
     void give_back(TimePoint free_since);
@@ -65,41 +65,42 @@ class Slots {
 
 class Dispatcher {
   public:
-    /// `cap`: most requests in flight at once; nothing: no cap (open loop only). Caps are those of the whole
-    /// run; a worker takes its share of them.
+    /// `cap`: largest number of requests in flight; nothing: no cap (open loop only). Caps are those of the
+    /// whole run; a worker takes its share of them.
     Dispatcher(Schedule schedule, const Limits& limits, std::optional<std::uint64_t> cap,
                const Pacing& pacing, TimePoint begin);
 
     Step next(TimePoint now);
 
-    /// The first token of a request is there.
+    /// Reports the first token of a request.
     void on_first_token(const RequestKey& request, TimePoint at);
 
-    /// A request ended; its slot is free from `slot_free` on, and after the think time if there is one. After
-    /// a failure the slot rests a while, longer with every failure in a row, so that a dead server does not
-    /// become the whole sample. `follow_up`: the conversation's next turn, due after the think time.
+    /// Reports the end of a request. Its slot is free from `slot_free` on, or after the think time if there
+    /// is one. After a failure the slot waits, longer with every failure in a row, so that failures of a dead
+    /// server do not fill the sample. `follow_up`: the conversation's next turn, due after the think time.
     void finished(const RequestKey& request, TimePoint slot_free, bool failed,
                   const std::optional<Planned>& follow_up = {});
 
-    /// No further starts.
+    /// Starts no further requests.
     void stop() { stopped_ = true; }
 
     std::uint64_t in_flight() const { return in_flight_; }
 
-    /// The request that the next Start will probably be for, when there is one.
+    /// Returns the request of the probable next Start, if there is one.
     std::optional<Planned> next_planned() const;
 
-    /// When the schedule ran dry or the time was up; nothing while there is more to start.
+    /// Returns when the schedule ran out or the time was up; nothing while there is more to start.
     std::optional<TimePoint> ran_dry() const { return ran_dry_; }
-    /// Which of its own limits ended it: requests or duration; nothing while there is more to start, and when
-    /// it was told to stop.
+    /// Returns the limit that ended it: requests or duration; nothing while there is more to start, and after
+    /// stop().
     std::optional<StopKind> ended_by() const { return ended_by_; }
 
   private:
     bool exhausted(TimePoint now);
     bool is_over(TimePoint due) const;
-    /// Since when a request that is due has had all that it needs; nothing while it must wait, which lowers
-    /// `wait_until` to when that may change, where it is known. `slot`: since when one is free.
+    /// Returns the time since which a due request has had all that it needs; nothing while it must wait. Then
+    /// `wait_until` is lowered to the time of a possible change, if known. `slot`: time since which one is
+    /// free.
     std::optional<TimePoint> free_for(TimePoint due, const std::optional<TimePoint>& slot, TimePoint now,
                                       TimePoint& wait_until) const;
     std::optional<Start> start_opening(TimePoint now, TimePoint& wait_until);
@@ -120,9 +121,9 @@ class Dispatcher {
     std::optional<StopKind> ended_by_;
     Slots slots_;
     Slots prefills_;
-    std::set<RequestKey> without_first_token_;      ///< only while prefills are capped
-    std::multimap<TimePoint, Planned> follow_ups_;  ///< by when they are due
-    bool has_conversations_ = false;                ///< one with several turns was opened
+    std::set<RequestKey> without_first_token_;      ///< filled only while prefills are capped
+    std::multimap<TimePoint, Planned> follow_ups_;  ///< follow-ups by the time when they are due
+    bool has_conversations_ = false;                ///< whether one with several turns was opened
     bool schedule_ended_ = false;
     std::uint64_t in_flight_ = 0;
     int failures_in_a_row_ = 0;

@@ -30,7 +30,7 @@ void add_lateness(ClientHealth& health, const RequestRows& records, bool open_lo
     std::vector<double> connection;
     std::vector<double> slot;
     records.for_each([&](const RequestRecord& r) {
-        if (r.resent) return;  // its second sending is the server's doing
+        if (r.resent) return;  // the server caused its second sending
         loop.push_back(seconds(*loop_lag_of(r)));
         connection.push_back(seconds(r.ready - r.started));
         slot.push_back(seconds(r.slot_wait));
@@ -45,8 +45,8 @@ void add_lateness(ClientHealth& health, const RequestRows& records, bool open_lo
     }
 }
 
-/// Requests handed to the kernel inside the window, had nobody else made them wait, over those due inside it.
-/// One that no connection was found for was kept by the server, not by this client.
+/// Returns the requests handed to the kernel inside the window ÷ the requests due inside it. Waits that
+/// others caused are left out, and so are requests without a connection, which the server held back.
 std::optional<double> achieved_rate(const RequestTable& records, const TimeSpan& window) {
     double due = 0;
     double sent = 0;

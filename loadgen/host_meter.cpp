@@ -5,7 +5,7 @@ namespace {
 
 constexpr Duration kNap = std::chrono::milliseconds(2);
 constexpr Duration kUsual =
-    std::chrono::milliseconds(1);  ///< later than this is a pause and not the scheduler's slack
+    std::chrono::milliseconds(1);  ///< a longer delay is a pause, a shorter one the scheduler's slack
 
 }  // namespace
 

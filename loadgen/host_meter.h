@@ -1,6 +1,6 @@
 #pragma once
-// Notices when the host freezes: a thread that sleeps 2 ms at a time and adds up how much later than that it
-// woke. Virtual machines lose slices that no steal counter shows; a run must know.
+// Notices when the host freezes. A thread sleeps 2 ms at a time and adds up how much later than that it
+// wakes. Virtual machines lose time slices that no steal counter shows, and a run must know of them.
 #include <atomic>
 #include <thread>
 
@@ -15,7 +15,7 @@ class HostMeter {
     HostMeter(const HostMeter&) = delete;
     HostMeter& operator=(const HostMeter&) = delete;
 
-    /// Ends the measurement. Share of the time since construction that was lost in pauses above 1 ms.
+    /// Ends the measurement. Returns the share of the time since construction lost in pauses above 1 ms.
     double lost_share();
 
   private:

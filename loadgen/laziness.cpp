@@ -6,7 +6,7 @@ namespace paretoken::loadgen {
 namespace {
 
 constexpr Duration kStretch = std::chrono::milliseconds(5);
-constexpr double kNews = 0.25;  ///< weight of the latest stretch
+constexpr double kNews = 0.25;  ///< weight of the latest interval
 constexpr Duration kShortestNap = std::chrono::microseconds(40);
 constexpr double kShareOfGap = 1.0 / 50;
 constexpr double kShareOfRequest = 1.0 / 200;

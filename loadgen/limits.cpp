@@ -42,7 +42,7 @@ double share_of(std::string_view text, std::string_view share) {
     return value;
 }
 
-/// "ttft_p99" into its tag and 0.99.
+/// Splits "ttft_p99" into its tag and 0.99.
 void read_percentile(std::string_view text, std::string_view key, StopRule& rule) {
     const auto at = key.rfind("_p");
     if (at == std::string_view::npos) refuse(text, "a percentile is named like ttft_p99");

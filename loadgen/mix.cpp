@@ -8,7 +8,7 @@
 namespace paretoken::loadgen {
 namespace {
 
-/// The text of one JSON object with the fields of both; those of `own` win.
+/// Returns the text of one JSON object with the fields of both; those of `own` override the others.
 std::string merged(const std::string& common, const std::string& own) {
     constexpr std::string_view kEmpty = "{}";
     if (own.empty() || own == kEmpty) return common;
@@ -16,7 +16,7 @@ std::string merged(const std::string& common, const std::string& own) {
     return fmt::format("{},{}", common.substr(0, common.size() - 1), own.substr(1));
 }
 
-/// The sum over all classes; nothing where one of them has none.
+/// Returns the sum over all classes; nothing if one of them has no value.
 template <class ValueOf>
 std::optional<std::uint64_t> sum_over(const std::vector<ClassLoad>& classes, ValueOf&& value_of) {
     std::uint64_t sum = 0;
@@ -40,7 +40,7 @@ CombinedLoad combined(const std::vector<ClassLoad>& classes) {
         held_back = held_back || of.pacing.think_time || of.pacing.prefills;
     }
     all.limits.requests = sum_over(classes, [](const ClassLoad& of) { return of.limits.requests; });
-    // The caps of several classes are one cap only where all of them are filled.
+    // The caps of several classes act as one cap only if all of them are filled.
     if (classes.size() == 1 || !all.open_loop)
         all.concurrency = sum_over(classes, [](const ClassLoad& of) { return of.concurrency; });
     if (!held_back) all.filled_cap = all.concurrency;

@@ -1,6 +1,6 @@
 #pragma once
-// The classes of a load, of which most loads have one: each has arrivals, caps, a dataset and a priority of
-// its own, and all are started by whoever acts on this. A request's index tells its class: those of the k-th
+// The classes of a load; most loads have one. Each class has arrivals, caps, a dataset and a priority of its
+// own, and one worker starts the requests of all. A request's index tells its class: the indexes of the k-th
 // of n classes are k, k + n, k + 2n, …
 #include <cstdint>
 #include <optional>
@@ -15,52 +15,52 @@ namespace paretoken::loadgen {
 
 /// One class of a load.
 struct ClassLoad {
-    std::string name = {};  ///< empty: requests have the class that their dataset gives them
+    std::string name = {};  ///< name; empty: requests have the class that their dataset gives them
     Arrivals arrivals = {};
     std::optional<std::uint64_t> concurrency = {};  ///< in-flight cap; needed when arrivals are at once
     Pacing pacing = {};
     Limits limits = {};
     std::uint64_t seed = 0;
-    std::optional<std::int64_t> priority = {};   ///< sent with each request
-    std::vector<ModelShare> models = {};         ///< drawn for each conversation; empty: the run's model
+    std::optional<std::int64_t> priority = {};   ///< priority sent with each request
+    std::vector<ModelShare> models = {};         ///< choice for each conversation; empty: the run's model
     const datasets::Dataset* dataset = nullptr;  ///< must outlive every mix made of it
 };
 
 /// The classes of a load taken together, for the code that judges the load.
 struct CombinedLoad {
-    bool open_loop = false;                         ///< of at least one class
-    bool stationary = true;                         ///< the arrivals of every class
-    double request_rate = 0;                        ///< requests/s of the open loops
-    std::optional<std::uint64_t> concurrency = {};  ///< nothing where something is not capped
-    std::optional<std::uint64_t> filled_cap = {};   ///< the cap that the requests in flight fill
-    Limits limits = {};                             ///< `requests`: of all classes
+    bool open_loop = false;                         ///< whether at least one class is an open loop
+    bool stationary = true;                         ///< whether the arrivals of every class are stationary
+    double request_rate = 0;                        ///< requests/s of all open loops
+    std::optional<std::uint64_t> concurrency = {};  ///< cap of all classes; nothing if one has none
+    std::optional<std::uint64_t> filled_cap = {};   ///< cap that the requests in flight fill
+    Limits limits = {};                             ///< limits; `requests` is the sum of all classes
 };
 CombinedLoad combined(const std::vector<ClassLoad>& classes);
 
-/// The requests of a load that one worker starts. It decides and keeps the state of conversations; the worker
-/// starts the requests.
+/// The requests of a load that one worker starts. It decides what to start and keeps the state of
+/// conversations; the worker starts the requests.
 class Mix {
   public:
     Mix(const std::vector<ClassLoad>& classes, Share share, TimePoint begin);
 
-    /// As Dispatcher::next(), over all classes in turn.
+    /// Returns the next step like Dispatcher::next(), over all classes in turn.
     Step next(TimePoint now);
     std::size_t parts() const { return parts_.size(); }
     std::optional<Planned> next_planned(std::size_t part) const;
 
-    /// The request of a Start, without its id.
+    /// Returns the request of a Start, without its id.
     Request request(const Planned& planned, bool outline = false) const;
-    /// Its record as far as it is known beforehand.
+    /// Returns the record of a Start, with the values that are known before it is sent.
     RequestRecord record_of(const Start& start) const;
     bool needs_answer(const Planned& planned) const;
 
     void started(const Planned& planned, Prompt prompt);
     void on_first_token(const RequestKey& request, TimePoint at);
-    /// `takes_answer`: the record's answer may be taken out of it.
+    /// Reports the end of a request. `takes_answer`: the record's answer may be taken out of it.
     void finished(RequestRecord& record, TimePoint slot_free, bool takes_answer);
     void stop();
 
-    /// As Dispatcher::ran_dry(), for the first class that had nothing more to start.
+    /// Returns Dispatcher::ran_dry() of the first class that had nothing more to start.
     std::optional<TimePoint> ran_dry() const;
     std::optional<StopKind> ended_by() const;
 
@@ -69,7 +69,7 @@ class Mix {
         Dispatcher dispatcher;
         Conversations conversations;
         std::string name;
-        std::string body;  ///< fields that its requests carry
+        std::string body;  ///< JSON fields that its requests carry
         std::vector<ModelShare> models;
         std::uint64_t seed = 0;
     };
@@ -77,7 +77,7 @@ class Mix {
     const Part* first_dry() const;
 
     std::vector<Part> parts_;
-    std::size_t turn_ = 0;  ///< the class that is asked first
+    std::size_t turn_ = 0;  ///< class that is asked first
 };
 
 }  // namespace paretoken::loadgen

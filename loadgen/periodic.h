@@ -1,5 +1,5 @@
 #pragma once
-// Something that is done again and again on a thread of its own while a load is made.
+// Repeats a task at a fixed interval on a thread of its own while a load is made.
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -11,9 +11,9 @@ namespace paretoken::loadgen {
 
 class Periodic {
   public:
-    /// Calls `task` on a new thread, first after `interval`. A call that takes long is not made up for.
+    /// Calls `task` on a new thread, first after `interval`. Calls missed during a slow one are skipped.
     Periodic(Duration interval, std::function<void()> task);
-    ~Periodic();  ///< waits for the call under way; none follows
+    ~Periodic();  ///< waits for the current call; none follows
     Periodic(const Periodic&) = delete;
     Periodic& operator=(const Periodic&) = delete;
 

@@ -26,14 +26,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr Duration kQuestion = std::chrono::seconds(10);   ///< for what a server answers from memory
-constexpr Duration kReadiness = std::chrono::seconds(60);  ///< for a server that is still loading its model
-constexpr Duration kGuess = std::chrono::seconds(2);       ///< for whether it speaks the other scheme
-constexpr Duration kSlow = std::chrono::seconds(2);        ///< then it is said what is waited for
+constexpr Duration kQuestion = std::chrono::seconds(10);   ///< timeout of requests that need no computing
+constexpr Duration kReadiness = std::chrono::seconds(60);  ///< time for a server to load its model
+constexpr Duration kGuess = std::chrono::seconds(2);       ///< timeout of the try with the other scheme
+constexpr Duration kSlow = std::chrono::seconds(2);        ///< time after which the wait is reported
 constexpr std::size_t kLongestName = 512;                  ///< bytes of a model's id
 constexpr std::size_t kMostTerms = 64;
 
-/// Nothing when it is not JSON.
+/// Returns the JSON value of a text; a discarded value if it is not JSON.
 Json parsed(const std::string& text) {
     return Json::parse(text, nullptr, false);
 }
@@ -43,7 +43,7 @@ std::string text_at(const Json& object, const char* key) {
     return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
 }
 
-/// A count of tokens; nothing where there is none, or zero or less, or more than any server could mean.
+/// Returns a count of tokens; nothing if it is missing, below 1, or larger than any real server's.
 std::optional<std::int64_t> count_at(const Json& object, const char* key) {
     const auto it = object.is_object() ? object.find(key) : object.end();
     if (it == object.end() || !it->is_number()) return std::nullopt;
@@ -61,12 +61,12 @@ Secrets secrets_of(const EndpointOptions& options) {
 
 // ---- asking
 
-/// Both are said while a server loads its model or has too much to do: ask again.
+/// Returns whether a server is loading its model or overloaded, so that it must be asked again.
 bool is_busy(const http::Fetched& answer) {
     return !answer.failure && (answer.head.status == 429 || answer.head.status == 503);
 }
 
-/// Seconds of a Retry-After; nothing for a date.
+/// Returns the seconds of a Retry-After; nothing for a date.
 std::optional<Duration> retry_after(const http::ResponseHead& head) {
     constexpr int kMost = 3600;
     int value = 0;
@@ -76,7 +76,7 @@ std::optional<Duration> retry_after(const http::ResponseHead& head) {
     return std::chrono::seconds(std::min(value, kMost));
 }
 
-/// Whether a stream has come to its [DONE]: not every server ends the HTTP message with it.
+/// Returns whether a stream has come to its [DONE]; not every server then ends the HTTP message.
 bool stream_is_done(std::string_view body) {
     constexpr std::size_t kTail = 64;
     const std::string_view tail = body.substr(body.size() - std::min(kTail, body.size()));
@@ -84,7 +84,7 @@ bool stream_is_done(std::string_view body) {
            tail.find("data:[DONE]") != std::string_view::npos;
 }
 
-/// Asks one server with the patience that the options allow, and says what is wrong in words for a person.
+/// Asks one server, with the timeouts of the options, and explains failures to people.
 class Asker {
   public:
     Asker(const EndpointOptions& options, const http::Address& address)
@@ -102,18 +102,18 @@ class Asker {
     const EndpointOptions& options() const { return options_; }
     const Secrets& secrets() const { return secrets_; }
 
-    /// For what a server answers from memory.
+    /// Sends a GET request that needs no computing.
     http::Fetched get(std::string_view path) {
         return until_ready([&] { return fetcher_.get(path, std::min(kQuestion, options_.timeout)); });
     }
 
-    /// For what makes it compute.
+    /// Sends a POST request that makes the server compute.
     http::Fetched post(std::string_view path, std::string_view body) {
         return until_ready([&] { return fetcher_.post(path, body, options_.timeout, stream_is_done); });
     }
 
-    /// The same for what a measurement can do without: once such a question took too long, no further one is
-    /// asked.
+    /// Sends a request that a measurement does not need. Once one of these took too long, no further one is
+    /// sent.
     http::Fetched get_if_quick(std::string_view path) {
         return if_quick([&] { return get(path); });
     }
@@ -125,7 +125,7 @@ class Asker {
         throw RuntimeError(fmt::format("{}: {}", options_.url.text(), secrets_.redacted(what)));
     }
 
-    /// What a status other than 200 means for the command as a whole.
+    /// Ends the command because of a status other than 200, and explains it.
     [[noreturn]] void refuse_status(std::string_view what, const http::Fetched& answer) const {
         const std::string said = openai::error_text_of(answer.body, secrets_);
         std::string words = said.empty() ? "" : ": " + said;
@@ -168,7 +168,7 @@ class Asker {
             case Kind::disconnected:
                 throw RuntimeError(fmt::format("{}: {}: {}; {}is this an OpenAI-compatible server?", url,
                                                what, why, other_scheme()));
-            case Kind::timed_out:  // a server of plain HTTP may wait for ever for the rest of a TLS greeting
+            case Kind::timed_out:  // a plain HTTP server may wait forever for the rest of a TLS hello
                 throw RuntimeError(
                     fmt::format("{}: {}: {} (--timeout); {}is this an OpenAI-compatible server?{}", url, what,
                                 why, options_.url.tls ? other_scheme() : "", proxy_note(options_, address_)));
@@ -227,8 +227,8 @@ class Asker {
         throw RuntimeError("interrupted before the measurement began; nothing was measured");
     }
 
-    /// A half-sentence that names the right scheme when the server speaks the other one. Neither key nor
-    /// headers are sent to find out.
+    /// Returns a half-sentence that names the right scheme when the server uses the other one. The test sends
+    /// neither key nor headers.
     std::string other_scheme() const {
         http::Url other = options_.url;
         other.tls = !other.tls;
@@ -268,7 +268,7 @@ std::vector<http::Address> addresses_of(const EndpointOptions& options) {
     }
 }
 
-/// The first address that accepts a connection, with its answer to GET /v1/models.
+/// Finds the first address that accepts a connection. Returns its answer to GET /v1/models.
 http::Fetched first_contact(const EndpointOptions& options, http::Address& chosen) {
     http::Fetched answer;
     for (const http::Address& address : addresses_of(options)) {
@@ -280,7 +280,7 @@ http::Fetched first_contact(const EndpointOptions& options, http::Address& chose
     return answer;
 }
 
-/// The entry of the list that requests will name; null when the server has no list and a model was given.
+/// Returns the listed model that requests will name; null when the server has no list and a model was given.
 Json chosen_model(const Asker& asker, const http::Fetched& answer) {
     const EndpointOptions& options = asker.options();
     if (answer.head.status == 401 || answer.head.status == 403) asker.refuse_status("GET /v1/models", answer);
@@ -303,7 +303,7 @@ Json chosen_model(const Asker& asker, const http::Fetched& answer) {
     return options.body.model.empty() ? data.front() : Json(nullptr);
 }
 
-// ---- what kind of server it is
+// ---- the kind of server
 
 std::string kind_by_owner(const std::string& owner) {
     static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kOwners{{
@@ -319,7 +319,7 @@ std::string kind_by_owner(const std::string& owner) {
     return {};
 }
 
-/// Keeps the numbers, flags and short texts of an object.
+/// Stores the numbers, flags and short texts of an object in the facts.
 void note_settings(const Asker& asker, const Json& object, EndpointFacts& facts) {
     constexpr std::size_t kLongestValue = 200;
     constexpr std::size_t kMostSettings = 64;
@@ -366,9 +366,9 @@ void ask_for_profile(Asker& asker, EndpointFacts& facts) {
     }
 }
 
-// ---- which options it takes
+// ---- the options that it accepts
 
-/// One generation, read as the load reads it.
+/// One generation, read in the same way as by the load.
 struct Trial {
     http::Fetched fetched;
     RequestRecord record;
@@ -404,7 +404,7 @@ Request small_request(Prompt prompt) {
     return request;
 }
 
-/// Leaves out, one after the other, what the server refuses. Throws when it refuses the plainest request.
+/// Leaves out the options that the server refuses, one by one. Throws when it refuses the plainest request.
 void settle_options(Asker& asker, EndpointFacts& facts) {
     struct Dispensable {
         const char* name;
@@ -442,7 +442,7 @@ void settle_options(Asker& asker, EndpointFacts& facts) {
 
 // ---- prompt lengths
 
-/// Token ids from both ends of the range that prompts are drawn from.
+/// Returns whether the server accepts token ids. Tries ids from both ends of the range of prompts.
 bool takes_token_ids(Asker& asker, const EndpointFacts& facts) {
     const datasets::IdRange range = datasets::safe_token_ids(std::nullopt);
     TokenIds ids;
@@ -452,7 +452,7 @@ bool takes_token_ids(Asker& asker, const EndpointFacts& facts) {
     }
     const auto expected = static_cast<std::int64_t>(ids.size());
     const Trial trial = attempt(asker, facts.body, small_request(std::move(ids)), Need::if_quick);
-    // A leading BOS may be added; a server that read the ids as text would count far more.
+    // The server may add a BOS; if it read the ids as text, it would count many more tokens.
     return trial.accepted() && trial.record.usage.prompt && *trial.record.usage.prompt >= expected &&
            *trial.record.usage.prompt <= expected + 1;
 }
@@ -470,7 +470,7 @@ std::optional<datasets::Calibration> calibration_by_tokenizer(Asker& asker, cons
     return std::nullopt;
 }
 
-/// What the chat template or a BOS adds, from what the server counts for texts of known length.
+/// Finds the tokens that the chat template or a BOS adds, from the server's counts for texts of known length.
 void find_overhead(Asker& asker, const EndpointFacts& facts, datasets::Calibration& calibration) {
     const datasets::TextWriter writer(calibration);
     std::vector<datasets::OverheadSample> samples;
@@ -497,7 +497,8 @@ std::optional<datasets::Calibration> calibration_by_usage(Asker& asker, const En
     return datasets::calibration_from_counts(samples);
 }
 
-/// What a word of the text costs that prompts are cut from. Without an answer it costs what our words cost.
+/// Finds the tokens per word of the prose that prompts are cut from. Without an answer it takes the mean of
+/// our words.
 void find_prose_cost(Asker& asker, const EndpointFacts& facts, datasets::Calibration& calibration) {
     const std::vector<double>& own = calibration.word_tokens;
     if (!own.empty())

@@ -1,7 +1,7 @@
 #pragma once
-// Asks a server what it is and what it takes, before any clock starts: reachable, which model, which options,
-// token ids or text, how many tokens our words make. What cannot be worked around ends the command with one
-// clear line; what can (no tokenizer, a refused option) is noted in the facts.
+// Asks a server for its facts before any clock starts: whether it is reachable, its model, the options that
+// it accepts, token ids or text, and how many tokens our words make. A problem without a workaround ends the
+// command with one clear line; any other (no tokenizer, a refused option) is noted in the facts.
 #include <functional>
 #include <map>
 #include <memory>
@@ -23,49 +23,49 @@ namespace paretoken::loadgen {
 
 struct EndpointOptions {
     http::Url url;
-    std::string path;       ///< of requests; empty: the endpoint type's own
-    http::Headers headers;  ///< further ones, authorisation included
+    std::string path;       ///< path of requests; empty: the endpoint type's own
+    http::Headers headers;  ///< additional headers, including authorisation
     const http::TlsContext* tls = nullptr;
-    openai::BodyOptions body;  ///< what is wanted; `model` empty: the first that the server lists
-    bool calibrate = true;     ///< find out how many tokens our words make
-    std::string prose = {};    ///< a piece of the text that prompts are cut from; empty: they are not
-    bool token_ids = true;     ///< prompts as token ids where they are taken
-    Duration timeout = std::chrono::minutes(10);  ///< for the answer to one question
-    std::stop_token stop = {};                    ///< ends the probe: RuntimeError "interrupted"
-    /// Told what the probe is waiting for, a sentence, when an answer takes longer than 2 s.
+    openai::BodyOptions body;  ///< wanted options; empty `model`: the first that the server lists
+    bool calibrate = true;     ///< whether to find out how many tokens our words make
+    std::string prose = {};    ///< a piece of the prose that prompts are cut from; empty: no prose
+    bool token_ids = true;     ///< whether prompts are token ids if the server accepts them
+    Duration timeout = std::chrono::minutes(10);  ///< for the answer to one request
+    std::stop_token stop = {};                    ///< ends the probe with RuntimeError "interrupted"
+    /// Called with a sentence on what the probe waits for, when an answer takes longer than 2 s.
     std::function<void(const std::string&)> on_wait = {};
-    std::string proxy_variable = {};  ///< name of the proxy variable that is set and not used; empty: none
+    std::string proxy_variable = {};  ///< name of a proxy variable that is set but not used; empty: none
 };
 
 struct EndpointFacts {
     http::Address address;
-    bool local = false;                      ///< a loopback address
-    openai::BodyOptions body;                ///< model set, refused options off
-    std::vector<std::string> refused;        ///< options that the server does not take, by name
+    bool local = false;                      ///< whether it is a loopback address
+    openai::BodyOptions body;                ///< options with the model set and refused options off
+    std::vector<std::string> refused;        ///< names of the options that the server refuses
     std::string server_kind;                 ///< "vllm", "llama.cpp", "paretoken-sim", … or empty
-    std::optional<std::int64_t> context;     ///< most tokens of prompt and answer together
-    std::optional<std::int64_t> slots = {};  ///< llama.cpp: each serves one request and keeps its KV cache
-    std::map<std::string, std::string> server_config = {};  ///< its own settings, without secrets
+    std::optional<std::int64_t> context;     ///< largest number of tokens of prompt and answer together
+    std::optional<std::int64_t> slots = {};  ///< of llama.cpp; each serves one request and keeps its KV cache
+    std::map<std::string, std::string> server_config = {};  ///< the server's settings, without secrets
     datasets::PromptForm prompt_form = datasets::PromptForm::text;
     std::optional<datasets::Calibration> calibration;
-    /// Cached prompt tokens of a request that shares nothing but the chat template with one before it;
-    /// nothing where that was not asked.
+    /// The cached prompt tokens of a request that shares only the chat template with one before it;
+    /// nothing if that was not measured.
     std::optional<double> cached_by_template = {};
     std::string simulator_profile;  ///< empty for a real server
     std::map<std::string, double> simulator_terms;
 };
 
 /// Throws RuntimeError (unreachable, refused, not OpenAI, unknown model, interrupted) or UsageError. A server
-/// that is busy or still loading (429, 503) is asked again, as its Retry-After says, for a minute or the
-/// timeout at the most. What the server says is told without the secrets that were sent to it.
+/// that is busy or still loading (429, 503) is asked again after its Retry-After, for at most a minute or the
+/// timeout. Its words are reported without the secrets that were sent to it.
 EndpointFacts probe(const EndpointOptions& options);
 
-/// Sends one request as the load would and throws RuntimeError with the server's words when it is refused:
-/// the prompt may be longer than the context, the extra body nonsense.
-/// Gives what the server says it counted.
+/// Sends one request as the load would. Throws RuntimeError with the server's words when it is refused:
+/// the prompt may be longer than the context, or the extra body wrong.
+/// Returns the token counts of the server.
 TokenUsage try_one(const EndpointOptions& options, const EndpointFacts& facts, const Request& request);
 
-/// Path of generation requests: the options' own, with a slash before it, or the endpoint type's.
+/// Returns the path of generation requests: that of the options with a leading slash, or the endpoint type's.
 std::string target_of(const EndpointOptions& options);
 
 }  // namespace paretoken::loadgen

@@ -1,6 +1,6 @@
 #pragma once
-// Counters of a run in progress, written by workers and read by whoever draws the progress line. Relaxed
-// atomics: each is right, together they may be a moment apart.
+// Counters of a run in progress, written by workers and read by the progress line. They are relaxed atomics:
+// each is exact, but two of them may be of slightly different times.
 #include <atomic>
 #include <cstdint>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Which of several servers a request goes to. Pure.
+// Chooses the server of a request, if there are several. Pure.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -10,9 +10,9 @@
 namespace paretoken::loadgen {
 
 enum class Route : std::uint8_t {
-    round_robin,      ///< one after the other, by the request's index
-    least_in_flight,  ///< the one that the worker has the fewest requests on; of equal ones as round_robin
-    prefix,           ///< requests whose prompts begin alike go to the same one
+    round_robin,      ///< each server in turn, by the request's index
+    least_in_flight,  ///< server with the worker's fewest requests; ties as in round_robin
+    prefix,           ///< same server for prompts with the same beginning
 };
 std::optional<Route> route_named(std::string_view name);
 
@@ -20,7 +20,8 @@ std::optional<Route> route_named(std::string_view name);
 inline constexpr std::size_t kRoutedBytes = 512;
 inline constexpr std::size_t kRoutedIds = 128;
 
-/// The place in `in_flight`, which holds the worker's requests on each server and is not empty.
+/// Returns the server as a position in `in_flight`, which holds the worker's requests on each server and is
+/// not empty.
 std::size_t target_for(Route route, std::uint64_t index, const Prompt& prompt,
                        std::span<const std::size_t> in_flight);
 

@@ -18,7 +18,7 @@
 namespace paretoken::loadgen {
 namespace {
 
-/// Runs every worker on a thread of its own; an exception of one stops all and is thrown again.
+/// Runs every worker on a thread of its own. An exception of one stops all and is rethrown.
 void run_side_by_side(std::vector<std::unique_ptr<Worker>>& workers, const Interruption& interruption) {
     const auto cut_off_all = [&workers] {
         for (const auto& worker : workers) worker->cut_off();
@@ -45,7 +45,7 @@ void run_side_by_side(std::vector<std::unique_ptr<Worker>>& workers, const Inter
     }
 }
 
-/// Looks at the rules that need statistics while it lives, on a thread of its own.
+/// Evaluates the rules that need statistics on a thread of its own, until it is destroyed.
 class Looking {
   public:
     explicit Looking(StopMonitor& monitor) {
@@ -81,7 +81,7 @@ std::optional<double> mean_of(const RequestTable& records,
     return sum / n;
 }
 
-/// Over the requests that have both lengths.
+/// Returns the mean lengths over the requests that have both.
 std::optional<Asked> asked_of(const RequestTable& records,
                               std::optional<std::int64_t> (*asked)(const RequestRecord&),
                               std::optional<std::int64_t> (*counted)(const RequestRecord&)) {
@@ -107,8 +107,8 @@ void withhold_percentiles(Scope& scope) {
     }
 }
 
-/// Of a load that the server does not keep up with: whatever waiting times there are follow from how long it
-/// went on.
+/// Removes the percentiles of a load that the server does not keep up with, because its waiting times depend
+/// on how long the load lasted.
 void withhold_percentiles(RunResult& result) {
     withhold_percentiles(static_cast<Scope&>(result));
     for (auto& [name, scope] : result.classes) withhold_percentiles(scope);
@@ -123,8 +123,8 @@ void withhold_percentiles(RunResult& result) {
     result.validity.verdict = std::max(result.validity.verdict, Verdict::warn);
 }
 
-/// The tokens that all requests of the run add up to, warm-up included; nothing where it is not known how far
-/// the server came with one.
+/// Returns the sums of tokens over all requests of the run, including warm-up; nothing if it is unknown how
+/// many tokens the server processed for one of them.
 std::map<std::string, double> asked_of_server(const RequestTable& records) {
     double output = 0;
     double prompt = 0;
@@ -142,7 +142,7 @@ std::map<std::string, double> asked_of_server(const RequestTable& records) {
     return asked;
 }
 
-/// What the server said of itself, beside what was asked of it.
+/// Adds the server's own metrics, and the tokens that were asked of it.
 void add_server(RunResult& result, const LoadOutcome& outcome, TimeSpan window) {
     result.server = scrape::server_figures(outcome.server, window);
     if (!result.server) return;
@@ -162,7 +162,7 @@ void add_kept_series(RunResult& result, const LoadOutcome& outcome) {
     for (const scrape::ServerScrapes& exporter : outcome.exporters) add(exporter);
 }
 
-/// The power that was drawn meanwhile, as far as a meter was there.
+/// Adds the power drawn during the run, if there was a meter.
 void add_power(RunResult& result, const LoadOutcome& outcome, TimeSpan window) {
     result.power = power::power_figures(outcome.power, window, result.totals);
     const TimePoint zero = outcome.began + from_seconds(result.window.zero_s);

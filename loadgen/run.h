@@ -1,5 +1,5 @@
 #pragma once
-// One run: workers make the load side by side, then their records are folded into a RunResult. Measuring
+// One run: workers make the load in parallel, then their records are folded into a RunResult. Measuring
 // prints nothing; folding is pure.
 #include <map>
 #include <optional>
@@ -22,52 +22,52 @@
 namespace paretoken::loadgen {
 
 struct LoadOptions {
-    /// At least one. A load without classes is one class without a name. Each has a dataset when the load is
-    /// made.
+    /// The classes, at least one. A load without classes is one class without a name. Each has a dataset when
+    /// the load is made.
     std::vector<ClassLoad> classes = std::vector<ClassLoad>(1);
-    std::vector<StopRule> rules;  ///< besides the limits of the classes
+    std::vector<StopRule> rules;  ///< stop rules besides the limits of the classes
     std::uint32_t workers = 1;
-    std::optional<TimePoint> began;  ///< the zero of the schedule; now, when not given
-    WorkerOptions worker;            ///< what all workers have in common; `number` is set for each
+    std::optional<TimePoint> began;  ///< zero of the schedule; nothing: now
+    WorkerOptions worker;            ///< options of all workers; `number` is set for each
 };
 
 /// The results of all workers.
 struct LoadOutcome {
     RequestTable records;
-    std::vector<WorkerReport> workers;                  ///< their records moved into `records`
-    scrape::ServerScrapes server;                       ///< empty unless the server was asked
+    std::vector<WorkerReport> workers;                  ///< reports, whose records were moved into `records`
+    scrape::ServerScrapes server;                       ///< empty unless the server was scraped
     std::vector<scrape::ServerScrapes> exporters = {};  ///< kept series of other exporters
     power::PowerReadings power;                         ///< empty unless there was a meter
     TimePoint began;
-    std::optional<TimePoint> ran_dry;  ///< of the first worker that had nothing more to start
+    std::optional<TimePoint> ran_dry;  ///< when the first worker had nothing more to start
     double host_lost_share = 0;
-    std::optional<Stopped> stopped;  ///< why nothing more was started
+    std::optional<Stopped> stopped;  ///< reason why nothing more was started
     bool interrupted = false;
 };
 
-/// Blocks until the load has been made, or ended from outside. Every
+/// Makes a load. Blocks until it has been made, or is ended from outside. Every
 /// finished record goes to `sink` at once. Throws RuntimeError when this host cannot make it (no threads, no
 /// descriptors).
 LoadOutcome make_load(const LoadOptions& options, RecordSink& sink, Progress& progress,
                       const Interruption& interruption);
 
-/// The options of the monitor that evaluates the load's stop rules.
+/// Returns the options of the monitor that evaluates the load's stop rules.
 StopMonitorOptions monitor_options(const LoadOptions& options);
 
-/// Why a load ended that the monitor did not end: the rule of the dispatcher that had nothing more first.
+/// Returns why a load ended that the monitor did not end: the rule of the dispatcher that ran out first.
 /// `limits` are those of all classes together.
 Stopped ended_by(std::optional<StopKind> limit, TimePoint at, const Limits& limits);
 
 struct FoldOptions {
     std::vector<Slo> slos;
     std::map<std::string, std::vector<Slo>> class_slos = {};
-    std::vector<std::string> targets = {};  ///< URLs, as results name them
+    std::vector<std::string> targets = {};  ///< URLs in results
     ValidityOptions validity = {};
 };
 
-/// `events`: of the requests in `outcome`. Fills counts, window, metrics, throughput, series, client,
-/// validity, the load axis and achieved lengths of `result`; what only the command knows (provenance,
-/// options, workload) is left as it is.
+/// `events`: events of the requests in `outcome`. Fills counts, window, metrics, throughput, series, client,
+/// validity, the load axis and achieved lengths of `result`. It leaves provenance, options and workload
+/// unchanged, which only the command knows.
 void fold_into(RunResult& result, const LoadOutcome& outcome, const EventSource& events,
                const LoadOptions& load, const FoldOptions& options);
 

@@ -61,7 +61,7 @@ void Schedule::advance() {
     }
 }
 
-/// Goes on to the next user, whose time may be that of a turn of the conversation that he has opened.
+/// Advances to the next user. Returns whether the time is for a turn of that user's open conversation.
 bool Schedule::is_time_of_a_turn() {
     if (!turn_period_) return false;
     if (++user_ >= turns_to_come_.size()) user_ = 0;
@@ -77,8 +77,8 @@ bool Schedule::is_warmup(std::uint64_t position, Duration at) const {
     return position < limits_.warmups;
 }
 
-/// Warm-up requests are drawn from far behind the measured ones, so that no prompt is seen twice. A trace has
-/// one request for every time.
+/// Returns the index in the dataset. Warm-up requests are far behind the measured ones, so that no prompt is
+/// sent twice. A trace has one request for every time.
 std::uint64_t Schedule::place_of(std::uint64_t position, std::uint64_t number, bool warmup) const {
     constexpr std::uint64_t kWarmups = std::uint64_t{1} << 40;
     if (recorded_) return position;

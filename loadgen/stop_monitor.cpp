@@ -18,13 +18,14 @@ namespace paretoken::loadgen {
 namespace {
 
 constexpr std::uint64_t kFewestForErrors = 20;
-constexpr std::uint64_t kFirstLook = 50;  // ended requests; the next looks come after a quarter more each
+constexpr std::uint64_t kFirstLook = 50;  // ended requests; each further look comes after a quarter more
 
 std::uint64_t look_after(std::uint64_t ended) {
     return std::max(kFirstLook, ended + ended / 4);
 }
 
-/// Squared coefficient of variation of the gaps between ascending times, at least that of independent ones.
+/// Returns the squared coefficient of variation of the gaps between ascending times, at least that of
+/// independent times.
 double variation_of(const std::vector<double>& times) {
     std::vector<double> gaps;
     for (std::size_t i = 1; i < times.size(); ++i) gaps.push_back(times[i] - times[i - 1]);
@@ -34,7 +35,7 @@ double variation_of(const std::vector<double>& times) {
     return std::max(1.0, variation * variation);
 }
 
-/// Mean wait of the requests of the first and of the last quarter, in the order they were due.
+/// The mean waits of the first and the last quarter of the requests, in the order in which they were due.
 struct Waits {
     double early_s = 0;
     double late_s = 0;
@@ -53,16 +54,16 @@ Waits waits_of(std::vector<CourseOfLoad::End> ends) {
 
 }  // namespace
 
-/// Over the second half of the time (the first holds the filling of an empty server) more arrives than ends,
-/// by more than the sums of as many gaps differ by chance: a queue that is served just as fast as it is
-/// filled is a random walk, and one in equilibrium is held back besides. And requests wait longer by as much
-/// as those that are left over explain: in flight alone grows as well while an empty server fills with long
-/// answers.
+/// Returns a text if the load diverges. Two conditions must hold. First, in the second half of the time (in
+/// the first half an empty server fills) more requests arrive than end, by more than the sums of as many gaps
+/// differ by chance. For comparison, a queue served as fast as it fills is a random walk, and one in
+/// equilibrium varies less. Second, requests wait longer by as much as the requests left over explain,
+/// because the number in flight also grows while an empty server fills with long answers.
 std::optional<std::string> divergence_of(const CourseOfLoad& course) {
     constexpr double kFewestSeconds = 10;
     constexpr std::size_t kFewestRequests = 100;
     constexpr double kDeviations = 4;
-    constexpr double kFewestLeft = 0.1;  // of what arrives
+    constexpr double kFewestLeft = 0.1;  // share of the arrivals
     if (course.now_s < kFewestSeconds || course.ends.size() < kFewestRequests) return std::nullopt;
 
     std::vector<double> due = course.due_s;

@@ -1,7 +1,7 @@
 #pragma once
-// Watches a run for its stop rules: told of every start and every end, it says when nothing more is to be
-// started, and why. What it says is a function of what it was told; it neither sleeps nor sends. Workers tell
-// it from their threads; rules that need statistics are looked at by whoever calls look().
+// Evaluates the stop rules of a run. It is told of every start and every end, and tells when nothing more is
+// to be started, and why. Its state is a function of what it was told; it neither sleeps nor sends. Workers
+// call it from their threads; look() evaluates the rules that need statistics.
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -16,11 +16,11 @@
 
 namespace paretoken::loadgen {
 
-/// Why nothing more was started, and when.
+/// The reason why nothing more was started, and the time.
 struct Stopped {
     std::string rule;  ///< name of a stop rule, or "interrupted"
     TimePoint at;
-    std::string text;  ///< one sentence
+    std::string text;  ///< reason in one sentence
 
     bool operator==(const Stopped&) const = default;
 };
@@ -28,8 +28,8 @@ struct Stopped {
 struct StopMonitorOptions {
     std::vector<StopRule> rules = {};
     bool open_loop = false;
-    bool stationary = false;  ///< the rate of arrivals is constant: divergence is watched for by default
-    std::optional<std::uint64_t> concurrency = {};  ///< as in core/result/summary.h
+    bool stationary = false;  ///< whether the rate is constant: divergence is then checked by default
+    std::optional<std::uint64_t> concurrency = {};  ///< cap, as in core/result/summary.h
 };
 
 class StopMonitor {
@@ -39,26 +39,26 @@ class StopMonitor {
     void started(const RequestRecord& record);
     void ended(const RequestRecord& record);
 
-    /// Evaluates the rules that need statistics, if enough has happened since the last look. From one thread
-    /// only, and it holds nobody else up.
+    /// Evaluates the rules that need statistics, if enough requests have ended since the last look. Called
+    /// from one thread only; it does not block others.
     void look(TimePoint now);
 
-    /// Whether look() has anything to do.
+    /// Returns whether look() has anything to do.
     bool needs_looks() const { return watches_divergence_ || keeps_records_; }
 
-    /// A rule was met: nothing more is to be started.
+    /// Returns whether a rule was met, so that nothing more is to be started.
     bool is_met() const { return met_.load(std::memory_order_relaxed); }
-    /// The first rule that was met.
+    /// Returns the first rule that was met.
     std::optional<Stopped> stopped() const;
 
   private:
     struct Ended {
         TimePoint scheduled;
         TimePoint at;
-        double waited_s = 0;  ///< from its schedule to its first token
+        double waited_s = 0;  ///< time from its schedule to its first token
     };
 
-    void meet(StopKind kind, TimePoint at, std::string text);  ///< with the mutex held
+    void meet(StopKind kind, TimePoint at, std::string text);  ///< called with the mutex held
     void check_counts(TimePoint at);
     void take_news();
     void check_statistics(TimePoint now);
@@ -71,24 +71,24 @@ class StopMonitor {
     mutable std::mutex mutex_;
     std::atomic<bool> met_{false};
     std::optional<Stopped> stopped_;
-    std::uint64_t ended_ = 0;  ///< measured ones
+    std::uint64_t ended_ = 0;  ///< measured requests that ended
     std::uint64_t failed_ = 0;
     std::uint64_t tokens_ = 0;
-    std::uint64_t next_look_ = 0;  ///< ended requests
+    std::uint64_t next_look_ = 0;  ///< number of ended requests for the next look
 
     /// The values that the rules based on statistics evaluate.
     struct Told {
-        std::vector<TimePoint> due;  ///< of the requests that were started
-        std::vector<Ended> ended;    ///< where divergence is watched for
-        RequestTable records;        ///< where percentiles are needed
+        std::vector<TimePoint> due;  ///< when started requests were due
+        std::vector<Ended> ended;    ///< filled if divergence is checked
+        RequestTable records;        ///< filled if percentiles are needed
     };
-    Told news_;   ///< since the last look
-    Told known_;  ///< before it; only look() touches it
+    Told news_;   ///< values since the last look
+    Told known_;  ///< values before it; only look() uses them
 };
 
-/// Whether a load grows beyond what its server can serve; the text says how. Pure, for tests.
-/// `due`: when requests were due; `ended`: when they ended and how long they had waited for their first
-/// token, in seconds since the first was due; `now_s` likewise.
+/// The course of a load. divergence_of() tells how it grows beyond what its server can serve, if it does.
+/// `due_s`: when requests were due; `ends`: when they ended and how long they had waited for their first
+/// token. Times, also `now_s`, are in seconds since the first request was due. Pure, for tests.
 struct CourseOfLoad {
     std::vector<double> due_s;
     struct End {

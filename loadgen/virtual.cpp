@@ -24,7 +24,7 @@ bool is_empty(const Prompt& prompt) {
     return std::visit([](const auto& content) { return content.empty(); }, prompt);
 }
 
-/// The text that a client would have read.
+/// Returns the text that a client would have read.
 std::string answer_of(const sim::AnswerPlan& plan) {
     std::string text;
     for (std::int64_t k = 0; k < plan.tokens; ++k)
@@ -32,7 +32,7 @@ std::string answer_of(const sim::AnswerPlan& plan) {
     return text;
 }
 
-/// The words of a prompt.
+/// Returns the words of a prompt.
 std::string text_of(const Prompt& prompt) {
     if (const auto* text = std::get_if<std::string>(&prompt)) return *text;
     std::string all;
@@ -74,7 +74,8 @@ class VirtualRun {
     }
 
   private:
-    /// Stops starting, and after the grace time cancels what is in flight; false: the run is over.
+    /// Stops starting, and after the grace time cancels what is in flight. Returns false when the run is
+    /// over.
     bool obeys(const Interruption& interruption) {
         if (interruption.cut_off.stop_requested() ||
             (stopped_at_ && latest_ >= *stopped_at_ + load_.worker.grace)) {
@@ -89,7 +90,8 @@ class VirtualRun {
         return true;
     }
 
-    /// Starts what is due before the next step begins, or else makes that step. False: all is done.
+    /// Starts a request that is due before the next step, or else makes that step. Returns false when all is
+    /// done.
     bool more_to_start_or_step() {
         const auto decision = mix_.next(now_);
         if (const auto* next = std::get_if<Start>(&decision)) {
@@ -192,7 +194,7 @@ class VirtualRun {
         for (const sim::Emission& emission : step.emitted) {
             written += options_.write_time;
             RequestRecord& record = *flights_[emission.id];
-            if (record.closed != TimePoint{} && written > record.closed) continue;  // its user hung up
+            if (record.closed != TimePoint{} && written > record.closed) continue;  // its user has hung up
             const std::int64_t tokens = emission.index + emission.tokens;
             const bool reasoning = tokens <= record.usage.reasoning.value_or(0);
             if (record.events.empty()) mix_.on_first_token({record.index, record.warmup}, written);
@@ -221,7 +223,8 @@ class VirtualRun {
         sink_.record(std::move(record));
     }
 
-    /// Gives up the first request whose user has waited long enough by then. False: there is none.
+    /// Gives up the first request whose user has waited long enough by `until`. Returns false if there is
+    /// none.
     bool hang_up_until(TimePoint until) {
         if (hang_ups_.empty() || hang_ups_.begin()->first > until) return false;
         const auto [at, id] = *hang_ups_.begin();
@@ -238,7 +241,7 @@ class VirtualRun {
         return true;
     }
 
-    /// What is in flight when the run is ended from outside.
+    /// Cancels what is in flight when the run is ended from outside.
     void cancel() {
         mix_.stop();
         for (auto& flight : flights_) {
@@ -256,14 +259,14 @@ class VirtualRun {
     Progress& progress_;
     std::uint64_t seed_;
     std::unique_ptr<sim::Engine> engine_;
-    std::multimap<TimePoint, std::uint64_t> hang_ups_;  ///< by the engine's id
+    std::multimap<TimePoint, std::uint64_t> hang_ups_;  ///< engine's ids by the time of hanging up
     Mix mix_;
     StopMonitor monitor_;
-    std::optional<TimePoint> stopped_at_;  ///< from outside
+    std::optional<TimePoint> stopped_at_;  ///< when it was stopped from outside
     bool prefix_cache_;
-    TimePoint now_ = kVirtualBegin;     ///< of the next start
+    TimePoint now_ = kVirtualBegin;     ///< time of the next start
     TimePoint latest_ = kVirtualBegin;  ///< end of the last step
-    /// By the engine's id; empty when over. `closed`: when its user hangs up, if at all.
+    /// Records of requests by the engine's id; null when over. `closed`: when its user hangs up, if at all.
     std::vector<std::unique_ptr<RequestRecord>> flights_;
     RequestTable records_;
     WorkerReport report_;

@@ -66,7 +66,7 @@ std::size_t Worker::in_flight() const {
     return all;
 }
 
-/// The server that a request goes to, which its record then names if there are several.
+/// Chooses the server of a request. If there are several, its record names the choice.
 Worker::Link& Worker::route(const PreparedRequest& request, RequestRecord& record) {
     if (links_.size() == 1) return *links_.front();
     std::vector<std::size_t> in_flight;
@@ -80,7 +80,7 @@ Worker::~Worker() = default;
 
 void Worker::run() {
     prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL,
-          0UL);  // of this thread: waits end when they are to, not 50 µs later
+          0UL);  // timer slack of this thread: waits end on time, not 50 µs later
     cpu_sampled_at_ = Clock::now();
     cpu_before_ = thread_cpu_time();
     http::Drain::Round round;
@@ -114,7 +114,7 @@ void Worker::cut_off() {
     drain_.wake();
 }
 
-/// Ends what was to be ended, by a stop rule or from outside.
+/// Applies stops by a stop rule or from outside.
 void Worker::obey(TimePoint now) {
     if (monitor_.is_met()) mix_.stop();
     if (stop_requested_.exchange(false)) {
@@ -128,7 +128,7 @@ void Worker::obey(TimePoint now) {
     }
 }
 
-/// Everything but the sockets: what was asked for from outside, what is due, what the last round left.
+/// Does everything except serving sockets: stops from outside, due actions, and leftovers of the last round.
 void Worker::act(TimePoint now, int most_starts) {
     obey(now);
     if (now >= tick_due_) tick(now);
@@ -161,13 +161,13 @@ void Worker::dispatch(int most_starts) {
     if (!ended_ && !more_to_start_) prepare_next();
 }
 
-/// Whether the next start is so near that waiting would only add the kernel's wake-up to its time.
+/// Returns whether the next start is so near that the kernel's wake-up would delay it.
 bool Worker::polls(TimePoint now) const {
     return options_.spin > Duration{} && due_ != TimePoint::max() && due_ - now <= options_.spin;
 }
 
-/// Until when the sockets may be waited for. Takes a nap first when very many are ready at a time; then they
-/// are only looked at.
+/// Returns until when the sockets may be waited for. Naps first when very many are ready at a time; then they
+/// are only polled.
 TimePoint Worker::rest(TimePoint now) {
     TimePoint until = std::min(due_, tick_due_);
     for (const auto& link : links_) until = std::min(until, link->client.next_hang_up());
@@ -193,7 +193,7 @@ PreparedRequest Worker::prepared(const Planned& planned) {
     return prepared;
 }
 
-/// Writes the next request of a class while nothing is due, so that it only has to be sent when it is.
+/// Writes the next request of a class while nothing is due, so that it only has to be sent when it is due.
 void Worker::prepare_next() {
     for (std::size_t part = 0; part < ahead_.size(); ++part) {
         const auto next = mix_.next_planned(part);

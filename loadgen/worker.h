@@ -1,7 +1,7 @@
 #pragma once
-// One thread's share of the load: its own drain, connections and client; nothing shared with other workers
-// but the sink and the progress counters. One loop: do what is due, then serve sockets until the next thing
-// is. Deadlines are absolute, so a late start never moves a later one.
+// One thread's share of the load. It has its own drain, connections and client, and shares only the sink, the
+// monitor and the progress counters with other workers. Its loop acts on what is due, then serves sockets
+// until the next action is due. Deadlines are absolute, so a late start never delays a later one.
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -21,35 +21,35 @@
 
 namespace paretoken::loadgen {
 
-/// A server that is loaded.
+/// A server that receives the load.
 struct WorkerTarget {
     http::Address address;
-    const http::TlsContext* tls = nullptr;  ///< null: plain
-    std::string host;                       ///< what the certificate must name
-    http::RequestHead head;                 ///< of every request to it
+    const http::TlsContext* tls = nullptr;  ///< null: plain TCP
+    std::string host;                       ///< name that the certificate must have
+    http::RequestHead head;                 ///< head of every request to it
 };
 
 struct WorkerOptions {
     std::uint32_t number = 0;
-    std::vector<WorkerTarget> targets;  ///< never empty
-    Route route = Route::round_robin;   ///< where there are several
-    ClientOptions client;               ///< its head is the target's
-    std::string id_prefix;              ///< request ids are prefix + index: unique over runs
+    std::vector<WorkerTarget> targets;  ///< servers; never empty
+    Route route = Route::round_robin;   ///< choice of the server, if there are several
+    ClientOptions client;               ///< options; each target replaces the head
+    std::string id_prefix;              ///< prefix of request ids before the index; unique over runs
     bool kernel_stamps = true;
-    bool lazy = true;           ///< may serve sockets in batches when very many are ready (laziness.h)
-    Duration spin{};            ///< before a due start, the last stretch is polled instead of slept
-    bool keep_alive = true;     ///< false: a connection of its own for every request
-    bool keep_answers = false;  ///< the texts of all answers go to the sink
-    /// After stop(), what is in flight is followed for so long before it is cancelled.
+    bool lazy = true;        ///< whether it may serve sockets in batches if very many are ready (laziness.h)
+    Duration spin{};         ///< time before a due start that is polled instead of slept
+    bool keep_alive = true;  ///< false: every request has its own connection
+    bool keep_answers = false;  ///< whether the texts of all answers go to the sink
+    /// How long requests in flight are followed after stop(), before they are cancelled.
     Duration grace = std::chrono::seconds(30);
 };
 
 std::string request_id(const std::string& prefix, std::uint64_t index, bool warmup);
 
-/// CPU time of the worker's thread over one tick, less deliberate polling.
+/// The CPU time of the worker's thread over one tick, without deliberate polling.
 struct CpuSample {
     TimePoint at;
-    double share = 0;  ///< of one core
+    double share = 0;  ///< share of one core
 };
 
 struct WorkerReport {
@@ -57,17 +57,17 @@ struct WorkerReport {
     ClientCounters client;
     http::Pool::Facts connections;
     Histogram read_delay;
-    Histogram unstamped_delay;  ///< at the most: Drain::unstamped_delay
+    Histogram unstamped_delay;  ///< upper bounds: Drain::unstamped_delay
     Duration largest_clock_jump{};
     std::vector<CpuSample> cpu;
     std::optional<TimePoint> ran_dry;
-    std::optional<StopKind> ended_by;  ///< a limit of the load's own, when that was it
+    std::optional<StopKind> ended_by;  ///< limit that ended the load, if it was one of its own
 };
 
 class Worker final : private ClientSink {
   public:
-    /// Requests started between two rounds of reading: a burst of starts must not keep the first answers
-    /// waiting.
+    /// The most requests started between two rounds of reading, because a burst of starts must not delay the
+    /// first answers.
     static constexpr int kMostStartsPerRound = 32;
     /// Requests started between two rounds while more sockets are ready than a round serves. Starting goes
     /// on, and reading catches up: a first token that waits until the second is there has the second's time,
@@ -77,11 +77,11 @@ class Worker final : private ClientSink {
     Worker(const WorkerOptions& options, Mix mix, RecordSink& sink, Progress& progress, StopMonitor& monitor);
     ~Worker() override;
 
-    void run();      ///< on the worker's own thread; returns when all is done
-    void stop();     ///< from any thread: starts nothing more; what is in flight has the grace time
-    void cut_off();  ///< from any thread: starts nothing more and cancels what is in flight
+    void run();      ///< runs on the worker's own thread; returns when all is done
+    void stop();     ///< from any thread: starts nothing more; requests in flight have the grace time
+    void cut_off();  ///< from any thread: starts nothing more and cancels requests in flight
 
-    WorkerReport take_report();  ///< after run()
+    WorkerReport take_report();  ///< called after run()
 
   private:
     /// The connections to one server.
@@ -91,7 +91,7 @@ class Worker final : private ClientSink {
         Client client;
     };
     std::unique_ptr<Link> link_to(const WorkerTarget& target);
-    Client& any_client() { return links_.front()->client; }  ///< all write the same bodies
+    Client& any_client() { return links_.front()->client; }  ///< all clients write the same bodies
     std::size_t in_flight() const;
     Link& route(const PreparedRequest& request, RequestRecord& record);
     void on_first_token(const RequestRecord& record, TimePoint at) override;
@@ -115,23 +115,23 @@ class Worker final : private ClientSink {
     Progress& progress_;
     StopMonitor& monitor_;
     Laziness laziness_;
-    Duration idle_{};  ///< napping, or polling without finding anything, since the start
+    Duration idle_{};  ///< time of naps and of polling without a result, since the start
     WorkerReport report_;
     /// A request that was written before it was due.
     struct Ahead {
         std::optional<Planned> planned;
         PreparedRequest request;
     };
-    std::vector<Ahead> ahead_;  ///< by class of the load
-    TimePoint due_;             ///< next thing on the schedule
+    std::vector<Ahead> ahead_;  ///< one for each class of the load
+    TimePoint due_;             ///< time of the next start on the schedule
     TimePoint tick_due_;
     TimePoint cpu_sampled_at_;
     Duration cpu_before_{};
-    Duration polled_{};  ///< without finding anything, since cpu_sampled_at_
+    Duration polled_{};  ///< time of polling without a result, since cpu_sampled_at_
     std::atomic<bool> stop_requested_{false};
     std::atomic<bool> cut_off_requested_{false};
     TimePoint cut_off_due_ = TimePoint::max();
-    bool more_to_start_ = false;  ///< dispatch() left some for after the next round
+    bool more_to_start_ = false;  ///< whether dispatch() left starts for after the next round
     bool ended_ = false;
 };
 

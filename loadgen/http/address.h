@@ -1,5 +1,5 @@
 #pragma once
-// Names become socket addresses before any clock starts; the load itself never asks a resolver.
+// Resolves names to socket addresses before any clock starts; the load itself never asks a resolver.
 #include <sys/socket.h>
 
 #include <string>
@@ -14,13 +14,13 @@ struct Address {
     socklen_t length = 0;
 };
 
-/// All TCP addresses of the URL's host, in the resolver's order. Throws RuntimeError naming the host.
+/// Returns all TCP addresses of the URL's host, in the resolver's order. Throws RuntimeError naming the host.
 std::vector<Address> resolve(const Url& url);
 
-/// "127.0.0.1:8000"
+/// Returns "127.0.0.1:8000".
 std::string text_of(const Address& address);
 
-/// A loopback address: this machine serves.
+/// Returns whether it is a loopback address, which means that the server is on this machine.
 bool is_loopback(const Address& address);
 
 }  // namespace paretoken::http

@@ -5,7 +5,7 @@
 namespace paretoken::http {
 namespace {
 
-/// -1: no hexadecimal digit.
+/// Returns the value of a hexadecimal digit; -1 for any other byte.
 int digit_of(char byte) {
     if (byte >= '0' && byte <= '9') return byte - '0';
     const char lower = static_cast<char>(byte | 0x20);

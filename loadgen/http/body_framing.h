@@ -1,7 +1,7 @@
 #pragma once
 // Finds the body in the bytes of a message: chunked, of known length, or up to the connection's end (RFC
-// 9112, 6.3 and 7.1). Holds nothing but where it is: what is body is handed out where it lies, however the
-// bytes are cut. No I/O, no allocation.
+// 9112, 6.3 and 7.1). It stores only its position and returns views into the given bytes, which may be cut
+// anywhere. No I/O, no allocation.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -22,11 +22,11 @@ class BodyFraming {
     static BodyFraming chunked();
     static BodyFraming until_close();
 
-    /// Takes framing off the front of `bytes`, and the next run of body with it, which it returns; empty when
-    /// there is none in them. Call again while bytes are left and the state is reading.
+    /// Removes framing and the next piece of the body from the front of `bytes`. Returns that piece; empty if
+    /// they hold none. Call again while bytes are left and the state is reading.
     std::span<const char> take(std::span<const char>& bytes);
 
-    /// The connection has ended: completes a body that ends so, breaks any other.
+    /// Handles the connection's end: it completes a body of until_close() and breaks any other.
     void end();
 
     State state() const { return state_; }

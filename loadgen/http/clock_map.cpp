@@ -31,7 +31,7 @@ TimePoint ClockMap::monotonic(const timespec& realtime) const {
 }
 
 void ClockMap::measure() {
-    // Of a few brackets the tightest is the one least disturbed by an interrupt.
+    // The tightest of a few brackets is the one least disturbed by an interrupt.
     Duration tightest = Duration::max();
     for (int i = 0; i < 4; ++i) {
         timespec real{};

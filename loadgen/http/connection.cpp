@@ -10,7 +10,7 @@ Connection::Connection(Pool& pool, Drain& drain, const Address& address, const T
                        const std::string& host)
     : pool_(pool), transport_(drain, address, tls, host, *this), reader_(*this) {}
 
-// A read touches everything from the transport to `reading_`: that much is prefetched from the listener on.
+// A read touches the members from the transport to `reading_`; they are prefetched from the listener on.
 constexpr std::size_t kBefore = 3 * sizeof(void*);
 constexpr std::size_t kUntouched = sizeof(std::string) + 3 * sizeof(std::size_t);
 static_assert(sizeof(Connection) <= kBefore + Drain::kListenerBytes + kUntouched);
@@ -48,14 +48,14 @@ void Connection::on_sent(TimePoint at) {
 }
 
 void Connection::on_read(const Read& read) {
-    if (sink_ == nullptr) {  // bytes after the end of an answer: nobody knows what comes next
+    if (sink_ == nullptr) {  // bytes after the end of an answer make the connection unusable
         pool_.drop(*this);
         return;
     }
     reading_ = &read;
     const auto state = reader_.feed(read.bytes);
     reading_ = nullptr;
-    if (sink_ == nullptr) return;  // abandoned by what it heard
+    if (sink_ == nullptr) return;  // the sink has abandoned it
     if (state == ResponseReader::State::complete) finish(read.at);
     if (state == ResponseReader::State::broken) fail(ExchangeFailure::Kind::malformed, reader_.failure());
 }

@@ -1,6 +1,6 @@
 #pragma once
-// One HTTP/1.1 connection: a transport and a reader of responses, kept alive as long as the server lets it.
-// One exchange at a time. The pool lends connections; a finished one comes back or is dropped.
+// One HTTP/1.1 connection: a transport and a reader of responses, kept alive as long as the server allows.
+// It serves one exchange at a time. The pool lends connections; after the exchange one returns or is dropped.
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,7 +17,7 @@ struct ExchangeFailure {
     Kind kind = Kind::disconnected;
     std::string why;
     bool before_any_byte =
-        false;  ///< nothing of the answer had come: on a reused connection it may be sent again
+        false;  ///< no byte of the answer had come: on a reused connection the request may be sent again
 };
 
 /// The events that the owner of an exchange receives, in this order: on_ready, on_sent, on_head, on_body…,
@@ -42,11 +42,11 @@ class Connection final : private TransportSink, private ResponseSink {
                const std::string& host);
     ~Connection() override;
 
-    /// Sends as soon as the connection is open. `bytes` is one whole request; the exchange ends in a
-    /// callback.
+    /// Sends a request as soon as the connection is open. `bytes` is one whole request; the exchange ends in
+    /// a callback.
     void exchange(std::string bytes, ExchangeSink& sink);
 
-    /// Gives the exchange up: no callback follows and the connection closes.
+    /// Gives up the exchange: no callback follows and the connection closes.
     void abandon();
 
     bool reused() const { return exchanges_ > 1; }
@@ -72,11 +72,11 @@ class Connection final : private TransportSink, private ResponseSink {
     Transport transport_;
     ResponseReader reader_;
     ExchangeSink* sink_ = nullptr;
-    const Read* reading_ = nullptr;  ///< the read being fed, while it is
+    const Read* reading_ = nullptr;  ///< read that is being processed, else null
     std::string outgoing_;
     std::uint32_t exchanges_ = 0;
-    std::size_t position_ = 0;  ///< the pool's: where it keeps this connection
-    bool idle_ = false;         ///< the pool's
+    std::size_t position_ = 0;  ///< for the pool: position of this connection
+    bool idle_ = false;         ///< for the pool
 };
 
 }  // namespace paretoken::http

@@ -19,17 +19,17 @@
 namespace paretoken::http {
 namespace {
 
-constexpr std::size_t kExpected = 2;                          ///< sockets before a socket's turn
-constexpr Duration kBlocked = std::chrono::microseconds(20);  ///< longer than a wait that finds something
-constexpr Duration kLooked = std::chrono::microseconds(2);  ///< what a wait that finds something takes, about
+constexpr std::size_t kExpected = 2;  ///< sockets between expect() and a socket's turn
+constexpr Duration kBlocked = std::chrono::microseconds(20);  ///< longer than a wait that finds ready sockets
+constexpr Duration kLooked = std::chrono::microseconds(2);    ///< approximate time of a wait that finds some
 
 int opened(const char* what, int fd) {
     if (fd < 0) throw RuntimeError(fmt::format("{}: {}", what, std::strerror(errno)));
     return fd;
 }
 
-/// epoll_wait with a timeout in nanoseconds; whole milliseconds, rounded up, where the kernel has no such
-/// call (before 5.11, or forbidden).
+/// Calls epoll_wait with a timeout in nanoseconds, or in whole milliseconds, rounded up, if the kernel has no
+/// such call (before 5.11, or forbidden).
 int wait_for_events(int epoll, epoll_event* events, int most, Duration timeout) {
     const auto whole = std::chrono::duration_cast<std::chrono::seconds>(timeout);
     const timespec t{.tv_sec = static_cast<time_t>(whole.count()), .tv_nsec = (timeout - whole).count()};
@@ -39,7 +39,7 @@ int wait_for_events(int epoll, epoll_event* events, int most, Duration timeout) 
                       static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(timeout).count()));
 }
 
-/// The software receive stamp among the control messages of a read; false when there is none.
+/// Finds the software receive stamp among the control messages of a read; returns false if there is none.
 bool receive_stamp(msghdr& message, timespec& stamp) {
     for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
         if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_TIMESTAMPING) continue;
@@ -94,7 +94,7 @@ void Drain::change(int fd, Listener& listener, std::uint32_t events) {
 
 void Drain::remove(int fd, Listener& listener) {
     epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
-    // What this round found of it is stale. Its address may be used again before the round is over.
+    // Results of this round for it are stale. Its address may be used again before the round is over.
     for (Ready& one : round_) {
         if (one.listener != &listener) continue;
         one.listener = nullptr;
@@ -145,7 +145,7 @@ void Drain::tell(Ready& one) {
     one.listener->on_ready(one.events);
 }
 
-/// Only of sockets that have nothing but bytes to tell; whoever connects, writes or ends does it itself.
+/// Reads sockets whose only event is readable bytes. Sockets that connect, write or end read for themselves.
 void Drain::read_ahead() {
     std::size_t used = 0;
     for (Ready& one : round_) {

@@ -1,8 +1,8 @@
 #pragma once
-// One drain for all sockets of a worker: an epoll descriptor and nothing around it, so that a wake-up costs
-// one call to the kernel and a read another. What a round finds is read first, socket after socket, and only
-// then told, so that the kernel's code and ours do not push each other out of the caches at every event.
-// Bytes are pushed from here; nobody pulls. Not thread-safe but for wake(): one drain, one thread.
+// The event loop of a worker's sockets: an epoll descriptor without any layer around it, so that a wake-up
+// costs one call to the kernel and a read another. A round first reads all ready sockets, and only then tells
+// their owners, so that the kernel's code and ours do not evict each other from the caches at every event.
+// The drain pushes bytes to owners. Except for wake(), it is not thread-safe: one drain, one thread.
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -15,36 +15,36 @@
 
 namespace paretoken::http {
 
-/// The events that a socket's owner receives from the drain. It may remove itself, or any other, while being
-/// told.
+/// The events that a socket's owner receives from the drain. In a callback it may remove itself, or any other
+/// listener.
 class Listener {
   public:
     virtual ~Listener() = default;
     virtual void on_ready(std::uint32_t epoll_events) = 0;
 
-    /// It is told of what was read in a moment: the time to prefetch what it is going to touch.
+    /// Announces that on_ready() follows soon, so that the owner can prefetch the memory that it will use.
     virtual void expect() {}
 
   private:
     friend class Drain;
-    int socket_ = -1;  ///< the drain's
+    int socket_ = -1;  ///< for the drain
 };
 
 /// Bytes of one read and when they arrived.
 struct Read {
     std::span<const char> bytes;  ///< followed by at least kReadPadding readable bytes
-    TimePoint at;  ///< kernel receive stamp of the last segment, else the clock right after the read
+    TimePoint at;  ///< kernel receive stamp of the last segment, or else the clock right after the read
     bool kernel_stamp = false;
     Duration delay{};  ///< clock after the read − stamp; zero without a stamp
-    Duration lay{};  ///< the longest that any of it can have lain here: since the drain looked before, unless
-                     ///< it was waiting when they came
-    bool filled = false;  ///< it took as much as there was room for: more may be waiting
+    Duration lay{};    ///< longest time that bytes can have waited here: since the drain's last look, unless
+                       ///< it was waiting when they came
+    bool filled = false;  ///< whether the read filled the buffer, so that more may be waiting
 };
 inline constexpr std::size_t kReadPadding = 64;
 
 class Drain {
   public:
-    /// `kernel_stamps`: ask the kernel when bytes arrived; else the clock after a read has to do.
+    /// `kernel_stamps`: ask the kernel when bytes arrived; else the clock after a read is used.
     explicit Drain(bool kernel_stamps = true);
     ~Drain();
     Drain(const Drain&) = delete;
@@ -57,32 +57,32 @@ class Drain {
     /// The result of one round of serving.
     struct Round {
         int served = 0;
-        bool more = false;  ///< as many were ready as one round takes: look again before waiting
+        bool more = false;  ///< whether the round was full, so that the caller looks again before waiting
     };
 
-    /// Serves sockets that are ready, at most kMostPerRound, so that a burst never keeps its caller from what
-    /// is due. When none is ready, waits for one until `until`, a wake() or a signal; a time that is past
-    /// only looks.
+    /// Serves sockets that are ready, at most kMostPerRound, so that a burst never delays the caller's due
+    /// actions. When none is ready, waits for one until `until`, a wake() or a signal; with a past time it
+    /// does not wait.
     Round serve(TimePoint until);
     static constexpr int kMostPerRound = 32;
-    static constexpr std::size_t kListenerBytes = 320;  ///< prefetched, from a listener on, when it was read
-    static constexpr std::size_t kMostPerRead = 64 * 1024;  ///< bytes: a round has to end soon whatever comes
+    static constexpr std::size_t kListenerBytes = 320;      ///< bytes prefetched of a listener that was read
+    static constexpr std::size_t kMostPerRead = 64 * 1024;  ///< bytes, so that a round ends soon
     static constexpr std::size_t kMostAhead = 256 * 1024;   ///< bytes read before the first of them is told
 
-    /// From any thread: ends a wait, now or the next one.
+    /// Ends the current or the next wait. May be called from any thread.
     void wake();
 
-    /// One recvmsg into the shared scratch buffer, or what was read of this socket already. Returns as
-    /// recvmsg does, errno too. The bytes stay until the next call, and those read ahead until the round is
-    /// over.
+    /// Makes one recvmsg into the shared scratch buffer, or returns what was read from this socket already.
+    /// Its result and errno are those of recvmsg. The bytes stay until the next call, and bytes read ahead
+    /// until the round is over.
     long receive(int fd, Read& read);
 
-    std::uint64_t reads() const { return reads_; }  ///< that brought bytes
-    Duration waited() const { return waited_; }     ///< for a socket to be ready, about
+    std::uint64_t reads() const { return reads_; }  ///< number of reads that brought bytes
+    Duration waited() const { return waited_; }     ///< approximate time spent waiting for ready sockets
     bool kernel_stamps() const { return kernel_stamps_; }
-    const Histogram& read_delay() const { return read_delay_; }  ///< of reads with a kernel stamp
+    const Histogram& read_delay() const { return read_delay_; }  ///< Read::delay of reads with a stamp
 
-    /// Read::lay of reads without one.
+    /// Returns Read::lay of reads without a stamp.
     const Histogram& unstamped_delay() const { return unstamped_delay_; }
     Duration largest_clock_jump() const { return clock_map_.largest_jump(); }
 
@@ -93,7 +93,7 @@ class Drain {
         std::uint32_t events = 0;
         int fd = -1;
         bool read_ahead = false;
-        int error = 0;  ///< of the read
+        int error = 0;  ///< errno of the read
         long taken = 0;
         Read read;
     };
@@ -109,16 +109,16 @@ class Drain {
     std::unique_ptr<char[]> scratch_;
     std::unique_ptr<char[]> ahead_;
     std::array<Ready, kMostPerRound> ready_;
-    Ready* told_ = nullptr;  ///< the one being told, while nobody has taken what was read of it
+    Ready* told_ = nullptr;  ///< socket being told, until its owner has taken what was read
     std::uint64_t reads_ = 0;
     Histogram read_delay_;
     Histogram unstamped_delay_;
-    TimePoint looked_at_;    ///< when it last knew what was ready
-    TimePoint ready_since_;  ///< at the earliest, of what is being served
+    TimePoint looked_at_;    ///< time of the last look at what is ready
+    TimePoint ready_since_;  ///< earliest time at which the sockets being served became ready
     Duration waited_{};
-    bool more_ = false;  ///< the round before left some
+    bool more_ = false;  ///< whether the last round was full
     bool kernel_stamps_;
-    std::span<Ready> round_;  ///< being served
+    std::span<Ready> round_;  ///< sockets being served
 };
 
 }  // namespace paretoken::http

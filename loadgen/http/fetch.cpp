@@ -31,11 +31,11 @@ class Collector final : public ExchangeSink {
   public:
     Fetched fetched;
     bool over = false;
-    bool swallowed = false;  ///< a kept-alive connection closed before it answered
+    bool swallowed = false;  ///< whether a kept-alive connection closed before it answered
     Connection* connection = nullptr;
     bool (*is_whole)(std::string_view) = nullptr;
 
-    /// All that is needed has come, and the end of the message has not followed.
+    /// Returns whether the body is sufficient, but the end of the message has not followed in time.
     bool left_open() const { return whole_since_ && Clock::now() >= *whole_since_ + kEndGrace; }
     TimePoint next_look(TimePoint deadline) const {
         return whole_since_ ? std::min(deadline, *whole_since_ + kEndGrace) : deadline;
@@ -55,7 +55,7 @@ class Collector final : public ExchangeSink {
             if (is_whole != nullptr && is_whole(fetched.body)) whole_since_ = Clock::now();
             return;
         }
-        // Of an error the beginning will do.
+        // The beginning of an error text is enough.
         if (fetched.head.status == 200) {
             fetched.failure = FetchFailure{FetchFailure::Kind::too_long,
                                            fmt::format("the answer is longer than {} MiB", longest >> 20)};

@@ -1,6 +1,6 @@
 #pragma once
-// One blocking HTTP request at a time, over the same connections, parser and TLS as the load: for questions
-// before the clock starts (models, tokenizer, what options a server takes) and for scrapes on a thread of
+// Sends one blocking HTTP request at a time, with the same connections, parser and TLS as the load. It serves
+// requests before the clock starts (models, tokenizer, accepted options) and scrapes on a thread of
 // their own.
 #include <functional>
 #include <memory>
@@ -25,30 +25,30 @@ struct FetchFailure {
 
 struct Fetched {
     ResponseHead head;
-    std::string body;                     ///< as far as it came
-    std::optional<FetchFailure> failure;  ///< nothing: the response came whole
+    std::string body;                     ///< body as far as it came
+    std::optional<FetchFailure> failure;  ///< nothing: the response is complete
 
     bool ok() const { return !failure && head.status == 200; }
 };
 
 class Fetcher {
   public:
-    /// A longer body is given up: nothing that is asked before the clock starts needs more.
+    /// The longest body that is read; no request before the clock starts needs more.
     static constexpr std::size_t kLongestBody = std::size_t{4} << 20;
     /// The most bytes kept of an answer whose status is not 200; the rest is dropped.
     static constexpr std::size_t kLongestError = std::size_t{1} << 20;
 
-    /// `headers` go with every request (authorisation, say). `tls` is null for plain HTTP and outlives this.
-    /// `stop` ends a request in progress.
+    /// `headers` are sent with every request (authorisation, for example). `tls` is null for plain HTTP and
+    /// must outlive this. `stop` ends a request in progress.
     Fetcher(const Url& url, const Address& address, const TlsContext* tls, const Headers& headers,
             std::stop_token stop = {});
     ~Fetcher();
 
-    /// Both end within `timeout`, also while bytes are coming.
+    /// get() and post() end within `timeout`, even while bytes are coming.
     Fetched get(std::string_view path, Duration timeout);
 
-    /// `is_whole`, where given, tells from the body so far that nothing more is needed: if nothing more comes
-    /// within 50 ms, the response counts as whole although its HTTP message has not ended.
+    /// `is_whole`, if given, decides from the body so far that nothing more is needed: if nothing more comes
+    /// within 50 ms, the response counts as complete although its HTTP message has not ended.
     Fetched post(std::string_view path, std::string_view body, Duration timeout,
                  bool (*is_whole)(std::string_view body) = nullptr);
 

@@ -17,7 +17,7 @@ namespace http = boost::beast::http;
 
 constexpr std::size_t kPadding = 64;
 constexpr std::uint32_t kHeaderLimit = 64 * 1024;
-constexpr int kMostInterim = 100;  ///< heads with a status of 1xx before the answer's own
+constexpr int kMostInterim = 100;  ///< heads with a status of 1xx before the answer's head
 
 bool same_name(std::string_view a, std::string_view b) {
     return beast::iequals(a, b);
@@ -79,7 +79,7 @@ ResponseReader::State ResponseReader::feed(std::span<const char> bytes) {
     any_bytes_ = true;
     if (in_body_) return read_body(bytes);
     if (head_.empty()) return read_head(bytes);
-    // A read cut the head. Join, with room behind for those who read ahead.
+    // A read cut the head. The parts are joined, with padding for code that reads ahead.
     std::string joined;
     joined.reserve(head_.size() + bytes.size() + kPadding);
     joined.append(std::exchange(head_, {})).append(bytes.data(), bytes.size());
@@ -100,7 +100,7 @@ ResponseReader::State ResponseReader::read_head(std::span<const char> bytes) {
         if (ec) return broken_by(ec.message());
         bytes = bytes.subspan(taken);
         const unsigned status = parser.get().result_int();
-        if (status / 100 == 1 && status != 101) {  // 100 Continue and its like: the answer is still to come
+        if (status / 100 == 1 && status != 101) {  // an interim response such as 100 Continue
             if (++interim_ > kMostInterim) return broken_by("interim responses without end");
             if (bytes.empty()) return State::reading;
             continue;
@@ -124,7 +124,7 @@ ResponseReader::State ResponseReader::read_body(std::span<const char> bytes) {
         case BodyFraming::State::reading:
             return State::reading;
         case BodyFraming::State::complete:
-            if (!bytes.empty()) keep_alive_ = false;  // the server and we disagree about where it ends
+            if (!bytes.empty()) keep_alive_ = false;  // the server sent more than the response
             return State::complete;
         case BodyFraming::State::broken:
             break;

@@ -1,6 +1,6 @@
 #pragma once
-// HTTP/1.1 as bytes, no I/O: request text out, responses in. Body bytes are pushed on as views into what was
-// fed, so that chunked framing, reads and events stay independent of each other. Heads are parsed by Beast.
+// HTTP/1.1 as bytes, without I/O: writes requests and reads responses. Body bytes are pushed as views into
+// the input, so that chunked framing, reads and events stay independent of each other. Beast parses heads.
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,18 +13,18 @@ namespace paretoken::http {
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
-/// Everything of a request but its body's length and the body: built once, used for every request.
+/// A request without its body's length and the body. It is built once and used for every request.
 struct RequestHead {
     std::string method = "POST";
     std::string target;     ///< "/v1/chat/completions"
-    std::string authority;  ///< Host
-    Headers headers = {};   ///< further ones; a header given here replaces the default of the same name
+    std::string authority;  ///< value of the Host header
+    Headers headers = {};   ///< more headers; each replaces the default of the same name
 };
 
-/// The whole request: head, Content-Length, `extra` headers and the body in one string, for one send.
+/// Returns the whole request: head, Content-Length, `extra` headers and the body in one string, for one send.
 std::string request_text(const RequestHead& head, const Headers& extra, std::string_view body);
 
-/// The constant part of request_text, for hot paths: ends before Content-Length.
+/// Returns the constant part of request_text, which ends before Content-Length, for hot paths.
 std::string head_text(const RequestHead& head);
 
 struct ResponseHead {
@@ -56,10 +56,10 @@ class ResponseReader {
         broken,    ///< not HTTP, or over a limit: see failure()
     };
 
-    void begin();                                    ///< a new response is expected
+    void begin();                                    ///< expects a new response
     State feed(std::span<const char> bytes);         ///< ≥ 64 readable bytes must follow
-    State feed_end();                                ///< the peer closed: completes a body that ends so
-    bool keep_alive() const { return keep_alive_; }  ///< after complete: may the connection be used again?
+    State feed_end();                                ///< the peer closed, which may complete a body
+    bool keep_alive() const { return keep_alive_; }  ///< after complete: whether to reuse it
     bool any_bytes() const { return any_bytes_; }
     const std::string& failure() const { return failure_; }
 
@@ -73,8 +73,8 @@ class ResponseReader {
     bool in_body_ = false;
     bool keep_alive_ = false;
     bool any_bytes_ = false;
-    int interim_ = 0;   ///< heads with a status of 1xx so far
-    std::string head_;  ///< what has come of a head that a read cut
+    int interim_ = 0;   ///< number of heads with a status of 1xx so far
+    std::string head_;  ///< beginning of a head that is not complete yet
     std::string failure_;
 };
 

@@ -30,13 +30,13 @@ void Pool::take_back(Connection& connection) {
 
 void Pool::drop(Connection& connection) {
     const std::size_t position = connection.position_;
-    if (position >= all_.size() || all_[position].get() != &connection) return;  // dropped before
+    if (position >= all_.size() || all_[position].get() != &connection) return;  // was dropped before
     count(connection, closed_);
     if (connection.idle_) std::erase(idle_, &connection);
     std::swap(all_[position], all_.back());
     all_[position]->position_ = position;
     dead_.push_back(
-        std::move(all_.back()));  // it may be on the stack right now: free_dropped() frees it later
+        std::move(all_.back()));  // it may be on the call stack now: free_dropped() frees it later
     all_.pop_back();
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 // The connections of one worker to one address. Lends the most recently used idle connection, or opens a new
-// one; connections that the server closed while idle are dropped without anyone noticing.
+// one. Connections that the server closed while idle are dropped silently.
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,12 +25,12 @@ class Pool {
         std::uint64_t segments_sent = 0;
         std::uint64_t retransmitted = 0;
     };
-    Facts facts() const;  ///< of all connections so far, open ones included
+    Facts facts() const;  ///< sums over all connections so far, including open ones
 
   private:
     friend class Connection;
-    void take_back(Connection& connection);  ///< its exchange ended well and it may be used again
-    void drop(Connection& connection);       ///< it is over; freed once nobody is inside it
+    void take_back(Connection& connection);  ///< after its exchange, for reuse
+    void drop(Connection& connection);       ///< ends it; it is freed when nobody is inside it
     void count(const Connection& connection, Facts& facts) const;
 
     Drain& drain_;

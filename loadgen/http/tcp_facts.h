@@ -10,7 +10,7 @@ struct TcpFacts {
     std::uint32_t retransmitted = 0;
 };
 
-/// Zeros when `fd` is no connected TCP socket.
+/// Returns zeros when `fd` is not a connected TCP socket.
 TcpFacts tcp_facts_of(int fd);
 
 }  // namespace paretoken::http

@@ -1,6 +1,6 @@
 #pragma once
-// TLS without I/O: ciphertext in, plaintext out, and back, through OpenSSL's memory BIOs. The socket stays
-// with the transport, so that the kernel's stamp of a ciphertext segment can be kept for the plaintext it
+// TLS without I/O: converts ciphertext to plaintext and back, through OpenSSL's memory BIOs. The transport
+// keeps the socket, so that the kernel's stamp of a ciphertext segment can be kept for the plaintext that it
 // carried.
 #include <memory>
 #include <span>
@@ -9,11 +9,11 @@
 namespace paretoken::http {
 
 struct TlsOptions {
-    bool verify = true;   ///< --insecure switches it off
-    std::string ca_file;  ///< further certificate authorities (PEM); empty: the system's
+    bool verify = true;   ///< whether certificates are verified; --insecure turns it off
+    std::string ca_file;  ///< certificate authorities besides the system's (PEM); empty: none
 };
 
-/// Certificates and settings shared by all sessions of a process. Thread-safe to share once made.
+/// Certificates and settings shared by all sessions of a process. Threads may share it.
 class TlsContext {
   public:
     explicit TlsContext(const TlsOptions& options);  ///< throws UsageError for an unreadable ca_file
@@ -38,19 +38,19 @@ class TlsSession {
 
     void put_ciphertext(std::span<const char> bytes);
 
-    /// Goes on with the handshake. `ok` without established() means that more ciphertext is needed.
+    /// Continues the handshake. `ok` without established() means that more ciphertext is needed.
     Progress shake_hands();
     bool established() const { return established_; }
 
-    /// Next piece of plaintext into `into`; `taken` = 0 when there is none yet.
+    /// Writes the next piece of plaintext into `into`; `taken` is 0 when there is none yet.
     Progress take_plaintext(std::span<char> into, std::size_t& taken);
 
     Progress put_plaintext(std::span<const char> bytes);
 
-    /// Appends what is to be sent to the peer.
+    /// Appends the ciphertext that must be sent to the peer.
     void take_ciphertext(std::string& out);
 
-    /// Why it failed, for a person: names the certificate problem.
+    /// Returns why it failed, for people; it names the certificate problem.
     const std::string& failure() const { return failure_; }
 
   private:

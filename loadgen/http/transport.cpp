@@ -17,12 +17,12 @@
 namespace paretoken::http {
 namespace {
 
-constexpr std::size_t kKeptBytes = 1024;  ///< a sent prompt is not kept for the length of its answer
-// Told once for what has arrived, so that a wake-up does not look at every socket of the one before again.
-// What is told must then be read to its end: see read_all.
+constexpr std::size_t kKeptBytes = 1024;  ///< so that a sent prompt is not kept during its answer
+// Edge-triggered events tell once of what has arrived, so that a wake-up does not list the sockets of the
+// last one again. The bytes must then be read to the end: see read_all.
 constexpr std::uint32_t kReadable = EPOLLIN | EPOLLRDHUP | EPOLLET;
-/// Of one socket in one round: a peer that sends faster than we read must not keep deadlines and other
-/// sockets waiting.
+/// The most reads of one socket in one round, because a peer that sends faster than we read must not delay
+/// deadlines and other sockets.
 constexpr int kMostReadsPerTurn = 2;
 
 int open_socket(int family, bool kernel_stamps) {
@@ -31,8 +31,8 @@ int open_socket(int family, bool kernel_stamps) {
     const int on = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (!kernel_stamps) return fd;
-    // Before connect, so that the first segment is stamped too. Without the permission reads are stamped in
-    // user space.
+    // This comes before connect, so that the first segment is stamped too. Without permission, reads are
+    // stamped in user space.
     const int stamps = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
     setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &stamps, sizeof stamps);
     return fd;
@@ -51,7 +51,7 @@ Transport::Transport(Drain& drain, const Address& address, const TlsContext* tls
         return;
     }
     connect(fd_, reinterpret_cast<const sockaddr*>(&address.storage), address.length);
-    // Success, EINPROGRESS and refusal alike are told by the first readiness.
+    // The first event tells of success, EINPROGRESS and refusal.
     drain_.add(fd_, *this, EPOLLOUT | kReadable);
 }
 
@@ -131,7 +131,7 @@ void Transport::flush() {
             } else if (errno != EPIPE && errno != ECONNRESET) {
                 end(TransportEnd::broken, std::strerror(errno));
             }
-            // After EPIPE or ECONNRESET an answer may still be readable: the read tells the end.
+            // After EPIPE or ECONNRESET an answer may still be readable: the read reports the end.
             return;
         }
         pending_from_ += static_cast<std::size_t>(n);
@@ -155,17 +155,17 @@ void Transport::want_writable(bool wanted) {
     drain_.change(fd_, *this, wanted ? kReadable | EPOLLOUT : kReadable);
 }
 
-/// A read that did not fill the buffer has taken all there was; but an end behind it makes no event of its
-/// own when it was there already.
+/// Reads all available bytes. A read that did not fill the buffer has taken everything, but a close that
+/// arrived with the bytes causes no event of its own.
 void Transport::read_all(bool over) {
     for (int reads = 0; reads < kMostReadsPerTurn; ++reads) {
         if (!read_once(over) || state_ == State::ended) return;
     }
-    // There may be more: registering again makes the drain tell of it in its next round.
+    // There may be more: registering again causes an event in the drain's next round.
     drain_.change(fd_, *this, waits_for_writable_ ? kReadable | EPOLLOUT : kReadable);
 }
 
-/// Whether there may be more to read.
+/// Reads once. Returns whether there may be more to read.
 bool Transport::read_once(bool over) {
     Read read;
     const long n = drain_.receive(fd_, read);

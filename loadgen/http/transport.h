@@ -1,6 +1,6 @@
 #pragma once
-// One connection's bytes: TCP, or TLS over it, behind the same pushes. Opens itself, sends what it is given
-// and pushes what arrives, each read with its kernel stamp. Knows nothing of HTTP.
+// The bytes of one connection: TCP, or TLS over it, with the same interface. It opens the connection, sends
+// the given bytes, and pushes what arrives, each read with its kernel stamp. It knows nothing of HTTP.
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,12 +18,12 @@ class TlsSession;
 enum class TransportEnd { closed_by_peer, connect_failed, tls_failed, broken };
 
 /// The events that the owner of a transport receives. on_end comes at most once and is the last; the
-/// transport may be destroyed in none of them.
+/// transport must not be destroyed in any of them.
 class TransportSink {
   public:
     virtual ~TransportSink() = default;
     virtual void on_open(const ConnectTimes& times) = 0;
-    virtual void on_sent(TimePoint at) = 0;  ///< clock just before the call that handed over the last byte
+    virtual void on_sent(TimePoint at) = 0;  ///< clock just before the call that sent the last byte
     virtual void on_read(const Read& read) = 0;
     virtual void expect_read() {}  ///< see Listener::expect
     virtual void on_end(TransportEnd end, const std::string& why) = 0;
@@ -31,7 +31,7 @@ class TransportSink {
 
 class Transport final : private Listener {
   public:
-    /// Starts to connect. `tls` is null for plain TCP; `host` is what its certificate must name.
+    /// Starts to connect. `tls` is null for plain TCP; `host` is the name that its certificate must have.
     Transport(Drain& drain, const Address& address, const TlsContext* tls, const std::string& host,
               TransportSink& sink);
     ~Transport() override;
@@ -40,10 +40,11 @@ class Transport final : private Listener {
 
     bool is_open() const { return state_ == State::open; }
 
-    /// Why no socket could be had at all (no descriptors left, say); then nothing is ever pushed. Else empty.
+    /// Returns why no socket could be opened (no descriptors left, for example); then no event follows. Else
+    /// empty.
     const std::string& start_failure() const { return start_failure_; }
 
-    /// Hands bytes to the kernel, the rest when it takes them. Only when open and nothing is pending.
+    /// Gives bytes to the kernel, and the rest when it accepts more. Only when open and nothing is pending.
     void send(std::string_view bytes);
 
     TcpFacts tcp_facts() const { return tcp_facts_of(fd_); }
@@ -70,7 +71,7 @@ class Transport final : private Listener {
     std::unique_ptr<TlsSession> tls_;
     std::string pending_;  ///< bytes for the wire that the kernel has not taken yet
     std::size_t pending_from_ = 0;
-    bool telling_sent_ = false;  ///< the owner waits for on_sent
+    bool telling_sent_ = false;  ///< whether the owner waits for on_sent
     bool waits_for_writable_ = false;
     std::string start_failure_;
     TimePoint began_;

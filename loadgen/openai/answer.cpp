@@ -17,11 +17,11 @@ constexpr int kChoices = 64;
 constexpr std::size_t kKibi = 1024;
 constexpr std::size_t kMebi = kKibi * kKibi;
 
-/// Where there are tokens enough for all events, each that has none is given one of the event that has most:
-/// every event brought something, and the first of them tells when the first token was there.
+/// Gives each event without tokens one token of the event with most, if there are enough tokens for all
+/// events. Every event brought some text, and the first event gives the time of the first token.
 void leave_none_without(std::vector<StreamEvent>& events, std::uint64_t tokens) {
     if (tokens < events.size()) return;
-    std::priority_queue<std::pair<std::uint32_t, std::size_t>> most;  // tokens and place
+    std::priority_queue<std::pair<std::uint32_t, std::size_t>> most;  // tokens and position
     for (std::size_t i = 0; i < events.size(); ++i)
         if (events[i].tokens > 1) most.emplace(events[i].tokens, i);
     for (StreamEvent& event : events) {
@@ -65,10 +65,10 @@ std::string asked_for(const AnswerLimits& limits) {
 }  // namespace
 
 AnswerLimits limits_for(std::optional<std::int64_t> asked_output_tokens, std::size_t request_bytes) {
-    constexpr std::int64_t kTolerance = 8;                // servers that count more than they send
+    constexpr std::int64_t kTolerance = 8;                // for servers that count more than they send
     constexpr std::int64_t kFewest = 1024;                // tokens
     constexpr std::int64_t kTemplate = 64 * 1024;         // tokens
-    constexpr std::uint64_t kBytesPerToken = 32 * kKibi;  // of an event with log probabilities
+    constexpr std::uint64_t kBytesPerToken = 32 * kKibi;  // for an event with log probabilities
     AnswerLimits limits;
     limits.prompt_tokens =
         static_cast<std::int64_t>(std::min<std::size_t>(request_bytes, kMostTokens)) + kTemplate;
@@ -117,7 +117,7 @@ std::uint32_t AnswerReader::on_body(std::span<const char> bytes, TimePoint stamp
             return byte != ' ' && byte != '\t' && byte != '\r' && byte != '\n';
         });
         any_body_ = first != bytes.end();
-        whole_ |= any_body_ && *first == '{';  // no line of an event stream begins so
+        whole_ |= any_body_ && *first == '{';  // no line of an event stream begins with {
     }
     if (whole_) {
         if (whole_body_.size() + bytes.size() > options_.limits.whole_bytes) {
@@ -128,7 +128,7 @@ std::uint32_t AnswerReader::on_body(std::span<const char> bytes, TimePoint stamp
         }
         return 0;
     }
-    // What lies within the limit counts, wherever the bytes were cut.
+    // The bytes within the limit are used, so that the result does not depend on the cuts.
     const bool too_long = bytes.size() > options_.limits.stream_bytes - stream_bytes_;
     if (too_long) bytes = bytes.first(options_.limits.stream_bytes - stream_bytes_);
     stream_bytes_ += bytes.size();
@@ -179,7 +179,8 @@ void AnswerReader::on_output(const Delta& delta) {
     const int choice = std::clamp(delta.choice, 0, kChoices - 1);
     choices_seen_ |= std::uint64_t{1} << choice;
 
-    // Written where it stays: a copy of single bytes just written waits until the processor has stored them.
+    // The chunk is written in place, because a copy of bytes just written waits for the processor to store
+    // them.
     Chunk& chunk = log_.emplace_back();
     chunk.time = stamp_;
     chunk.text_bytes = delta.text_bytes;
@@ -207,7 +208,7 @@ void AnswerReader::fail(Outcome outcome, std::string error) {
     record_->error = std::move(error);
 }
 
-/// Forgets the server's counts where they cannot be true, so that no figure is made of them.
+/// Drops counts of the server that cannot be true, so that no figure uses them.
 void AnswerReader::check_counts() {
     const AnswerLimits& limits = options_.limits;
     TokenUsage& usage = record_->usage;
@@ -255,7 +256,7 @@ void AnswerReader::finish_whole(bool http_complete) {
     RequestRecord& record = *record_;
     if (any_body_) record.last_event = stamp_;
     if (!http_complete) return fail(Outcome::disconnected, "the connection broke before the answer's end");
-    if (done_) return;  // it was too long
+    if (done_) return;  // the answer was too long
     const auto answer = parse_whole_answer(whole_body_.view(), parser_->secrets());
     if (!answer) return fail(Outcome::malformed, "the answer is neither a stream nor a JSON object");
     if (answer->impossible_count) {
@@ -274,7 +275,7 @@ void AnswerReader::finish_whole(bool http_complete) {
 void AnswerReader::finish_stream(bool http_complete) {
     if (http_complete && !done_) {
         if (const auto event = sse_.rest()) {
-            // Half an event is what a truncated stream leaves: that is no malformed one.
+            // A truncated stream leaves half an event, which does not make the stream malformed.
             if (const Delta& delta = parser_->parse(event->data); !delta.malformed) on_delta(delta);
         }
     }

@@ -159,7 +159,7 @@ std::optional<EndpointType> endpoint_type_named(std::string_view name) {
 }
 
 void append_json_escaped(std::string& out, std::string_view text) {
-    std::size_t plain = 0;  // bytes at the front that go out as they are
+    std::size_t plain = 0;  // bytes at the front that need no escape
     const auto flush = [&] {
         out.append(text.data(), plain);
         text.remove_prefix(plain);
@@ -232,7 +232,7 @@ std::optional<std::int64_t> BodyWriter::asked_output_tokens(const Request& reque
     return std::clamp<std::int64_t>(*each, 0, kMostTokens / choices_) * choices_;
 }
 
-/// The fields that are not the prompt or its limit, with the request's own model and fields over the run's.
+/// Returns all fields except the prompt and its limit. The request's own model and fields override the run's.
 BodyWriter::Fields BodyWriter::fields_of(const Request& request) const {
     Fields fields{.text = constant_, .own_prompt = own_prompt_, .own_max_tokens = own_max_tokens_};
     if (request.model.empty() && request.body.empty()) return fields;

@@ -25,22 +25,22 @@ static_assert(kReadablePadding >= simdjson::SIMDJSON_PADDING);
 using Key = ondemand::raw_json_string;
 using Value = ondemand::value;
 
-constexpr std::int64_t kAboveAll = kMostTokens + 1;  ///< stands for every count that is too large
+constexpr std::int64_t kAboveAll = kMostTokens + 1;  ///< value for every count that is too large
 constexpr std::size_t kLongestReason = 64;           ///< bytes of a finish_reason
 constexpr std::size_t kLongestText = 400;            ///< bytes of an error
 
-/// Where the values lie that may differ from one event to the next of the same shape.
+/// The positions of the values that may differ between events of the same shape.
 struct Holes {
     std::string_view event;
     std::array<ShapeHole, DeltaShape::kMostHoles> list;
     std::size_t count = 0;
-    bool unsafe = false;  ///< too many, of another kind than they seem, or output other than one string
+    bool unsafe = false;  ///< too many, of unexpected kinds, or output that is not one string
 
-    /// Of a string or a number; what else it may be is no hole.
+    /// Adds the position of a string or a number; other values are no holes.
     void add(ShapeHole::Kind kind, ondemand::value& value);
 };
 
-/// null for what is no value at all.
+/// Returns the type of a value; null if it is not a valid value.
 inline ondemand::json_type type_of(ondemand::value& value) {
     ondemand::json_type type;
     return value.type().get(type) ? ondemand::json_type::null : type;
@@ -74,16 +74,16 @@ bool for_each_field(ondemand::object& object, OnField&& on_field) {
     return true;
 }
 
-// Every reader returns false when the JSON breaks, which ends the whole reading. A value of a type that was
-// not expected is skipped: that is no break.
+// Every reader returns false when the JSON is invalid, which ends the whole reading. A value of an unexpected
+// type is skipped and is no error.
 
-/// Whether nothing follows the value that was read. The parser does not look for it, and an error would then
-/// depend on what stands behind the event in memory.
+/// Returns whether nothing follows the value that was read. The parser does not check this, and an error
+/// would then depend on the bytes behind the event in memory.
 bool is_at_end(ondemand::document& document) {
     return document.current_location().error() == simdjson::OUT_OF_BOUNDS;
 }
 
-/// on_field(key, value) for every field, as long as it returns true.
+/// Calls on_field(key, value) for every field, as long as it returns true.
 template <class OnField>
 bool for_each_field(ondemand::value& value, OnField&& on_field) {
     ondemand::object object;
@@ -103,15 +103,15 @@ bool for_each_element(ondemand::value& value, OnElement&& on_element) {
     return true;
 }
 
-/// Nothing for everything that is not text.
+/// Returns a text; nothing if the value is not text.
 std::optional<std::string_view> text_of(ondemand::value& value) {
     std::string_view text;
     if (type_of(value) != ondemand::json_type::string || value.get_string().get(text)) return std::nullopt;
     return text;
 }
 
-/// A whole number, also written as 4.0 or "4". What is negative becomes -1, what is too large kAboveAll: see
-/// is_impossible.
+/// Returns a whole number, also written as 4.0 or "4". Negative numbers become -1, too large ones kAboveAll;
+/// see is_impossible.
 std::optional<std::int64_t> count_of(ondemand::value& value) {
     const auto within = [](std::int64_t count) { return std::clamp<std::int64_t>(count, -1, kAboveAll); };
     if (const auto text = text_of(value)) {
@@ -150,7 +150,8 @@ struct OutputBytes {
     std::size_t tool_call = 0;
 };
 
-/// Bytes of a string, of parts ([{"type": "text", "text": "…"}]), or of one part; a part may be thinking.
+/// Counts the bytes of a string, of parts ([{"type": "text", "text": "…"}]), or of one part, which may be
+/// thinking.
 bool add_text(ondemand::value& value, std::size_t& bytes, std::size_t& thinking) {
     switch (type_of(value)) {
         case ondemand::json_type::string:
@@ -169,7 +170,7 @@ bool add_text(ondemand::value& value, std::size_t& bytes, std::size_t& thinking)
     }
 }
 
-/// Bytes of the texts under tool calls: a function's name and arguments, a custom tool's input.
+/// Counts the bytes of texts in tool calls: a function's name and arguments, a custom tool's input.
 bool add_tool_call(ondemand::value& value, std::size_t& bytes, Holes& holes) {
     if (type_of(value) == ondemand::json_type::array) {
         return for_each_element(value, [&](Value call) { return add_tool_call(call, bytes, holes); });
@@ -211,7 +212,7 @@ bool count_elements(ondemand::value& value, std::uint32_t& count) {
     });
 }
 
-/// One entry per token: "content" in chat, "tokens" in completions.
+/// Counts log probabilities, one entry per token: "content" in chat, "tokens" in completions.
 bool count_logprobs(ondemand::value& value, std::uint32_t& count) {
     return for_each_field(value, [&](Key key, Value inner) {
         return (key == "content" || key == "tokens") ? count_elements(inner, count) : true;
@@ -224,8 +225,8 @@ bool read_detail(ondemand::value& details, std::string_view name, std::optional<
     });
 }
 
-/// Every spelling: OpenAI, Responses and Anthropic (input_tokens), DeepSeek (prompt_cache_hit_tokens),
-/// Moonshot (cached_tokens).
+/// Reads usage in every spelling: OpenAI, Responses and Anthropic (input_tokens), DeepSeek
+/// (prompt_cache_hit_tokens), Moonshot (cached_tokens).
 bool read_usage(ondemand::value& value, std::optional<TokenUsage>& usage) {
     TokenUsage news;
     std::optional<std::int64_t> input, cache_read, cache_written;
@@ -245,8 +246,8 @@ bool read_usage(ondemand::value& value, std::optional<TokenUsage>& usage) {
         }
         return key == "reasoning_tokens" ? read_count(inner, news.reasoning) : true;
     });
-    // Anthropic's input_tokens leave out what the cache read or stored; the Responses API's do not, and never
-    // come with cache_read_input_tokens.
+    // Anthropic's input_tokens exclude tokens read from or stored in the cache; those of the Responses API
+    // include them, and never come with cache_read_input_tokens.
     if (input && !news.prompt) {
         const bool possible =
             !is_impossible(input) && !is_impossible(cache_read) && !is_impossible(cache_written);
@@ -260,7 +261,8 @@ bool read_usage(ondemand::value& value, std::optional<TokenUsage>& usage) {
     return whole;
 }
 
-/// llama.cpp: cache_n prompt tokens came from the cache, predicted_n tokens are out so far; -1: not known.
+/// Timings of llama.cpp: cache_n prompt tokens came from the cache, predicted_n tokens were sent so far; -1:
+/// unknown.
 struct Timings {
     std::optional<std::int64_t> cached;
     std::optional<std::int64_t> predicted;
@@ -276,12 +278,12 @@ bool read_timings(ondemand::value& value, Timings& timings) {
     return whole;
 }
 
-/// Secrets are hidden before the text is cut: of one that is cut nothing would be recognised.
+/// Hides secrets and cuts the text. Secrets are hidden first, because a cut secret would not be recognised.
 std::string short_line(std::string_view text, std::size_t most, const Secrets& secrets) {
     return printable_line(secrets.redacted(text), most);
 }
 
-/// What one event holds before it is put together.
+/// The values of one event before its delta is complete.
 struct Reading {
     OutputBytes output;
     std::uint32_t token_ids = 0;
@@ -289,18 +291,18 @@ struct Reading {
     Timings timings;
     Holes holes;
     const Secrets* secrets = nullptr;
-    bool known = false;  ///< it has choices, usage or timings
-    bool error = false;  ///< it has an error somewhere; which one is looked up on the slow path
+    bool known = false;  ///< whether it has choices, usage or timings
+    bool error = false;  ///< whether it has an error, which the slow path then reads
 };
 
-/// null, false and "" are no errors.
+/// Sets `error` if the value is an error; null, false and "" are none.
 bool read_error(ondemand::value& value, bool& error) {
     const auto text = text_of(value);
     error |= text ? !text->empty() : type_of(value) == ondemand::json_type::object;
     return true;
 }
 
-/// The output of an event that has one and nothing that is in doubt; otherwise empty.
+/// Returns the output of an event with one output and no unsafe value; otherwise empty.
 std::string_view only_output_in(std::string_view event, const Holes& holes) {
     std::string_view output;
     if (holes.unsafe) return output;
@@ -400,7 +402,7 @@ std::string member(dom::object object, std::string_view key) {
     return object[key].get(element) ? std::string() : string_of(element);
 }
 
-/// The text of an error given as a string, an object, or an object in an object. Empty: none.
+/// Returns the text of an error given as a string, an object, or an object in an object. Empty: none.
 std::string error_of(dom::element error) {
     dom::object object;
     if (error.is_null() || error.is_bool()) return {};
@@ -420,7 +422,7 @@ std::string error_of(dom::element error) {
     return type.empty() ? message : message + " (" + type + ")";
 }
 
-/// FastAPI: "detail" is a text or a list of {"loc": […], "msg": "…"}.
+/// Returns the text of FastAPI's "detail", which is a text or a list of {"loc": […], "msg": "…"}.
 std::string detail_of(dom::element detail) {
     dom::array list;
     if (detail.get(list)) return error_of(detail);
@@ -429,7 +431,7 @@ std::string detail_of(dom::element detail) {
     return text;
 }
 
-/// The error that a JSON object tells of, wherever it does. Empty: none.
+/// Returns the error in a JSON object, in any of the known places. Empty: none.
 std::string error_in(dom::element whole) {
     dom::element element;
     dom::array choices;
@@ -442,14 +444,15 @@ std::string error_in(dom::element whole) {
     }
     if (text.empty() && !whole["x_groq"]["error"].get(element)) text = error_of(element);
     if (text.empty() && !whole["detail"].get(element)) text = detail_of(element);
-    // {"object": "error", "message": …} of older vLLM; {"message": …} of gateways. A message that is no text
-    // belongs to another protocol.
+    // Older vLLM sends {"object": "error", "message": …}, gateways send {"message": …}. A message that is not
+    // text belongs to another protocol.
     std::string_view message;
     if (text.empty() && !whole["message"].get(message)) text = error_of(whole);
     return text;
 }
 
-/// The text of a choice: of its message or delta under `key`, as a string or in parts, or of a completion.
+/// Appends the text of a choice: of its message or delta under `key`, as a string or parts, or of a
+/// completion.
 void append_answer_text(dom::element choice, std::string_view key, std::string& out) {
     std::string_view text;
     if (!choice["text"].get(text)) out += text;
@@ -462,7 +465,7 @@ void append_answer_text(dom::element choice, std::string_view key, std::string& 
         if (!part["text"].get(text)) out += text;
 }
 
-/// Bytes of output text in a choice of a whole answer.
+/// Returns the bytes of output text in a choice of a whole answer.
 std::uint64_t text_bytes_in(dom::element choice) {
     std::uint64_t bytes = 0;
     std::string_view text;
@@ -479,12 +482,12 @@ std::uint64_t text_bytes_in(dom::element choice) {
 
 }  // namespace
 
-/// The shapes of events parsed lately. A stream whose events never repeat a shape soon costs no more than
-/// having looked: every shape learned takes credit, every event recognised gives some back, and so do many
-/// that were not, since the next stream may be of another kind.
+/// The shapes of events parsed recently. If the events of a stream never repeat a shape, learning soon stops,
+/// so that it costs only the look-up. Every learned shape uses credit. Every recognised event returns some,
+/// and so do many events that were not recognised, because the next stream may be of another kind.
 class DeltaParser::Shapes {
   public:
-    /// The delta of an event that needs no parser, and its output as it stands in the event; otherwise null.
+    /// Returns the delta of an event that needs no parser, and its output with escapes; otherwise null.
     const Delta* recognised(std::string_view event, std::string_view& output) {
         for (std::size_t i = 0; i < known_.size(); ++i) {
             Known& known = known_[(latest_ + i) % known_.size()];
@@ -520,7 +523,7 @@ class DeltaParser::Shapes {
         Delta delta;
     };
 
-    /// Whether another text of the output is all that can make the delta another one.
+    /// Returns whether the delta depends only on the text of the output.
     static bool only_text(const Reading& reading, const Delta& delta) {
         Delta plain;
         plain.has_output = true;
@@ -544,7 +547,7 @@ struct DeltaParser::State {
     ondemand::parser json;
     Shapes shapes;
     Delta delta;
-    std::string_view event;  ///< the one parsed last
+    std::string_view event;  ///< event parsed last
 };
 
 DeltaParser::DeltaParser(Secrets secrets) : state_(std::make_unique<State>()) {
@@ -659,7 +662,7 @@ std::optional<WholeAnswer> parse_whole_answer(std::string_view body, const Secre
             if (choice["index"].get(index) || index == 0) append_answer_text(choice, "message", answer.text);
         }
     }
-    // The same usage, in the same spellings, as in a stream's last event.
+    // Usage has the same form and spellings as in a stream's last event.
     PaddedBuffer padded;
     padded.append(body);
     DeltaParser usage_parser;

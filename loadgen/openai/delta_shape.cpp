@@ -15,8 +15,8 @@ static_assert(std::endian::native == std::endian::little, "run_length counts byt
 using Bytes = signed char __attribute__((vector_size(16)));
 static_assert(sizeof(Bytes) <= kReadablePadding);
 
-/// Bytes before the first for which `ends`, a comparison of whole vectors, is true. Reads up to 15 past the
-/// end.
+/// Counts the bytes before the first for which `ends`, a comparison of whole vectors, is true. Reads up to 15
+/// bytes past the end.
 template <class Ends>
 std::size_t run_length(const char* bytes, std::size_t most, Ends&& ends) {
     for (std::size_t done = 0; done < most; done += sizeof(Bytes)) {
@@ -30,8 +30,8 @@ std::size_t run_length(const char* bytes, std::size_t most, Ends&& ends) {
     return most;
 }
 
-/// Bytes before the first that is no plain character of a JSON string: a quote, a backslash, a control
-/// character, or one beyond ASCII, which is negative.
+/// Counts the bytes before the first that is not a plain character of a JSON string: a quote, a backslash, a
+/// control character, or one beyond ASCII, which is negative.
 std::size_t plain_length(std::string_view bytes) {
     return run_length(bytes.data(), bytes.size(),
                       [](Bytes some) { return (some == '"') | (some == '\\') | (some < ' '); });
@@ -39,7 +39,7 @@ std::size_t plain_length(std::string_view bytes) {
 
 constexpr std::string_view kShortEscapes = "\"\\/bfnrt";
 
-/// What the byte after a backslash stands for.
+/// The meaning of the byte after a backslash.
 constexpr std::array<char, 256> kMeant = [] {
     constexpr std::string_view kTexts = "\"\\/\b\f\n\r\t";
     std::array<char, 256> meant{};
@@ -48,7 +48,7 @@ constexpr std::array<char, 256> kMeant = [] {
     return meant;
 }();
 
-/// Whether one of the next bytes, as many as a vector has, is a backslash.
+/// Returns whether one of the next bytes, as many as a vector has, is a backslash.
 bool has_backslash(const char* bytes) {
     Bytes some;
     std::memcpy(&some, bytes, sizeof some);
@@ -57,12 +57,12 @@ bool has_backslash(const char* bytes) {
 }
 
 struct Found {
-    std::size_t length = 0;  ///< bytes as they stand
-    std::size_t means = 0;   ///< bytes of the text that they stand for
+    std::size_t length = 0;  ///< bytes with escapes
+    std::size_t means = 0;   ///< bytes of the decoded text
 };
 
-/// The string that begins here, up to its quote; nothing when it has a Unicode escape, a control character or
-/// no end, or is not UTF-8.
+/// Measures the string that begins here, up to its quote; returns nothing when it has a Unicode escape, a
+/// control character or no end, or is not UTF-8.
 std::optional<Found> string_at(std::string_view bytes) {
     Found found;
     bool ascii = true;
@@ -88,8 +88,8 @@ std::optional<Found> string_at(std::string_view bytes) {
     return found;
 }
 
-/// The whole number without a sign that begins here, at most 15 digits and no superfluous zero, so that it is
-/// a number to any parser; nothing when it is something else.
+/// Measures the whole number without a sign that begins here, with at most 15 digits and no leading zero,
+/// which every parser accepts; returns nothing for anything else.
 std::optional<Found> number_at(std::string_view bytes) {
     constexpr std::size_t kMostDigits = 15;
     const std::size_t length =
@@ -153,7 +153,7 @@ std::optional<DeltaShape> DeltaShape::of(std::string_view event, std::span<const
 std::optional<std::uint32_t> DeltaShape::output_bytes(std::string_view event,
                                                       std::string_view& output_text) const {
     std::string_view mine = bytes_;
-    std::size_t taken = 0;  // of mine
+    std::size_t taken = 0;  // bytes taken of mine
     std::uint32_t output = 0;
     const auto take_same = [&](std::size_t count) {
         if (count > event.size() || std::memcmp(mine.data(), event.data(), count) != 0) return false;

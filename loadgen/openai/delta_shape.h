@@ -1,7 +1,7 @@
 #pragma once
-// Recognises an event that differs from one parsed before only in its output text and in values that mean
-// nothing here (id, created, …), so that most events of a stream need no JSON parser. Exact: what is
-// recognised has the delta that parsing would give; whatever is in doubt is not recognised. No I/O, no
+// Recognises an event that differs from one parsed before only in its output text and in values without
+// meaning here (id, created, …), so that most events of a stream need no JSON parser. It is exact: a
+// recognised event has the delta that parsing would give; a doubtful event is not recognised. No I/O, no
 // allocation while recognising.
 #include <array>
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace paretoken::openai {
 
-/// A value of an event that may differ between events of one shape. Strings without their quotes.
+/// A value of an event that may differ between events of one shape. A string is taken without its quotes.
 struct ShapeHole {
     enum class Kind : std::uint8_t { output, string, number };
     Kind kind = Kind::string;
@@ -25,29 +25,29 @@ struct ShapeHole {
     bool operator==(const ShapeHole&) const = default;
 };
 
-/// The value that begins at `begin` of `event`, a string after its quote; nothing when it is not of `kind`,
-/// or not one that can be recognised safely: with a sign or a Unicode escape, say. kReadablePadding readable
-/// bytes after `event`.
+/// Returns the value at `begin` of `event`, a string after its quote; nothing when it is not of `kind`,
+/// or cannot be recognised safely, for example with a sign or a Unicode escape. `event` has kReadablePadding
+/// readable bytes after it.
 std::optional<ShapeHole> hole_at(ShapeHole::Kind kind, std::string_view event, std::size_t begin);
 
-/// Appends the text that an output hole stands for: its short escapes are undone, and it has no others.
-/// kReadablePadding readable bytes after `output`.
+/// Appends the text of an output hole: decodes its short escapes; it has no others.
+/// `output` has kReadablePadding readable bytes after it.
 void append_unescaped(std::string_view output, PaddedBuffer& text);
 
-/// One shape: an event's bytes with holes in them.
+/// One shape: an event's bytes, with holes for the values that differ.
 class DeltaShape {
   public:
     static constexpr std::size_t kMostHoles = 6;
     static constexpr std::size_t kLongest = 2048;  ///< bytes of an event
 
-    /// Nothing when the shape cannot be recognised again safely: not exactly one output, too long, too many
-    /// holes, or a hole that holds something else than its kind. Holes in ascending order;
-    /// kReadablePadding readable bytes after `event`.
+    /// Makes the shape of an event. Returns nothing when it cannot be recognised safely: not exactly one
+    /// output, too long, too many holes, or a hole whose value is not of its kind. Holes are in ascending
+    /// order; `event` has kReadablePadding readable bytes after it.
     static std::optional<DeltaShape> of(std::string_view event, std::span<const ShapeHole> holes);
 
-    /// Bytes of the output text, unescaped, of an event of this shape; nothing when it is none, when its
-    /// output is empty, or when a string has a Unicode escape. kReadablePadding readable bytes after `event`.
-    /// `output`: set to the text as it stands in the event, with its escapes.
+    /// Returns the bytes of the unescaped output of an event of this shape; nothing when the event has
+    /// another shape, an empty output, or a string with a Unicode escape. kReadablePadding readable bytes
+    /// follow `event`. `output` is set to the text in the event, with its escapes.
     std::optional<std::uint32_t> output_bytes(std::string_view event, std::string_view& output) const;
 
   private:

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-/// Bytes before the first CR or LF; npos when there is neither.
+/// Counts the bytes before the first CR or LF; returns npos if there is neither.
 std::size_t line_length(std::string_view bytes) {
     const void* lf = std::memchr(bytes.data(), '\n', bytes.size());
     const std::size_t until_lf = lf ? static_cast<const char*>(lf) - bytes.data() : bytes.size();
@@ -79,7 +79,7 @@ bool SseParser::next() {
             return false;
         }
         if (cut) {
-            keep_data();  // it may lie in piece_ or in line_
+            keep_data();  // it may be in piece_ or in line_
             line_.append(here);
             piece_ = {};
             return false;
@@ -93,7 +93,7 @@ bool SseParser::next() {
             keep_data();
             line_.append(here);
             event_ended = take_line(line_.view());
-            line_.clear();  // keeps the bytes: data_ may point at them until the next append
+            line_.clear();  // the bytes stay: data_ may point at them until the next append
         }
         if (event_ended) {
             event_over_ = true;

@@ -20,7 +20,7 @@ std::string quoted(std::string_view text) {
     return out;
 }
 
-/// What byte-level BPE (GPT-2's alphabet) and SentencePiece write for bytes that do not print.
+/// A marker that byte-level BPE (GPT-2's alphabet) or SentencePiece writes for a byte that does not print.
 struct Marker {
     std::string_view written;
     std::string_view meant;
@@ -32,7 +32,7 @@ constexpr std::array kMarkers = {
     Marker{"\u2581", " "},   // ▁
 };
 
-/// "<0x0A>" is a byte.
+/// Returns the byte of a piece such as "<0x0A>".
 std::optional<char> byte_fallback(std::string_view piece) {
     unsigned byte = 0;
     if (piece.size() != 6 || !piece.starts_with("<0x") || piece.back() != '>') return std::nullopt;
@@ -59,7 +59,7 @@ std::string without_markers(std::string_view piece) {
     return text;
 }
 
-/// llama.cpp: a piece is a string, or an array of bytes where it is no valid UTF-8.
+/// Returns a piece of llama.cpp, which is a string, or an array of bytes if it is not valid UTF-8.
 std::optional<std::string> piece_of(dom::element piece) {
     std::string_view text;
     if (!piece.get(text)) return std::string(text);

@@ -9,7 +9,7 @@
 namespace paretoken::power {
 namespace {
 
-/// Sum, count and extremes over the GPUs that a metric is told of.
+/// Sum, count and extremes of a metric over the GPUs that have it.
 struct OverGpus {
     double sum = 0;
     double least = 0;

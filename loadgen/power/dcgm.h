@@ -1,5 +1,5 @@
 #pragma once
-// The power of GPUs as a DCGM exporter tells it on its /metrics: for servers on other machines.
+// Reads the power of GPUs from the /metrics of a DCGM exporter, for servers on other machines.
 #include <memory>
 
 #include "cards/power_meter.h"
@@ -10,10 +10,10 @@
 
 namespace paretoken::power {
 
-/// Nothing when it does not tell any GPU's power.
+/// Returns the power in a scrape; nothing when it has no GPU's power.
 std::optional<cards::PowerSample> dcgm_sample_of(const scrape::Scrape& scrape);
 
-/// `url`: its base is the path of the metrics. `tls` is null for plain HTTP and outlives the meter.
+/// `url`: its base is the path of the metrics. `tls` is null for plain HTTP and must outlive the meter.
 std::unique_ptr<cards::PowerMeter> dcgm_power_meter(const http::Url& url, const http::Address& address,
                                                     const http::TlsContext* tls);
 

@@ -16,7 +16,7 @@ Duration gap_before(const PowerReading& before, const PowerReading& reading) {
     return reading.merged > 1 ? reading.longest_gap : reading.at - before.at;
 }
 
-/// Joules between two neighbours by their power; nothing where either has none.
+/// Returns the joules between two neighbours by their power; nothing if either has none.
 std::optional<double> joules_between(const PowerReading& before, const PowerReading& reading) {
     if (reading.joules) return reading.joules;
     if (!before.sample.watts || !reading.sample.watts) return std::nullopt;
@@ -29,14 +29,14 @@ std::optional<double> throttled_share_of(const PowerReading& reading) {
     return *reading.sample.throttled ? 1 : 0;
 }
 
-/// The mean of two means over so many readings; the other one where one is not known.
+/// Returns the weighted mean of two means over `of_a` and `of_b` readings; if one is unknown, the other one.
 std::optional<double> mean_of(const std::optional<double>& a, double of_a, const std::optional<double>& b,
                               double of_b) {
     if (!a || !b) return a ? a : b;
     return (*a * of_a + *b * of_b) / (of_a + of_b);
 }
 
-/// `first` and `second` as one reading, where `before` is the one before them.
+/// Returns `first` and `second` as one reading; `before` is the reading before them.
 PowerReading merged(const PowerReading& before, const PowerReading& first, const PowerReading& second) {
     PowerReading all = second;
     all.merged = first.merged + second.merged;
@@ -52,7 +52,7 @@ PowerReading merged(const PowerReading& before, const PowerReading& first, const
     return all;
 }
 
-/// Merges each two neighbours, all but the first reading, which opens the time that was read.
+/// Merges every two neighbours except the first reading, which begins the measured time.
 void merge_neighbours(std::vector<PowerReading>& readings) {
     std::size_t kept = 1;
     for (std::size_t i = 1; i < readings.size(); i += 2, ++kept)
@@ -61,7 +61,7 @@ void merge_neighbours(std::vector<PowerReading>& readings) {
     readings.resize(kept);
 }
 
-/// The readings that have a quantity.
+/// The readings that have one quantity.
 struct Curve {
     std::vector<const PowerReading*> readings;
     std::vector<double> values;
@@ -77,8 +77,8 @@ struct Curve {
 
     TimePoint at(std::size_t i) const { return readings[i]->at; }
 
-    /// Whether the span lies between readings of which no two neighbours are further apart than the longest
-    /// gap.
+    /// Returns whether the span lies between readings without a gap above the longest allowed
+    /// one.
     bool encloses(TimeSpan span) const {
         if (values.size() < 2 || at(0) > span.begin || at(values.size() - 1) < span.end) return false;
         for (std::size_t i = 1; i < values.size(); ++i) {
@@ -97,8 +97,8 @@ struct Curve {
         const double share = seconds(time - at(i - 1)) / seconds(at(i) - at(i - 1));
         return values[i - 1] + share * (values[i] - values[i - 1]);
     }
-    /// By trapezoids. Between merged readings these have the shape, and the joules are those that were
-    /// summed.
+    /// Integrates by trapezoids. Between merged readings the trapezoids give the shape, and the summed joules
+    /// the total.
     double integral(TimeSpan span) const {
         double sum = 0;
         for (std::size_t i = 1; i < values.size(); ++i) {
@@ -120,7 +120,7 @@ bool has_watts(std::span<const PowerReading> readings) {
                        [](const PowerReading& reading) { return reading.sample.watts.has_value(); });
 }
 
-/// Mean over the readings in the span that `value` is known of.
+/// Returns the mean over the readings in the span that have `value`.
 template <class Value>
 std::optional<double> mean_in(std::span<const PowerReading> readings, TimeSpan span, Value value) {
     double sum = 0;
@@ -135,7 +135,7 @@ std::optional<double> mean_in(std::span<const PowerReading> readings, TimeSpan s
     return sum / n;
 }
 
-/// How many devices all readings are of; nothing where that changed.
+/// Returns the number of devices in every reading; nothing if it changed.
 std::optional<std::uint32_t> devices_of(std::span<const PowerReading> readings) {
     const auto devices = readings.front().sample.devices;
     const bool all = std::all_of(readings.begin(), readings.end(), [&](const PowerReading& reading) {

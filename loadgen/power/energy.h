@@ -1,5 +1,5 @@
 #pragma once
-// What readings of power come to: energy, mean power, and joules per token. Pure.
+// Computes energy, mean power and joules per token from readings of power. Pure.
 #include <optional>
 #include <span>
 #include <string>
@@ -12,48 +12,48 @@
 
 namespace paretoken::power {
 
-/// A reading, or several neighbouring ones merged into the last of them.
+/// A reading, or several neighbouring readings merged into the last of them.
 struct PowerReading {
     TimePoint at;
-    cards::PowerSample sample;  ///< the utilization is the mean of what was merged
-    std::uint32_t merged = 1;   ///< readings that it stands for
-    // Of merged readings only:
-    std::optional<double> joules = {};           ///< by the power, since the reading before this one
-    std::optional<double> throttled_share = {};  ///< of the readings
-    Duration longest_gap{};                      ///< between these and the reading before this one
+    cards::PowerSample sample;  ///< values; the utilization is the mean over merged readings
+    std::uint32_t merged = 1;   ///< number of readings that it replaces
+    // For merged readings only:
+    std::optional<double> joules = {};           ///< energy by the power, since the reading before this one
+    std::optional<double> throttled_share = {};  ///< share of the readings that were throttled
+    Duration longest_gap{};                      ///< longest gap from the reading before this one on
 
     bool operator==(const PowerReading&) const = default;
 };
 
-/// What was read while a load was made.
+/// The readings made during a load.
 struct PowerReadings {
-    std::string source;                  ///< "nvml", "rapl", "dcgm"; empty: nothing was there to be read
+    std::string source;                  ///< "nvml", "rapl", "dcgm"; empty: there was no meter
     std::vector<PowerReading> readings;  ///< ascending in time
-    std::uint32_t stride = 1;            ///< readings that each of them stands for by now, at most
+    std::uint32_t stride = 1;            ///< largest number of readings that one of them replaces
 };
 
-/// A run of any length holds no more than this.
+/// The most readings that a run of any length keeps.
 inline constexpr std::size_t kMostReadings = 16384;
 
-/// Adds a reading in bounded memory: where there are too many, neighbours are merged, each time twice as
-/// many as before. The energy between those that stay is that of all readings, and no gap is lost.
+/// Adds a reading in bounded memory: if there are too many, neighbours are merged, each time twice as
+/// many as before. The energy between the remaining ones is that of all readings, and no gap is lost.
 void add_reading(PowerReadings& power, const PowerReading& reading);
 
-/// Readings further apart than this say nothing of the time between them.
+/// The longest gap between readings that may be interpolated.
 inline constexpr Duration kLongestGap = std::chrono::seconds(3);
 
-/// Joules over `span`: the integral of the power by the trapezoid rule, interpolated at the edges; of a meter
-/// that only counts energy, the growth of its counter, interpolated likewise. Nothing where readings are
-/// further apart than kLongestGap anywhere in the span, or do not enclose it.
+/// Returns the joules over `span`: the integral of the power by the trapezoid rule, interpolated at the
+/// edges; for a meter that only counts energy, the growth of its counter, also interpolated. Returns nothing
+/// if readings are further apart than kLongestGap anywhere in the span, or do not enclose it.
 std::optional<double> energy_over(std::span<const PowerReading> readings, TimeSpan span);
 
-/// Joules over `span` by the energy counter; nothing where there is none, or as above.
+/// Returns the joules over `span` by the energy counter; nothing if there is none, or as for energy_over().
 std::optional<double> counted_energy_over(std::span<const PowerReading> readings, TimeSpan span);
 
-/// `totals`: of the window. Nothing when there are no readings.
+/// Returns the figures of a window with its `totals`; nothing when there are no readings.
 std::optional<PowerFigures> power_figures(const PowerReadings& power, TimeSpan window, const Totals& totals);
 
-/// Mean power per second, in seconds since `zero`: the series "power_w".
+/// Returns the series "power_w": the mean power of each second since `zero`.
 std::optional<Series> power_series(const PowerReadings& power, TimePoint zero);
 
 }  // namespace paretoken::power

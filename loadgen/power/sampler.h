@@ -1,6 +1,6 @@
 #pragma once
 // Reads a power meter ten times a second on a thread of its own, so that no load thread ever waits for a
-// driver. A reading that fails is left out; the gap that it leaves is judged where energy is computed.
+// driver. A failed reading is left out; the computation of energy checks the gap.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -16,8 +16,8 @@ class Sampler {
     using OnReading = std::function<void(const PowerReading&)>;
     static constexpr Duration kInterval = std::chrono::milliseconds(100);
 
-    /// Makes the first reading before it returns. `on_reading` is called for each: first from here, later
-    /// from the sampler's thread. It may be empty.
+    /// Makes the first reading before it returns. `on_reading` is called for each reading: first from here,
+    /// later from the sampler's thread. It may be empty.
     Sampler(std::unique_ptr<cards::PowerMeter> meter, OnReading on_reading);
     ~Sampler();
     Sampler(const Sampler&) = delete;
@@ -31,8 +31,8 @@ class Sampler {
 
     std::unique_ptr<cards::PowerMeter> meter_;
     OnReading on_reading_;
-    PowerReadings result_;                       ///< the thread's own until it was joined
-    std::optional<loadgen::Periodic> periodic_;  ///< last, so that it ends before what it uses
+    PowerReadings result_;                       ///< used by the thread only, until it is joined
+    std::optional<loadgen::Periodic> periodic_;  ///< last, so that it ends before the members it uses
 };
 
 }  // namespace paretoken::power

@@ -19,7 +19,7 @@ void skip_blanks(std::string_view& text) {
     while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
 }
 
-/// Takes the front of `text` up to the first of `ends`.
+/// Removes the front of `text` up to the first of `ends`, and returns it.
 std::string_view take_until(std::string_view& text, std::string_view ends) {
     const std::string_view taken = text.substr(0, text.find_first_of(ends));
     text.remove_prefix(taken.size());
@@ -32,7 +32,7 @@ bool take(std::string_view& text, char expected) {
     return true;
 }
 
-/// "…" with \\, \" and \n.
+/// Reads a quoted text with the escapes \\, \" and \n.
 std::optional<std::string> take_quoted(std::string_view& text) {
     if (!take(text, '"')) return std::nullopt;
     std::string value;
@@ -77,7 +77,7 @@ std::optional<double> number_of(std::string_view text) {
     return value;
 }
 
-/// name{labels} value [timestamp] [# exemplar]
+/// Reads a line of the form: name{labels} value [timestamp] [# exemplar]
 std::optional<Sample> sample_of(std::string_view line) {
     Sample sample;
     sample.name = take_until(line, "{ \t");
@@ -195,7 +195,7 @@ std::optional<double> percentile(const Buckets& buckets, double p) {
         low = edge;
         below = count;
     }
-    if (!std::isfinite(low)) return std::nullopt;  // edges or counts that no histogram has
+    if (!std::isfinite(low)) return std::nullopt;  // invalid edges or counts
     return low;
 }
 

@@ -11,7 +11,7 @@
 
 namespace paretoken::scrape {
 
-/// Which names are kept. A place has the same names each time, so each is matched once.
+/// Decides which names are kept. A place has the same names each time, so each name is matched once.
 class Scraper::Keep {
   public:
     explicit Keep(const std::vector<std::string>& patterns) {
@@ -76,7 +76,7 @@ void Scraper::keep(const ServerScrape& scrape) {
 
 void Scraper::scrape() {
     if (stop_.stop_requested()) return;
-    // A connection of its own each time: one that a server keeps open may be stale by the next.
+    // Each scrape has a new connection, because one that stays open may be stale by the next scrape.
     http::Fetcher fetcher(options_.url, options_.address, options_.tls, {}, stop_.get_token());
     const TimePoint asked = Clock::now();
     const http::Fetched fetched = fetcher.get("", options_.timeout);
@@ -102,7 +102,7 @@ void Scraper::scrape() {
     if (on_scrape_) on_scrape_(scrape);
     scrape.kept.clear();
     if (!is_server || scrape.sources.empty()) return;
-    if (!result_.scrapes.empty()) {  // the first one's are read, and a run may take days
+    if (!result_.scrapes.empty()) {  // only those of the first scrape are used, and a run may take days
         scrape.sources.clear();
         scrape.config.clear();
     }

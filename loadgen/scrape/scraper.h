@@ -1,7 +1,7 @@
 #pragma once
 // Reads the /metrics of a server or of another exporter once per interval on a thread of its own, so that no
-// load thread ever waits for it. One scrape is made before the load begins and one after it has ended. A
-// server that does not answer, answers nonsense or hangs costs nothing but its scrapes.
+// load thread ever waits for it. One scrape is made before the load begins and one after it has ended. If a
+// server does not answer, answers wrongly or hangs, only its scrapes are lost.
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -19,31 +19,31 @@
 
 namespace paretoken::scrape {
 
-/// A place whose series match by the hundreds would make a result that nobody can read.
+/// The most series kept of one place, so that the result stays readable.
 inline constexpr std::size_t kMostKeptSeries = 256;
 
 struct ScraperOptions {
-    std::string name = {};  ///< of another exporter; empty: a server, of which known quantities are read
-    std::vector<std::string> keep = {};  ///< regular expressions: whole names of series that are kept
+    std::string name = {};  ///< name of an exporter; empty: a server, whose known quantities are read
+    std::vector<std::string> keep = {};  ///< regular expressions for whole names of series to keep
     http::Url url;                       ///< its base is the path of the metrics
     http::Address address;
-    const http::TlsContext* tls = nullptr;  ///< null: plain; outlives the scraper
+    const http::TlsContext* tls = nullptr;  ///< null: plain; must outlive the scraper
     Duration interval = std::chrono::seconds(1);
-    Duration timeout = std::chrono::seconds(5);  ///< of one scrape
+    Duration timeout = std::chrono::seconds(5);  ///< longest time of one scrape
 };
 
 class Scraper {
   public:
     using OnScrape = std::function<void(const ServerScrape&)>;
 
-    /// Makes the first scrape before it returns. `on_scrape`, which may be empty, is called for each that
-    /// could be read: first from here, later from the scraper's thread.
+    /// Makes the first scrape before it returns. `on_scrape`, which may be empty, is called for each scrape
+    /// that could be read: first from here, later from the scraper's thread.
     Scraper(const ScraperOptions& options, OnScrape on_scrape);
     ~Scraper();
     Scraper(const Scraper&) = delete;
     Scraper& operator=(const Scraper&) = delete;
 
-    /// Why the first scrape gave nothing, or not all that was asked for; empty when there is nothing to say.
+    /// Returns why the first scrape failed or lacks wanted series; empty if it is complete.
     const std::string& first_complaint() const { return first_complaint_; }
 
     /// Makes the last scrape and ends the thread. Call it once.
@@ -59,11 +59,11 @@ class Scraper {
     ScraperOptions options_;
     OnScrape on_scrape_;
     std::unique_ptr<Keep> keep_;
-    std::string first_complaint_;  ///< never changed after the first scrape
-    ServerScrapes result_;         ///< the thread's own until it was joined
+    std::string first_complaint_;  ///< constant after the first scrape
+    ServerScrapes result_;         ///< used by the thread only, until it is joined
     std::stop_source stop_;
-    bool is_first_ = true;  ///< the scrape before the load; not written once the thread runs
-    std::optional<loadgen::Periodic> periodic_;  ///< last, so that it ends before what it uses
+    bool is_first_ = true;  ///< whether it is the scrape before the load; not written once the thread runs
+    std::optional<loadgen::Periodic> periodic_;  ///< last, so that it ends before the members it uses
 };
 
 }  // namespace paretoken::scrape

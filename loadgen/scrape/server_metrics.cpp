@@ -29,14 +29,14 @@ std::string engine_of(std::string_view name) {
     return {};
 }
 
-/// llama.cpp counts the prompt tokens that it computed; those from its cache come on top.
+/// Returns whether prompt counts exclude cached tokens: llama.cpp counts computed prompt tokens only.
 bool excludes_cached(const ServerScrape& scrape) {
     return scrape.engine == "llamacpp";
 }
 
 // ---- one quantity over time
 
-/// What a counter has grown by from the first scrape to `at`, linear in between.
+/// The growth of a counter from the first scrape to `at`, linear between scrapes.
 class Growth {
   public:
     template <class ValueOf>
@@ -94,7 +94,7 @@ void add_gauge(std::span<const ServerScrape> scrapes, TimeSpan span, const std::
     figures[key + "_max"] = most;
 }
 
-/// The largest engine's mean over the stretch ÷ the mean of all engines.
+/// Adds the largest engine's mean over `span` ÷ the mean of all engines.
 void add_imbalance(std::span<const ServerScrape> scrapes, TimeSpan span, const std::string& key,
                    std::map<std::string, double>& figures) {
     std::map<std::string, double> sums;
@@ -142,7 +142,7 @@ std::optional<double> at(const std::map<std::string, double>& figures, const std
 
 // ---- one scrape
 
-/// The sum of the samples of that name for each value of the label "engine"; for a share, their mean.
+/// Returns the sum of the samples of that name for each value of the label "engine"; for a share, their mean.
 std::map<std::string, double> engines_of(std::span<const Sample> samples, std::string_view name,
                                          MetricKind kind) {
     std::map<std::string, double> sums;
@@ -183,7 +183,7 @@ std::vector<double> accepted_by_position(std::span<const Sample> samples) {
     return accepted;
 }
 
-/// Labels of metrics whose value says nothing: vllm:cache_config_info{block_size="16"} 1.
+/// Returns labels of metrics whose value has no meaning: vllm:cache_config_info{block_size="16"} 1.
 std::map<std::string, std::string> config_of(std::span<const Sample> samples) {
     constexpr std::string_view kSuffix = "config_info";
     constexpr std::size_t kMostEntries = 64;
@@ -204,7 +204,7 @@ std::map<std::string, std::string> config_of(std::span<const Sample> samples) {
     return config;
 }
 
-/// Adds what another server said at about that time.
+/// Adds the metrics of another server from about the same time.
 void add_server(ServerScrape& sum, const ServerScrape& other, const std::string& name, double servers) {
     for (const ServerMetric& metric : server_metrics()) {
         const std::string key(metric.key);
@@ -238,7 +238,7 @@ const ServerScrape& nearest(const std::vector<ServerScrape>& scrapes, TimePoint 
                              });
 }
 
-/// Ratios of counters, and only where something was counted.
+/// Adds ratios of counters, if something was counted.
 void add_ratios(bool cached_on_top, std::map<std::string, double>& figures) {
     const auto hits = at(figures, "prefix_hits");
     auto queries = at(figures, "prefix_queries");
@@ -336,7 +336,7 @@ std::map<std::string, std::string> names_of_engine(std::string_view engine) {
     std::map<std::string, std::string> names;
     for (const ServerMetric& metric : server_metrics())
         for (const std::string_view name : metric.names)
-            if (engine_of(name) == engine) names.emplace(metric.key, name);  // the first, which is the newest
+            if (engine_of(name) == engine) names.emplace(metric.key, name);  // the first is the newest
     return names;
 }
 
