@@ -26,7 +26,7 @@ std::string text_of(boost::beast::string_view text) {
 
 struct Connection::Parser {
     std::optional<http::request_parser<http::string_body>> current;
-    bool continued = false;  ///< "100 Continue" was sent
+    bool continued = false;  ///< whether "100 Continue" was sent
 
     void renew() {
         current.emplace();
@@ -79,7 +79,7 @@ void Connection::read() {
     if (open_) wait_readable();
 }
 
-/// Puts what came in into the inbox. False when TLS is over.
+/// Puts received bytes into the inbox. Returns false when TLS is over.
 bool Connection::take_in(std::string_view bytes) {
     if (!tls_) {
         inbox_ += bytes;
@@ -91,7 +91,7 @@ bool Connection::take_in(std::string_view bytes) {
     return goes_on;
 }
 
-/// Gives the inbox to the parser. Whether a request is complete.
+/// Gives the inbox to the parser. Returns whether a request is complete.
 bool Connection::put() {
     auto& parser = *parser_->current;
     error_code ec;

@@ -1,7 +1,7 @@
 #pragma once
-// One accepted connection: bytes in become HTTP requests, one at a time; bytes out are handed to the kernel
-// at once, and only what it does not take waits. Knows nothing of what is asked. Everything happens on the
-// io_context's thread.
+// One accepted connection. It turns received bytes into HTTP requests, one at a time, and gives sent bytes to
+// the kernel at once; only bytes that the kernel does not accept wait. It does not interpret requests. It
+// runs on the io_context's thread only.
 #include <boost/asio/ip/tcp.hpp>
 #include <cstdint>
 #include <memory>
@@ -16,14 +16,14 @@ namespace paretoken::sim {
 
 struct HttpRequest {
     std::string method;
-    std::string target;  ///< without the query
+    std::string target;  ///< path without the query
     std::string body;
     std::string request_id;  ///< X-Request-Id
     std::string authorization;
-    bool wants_truth = false;  ///< X-Sim-Truth: each event tells when it was due and written
+    bool wants_truth = false;  ///< X-Sim-Truth: whether events tell when they were due and written
     bool keep_alive = true;
     bool http_1_0 = false;
-    TimePoint received;  ///< its last byte reached this host
+    TimePoint received;  ///< when its last byte reached this host
     bool kernel_stamp = false;
 };
 
@@ -31,12 +31,13 @@ enum class BadHttp : std::uint8_t { malformed, too_large };
 
 class Connection;
 
-/// Who answers. May call back into the connection from within; must not destroy it there.
+/// The owner of connections, which answers requests. In a callback it may call the connection, but must not
+/// destroy it.
 class ConnectionOwner {
   public:
     virtual void on_request(Connection& connection, HttpRequest request) = 0;
     virtual void on_bad_http(Connection& connection, BadHttp what, std::string_view reason) = 0;
-    virtual void on_closed(Connection& connection) = 0;  ///< once; also when the owner closed it
+    virtual void on_closed(Connection& connection) = 0;  ///< called once, even if the owner closed it
 
   protected:
     ~ConnectionOwner() = default;
@@ -44,7 +45,7 @@ class ConnectionOwner {
 
 class Connection : public std::enable_shared_from_this<Connection> {
   public:
-    /// `scratch` is shared by all connections of the thread. `identity` outlives the connection; null: no
+    /// `scratch` is shared by all connections of the thread. `identity` must outlive the connection; null: no
     /// TLS.
     Connection(boost::asio::ip::tcp::socket socket, ConnectionOwner& owner, std::span<char> scratch,
                const TlsIdentity* identity);
@@ -54,16 +55,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
     void send(std::string_view bytes);
 
-    /// The answer is complete: the next request is taken up, or the connection is closed once all is written.
+    /// Ends the answer: the next request is read, or the connection is closed once all is written.
     void finish(bool keep_alive);
 
     void close();
 
-    /// Breaks the connection off: the peer sees a reset, not an end.
+    /// Resets the connection: the peer sees a reset, not an end.
     void reset();
 
-    std::uint64_t exchange = 0;  ///< the owner's: which answer is under way, 0 for none
-    std::int64_t requests = 0;   ///< the owner's: so many were asked here
+    std::uint64_t exchange = 0;  ///< for the owner: number of the current answer, 0: none
+    std::int64_t requests = 0;   ///< for the owner: number of requests so far
     TimePoint idle_since = Clock::now();
 
     bool idle() const { return !answering_ && inbox_.empty(); }
@@ -86,14 +87,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::span<char> scratch_;
     std::unique_ptr<Parser> parser_;
     std::unique_ptr<TlsSession> tls_;
-    std::string inbox_;    ///< received and not yet parsed
-    std::string pending_;  ///< to be sent when the socket is writable again
+    std::string inbox_;    ///< received bytes that are not parsed yet
+    std::string pending_;  ///< bytes to send when the socket is writable again
     TimePoint received_;
     bool kernel_stamp_ = false;
     bool answering_ = false;
     bool parsing_ = false;
-    bool closing_ = false;  ///< close when `pending_` is written
-    bool broken_ = false;   ///< a send failed; reading will find out
+    bool closing_ = false;  ///< whether to close when `pending_` is written
+    bool broken_ = false;   ///< whether a send failed; reading will notice it
     bool open_ = true;
 };
 

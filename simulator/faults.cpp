@@ -116,7 +116,7 @@ const FaultRow& row_named(FaultKind kind, std::string_view name, std::string_vie
     throw UsageError(fmt::format("--{} {}: unknown; there are {}", word_for(kind), text, known));
 }
 
-/// A field's whole number; tokens may carry their unit.
+/// Returns the whole number of a field; a number of tokens may have the unit "tok".
 std::int64_t count_in(std::string_view value, std::string_view field, std::string_view option) {
     std::string_view digits = value;
     if (digits.ends_with("tok")) digits.remove_suffix(3);

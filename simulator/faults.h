@@ -1,6 +1,6 @@
 #pragma once
-// Misbehaviour on demand: quirks, which a client must take, and faults, which it must report. THE table of
-// them: the command line's help and its errors are read from it. Which requests are struck is a function of
+// Misbehaviour on demand: quirks, which a client must accept, and faults, which it must report. This is the
+// table of all of them, which the command line's help and errors use. The affected requests are a function of
 // the fault, its seed and the request's number. Pure.
 #include <cstdint>
 #include <optional>
@@ -39,10 +39,10 @@ enum class FaultKind : std::uint8_t { quirk, fault };
 /// One switch as the user set it.
 struct Fault {
     Misbehaviour what = Misbehaviour::crlf;
-    double probability = 1;                  ///< of striking a request
-    std::optional<std::uint64_t> seed = {};  ///< of the draws; nothing: the server's
-    std::int64_t count = 0;  ///< tokens before it strikes, bytes per piece, or tokens per write
-    Duration time{};         ///< how long it lasts
+    double probability = 1;                  ///< probability of affecting a request
+    std::optional<std::uint64_t> seed = {};  ///< seed of the draws; nothing: the server's
+    std::int64_t count = 0;  ///< tokens before it happens, bytes per piece, or tokens per write
+    Duration time{};         ///< its duration
 
     bool operator==(const Fault&) const = default;
 };
@@ -51,7 +51,7 @@ struct FaultRow {
     std::string_view name;
     FaultKind kind;
     Misbehaviour what;
-    std::string_view count_field;  ///< "after", "bytes", "tokens", "every"; empty: it has none
+    std::string_view count_field;  ///< "after", "bytes", "tokens", "every"; empty: none
     std::int64_t count;            ///< the default
     bool has_time;
     Duration time;  ///< the default
@@ -59,11 +59,11 @@ struct FaultRow {
 };
 std::span<const FaultRow> fault_table();
 
-/// "crlf", "split:bytes=7", "reset:p=.01,after=5tok,seed=3", "stall:ms=200,after=2". Throws UsageError naming
-/// the known ones.
+/// Reads "crlf", "split:bytes=7", "reset:p=.01,after=5tok,seed=3", "stall:ms=200,after=2". Throws UsageError
+/// naming the known ones.
 Fault parse_fault(FaultKind kind, std::string_view text);
 
-/// The rows of a kind, one per line, for --help.
+/// Returns the rows of a kind, one per line, for --help.
 std::string fault_help(FaultKind kind);
 
 /// The faults that are injected into one answer.
@@ -75,8 +75,8 @@ struct InjectedFaults {
     bool null_content = false;
     bool reasoning_content = false;
     bool gzip = false;
-    std::int64_t ping_every = 0;   ///< a comment before every so-many-th token; 0: none
-    std::int64_t piece_bytes = 0;  ///< the body is written in pieces of so many bytes; 0: as it comes
+    std::int64_t ping_every = 0;   ///< tokens from one comment to the next; 0: no comments
+    std::int64_t piece_bytes = 0;  ///< size of the pieces in which the body is written; 0: one piece
     std::int64_t coalesce = 1;     ///< tokens per write
     std::optional<std::int64_t> reset_after = {};
     std::optional<std::int64_t> error_after = {};
@@ -84,18 +84,18 @@ struct InjectedFaults {
     std::optional<std::int64_t> stall_after = {};
     Duration stall{};
     Duration header_delay{};
-    int status = 0;  ///< refused with this status; 0: answered
+    int status = 0;  ///< status of a refusal; 0: the request is answered
 
     bool operator==(const InjectedFaults&) const = default;
 };
 
-/// Request `number` of a server with this seed.
+/// Returns the faults of request `number` of a server with this seed.
 InjectedFaults faults_of_answer(std::span<const Fault> faults, std::uint64_t seed, std::uint64_t number);
 
-/// The events of one write with the faults injected: `events` are plain ("data: …\n\n").
+/// Returns the events of one write with the faults injected: `events` are plain ("data: …\n\n").
 std::string events_with_faults(const InjectedFaults& injected, std::string_view events);
 
-/// The bytes of a body cut into the parts that are written at once, each an HTTP chunk of its own when
+/// Cuts the bytes of a body into the parts that are written at once, each an HTTP chunk of its own when
 /// `chunked`.
 std::vector<std::string> writes_with_faults(const InjectedFaults& injected, std::string_view body,
                                             bool chunked);

@@ -22,7 +22,7 @@ void append_little_endian(std::string& out, std::uint32_t value, int bytes) {
         out += static_cast<char>((value >> (8U * static_cast<unsigned>(i))) & 0xffU);
 }
 
-/// Bits, the lowest of each byte first.
+/// Writes bits, the lowest of each byte first.
 class BitWriter {
   public:
     explicit BitWriter(std::string& out) : out_(out) {}
@@ -31,11 +31,11 @@ class BitWriter {
         byte_ |= bit << filled_;
         if (++filled_ == 8) flush();
     }
-    /// A Huffman code, its highest bit first.
+    /// Writes a Huffman code, its highest bit first.
     void put_code(std::uint32_t code, unsigned length) {
         for (unsigned i = length; i > 0; --i) put((code >> (i - 1)) & 1U);
     }
-    /// Up to the next whole byte.
+    /// Fills up to the next whole byte.
     void align() {
         if (filled_ > 0) flush();
     }
@@ -51,7 +51,7 @@ class BitWriter {
     unsigned filled_ = 0;
 };
 
-/// One block of literals, and an empty stored block that ends on a byte.
+/// Writes one block of literals, and an empty stored block that ends on a byte.
 void append_blocks(std::string& out, std::string_view bytes, bool last) {
     BitWriter bits(out);
     bits.put(0);  // not the last block

@@ -1,7 +1,7 @@
 #pragma once
-// A gzip stream that is valid and no smaller: literals in fixed Huffman codes (RFC 1951 §3.2.6) in a gzip
-// member (RFC 1952), flushed after every call, so that each write can be read at once. For a server that
-// compresses though not asked to.
+// Writes a valid gzip stream that is not smaller than its input: literals in fixed Huffman codes (RFC 1951
+// §3.2.6) in a gzip member (RFC 1952), flushed after every call, so that each write can be read at once. It
+// is for a server that compresses without being asked.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,7 +10,7 @@ namespace paretoken::sim {
 
 class LiteralGzip {
   public:
-    /// The compressed bytes to send for `bytes`; `last` ends the stream.
+    /// Returns the compressed bytes to send for `bytes`; `last` ends the stream.
     std::string wrap(std::string_view bytes, bool last);
 
   private:

@@ -31,7 +31,7 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-/// What a dialect writes into Content-Type.
+/// The values of a dialect's Content-Type.
 struct ContentTypes {
     std::string_view json;
     std::string_view events;
@@ -42,17 +42,17 @@ constexpr ContentTypes kVllmTypes{"application/json", "text/event-stream; charse
 constexpr ContentTypes kLlamacppTypes{"application/json; charset=utf-8", "text/event-stream",
                                       "text/plain; version=0.0.4"};
 constexpr std::size_t kScratchBytes = 64 << 10;
-constexpr int kStepsBetweenPolls = 64;  // of a schedule that has fallen behind, before sockets get their turn
+constexpr int kStepsBetweenPolls = 64;  // if the schedule is late, before sockets are polled
 
-/// What an answer that misbehaves needs beside.
+/// The additional state of an answer with injected faults.
 struct Affected {
     InjectedFaults injected;
-    std::string group;         ///< events that wait for more to be written with them
-    std::int64_t grouped = 0;  ///< tokens in it
+    std::string group;         ///< events that wait to be written together with more
+    std::int64_t grouped = 0;  ///< tokens in `group`
     LiteralGzip gzip;
     std::vector<std::string> held_back;
-    std::unique_ptr<asio::steady_timer> hold;  ///< while it runs nothing is written
-    bool ended = false;                        ///< complete but for what is held back
+    std::unique_ptr<asio::steady_timer> hold;  ///< timer; nothing is written while it runs
+    bool ended = false;                        ///< whether only held-back bytes are missing
 };
 
 /// One request that is being answered.
@@ -66,10 +66,10 @@ struct Exchange {
     bool keep_alive = true;
     Framing framing = Framing::chunked;
     bool head_sent = false;
-    std::unique_ptr<Affected> affected;  ///< mostly null
+    std::unique_ptr<Affected> affected;  ///< null without faults
 };
 
-/// The answer as it stands after a step that ended at `end`.
+/// Returns the state of the answer after a step that ended at `end`.
 AnswerState state_of(const TruthEntry& truth, TimePoint end) {
     AnswerState state{.cached_tokens = truth.cached_tokens};
     state.prefill = truth.due.front() - truth.admitted;
@@ -77,7 +77,7 @@ AnswerState state_of(const TruthEntry& truth, TimePoint end) {
     return state;
 }
 
-/// Whether token `after` is among those of the emission.
+/// Returns whether token `after` is one of the emission.
 bool strikes(std::optional<std::int64_t> after, const Emission& emission) {
     return after && *after >= emission.index && *after < emission.index + emission.tokens;
 }
@@ -237,7 +237,7 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
     ServedModel model_;
     ContentTypes types_;
     KeepAliveLimits keep_alive_;
-    PieceMemory pieces_;  ///< of what was tokenized
+    PieceMemory pieces_;  ///< pieces that were tokenized
     std::unique_ptr<Engine> engine_;
     std::unique_ptr<TlsIdentity> identity_;
     asio::io_context& io_;
@@ -253,12 +253,12 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
     std::vector<std::uint64_t> heads_to_send_;
     std::uint64_t last_exchange_ = 0;
     bool wake_posted_ = false;
-    int polls_left_ = 0;  ///< socket polls until the next step may be decided
+    int polls_left_ = 0;  ///< socket polls left until the next step may be decided
     std::optional<TimePoint> timer_for_;
 
     TruthLog truth_;
     Telemetry telemetry_;
-    std::string frame_;  ///< reused by every write
+    std::string frame_;  ///< buffer that every write reuses
     std::array<char, kScratchBytes> scratch_{};
 };
 
@@ -287,7 +287,7 @@ void Server::Loop::accept() {
             self->on_accepted(std::move(socket));
             return self->accept();
         }
-        // Out of descriptors, most likely: those that wait are taken when others have gone.
+        // Probably no descriptors are left: waiting connections are accepted when others have ended.
         self->accept_pause_.expires_after(std::chrono::milliseconds(20));
         self->accept_pause_.async_wait([self](error_code cancelled) {
             if (!cancelled && !self->stopped_) self->accept();
@@ -299,13 +299,13 @@ void Server::Loop::on_accepted(tcp::socket socket) {
     error_code ec;
     socket.set_option(tcp::no_delay(true), ec);
     if (!ec) socket.non_blocking(true, ec);
-    if (ec) return;  // the peer is gone already
+    if (ec) return;  // the peer has closed already
     auto connection = std::make_shared<Connection>(std::move(socket), *this, scratch_, identity_.get());
     connections_.emplace(connection.get(), connection);
     connection->start();
 }
 
-/// In time by a quarter of the limit.
+/// Closes connections idle for too long, at most a quarter of the limit too late.
 void Server::Loop::close_idle_ones() {
     idle_timer_.expires_after(keep_alive_.idle / 4);
     idle_timer_.async_wait([self = shared_from_this()](error_code cancelled) {
@@ -325,7 +325,7 @@ void Server::Loop::on_closed(Connection& connection) {
         end_exchange(connection.exchange, false);
         wake();
     }
-    // Not destroyed within its own call.
+    // The connection must not be destroyed within its own call.
     if (auto node = connections_.extract(&connection)) asio::post(io_, [kept = std::move(node.mapped())] {});
 }
 
@@ -435,7 +435,7 @@ void Server::Loop::clear_truth(Connection& connection, HttpRequest& request) {
     reply(connection, request, 200, types_.json, "{}");
 }
 
-/// As vLLM does: 200 whether or not anything could be forgotten.
+/// Answers like vLLM: 200 whether or not anything could be forgotten.
 void Server::Loop::reset_prefix_cache(Connection& connection, HttpRequest& request) {
     (void)engine_->reset_prefix_cache();
     reply(connection, request, 200, types_.json, "");
@@ -529,7 +529,7 @@ void Server::Loop::begin_exchange(Connection& connection, HttpRequest& request,
 
 // The schedule.
 
-/// Has the schedule looked at soon, once for however many requests came in together.
+/// Makes advance() run soon, once for all requests that came in together.
 void Server::Loop::wake() {
     if (wake_posted_ || stopped_) return;
     wake_posted_ = true;
@@ -539,12 +539,12 @@ void Server::Loop::wake() {
     });
 }
 
-/// Delivers what is due and waits for what is next.
+/// Delivers the steps that are due and waits for the next one.
 ///
-/// A step's batch is everything that had reached this host when the step began, which is when the one before
-/// it ended: so after a delivery the sockets are polled before the next step is decided (twice: the first
-/// poll may already have been under way). A client that answers a token with a new request is later than
-/// that, as with a real engine.
+/// A step's batch is every request that had reached this host when the step began, which is when the step
+/// before it ended. After a delivery the sockets are therefore polled before the next step is decided (twice,
+/// because the first poll may have begun before). A client that answers a token with a new request is later
+/// than that, as with a real engine.
 void Server::Loop::advance() {
     if (stopped_) return;
     if (polls_left_ > 0) {
@@ -567,7 +567,7 @@ void Server::Loop::advance() {
     wake();
 }
 
-/// Timers are up to 100 µs late: the last stretch is spent polling sockets and the clock instead.
+/// Waits until `end`. Timers are up to 100 µs late, so the last part polls sockets and the clock instead.
 void Server::Loop::wait_until(TimePoint end) {
     const TimePoint polling = end - options_.spin;
     if (polling <= Clock::now()) return wake();
@@ -635,14 +635,14 @@ void Server::Loop::write_tokens(Exchange& exchange, const Emission& emission, Ti
     exchange.connection->send(frame_);
 }
 
-/// Into how many events its tokens went.
+/// Notes the number of tokens in each event of the emission.
 void Server::Loop::note_events(Exchange& exchange, const Emission& emission) {
     const std::int64_t events = exchange.writer->events_for(emission.tokens);
     exchange.truth.tokens.insert(exchange.truth.tokens.end(), static_cast<std::size_t>(events),
                                  static_cast<std::int32_t>(emission.tokens / events));
 }
 
-/// Tokens of an answer that misbehaves. Afterwards `exchange` may be gone.
+/// Writes tokens of an answer with faults. `exchange` may not exist afterwards.
 void Server::Loop::write_affected(std::uint64_t id, Exchange& exchange, const Emission& emission,
                                   TimePoint due) {
     Affected& affected = *exchange.affected;
@@ -694,7 +694,7 @@ void Server::Loop::put(Exchange& exchange, std::string_view events, bool end) {
     exchange.truth.written.resize(exchange.truth.tokens.size(), Clock::now());
 }
 
-/// Ends an answer before its time; to HTTP it looks whole.
+/// Ends an answer early; its HTTP message looks complete.
 void Server::Loop::break_off(std::uint64_t id, Exchange& exchange, std::string_view last_events) {
     Affected& affected = *exchange.affected;
     engine_->abort(id);
@@ -770,7 +770,7 @@ void Server::Loop::count(const Exchange& exchange, bool complete) {
     }
 }
 
-/// Streams answer with their head at once, as real servers do, unless their first token is due already.
+/// Sends the heads of streams at once, as real servers do, unless their first token is due already.
 void Server::Loop::send_heads() {
     for (const std::uint64_t id : heads_to_send_) {
         const auto found = exchanges_.find(id);

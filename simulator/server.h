@@ -1,7 +1,7 @@
 #pragma once
 // The simulated OpenAI server in real time: sockets, the engine's schedule and the truth log on the one
-// thread that runs the io_context. Invariant: a token is written at its step's end or later, never before,
-// and each step's with a write of its own (the last one's also ends the answer); the schedule is absolute, so
+// thread that runs the io_context. Invariant: a token is written at its step's end or later, never before.
+// Each step has a write of its own (the last one also ends the answer). The schedule is absolute, so
 // a late write delays no later step.
 #include <cstdint>
 #include <memory>
@@ -20,45 +20,45 @@ class io_context;
 
 namespace paretoken::sim {
 
-/// When a kept-alive connection is closed all the same.
+/// The limits after which a kept-alive connection is closed.
 struct KeepAliveLimits {
-    std::int64_t requests = 0;  ///< after so many; 0: never
-    Duration idle{};            ///< or when nothing was asked for so long; 0: never
+    std::int64_t requests = 0;  ///< largest number of requests; 0: no limit
+    Duration idle{};            ///< longest time without a request; 0: no limit
 };
 
-/// What the dialect's server does.
+/// Returns the limits of the dialect's server.
 KeepAliveLimits keep_alive_limits(Dialect dialect);
 
 struct ServerOptions {
     std::string host = "127.0.0.1";
-    std::uint16_t port = 0;  ///< 0: a free one
+    std::uint16_t port = 0;  ///< 0: a free port
     Profile profile;
-    std::string model;                          ///< empty: the profile's
-    std::optional<std::int64_t> max_model_len;  ///< else the profile's
-    std::string api_key;                        ///< empty: none is asked for
+    std::string model;                          ///< model; empty: the profile's
+    std::optional<std::int64_t> max_model_len;  ///< longest context; nothing: the profile's
+    std::string api_key;                        ///< required key; empty: none
     std::string tls_certificate;                ///< PEM files; both empty: plain HTTP
     std::string tls_key;
     std::uint64_t seed = 0;
     Dialect dialect = Dialect::vllm;
-    std::optional<KeepAliveLimits> keep_alive = {};  ///< else the dialect's
-    std::vector<Fault> faults;                       ///< misbehaviour on purpose
+    std::optional<KeepAliveLimits> keep_alive = {};  ///< limits; nothing: the dialect's
+    std::vector<Fault> faults;                       ///< misbehaviour to inject
     Duration spin =
-        std::chrono::microseconds(80);  ///< how long before a step's end timers are left for polling
+        std::chrono::microseconds(80);  ///< time before a step's end that is polled instead of waited for
 };
 
 class Server {
   public:
-    /// Binds and listens; throws RuntimeError when that cannot be, UsageError for a certificate that is none.
+    /// Binds and listens. Throws RuntimeError when that fails, UsageError for an invalid certificate.
     /// `io` must be run by one thread only.
     Server(boost::asio::io_context& io, const ServerOptions& options);
     ~Server();
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
 
-    /// Begins to accept.
+    /// Begins to accept connections.
     void start();
 
-    /// Closes everything; the io_context then runs out of work. On the io_context's thread.
+    /// Closes everything; the io_context then runs out of work. Called on the io_context's thread.
     void stop();
 
     std::uint16_t port() const;

@@ -17,7 +17,7 @@ Duration realtime_now() {
     return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
-/// monotonic − realtime, from the tighter of three brackets: being interrupted within one must not shift it.
+/// Returns monotonic − realtime, from the tightest of three brackets, so that an interrupt does not shift it.
 Duration clock_offset() {
     Duration offset{};
     Duration narrowest = Duration::max();
@@ -47,7 +47,7 @@ std::optional<Duration> stamp_in(msghdr& message) {
 
 void enable_receive_stamps(int socket) {
     const int flags = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
-    // Where the kernel refuses, reads say so (kernel_stamp false).
+    // If the kernel refuses, reads have kernel_stamp false.
     (void)setsockopt(socket, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof flags);
 }
 

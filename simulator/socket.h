@@ -1,5 +1,5 @@
 #pragma once
-// The two socket calls that Asio has no words for: reading with the kernel's receive stamp, and writing at
+// The two socket calls that Asio does not have: reading with the kernel's receive stamp, and writing at
 // once. Stamps are CLOCK_REALTIME and are mapped to CLOCK_MONOTONIC with a mono/real/mono bracket.
 #include <cstddef>
 #include <span>
@@ -9,7 +9,8 @@
 
 namespace paretoken::sim {
 
-/// On a listener before its first connection, so that the first bytes of a fresh one are stamped too.
+/// Enables stamps on a listener before its first connection, so that the first bytes of a new one are stamped
+/// too.
 void enable_receive_stamps(int socket);
 
 enum class Reading : std::uint8_t { bytes, would_block, closed };
@@ -17,13 +18,13 @@ enum class Reading : std::uint8_t { bytes, would_block, closed };
 struct Received {
     Reading what = Reading::would_block;
     std::size_t size = 0;
-    TimePoint at;               ///< the last segment that this read consumed reached this host
-    bool kernel_stamp = false;  ///< else the clock after the read
+    TimePoint at;               ///< when the last segment of this read reached this host
+    bool kernel_stamp = false;  ///< false: `at` is the clock after the read
 };
 
 Received receive(int socket, std::span<char> into);
 
-/// How many bytes the kernel took without waiting; nothing when the connection is broken.
+/// The number of bytes that the kernel accepted without waiting, or a broken connection.
 struct Sent {
     std::size_t size = 0;
     bool broken = false;

@@ -9,7 +9,7 @@
 namespace paretoken::sim {
 namespace {
 
-// Bucket edges in seconds, as vLLM has them: a client must cope with how coarse they are.
+// Bucket edges in seconds, equal to those of vLLM: a client must handle edges as coarse as these.
 constexpr double kFirstTokenEdges[] = {.001, .005, .01, .02, .04, .06, .08, .1, .25,  .5,   .75,
                                        1,    2.5,  5,   7.5, 10,  20,  40,  80, 160., 640., 2560.};
 constexpr double kTokenEdges[] = {.01, .025, .05, .075, .1,  .15, .2, .3, .4, .5,
@@ -27,7 +27,7 @@ void append_value(std::string& out, std::string_view name, std::string_view type
     fmt::format_to(std::back_inserter(out), "vllm:{}{{{}}} {}\n", name, labels, value);
 }
 
-/// Only a server that speculates has these.
+/// Appends the metrics that only a server with speculation has.
 void append_speculation(std::string& out, const EngineState& engine, std::string_view labels) {
     append_value(out, "spec_decode_num_drafts_total", "counter", labels, static_cast<double>(engine.drafts));
     append_value(out, "spec_decode_num_draft_tokens_total", "counter", labels,

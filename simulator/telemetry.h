@@ -1,5 +1,5 @@
 #pragma once
-// What the simulated server counts of itself, and how that reads under the Prometheus names of vLLM or of
+// The counters of the simulated server, and their text under the Prometheus names of vLLM or of
 // llama.cpp. Pure: the
 // text is a function of the counts.
 #include <cstdint>
@@ -25,7 +25,7 @@ class BucketCounts {
 
   private:
     std::span<const double> edges_;      ///< static storage
-    std::vector<std::uint64_t> counts_;  ///< not cumulative; the last is of values above every edge
+    std::vector<std::uint64_t> counts_;  ///< not cumulative; the last counts values above every edge
     double sum_ = 0;
 };
 
@@ -33,13 +33,13 @@ struct Telemetry {
     Telemetry();
 
     std::uint64_t prompt_tokens = 0;
-    std::uint64_t cached_tokens = 0;  ///< of the prompts
+    std::uint64_t cached_tokens = 0;  ///< cached tokens of the prompts
     std::uint64_t longest_sequence = 0;
     std::uint64_t generation_tokens = 0;
     std::uint64_t stopped = 0;  ///< requests that ended by themselves
     std::uint64_t reached_length = 0;
     std::uint64_t aborted = 0;
-    BucketCounts time_to_first_token;  ///< seconds, all of these
+    BucketCounts time_to_first_token;  ///< seconds, as are all below
     BucketCounts inter_token_latency;
     BucketCounts request_latency;
     BucketCounts queue_time;
@@ -48,11 +48,11 @@ struct Telemetry {
     BucketCounts time_per_output_token;
 };
 
-/// GET /metrics, as vLLM v1 names things.
+/// Returns the text of GET /metrics with the names of vLLM v1.
 std::string metrics_text(const Telemetry& telemetry, const EngineState& engine, const Profile& profile,
                          std::string_view model);
 
-/// The same as llama.cpp names them.
+/// Returns the text of GET /metrics with the names of llama.cpp.
 std::string llamacpp_metrics_text(const Telemetry& telemetry, const EngineState& engine);
 
 }  // namespace paretoken::sim

@@ -47,7 +47,7 @@ TlsIdentity::~TlsIdentity() = default;
 
 struct TlsSession::State {
     std::unique_ptr<SSL, Deleter> session;
-    BIO* in = nullptr;  ///< owned by the session, both
+    BIO* in = nullptr;  ///< both are owned by the session
     BIO* out = nullptr;
 };
 

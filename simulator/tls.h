@@ -1,6 +1,6 @@
 #pragma once
-// The server's end of TLS without I/O: ciphertext in, plaintext out, and back, through OpenSSL's memory BIOs.
-// The socket stays with the connection, and so does the kernel's stamp of what came in.
+// The server's end of TLS without I/O: converts ciphertext to plaintext and back, through OpenSSL's memory
+// BIOs. The connection keeps the socket and the kernel's receive stamps.
 #include <memory>
 #include <string>
 #include <string_view>
@@ -28,14 +28,14 @@ class TlsSession {
     TlsSession(const TlsSession&) = delete;
     TlsSession& operator=(const TlsSession&) = delete;
 
-    /// Takes what came in: plaintext is appended to `plain`, what the protocol itself has to say to `reply`.
-    /// False when the session is over, properly or not; `reply` may then still hold an alert to send.
+    /// Takes received bytes: appends plaintext to `plain`, and the protocol's own messages to `reply`.
+    /// Returns false when the session is over, properly or not; `reply` may then hold an alert to send.
     bool open(std::string_view cipher, std::string& plain, std::string& reply);
 
     /// Appends `plain` as ciphertext. The handshake must be done.
     void seal(std::string_view plain, std::string& cipher);
 
-    /// Appends the farewell.
+    /// Appends the closing message.
     void end(std::string& cipher);
 
   private:

@@ -1,7 +1,7 @@
 #pragma once
-// The server's own account of every finished request, to hold a client's measurements against: from the
-// kernel's receive stamp of the request to the clock just before each write. Bounded: the oldest are dropped
-// first.
+// The server's own record of every finished request, for comparison with a client's measurements: from the
+// kernel's receive stamp of the request to the clock just before each write. It is bounded: the oldest
+// records are dropped first.
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -13,17 +13,17 @@
 namespace paretoken::sim {
 
 struct TruthEntry {
-    std::string id;             ///< X-Request-Id, else the server's own
-    TimePoint received;         ///< the request's last byte reached this host
-    bool kernel_stamp = false;  ///< else `received` is the clock after the read
-    TimePoint admitted;         ///< begin of the first step that worked on it
+    std::string id;             ///< X-Request-Id, or else the server's own id
+    TimePoint received;         ///< when the request's last byte reached this host
+    bool kernel_stamp = false;  ///< false: `received` is the clock after the read
+    TimePoint admitted;         ///< begin of the first step that processed it
     std::int64_t prompt_tokens = 0;
     std::optional<std::int64_t> cached_tokens = {};  ///< found in the prefix cache; nothing: there is none
-    std::int64_t reasoning_tokens = 0;               ///< the first tokens, which are no answer yet
-    bool complete = false;                           ///< false: the client went away
+    std::int64_t reasoning_tokens = 0;               ///< number of reasoning tokens, which come first
+    bool complete = false;                           ///< false: the client closed before the end
     std::vector<TimePoint> due;                      ///< per token: end of the step that emitted it
-    std::vector<TimePoint> written;  ///< per event with output: clock just before it was handed to the kernel
-    std::vector<std::int32_t> tokens;  ///< per event with output
+    std::vector<TimePoint> written;                  ///< per event with output: clock just before its send
+    std::vector<std::int32_t> tokens;                ///< tokens per event with output
 
     bool operator==(const TruthEntry&) const = default;
 };
@@ -36,7 +36,7 @@ class TruthLog {
     void clear();
     const std::deque<TruthEntry>& entries() const { return entries_; }
 
-    /// GET /sim/truth; times are nanoseconds of CLOCK_MONOTONIC.
+    /// Returns the answer of GET /sim/truth; times are nanoseconds of CLOCK_MONOTONIC.
     std::string json() const;
 
   private:

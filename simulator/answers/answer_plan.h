@@ -1,5 +1,5 @@
 #pragma once
-// The content of an answer, token by token: its reasoning first, then text, or the call of a tool. Pure: a
+// The content of an answer, token by token: first reasoning, then text or the call of a tool. Pure: a
 // function of the plan and the token's number.
 #include <cstdint>
 #include <string>
@@ -13,11 +13,11 @@ enum class Part : std::uint8_t { reasoning, content, tool_name, tool_arguments }
 struct AnswerPlan {
     std::uint64_t seed = 0;
     std::int64_t tokens = 0;
-    std::int64_t reasoning_tokens = 0;          ///< the first of them
-    std::string tool = {};                      ///< called by the rest of them; empty: the rest is text
-    std::string_view finish_reason = "length";  ///< "stop", "tool_calls"
+    std::int64_t reasoning_tokens = 0;          ///< number of reasoning tokens, which come first
+    std::string tool = {};                      ///< tool that the other tokens call; empty: they are text
+    std::string_view finish_reason = "length";  ///< or "stop", "tool_calls"
     /// The text that the answer repeats; empty: random words. A prompt that repeats such an answer finds
-    /// no block of it in the prefix cache, which names an answer's tokens by random words.
+    /// no block of it in the prefix cache, because the cache names an answer's tokens by random words.
     std::vector<std::string> pieces = {};
 
     bool operator==(const AnswerPlan&) const = default;
@@ -25,10 +25,10 @@ struct AnswerPlan {
 
 Part part_of(const AnswerPlan& plan, std::int64_t k);
 
-/// The text of token k. The arguments of a tool, joined, are a JSON object.
+/// Returns the text of token k. The arguments of a tool, joined, are a JSON object.
 std::string_view piece_of(const AnswerPlan& plan, std::int64_t k);
 
-/// Tokens [first, end) as they stand in a JSON string.
+/// Appends tokens [first, end) with the escapes of a JSON string.
 void append_escaped_text(std::string& out, const AnswerPlan& plan, std::int64_t first, std::int64_t end);
 
 }  // namespace paretoken::sim

@@ -1,6 +1,6 @@
 #pragma once
-// The frames of one answer, appended to a buffer of the caller (which is reused: nothing is allocated per
-// token), in the words of a dialect. No I/O; when and in which writes is the server's business.
+// Appends the frames of one answer, in the format of a dialect, to a buffer of the caller, which is reused so
+// that no token allocates memory. No I/O; the server decides the times and the writes.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -25,14 +25,14 @@ struct AnswerTerms {
     bool include_usage = false;
     bool continuous_usage = false;
     bool token_ids = false;
-    bool timings_per_token = false;  ///< llama.cpp's own option
-    bool reasoning_model = false;    ///< usage tells reasoning tokens apart
-    std::string id = {};             ///< without the dialect's prefix
+    bool timings_per_token = false;  ///< option of llama.cpp
+    bool reasoning_model = false;    ///< whether usage counts reasoning tokens separately
+    std::string id = {};             ///< id without the dialect's prefix
     std::int64_t created = 0;        ///< seconds of the epoch
     std::string model = {};
     std::int64_t vocabulary = 0;
     std::int64_t prompt_tokens = 0;
-    TokenIds prompt_token_ids = {};  ///< told along with token_ids
+    TokenIds prompt_token_ids = {};  ///< sent together with token_ids
     Framing framing = Framing::chunked;
     AnswerPlan plan = {};
 };
@@ -47,10 +47,10 @@ struct EventTruth {
 
 /// The state of an answer at the time of an event.
 struct AnswerState {
-    std::optional<std::int64_t> cached_tokens = {};  ///< of the prompt; nothing: there is no prefix cache
-    Duration prefill{};                              ///< from being taken up to the first token
-    Duration decode{};                               ///< since then
-    std::optional<EventTruth> truth = {};            ///< to be told along, where it was asked for
+    std::optional<std::int64_t> cached_tokens = {};  ///< cached prompt tokens; nothing: no prefix cache
+    Duration prefill{};                              ///< time from admission to the first token
+    Duration decode{};                               ///< time since the first token
+    std::optional<EventTruth> truth = {};            ///< truth to send with the event, if requested
 
     bool operator==(const AnswerState&) const = default;
 };
@@ -62,21 +62,21 @@ class AnswerWriter {
     /// Writes the part that precedes the first token: vLLM's role frame.
     virtual void append_opening(std::string& out) const = 0;
 
-    /// The event of tokens [first, first + count) of the plan, count ≥ 1.
+    /// Appends the event of tokens [first, first + count) of the plan, count ≥ 1.
     virtual void append_tokens(std::string& out, std::int64_t first, std::int64_t count,
                                const AnswerState& state) const = 0;
 
-    /// Into how many events append_tokens puts them.
+    /// Returns the number of events that append_tokens() writes for so many tokens.
     virtual std::int64_t events_for(std::int64_t count) const = 0;
 
     /// Writes the part that follows the last token: usage if it was asked for, [DONE], the end of the body.
     virtual void append_closing(std::string& out, const AnswerState& state) const = 0;
 
-    /// The body of an answer that is not streamed.
+    /// Returns the body of an answer that is not streamed.
     virtual std::string whole(const AnswerState& state) const = 0;
 };
 
-/// A key of our own at the end of an event, when it is to be told along: nanoseconds of CLOCK_MONOTONIC.
+/// Appends our own key with the truth, if there is one, to an event: nanoseconds of CLOCK_MONOTONIC.
 void append_event_truth(std::string& out, const AnswerState& state);
 
 std::unique_ptr<AnswerWriter> answer_writer(AnswerTerms terms);

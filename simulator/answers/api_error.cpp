@@ -53,7 +53,7 @@ ApiError not_found(Dialect dialect) {
     return {404, R"({"error":{"message":"File Not Found","type":"not_found_error","code":404}})"};
 }
 
-/// llama.cpp's library knows a path by its method.
+/// Returns 405 for vLLM. llama.cpp answers 404, because its library finds paths by their method.
 ApiError method_not_allowed(Dialect dialect) {
     if (dialect == Dialect::vllm) return {405, R"({"detail":"Method Not Allowed"})"};
     return not_found(dialect);

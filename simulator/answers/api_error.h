@@ -1,5 +1,5 @@
 #pragma once
-// Answers that are not 200, in the words of each dialect. Pure.
+// Answers that are not 200, in the format of each dialect. Pure.
 #include <string>
 #include <string_view>
 
@@ -15,15 +15,16 @@ struct ApiError {
     bool operator==(const ApiError&) const = default;
 };
 
-/// Why a request is refused. `type` and `param` are vLLM's; llama.cpp has a type per status and no parameter.
+/// The reason why a request is refused. `type` and `param` are vLLM's; llama.cpp has a type per status and no
+/// parameter.
 struct Refusal {
     int status = 400;
     std::string type;
     std::string message;
     std::string param = {};
-    std::string llamacpp_type = {};     ///< empty: that of the status
-    std::string llamacpp_message = {};  ///< empty: the same message
-    std::string llamacpp_fields = {};   ///< further ones, with their commas
+    std::string llamacpp_type = {};     ///< type; empty: that of the status
+    std::string llamacpp_message = {};  ///< message; empty: `message`
+    std::string llamacpp_fields = {};   ///< more fields, with their commas
 };
 
 ApiError api_error(Dialect dialect, const Refusal& refusal);
@@ -35,7 +36,7 @@ ApiError body_too_large(Dialect dialect);
 ApiError malformed_http(Dialect dialect, std::string_view reason);
 ApiError overloaded(Dialect dialect, int status);  ///< 429 or 503
 
-/// An event of a stream that cannot go on, plain.
+/// Returns the plain event of a stream that cannot continue.
 std::string error_event(Dialect dialect);
 
 }  // namespace paretoken::sim

@@ -1,5 +1,5 @@
 #pragma once
-// Whose protocol the simulated server speaks: the frames, errors, headers and metrics of vLLM 0.32 or of
+// The protocol that the simulated server speaks: the frames, errors, headers and metrics of vLLM 0.32 or of
 // llama.cpp's server.
 #include <cstdint>
 #include <optional>

@@ -7,7 +7,7 @@
 namespace paretoken::sim {
 namespace {
 
-constexpr std::size_t kSizeDigits = 6;  // room for a chunk's size, which is known after its content
+constexpr std::size_t kSizeDigits = 6;  // digits reserved for a chunk's size, which is known only at its end
 
 std::string_view reason_phrase(int status) {
     switch (status) {
@@ -44,7 +44,7 @@ std::string vllm_head(const HttpHead& head) {
     return out += "\r\n";
 }
 
-/// Its names are capitalised, and it says how long it keeps a connection.
+/// Returns a head of llama.cpp, which capitalises names and tells how long it keeps a connection.
 std::string llamacpp_head(const HttpHead& head) {
     std::string out = fmt::format("HTTP/1.1 {} {}\r\nServer: llama.cpp\r\nAccess-Control-Allow-Origin: \r\n",
                                   head.status, reason_phrase(head.status));

@@ -1,14 +1,14 @@
 #pragma once
-// Strings as JSON writes them.
+// Writes strings in JSON's form.
 #include <string>
 #include <string_view>
 
 namespace paretoken::sim {
 
-/// Without the quotes; control characters, quotes and backslashes escaped.
+/// Appends `text` without quotes; control characters, quotes and backslashes are escaped.
 void append_json_escaped(std::string& out, std::string_view text);
 
-/// With its quotes.
+/// Returns `text` as a JSON string with its quotes.
 std::string json_string(std::string_view text);
 
 }  // namespace paretoken::sim

@@ -40,7 +40,7 @@ void LlamacppWriter::append_usage(std::string& out, const AnswerState& state) co
                    state.cached_tokens.value_or(0));
 }
 
-/// The first token takes no time of its own: it comes with the prompt.
+/// Appends timings. The first token takes no time of its own, because it comes with the prompt.
 void LlamacppWriter::append_timings(std::string& out, std::int64_t tokens, const AnswerState& state) const {
     const std::int64_t cached = state.cached_tokens.value_or(0);
     const auto fresh = static_cast<double>(std::max<std::int64_t>(1, terms_.prompt_tokens - cached));

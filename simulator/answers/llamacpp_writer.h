@@ -1,7 +1,7 @@
 #pragma once
-// Answers as llama.cpp's server frames them: an event per token, a chat's role event in one chunk with the
-// first token's, the finish reason on an event of its own, timings on the last. Keys and their order are
-// those of recorded streams.
+// Writes answers in the frames of llama.cpp's server: an event per token, a chat's role event in one chunk
+// with the first token's event, the finish reason in its own event, timings in the last. Keys and their order
+// are those of recorded streams.
 #include "simulator/answers/answer_writer.h"
 
 namespace paretoken::sim {
@@ -27,8 +27,8 @@ class LlamacppWriter final : public AnswerWriter {
     void append_completions_closing(std::string& out, const AnswerState& state) const;
 
     AnswerTerms terms_;
-    std::string tail_;  ///< of every event, after the choices
-    std::string id_;    ///< of a completion's, which follows what else there is
+    std::string tail_;  ///< end of every event, after the choices
+    std::string id_;    ///< id of a completion's events, which comes last
 };
 
 }  // namespace paretoken::sim

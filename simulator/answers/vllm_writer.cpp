@@ -46,7 +46,8 @@ void VllmWriter::append_usage(std::string& out, std::int64_t tokens, std::string
                    terms_.prompt_tokens, terms_.prompt_tokens + tokens, tokens, details);
 }
 
-/// A chat's usage has the key, null where no reasoning is told apart; a completion's does not.
+/// Returns the details of usage. A chat has the key, null if reasoning is not counted separately; a
+/// completion does not.
 std::string VllmWriter::reasoning_details(std::int64_t tokens) const {
     if (!chat()) return {};
     if (!terms_.reasoning_model) return R"(,"completion_tokens_details":null)";
@@ -65,7 +66,7 @@ void VllmWriter::append_opening(std::string& out) const {
     close_event(out, begin, terms_.framing);
 }
 
-/// The keys of a delta: text of each part, the parts of one tool call merged.
+/// Appends the keys of a delta: the text of each part, with the parts of one tool call merged.
 void VllmWriter::append_delta(std::string& out, std::int64_t first, std::int64_t end) const {
     const AnswerPlan& plan = terms_.plan;
     const std::int64_t answer = std::clamp(plan.reasoning_tokens, first, end);
@@ -104,7 +105,7 @@ void VllmWriter::append_token_ids(std::string& out, std::int64_t first, std::int
     out += ']';
 }
 
-/// From the finish reason on.
+/// Appends the end of a choice, from the finish reason on.
 void VllmWriter::append_choice_end(std::string& out, std::int64_t first, std::int64_t end) const {
     const bool last = end == terms_.plan.tokens;
     if (last) {

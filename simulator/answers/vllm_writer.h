@@ -1,6 +1,6 @@
 #pragma once
-// Answers as vLLM 0.32 frames them: an event per chunk, the finish reason on the last token's, usage after
-// it. Keys and their order are those of recorded streams.
+// Writes answers in the frames of vLLM 0.32: an event per chunk, the finish reason in the last token's event,
+// usage after it. Keys and their order are those of recorded streams.
 #include "simulator/answers/answer_writer.h"
 
 namespace paretoken::sim {
@@ -28,8 +28,8 @@ class VllmWriter final : public AnswerWriter {
     std::string whole_details(const AnswerState& state) const;
 
     AnswerTerms terms_;
-    std::string head_;         ///< of every frame, up to the choices
-    std::string fingerprint_;  ///< of the last frame
+    std::string head_;         ///< beginning of every frame, up to the choices
+    std::string fingerprint_;  ///< fingerprint of the last frame
 };
 
 }  // namespace paretoken::sim

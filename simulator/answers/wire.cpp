@@ -18,7 +18,7 @@ namespace {
 
 namespace dom = simdjson::dom;
 
-constexpr std::int64_t kDefaultCompletionTokens = 16;  // as vLLM and OpenAI
+constexpr std::int64_t kDefaultCompletionTokens = 16;  // default of vLLM and OpenAI
 
 // Thrown inside this file only, to leave a half-read body.
 struct Refused {
@@ -32,7 +32,7 @@ std::string llamacpp_message(std::string_view type, std::string_view field, std:
     return fmt::format("'{}': {}", field, message);
 }
 
-/// vLLM's words for a field that does not validate.
+/// Refuses a field that is invalid, with vLLM's message.
 [[noreturn]] void refuse_field(std::string_view type, std::string_view field, std::string_view message) {
     const std::string where = field.empty() ? "body" : fmt::format("body.{}", field);
     throw Refused{{.type = "Bad Request",
@@ -56,7 +56,7 @@ dom::object parsed_object(dom::parser& parser, std::string_view body) {
     return object;
 }
 
-/// The field, unless it is absent or null.
+/// Returns the field; nothing if it is absent or null.
 std::optional<dom::element> field_of(const dom::object& object, std::string_view name) {
     dom::element value;
     if (object.at_key(name).get(value) != simdjson::SUCCESS || value.is_null()) return std::nullopt;
@@ -99,7 +99,7 @@ std::string_view text_of(const dom::element& element, std::string_view name) {
     return text;
 }
 
-/// What the tokens of a prompt are: called once per piece, `special` for those of the template.
+/// Receives the tokens of a prompt: called once per piece, `special` for tokens of the template.
 struct TokenSink {
     virtual ~TokenSink() = default;
     virtual void special(std::int64_t count, std::string_view name) = 0;
@@ -136,7 +136,7 @@ struct Counter final : TokenSink {
     }
 };
 
-/// The tokens themselves, as /tokenize shows them.
+/// Lists the tokens for /tokenize.
 struct Lister final : TokenSink {
     std::int64_t vocabulary = 0;
     TokenIds ids;
@@ -209,7 +209,7 @@ void read_id_prompt(const dom::array& ids, std::int64_t vocabulary, TokenSink& s
     }
 }
 
-/// A text, token ids, or a list of exactly one of them.
+/// Reads a text, token ids, or a list of exactly one of them.
 void read_prompt(const dom::element& prompt, const ServedModel& model, bool add_special, TokenSink& sink) {
     std::string_view text;
     if (prompt.get(text) == simdjson::SUCCESS) return read_text_prompt(text, add_special, sink);
@@ -239,8 +239,8 @@ void check_choices(const dom::object& object) {
         refuse("This server generates one choice per request (n=1).", "n");
 }
 
-/// The limit asked for, under any of its names. llama.cpp takes a negative one for none, and
-/// generates a token before it looks.
+/// Returns the requested limit, under any of its names. For llama.cpp a negative limit means none, and it
+/// generates a token before it checks.
 std::optional<std::int64_t> asked_tokens(const dom::object& object, Endpoint endpoint, Dialect dialect) {
     std::optional<std::int64_t> asked = integer_of(object, "max_tokens");
     if (endpoint == Endpoint::chat) {
@@ -272,7 +272,7 @@ std::optional<std::int64_t> asked_tokens(const dom::object& object, Endpoint end
          .llamacpp_fields = fmt::format(R"(,"n_prompt_tokens":{},"n_ctx":{})", prompt_tokens, limit)}};
 }
 
-/// llama.cpp stops where the context ends; vLLM refuses what could not be finished.
+/// Returns the limit within the context. llama.cpp stops at its end; vLLM refuses a request that exceeds it.
 std::int64_t resolved_max_tokens(std::optional<std::int64_t> asked, const GenerationRequest& request,
                                  const ServedModel& model) {
     const std::int64_t limit = model.context_limit;
@@ -306,7 +306,8 @@ std::string_view name_of_tool(const dom::element& tool) {
     return text_of(*name, "tools.function.name");
 }
 
-/// Whoever offers tools gets one of them called: the one that tool_choice names, else the first.
+/// Chooses the tool that the answer calls, if the request offers tools: the one of tool_choice, else the
+/// first.
 void read_tools(const dom::object& object, GenerationRequest& request) {
     const auto tools = field_of(object, "tools");
     if (!tools) return;
@@ -344,7 +345,7 @@ void read_stream_options(const dom::object& object, Dialect dialect, GenerationR
     request.continuous_usage = request.include_usage && flag_of(options, "continuous_usage_stats", false);
 }
 
-/// Prompts of different salts share no block.
+/// Returns the salt of a prompt; prompts with different salts share no block.
 std::uint64_t salt_of(const dom::object& object) {
     const auto field = field_of(object, "cache_salt");
     return field ? derived_seed(0, text_of(*field, "cache_salt")) : 0;
@@ -497,7 +498,7 @@ std::int64_t answer_length(const GenerationRequest& request, double median_token
 AnswerPlan answer_plan(const GenerationRequest& request, const Profile& profile, std::uint64_t seed) {
     AnswerPlan plan{.seed = seed, .tokens = answer_length(request, profile.answer_tokens, seed)};
     if (request.endpoint == Endpoint::chat) {
-        // An answer that may end by itself is as long as ever, after its reasoning.
+        // Reasoning does not shorten the rest of an answer that may end by itself.
         if (!request.ignore_eos)
             plan.tokens = std::min(request.max_tokens, plan.tokens + profile.reasoning.tokens);
         plan.reasoning_tokens = reasoning_tokens_of(profile.reasoning, plan.tokens);

@@ -1,7 +1,7 @@
 #pragma once
-// The server's side of the OpenAI protocol as vLLM 0.32 or llama.cpp speak it: request bodies in, what is
-// asked about the server out. Bytes ↔ meaning only, no I/O, and nothing shared with loadgen/openai: a fault
-// of the client must not be mirrored here.
+// The server's side of the OpenAI protocol of vLLM 0.32 or llama.cpp: reads request bodies, and writes
+// answers about the server. It only converts between bytes and values, without I/O, and shares nothing with
+// loadgen/openai, because the server must not repeat an error of the client.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -24,10 +24,10 @@ struct ServedModel {
     std::string name;
     std::int64_t context_limit = 0;  ///< tokens of prompt and answer together ("max_model_len")
     std::int64_t vocabulary = 0;
-    std::int64_t block_tokens = 0;  ///< of a prefix cache; 0: there is none, and prompts need no names
+    std::int64_t block_tokens = 0;  ///< block of the prefix cache; 0: no cache, so blocks need no names
     Dialect dialect = Dialect::vllm;
     std::int64_t max_num_seqs = 1;
-    bool recalls = false;  ///< answers give back values from the prompt
+    bool recalls = false;  ///< whether answers return values from the prompt
 
     bool operator==(const ServedModel&) const = default;
 };
@@ -36,8 +36,8 @@ struct ServedModel {
 struct GenerationRequest {
     Endpoint endpoint = Endpoint::chat;
     std::int64_t prompt_tokens = 0;
-    TokenIds prompt_token_ids;    ///< only with return_token_ids
-    std::int64_t max_tokens = 0;  ///< resolved: what was asked for, else the endpoint's default
+    TokenIds prompt_token_ids;    ///< filled only with return_token_ids
+    std::int64_t max_tokens = 0;  ///< limit of the request, or else the endpoint's default
     std::int64_t min_tokens = 0;
     bool ignore_eos = false;
     bool stream = false;
@@ -45,11 +45,11 @@ struct GenerationRequest {
     bool continuous_usage = false;
     bool return_token_ids = false;
     std::vector<std::uint64_t> prompt_blocks = {};  ///< names of the full blocks (model.block_tokens)
-    BlockHasher after_prompt = BlockHasher();       ///< names what the answer completes
-    bool timings_per_token = false;                 ///< llama.cpp
-    std::string tool = {};                          ///< that the answer calls; empty: none
-    bool tool_was_named = false;                    ///< by tool_choice
-    std::string recalled = {};                      ///< what the answer says; empty: nothing of the prompt
+    BlockHasher after_prompt = BlockHasher();       ///< names the blocks that the answer completes
+    bool timings_per_token = false;                 ///< option of llama.cpp
+    std::string tool = {};                          ///< tool that the answer calls; empty: none
+    bool tool_was_named = false;                    ///< whether tool_choice named it
+    std::string recalled = {};                      ///< value that the answer returns; empty: none
 
     bool operator==(const GenerationRequest&) const = default;
 };
@@ -57,18 +57,18 @@ struct GenerationRequest {
 std::variant<GenerationRequest, ApiError> parse_generation(Endpoint endpoint, std::string_view body,
                                                            const ServedModel& model);
 
-/// Tokens that will be emitted: max_tokens with ignore_eos; else an answer ends by itself after a length
+/// Returns the tokens of the answer: max_tokens with ignore_eos; else an answer ends by itself after a length
 /// drawn from the seed (log-normal, sigma 0.5, the given median).
 std::int64_t answer_length(const GenerationRequest& request, double median_tokens, std::uint64_t seed);
 
-/// The plan of an answer: its length, how much of it is reasoning, why it ends.
+/// Returns the plan of an answer: its length, its share of reasoning, the reason for its end.
 AnswerPlan answer_plan(const GenerationRequest& request, const Profile& profile, std::uint64_t seed);
 
-/// POST /tokenize; `memory` learns the pieces.
+/// Answers POST /tokenize; `memory` learns the pieces.
 std::variant<std::string, ApiError> tokenize_answer(std::string_view body, const ServedModel& model,
                                                     PieceMemory& memory);
 
-/// POST /detokenize.
+/// Answers POST /detokenize.
 std::variant<std::string, ApiError> detokenize_answer(std::string_view body, const ServedModel& model,
                                                       const PieceMemory& memory);
 

@@ -17,15 +17,15 @@ namespace {
 
 constexpr double kStepSeconds = 1.0e-3;     // launch, scheduling, sampling
 constexpr double kSequenceSeconds = 4e-6;   // per step and sequence
-constexpr double kAllReduceSeconds = 8e-6;  // two per layer as soon as there is more than one rank
-constexpr double kOverlapExponent = 1.7;    // of reading the weights and multiplying
+constexpr double kAllReduceSeconds = 8e-6;  // two per layer if there is more than one rank
+constexpr double kOverlapExponent = 1.7;    // overlap of reading weights and multiplying
 constexpr std::int64_t kBlockTokens = 16;
 constexpr std::int64_t kMaxNumSeqs = 256;
 constexpr std::int64_t kMaxBatchedTokens = 8192;
 constexpr std::int64_t kContextWithoutCard = 131072;
 constexpr double kJitter = 0.03;
 constexpr double kAnswerTokens = 200;
-constexpr std::size_t kMostTypes = 2;  // after the GPU: of the weights, of the KV cache
+constexpr std::size_t kMostTypes = 2;  // types after the GPU: weights and KV cache
 
 struct CardSpec {
     std::string model;
@@ -47,7 +47,8 @@ bool is_gpu(const std::string& part) {
     return !part.empty() && cards::find_gpu(cards::parse_gpu_spec(part).name).has_value();
 }
 
-/// A model may be a path, so the GPU is the last part that names one. 0: none does.
+/// Returns the position of the GPU, which is the last part that names one, because a model may be a path. 0:
+/// none.
 std::size_t place_of_gpu(const std::vector<std::string>& parts) {
     std::size_t at = parts.size() - 1;
     while (at > 0 && !is_gpu(parts[at])) --at;
@@ -85,7 +86,7 @@ double flops_of(const cards::GpuCard& gpu, std::string_view dtype, const std::st
     return flops->per_s;
 }
 
-/// Multiplications in fewer than 16 bits reach less of a larger figure.
+/// Returns the FLOP/s of linear layers. Fewer than 16 bits reach a smaller share of a larger figure.
 double linear_flops_per_s(const cards::ModelCard& model, const cards::GpuCard& gpu,
                           const CardEfficiencies& efficiencies, const std::string& spec) {
     const auto flops = cards::flops_for_weights(gpu, model.weight_dtype);

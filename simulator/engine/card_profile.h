@@ -1,7 +1,8 @@
 #pragma once
-// Profiles of a model on GPUs, from their cards: "llama3-70b/h200x2/fp8" is MODEL/GPU[xN][/WEIGHTS[/KV]], N
-// ranks of tensor parallelism. Step times are bytes and FLOP over the datasheet's figures times the
-// efficiencies below, which are those of the measured profile llama3-8b-h100-bf16.
+// Makes profiles of a model on GPUs from their cards: "llama3-70b/h200x2/fp8" is
+// MODEL/GPU[xN][/WEIGHTS[/KV]], with N ranks of tensor parallelism. Step times are bytes and FLOP ÷ the
+// datasheet's figures times the efficiencies below, which are those of the measured profile
+// llama3-8b-h100-bf16.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,26 +13,27 @@
 
 namespace paretoken::sim {
 
-/// Shares of a datasheet's figure that a server reaches.
+/// The shares of a datasheet's figures that a server reaches.
 struct CardEfficiencies {
     double weight_bandwidth = 0.69;
     double kv_bandwidth = 0.87;
     double linear = 0.65;         ///< matrix multiplications in 16 bits
-    double linear_narrow = 0.59;  ///< in fewer
-    double attention = 0.455;     ///< prefill, of the 16-bit figure
-    double output_head = 0.61;    ///< of the 16-bit figure
+    double linear_narrow = 0.59;  ///< matrix multiplications in fewer bits
+    double attention = 0.455;     ///< attention of prefill, share of the 16-bit figure
+    double output_head = 0.61;    ///< share of the 16-bit figure
 };
 
-/// Whether it reads as MODEL/GPU rather than as a file.
+/// Returns whether a spec has the form MODEL/GPU rather than a file's.
 bool names_cards(std::string_view spec);
 
-/// The model that a profile of this form serves, with its types; nothing for any other profile.
+/// Returns the model that a profile of this form serves, with its types; nothing for any other profile.
 std::optional<cards::ModelCard> model_of_card_profile(std::string_view profile);
 
-/// 2 of "llama3-70b/h200x2/fp8?jitter=0"; 1 of a profile that names no GPU.
+/// Returns 2 for "llama3-70b/h200x2/fp8?jitter=0"; 1 for a profile that names no GPU.
 std::uint32_t gpu_count_of(std::string_view profile);
 
-/// Throws UsageError in one line: an unknown model, GPU or type with the known ones, weights that do not fit.
+/// Makes the profile. Throws UsageError in one line: an unknown model, GPU or type with the known ones, or
+/// weights that do not fit.
 Profile card_profile(const std::string& spec, const CardEfficiencies& efficiencies = {});
 
 }  // namespace paretoken::sim

@@ -13,29 +13,29 @@
 namespace paretoken::sim {
 namespace {
 
-/// What a sequence holds beside its counts.
+/// The state of a sequence besides its counts.
 struct Holding {
     TimePoint arrived;
-    bool admitted = false;  ///< has been running, perhaps before a preemption
+    bool admitted = false;  ///< whether it has been running, perhaps before a preemption
     std::vector<PrefixCache::Block> blocks;
-    bool identified = false;           ///< its blocks have names
-    std::vector<std::uint64_t> names;  ///< of all full blocks of the known tokens
-    std::size_t named = 0;             ///< blocks whose names the cache knows
+    bool identified = false;           ///< whether its blocks have names
+    std::vector<std::uint64_t> names;  ///< names of all full blocks of the known tokens
+    std::size_t named = 0;             ///< number of blocks whose names the cache knows
     BlockHasher rest;
     std::uint64_t answer_seed = 0;
     std::int64_t vocabulary = 0;
 };
 
-/// The counts that every step looks at; the rest is behind a pointer.
+/// The counts of a sequence that every step uses; the rest is behind a pointer.
 struct Sequence {
     std::uint64_t id = 0;
     std::int64_t prompt_tokens = 0;
     std::int64_t output_tokens = 0;
     std::int64_t emitted = 0;
-    std::int64_t computed = 0;   ///< tokens whose keys and values are held
-    std::int64_t scheduled = 0;  ///< known tokens of the step under way
-    std::int64_t drafts = 0;     ///< beside them
-    std::int64_t room = 0;       ///< tokens that its blocks have room for
+    std::int64_t computed = 0;   ///< tokens whose keys and values are stored
+    std::int64_t scheduled = 0;  ///< known tokens in the current step
+    std::int64_t drafts = 0;     ///< drafts in the current step
+    std::int64_t room = 0;       ///< tokens that fit into its blocks
     std::unique_ptr<Holding> holding;
 
     std::int64_t known() const { return prompt_tokens + emitted; }
@@ -78,14 +78,14 @@ void add_work(StepWork& work, const Sequence& sequence, std::int64_t window) {
     }
 }
 
-/// Pauses of the engine, as busy time goes by.
+/// Computes pauses of the engine as busy time passes.
 class HiccupClock {
   public:
     HiccupClock(const Hiccups& hiccups, std::uint64_t seed) : hiccups_(hiccups), random_(seed) {
         if (hiccups_.every > Duration{}) until_next_ = wait();
     }
 
-    /// What is added to a step of this length.
+    /// Returns the pauses added to a step of this length.
     Duration within(Duration busy) {
         Duration added{};
         if (hiccups_.every <= Duration{}) return added;
@@ -106,8 +106,8 @@ class HiccupClock {
 };
 
 /// The scheduler of vLLM v1: one token budget for prefill and decode, running sequences first, then waiting
-/// ones first come first served; without a free block the youngest running one is preempted. A prefix is
-/// looked up at admission; blocks are named when the step that fills them is decided, so that a later request
+/// ones in order of arrival; without a free block the youngest running sequence is preempted. A prefix is
+/// looked up at admission. Blocks are named when the step that fills them is decided, so that a later request
 /// of the same step shares them.
 class BatchingEngine final : public Engine {
   public:
@@ -197,8 +197,8 @@ class BatchingEngine final : public Engine {
     bool reset_prefix_cache() override { return cache_.forget(); }
 
   private:
-    /// How many of its drafts are right: a function of the seed, the request and the token, whatever else
-    /// runs.
+    /// Returns the number of right drafts: a function of the seed, the request and the token, independent of
+    /// other requests.
     std::int64_t accepted_drafts(const Sequence& sequence) {
         if (sequence.drafts == 0) return 0;
         Random random(speculation_seed_ ^ (sequence.id * 0x9e3779b97f4a7c15U) ^
@@ -213,7 +213,7 @@ class BatchingEngine final : public Engine {
         return accepted;
     }
 
-    /// Up to `tokens` of them; what lies beyond the answer's end is thrown away.
+    /// Emits up to `tokens` tokens; those beyond the answer's end are dropped.
     bool emit(Sequence& sequence, std::int64_t tokens) {
         const std::int64_t first = sequence.emitted;
         const std::int64_t count = std::min(tokens, sequence.output_tokens - first);
@@ -233,7 +233,7 @@ class BatchingEngine final : public Engine {
         return (tokens + profile_.block_tokens - 1) / profile_.block_tokens;
     }
 
-    /// Blocks for `tokens` in all, or none more than it has.
+    /// Allocates blocks for `tokens` tokens in all; if that fails, allocates none.
     bool reserve_blocks(Sequence& sequence, std::int64_t tokens) {
         if (tokens <= sequence.room) return true;
         const std::int64_t more = blocks_for(tokens - sequence.room);
@@ -242,8 +242,8 @@ class BatchingEngine final : public Engine {
         return true;
     }
 
-    /// Blocks for all known tokens, those that the cache holds among them; or nothing. At least one token is
-    /// left to compute, because its output is wanted.
+    /// Allocates blocks for all known tokens, including blocks in the cache, or allocates nothing. At least
+    /// one token is left to compute, because its output is needed.
     bool take_up(Sequence& sequence) {
         Holding& holding = *sequence.holding;
         const auto most = static_cast<std::size_t>((sequence.known() - 1) / profile_.block_tokens);
@@ -258,7 +258,7 @@ class BatchingEngine final : public Engine {
         return true;
     }
 
-    /// Drafts to be checked beside the `tokens` of a step: none before the first token, none past the
+    /// Returns the drafts to check in a step: none before the first token, none beyond the
     /// context.
     std::int64_t drafts_for(const Sequence& sequence, std::int64_t budget) const {
         if (profile_.speculative_tokens == 0 || !decodes(sequence)) return 0;
@@ -289,7 +289,7 @@ class BatchingEngine final : public Engine {
         ++state_.preemptions;
     }
 
-    /// Whether waiting sequences may be taken too: not when one has just been sent back.
+    /// Schedules running sequences. Returns whether waiting ones may be taken too: not after a preemption.
     bool schedule_running(std::int64_t& budget) {
         const std::uint64_t preemptions_before = state_.preemptions;
         for (std::size_t i = 0; i < running_.size() && budget > 0; ++i) {
@@ -303,8 +303,8 @@ class BatchingEngine final : public Engine {
         return state_.preemptions == preemptions_before;
     }
 
-    /// A sequence is taken when all of its prompt finds room, not just the first chunk: else a prompt that
-    /// cannot be finished would be thrown out half-way, again and again.
+    /// Takes waiting sequences. A sequence is taken if all of its prompt fits, not just the first chunk,
+    /// because a prompt that cannot be finished would be preempted half-way, again and again.
     void schedule_waiting(std::int64_t& budget) {
         while (budget > 0 && !waiting_.empty() && waiting_.front().holding->arrived <= step_.begin &&
                static_cast<std::int64_t>(running_.size()) < profile_.max_num_seqs) {
@@ -332,15 +332,15 @@ class BatchingEngine final : public Engine {
     std::uint64_t speculation_seed_;
     std::int64_t context_limit_;
     PrefixCache cache_;
-    EngineState state_;              ///< what is counted up; the rest is filled in when asked for
-    std::vector<Sequence> running_;  ///< in order of admission
-    std::deque<Sequence> waiting_;   ///< in order of arrival
+    EngineState state_;              ///< counters; state() fills in the rest
+    std::vector<Sequence> running_;  ///< running sequences in order of admission
+    std::deque<Sequence> waiting_;   ///< waiting sequences in order of arrival
     TimePoint last_end_ = TimePoint::min();
     bool under_way_ = false;
     Step step_;
 };
 
-/// Every request on its own schedule. A step is the next moment at which anything is due.
+/// Gives every request its own schedule. A step is the next time at which any token is due.
 class FixedEngine final : public Engine {
   public:
     explicit FixedEngine(const Profile& profile) : ttft_(profile.ttft), itl_(profile.itl) {}
@@ -380,7 +380,7 @@ class FixedEngine final : public Engine {
 
     EngineState state() const override { return {.running = static_cast<std::int64_t>(active_.size())}; }
 
-    bool reset_prefix_cache() override { return true; }  // there is none
+    bool reset_prefix_cache() override { return true; }  // it has no cache
 
   private:
     struct Timed {
@@ -392,7 +392,7 @@ class FixedEngine final : public Engine {
     };
     struct Due {
         TimePoint at;
-        std::uint64_t order;  ///< of submission, which decides among equals
+        std::uint64_t order;  ///< order of submission, for equal times
         std::uint64_t id;
 
         bool operator>(const Due& other) const {
@@ -400,7 +400,7 @@ class FixedEngine final : public Engine {
         }
     };
 
-    /// With no time between tokens all of them are due now.
+    /// Emits the tokens that are due; without time between tokens, all of them.
     void emit(Timed& sequence, const Due& due) {
         do {
             const std::int64_t index = sequence.emitted++;

@@ -1,7 +1,7 @@
 #pragma once
-// Continuous batching in virtual time: requests with arrival times go in, steps with the tokens that they
-// emitted come out. No clock, no sockets: whoever drives it (a test, a virtual sweep, sim/server) decides
-// when a step has happened. Invariant: a step begins exactly when the one before it ended, or, after idling,
+// Continuous batching in virtual time: takes requests with arrival times and returns steps with the tokens
+// that they emitted. It has no clock and no sockets: its driver (a test, a virtual sweep, the server) decides
+// when a step has happened. Invariant: a step begins exactly when the step before it ended, or, after idling,
 // when the next request arrived.
 #include <cstdint>
 #include <memory>
@@ -26,9 +26,9 @@ struct TokenIdentity {
 };
 
 struct EngineRequest {
-    std::uint64_t id = 0;                                ///< the driver's; used once
+    std::uint64_t id = 0;                                ///< id of the driver; used once
     std::int64_t prompt_tokens = 1;                      ///< ≥ 1
-    std::int64_t output_tokens = 1;                      ///< ≥ 1; exactly as many are emitted
+    std::int64_t output_tokens = 1;                      ///< ≥ 1; number of tokens that are emitted
     std::shared_ptr<const TokenIdentity> identity = {};  ///< null: shares no prefix with any other
 
     bool operator==(const EngineRequest&) const = default;
@@ -37,8 +37,8 @@ struct EngineRequest {
 /// Output tokens that a request gets at once: one, or several with speculation.
 struct Emission {
     std::uint64_t id = 0;
-    std::int64_t index = 0;   ///< of the first of them; 0 for a request's first token
-    bool last = false;        ///< the request is finished and forgotten
+    std::int64_t index = 0;   ///< index of the first token; 0 for a request's first one
+    bool last = false;        ///< whether the request is finished and forgotten
     std::int64_t tokens = 1;  ///< ≥ 1
 
     bool operator==(const Emission&) const = default;
@@ -47,32 +47,32 @@ struct Emission {
 /// A request that a step works on for the first time.
 struct Admission {
     std::uint64_t id = 0;
-    std::int64_t cached_tokens = 0;  ///< of its prompt, found in the prefix cache
+    std::int64_t cached_tokens = 0;  ///< prompt tokens found in the prefix cache
 
     bool operator==(const Admission&) const = default;
 };
 
 struct Step {
     TimePoint begin;
-    TimePoint end;  ///< when everything below was emitted
+    TimePoint end;  ///< when all tokens below were emitted
     StepWork work;
-    std::vector<Admission> admitted;  ///< none with fixed timing
+    std::vector<Admission> admitted;  ///< requests taken; none with fixed timing
     std::vector<Emission> emitted;
 };
 
 struct EngineState {
     std::int64_t running = 0;
     std::int64_t waiting = 0;
-    std::int64_t blocks = 0;  ///< of KV; 0 when there is no KV cache
+    std::int64_t blocks = 0;  ///< KV blocks; 0 when there is no KV cache
     std::int64_t blocks_used = 0;
     std::uint64_t preemptions = 0;     ///< requests that lost their blocks and were computed again
     std::uint64_t prefix_queries = 0;  ///< tokens of first admissions, looked up in the prefix cache
     std::uint64_t prefix_hits = 0;     ///< of these, tokens that were found
     std::uint64_t steps = 0;
     std::uint64_t step_sequences = 0;  ///< Σ sequences over steps
-    std::uint64_t drafts = 0;          ///< times that drafts of a sequence were checked
+    std::uint64_t drafts = 0;          ///< number of times that drafts of a sequence were checked
     std::uint64_t draft_tokens = 0;
-    std::uint64_t accepted_tokens = 0;  ///< of these, those that were right; not all are wanted at an end
+    std::uint64_t accepted_tokens = 0;  ///< right drafts; at an answer's end not all are used
     std::vector<std::uint64_t> accepted_per_position = {};
 
     bool operator==(const EngineState&) const = default;
@@ -82,30 +82,30 @@ class Engine {
   public:
     virtual ~Engine() = default;
 
-    /// `at` may lie ahead of the schedule (the request waits until then) or behind it (it joins the next
-    /// step). prompt + output must not exceed context_limit(profile).
+    /// Adds a request. `at` may be later than the schedule (the request waits until then) or earlier (it
+    /// joins the next step). prompt + output must not exceed context_limit(profile).
     virtual void submit(const EngineRequest& request, TimePoint at) = 0;
 
     /// Forgets an unfinished request: nothing more is emitted for it. Unknown ids are ignored.
     virtual void abort(std::uint64_t id) = 0;
 
-    /// When the next step would begin, were it decided now; nothing when there is no work.
+    /// Returns when the next step would begin if it were decided now; nothing when there is no work.
     virtual std::optional<TimePoint> next_begin() const = 0;
 
-    /// Decides what the next step computes, if no step is under way, and tells when it ends. What is
-    /// submitted later joins a later step. Nothing when there is no work.
+    /// Decides what the next step computes, if no step is in progress, and returns when it ends. Requests
+    /// that are submitted later join a later step. Returns nothing when there is no work.
     virtual std::optional<TimePoint> begin_step() = 0;
 
-    /// Ends the step under way (begin_step returned a time). The result is valid until the next begin_step.
+    /// Ends the current step (begin_step returned a time). The result is valid until the next begin_step.
     virtual const Step& end_step() = 0;
 
     virtual EngineState state() const = 0;
 
-    /// Empties the prefix cache; false, and nothing happens, while any block is in use.
+    /// Empties the prefix cache. While any block is in use it does nothing and returns false.
     virtual bool reset_prefix_cache() = 0;
 };
 
-/// The engine of the profile's timing. The same seed and submissions give the same steps.
+/// Makes the engine for the profile's timing. Equal seeds and submissions give equal steps.
 std::unique_ptr<Engine> engine_of(const Profile& profile, std::uint64_t seed);
 
 }  // namespace paretoken::sim

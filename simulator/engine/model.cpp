@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::int64_t kMostKept = 1 << 16;
 
-/// Reading the weights and multiplying overlap: the q-norm of the two times.
+/// Returns the time of linear layers. Reading weights and multiplying overlap, which gives the q-norm of both
+/// times.
 double linear_seconds(const Profile& profile, std::int64_t tokens) {
     const double q = profile.linear_overlap_exponent;
     const double experts =

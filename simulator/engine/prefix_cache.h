@@ -1,7 +1,7 @@
 #pragma once
-// The KV blocks of a batching engine and what they hold, as vLLM v1 keeps them. A full block is named by a
-// hash over every token up to its end, so a prefix is found block by block. Pure. Invariant: a block is
-// either in use (count above 0) or in the queue of idle ones; an idle block keeps its name until it is
+// The KV blocks of a batching engine and their content, managed as in vLLM v1. The name of a full block is a
+// hash over every token up to its end, so that a prefix is found block by block. Pure. Invariant: a block is
+// either in use (count above 0) or in the queue of idle blocks; an idle block keeps its name until it is
 // allocated again.
 #include <cstdint>
 #include <optional>
@@ -11,21 +11,21 @@
 
 namespace paretoken::sim {
 
-/// Names blocks: a running hash over tokens, read at every block's end, so that a block's name covers all
-/// that precedes it and the salt.
+/// Names blocks by a running hash over tokens, taken at every block's end, so that a block's name covers all
+/// tokens before it and the salt.
 class BlockHasher {
   public:
     explicit BlockHasher(std::int64_t block_tokens = 16, std::uint64_t salt = 0)
         : block_tokens_(block_tokens), state_(salt) {}
 
-    /// The name of the block that this token completes, if it does.
+    /// Returns the name of the block that this token completes, if it completes one.
     std::optional<std::uint64_t> add(std::uint64_t token);
 
     bool operator==(const BlockHasher&) const = default;
 
   private:
     std::int64_t block_tokens_;
-    std::int64_t filled_ = 0;  ///< tokens of the block under way
+    std::int64_t filled_ = 0;  ///< tokens of the current block
     std::uint64_t state_;
 };
 
@@ -35,17 +35,17 @@ class PrefixCache {
 
     explicit PrefixCache(std::int64_t blocks);
 
-    /// How many of `names` are held without a gap from the first on.
+    /// Returns how many of `names` are in the cache without a gap from the first on.
     std::size_t contiguous_hit(std::span<const std::uint64_t> names) const;
 
-    /// Appends to `held` the blocks of `hit` (all of them are held) and `fresh` new ones, the longest idle
-    /// first, which lose their names. All or nothing: false when there are too few.
+    /// Appends to `held` the blocks of `hit` (all are in the cache) and `fresh` new ones, the longest idle
+    /// first, which lose their names. Returns false and allocates none when there are too few.
     bool allocate(std::span<const std::uint64_t> hit, std::int64_t fresh, std::vector<Block>& held);
 
-    /// Names a block in use: from now on it can be hit. Two blocks may have the same name.
+    /// Names a block in use, which can then be hit. Two blocks may have the same name.
     void name(Block block, std::uint64_t name);
 
-    /// Gives all of `held` back, the last first, so that a sequence's end is evicted before its beginning.
+    /// Releases all of `held`, the last first, so that a sequence's end is evicted before its beginning.
     void release(std::vector<Block>& held);
 
     /// Forgets all names; does nothing and returns false while a block is in use.
@@ -59,9 +59,9 @@ class PrefixCache {
         std::uint64_t name = 0;
         bool named = false;
         std::int32_t uses = 0;
-        Block before = 0;  ///< in the queue of idle ones; entry 0 is the queue's head
+        Block before = 0;  ///< neighbour in the queue of idle blocks; entry 0 is its head
         Block after = 0;
-        Block same_before = 0;  ///< among blocks of the same name, the oldest first; 0: none
+        Block same_before = 0;  ///< neighbour among blocks of one name, oldest first; 0: none
         Block same_after = 0;
     };
     struct Ends {

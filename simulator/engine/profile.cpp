@@ -30,7 +30,7 @@ enum class Needs : std::uint8_t { batching, fixed, both };
 enum class Zero : std::uint8_t { refused, allowed };
 enum class Missing : std::uint8_t { refused, allowed };
 
-/// One field of a profile: how it is called, where it is kept, which timing has it.
+/// One field of a profile: its name, its member, and the timing that has it.
 struct Field {
     std::string_view name;
     std::variant<double Profile::*, std::int64_t Profile::*, Duration Profile::*, ReasoningPart Profile::*,
@@ -38,7 +38,7 @@ struct Field {
         member;
     Needs needs = Needs::batching;
     Zero zero = Zero::refused;
-    Missing missing = Missing::refused;  ///< in a file: then it has its default
+    Missing missing = Missing::refused;  ///< whether a file may lack it: it then has its default
 };
 
 const Field kFields[] = {
@@ -135,7 +135,7 @@ Answers answers_named(std::string_view text, const Profile& profile) {
 
 void assign(Profile& profile, const Field& field, double value) {
     if (std::holds_alternative<Answers Profile::*>(field.member))
-        (void)answers_named(fmt::format("{}", value), profile);  // a number is none of the names
+        (void)answers_named(fmt::format("{}", value), profile);  // throws: a number is not a name
     check_range(value, field, profile);
     if (const auto* real = std::get_if<double Profile::*>(&field.member)) profile.*(*real) = value;
     if (const auto* time = std::get_if<Duration Profile::*>(&field.member))
@@ -160,7 +160,7 @@ void assign(Profile& profile, const Field& field, double value) {
     }
 }
 
-/// "20ms/2s", "5ms-20ms/2s".
+/// Reads "20ms/2s", "5ms-20ms/2s".
 Hiccups hiccups_in(std::string_view text, const Profile& profile) {
     const auto slash = text.find('/');
     const std::string_view lengths = text.substr(0, slash);
@@ -178,7 +178,7 @@ Hiccups hiccups_in(std::string_view text, const Profile& profile) {
     return hiccups;
 }
 
-/// "64tok" or "64"; "25%".
+/// Reads "64tok" or "64"; "25%".
 ReasoningPart reasoning_in(std::string_view text, const Profile& profile) {
     const bool share = text.ends_with('%');
     if (share) text.remove_suffix(1);
@@ -272,7 +272,7 @@ std::string file_text(const std::string& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// An embedded one, a file, or a model on GPUs.
+/// Returns an embedded profile, a file's, or that of a model on GPUs.
 Profile unchanged_profile(const std::string& name) {
     std::error_code ignored;
     const auto embedded = embedded_text(name);
@@ -283,7 +283,7 @@ Profile unchanged_profile(const std::string& name) {
     return profile;
 }
 
-/// What one field alone cannot tell.
+/// Checks conditions on several fields.
 void check_together(const Profile& profile) {
     if (profile.acceptance > 1)
         throw UsageError(fmt::format("profile {}: acceptance is {}, but must be a probability", profile.name,
@@ -355,7 +355,7 @@ std::map<std::string, double> limit_terms(const Profile& profile) {
         {"attention_flops_per_s", profile.attention_flops_per_s},
         {"max_num_seqs", static_cast<double>(profile.max_num_seqs)},
         {"kv_capacity_tokens", static_cast<double>(kv_capacity_tokens(profile))},
-        // No part of the limit: they say where the gap to it goes.
+        // These are not part of the limit, but explain the gap to it.
         {"step_s", profile.step_s},
         {"sequence_s", profile.sequence_s},
         {"linear_overlap_exponent", profile.linear_overlap_exponent},

@@ -1,6 +1,6 @@
 #pragma once
-// The tokens of a prompt as the simulated server sees them: how many, and the names of its full blocks for
-// the prefix cache. Pure. What the wire says and what a virtual run reads go through the same three calls.
+// Counts the tokens of a prompt for the simulated server, and names its full blocks for the prefix cache.
+// Pure. Prompts from the wire and prompts of a virtual run use the same three calls.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,15 +12,15 @@
 
 namespace paretoken::sim {
 
-/// Token i of a group of the chat template's: "<|begin_0|>".
+/// Returns token i of a group of the chat template: "<|begin_0|>".
 std::string special_piece(std::string_view group, std::int64_t i);
 
 class PromptTokens {
   public:
-    /// `block_tokens` 0: there is no prefix cache, and nothing is named.
+    /// `block_tokens` 0: there is no prefix cache, and blocks get no names.
     PromptTokens(std::int64_t vocabulary, std::int64_t block_tokens, std::uint64_t salt = 0);
 
-    void add_special(std::int64_t count, std::string_view name);  ///< tokens of the chat template
+    void add_special(std::int64_t count, std::string_view name);  ///< adds tokens of the chat template
     void add_text(std::string_view text);
     void add_id(std::int64_t id);
 
@@ -37,7 +37,7 @@ class PromptTokens {
     std::vector<std::uint64_t> blocks_;
 };
 
-/// `prompt` with what a chat's template or a completion's start adds.
+/// Returns the tokens of `prompt` with those that a chat's template or a completion's start adds.
 PromptTokens prompt_tokens_of(const Prompt& prompt, bool chat, std::int64_t vocabulary,
                               std::int64_t block_tokens);
 

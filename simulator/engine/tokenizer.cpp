@@ -36,7 +36,7 @@ bool continues_character(char c) {
     return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
 }
 
-/// Length of the piece of a word that begins at `from`.
+/// Returns the length of the piece of a word that begins at `from`.
 std::size_t word_piece(std::string_view text, std::size_t from) {
     const std::size_t limit = std::min(text.size(), from + kPieceBytes);
     std::size_t end = from;
@@ -53,7 +53,7 @@ std::size_t space_run(std::string_view text) {
     return text[0] == ' ' && followed && end > 1 ? end - 1 : end;
 }
 
-// Each at most 7 letters, so that it is one token with its space.
+// Each word has at most 7 letters, so that it is one token with its space.
 constexpr std::string_view kWords[] = {
     " the",    " of",     " and",  " light", " river", " carries", " small",  " stones", " from",  " high",
     " ground", " until",  " they", " rest",  " in",    " quiet",   " water",  " where",  " each",  " one",
@@ -63,7 +63,7 @@ constexpr std::string_view kWords[] = {
     " with",   " tools",  " made", " by",    " hand",  " they",    " build",  " walls",  " count", " days",
     " write",  " names",  " then", " begin"};
 
-/// 1234 of " t1234".
+/// Returns 1234 for " t1234".
 std::optional<std::int32_t> id_in_word(std::string_view piece, std::int64_t vocabulary) {
     if (piece.starts_with(' ')) piece.remove_prefix(1);
     if (piece.size() < 2 || piece.size() > kPieceBytes || piece[0] != 't') return std::nullopt;

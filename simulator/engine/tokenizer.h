@@ -1,6 +1,6 @@
 #pragma once
-// A tokenizer that needs no vocabulary: it only has to be consistent (what /tokenize says is what usage
-// counts) and about as fine as a real one. Invariant: the pieces, joined, are the text.
+// A tokenizer that needs no vocabulary: it only has to be consistent (/tokenize and usage agree) and about
+// as fine as a real one. Invariant: the pieces, joined, are the text.
 //
 // The rule: a run of letters, digits and bytes above 127 is cut into pieces of at most 8 bytes (never inside
 // a UTF-8 character); every other printable character is a piece; one space goes with the piece after it; any
@@ -13,27 +13,27 @@
 
 namespace paretoken::sim {
 
-/// Special tokens of a chat: the start of the text, each message's header and end, and the header of the
-/// answer, which is that of a message of the assistant: an answer reads the same as part of the next prompt.
+/// The special tokens of a chat: the start of the text, each message's header and end, and the header of the
+/// answer, which is that of an assistant's message, so that an answer has the same tokens in the next prompt.
 constexpr std::int64_t kTokensPerText = 1;
 constexpr std::int64_t kTokensPerMessage = 5;
 constexpr std::int64_t kTokensOfAnswerHeader = 4;
 
-/// Length in bytes of the first piece of a text that is not empty.
+/// Returns the length in bytes of the first piece of a text that is not empty.
 std::size_t first_piece(std::string_view text);
 
 std::int64_t count_tokens(std::string_view text);
 
-/// The id of a piece: a hash in [256, vocabulary), but for the word of an id, which has that id.
+/// Returns the id of a piece: a hash in [256, vocabulary), except for the word of an id, which has that id.
 std::int32_t token_id_of(std::string_view piece, std::int64_t vocabulary);
 
-/// The word of an id, " t1234": one piece, and token_id_of gives the id back.
+/// Returns the word of an id, " t1234": it is one piece, and token_id_of() returns the id.
 std::string word_of_id(std::int64_t id);
 
-/// Word k of a generated answer: one token, with its leading space unless k is 0.
+/// Returns word k of a generated answer: one token, with its leading space unless k is 0.
 std::string_view answer_word(std::uint64_t seed, std::int64_t k);
 
-/// Which pieces ids stand for: a hash cannot be undone, so what was tokenized is remembered. Bounded.
+/// Maps ids to pieces. A hash cannot be reversed, so tokenized pieces are remembered. Bounded.
 class PieceMemory {
   public:
     /// Knows the words of answers.
@@ -41,7 +41,7 @@ class PieceMemory {
 
     void remember(std::int32_t id, std::string_view piece);
 
-    /// The piece that had this id last, else the id's own word.
+    /// Returns the piece that had this id last, or else the id's own word.
     std::string piece_of(std::int32_t id) const;
 
   private:
