@@ -1,6 +1,6 @@
 #pragma once
-// Files that travel inside the binary (cards, profiles, report assets). cmake/Embed.cmake writes the
-// definitions; names are paths from the source root, an absolute path for files of other packages.
+// Files that are embedded in the binary (cards, profiles, report assets). cmake/Embed.cmake writes the
+// definitions. Names are paths from the source root, or absolute paths for files of other packages.
 #include <array>
 #include <cstddef>
 #include <span>

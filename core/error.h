@@ -1,6 +1,6 @@
 #pragma once
-// The exceptions that end a command. Each says what went wrong, where, and what to do. Caught once, in
-// cli/main. A failed request is not an error but data (core/record/record.h); a bug is an assert.
+// The exceptions that end a command. Each says what went wrong, where, and what to do. They are caught once,
+// in cli/main. A failed request is not an error but data (core/record/record.h); a bug is an assert.
 #include <stdexcept>
 #include <string>
 
@@ -11,8 +11,8 @@ enum class ExitCode : int {
     ok = 0,
     gate_failed = 1,
     usage = 2,                ///< the command line or an input file is wrong
-    runtime = 3,              ///< the world is: unreachable host, refused request, full disk
-    measurement_invalid = 4,  ///< it ran, and the result proves nothing
+    runtime = 3,              ///< the environment is wrong: unreachable host, refused request, full disk
+    measurement_invalid = 4,  ///< the run ended, but its result proves nothing
     gate_inconclusive = 5,
 };
 
@@ -25,13 +25,13 @@ class Error : public std::runtime_error {
     ExitCode code_;
 };
 
-/// The user asked for something that cannot be: exit 2.
+/// The user asked for something impossible: exit 2.
 class UsageError : public Error {
   public:
     explicit UsageError(const std::string& message) : Error(ExitCode::usage, message) {}
 };
 
-/// The command was right and could not be carried out: exit 3.
+/// The command was right but failed: exit 3.
 class RuntimeError : public Error {
   public:
     explicit RuntimeError(const std::string& message) : Error(ExitCode::runtime, message) {}

@@ -15,8 +15,8 @@ namespace paretoken {
 namespace {
 
 // Sources: GGML's block layouts as of ggml.h, 2025; the OCP microscaling formats (mxfp8, mxfp4); NVIDIA's
-// nvfp4; DeepSeek-V3's fp8 with a float per 128 × 128 weights. Block formats of integers are multiplied as
-// 8-bit integers by the engines that read them.
+// nvfp4; DeepSeek-V3's fp8 with a float per 128 × 128 weights. The engines that read block formats of
+// integers multiply them as 8-bit integers.
 constexpr std::array kFormats{
     NumberFormat{"f32", 1, 4, 0, Arithmetic::f32},
     NumberFormat{"f16", 1, 2, 1, Arithmetic::f16},
@@ -57,7 +57,8 @@ constexpr std::array kFormats{
     NumberFormat{"tq2_0", 256, 66, 35, Arithmetic::int8},
 };
 
-// fp8_rows: one scale per row and token, too few to count. Its arithmetic and its bytes are fp8's.
+// fp8_rows has one scale per row and token, which is negligible. Its arithmetic and its bytes are those of
+// fp8.
 constexpr std::array kAliases{
     FormatAlias{"float32", "f32"},
     FormatAlias{"fp32", "f32"},

@@ -1,6 +1,6 @@
 #pragma once
-// Asks for memory before it is needed, so that the state of one of thousands of streams is at hand when its
-// bytes are. Changes nothing but the time that a first touch takes.
+// Prefetches memory, so that the state of one of thousands of streams is in the cache when its bytes are
+// processed. It changes only the time of the first access.
 #include <cstddef>
 
 namespace paretoken {

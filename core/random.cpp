@@ -37,7 +37,7 @@ double Random::uniform() {
 
 std::uint64_t Random::below(std::uint64_t bound) {
     const std::uint64_t uneven =
-        (0 - bound) % bound;  // 2^64 mod bound: rejected, or small values come up more often
+        (0 - bound) % bound;  // 2^64 mod bound: these are rejected, else small values are more frequent
     std::uint64_t drawn = (*this)();
     while (drawn < uneven) drawn = (*this)();
     return drawn % bound;
@@ -47,7 +47,7 @@ double Random::exponential() {
     return -std::log1p(-uniform());
 }
 
-// Marsaglia's polar method; the second value is thrown away so that the state is all there is.
+// Marsaglia's polar method. The second value is discarded, so that the seed state is the only state.
 double Random::normal() {
     while (true) {
         const double x = 2 * uniform() - 1;
@@ -58,7 +58,7 @@ double Random::normal() {
 }
 
 double Random::gamma(double shape) {
-    if (shape < 1) {  // Gamma(a) = Gamma(a + 1) · U^(1/a); 1 − U because a zero would stay one
+    if (shape < 1) {  // Gamma(a) = Gamma(a + 1) · U^(1/a); 1 − U avoids a zero
         const double boosted = gamma(shape + 1);
         return boosted * std::pow(1 - uniform(), 1 / shape);
     }

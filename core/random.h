@@ -1,16 +1,16 @@
 #pragma once
-// Randomness that is a function: a stream is named by (seed, purpose, index), so the i-th request or arrival
-// is the same whatever was drawn before it and whichever thread asks. Integers are the same bit for bit on
-// every platform; reals up to the last bit of the C library's log and pow.
+// Reproducible random numbers: a stream is named by (seed, purpose, index), so that the i-th request or
+// arrival does not depend on earlier draws or on the thread. Integers are equal bit for bit on every
+// platform; reals up to the last bit of the C library's log and pow.
 #include <cstdint>
 #include <string_view>
 
 namespace paretoken {
 
-/// A seed for one purpose ("arrivals", "prompts", …) and one index, from the seed the user gave.
+/// Returns a seed for one purpose ("arrivals", "prompts", …) and one index, from the user's seed.
 std::uint64_t derived_seed(std::uint64_t seed, std::string_view purpose, std::uint64_t index = 0);
 
-/// splitmix64 (Steele, Lea, Flood 2014). Cheap to seed, which is what a stream per request needs.
+/// splitmix64 (Steele, Lea, Flood 2014). It is cheap to seed, as a stream per request needs.
 class Random {
   public:
     using result_type = std::uint64_t;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMostRungs = 10'000;
 
-/// A plain decimal number that starts `text`, and what follows it. Nothing for "", "inf", "nan", hex.
+/// The plain decimal number at the start of a text, and the rest. There is none in "", "inf", "nan", hex.
 struct NumberAndRest {
     double number = 0;
     std::string_view rest;
@@ -31,7 +31,7 @@ std::optional<NumberAndRest> leading_number(std::string_view text) {
     return NumberAndRest{number, {stop, static_cast<std::size_t>(end - stop)}};
 }
 
-/// Whole numbers, so that a product with a whole number is exact as far as doubles go.
+/// Returns a whole number, so that its product with a whole number is exact within double precision.
 std::optional<double> nanoseconds_per(std::string_view unit) {
     if (unit.empty() || unit == "s") return 1e9;
     if (unit == "ms") return 1e6;
@@ -71,7 +71,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 struct Range {
     double first = 0;
     double last = 0;
-    std::optional<double> step = {};  ///< nothing: by doubling
+    std::optional<double> step = {};  ///< step; nothing: by doubling
 };
 
 [[noreturn]] void refuse_ladder(std::string_view text, std::string_view why) {
@@ -107,7 +107,7 @@ Range parse_range(std::string_view item, std::string_view ladder, Rungs rungs) {
     return range;
 }
 
-/// Steps are multiplied and not added up, so that 0.1..1:0.1 holds what it says.
+/// Appends a range. Steps are multiplied and not added up, so that 0.1..1:0.1 has exact values.
 void append_range(const Range& range, std::string_view ladder, std::vector<double>& rungs) {
     constexpr double kRounding = 1e-9;
     for (std::size_t i = 0;; ++i) {

@@ -13,7 +13,8 @@ namespace {
 
 // ---- distributions
 
-/// The continued fraction of the incomplete beta function by Lentz's method (Abramowitz and Stegun 26.5.8).
+/// Returns the continued fraction of the incomplete beta function by Lentz's method (Abramowitz and Stegun
+/// 26.5.8).
 double beta_fraction(double a, double b, double x) {
     constexpr double kTiny = 1e-300;
     constexpr double kClose = 1e-15;
@@ -51,8 +52,8 @@ double binomial_cdf(std::uint64_t k, std::uint64_t n, double p) {
     return regularized_beta(static_cast<double>(n - k), static_cast<double>(k) + 1, 1 - p);
 }
 
-/// The smallest value in [low, high) for which `holds` is true, which must stay true from there on; else
-/// `high`.
+/// Returns the smallest value in [low, high) for which `holds` is true; it must stay true above. Returns
+/// `high` if there is none.
 template <typename Holds>
 std::uint64_t first_where(std::uint64_t low, std::uint64_t high, Holds holds) {
     while (low < high) {
@@ -70,12 +71,12 @@ std::uint64_t first_where(std::uint64_t low, std::uint64_t high, Holds holds) {
 
 double between(double lower, double upper, double fraction) {
     if (fraction == 0 || lower == upper) return lower;
-    return lower + fraction * (upper - lower);  // infinite when either is
+    return lower + fraction * (upper - lower);  // infinite if either is
 }
 
 // ---- autocorrelation
 
-/// Sums of a series about its mean, to ask for correlations at several lags.
+/// A series about its mean, for correlations at several lags.
 class Autocovariance {
   public:
     explicit Autocovariance(std::span<const double> series) : centred_(series.begin(), series.end()) {
@@ -92,7 +93,8 @@ class Autocovariance {
         return std::inner_product(shifted, centred_.end(), centred_.begin(), 0.0) / squares_;
     }
 
-    /// Nothing to correlate. (The values less their mean need not be zero: means round.)
+    /// Returns whether the series is constant. (Values minus their mean need not be zero, because of
+    /// rounding.)
     bool is_constant() const { return is_constant_ || !(squares_ > 0); }
 
   private:
@@ -101,7 +103,7 @@ class Autocovariance {
     bool is_constant_ = true;
 };
 
-/// Means of consecutive blocks of `size`; a shorter rest at the end is left out.
+/// Returns the means of consecutive blocks of `size`; a shorter rest at the end is left out.
 std::vector<double> means_of_blocks(std::span<const double> series, std::size_t size) {
     std::vector<double> means;
     means.reserve(series.size() / size);
@@ -140,7 +142,7 @@ std::vector<double> residuals_of(std::span<const double> series, const Line& lin
     return residuals;
 }
 
-/// Ranks from 1; equal values share the mean of theirs.
+/// Returns ranks from 1; equal values share the mean of their ranks.
 std::vector<double> ranks_of(std::span<const double> series) {
     std::vector<std::size_t> order(series.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -169,7 +171,7 @@ double pettitt_statistic(const std::vector<double>& ranks) {
     return most;
 }
 
-/// The first value after the step that leaves the smallest sum of squared residuals.
+/// Returns the first value after the step that leaves the smallest sum of squared residuals.
 std::size_t best_step(std::span<const double> series) {
     const double total = std::accumulate(series.begin(), series.end(), 0.0);
     const auto n = static_cast<double>(series.size());
@@ -189,7 +191,7 @@ std::size_t best_step(std::span<const double> series) {
     return best;
 }
 
-/// The residuals of a series about the mean before `at` and the one from there on.
+/// Returns the residuals of a series about its mean before `at` and its mean from `at` on.
 std::vector<double> residuals_of_step(std::span<const double> series, std::size_t at, double before,
                                       double after) {
     std::vector<double> residuals(series.begin(), series.end());
@@ -200,7 +202,7 @@ std::vector<double> residuals_of_step(std::span<const double> series, std::size_
 }  // namespace
 
 RankPosition position_of(double p, std::uint64_t n) {
-    constexpr double kRounding = 1e-9;  // .95 · 20 is 19 and not a little more
+    constexpr double kRounding = 1e-9;  // rounding: .95 · 20 must be exactly 19
     const double exact = std::clamp(p, 0.0, 1.0) * static_cast<double>(n - 1);
     const double lower = std::floor(exact + kRounding);
     const double fraction = exact - lower;
@@ -295,7 +297,7 @@ double student_t(double confidence, double degrees_of_freedom) {
     return std::sqrt(degrees_of_freedom * low / (1 - low));
 }
 
-// 1 − I_y(1/2, ν/2), as I_(1−y)(ν/2, 1/2): no digits are lost where it is small.
+// 1 − I_y(1/2, ν/2), computed as I_(1−y)(ν/2, 1/2), which loses no digits when it is small.
 double student_t_p_value(double t, double degrees_of_freedom) {
     return regularized_beta(degrees_of_freedom / 2, 0.5, degrees_of_freedom / (t * t + degrees_of_freedom));
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Time on one clock (CLOCK_MONOTONIC, nanoseconds). Raw doubles only inside formulas and in JSON, where the
-// unit is part of the name (`ttft_s`).
+// Time on one clock (CLOCK_MONOTONIC, nanoseconds). Raw doubles are used only inside formulas and in JSON,
+// where the unit is part of the name (`ttft_s`).
 #include <chrono>
 #include <compare>
 #include <cstdint>
@@ -24,7 +24,7 @@ constexpr std::int64_t nanoseconds_since_boot(TimePoint t) {
     return t.time_since_epoch().count();
 }
 
-/// A half-open stretch of time [begin, end).
+/// A half-open interval of time [begin, end).
 struct TimeSpan {
     TimePoint begin;
     TimePoint end;

@@ -13,28 +13,28 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Longer series are looked at through sums of consecutive values, so that the cost is bounded.
+/// The longest series. Longer ones are reduced to sums of consecutive values, so that the cost is bounded.
 constexpr std::size_t kLongest = 4096;
 
-/// Below this mean number in flight requests share nothing but by chance.
+/// The mean number in flight below which requests share the server only by chance.
 constexpr double kAlone = 1.5;
 
-/// What the estimated time is enlarged by, from measured coverage: where a queue may build, and elsewhere.
+/// The factors that enlarge the estimated time, from measured coverage: if a queue may build, and otherwise.
 constexpr double kQueueing = 1.45;
 constexpr double kChance = 1.05;
 
 // ---- autocorrelation
 
-/// What a series remembers.
+/// The memory of a series.
 struct Memory {
     double time = 1;        ///< integrated autocorrelation time, in steps
-    std::size_t lag = 1;    ///< the first lag that was not looked at
-    std::size_t until = 0;  ///< the lag up to which correlations were summed
+    std::size_t lag = 1;    ///< first lag that was not used
+    std::size_t until = 0;  ///< lag up to which correlations were summed
 };
 
 /// Sums autocorrelations in bins of `bin` lags: at least up to `least`, then until a bin's sum is not
-/// positive. Of all the sums on the way the largest counts. Each correlation is raised by 1/n, which removing
-/// the mean took from it. `centred` has mean 0.
+/// positive. The largest of all partial sums counts. Each correlation is raised by 1/n, because removing
+/// the mean lowers it by that. `centred` has mean 0.
 Memory memory_of_series(std::span<const double> centred, std::size_t bin, double least) {
     Memory memory;
     const std::size_t n = centred.size();
@@ -71,7 +71,7 @@ std::vector<double> centred(std::vector<double> values) {
     return values;
 }
 
-/// Sums of `size` consecutive values; the last one may be of fewer.
+/// Returns the sums of `size` consecutive values; the last sum may have fewer.
 std::vector<double> grouped(std::span<const double> values, std::size_t size) {
     std::vector<double> sums((values.size() + size - 1) / size, 0);
     for (std::size_t i = 0; i < values.size(); ++i) sums[i / size] += values[i];
@@ -82,14 +82,14 @@ double sum_of(std::span<const double> values) {
     return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-/// As many equal values would give the same sum and the same sum of squares.
+/// Returns the number of equal values with the same sum and the same sum of squares.
 double effective_count(double sum, double squares) {
     return squares > 0 ? sum * sum / squares : 0;
 }
 
 // ---- the number in flight
 
-/// The state that each request of the window found when it arrived, and the time of that.
+/// The state that each request of the window found on arrival, and its time.
 struct Arrivals {
     std::vector<double> at_s;
     std::vector<double> in_flight;
@@ -142,7 +142,7 @@ std::vector<double> gaps_of(const Arrivals& arrivals) {
     return gaps;
 }
 
-/// The squared coefficient of variation; 0 of values whose mean is 0.
+/// Returns the squared coefficient of variation; 0 if the mean is 0.
 double squared_variation(std::span<const double> values) {
     const auto moments = moments_of(values);
     if (!(moments.mean > 0)) return 0;
@@ -150,9 +150,9 @@ double squared_variation(std::span<const double> values) {
     return variation * variation;
 }
 
-/// Variance over mean of the number in flight, relative to what the arrivals' own burstiness would make it
-/// with a server that never lets anybody wait: (1 + cv²)/2, 1 for Poisson arrivals (Eckberg 1983, for service
-/// times that vary much). At least 1.
+/// Returns variance ÷ mean of the number in flight, relative to the value that the arrivals' own burstiness
+/// gives with a server without any waiting: (1 + cv²)/2, 1 for Poisson arrivals (Eckberg 1983, for service
+/// times that vary much). It is at least 1.
 double congestion_of(const Arrivals& arrivals, double gap_variation) {
     const auto held = moments_of(arrivals.in_flight);
     const bool all_at_once = !(arrivals.at_s.back() > arrivals.at_s.front());
@@ -161,7 +161,7 @@ double congestion_of(const Arrivals& arrivals, double gap_variation) {
     return std::max(1.0, held.standard_deviation * held.standard_deviation / held.mean / expected);
 }
 
-/// The time from the first output to the end of each request that arrived in the window.
+/// Returns the time from first output to end of each request that arrived in the window.
 std::vector<double> service_times(std::span<const Stay> stays, Interval window) {
     std::vector<double> times;
     for (const auto& stay : stays) {
@@ -171,10 +171,10 @@ std::vector<double> service_times(std::span<const Stay> stays, Interval window) 
     return times;
 }
 
-/// See LoadMemory::most_samples. A queue of c slots at utilisation ρ, whose requests take a mean time S with
-/// squared coefficients of variation a (gaps) and s (service), forgets in (S/c) · (a + s)/2 ÷ (1 − √ρ)² (the
-/// relaxation time of M/M/c, Morse 1955, with the variability of the heavy-traffic limit, Kingman 1962). ρ is
-/// taken at the upper end of its own 95 % interval.
+/// Returns LoadMemory::most_samples. A queue of c slots at utilisation ρ, whose requests take a mean time S
+/// with squared coefficients of variation a (gaps) and s (service), has the relaxation time (S/c) · (a + s)/2
+/// ÷ (1 − √ρ)² (that of M/M/c, Morse 1955, with the variability of the heavy-traffic limit, Kingman 1962). ρ
+/// is the upper end of its own 95 % interval.
 double most_samples_of(const Arrivals& arrivals, double gap_variation, std::span<const double> service,
                        double window_s) {
     constexpr double kOften = 0.05;
@@ -260,7 +260,7 @@ double effective_sample(std::span<const double> over, std::span<const double> we
         std::max(shared ? kResidences * in_flight : 0, kQueueTimes * memory.queue_s * steps_per_s);
     const auto found = memory_of_series(off, bin_for(in_flight), least);
 
-    // Few exceedances, or few clumps of them, leave the autocorrelation time itself uncertain.
+    // With few exceedances, or few clumps of them, the autocorrelation time itself is uncertain.
     double over_squares = 0;
     double under_squares = 0;
     for (std::size_t i = 0; i < over.size(); ++i) {
@@ -271,7 +271,7 @@ double effective_sample(std::span<const double> over, std::span<const double> we
                                                effective_count((1 - share) * total, under_squares)));
     double time = found.time + (found.time - 1) * std::sqrt(found.time / seen);
 
-    // The variance is known from so many independent stretches only, as Student's t has it.
+    // The variance comes from few independent intervals, so Student's t widens it.
     const double degrees = std::max(1.0, n / (2 * static_cast<double>(found.lag) + 1));
     const double widened = student_t(0.95, degrees) / 1.959964;
     time *= widened * widened * (memory.queue_s > 0 ? kQueueing : kChance);
@@ -294,7 +294,7 @@ std::optional<Interval> effective_interval(std::span<const double> sorted, doubl
     const auto levels = percentile_levels(p, effective_n);
     if (!levels) return std::nullopt;
     const Interval interval{percentile(sorted, levels->low), percentile(sorted, levels->high)};
-    if (!(interval.low < interval.high)) return std::nullopt;  // both ends are in one clump of equal values
+    if (!(interval.low < interval.high)) return std::nullopt;  // both ends are in one group of equal values
     return interval;
 }
 

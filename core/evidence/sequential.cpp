@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// The value of Student's t that is exceeded with this probability, for one below a half.
+/// Returns the value of Student's t that is exceeded with this probability, which is below a half.
 double t_exceeded(double probability, double degrees_of_freedom) {
     if (probability <= 0) return kInfinity;
     return student_t(1 - 2 * probability, degrees_of_freedom);
@@ -24,7 +24,7 @@ double spent(double error, std::uint64_t pairs, std::uint64_t most_pairs) {
     return error * information * information;
 }
 
-/// 3, 4, 6, 8, 12, 16, …: each the double of the one before the last.
+/// Returns 3, 4, 6, 8, 12, 16, …: each is twice the one two places before it.
 std::vector<std::uint64_t> look_times(std::uint64_t most_pairs) {
     std::vector<std::uint64_t> times{3, 4};
     while (times.back() < most_pairs) times.push_back(2 * times[times.size() - 2]);
@@ -33,7 +33,7 @@ std::vector<std::uint64_t> look_times(std::uint64_t most_pairs) {
     return times;
 }
 
-/// ln of the binomial coefficient.
+/// Returns the logarithm of the binomial coefficient.
 double log_choose(std::uint64_t n, std::uint64_t k) {
     const auto log_factorial = [](std::uint64_t value) {
         return std::lgamma(static_cast<double>(value) + 1);
@@ -146,7 +146,7 @@ double Failures::share() const {
     return requests == 0 ? 0 : static_cast<double>(failed) / static_cast<double>(requests);
 }
 
-// Given how many failed on both sides together, the candidate's part is hypergeometric.
+// Given the number of failures on both sides together, the candidate's part is hypergeometric.
 double p_fails_more(const Failures& baseline, const Failures& candidate) {
     const std::uint64_t failed = baseline.failed + candidate.failed;
     const std::uint64_t requests = baseline.requests + candidate.requests;
@@ -165,8 +165,8 @@ double share_upper_bound(const Failures& failures, double error) {
                          static_cast<double>(failures.requests - failures.failed));
 }
 
-// S counts pairs that rise less pairs that fall; without a trend it is near normal with this variance (ties
-// make it smaller, so that the probability is not too small).
+// S is the number of rising pairs minus the number of falling pairs. Without a trend it is nearly normal with
+// this variance (ties make the variance smaller, so that the probability is not too small).
 RobustTrend robust_trend(std::span<const double> series) {
     constexpr std::size_t kFewest = 6;
     if (series.size() < kFewest) return {};

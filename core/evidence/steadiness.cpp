@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kTrendSignificance = 0.005;
 constexpr double kShiftSignificance = 0.01;
-constexpr double kRelevantTrend = 0.10;  // of the mean, over the stretch
+constexpr double kRelevantTrend = 0.10;  // share of the mean, over the whole time
 constexpr double kRelevantShift = 0.05;
 
 double share_of(double change, double mean) {

@@ -12,7 +12,7 @@ namespace paretoken {
 bool EventsKept::keeps(std::uint64_t index) const {
     if (one_in <= 1) return one_in == 1;
     return derived_seed(0, "events", index) % one_in ==
-           0;  // every Nth index could follow a pattern of the load
+           0;  // random, because every Nth index could match a pattern of the load
 }
 
 EventsKept parse_events_kept(std::string_view text) {

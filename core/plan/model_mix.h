@@ -1,5 +1,5 @@
 #pragma once
-// Which model requests name: one, or several with shares, as a server with LoRA adapters has them.
+// The models that requests name: one, or several with shares, for a server with LoRA adapters.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -14,11 +14,11 @@ struct ModelShare {
     bool operator==(const ModelShare&) const = default;
 };
 
-/// "A=.7,B=.3"; every other text is one model's name. Throws UsageError where a share is no number above 0.
-/// Their sum is 1 in what is returned.
+/// Reads "A=.7,B=.3"; any other text is one model's name. Throws UsageError when a share is not a number
+/// above 0. The returned shares add up to 1.
 std::vector<ModelShare> parse_model_mix(std::string_view text);
 
-/// The model of the conversation at `index`.
+/// Returns the model of the conversation at `index`.
 const std::string& model_of(const std::vector<ModelShare>& mix, std::uint64_t seed, std::uint64_t index);
 
 }  // namespace paretoken

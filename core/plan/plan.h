@@ -1,11 +1,11 @@
 #pragma once
 // The plan of a run: one plain value with everything that decides what is sent and when, how it is measured
-// and what the result is held against. It is parsed once from the command line and a configuration file.
+// and how the result is judged. It is parsed once from the command line and a configuration file.
 //
-// The plan as asked and the plan as resolved are two values of this type. The first holds what the user said
-// and defaults; the second is what a run does: the server's first model, a fresh salt, the form of prompts
-// that the endpoint takes, the number of requests that follows from the load. A resumed sweep compares what
-// was asked; the fingerprint covers what was resolved. core/plan/plan_fields.h has the list of all fields.
+// The plan as asked and the plan as resolved are two values of this type. The first has the user's options
+// and defaults; the second is what a run does: the server's first model, a new salt, the form of prompts that
+// the endpoint accepts, the number of requests that follows from the load. A resumed sweep compares plans as
+// asked; the fingerprint covers the plan as resolved. core/plan/plan_fields.h has the list of all fields.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -19,39 +19,40 @@ namespace paretoken {
 
 /// One kind of request: its content, the times at which it is sent, and the limits it is judged by.
 struct RequestClass {
-    std::string name = {};  ///< empty while there is only one class
+    std::string name = {};  ///< name; empty if there is only one class
 
-    /// Checked by the table of datasets. No name: custom with a path, else synthetic.
+    /// The dataset, checked by the table of datasets. Without a name: custom with a path, else synthetic.
     Spec dataset = {};
-    std::string dataset_path = {};     ///< of a dataset that is a file
+    std::string dataset_path = {};     ///< file of the dataset, if it is one
     std::string dataset_content = {};  ///< hash of that file's content; empty when there is none
-    /// Conversations go on from the server's own answers ("live", or empty) or from those that the dataset
-    /// holds ("recorded").
+    /// The replies from which conversations continue: the server's own answers ("live", or empty), or those
+    /// of the dataset ("recorded").
     std::string replies = {};
 
-    /// Requests per second (open loop, Poisson or gamma gaps); infinity: all at once. Resolved: folded into
+    /// Requests per second (open loop, Poisson or gamma gaps); infinity: all at once. Resolved: a part of
     /// `arrivals`.
     std::optional<double> request_rate = {};
-    std::optional<double> burstiness = {};  ///< shape of gamma gaps: 1 is Poisson, below 1 burstier
-    std::optional<Spec> arrivals = {};      ///< checked by the table of arrival processes; resolved: always
-    std::optional<std::uint64_t> concurrency = {};          ///< requests in flight at the most
-    std::optional<std::uint64_t> prefill_concurrency = {};  ///< of these, without a first token
-    std::optional<Duration> ramp_up = {};       ///< closed loop: the slots open evenly over this time
-    std::string think_time = {};                ///< pause of a slot or a conversation after each request, as
-                                                ///< core/plan/random_duration.h reads it
-    std::string cancel = {};                    ///< users who hang up, as core/plan/hang_up.h reads it
-    std::optional<std::int64_t> priority = {};  ///< sent with each request, where the server takes one
+    std::optional<double> burstiness = {};          ///< shape of gamma gaps: 1 is Poisson, below 1 burstier
+    std::optional<Spec> arrivals = {};              ///< process, checked by its table; resolved: never empty
+    std::optional<std::uint64_t> concurrency = {};  ///< largest number of requests in flight
+    std::optional<std::uint64_t> prefill_concurrency = {};  ///< largest number without a first token
+    std::optional<Duration> ramp_up = {};       ///< closed loop: time over which the slots open evenly
+    std::string think_time = {};                ///< pause of a slot or a conversation after each request, in
+                                                ///< the form of core/plan/random_duration.h
+    std::string cancel = {};                    ///< users who hang up, in the form of core/plan/hang_up.h
+    std::optional<std::int64_t> priority = {};  ///< priority sent with each request, if the server accepts it
 
-    std::vector<std::string> goodput = {};  ///< SLOs as core/result/slo.h reads them: "ttft:500"
+    std::vector<std::string> goodput = {};  ///< SLOs in the form of core/result/slo.h: "ttft:500"
 
     bool operator==(const RequestClass&) const = default;
 };
 
-/// When a run stops starting requests: whichever comes first. Requests in flight are followed to their end.
+/// The rules that end the starting of requests: the first one met. Requests in flight are followed to the
+/// end.
 struct StopRules {
-    std::optional<std::uint64_t> requests = {};  ///< measured ones
-    std::optional<Duration> duration = {};       ///< from the first measured request's start
-    std::vector<std::string> rules = {};         ///< further ones, as loadgen/limits.h reads them
+    std::optional<std::uint64_t> requests = {};  ///< number of measured requests
+    std::optional<Duration> duration = {};       ///< time from the first measured request's start
+    std::vector<std::string> rules = {};         ///< more rules, in the form of loadgen/limits.h
 
     bool operator==(const StopRules&) const = default;
 };
@@ -59,96 +60,96 @@ struct StopRules {
 /// The sampling parameters that every request carries besides its prompt and length.
 struct Sampling {
     bool ignore_eos = true;
-    bool max_completion_tokens = false;  ///< this name instead of max_tokens
+    bool max_completion_tokens = false;  ///< whether this name replaces max_tokens
     std::optional<double> temperature = {};
-    std::string extra_body = {};  ///< text of a JSON object whose keys win, or empty
+    std::string extra_body = {};  ///< text of a JSON object whose keys override ours, or empty
 
     bool operator==(const Sampling&) const = default;
 };
 
 /// A server that is started for the measurement and stopped after it.
 struct ServerLaunch {
-    std::string command = {};  ///< words as a shell splits them; "{port}" becomes a free port; empty: none
+    std::string command = {};  ///< words in a shell's syntax; "{port}" becomes a free port; empty: none
     std::vector<std::string> environment = {};   ///< "NAME=VALUE"
     std::string ready_url = {};                  ///< URL or path that answers 200 when the server is ready
-    std::optional<Duration> ready_timeout = {};  ///< without a command: the wait for the URL to answer
-    bool reset_cache = false;                    ///< the server's prefix cache, before every run
-    std::string after_run_command = {};          ///< words as above, run after every run
+    std::optional<Duration> ready_timeout = {};  ///< without a command: longest wait for the URL to answer
+    bool reset_cache = false;                    ///< whether each run first empties the server's prefix cache
+    std::string after_run_command = {};          ///< command that runs after every run
 
     bool operator==(const ServerLaunch&) const = default;
 };
 
 struct LoadPlan {
-    // ---- whom to ask
+    // ---- the servers
     std::vector<std::string> targets = {"sim:"};  ///< URLs
-    std::string route = "round-robin";            ///< or "least-in-flight" or "prefix": with several targets
-    std::string model = {};                       ///< empty: the first that the server lists
+    std::string route = "round-robin";            ///< for several targets; or "least-in-flight", "prefix"
+    std::string model = {};                       ///< model; empty: the first that the server lists
     std::string endpoint_type = "chat";           ///< "chat" or "completions"
-    std::string endpoint_path = {};               ///< empty: the endpoint type's own
+    std::string endpoint_path = {};               ///< path; empty: the endpoint type's own
     std::vector<std::string> headers = {};        ///< "Name: value"; the values are secret
-    std::string api_key_env = {};  ///< environment variable that holds the key; empty: OPENAI_API_KEY, if set
+    std::string api_key_env = {};  ///< variable that holds the key; empty: OPENAI_API_KEY, if set
     bool insecure = false;
     std::string ca_file = {};
     ServerLaunch server = {};
 
-    // ---- what to ask for
+    // ---- the requests
     std::vector<RequestClass> classes = {RequestClass{}};  ///< never empty
-    /// Classes besides what all have in common, as given: "batch:rate=2,isl=8k". Resolved: `classes` holds
-    /// them.
+    /// The classes as the user wrote them: "batch:rate=2,isl=8k". Each replaces options that all share.
+    /// Resolved: `classes` holds them.
     std::vector<std::string> class_specs = {};
     std::string prompt_form = "auto";  ///< "auto", "text" or "token-ids"; resolved: not auto
     Sampling sampling = {};
-    std::vector<std::string> refused = {};  ///< resolved: options that the server does not take
+    std::vector<std::string> refused = {};  ///< resolved: options that the server refuses
     std::uint64_t seed = 0;
-    std::string salt = {};          ///< empty: a fresh one for every run
-    bool salt_prompts = false;      ///< prompts of a file begin with a few words of the salt
-    std::string text = {};          ///< file that made-up prompts are cut from; empty: random words
+    std::string salt = {};          ///< salt; empty: a new one for every run
+    bool salt_prompts = false;      ///< whether prompts of a file begin with a few words of the salt
+    std::string text = {};          ///< file that generated prompts are cut from; empty: random words
     std::string text_content = {};  ///< hash of that file's content; empty when there is none
 
-    // ---- how much of it, and how long
+    // ---- the amount and the end
     StopRules stop = {};
     std::uint64_t warmups = 0;
-    std::optional<Duration> warmup_duration = {};  ///< requests that start within it are warm-ups
+    std::optional<Duration> warmup_duration = {};  ///< time in which started requests are warm-ups
     Duration request_timeout = std::chrono::minutes(10);
-    bool no_keepalive = false;                  ///< a connection of its own for every request
-    Duration grace = std::chrono::seconds(30);  ///< for what is in flight, after an interrupt
+    bool no_keepalive = false;                  ///< whether every request has its own connection
+    Duration grace = std::chrono::seconds(30);  ///< for requests in flight, after an interrupt
 
-    // ---- how it is measured
-    bool virtual_time = false;  ///< the simulated server without sockets or waiting
+    // ---- the measurement
+    bool virtual_time = false;  ///< whether to simulate without sockets or waiting
     Duration turnaround =
-        std::chrono::microseconds(100);  ///< virtual time: from an answer to the next request
-    Duration write_time{};               ///< virtual time: of one event
+        std::chrono::microseconds(100);  ///< virtual time: time from an answer to the next request
+    Duration write_time{};               ///< virtual time: time to write one event
     std::uint32_t workers = 1;
     Duration spin{};
     bool user_timestamps = false;
-    /// The places where metrics of servers and other exporters are read, as core/plan/scrape_places.h reads
-    /// it.
+    /// The places where metrics of servers and other exporters are read, in the form of
+    /// core/plan/scrape_places.h.
     std::vector<std::string> scrape = {"auto"};
-    /// Regular expressions: which further series of them are kept.
+    /// Regular expressions for other series of these places that are kept.
     std::vector<std::string> scrape_keep = {};
     Duration scrape_interval = std::chrono::seconds(1);
-    std::string power = "auto";   ///< what is read for the power, as `loadgen/power` reads it
-    std::string listen = {};      ///< address that serves the run's figures while it goes on; empty: none
-    bool traceparent = false;     ///< every request carries a W3C trace context
-    bool server_profile = false;  ///< the server's own profiler runs while the load is made
-    std::string events = "all";   ///< whose events are kept, as core/plan/events_kept.h reads it
-    std::string gpu = {};         ///< what serves, as NAME[xN]
-    std::string model_card = {};  ///< of the model that is served, as `cards/model.h` reads it
+    std::string power = "auto";   ///< source of the power, in the form of `loadgen/power`
+    std::string listen = {};      ///< address that serves figures during the run; empty: none
+    bool traceparent = false;     ///< whether requests carry a W3C trace context
+    bool server_profile = false;  ///< whether the server's own profiler runs during the load
+    std::string events = "all";   ///< requests with kept events: core/plan/events_kept.h
+    std::string gpu = {};         ///< serving hardware, as NAME[xN]
+    std::string model_card = {};  ///< card of the served model, in the form of `cards/model.h`
 
-    // ---- what it is held against
+    // ---- the judgement
     std::vector<std::string> slos =
-        {};                    ///< limits on percentiles as core/result/slo.h reads them: "ttft_p95:800"
+        {};                    ///< limits on percentiles in the form of core/result/slo.h: "ttft_p95:800"
     double max_failed = 0.10;  ///< share of requests that may fail before the run is invalid
-    /// Questions with known answers that are asked after the load, as datasets/questions.h reads it; empty:
-    /// none.
+    /// Questions with known answers that are asked after the load, in the form of datasets/questions.h;
+    /// empty: none.
     std::string probe = {};
-    std::string alerts = {};    ///< file with alerts; empty: the default ones of core/result/alerts.h
-    std::string baseline = {};  ///< runs that alerts compare with: a directory; empty: none
+    std::string alerts = {};    ///< file with alerts; empty: those of core/result/alerts.h
+    std::string baseline = {};  ///< directory of runs that alerts compare with; empty: none
 
-    // ---- what is kept
+    // ---- the output
     std::string out = {};       ///< directory; empty: runs/TIME
-    bool overwrite = false;     ///< a result that is there may be replaced
-    bool keep_answers = false;  ///< the answers' texts, in answers.jsonl
+    bool overwrite = false;     ///< whether an existing result may be replaced
+    bool keep_answers = false;  ///< whether answers.jsonl gets the answers' texts
     std::map<std::string, std::string> metadata = {};
 
     bool operator==(const LoadPlan&) const = default;

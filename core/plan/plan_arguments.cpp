@@ -13,13 +13,13 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kNotRepeated{"out", "overwrite", "salt", "metadata"};
 
-/// "--no-ignore-eos" of "--ignore-eos,!--no-ignore-eos"; empty where a flag cannot be switched off.
+/// Returns "--no-ignore-eos" for "--ignore-eos,!--no-ignore-eos"; empty if a flag cannot be turned off.
 std::string negation_of(const PlanField& field) {
     const auto mark = field.flags.find('!');
     return mark == std::string_view::npos ? "" : std::string(field.flags.substr(mark + 1));
 }
 
-/// The texts of a list as its echo joins them.
+/// Splits the echo of a list into its texts.
 std::vector<std::string> texts_in(const std::string& echo) {
     std::vector<std::string> texts;
     for (std::size_t begin = 0; begin < echo.size();) {

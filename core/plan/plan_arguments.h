@@ -1,5 +1,5 @@
 #pragma once
-// A command line that asks for a plan again, from its echo in a result. Pure.
+// Makes a command line for a plan from its echo in a result. Pure.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,15 +8,15 @@
 
 namespace paretoken {
 
-/// Arguments as one line that a POSIX shell takes back.
+/// Returns arguments as one line for a POSIX shell.
 std::string shell_line(const std::vector<std::string>& argv);
 
-/// The arguments with the value of option `name` ("--out") replaced, wherever it is given, or added.
+/// Returns the arguments with the value of option `name` ("--out") replaced, or added if it is not given.
 std::vector<std::string> with_option(std::vector<std::string> argv, std::string_view name,
                                      std::string_view value);
 
-/// Options for the fields of `echo` that are not at their defaults. Left out: where results go, the salt (a
-/// run has a fresh one), and what is secret.
+/// Returns options for the fields of `echo` that are not at their defaults, except the place of results, the
+/// salt (each run has a new one), and secrets.
 std::vector<std::string> arguments_of(const PlanEcho& echo);
 
 }  // namespace paretoken

@@ -41,7 +41,7 @@ Texts texts_of(std::integral auto value) {
     return {fmt::format("{}", value)};
 }
 Texts texts_of(double value) {
-    return {fmt::format("{}", value)};  // the shortest text that is read back as the same number; "inf"
+    return {fmt::format("{}", value)};  // the shortest text that is read as the same number; "inf"
 }
 Texts texts_of(Duration value) {
     return {text_of(value)};
@@ -131,7 +131,7 @@ struct Member {
     static void set(LoadPlan& plan, std::size_t request_class, const Texts& texts) {
         read_texts(texts, access(plan, request_class));
     }
-    /// The same for values that `check(value)` does not throw at.
+    /// Sets a value, and calls `check(value)`, which throws if it is refused.
     template <auto check>
     static void set_checked(LoadPlan& plan, std::size_t request_class, const Texts& texts) {
         set(plan, request_class, texts);
@@ -139,7 +139,7 @@ struct Member {
     }
 };
 
-// ---- what values are refused
+// ---- the values that are refused
 
 constexpr Interval kRatios{0, 0.99};
 constexpr Interval kBurstiness{0.01, 1000};
@@ -219,7 +219,7 @@ void random_duration(const std::string& text) {
     (void)RandomDuration(text);
 }
 
-/// What is no header is not quoted: it may be a key.
+/// Checks headers. An invalid one is not quoted in the error, because it may be a key.
 void headers_with_names(const std::vector<std::string>& headers) {
     for (const std::string& text : headers) {
         const auto colon = text.find(':');
@@ -232,7 +232,7 @@ std::string without_value(std::string_view header) {
     return fmt::format("{}: {}", header.substr(0, header.find(':')), kHidden);
 }
 
-/// "NAME=VALUE" with a name that an environment takes.
+/// Checks that entries are "NAME=VALUE" with a valid name of a variable.
 void environment_entries(const std::vector<std::string>& entries) {
     for (const std::string& text : entries) {
         const auto equals = text.find('=');
@@ -240,7 +240,7 @@ void environment_entries(const std::vector<std::string>& entries) {
     }
 }
 
-/// Values whose names say that they are secret are hidden.
+/// Hides the value of an entry whose name shows that it is secret.
 std::string without_secret_value(std::string_view entry) {
     const auto equals = entry.find('=');
     const std::string name(entry.substr(0, equals));
@@ -248,13 +248,13 @@ std::string without_secret_value(std::string_view entry) {
     return fmt::format("{}={}", name, kHidden);
 }
 
-// ---- fields that are a part of a Spec, or have a language of their own
+// ---- fields that are a part of a Spec, or have their own syntax
 
 constexpr std::string_view kInputLength = "isl";
 constexpr std::string_view kOutputLength = "osl";
 constexpr std::string_view kRatio = "ratio";
 
-/// A field of the dataset's Spec that has an option of its own.
+/// Returns whether a field of the dataset's Spec has an option of its own.
 bool has_own_option(std::string_view key) {
     return key == kInputLength || key == kOutputLength || key == kRatio;
 }
@@ -285,7 +285,7 @@ struct DatasetField {
     static Texts get(const LoadPlan& plan, std::size_t request_class) {
         return get_dataset_field(plan, request_class, key);
     }
-    /// A length has a Spec's form, and its commas become semicolons inside the dataset's Spec.
+    /// Sets a length, which has a Spec's form; its commas become semicolons inside the dataset's Spec.
     static void set(LoadPlan& plan, std::size_t request_class, const Texts& texts) {
         std::string text = only(texts);
         std::replace(text.begin(), text.end(), ',', ';');
@@ -357,7 +357,7 @@ void set_warmups(LoadPlan& plan, std::size_t, const Texts& texts) {
     plan.warmups = parse_count(only(texts));
 }
 
-/// Several SLOs may stand in one text, as other tools take them: "ttft:500 tpot:15".
+/// Sets SLOs. One text may hold several, as in other tools: "ttft:500 tpot:15".
 void set_goodput(LoadPlan& plan, std::size_t request_class, const Texts& texts) {
     std::vector<std::string>& slos = plan.classes[request_class].goodput;
     slos.clear();
@@ -369,7 +369,7 @@ void set_goodput(LoadPlan& plan, std::size_t request_class, const Texts& texts) 
     }
 }
 
-/// "interactive:rate=4,isl=512" → name and what stands behind it.
+/// Splits "interactive:rate=4,isl=512" into the name and the fields.
 std::pair<std::string, std::string> name_and_fields(const std::string& spec) {
     const auto colon = spec.find(':');
     const std::string name = spec.substr(0, colon);
@@ -389,14 +389,14 @@ void set_class_specs(LoadPlan& plan, std::size_t, const Texts& texts) {
     plan.class_specs = texts;
 }
 
-/// Several limits may stand in one text; the name of a preset stands for the limits that it holds.
+/// Sets limits. One text may hold several; the name of a preset means the limits in it.
 void set_slos(LoadPlan& plan, std::size_t, const Texts& texts) {
     plan.slos.clear();
     for (const std::string& text : texts)
         for (std::string& slo : slo_texts(text)) plan.slos.push_back(std::move(slo));
 }
 
-/// "10%" or 0.1.
+/// Reads "10%" or 0.1.
 void set_max_failed(LoadPlan& plan, std::size_t, const Texts& texts) {
     std::string_view text = only(texts);
     const bool percent = text.ends_with('%');
@@ -1377,9 +1377,9 @@ constexpr std::array kFields = {
               .set = BaselineOf::set},
 };
 
-// ---- walking it
+// ---- functions over the list
 
-/// "isl", or "batch.isl" for a class that has a name.
+/// Returns "isl", or "batch.isl" for a class that has a name.
 std::string key_of(const PlanField& field, const LoadPlan& plan, std::size_t request_class) {
     const std::string& name = plan.classes[request_class].name;
     if (!field.of_class || name.empty()) return std::string(field.name);
@@ -1413,7 +1413,7 @@ std::string default_of(const PlanField& field) {
     return joined(field.get(kDefault, 0));
 }
 
-/// The keys that a field has in either echo: its name, alone or behind that of a class.
+/// Returns the keys of a field in either echo: its name, alone or after the name of a class.
 std::set<std::string> keys_of(const PlanField& field, const PlanEcho& a, const PlanEcho& b) {
     std::set<std::string> keys{std::string(field.name)};
     if (!field.of_class) return keys;
@@ -1426,7 +1426,7 @@ std::set<std::string> keys_of(const PlanField& field, const PlanEcho& a, const P
     return keys;
 }
 
-/// Secrets as they are: never to be shown or stored.
+/// Returns the echo with its secrets, which must never be shown or stored.
 PlanEcho unhidden(const LoadPlan& plan) {
     PlanEcho echo;
     for_each_value(plan, [&](const PlanField&, const std::string& key, const Texts& texts) {
@@ -1504,7 +1504,7 @@ LoadPlan plan_of(const PlanTexts& texts) {
 
 namespace {
 
-/// The options that a class may give, by the keys of its spec.
+/// Returns the field of an option that a class may give, by its key in the spec.
 const PlanField* class_field_named(std::string_view key) {
     constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kShort = {
         {{"rate", "request_rate"}, {"path", "dataset_path"}, {"ratio", "range_ratio"}}};
@@ -1514,14 +1514,15 @@ const PlanField* class_field_named(std::string_view key) {
     return field != nullptr && field->of_class && !field->flags.empty() ? field : nullptr;
 }
 
-/// Within a class's value ';' stands for ',', and between SLOs for a blank. Lengths keep it, as in any Spec.
+/// Returns a class's value, in which ';' means ',', and between SLOs a blank. Lengths keep it, as in any
+/// Spec.
 std::string class_value(const PlanField& field, std::string text) {
     const bool is_length = field.name == kInputLength || field.name == kOutputLength;
     if (!is_length) std::replace(text.begin(), text.end(), ';', field.words ? ' ' : ',');
     return text;
 }
 
-/// What one class says of itself, by field. Throws UsageError.
+/// Returns the values that one class gives, by field. Throws UsageError.
 std::map<const PlanField*, std::string> class_values(const std::string& text) {
     std::map<const PlanField*, std::string> values;
     const auto [name, rest] = name_and_fields(text);
@@ -1546,7 +1547,7 @@ std::map<const PlanField*, std::string> class_values(const std::string& text) {
     return values;
 }
 
-/// What a class gives takes the place of what it excludes.
+/// Clears the common values that a class's own values exclude.
 void clear_what_is_replaced(RequestClass& of, const std::map<const PlanField*, std::string>& values) {
     const auto gives = [&](std::string_view name) { return values.contains(plan_field_named(name)); };
     if (gives("arrivals") || gives("request_rate") || gives("concurrency")) {
@@ -1618,7 +1619,7 @@ void restore_secrets(PlanTexts& texts,
         for (std::string& text : values) {
             if (text.find(kHidden) == std::string::npos || text != field->shown(text)) continue;
             const std::size_t end = text.find_first_of(":=");
-            // "Name: value" or NAME=value, and not a URL
+            // for "Name: value" or NAME=value, but not for a URL
             const bool has_name = field->type == FieldType::list && end != std::string::npos &&
                                   !std::string_view(text).substr(end).starts_with("://");
             const std::string part = has_name ? text.substr(0, end) : std::string();
@@ -1666,7 +1667,7 @@ std::optional<PlanDifference> difference(const LoadPlan& before, const LoadPlan&
 std::string workload_fingerprint(const LoadPlan& resolved) {
     std::string text = "paretoken/workload/2\n";
     for_each_value(resolved, [&](const PlanField& field, const std::string& key, const Texts& values) {
-        // What is at its default is left out, so that a field added later changes no older fingerprint.
+        // Defaults are left out, so that a field added later does not change older fingerprints.
         const std::string value = joined(values);
         if (field.kind != FieldKind::workload || value == default_of(field)) return;
         text += fmt::format("{}={}:{}\n", key, value.size(), value);

@@ -1,5 +1,5 @@
 #pragma once
-// A duration that is fixed or drawn from a distribution: think times, the patience of users.
+// A duration that is fixed or drawn from a distribution, for think times and the patience of users.
 #include <string>
 #include <string_view>
 
@@ -9,7 +9,7 @@
 namespace paretoken {
 
 /// "2s" · "uniform:min=1s,max=3s" · "exponential:mean=2s" · "normal:mean=2s,stddev=500ms" (drawn again while
-/// negative) · "lognormal:mean=2s,cv=1" (or stddev=). Inside another spec ';' stands for ','.
+/// negative) · "lognormal:mean=2s,cv=1" (or stddev=). Inside another spec ';' replaces ','.
 class RandomDuration {
   public:
     /// Throws UsageError naming the text and what was expected.
@@ -25,8 +25,8 @@ class RandomDuration {
 
     std::string text_;
     Shape shape_ = Shape::fixed;
-    double a_ = 0;  ///< seconds: the value, the least or the mean; lognormal: the mean of the logarithm
-    double b_ = 0;  ///< the most, or the standard deviation
+    double a_ = 0;  ///< seconds: value, least value or mean; lognormal: mean of the logarithm
+    double b_ = 0;  ///< largest value, or standard deviation
 };
 
 }  // namespace paretoken

@@ -16,7 +16,7 @@ bool is_url(std::string_view text) {
     return text.starts_with("http://") || text.starts_with("https://");
 }
 
-/// The names that sources of a run's own series have.
+/// Returns whether a name is that of a source of a run's own series.
 bool is_taken(std::string_view name) {
     constexpr std::string_view kOwn[] = {"requests", "server", "nvml", "rapl", "dcgm"};
     return std::find(std::begin(kOwn), std::end(kOwn), name) != std::end(kOwn);

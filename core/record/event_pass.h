@@ -1,5 +1,5 @@
 #pragma once
-// Brings the events of a source together with the scalars of the requests that they belong to.
+// Joins the events of a source with the scalars of their requests.
 #include <cstdint>
 #include <vector>
 
@@ -13,9 +13,9 @@ class EventPass {
     /// Both must outlive this.
     EventPass(const RequestTable& requests, const EventSource& events);
 
-    /// Calls `visit(row, record)` for every request that has events, the events in the record. Events of a
-    /// request that the table does not have, or that came before, are left out. Returns by row whether the
-    /// request was visited.
+    /// Calls `visit(row, record)` for every request that has events; the record has the events. Events of a
+    /// request that the table does not have, or that was visited before, are left out. Returns by row whether
+    /// the request was visited.
     template <class Visit>
     std::vector<bool> for_each(Visit visit) const {
         std::vector<bool> seen(requests_.size());
@@ -34,8 +34,8 @@ class EventPass {
     }
 
   private:
-    /// The number of rows when there is none. `likely` is looked at first: events mostly come in the order of
-    /// the rows.
+    /// Returns the row of a request, or the number of rows if there is none. `likely` is tried first, because
+    /// events mostly come in the order of the rows.
     std::size_t row_of(const RequestKey& key, std::size_t likely) const;
 
     const RequestTable& requests_;

@@ -1,5 +1,5 @@
 #pragma once
-// A source from which the events of finished requests are read, pass after pass: a file of any size, or
+// A source of the events of finished requests, which can be read in several passes: a file of any size, or
 // records that are kept in memory.
 #include <cstdint>
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace paretoken {
 
-/// Which request of a run: measured requests and warm-ups are counted apart.
+/// The key of a request of a run. Measured requests and warm-ups are numbered separately.
 struct RequestKey {
     std::uint64_t index = 0;
     bool warmup = false;
@@ -23,8 +23,8 @@ class EventSource {
 
     virtual ~EventSource() = default;
 
-    /// Calls `visit` once for each request whose events are there, in an order that is the same every time.
-    /// The events are gone when it returns.
+    /// Calls `visit` once for each request whose events exist, in an order that is the same every time.
+    /// The events are valid only during the call.
     virtual void for_each(const Visit& visit) const = 0;
 };
 
@@ -43,7 +43,7 @@ class KeptEvents final : public EventSource {
     std::span<const RequestRecord> records_;
 };
 
-/// For requests of which nothing but scalars is known.
+/// A source without events, for requests of which only scalars are known.
 class NoEvents final : public EventSource {
   public:
     void for_each(const Visit&) const override {}

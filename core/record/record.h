@@ -1,7 +1,7 @@
 #pragma once
-// The record of one request: its times on CLOCK_MONOTONIC, its tokens, its outcome. The scalars alone
-// determine every per-request metric (they are what requests.jsonl holds); `events` adds what the pooled
-// metrics need.
+// The record of one request: its times on CLOCK_MONOTONIC, its tokens, its outcome. The scalars, which
+// requests.jsonl holds, determine every per-request metric; the pooled metrics also need
+// `events`.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,11 +12,11 @@
 
 namespace paretoken {
 
-/// How a request ended. All but `ok`, `cancelled` and `abandoned` are failures; the order is the order of the
-/// tables.
+/// How a request ended. All outcomes except `ok`, `cancelled` and `abandoned` are failures. Tables have this
+/// order.
 enum class Outcome : std::uint8_t {
     ok,
-    cancelled,  ///< the run ended first: censored, neither good nor bad
+    cancelled,  ///< the run ended before it: censored, neither good nor bad
     connect_failed,
     tls_failed,
     timed_out,
@@ -24,10 +24,10 @@ enum class Outcome : std::uint8_t {
     http_error,    ///< a status other than 200
     stream_error,  ///< an error object inside a 200
     truncated,     ///< the stream ended before a finish_reason
-    empty,         ///< a proper end, and not one token
+    empty,         ///< a proper end without any token
     too_short,     ///< fewer tokens than asked for although ignore_eos was accepted
     malformed,     ///< not HTTP, not SSE, not the protocol
-    abandoned,     ///< the user hung up, as the load says: known only as far as it came
+    abandoned,     ///< the user hung up, as the load plans it; the answer is incomplete
 };
 std::string_view name_of(Outcome outcome);
 std::optional<Outcome> outcome_named(std::string_view name);
@@ -47,13 +47,13 @@ struct StreamEvent {
     TimePoint time;  ///< when its last byte reached this host
     std::uint32_t tokens = 1;
     EventKind kind = EventKind::content;
-    bool same_read = false;    ///< completed by the read that completed the event before: the gap is unknown
-    bool kernel_stamp = true;  ///< `time` is the kernel's receive stamp, else the clock right after the read
+    bool same_read = false;    ///< whether the read of the event before completed it: the gap is unknown
+    bool kernel_stamp = true;  ///< whether `time` is the kernel's receive stamp, not the clock after the read
 
     bool operator==(const StreamEvent&) const = default;
 };
 
-/// Totals as the server's `usage` gave them.
+/// The totals of the server's `usage`.
 struct TokenUsage {
     std::optional<std::int64_t> prompt;
     std::optional<std::int64_t> cached_prompt;
@@ -63,7 +63,7 @@ struct TokenUsage {
     bool operator==(const TokenUsage&) const = default;
 };
 
-/// The opening of a connection; only on the request that caused it.
+/// The times to open a connection; only the request that caused it has them.
 struct ConnectTimes {
     Duration dns{};
     Duration tcp{};
@@ -75,7 +75,7 @@ struct ConnectTimes {
 /// The position of a request in a conversation of several turns.
 struct Turn {
     std::uint64_t conversation = 0;  ///< index of its first request
-    std::uint32_t number = 0;        ///< from 0
+    std::uint32_t number = 0;        ///< number of the turn, from 0
 
     bool operator==(const Turn&) const = default;
 };
@@ -84,54 +84,54 @@ struct RequestRecord {
     std::uint64_t index = 0;
     std::string id;
     std::string request_class;
-    /// Limits that this request alone is held against, in place of the run's, as core/result/slo.h reads
-    /// them: "ttft:500 tpot:20". Empty: the run's.
+    /// The limits of this request, which replace the run's, in the form of core/result/slo.h:
+    /// "ttft:500 tpot:20". Empty: the run's.
     std::string slo = {};
     std::uint32_t worker = 0;
-    std::optional<std::uint32_t> target;  ///< which of several servers it went to, from 0
+    std::optional<std::uint32_t> target;  ///< number of its server, from 0, if there are several
     std::optional<Turn> turn;             ///< nothing for a request that is a conversation by itself
-    bool warmup = false;                  ///< written to requests.jsonl, left out of every metric
+    bool warmup = false;                  ///< whether it is a warm-up, which no metric includes
 
     Outcome outcome = Outcome::ok;
     std::string error;  ///< one line, empty when ok
     int http_status = 0;
     std::string finish_reason;
 
-    TimePoint scheduled;            ///< open loop: drawn arrival; closed loop: the slot came free, which is
-                                    ///< when the last bytes of the request before it reached this host
-    Duration slot_wait{};           ///< of the time since `scheduled`, spent waiting for the in-flight cap
-    TimePoint started;              ///< taken up by a worker
-    TimePoint ready;                ///< a usable connection was at hand
-    std::optional<TimePoint> sent;  ///< clock just before the sendmsg that handed over the last byte
+    TimePoint scheduled;            ///< open loop: drawn arrival; closed loop: when the slot came free, which
+                                    ///< is when the last bytes of the request before it reached this host
+    Duration slot_wait{};           ///< time since `scheduled` spent waiting for the in-flight cap
+    TimePoint started;              ///< when a worker took it
+    TimePoint ready;                ///< when it had a usable connection
+    std::optional<TimePoint> sent;  ///< clock just before the sendmsg of its last byte
     std::optional<TimePoint> headers;
     std::optional<TimePoint> first_event;   ///< first content, reasoning or tool-call event
     std::optional<TimePoint> first_answer;  ///< first event that is not reasoning
     std::optional<TimePoint> last_event;
-    std::optional<TimePoint> finished;  ///< terminal marker seen
-    TimePoint closed;                   ///< the exchange was over
+    std::optional<TimePoint> finished;  ///< when the terminal marker came
+    TimePoint closed;                   ///< when the exchange was over
 
     std::optional<ConnectTimes> connect;
-    bool resent = false;  ///< once more: its kept-alive connection had closed before any byte came back
+    bool resent = false;  ///< whether it was sent twice: its kept-alive connection closed before any answer
 
     TokenUsage usage;
     std::int64_t streamed_tokens = 0;     ///< sum of events[].tokens
     std::int64_t first_group_tokens = 0;  ///< tokens that arrived with the first read that brought any
     std::int64_t chunks = 0;              ///< events with output
-    std::int64_t grouped_chunks = 0;      ///< of these, the ones with same_read
+    std::int64_t grouped_chunks = 0;      ///< chunks with same_read
     TokenSource token_source = TokenSource::one_per_chunk;
     std::optional<Duration> longest_gap;
     std::optional<std::int64_t> wanted_input_tokens;
     std::optional<std::int64_t> wanted_output_tokens;
     std::uint64_t bytes_received = 0;
 
-    std::string answer;  ///< its text, where it was asked to be kept; not in requests.jsonl
+    std::string answer;  ///< text of the answer, if it is kept; not in requests.jsonl
 
     std::vector<StreamEvent> events;  ///< empty when read back from requests.jsonl
 
     bool operator==(const RequestRecord&) const = default;
 };
 
-/// Output tokens to divide by: usage.completion when given, else what was streamed.
+/// Returns the output tokens to divide by: usage.completion if given, else the streamed tokens.
 std::int64_t output_tokens_of(const RequestRecord& record);
 
 }  // namespace paretoken

@@ -1,6 +1,6 @@
 #pragma once
-// The receiver of finished records. It is called from any worker thread, in the order in which requests end.
-// It takes over the record and its events and must not block the caller.
+// The receiver of finished records. Any worker thread may call it, in the order in which requests end.
+// It takes the record and its events and must not block the caller.
 #include "core/record/record.h"
 
 namespace paretoken {

@@ -10,7 +10,7 @@ namespace paretoken {
 
 struct Message {
     std::string role;
-    std::string content;     ///< the text of all parts, where there are parts
+    std::string content;     ///< text, or the text of all parts if there are parts
     std::string parts = {};  ///< text of a JSON list that is sent in place of `content`, or empty
 
     bool operator==(const Message&) const = default;
@@ -27,9 +27,9 @@ struct Request {
     std::uint64_t index = 0;    ///< position in the schedule; warm-up requests have their own count
     std::string id;             ///< unique within a run; sent as X-Request-Id
     std::string request_class;  ///< empty, or a label such as "interactive"
-    std::string slo = {};       ///< as in RequestRecord; empty: the run's
-    std::string model = {};     ///< empty: the run's
-    std::string body = {};      ///< text of a JSON object whose keys go before the run's, or empty
+    std::string slo = {};       ///< limits as in RequestRecord; empty: the run's
+    std::string model = {};     ///< model; empty: the run's
+    std::string body = {};      ///< text of a JSON object whose keys override the run's, or empty
     Prompt prompt;
     std::optional<std::int64_t> wanted_input_tokens;
     std::optional<std::int64_t> wanted_output_tokens;  ///< max_tokens; with ignore_eos also the minimum

@@ -24,8 +24,8 @@ std::optional<TimePoint> optional_time(std::int64_t nanoseconds) {
     return time_of(nanoseconds);
 }
 
-/// Counts of tokens stay far below 2^31 wherever they come from (openai::kMostTokens); what does not is held
-/// at the bound.
+/// Packs a count of tokens. Counts are far below 2^31 (openai::kMostTokens); larger ones are clamped to the
+/// bound.
 std::int32_t packed_count(std::int64_t count) {
     constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
     return static_cast<std::int32_t>(std::clamp(count, -kMost, kMost));

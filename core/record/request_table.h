@@ -1,8 +1,8 @@
 #pragma once
-// The scalars of finished requests, packed: what a run keeps in memory of each request once its events are on
-// the disk. A row takes kBytesPerRequest; ids, answers and events are not kept, and of error texts only the
-// first kMostErrors different ones, of SLOs the first kMostSlos. Everything else that a RequestRecord holds
-// comes back as it was.
+// The packed scalars of finished requests, which a run keeps in memory after their events are on the disk. A
+// row takes kBytesPerRequest. Ids, answers and events are not kept; error texts are limited to the first
+// kMostErrors different ones, SLOs to the first kMostSlos. All other values of a RequestRecord are restored
+// exactly.
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -25,14 +25,14 @@ class RequestTable {
     static constexpr std::size_t kMostSlos = 65535;
 
     RequestTable() = default;
-    /// Implicit, so that records kept in memory can be given wherever a table is read.
+    /// Converts implicitly, so that records in memory can be used as a table.
     RequestTable(std::span<const RequestRecord> records);       // NOLINT(google-explicit-constructor)
     RequestTable(const std::vector<RequestRecord>& records);    // NOLINT(google-explicit-constructor)
     RequestTable(std::initializer_list<RequestRecord> records)  // NOLINT(google-explicit-constructor)
         : RequestTable(std::span(records.begin(), records.size())) {}
 
     void add(const RequestRecord& record);
-    /// Adds the rows of another table behind the own ones.
+    /// Adds the rows of another table after its own.
     void append(const RequestTable& other);
 
     std::size_t size() const { return rows_.size(); }
@@ -40,14 +40,14 @@ class RequestTable {
     RequestRecord operator[](std::size_t row) const;
     RequestRecord front() const { return (*this)[0]; }
 
-    /// Writes the scalars of a row into `record`, whose memory is used again and whose events stay.
+    /// Writes the scalars of a row into `record`, whose memory is reused and whose events stay.
     void unpack(std::size_t row, RequestRecord& record) const;
 
     RequestKey key(std::size_t row) const;
     TimePoint scheduled(std::size_t row) const;
     TimePoint started(std::size_t row) const;
 
-    /// An input iterator: the record that it refers to is overwritten by the next step.
+    /// An input iterator: each step overwrites the record that it refers to.
     class Iterator {
       public:
         using iterator_category = std::input_iterator_tag;
@@ -80,10 +80,10 @@ class RequestTable {
     bool operator==(const RequestTable& other) const;
 
   private:
-    /// A text that many requests share is held once. Text 0 is empty.
+    /// Stores each text that requests share once. Text 0 is empty.
     class Texts {
       public:
-        /// The number of `text`; 0 when there are `most` different ones already.
+        /// Returns the number of `text`; 0 when there are `most` different ones already.
         std::uint32_t number_of(const std::string& text, std::size_t most);
         const std::string& operator[](std::uint32_t number) const { return texts_[number]; }
 
@@ -92,7 +92,7 @@ class RequestTable {
         std::unordered_map<std::string, std::uint32_t> numbers_;
     };
 
-    /// Times in nanoseconds since boot; kAbsent: not given.
+    /// A packed record. Times are in nanoseconds since boot; kAbsent: not given.
     struct Row {
         std::uint64_t index;
         std::int64_t conversation;
@@ -115,7 +115,7 @@ class RequestTable {
 
     static Row packed(const RequestRecord& record);
 
-    /// Rows in blocks: they grow without being copied, which would need up to three times their memory.
+    /// Rows in blocks, which grow without a copy; a copy would need up to three times their memory.
     class Rows {
       public:
         void push_back(const Row& row) {
@@ -135,19 +135,19 @@ class RequestTable {
 
     Rows rows_;
     std::vector<ConnectTimes> connects_{
-        ConnectTimes{}};  ///< of the requests that opened a connection; 0: none
+        ConnectTimes{}};  ///< times of requests that opened a connection; entry 0: none
     Texts classes_;
     Texts slos_;
     Texts errors_;
     Texts finish_reasons_;
 };
 
-/// Some requests of a table, in an order of their own. The table must outlive them.
+/// Some requests of a table in their own order. The table must outlive them.
 class RequestRows {
   public:
     RequestRows(const RequestTable& table, std::vector<std::uint32_t> rows)
         : table_(&table), rows_(std::move(rows)) {}
-    /// All of them, in the order of the table.
+    /// Selects all requests, in the order of the table.
     explicit RequestRows(const RequestTable& table);
 
     std::size_t size() const { return rows_.size(); }
@@ -155,7 +155,7 @@ class RequestRows {
     const RequestTable& table() const { return *table_; }
     const std::vector<std::uint32_t>& rows() const { return rows_; }
 
-    /// Calls `visit(record)` for each.
+    /// Calls `visit(record)` for each request.
     template <class Visit>
     void for_each(Visit visit) const {
         RequestRecord record;
@@ -164,7 +164,7 @@ class RequestRows {
             visit(static_cast<const RequestRecord&>(record));
         }
     }
-    /// The requests that `keep(record)` holds for.
+    /// Returns the requests for which `keep(record)` is true.
     template <class Keep>
     RequestRows filtered(Keep keep) const {
         std::vector<std::uint32_t> kept;
@@ -175,7 +175,7 @@ class RequestRows {
         }
         return {*table_, std::move(kept)};
     }
-    /// In ascending order of their scheduled start; equal ones stay in order.
+    /// Sorts by scheduled start, ascending; equal ones keep their order.
     void sort_by_schedule();
 
   private:

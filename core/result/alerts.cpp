@@ -98,7 +98,8 @@ double window_length(const RunResult& run) {
     return run.window.end_s - run.window.begin_s;
 }
 
-/// Growth per second; where the server tells nothing, the figure of that name by the requests themselves.
+/// Returns the growth per second; if the server has no such counter, the figure of that name from the
+/// requests.
 std::optional<double> rate_of(const RunResult& run, const AlertSeries& series) {
     const double length = window_length(run);
     if (run.server && length > 0)
@@ -111,8 +112,8 @@ std::optional<double> percentile_of(const RunResult& run, const AlertSeries& ser
     const PercentileValue* const held = metric == nullptr ? nullptr : metric->at(series.p);
     if (held == nullptr) return std::nullopt;
     if (held->value) return held->value;
-    // Without a value although requests failed: it falls among them. A run that withholds its percentiles
-    // has no mean either, and says nothing.
+    // A percentile without a value falls among the failures, if there are enough. A run that withholds its
+    // percentiles has no mean either, and its value is unknown.
     if (metric->failed_mass >= 1 - series.p) return kInfinity;
     return std::nullopt;
 }
@@ -128,7 +129,7 @@ std::string_view unit_of(std::string_view series) {
     return known == nullptr ? std::string_view() : known->unit;
 }
 
-/// What became of a rule that was told nothing.
+/// Returns why the state of a rule is unknown.
 std::string why_unknown(const AlertRule& rule, std::optional<double> baseline, bool has_values) {
     if (!has_values) return fmt::format("{} was not measured", rule.series);
     if (needs_baseline(rule.comparison) && !baseline)
@@ -297,7 +298,7 @@ std::optional<double> alert_value_of(const RunResult& run, const AlertSeries& se
 AlertJudge::AlertJudge(AlertRule rule, std::optional<double> baseline)
     : rule_(std::move(rule)), baseline_(baseline) {}
 
-/// The value of `over` ago: the latest of those that are at least as old.
+/// Returns the value `over` ago: the latest of those that are at least as old.
 std::optional<double> AlertJudge::value_before(double at_s) {
     const double limit = at_s - seconds(rule_.over);
     while (history_.size() > 1 && history_[1].at_s <= limit) history_.pop_front();

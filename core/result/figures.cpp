@@ -94,7 +94,7 @@ std::optional<Interval> interval_of(const Figure& figure, double value, std::spa
     const auto mean = block_mean(deviations);
     if (!mean || below <= 0) return std::nullopt;
     const double below_per_block = below / static_cast<double>(blocks.size());
-    // No figure is below 0, and no share above the whole.
+    // A figure is never below 0, and a share never above the whole.
     const double most =
         figure.unit == "ratio" ? std::max(1.0, value) : std::numeric_limits<double>::infinity();
     return Interval{std::max(0.0, value + mean->ci95.low / below_per_block),

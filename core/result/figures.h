@@ -1,8 +1,8 @@
 #pragma once
-// THE table of run-level figures: rates and ratios of a stretch of a run. Every output, comparison and help
-// text iterates it; a new figure is a new row. A figure is a ratio of two additive sums
-// (core/result/totals.h), so that it can be computed for a class, a stretch or several runs together, and its
-// interval follows from blocks of time.
+// The table of run-level figures: rates and ratios over an interval of a run. Every output, comparison and
+// help text iterates it; a new figure is a new row. A figure is a ratio of two additive sums
+// (core/result/totals.h), so that it can be computed for a class, an interval or several runs together, and
+// its confidence interval follows from blocks of time.
 #include <optional>
 #include <span>
 #include <string>
@@ -15,29 +15,29 @@
 
 namespace paretoken {
 
-/// above ÷ below.
+/// A ratio: above ÷ below.
 struct Ratio {
     double above = 0;
     double below = 0;
 };
 
 struct Figure {
-    std::string_view key;    ///< in JSON, unit included: "output_tokens_per_s"
-    std::string_view unit;   ///< as shown: "tok/s"
+    std::string_view key;    ///< key in JSON, including the unit: "output_tokens_per_s"
+    std::string_view unit;   ///< unit as shown: "tok/s"
     std::string_view title;  ///< "Output tokens"
     Better better = Better::neither;
     std::string_view definition;  ///< one sentence, shown by --help and on hover
 
-    bool (*known)(const Totals&) = nullptr;  ///< whether it was measured in the stretch
+    bool (*known)(const Totals&) = nullptr;  ///< whether the totals have it
     Ratio (*of)(const Totals&) = nullptr;    ///< both parts are linear in the totals
 };
 
 std::span<const Figure> figures();
 
-/// Nothing when there is no such key.
+/// Returns null when there is no such key.
 const Figure* figure_named(std::string_view key);
 
-// Keys that formulas ask for. A test holds them against the table.
+// Keys that formulas use. A test compares them with the table.
 namespace figure {
 inline constexpr std::string_view kRequests = "requests_per_s";
 inline constexpr std::string_view kInputTokens = "input_tokens_per_s";
@@ -55,12 +55,12 @@ inline constexpr std::string_view kCachedPromptRatio = "cached_prompt_ratio";
 struct FigureValue {
     std::string key;
     double value = 0;
-    std::optional<Interval> ci95;  ///< from blocks of time; nothing where there is too little evidence
+    std::optional<Interval> ci95;  ///< interval from blocks of time; nothing for too little evidence
 
     bool operator==(const FigureValue&) const = default;
 };
 
-/// The figures of one stretch, in the order of the table. What was not measured is absent.
+/// The figures of one interval, in the order of the table. Figures that were not measured are absent.
 struct Figures {
     std::vector<FigureValue> values;
 
@@ -71,10 +71,10 @@ struct Figures {
     void set(std::string_view key, double value, std::optional<Interval> ci95 = std::nullopt);
 };
 
-/// Every figure of the table that the totals hold.
+/// Returns every figure of the table that the totals have.
 Figures figures_of(const Totals& totals);
 
-/// Computes the figures with 95 % intervals, from consecutive blocks of the same stretch: block means of
+/// Computes the figures with 95 % intervals, from consecutive blocks of the same interval: block means of
 /// above − value · below (linearised), merged until they are independent (block_mean). No intervals for fewer
 /// than 10 blocks.
 Figures figures_of(const Totals& totals, std::span<const Totals> blocks);

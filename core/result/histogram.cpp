@@ -7,8 +7,8 @@
 namespace paretoken {
 namespace {
 
-// Values below 64 have a bucket each. Above, a value's bucket is its highest set bit and the six bits after
-// it.
+// Values below 64 have a bucket each. The bucket of a larger value is its highest set bit and the six bits
+// after it.
 constexpr int kSubBits = 6;
 constexpr std::uint64_t kExact = 1 << kSubBits;
 

@@ -1,7 +1,7 @@
 #pragma once
 // A histogram of durations with bounded relative error and constant memory: 1 ns to 2^46 ns (19 h), 64
-// buckets per doubling (relative error < 1.6 %). Recording is a handful of instructions and never allocates.
-// Histograms add.
+// buckets per doubling (relative error < 1.6 %). Recording takes a few instructions and never allocates.
+// Histograms can be added.
 #include <array>
 #include <cstdint>
 
@@ -17,7 +17,7 @@ class Histogram {
     std::uint64_t count() const { return count_; }
     Duration max() const { return max_; }
     Duration mean() const;
-    Duration percentile(double p) const;  ///< upper edge of the bucket that holds it; 0 when empty
+    Duration percentile(double p) const;  ///< upper edge of its bucket; 0 when empty
     double share_above(Duration limit) const;
 
   private:

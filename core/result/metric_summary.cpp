@@ -27,12 +27,12 @@ void set_moments(MetricSummary& summary, const Moments& moments, double lowest, 
 
 struct Values {
     std::vector<double> in_order;
-    double abandoned = 0;              ///< infinite values that are no failures
-    double shortest_wait = kInfinity;  ///< of these
+    double abandoned = 0;              ///< number of infinite values that are not failures
+    double shortest_wait = kInfinity;  ///< shortest wait of these
 };
 
-/// What an abandoned request would have been measured as, had its answer begun and ended when it was given
-/// up; nothing where that says nothing of the metric.
+/// Returns the value of an abandoned request if its answer had begun and ended when it was given up; nothing
+/// if that has no meaning for the metric.
 std::optional<double> wait_of(const Metric& metric, RequestRecord request) {
     request.first_event = request.first_answer = request.last_event = request.closed;
     request.usage.completion.reset();
@@ -51,8 +51,8 @@ void add_abandoned(const Metric& metric, const RequestRecord& request, Values& v
     }
 }
 
-/// Values in the order of the requests; failures are infinite, or absent where that would make them look
-/// good.
+/// Returns the values in the order of the requests; failures are infinite, or absent if that would make them
+/// look good.
 Values values_of(const Metric& metric, const RequestRows& requests) {
     Values values;
     values.in_order.reserve(requests.size());
@@ -72,7 +72,7 @@ std::vector<double> finite_part(std::span<const double> sorted) {
     return {sorted.begin(), end};
 }
 
-/// Equal values are one sample; failures are different events.
+/// Returns the number of different values; every failure counts.
 double distinct_samples(std::span<const double> sorted) {
     const auto failed = std::count(sorted.begin(), sorted.end(), kInfinity);
     double distinct = static_cast<double>(failed);
@@ -117,7 +117,7 @@ std::vector<PercentileValue> percentiles_of(std::span<const double> in_order, st
     return percentiles;
 }
 
-/// Nothing when no success has a value.
+/// Summarises values; returns nothing when no success has a value.
 std::optional<MetricSummary> summary_of_values(const Values& values, const MetricScope& scope) {
     auto sorted = values.in_order;
     std::sort(sorted.begin(), sorted.end());
@@ -138,10 +138,10 @@ std::optional<MetricSummary> summary_of_values(const Values& values, const Metri
 
 double inverse_of(double value) {
     return value > 0 ? 1 / value : kInfinity;
-}  // 1/∞ is 0: a failure has no speed
+}  // 1/∞ is 0: the speed of a failure is 0
 
 PercentileValue inverted(PercentileValue percentile) {
-    // Nothing stands for ∞: a percentile that falls among failures.
+    // A missing value means ∞, which is a percentile that falls among failures.
     percentile.value = if_finite(inverse_of(percentile.value.value_or(kInfinity)));
     if (percentile.ci95)
         percentile.ci95 = Interval{inverse_of(percentile.ci95->high), inverse_of(percentile.ci95->low)};
@@ -151,8 +151,8 @@ PercentileValue inverted(PercentileValue percentile) {
     return percentile;
 }
 
-/// Percentiles are taken of the base metric and inverted; moments and extremes are of the inverted values
-/// themselves.
+/// Inverts the percentiles of the base metric. Moments and extremes are computed from the inverted
+/// values.
 std::optional<MetricSummary> inverse_summary(const Metric& base, const MetricScope& scope) {
     const auto values = values_of(base, scope.requests);
     auto summary = summary_of_values(values, scope);

@@ -1,8 +1,9 @@
 #pragma once
-// Percentiles, intervals and certificates of one metric over the requests of a window. Failures are +infinity
-// where lower is better and left out elsewhere; nothing is summarised that no successful request had. A
-// request that was abandoned counts with what its first token settled. One that was abandoned before it is
-// known to have taken longer than it was waited for: percentiles beyond the shortest such wait have no value.
+// Computes percentiles, intervals and certificates of one metric over the requests of a window. Failures are
+// +infinity if lower is better and left out otherwise. A metric without any successful request has no
+// summary. An abandoned request counts with the values that its first token decides. If it was abandoned
+// before that, it is only known to take longer than its wait: percentiles beyond the shortest such wait have
+// no value.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -21,22 +22,23 @@ namespace paretoken {
 inline constexpr std::array kPercentiles = {0.5, 0.75, 0.9, 0.95, 0.99, 0.999};
 
 /// The input of a summary. Intervals, certificates and decided limits all come from the effective sample
-/// (core/evidence/evidence.h) and exist only where the window is steady and long enough. Equal values count
-/// as one sample, failures one by one.
+/// (core/evidence/evidence.h) and exist only if the window is steady and long enough. Equal values count
+/// as one sample, but each failure counts.
 struct MetricScope {
-    RequestRows requests;  ///< counted, scheduled in the window, in that order
+    RequestRows requests;  ///< counted requests scheduled in the window, in that order
     bool steady = false;
-    LoadMemory memory;  ///< of the whole load, also where the scope is one class
+    LoadMemory memory;  ///< memory of the whole load, even if the scope is one class
     std::vector<double> percentiles{kPercentiles.begin(), kPercentiles.end()};  ///< ascending
 };
 
-/// Nothing when it was not measured, and for metrics that are pooled over events (core/result/pooled.h).
+/// Summarises a metric; returns nothing if it was not measured or is pooled over events
+/// (core/result/pooled.h).
 std::optional<MetricSummary> summary_of(const Metric& metric, const MetricScope& scope);
 
 // Functions that the metrics of requests and those of events share.
 
-/// The effective sample of each of `percentiles` (ascending), where `effective_n(i)` says it for that one
-/// alone: above p90 it is at most that of the lower percentiles from p90 on, whose exceedances are more.
+/// Returns the effective sample of each of `percentiles` (ascending). `effective_n(i)` gives it for that one
+/// alone; above p90 it is at most that of the lower percentiles from p90 on, which have more exceedances.
 template <class EffectiveN>
 std::vector<double> effective_samples(std::span<const double> percentiles, EffectiveN effective_n) {
     constexpr double kFewExceedances = 0.9;
@@ -50,10 +52,10 @@ std::vector<double> effective_samples(std::span<const double> percentiles, Effec
     return effective;
 }
 
-/// How many values would give percentile p an interval, at the same pace; nothing when no number is known to.
+/// Returns how many values would give percentile p an interval, at the same rate; nothing when unknown.
 std::optional<std::uint64_t> enough_values(double p, double n, double effective_n, const LoadMemory& memory);
 
-/// Certifies in ascending order of the percentiles: none above one that is not certified.
+/// Certifies percentiles in ascending order; none above one that is not certified.
 void set_certified(std::vector<PercentileValue>& percentiles);
 
 }  // namespace paretoken

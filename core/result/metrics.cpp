@@ -90,7 +90,7 @@ void icl(const RequestRecord& r, std::vector<PooledValue>& pool) {
     });
 }
 
-// A group without tokens of its own (usage spread over text can leave one) lengthens the gap of the next.
+// A group without tokens (if usage is spread over text) lengthens the gap of the next group.
 void itl(const RequestRecord& r, std::vector<PooledValue>& pool) {
     std::optional<TimePoint> previous;
     for_each_group(r.events, [&](const Group& group) {
@@ -106,7 +106,7 @@ constexpr Metric per_request(std::string_view tag, std::string_view unit, std::s
     return {tag, unit, title, better, definition, of_request, nullptr, {}, false};
 }
 
-/// One whose value is there with the first token.
+/// Marks a metric whose value is known at the first token.
 constexpr Metric early(Metric metric) {
     metric.known_at_first_token = true;
     return metric;

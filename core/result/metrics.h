@@ -1,6 +1,6 @@
 #pragma once
-// THE table of metrics. Every output, SLO, comparison and help text iterates it; a new metric is a new row.
-// Definitions are versioned: a number whose meaning changes gets a new kDefinitions.
+// The table of metrics. Every output, SLO, comparison and help text iterates it; a new metric is a new row.
+// Definitions are versioned: if the meaning of a number changes, kDefinitions changes.
 #include <optional>
 #include <span>
 #include <string>
@@ -15,7 +15,8 @@ inline constexpr std::string_view kDefinitions = "paretoken/1";
 
 enum class Better { lower, higher, neither };
 
-/// One value of a pooled metric: `weight` equal values, credited to the moment their later event arrived.
+/// One value of a pooled metric: `weight` equal values, credited to the time at which their later event
+/// arrived.
 struct PooledValue {
     TimePoint at;
     double value = 0;
@@ -34,25 +35,25 @@ struct Metric {
     // Exactly one of these three is set.
     std::optional<double> (*of_request)(const RequestRecord&) = nullptr;  ///< nothing: undefined
     void (*pool)(const RequestRecord&, std::vector<PooledValue>&) = nullptr;
-    std::string_view inverse_of = {};  ///< percentiles of that metric are taken first and inverted after
+    std::string_view inverse_of = {};  ///< metric whose percentiles are inverted
 
-    bool known_at_first_token = false;  ///< a request that is abandoned after it has the value for good
+    bool known_at_first_token = false;  ///< whether the first token decides the value finally
 };
 
 std::span<const Metric> metrics();
 
-/// Nothing when there is no such tag.
+/// Returns null when there is no such tag.
 const Metric* metric_named(std::string_view tag);
 
-/// "ttft_s"
+/// Returns "ttft_s".
 std::string key_of(const Metric& metric);
 
-/// The one rule for the intended start. In an open loop users wait from the moment they meant to start, so
-/// what was asked of "ttft" or "e2e" is answered by "ttft_intended" or "e2e_intended"; every other metric,
-/// and every metric of a closed loop, answers for itself. Null when there is no such tag.
+/// Applies the rule for the intended start. In an open loop users wait from the time they meant to start, so
+/// "ttft" and "e2e" are replaced by "ttft_intended" and "e2e_intended". Every other metric,
+/// and every metric of a closed loop, is returned itself. Null when there is no such tag.
 const Metric* headline_metric(std::string_view tag, bool open_loop);
 
-/// The key of headline_metric. `tag` must be in the table.
+/// Returns the key of headline_metric(). `tag` must be in the table.
 std::string headline_key(std::string_view tag, bool open_loop);
 
 }  // namespace paretoken

@@ -9,14 +9,14 @@
 namespace paretoken {
 namespace {
 
-// A bucket is 2^-10 of its values wide. Values up to a nanosecond share the first, values above 2^17 s the
-// last.
+// The width of a bucket is 2^-10 of its values. Values up to a nanosecond share the first bucket, values
+// above 2^17 s the last.
 constexpr unsigned kDroppedBits = 42;
 constexpr double kLeast = 1.0 / (1U << 30U);
 constexpr std::size_t kOctaves = 47;
 constexpr std::size_t kBuckets = kOctaves * 1024 + 2;
 
-/// So many bits more tell the finer buckets of one bucket apart.
+/// The number of additional bits that distinguish the finer buckets of one bucket.
 constexpr unsigned kFinerBits = 12;
 
 /// A bucket with more values than this is split, so that the values that are collected stay few.
@@ -49,7 +49,7 @@ bool PooledBuckets::refine(const std::vector<std::uint64_t>& counts, std::uint64
     std::uint32_t next = 0;
     bool any = false;
     for (std::size_t i = 0; i < kBuckets; ++i) {
-        // The first bucket and the last hold values whose bits do not tell them apart in order.
+        // The first and the last bucket hold values whose bits are not in the order of the values.
         const bool refined = i > 0 && i + 1 < kBuckets && counts[i] > most;
         places[i] = {next, refined};
         next += refined ? 1U << kFinerBits : 1U;
@@ -182,7 +182,7 @@ void PooledFold::want(const std::vector<double>& levels) {
                                                                      treatments_[i - 1].percentiles_below);
 }
 
-/// Sorts what was collected; values of one bucket have the ranks from before_[bucket] on.
+/// Sorts the collected values; the values of one bucket have the ranks from before_[bucket] on.
 void PooledFold::settle_collected() {
     radix_sort(collected_, [](const Collected& item) { return radix_key(item.value); });
     ranks_.assign(collected_.size(), 0);
@@ -210,8 +210,8 @@ double PooledFold::value_of(double level) const {
     return lower + fraction * (value_at(std::min(rank + 1, moments_.n - 1)) - lower);
 }
 
-/// How many values above the percentile lie in each block of time: of higher buckets all, of its own those
-/// that are.
+/// Returns how many values above the percentile lie in each block of time: all of higher buckets, and those
+/// of its own bucket that are above.
 std::vector<double> PooledFold::counts_above(std::size_t percentile) const {
     const double limit = *percentiles_[percentile].value;
     std::vector<double> counts(options_.blocks, 0);

@@ -1,10 +1,10 @@
 #pragma once
 // The exact summary of a metric that is pooled over the events of many requests, in bounded memory: values
-// are shown up to four times, pass after pass. The first pass counts them in fine buckets. Where a bucket is
-// crowded, as those of a very even stream are, a further pass counts its values in 4,096 finer ones. The next
-// pass collects the values in those buckets that hold a percentile, and counts per block of time how many lie
-// above; that gives the effective sample (core/evidence/evidence.h), and with it the ranks of the intervals'
-// ends, which the last pass collects. The result does not depend on the order of the values but for rounding.
+// are added in up to four passes. The first pass counts them in fine buckets. If a bucket is crowded, as for
+// a very even stream, a further pass counts its values in 4,096 finer ones. The next pass collects the values
+// in the buckets that hold a percentile, and counts per block of time how many lie above; that gives the
+// effective sample (core/evidence/evidence.h) and the ranks of the intervals' ends, which the last pass
+// collects. Except for rounding, the result does not depend on the order of the values.
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -20,20 +20,20 @@
 namespace paretoken {
 
 struct PooledOptions {
-    TimeSpan window;         ///< a value belongs where its later event is; others are left out
-    std::size_t blocks = 0;  ///< of time, for the evidence; 0: too few fit, and there are no intervals
+    TimeSpan window;         ///< window; values whose later event lies outside are left out
+    std::size_t blocks = 0;  ///< blocks of time for the evidence; 0: too few fit, so there are no intervals
     bool steady = false;
     LoadMemory memory;
 };
 
-/// Ascending buckets of values, each about a thousandth of its values wide, or a four-millionth.
+/// Ascending buckets of values. The width of each is about a thousandth of its values, or a four-millionth.
 class PooledBuckets {
   public:
     PooledBuckets();
 
     std::size_t size() const { return size_; }
     std::size_t of(double value) const;
-    /// Splits every bucket that has more than `most` values into finer ones. Returns whether there was one.
+    /// Splits every bucket with more than `most` values into finer ones. Returns whether there was one.
     bool refine(const std::vector<std::uint64_t>& counts, std::uint64_t most);
 
   private:
@@ -41,7 +41,7 @@ class PooledBuckets {
         std::uint32_t first = 0;  ///< number of its first bucket
         bool refined = false;
     };
-    std::vector<Place> places_;  ///< empty until something is refined
+    std::vector<Place> places_;  ///< empty until a bucket is refined
     std::size_t size_;
 };
 
@@ -49,13 +49,13 @@ class PooledFold {
   public:
     explicit PooledFold(const PooledOptions& options);
 
-    /// Every value of the metric, in each pass.
+    /// Adds values. Every pass must add every value of the metric.
     void add(std::span<const PooledValue> values);
 
     /// Ends a pass. Returns whether all values must be added once more.
     bool another_pass();
 
-    /// After the last pass; without its key. Nothing when there was no value.
+    /// Returns the summary after the last pass, without its key; nothing when there was no value.
     std::optional<MetricSummary> summary() const;
 
   private:
@@ -68,7 +68,7 @@ class PooledFold {
     };
     /// The way in which the values of a bucket are processed.
     struct Treatment {
-        std::uint8_t percentiles_below = 0;  ///< so many percentiles lie in lower buckets
+        std::uint8_t percentiles_below = 0;  ///< number of percentiles in lower buckets
         bool collected = false;
     };
 
@@ -90,19 +90,19 @@ class PooledFold {
     Pass pass_ = Pass::counting;
     PooledBuckets buckets_;
     std::vector<std::uint64_t> counts_;  ///< values per bucket
-    std::vector<std::uint64_t> before_;  ///< values in lower buckets; one more than buckets
-    std::vector<Treatment> treatments_;  ///< by bucket
+    std::vector<std::uint64_t> before_;  ///< values in lower buckets; has one more entry than buckets
+    std::vector<Treatment> treatments_;  ///< treatment of each bucket
     std::vector<double> weights_;        ///< values per block of time
     std::vector<double> above_;          ///< [block][percentiles below]: values in higher buckets
     std::vector<Collected> collected_;   ///< ascending by value once a pass has ended
-    std::vector<std::uint64_t> ranks_;   ///< of the collected values: the rank of the first of each
+    std::vector<std::uint64_t> ranks_;   ///< rank of the first of each collected value
     RunningMoments running_;
-    Moments moments_;  ///< from the end of the first pass
+    Moments moments_;  ///< moments, from the end of the first pass on
     bool first_ = true;
     double lowest_ = 0;
     double highest_ = 0;
     std::vector<PercentileValue> percentiles_;
-    std::vector<std::optional<Interval>> levels_;  ///< between which each percentile lies with confidence
+    std::vector<std::optional<Interval>> levels_;  ///< quantile levels that bound each percentile
 };
 
 }  // namespace paretoken

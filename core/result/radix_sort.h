@@ -1,5 +1,5 @@
 #pragma once
-// Sorts many values by a 64-bit key in linear time: what percentiles over millions of gaps need. Stable.
+// Sorts many values by a 64-bit key in linear time, for percentiles over millions of gaps. Stable.
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace paretoken {
 
-/// A key that orders as the doubles do; NaN has no place.
+/// Returns a key with the order of the doubles; NaN is not allowed.
 inline std::uint64_t radix_key(double value) {
     const auto bits = std::bit_cast<std::uint64_t>(value == 0 ? 0.0 : value);  // -0 is 0
     constexpr std::uint64_t kSign = std::uint64_t{1} << 63U;
     return (bits & kSign) != 0 ? ~bits : bits | kSign;
 }
 
-/// `key_of(value)` is a std::uint64_t. Digits that all keys have in common cost one pass over all of them.
+/// Sorts. `key_of(value)` is a std::uint64_t. Digits that all keys share cost one pass in all.
 template <class T, class KeyOf>
 void radix_sort(std::vector<T>& values, KeyOf key_of) {
     constexpr unsigned kBits = 11;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kSeriesSource = "requests";
 
-/// The second of the run that `at` lies in; nothing outside.
+/// Returns the second of the run in which `at` lies; nothing outside.
 std::optional<std::size_t> second_of(TimePoint at, TimeSpan run, std::size_t count) {
     if (!run.contains(at)) return std::nullopt;
     const auto second = static_cast<std::size_t>(seconds(at - run.begin));
@@ -47,7 +47,7 @@ std::vector<std::optional<double>> ttft_medians_by_second(const RequestTable& re
     return medians;
 }
 
-/// A series of one value per second; seconds without a value are left out.
+/// Returns a series of one value per second; seconds without a value are left out.
 template <typename ValueAt>
 Series per_second(std::string name, std::string unit, std::size_t count, ValueAt value_at) {
     Series series{std::move(name), std::move(unit), std::string(kSeriesSource), {}, {}};
@@ -81,7 +81,7 @@ std::size_t interval_blocks(TimeSpan span, double median_e2e_s) {
 }
 
 std::optional<SecondsOfRun> seconds_of(TimeSpan run) {
-    constexpr double kShortest = 0.1;  // a rate over less of the last second says nothing
+    constexpr double kShortest = 0.1;  // a shorter last second gives no meaningful rate
     const double run_s = seconds(run.length());
     if (run_s <= 0) return std::nullopt;
     const double whole = std::floor(run_s);

@@ -1,5 +1,5 @@
 #pragma once
-// The work that a server did in a stretch of time, computed from records: totals, figures with their
+// Computes the work of a server in an interval of time from records: totals, figures with their
 // intervals, and series per second.
 #include <optional>
 #include <span>
@@ -14,25 +14,25 @@
 
 namespace paretoken {
 
-/// How a record fares against the SLOs: its own, where it has any, else those of its class, else the run's.
+/// Judges a record by SLOs: its own, if it has any, else those of its class, else the run's.
 /// Warm-up and requests that the run's end or their users cut off are not judged.
 Judgement judgement_of(const RequestRecord& record, const SummaryOptions& options, RequestSlos& request_slos);
 
-/// How many blocks of at least 3 × `median_e2e_s` an interval is computed from: at most 200; 0 when fewer
+/// Returns the number of blocks of at least 3 × `median_e2e_s` for an interval: at most 200; 0 when fewer
 /// than 10 fit.
 std::size_t interval_blocks(TimeSpan span, double median_e2e_s);
 
-/// The seconds of a run, the first from its start. A last second that is too short for a rate is left out.
+/// The seconds of a run from its start. A last second that is too short for a rate is left out.
 struct SecondsOfRun {
     TimeSpan span;
     std::size_t count = 0;
 };
-/// Nothing for a run without length.
+/// Returns the seconds; nothing for a run without length.
 std::optional<SecondsOfRun> seconds_of(TimeSpan run);
 
-/// Series of one point per second: requests_per_s, output_tokens_per_s, in_flight, failed, and ttft_p50_s for
-/// the seconds in which an answer began. `per_second`: the totals of seconds_of(run); empty for a run without
-/// length.
+/// Returns series of one point per second: requests_per_s, output_tokens_per_s, in_flight, failed, and
+/// ttft_p50_s for the seconds in which an answer began. `per_second`: the totals of seconds_of(run). Empty
+/// for a run without length.
 std::vector<Series> series_of(const RequestTable& requests, TimeSpan run, std::span<const Totals> per_second);
 
 }  // namespace paretoken

@@ -17,7 +17,7 @@
 namespace paretoken {
 namespace {
 
-/// The tag behind what users of other tools write.
+/// Returns the tag for a name of other tools.
 std::string_view canonical(std::string_view tag) {
     return tag == "e2el" ? "e2e" : tag;
 }
@@ -39,7 +39,7 @@ bool is_number(std::string_view text) {
     return !text.empty() && text.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
-/// Times in milliseconds unless they carry a unit; everything else in the metric's own unit.
+/// Reads a limit: times are in milliseconds unless they have a unit; others in the metric's own unit.
 double parse_limit(const Metric& metric, std::string_view text) {
     if (metric.unit.substr(0, 1) == "s") {  // "s", "s_per_tok"
         return seconds(parse_duration(is_number(text) ? std::string(text) + "ms" : std::string(text)));
@@ -48,7 +48,7 @@ double parse_limit(const Metric& metric, std::string_view text) {
     return spec.number("limit");
 }
 
-/// "p95", "p999".
+/// Returns "p95", "p999".
 std::string name_of_percentile(double p) {
     std::string digits = fmt::format("{:g}", p * 100);
     std::erase(digits, '.');
@@ -60,7 +60,7 @@ struct NameAndPercentile {
     std::optional<double> p;
 };
 
-/// "97" → .97, "97.5" and "975" → .975; nothing below 10 or from 100 on.
+/// Reads "97" → .97, "97.5" and "975" → .975; returns nothing below 10 or from 100 on.
 std::optional<double> any_percentile(std::string_view digits) {
     std::string all(digits);
     const auto point = all.find('.');
@@ -73,7 +73,7 @@ std::optional<double> any_percentile(std::string_view digits) {
     return std::stod(all) / std::pow(10.0, static_cast<double>(all.size()));
 }
 
-/// Takes "_p95" off a name. Throws UsageError for a percentile that results do not hold.
+/// Removes "_p95" from a name. Throws UsageError for a percentile that results do not hold.
 NameAndPercentile without_percentile(std::string_view slo, std::string_view name,
                                      SloPercentiles percentiles) {
     const auto at = name.rfind("_p");
@@ -100,8 +100,8 @@ struct Preset {
     std::array<std::string_view, 2> limits;
 };
 
-/// Latency limits of MLPerf Inference: Datacenter (server and interactive scenarios), p99 of TTFT and TPOT in
-/// milliseconds; and what a person who chats needs.
+/// The latency limits of MLPerf Inference: Datacenter (server and interactive scenarios), p99 of TTFT and
+/// TPOT in milliseconds; and limits for a person who chats.
 constexpr Preset kPresets[] = {
     {"@chat", {"ttft_p95:1000", "interactivity:30"}},
     {"@mlperf:llama2-70b", {"ttft_p99:2000", "tpot_p99:200"}},
@@ -123,7 +123,8 @@ const Preset& preset_named(std::string_view name) {
     throw UsageError(fmt::format("SLO '{}': there is no such preset; known: {}", name, known));
 }
 
-/// In an open loop users wait from the moment they meant to start, and limits hold for that.
+/// Returns the judged metric. In an open loop users wait from the time they meant to start, which limits
+/// apply to.
 const Metric& judged(const Slo& slo, bool open_loop) {
     const Metric* metric = headline_metric(slo.tag, open_loop);
     if (metric == nullptr || !can_limit(*metric)) {
@@ -146,7 +147,7 @@ bool meets(const RequestRecord& record, const Slo& slo, bool open_loop) {
     return metric.better == Better::higher ? *value >= slo.limit : *value <= slo.limit;
 }
 
-/// The percentile that the limit is for; null where it is not held.
+/// Returns the percentile of the limit; null if the summary lacks it.
 const PercentileValue* percentile_for(const Slo& slo, const MetricSummary* summary) {
     return summary == nullptr ? nullptr : summary->at(slo.p.value_or(kSloPercentile));
 }

@@ -51,7 +51,7 @@ Counts counts_of(const RequestRows& requests, TimeSpan window) {
     return counts;
 }
 
-/// Median end-to-end time of successes, the natural unit of blocks of time; nothing without any.
+/// Returns the median end-to-end time of successes, the natural unit of blocks of time; nothing without any.
 std::optional<double> median_e2e(const RequestRows& requests) {
     std::vector<double> values;
     requests.for_each([&](const RequestRecord& request) {
@@ -63,7 +63,7 @@ std::optional<double> median_e2e(const RequestRows& requests) {
     return percentile(values, 0.5);
 }
 
-/// Blocks of at least a quarter of a median request; 0 when too few fit.
+/// Returns the number of blocks of at least a quarter of a median request; 0 when too few fit.
 std::size_t evidence_blocks(TimeSpan window, std::optional<double> median_e2e_s) {
     constexpr double kMost = 512;
     constexpr double kFewest = 20;
@@ -73,7 +73,7 @@ std::size_t evidence_blocks(TimeSpan window, std::optional<double> median_e2e_s)
     return fitting < kFewest ? 0 : static_cast<std::size_t>(fitting);
 }
 
-/// What the load as a whole remembers, classes and warm-up together.
+/// Returns the memory of the whole load, including all classes and warm-up.
 LoadMemory memory_of_load(const RequestTable& records, TimeSpan window, const SummaryOptions& options) {
     std::vector<Stay> stays;
     stays.reserve(records.size());
@@ -87,7 +87,7 @@ LoadMemory memory_of_load(const RequestTable& records, TimeSpan window, const Su
     return memory_of(stays, {0, seconds(window.length())}, closed_loop);
 }
 
-/// The requests that the metrics of a window are of, in the order they were scheduled.
+/// Returns the requests for the metrics of a window, in the order of their schedule.
 RequestRows measured_in(const RequestRows& requests, TimeSpan window) {
     auto measured = requests.filtered(
         [&](const RequestRecord& record) { return is_counted(record) && window.contains(record.scheduled); });
@@ -105,7 +105,7 @@ Window report_of(const SteadyWindow& window, TimeSpan run) {
             .tests = window.tests};
 }
 
-/// What the passes over the events measure, and how.
+/// The options of the passes over the events.
 struct FoldOptions {
     TimeSpan run;
     SteadyWindow window;
@@ -114,7 +114,7 @@ struct FoldOptions {
     std::vector<double> percentiles{kPercentiles.begin(), kPercentiles.end()};
 };
 
-/// The totals of a scope: of the window, in blocks of time where it is steady, and of the whole run.
+/// Folds the totals of a scope: for the window, in blocks of time if it is steady, and for the whole run.
 class TotalsFold {
   public:
     TotalsFold(const FoldOptions& options, std::optional<double> median_e2e_s)
@@ -152,8 +152,8 @@ class TotalsFold {
     std::optional<TotalsTimeline> run_;
 };
 
-/// The metrics of a scope that are pooled over events. While two of them have had the same values (gaps per
-/// token and gaps per chunk are the same where every chunk is a token) they share one fold.
+/// Folds the metrics of a scope that are pooled over events. Two metrics share one fold as long as all their
+/// values are equal (gaps per token and gaps per chunk are equal if every chunk is a token).
 class PooledFolds {
   public:
     explicit PooledFolds(const PooledOptions& options) {
@@ -201,8 +201,8 @@ class PooledFolds {
         std::vector<PooledValue> values;
     };
 
-    /// Gives a metric whose values of this record differ a fold of its own, which begins with what the shared
-    /// one holds.
+    /// Gives a metric whose values in this record differ its own fold, which begins as a copy of the shared
+    /// one.
     void part_from(const RequestRecord& record) {
         std::vector<PooledValue>& shared = values_;
         std::vector<PooledValue>& own = other_values_;
@@ -226,7 +226,7 @@ class PooledFolds {
     bool is_first_pass_ = true;
 };
 
-/// Everything of one scope: of all requests, or of those of one class.
+/// Folds one scope: all requests, or those of one class, turn or target.
 class ScopeFold {
   public:
     ScopeFold(const RequestRows& requests, const FoldOptions& options)
@@ -274,7 +274,7 @@ class ScopeFold {
     std::uint64_t without_events_ = 0;
 };
 
-/// The requests of each class; empty when none carries a class.
+/// Returns the requests of each class; empty when none has a class.
 std::map<std::string, RequestRows> rows_by_class(const RequestTable& requests) {
     std::map<std::string, std::vector<std::uint32_t>> rows;
     std::uint32_t row = 0;
@@ -287,7 +287,7 @@ std::map<std::string, RequestRows> rows_by_class(const RequestTable& requests) {
     return by_class;
 }
 
-/// The requests of each number that `number_of(record)` gives; empty when it gives none.
+/// Returns the requests by the number that `number_of(record)` gives; empty when it gives none.
 template <class NumberOf>
 std::vector<RequestRows> rows_by_number(const RequestTable& requests, NumberOf number_of) {
     std::vector<std::vector<std::uint32_t>> rows;
@@ -304,7 +304,7 @@ std::vector<RequestRows> rows_by_number(const RequestTable& requests, NumberOf n
     return by_number;
 }
 
-/// The turn of a conversation that has a scope of its own.
+/// Returns the turn of a request, if that turn has its own scope.
 std::optional<std::uint32_t> turn_of(const RequestRecord& record) {
     if (!record.turn || record.turn->number >= kMostTurnScopes) return std::nullopt;
     return record.turn->number;
@@ -345,7 +345,7 @@ bool is_judgement(std::string_view key) {
     return key == figure::kGoodput || key == figure::kGoodputRatio || key == figure::kGoodOutputTokens;
 }
 
-/// Replaces what SLOs decide of one stretch.
+/// Replaces the values that depend on SLOs in the totals and figures of one interval.
 void replace_judgements(const Totals& judged, const Figures& held, Totals& totals, Figures& kept) {
     totals.judged = judged.judged;
     totals.judged_good = judged.judged_good;
@@ -372,8 +372,8 @@ void pass_over_all(const RequestTable& requests, const EventPass& events, With w
     }
 }
 
-/// All scopes of a run, folded in up to three passes over the events. `visit(record)` is called for every
-/// request, with its events where they are kept.
+/// Folds all scopes of a run in up to three passes over the events. `visit(record)` is called for every
+/// request, with its events if they are kept.
 template <class Visit>
 FoldsByScope<ScopeFold> folded_scopes(const RequestTable& requests, const EventSource& events,
                                       const FoldOptions& fold, Visit visit) {
@@ -403,7 +403,7 @@ FoldsByScope<ScopeFold> folded_scopes(const RequestTable& requests, const EventS
     return folds;
 }
 
-/// Run and window of a finished result, on the clock of its requests, whose epoch is `zero`.
+/// Returns run and window of a finished result, on the clock of its requests, whose epoch is `zero`.
 FoldOptions fold_of_finished(const RunResult& result, TimePoint zero, const SummaryOptions& options) {
     const auto at = [&](double since_start_s) {
         return zero + from_seconds(result.window.zero_s + since_start_s);

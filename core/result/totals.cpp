@@ -9,7 +9,7 @@
 namespace paretoken {
 namespace {
 
-/// The fields that are sums; seconds among them, so that stretches add up to longer ones.
+/// The fields that are sums. They include seconds, so that intervals add up to longer ones.
 constexpr double Totals::*kFields[] = {&Totals::seconds,
                                        &Totals::requests,
                                        &Totals::time_in_system_s,
@@ -33,7 +33,7 @@ static_assert(sizeof(Totals) ==
                   std::size(kFields) * sizeof(double) + std::size(kWindowedFields) * sizeof(WindowedSums),
               "a field is not summed");
 
-/// Prompt tokens as the server counted them, else as they were asked for.
+/// Returns the prompt tokens by the server's count, or else as requested.
 std::optional<double> prompt_tokens_of(const RequestRecord& record) {
     const auto tokens = record.usage.prompt ? record.usage.prompt : record.wanted_input_tokens;
     if (!tokens) return std::nullopt;
@@ -44,18 +44,18 @@ double cached_tokens_of(const RequestRecord& record, double prompt_tokens) {
     return std::clamp(static_cast<double>(record.usage.cached_prompt.value_or(0)), 0.0, prompt_tokens);
 }
 
-/// Σ of prompt_tokens + j over the output tokens j = from … to − 1.
+/// Returns Σ of prompt_tokens + j over the output tokens j = from … to − 1.
 double context_of(double prompt_tokens, double from, double to) {
     return (to - from) * prompt_tokens + (to * (to - 1) - from * (from - 1)) / 2;
 }
 
-/// The same with no more than `window` for each.
+/// Returns this sum with at most `window` for each token.
 double context_within(double window, double prompt_tokens, double from, double to) {
     const double full_from = std::clamp(window - prompt_tokens, from, to);
     return context_of(prompt_tokens, from, full_from) + (to - full_from) * window;
 }
 
-/// ∫ min(position, window) over the fresh tokens of a prompt, which follow the cached ones.
+/// Returns ∫ min(position, window) over the fresh tokens of a prompt, which follow the cached ones.
 double pairs_within(double window, double fresh, double cached) {
     const double full_from = std::clamp(window - cached, 0.0, fresh);
     return full_from * cached + full_from * full_from / 2 + (fresh - full_from) * window;
@@ -69,7 +69,7 @@ void add_prompt_work(Totals& totals, double fresh, double cached) {
         totals.prefill_pairs_within.within[i] += pairs_within(kWindows[i], fresh, cached);
 }
 
-/// Output tokens number `from` to `to`, counted from 0; the prompt's own pass brings number 0.
+/// Adds output tokens number `from` to `to`, counted from 0; the pass over the prompt gives number 0.
 void add_decoding_work(Totals& totals, double from, double to, double prompt_tokens, double cached_tokens) {
     const double first = std::max(from, 1.0);
     if (to <= first) return;
@@ -188,7 +188,7 @@ void TotalsTimeline::add_output(const RequestRecord& record, bool good) {
     add_tokens_evenly({*record.first_event, *record.last_event}, scale * first, scale * all, request);
 }
 
-/// Consecutive events of one bin are credited together, which is the same sum.
+/// Adds events. Consecutive events of one bin are credited together, which gives the same sum.
 void TotalsTimeline::add_events(const std::vector<StreamEvent>& events, double scale,
                                 const Answered& request) {
     Totals* bin = nullptr;

@@ -13,14 +13,15 @@ namespace paretoken {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr double kMaxFailed = -1;  ///< stands for ValidityOptions::max_failed
+constexpr double kMaxFailed = -1;  ///< placeholder for ValidityOptions::max_failed
 
-// Below these the client's own delay is what any host shows, and a limit relative to a very fast server would
+// Any host has client delays below these floors, and a limit relative to a very fast server would
 // only report the host: such figures pass their check.
 constexpr double kLagFloor = 200e-6;
 constexpr double kDelayFloor = 100e-6;
 constexpr double kRefillFloor = 100e-6;
-// Shares of very few things say nothing: less than this many requests, or 100 ms windows, pass theirs.
+// Shares of very few things have no meaning: fewer than this many requests, or 100 ms windows, pass their
+// check.
 constexpr double kFewestRequestsShort = 2;
 constexpr double kFewestBusyWindows = 3;
 
@@ -32,7 +33,7 @@ Figure median_of(const RunResult& run, std::string_view key) {
     return median != nullptr ? median->value : std::nullopt;
 }
 
-/// `part` in units of `whole`; 0 below the floor.
+/// Returns `part` in units of `whole`; 0 below the floor.
 Figure relative(Figure part, Figure whole, double floor) {
     if (!part || !whole || *whole <= 0) return std::nullopt;
     return *part < floor ? 0 : *part / *whole;
@@ -43,9 +44,9 @@ Figure shortfall(Figure ratio) {
     return std::max(0.0, 1 - *ratio);
 }
 
-/// Of a schedule only: in a closed loop nobody waits for a time that was set, TTFT counts from the sending,
-/// and what a late refill costs is the mean of refill_lag (answers that end together are refilled one by
-/// one).
+/// Returns the relative loop lag of an open loop. In a closed loop no request has a set time, TTFT counts
+/// from the sending, and the cost of late refills is the mean of refill_lag (answers that end together are
+/// refilled one by one).
 Figure loop_lag(const RunResult& run) {
     if (!run.request_rate) return std::nullopt;
     return relative(run.client.loop_lag_p99_s, median_of(run, "ttft_s"), kLagFloor);
@@ -59,13 +60,13 @@ Figure connection_wait(const RunResult& run) {
     return relative(run.client.connection_wait_p99_s, median_of(run, "ttft_s"), kLagFloor);
 }
 
-/// Of a load with a cap and a schedule: the schedule was not what the server saw.
+/// Returns the relative wait for slots of a load with a cap and a schedule: the server saw another schedule.
 Figure slot_wait(const RunResult& run) {
     return relative(run.client.slot_wait_p99_s, median_of(run, "ttft_s"), kLagFloor);
 }
 
-/// Only where enough events came without a stamp to move a percentile. Of a run whose events were not kept
-/// the time per output token stands for the gaps.
+/// Returns the delay of events without a stamp, if they are enough to move a percentile. For a run whose
+/// events were not kept, the time per output token replaces the gaps.
 Figure unstamped_delay(const RunResult& run) {
     constexpr double kFew = 0.01;
     const auto unstamped = shortfall(run.client.kernel_stamp_share);
@@ -93,8 +94,8 @@ Figure clock_jump(const RunResult& run) {
     return relative(run.client.clock_jump_max_s, median_of(run, "ttft_s"), kLagFloor);
 }
 
-/// The server's count of output tokens over what the run's requests add up to; nothing where either is
-/// unknown or so few that an answer under way would matter.
+/// Returns the server's count of output tokens ÷ the sum over the run's requests; nothing if either is
+/// unknown or so small that an unfinished answer would matter.
 Figure counted_by_server(const RunResult& run) {
     constexpr double kFewest = 1000;
     if (!run.server) return std::nullopt;
@@ -124,7 +125,7 @@ Figure failed_scrapes(const RunResult& run) {
     return all > 0 ? Figure(failed / all) : std::nullopt;
 }
 
-/// The energy by readings of power against the driver's own counter.
+/// Returns the deviation of the energy by readings of power from the driver's own counter.
 Figure energy_deviation(const RunResult& run) {
     if (!run.power || !run.power->energy_j || !run.power->counter_j || *run.power->counter_j <= 0)
         return std::nullopt;
@@ -136,21 +137,21 @@ Figure error_share(const RunResult& run) {
     return static_cast<double>(run.counts.failed) / static_cast<double>(run.counts.requests);
 }
 
-/// Answers in one piece, of those that came well: nothing is known of when their tokens were made.
+/// Returns the share of successful answers in one piece; the times of their tokens are unknown.
 Figure unstreamed(const RunResult& run) {
     if (run.counts.ok == 0) return std::nullopt;
     return static_cast<double>(run.counts.unstreamed) / static_cast<double>(run.counts.ok);
 }
 
-/// Share by which the server's mean length is off; 0 where it is off by fewer tokens than `tolerance`.
+/// Returns the relative deviation of the server's mean length; 0 if it is at most `tolerance` tokens.
 Figure deviation(const std::optional<Asked>& length, double tolerance) {
     if (!length || length->asked <= 0) return std::nullopt;
     const double off = std::abs(length->counted - length->asked);
     return off <= tolerance ? 0 : off / length->asked;
 }
 
-/// Of prompts whose length is known: words of an unknown tokenizer make more or fewer tokens. A template adds
-/// some.
+/// Returns the deviation for prompts of known length only, because an unknown tokenizer makes other counts.
+/// A template adds some tokens.
 Figure input_deviation(const RunResult& run) {
     constexpr double kTemplate = 32;
     if (run.workload.length_source == "uncalibrated") return std::nullopt;
@@ -161,8 +162,8 @@ Figure output_deviation(const RunResult& run) {
     return deviation(run.workload.output_length, 1);
 }
 
-/// Cached prompt tokens beyond those that the chat template explains, of a run whose prompts share nothing
-/// else: a part of all its prompt tokens. Two prompts may begin with the same few tokens by chance.
+/// Returns the share of prompt tokens that came from a cache beyond those of the chat template, for a run
+/// whose prompts share nothing else. Two prompts may begin with the same few tokens by chance.
 Figure unexplained_hits(const RunResult& run) {
     constexpr double kByChance = 4;
     const Totals& totals = run.whole_run_totals;
@@ -172,7 +173,7 @@ Figure unexplained_hits(const RunResult& run) {
     return std::max(0.0, totals.cached_input_tokens - explained) / all;
 }
 
-/// A figure against its limits. Both are exclusive: a figure on the limit passes.
+/// A check of a figure against two limits. Both are exclusive: a figure on the limit passes.
 struct Check {
     std::string_view name;
     std::string_view what;  ///< the sentence is "WHAT: 3.1 % OF_WHAT"
@@ -238,7 +239,7 @@ std::optional<Reason> reason_of(const Check& check, const RunResult& run, const 
                               percent_text(is_invalid ? invalid : check.warn))};
 }
 
-/// How often the readings turn round after a change by more than `step`.
+/// Counts how often the readings reverse after a change by more than `step`.
 std::size_t swings_of(const Series& series, double begin_s, double end_s, double step) {
     std::size_t swings = 0;
     int direction = 0;  // +1: the last change was up
@@ -262,8 +263,8 @@ std::size_t swings_of(const Series& series, double begin_s, double end_s, double
     return swings;
 }
 
-/// A KV cache that fills and empties again and again: requests are preempted, or what they would have found
-/// in the cache is gone.
+/// Returns a reason if the KV cache fills and empties again and again: requests are preempted, or cached
+/// prefixes are lost.
 std::optional<Reason> thrashing_of(const RunResult& run) {
     constexpr double kStep = .30;
     constexpr std::size_t kMostSwings = 3;

@@ -1,6 +1,6 @@
 #pragma once
-// Decides whether a run proves anything about the server, from the client's own figures. One table of checks;
-// each compares a figure with a WARN and an INVALID limit and names itself in the verdict.
+// Decides whether a run proves anything about the server, from the client's own figures. There is one table
+// of checks; each compares a figure with a WARN and an INVALID limit, and the verdict names it.
 #include "core/result/result.h"
 
 namespace paretoken {
@@ -11,13 +11,13 @@ struct ValidityOptions {
     bool operator==(const ValidityOptions&) const = default;
 };
 
-/// Checks use `result.client`, `.metrics`, `.counts`, `.window`, `.workload` and `.partial`. A figure that
-/// was not measured passes its check, and so does one too small to matter on any host (delays below 0.1 to
-/// 0.2 ms, a single late request).
+/// Judges a result by `result.client`, `.metrics`, `.counts`, `.window`, `.workload` and `.partial`. A figure
+/// that was not measured passes its check, and so does one too small to matter on any host (delays below 0.1
+/// to 0.2 ms, a single late request).
 Validity validity_of(const RunResult& result, const ValidityOptions& options = {});
 
-/// Judges a result again that already has a verdict, for example one that was read from a file. Reasons in it
-/// that no check here gives (records that were lost) stay.
+/// Judges a result again that already has a verdict, for example one from a file. Its reasons
+/// that no check here gives (lost records) stay.
 Validity judged_anew(const RunResult& result, const ValidityOptions& options);
 
 }  // namespace paretoken

@@ -18,7 +18,7 @@ namespace {
 
 // ---- in-flight
 
-/// From `at` on, `level` requests are in flight.
+/// A step of the number in flight: from `at` on it is `level`.
 struct Step {
     TimePoint at;
     int level = 0;
@@ -54,15 +54,16 @@ std::optional<TimePoint> first_at_level(const std::vector<Step>& steps, double l
     return found->at;
 }
 
-// ---- where it may begin
+// ---- possible beginnings
 
-/// A moment from which the run may be called steady, and how it was found.
+/// A time from which on the run may be steady, and how it was found.
 struct Beginning {
     TimePoint at;
     std::string how;
 };
 
-/// When at least half of the first `cap` requests (warm-up included: slots are handed over) had ended.
+/// Returns when at least half of the first `cap` requests had ended (including warm-up, which passes on its
+/// slots).
 TimePoint first_wave_turned_over(const RequestTable& records, std::uint64_t cap) {
     std::vector<std::size_t> first(records.size());
     std::iota(first.begin(), first.end(), std::size_t{0});
@@ -77,7 +78,8 @@ TimePoint first_wave_turned_over(const RequestTable& records, std::uint64_t cap)
     return *half;
 }
 
-/// Full is 95 % of the cap: a fast server may end the first of many requests before the last is under way.
+/// Returns the beginnings of a closed loop. Full means 95 % of the cap, because a fast server may end the
+/// first of many requests before the last one starts.
 std::vector<Beginning> closed_loop_beginnings(const RequestTable& records, const std::vector<Step>& steps,
                                               std::uint64_t cap) {
     constexpr double kFull = 0.95;
@@ -88,7 +90,7 @@ std::vector<Beginning> closed_loop_beginnings(const RequestTable& records, const
             {*full, fmt::format("from when {} requests were in flight", cap)}};
 }
 
-/// How many requests were in flight at equal steps of `span`, at most 1,000 of them.
+/// Returns the number in flight at equal steps of `span`, at most 1,000 steps.
 std::vector<double> in_flight_course(const std::vector<Step>& steps, TimeSpan span, std::size_t arrivals) {
     constexpr std::size_t kMost = 1000;
     std::vector<double> course(std::clamp<std::size_t>(arrivals, 1, kMost), 0);
@@ -103,7 +105,7 @@ std::vector<double> in_flight_course(const std::vector<Step>& steps, TimeSpan sp
     return course;
 }
 
-/// From when in-flight first reached its plateau, and the start that does not belong to the rest was cut.
+/// Returns when in-flight first reached its plateau, after cutting a start that differs from the rest.
 std::vector<Beginning> open_loop_beginnings(const std::vector<Step>& steps, TimePoint run_begin,
                                             TimePoint dispatched, std::size_t arrivals) {
     const TimeSpan second_half{run_begin + (dispatched - run_begin) / 2, dispatched};
@@ -118,10 +120,11 @@ std::vector<Beginning> open_loop_beginnings(const std::vector<Step>& steps, Time
              fmt::format("from when in-flight reached its plateau of {}", number_text(plateau))}};
 }
 
-/// Nothing unless the number in flight grew: a queue that the server does not work off has no steady state.
+/// Returns a text if the number in flight grew: a queue that the server does not keep up with is never
+/// steady.
 std::optional<std::string> queue_growth(const std::vector<Step>& steps, TimeSpan span) {
     constexpr double kSignificance = 0.01;
-    constexpr double kRelevant = 0.3;  // of the mean
+    constexpr double kRelevant = 0.3;  // share of the mean
     constexpr std::size_t kStretches = 20;
     std::vector<double> course;
     for (std::size_t i = 0; i < kStretches; ++i) {
@@ -139,7 +142,7 @@ std::optional<std::string> queue_growth(const std::vector<Step>& steps, TimeSpan
         100 * trend.change / mean);
 }
 
-// ---- is it steady
+// ---- steadiness
 
 RequestRows scheduled_in(const RequestTable& records, TimeSpan span) {
     auto inside = RequestRows(records).filtered(
@@ -148,7 +151,7 @@ RequestRows scheduled_in(const RequestTable& records, TimeSpan span) {
     return inside;
 }
 
-/// Means over equal stretches of the requests that the metric exists for, in the order they were scheduled.
+/// Returns means over equal groups of the requests that have the metric, in the order of their schedule.
 Course course_of(const RequestRows& requests, const Metric& metric, std::string_view title,
                  double least_change) {
     std::vector<double> values;
@@ -170,7 +173,7 @@ Course course_of(const RequestRows& requests, const Metric& metric, std::string_
     return course;
 }
 
-/// The number in flight over equal stretches of the time.
+/// Returns the mean number in flight over equal intervals of the time.
 Course in_flight_means(const std::vector<Step>& steps, TimeSpan span) {
     constexpr double kLeastChange = 0.5;
     constexpr auto kStretches = static_cast<std::int64_t>(Course::kMostStretches);
@@ -183,16 +186,16 @@ Course in_flight_means(const std::vector<Step>& steps, TimeSpan span) {
     return course;
 }
 
-/// What the tests say of a stretch of a run.
+/// The results of the tests for one interval of a run.
 struct Judged {
     std::vector<SteadyTest> tests;
-    std::optional<Unsteady> change;  ///< the one that is least likely to be chance
+    std::optional<Unsteady> change;  ///< change that is least likely to be chance
 };
 
 Judged judged(const RequestRows& requests, const std::vector<Step>& steps, TimeSpan span, bool closed_loop) {
     constexpr double kLeastTtft = 1e-3;    // seconds
     constexpr double kLeastTpot = 0.1e-3;  // seconds
-    constexpr double kLeastHits = 0.05;    // of the prompt
+    constexpr double kLeastHits = 0.05;    // share of the prompt
     std::vector<Course> courses;
     if (!closed_loop) courses.push_back(in_flight_means(steps, span));
     courses.push_back(
@@ -210,7 +213,7 @@ Judged judged(const RequestRows& requests, const std::vector<Step>& steps, TimeS
     return result;
 }
 
-/// Nothing when at least half of the requests came well: refusals come at a steady pace too.
+/// Returns a text if more than half of the requests failed, because refusals come at a steady rate too.
 std::optional<std::string> mostly_failed(const RequestRows& requests) {
     std::size_t failed = 0;
     requests.for_each([&](const RequestRecord& request) { failed += is_failure(request.outcome) ? 1 : 0; });
@@ -222,7 +225,7 @@ std::uint64_t fewest_requests(double in_flight) {
     return static_cast<std::uint64_t>(std::max(10.0, std::ceil(2 * in_flight)));
 }
 
-/// The shortest window in which the median request fits three times.
+/// Returns the shortest window, three times the median request.
 Duration shortest_window(const RequestRows& requests) {
     std::vector<double> times;
     requests.for_each([&](const RequestRecord& request) {
@@ -252,17 +255,18 @@ SteadyWindow overloaded(TimeSpan run, const std::string& why) {
     return window;
 }
 
-/// The first plateau in `span` that holds still, or the whole run with the reason why there is none.
+/// Finds the first steady plateau in an interval, or else gives the whole run with the reason why there is
+/// none.
 class PlateauSearch {
   public:
     PlateauSearch(const RequestTable& records, const std::vector<Step>& steps, TimeSpan run,
                   std::optional<std::uint64_t> cap)
         : records_(records), steps_(steps), run_(run), cap_(cap) {}
 
-    /// `inside`: the requests that are scheduled in `span`.
+    /// Searches in `span`. `inside`: the requests that are scheduled in it.
     SteadyWindow found(TimeSpan span, RequestRows inside, const std::string& from) const {
         constexpr int kMostShifts = 8;
-        constexpr std::size_t kLeastShare = 4;  // a plateau holds at least a quarter of the requests
+        constexpr std::size_t kLeastShare = 4;  // a plateau has at least a quarter of the requests
         const std::size_t all = inside.size();
         std::string start = from;
         std::string until = "to the last dispatch";
@@ -308,7 +312,7 @@ class PlateauSearch {
     const RequestTable& records_;
     const std::vector<Step>& steps_;
     TimeSpan run_;
-    std::optional<std::uint64_t> cap_;  ///< of a closed loop
+    std::optional<std::uint64_t> cap_;  ///< cap of a closed loop
 };
 
 }  // namespace

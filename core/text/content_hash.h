@@ -1,5 +1,6 @@
 #pragma once
-// Names content: 64-bit FNV-1a (Fowler, Noll, Vo) as 16 hexadecimal digits. It secures nothing.
+// A hash that names content: 64-bit FNV-1a (Fowler, Noll, Vo) as 16 hexadecimal digits. It is not
+// cryptographic.
 #include <cstdint>
 #include <string>
 #include <string_view>

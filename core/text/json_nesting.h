@@ -1,16 +1,16 @@
 #pragma once
-// How deep a JSON text nests, without parsing it. What writes JSON recursively must not be given a text that
-// nests so deep that the stack ends. Pure.
+// Finds how deep a JSON text nests, without parsing it. Code that processes JSON recursively must not get a
+// text so deep that the stack overflows. Pure.
 #include <cstddef>
 #include <string_view>
 
 namespace paretoken {
 
-/// More levels than any file of ours has.
+/// The most levels allowed; none of our files has as many.
 inline constexpr std::size_t kDeepestJson = 64;
 
-/// Whether arrays and objects of `json` lie in one another more than `most` deep. Of what is no JSON it says
-/// something, too.
+/// Returns whether arrays and objects of `json` nest more than `most` deep. For a text that is not JSON, the
+/// result has no meaning.
 bool nests_deeper_than(std::size_t most, std::string_view json);
 
 }  // namespace paretoken

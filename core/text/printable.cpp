@@ -3,8 +3,8 @@
 namespace paretoken {
 namespace {
 
-/// Marks, embeddings, overrides and isolates of the Unicode bidirectional algorithm: U+061C, U+200E, U+200F,
-/// U+202A to U+202E, U+2066 to U+2069.
+/// Returns whether a character is a mark, embedding, override or isolate of the Unicode bidirectional
+/// algorithm: U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069.
 bool turns_direction(std::string_view character) {
     if (character == "\xD8\x9C") return true;
     if (character.size() != 3 || character[0] != '\xE2') return false;
@@ -14,7 +14,7 @@ bool turns_direction(std::string_view character) {
            (second == 0x81 && third >= 0xA6 && third <= 0xA9);
 }
 
-/// C0 with space and DEL, C1, and the line and paragraph separators U+2028 and U+2029.
+/// Returns whether a character is C0, space, DEL, C1, or a line or paragraph separator (U+2028, U+2029).
 bool is_blank(std::string_view character) {
     const auto first = static_cast<unsigned char>(character[0]);
     if (character.size() == 1) return first <= ' ' || first == 0x7F;
@@ -48,8 +48,8 @@ std::size_t utf8_length(std::string_view text) {
 std::string printable_line(std::string_view text, std::size_t most) {
     constexpr std::string_view kCut = "…";
     std::string line;
-    std::size_t kept = 0;  // bytes of the line that leave room for kCut
-    bool space = false;    // a space is due before the next character
+    std::size_t kept = 0;  // bytes of the line that leave enough space for kCut
+    bool space = false;    // whether a space must precede the next character
     while (!text.empty()) {
         const std::size_t length = utf8_length(text);
         const std::string_view character = length == 0 ? "\xEF\xBF\xBD" : text.substr(0, length);

@@ -10,7 +10,7 @@
 namespace paretoken {
 namespace {
 
-/// A cut secret is recognised from this many of its first bytes on.
+/// The number of first bytes from which on a cut secret is recognised.
 constexpr std::size_t kShortestBeginning = 6;
 
 constexpr std::array<std::string_view, 10> kPlainHeaders = {
@@ -50,7 +50,7 @@ std::string percent_encoded(std::string_view text, const char* digits) {
     return out;
 }
 
-/// -1: no hexadecimal digit.
+/// Returns the value of a hexadecimal digit; -1 for any other character.
 int digit_of(char c) {
     if (c >= '0' && c <= '9') return c - '0';
     const char lower = static_cast<char>(c | 0x20);
@@ -72,7 +72,7 @@ std::string percent_decoded(std::string_view text) {
     return out;
 }
 
-/// As a JSON string holds it; control characters keep out of headers and URLs.
+/// Returns the text with JSON's escapes. Headers and URLs have no control characters.
 std::string json_escaped(std::string_view text, bool slashes) {
     std::string out;
     for (const char c : text) {
@@ -82,7 +82,7 @@ std::string json_escaped(std::string_view text, bool slashes) {
     return out;
 }
 
-/// The two parts of a URL that may hold secrets, as they stand in it.
+/// The two parts of a URL that may hold secrets, unchanged.
 struct UrlParts {
     std::string_view credentials;  ///< between "://" and "@"
     std::string_view query;        ///< after "?", up to "#"
@@ -104,7 +104,7 @@ UrlParts parts_of(std::string_view url) {
 }
 
 /// Calls `visit(value)` for every value of the query string that may be a secret. A parameter without '=' is
-/// a value itself.
+/// itself a value.
 template <class Visit>
 void for_each_secret_value(std::string_view query, Visit visit) {
     while (!query.empty()) {
