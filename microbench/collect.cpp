@@ -36,9 +36,9 @@ double speed_ratio(const PairedWindow& w) {
     return kernel_speed(w) / ceiling_speed(w);
 }
 
-/// Quartiles stand in for the standard deviation (of a normal distribution they lie 1.349 of it apart): a
-/// host that takes the CPU away for a moment disturbs a few groups by a factor, and says nothing about the
-/// others.
+/// Returns the coefficient of variation. Quartiles replace the standard deviation (in a normal distribution
+/// they are 1.349 of it apart), because a host that takes the CPU away for a moment disturbs a few groups
+/// strongly and the others not at all.
 double variation_of_groups(std::span<const PairedWindow> windows, std::size_t group) {
     std::vector<double> medians;
     for (std::size_t begin = 0; begin + group <= windows.size(); begin += group) {

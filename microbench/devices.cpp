@@ -17,7 +17,7 @@ std::string value_of(const ContextPairs& context, std::string_view key) {
     return found == context.end() ? std::string() : found->second;
 }
 
-/// Nothing for an absent text and for 0, which is what CUDA says where it does not know.
+/// Returns a number; nothing for an absent text and for 0, which CUDA reports for unknown values.
 std::optional<double> number_of(const ContextPairs& context, std::string_view key) {
     const double value = std::strtod(value_of(context, key).c_str(), nullptr);
     return value > 0 ? std::optional(value) : std::nullopt;

@@ -1,5 +1,5 @@
 #pragma once
-// What was measured on, as it stands in a result: the CPU, and the GPU where there is a backend for one.
+// Describes the measured devices for a result: the CPU, and the GPU if there is a backend for one.
 // Every row belongs to one of them, by its backend.
 #include <span>
 #include <string>
@@ -13,9 +13,9 @@ namespace paretoken::microbench {
 
 using ContextPairs = std::vector<std::pair<std::string, std::string>>;
 
-/// A JSON array of objects {id, backend, name, …}: the host's CPU as "cpu", and "gpu0" where `gpu` (the GPU
-/// backend's context) names one, with what the driver says of the GPU on its bus. Quantities that are not
-/// known are absent; a GPU without a datasheet card has no `card`.
+/// Returns a JSON array of objects {id, backend, name, …}: the host's CPU as "cpu", and "gpu0" if `gpu` (the
+/// GPU backend's context) names one, with the driver's data of the GPU on its bus. Unknown quantities are
+/// absent; a GPU without a datasheet card has no `card`.
 std::string devices_json(const cards::HostFacts& host, const ContextPairs& gpu,
                          std::span<const cards::GpuDevice> of_driver);
 

@@ -1,6 +1,7 @@
 #pragma once
-// What a benchmark row times: work over a ring of memory, cut into windows of a few MiB. A row is prepared,
-// checked and only then timed; every thread of a row has the same number of windows of the same sizes.
+// The work that a benchmark row times: work over a ring of memory, cut into windows of a few MiB. A row is
+// prepared, checked and only then timed; every thread of a row has the same number of windows of the same
+// sizes.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -9,12 +10,12 @@
 
 namespace paretoken::microbench {
 
-/// What is worked on between two barriers: one stretch of the streamed operand, or pages of it in some order.
+/// The work between two barriers: one contiguous part of the streamed operand, or pages of it in some order.
 struct Window {
     const std::byte* data = nullptr;
-    std::size_t size = 0;     ///< bytes of memory it occupies
-    std::uint64_t bytes = 0;  ///< of these, what the format makes a kernel read (no padding)
-    double flops = 0;         ///< 2 per multiply-add
+    std::size_t size = 0;                       ///< bytes of memory it occupies
+    std::uint64_t bytes = 0;                    ///< of these, bytes that a kernel must read (no padding)
+    double flops = 0;                           ///< 2 per multiply-add
     std::span<const std::uint32_t> pages = {};  ///< not empty: page p lies at data + p · page_size
     std::size_t page_size = 0;
 };
@@ -26,12 +27,12 @@ class Kernel {
     /// Allocates and fills this thread's part. Called once, on the pinned thread that will use it (first
     /// touch).
     virtual void prepare(std::size_t thread) = 0;
-    /// Runs over poisoned outputs and compares with the fp64 reference; nothing when right, else what was
-    /// wrong.
+    /// Runs over poisoned outputs and compares with the fp64 reference. Returns nothing when right, else the
+    /// error.
     virtual std::optional<std::string> check(std::size_t thread) = 0;
 
-    /// Ways to do the same work, all of them checked; which is the fastest depends on the CPU. The first is
-    /// used until another is chosen, which no thread may be at work for.
+    /// Returns the number of variants of the same work, all of them checked; the fastest depends on the CPU.
+    /// The first is used until choose() selects another, during which no thread may work.
     virtual std::size_t variant_count() const { return 1; }
     virtual void choose(std::size_t) {}
 
@@ -39,8 +40,8 @@ class Kernel {
     virtual Window window(std::size_t thread, std::size_t index) const = 0;
     virtual void run(std::size_t thread, std::size_t index) = 0;
 
-    /// Does the chosen way's work on so little of its operand that caches hold it, where the kernel has a
-    /// part like that: what it can compute when memory does not limit it. Returns the flops, or 0.
+    /// Runs the chosen variant on a part of its operand that caches hold, if the kernel has such a
+    /// part, to show what it computes when memory does not limit it. Returns the flops, or 0.
     virtual double run_cached(std::size_t /*thread*/) { return 0; }
 };
 

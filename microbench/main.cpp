@@ -1,5 +1,5 @@
-// paretoken-microbench: what this machine could deliver, as Google Benchmark JSON with our context.
-// Takes --benchmark_* flags and its own; `paretoken micro` runs it and checks its result.
+// paretoken-microbench: measures what this machine could deliver, as Google Benchmark JSON with our context.
+// It takes --benchmark_* flags and its own; `paretoken micro` runs it and checks its result.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -71,7 +71,7 @@ struct Options {
     std::string isa;
 };
 
-/// The value of "--name=value"; nothing when `argument` is another one.
+/// Returns the value of "--name=value"; nothing when `argument` is another option.
 std::optional<std::string> value_of(std::string_view argument, std::string_view name) {
     if (!argument.starts_with(name) || argument.size() <= name.size() || argument[name.size()] != '=') {
         return std::nullopt;
@@ -79,7 +79,7 @@ std::optional<std::string> value_of(std::string_view argument, std::string_view 
     return std::string(argument.substr(name.size() + 1));
 }
 
-/// Takes our flags out of `arguments`; what remains is the library's to understand.
+/// Removes our flags from `arguments`; the library reads the remaining ones.
 Options take_options(std::vector<char*>& arguments) {
     Options options;
     const auto ours = [&](const char* text) {
@@ -132,7 +132,8 @@ double seconds_per_row(Extent extent) {
     return extent == Extent::quick ? 0.2 : extent == Extent::full ? 1.5 : 0.8;
 }
 
-/// The model whose matrices are streamed, and the heads of attention rows: its own, or two usual ones.
+/// Chooses the model whose matrices are streamed, and the heads of attention rows: its own, or two usual
+/// ones.
 void choose_model(const Options& options, CpuSettings& settings) {
     if (!options.preset.empty() && !options.model_card.empty())
         throw UsageError("--preset and --model-card: choose one");
@@ -169,7 +170,7 @@ CpuSettings settings_of(const Options& options) {
     return settings;
 }
 
-/// What a user named; else the GPU's own choice, as its memory asks for larger models than a CPU's.
+/// Returns the user's model; else the GPU's default, because its memory needs larger models than a CPU's.
 gpu::GpuSettings gpu_settings_of(const Options& options, const CpuSettings& cpu) {
     gpu::GpuSettings settings{.quick = cpu.extent == Extent::quick,
                               .full = cpu.extent == Extent::full,
@@ -270,7 +271,7 @@ ExitCode run(int argc, char** argv) {
     return failed == 0 ? ExitCode::ok : ExitCode::measurement_invalid;
 }
 
-/// On standard output when a program that reads it asked for that.
+/// Prints an error, on standard output if the parent program requested that.
 int complain(int argc, char** argv, const char* what, ExitCode code) {
     const bool to_parent = std::any_of(argv, argv + argc, [](const char* argument) {
         return std::string_view(argument) == "--report-to-parent";

@@ -1,6 +1,6 @@
 #pragma once
-// What Google Benchmark's reporters are made to show: our names without the library's suffixes, and a line
-// per row with its place in the suite.
+// Reporters for Google Benchmark: they show our names without the library's suffixes, and a line
+// per row with its position in the suite.
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -11,12 +11,13 @@ class BenchmarkReporter;
 
 namespace paretoken::microbench {
 
-/// Passes everything on to `inner` with "/iterations:1/manual_time" taken off the names. What it writes as
-/// JSON gets `devices`, a JSON array, into its context, which the library fills with texts only.
+/// Forwards everything to `inner` without "/iterations:1/manual_time" in the names. It adds `devices`, a JSON
+/// array, to the context of the JSON output, which the library fills with texts only.
 std::unique_ptr<benchmark::BenchmarkReporter> with_plain_names(
     std::unique_ptr<benchmark::BenchmarkReporter> inner, std::string devices);
 
-/// "[ 3/17] name   38.2 GB/s  96 %" as rows finish; `paretoken micro` reads the numbers in brackets.
+/// Prints "[ 3/17] name   38.2 GB/s  96 %" when a row finishes; `paretoken micro` reads the numbers in
+/// brackets.
 std::unique_ptr<benchmark::BenchmarkReporter> progress_of(std::size_t rows);
 
 }  // namespace paretoken::microbench

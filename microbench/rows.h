@@ -1,5 +1,5 @@
 #pragma once
-// A benchmark row: a name that people filter by and compare, and what measuring it gives.
+// A benchmark row: a name for filters and comparisons, and the function that measures it.
 #include <functional>
 #include <optional>
 #include <string>
@@ -11,18 +11,18 @@
 
 namespace paretoken::microbench {
 
-/// Thrown while a row is measured: this machine lacks what it needs (an instruction, a library's kernel). The
-/// row then has no figures and says why; that is no failure.
+/// Thrown while a row is measured, if this machine lacks a requirement (an instruction, a library's kernel).
+/// The row then has a reason instead of figures; this is no failure.
 class NotAvailable : public RuntimeError {
   public:
     using RuntimeError::RuntimeError;
 };
 
 struct RowOutcome {
-    std::optional<std::string> error = {};  ///< the check failed: nothing below was measured
+    std::optional<std::string> error = {};  ///< error of a failed check; nothing below was then measured
     Measurement measurement = {};
     Judgement judgement = {};
-    std::vector<std::pair<std::string, double>> counters = {};  ///< further numbers for the row's JSON object
+    std::vector<std::pair<std::string, double>> counters = {};  ///< more numbers for the row's JSON object
 };
 
 struct Row {

@@ -1,6 +1,6 @@
 #pragma once
-// The matrices of real models: what one decoder layer multiplies by at decode, and its attention heads.
-// Derived from model cards; q, k and v stand as one matrix, as do gate and up.
+// The matrices of real models: those that one decoder layer multiplies by at decode, and its attention heads.
+// They come from model cards; q, k and v form one matrix, and so do gate and up.
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace paretoken::microbench {
 
-/// y[rows] = W[rows, k] · x[k]
+/// A matrix W in y[rows] = W[rows, k] · x[k].
 struct MatrixShape {
     std::string op;  ///< "qkv", "o", "gate_up", "down", "moe_gate_up", …
     std::size_t rows = 0;
     std::size_t k = 0;
-    std::size_t count = 1;  ///< of this shape: the routed experts one token goes through
+    std::size_t count = 1;  ///< number of matrices of this shape: the routed experts of one token
 
     bool operator==(const MatrixShape&) const = default;
 };
@@ -30,26 +30,26 @@ struct HeadShape {
     std::size_t group() const { return query_heads / kv_heads; }
 };
 
-/// "32x8x128"
+/// Returns "32x8x128".
 std::string name_of(const HeadShape& heads);
 
 struct ModelShape {
     std::string name;
-    std::vector<MatrixShape> layer;  ///< in the order of a forward pass; a routing layer where there are any
+    std::vector<MatrixShape> layer;  ///< in the order of a forward pass; a routing layer if there are any
     MatrixShape lm_head;
     HeadShape heads;
     std::optional<cards::MixtureOfExperts> moe = {};
-    std::optional<cards::LatentAttention> mla = {};  ///< then `heads` are of the uncompressed form
+    std::optional<cards::LatentAttention> mla = {};  ///< if set, `heads` are those of the uncompressed form
 
     bool operator==(const ModelShape&) const = default;
 };
 
 ModelShape model_shape_of(const cards::ModelCard& card);
 
-/// Those with short names: "smollm2-135m", "llama3-8b", …
+/// Returns the models with short names: "smollm2-135m", "llama3-8b", …
 std::vector<ModelShape> model_shapes();
 
-/// Throws UsageError naming the known ones.
+/// Returns the model of that name. Throws UsageError naming the known ones.
 ModelShape model_shape(std::string_view name);
 
 }  // namespace paretoken::microbench

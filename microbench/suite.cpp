@@ -85,7 +85,7 @@ std::vector<std::pair<std::string, double>> counters_of(const RowOutcome& outcom
     add("of_ceiling_p25", m.of_ceiling_p25);
     add("of_ceiling_p75", m.of_ceiling_p75);
     add("ceiling_drift", m.ceiling_drift);
-    if (m.median_s > 0) {  // else it was only checked, or could not be measured here
+    if (m.median_s > 0) {  // if 0, it was only checked, or could not be measured here
         add("median_s", m.median_s);
         add("p10_s", m.p10_s);
         add("p25_s", m.p25_s);

@@ -1,5 +1,5 @@
 #pragma once
-// Rows as Google Benchmark knows them: one iteration, manual time, our own sampling inside.
+// Registers rows with Google Benchmark: one iteration, manual time, our own sampling inside.
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,15 +8,15 @@
 
 namespace paretoken::microbench {
 
-/// The rows whose name contains a match of the regular expression (POSIX extended; a leading '-' means "does
-/// not").
+/// Returns the rows whose name contains a match of the regular expression (POSIX extended; a leading '-'
+/// means "does not").
 /// "" and "all" match everything. Throws UsageError on a malformed one.
 std::vector<Row> matching(std::vector<Row> rows, const std::string& filter);
 
-/// Registers them; `failed` counts those whose check failed or that threw. It must outlive the run.
+/// Registers rows; `failed` counts those whose check failed or that threw. It must outlive the run.
 void register_rows(const std::vector<Row>& rows, std::size_t& failed);
 
-/// What a row's JSON object holds besides its name: only finite numbers.
+/// Returns the content of a row's JSON object besides its name: finite numbers only.
 std::vector<std::pair<std::string, double>> counters_of(const RowOutcome& outcome);
 
 }  // namespace paretoken::microbench

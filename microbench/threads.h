@@ -1,6 +1,6 @@
 #pragma once
-// Pinned threads for measuring: one per listed CPU, kept for the life of the pool, meeting at a barrier that
-// spins (a sleeping barrier costs more than the windows it separates).
+// Pinned threads for measuring: one per listed CPU, which live as long as the pool and meet at a spinning
+// barrier (a sleeping barrier costs more than the windows that it separates).
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace paretoken::microbench {
 class SpinBarrier {
   public:
     explicit SpinBarrier(std::size_t threads) : threads_(threads) {}
-    /// Gives the CPU away after a while of spinning, so that more threads than CPUs still finish.
+    /// Waits. After some spinning it yields the CPU, so that more threads than CPUs still finish.
     void wait();
 
   private:
@@ -26,7 +26,7 @@ class SpinBarrier {
 
 class PinnedThreads {
   public:
-    /// A CPU that cannot be pinned to (a container may forbid it) is left to the scheduler.
+    /// Starts the threads. If pinning fails (a container may forbid it), the scheduler places the thread.
     explicit PinnedThreads(const std::vector<int>& cpus);
     ~PinnedThreads();
     PinnedThreads(const PinnedThreads&) = delete;

@@ -13,8 +13,8 @@ namespace paretoken::microbench {
 namespace {
 
 constexpr std::size_t kPieceBytes = 64 << 10;
-constexpr std::size_t kGrain = 1 << 10;   // what a Read takes whole multiples of
-constexpr double kRoundSeconds = 500e-6;  // of computing, between barriers
+constexpr std::size_t kGrain = 1 << 10;   // unit of a Read's size
+constexpr double kRoundSeconds = 500e-6;  // computing time between barriers
 
 std::vector<std::byte> random_bytes(std::size_t size, std::uint64_t seed) {
     Random random(seed);
@@ -41,7 +41,7 @@ struct ReadMemory::Parts {
     std::vector<std::byte> operand;
     std::vector<Piece> pieces;
     std::vector<Ring> rings;
-    std::vector<PageOrder> orders;  // empty ones: in order
+    std::vector<PageOrder> orders;  // empty: in order
     std::size_t page_bytes = 0;
     std::uint64_t seed = 0;
 };

@@ -1,6 +1,6 @@
 #pragma once
 // Rows that measure the machine itself: reading memory, reading sets that partly stay in the caches,
-// computing.
+// and computing.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -13,14 +13,13 @@
 
 namespace paretoken::microbench {
 
-/// Memory with nothing to compute: `total_bytes` of random numbers over all threads.
+/// Reads of memory without computing: `total_bytes` of random numbers over all threads.
 struct ReadOptions {
     std::uint64_t total_bytes = 0;
     std::size_t threads = 1;
     std::uint64_t seed = 0;
-    std::uint64_t window_bytes = 0;  ///< of all threads together; 0: kWindowBytes each
-    std::size_t page_bytes =
-        0;  ///< whole KiB that divide 64 KiB: pages of this size in random order; 0: in order
+    std::uint64_t window_bytes = 0;  ///< window of all threads together; 0: kWindowBytes each
+    std::size_t page_bytes = 0;  ///< size of pages in random order, whole KiB that divide 64 KiB; 0: in order
 };
 
 class ReadMemory final : public Kernel {
@@ -39,7 +38,7 @@ class ReadMemory final : public Kernel {
     std::unique_ptr<Parts> parts_;
 };
 
-/// The fastest instructions of this CPU for a kind.
+/// Measures the fastest instructions of this CPU for a kind.
 std::vector<PairedWindow> measured_flops(PinnedThreads& threads, FlopsKind kind, double seconds);
 
 }  // namespace paretoken::microbench

@@ -1,11 +1,11 @@
 #pragma once
-// How a kernel fetches what it streams ahead of use. Which way is the fastest depends on the CPU, so that
-// rows try them all.
+// The ways in which a kernel prefetches its stream. The fastest one depends on the CPU, so rows
+// try them all.
 #include <cstddef>
 
 namespace paretoken::microbench {
 
-/// l1: 8 KiB ahead into L1. l2: 16 KiB ahead into L2, where more lines can be waited for than in L1, and from
+/// l1: 8 KiB ahead into L1. l2: 16 KiB ahead into L2, which allows more outstanding lines than L1, and from
 /// there 2 KiB ahead into L1.
 enum class Fetch { none, l1, l2 };
 inline constexpr Fetch kFetches[] = {Fetch::none, Fetch::l1, Fetch::l2};

@@ -83,7 +83,7 @@ bool has_vex_vnni() {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("avxvnni");
 }
 
-/// AMX: CPUID leaf 7, EDX bits 22 (bf16), 24 (tiles) and 25 (int8).
+/// Returns whether the CPU has AMX: CPUID leaf 7, EDX bits 22 (bf16), 24 (tiles) and 25 (int8).
 bool has_amx(FlopsKind kind) {
     unsigned a = 0;
     unsigned b = 0;
@@ -94,7 +94,7 @@ bool has_amx(FlopsKind kind) {
                                        : kind == FlopsKind::int8_dot && (d >> 25 & 1) != 0;
 }
 
-/// Linux gives a process the state of tiles only when it asks; threads inherit the permission.
+/// Requests the state of tiles, which Linux grants only on request; threads inherit the permission.
 bool may_use_tiles() {
     constexpr int kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
     constexpr int kTileData = 18;               // XFEATURE_XTILEDATA
@@ -109,7 +109,7 @@ bool has_amx_int8() {
     return has_amx(FlopsKind::int8_dot) && may_use_tiles();
 }
 
-/// What LDTILECFG reads: eight tiles of 16 rows of 64 bytes.
+/// The configuration for LDTILECFG: eight tiles of 16 rows of 64 bytes.
 struct alignas(64) TileConfiguration {
     std::uint8_t palette = 1;
     std::uint8_t start_row = 0;
@@ -149,8 +149,8 @@ PARETOKEN_TILE_BURN(bf16_tiles, "tdpbf16ps")
 PARETOKEN_TILE_BURN(int8_tiles, "tdpbssd")
 #endif
 
-// A CPU without instructions for a kind does that work through those of a wider one, hence their rows under
-// it.
+// A CPU without instructions for a kind uses those of a wider kind, so a kind also has rows of wider
+// ones.
 constexpr FlopsVariant kVariants[] = {
     {FlopsKind::f32_fma, "portable", kChains * 2, always, fma_portable},
     {FlopsKind::bf16_dot, "portable", kChains * 2, always, fma_portable},

@@ -1,7 +1,7 @@
 #pragma once
-// Compute ceilings: multiply-adds on registers alone, at the highest rate any instruction of this CPU allows.
-// They bound what an inference engine can compute, so when faster hardware is present and not driven here, it
-// is said.
+// Compute ceilings: multiply-adds on registers only, at the highest rate that any instruction of this CPU
+// allows. They are upper bounds for an inference engine, so they report faster hardware that exists but is
+// not used here.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -18,15 +18,15 @@ using Burn = std::uint64_t (*)(std::uint64_t repeats);
 struct FlopsVariant {
     FlopsKind kind = FlopsKind::f32_fma;
     std::string_view name;
-    double flops_per_repeat = 0;  ///< 2 per multiply-add; int8 operations likewise
+    double flops_per_repeat = 0;  ///< 2 per multiply-add, also for int8
     bool (*supported)() = nullptr;
     Burn burn = nullptr;
 };
 
-/// All that this build knows, supported or not.
+/// Returns all variants of this build, supported or not.
 std::span<const FlopsVariant> flops_variants();
 
-/// Why the best variant is no upper bound on this CPU; empty when it is one.
+/// Returns why the best variant is no upper bound on this CPU; empty when it is one.
 std::string faster_hardware_unused(FlopsKind kind);
 
 }  // namespace paretoken::microbench

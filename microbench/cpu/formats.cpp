@@ -7,7 +7,7 @@
 namespace paretoken::microbench {
 namespace {
 
-/// The 16 nibble bytes of a block, as 32 numbers 0 … 15.
+/// Unpacks the 16 nibble bytes of a block to 32 numbers 0 … 15.
 void unpack_nibbles(const std::byte* nibbles, std::uint8_t* q) {
     for (std::size_t j = 0; j < 16; ++j) {
         q[j] = std::to_integer<std::uint8_t>(nibbles[j] & std::byte{0x0f});
@@ -58,12 +58,12 @@ void dequantise_block(WeightType type, const std::byte* block, float* values) {
     for (std::size_t i = 0; i < kBlock; ++i) values[i] = d * q[i] + m;
 }
 
-/// A scale between 2^-7 and 2^-6, as real files have them.
+/// Returns a scale between 2^-7 and 2^-6, as in real files.
 std::uint16_t random_scale(Random& random) {
     return static_cast<std::uint16_t>(0x2000 | (random() & 0x3ff));
 }
 
-/// Magnitudes 2^-7 … 1, either sign.
+/// Returns a value of magnitude 2^-7 … 1 and either sign.
 std::uint16_t random_bf16(std::uint64_t bits) {
     const auto exponent = 120 + (bits >> 8) % 7;
     return static_cast<std::uint16_t>((bits & 0x8000) | exponent << 7 | (bits & 0x7f));
@@ -133,8 +133,8 @@ std::uint16_t f16_of(float value) {
     std::frexp(magnitude, &exponent);               // magnitude = [.5, 1) · 2^exponent
     const int unit = std::max(exponent - 11, -24);  // the weight of the last bit is 2^unit
     const auto steps = static_cast<int>(std::nearbyint(std::ldexp(magnitude, -unit)));
-    // A normal number's steps lie in [1024, 2048]; the carry of 2048 into the exponent is what the sum does
-    // anyway.
+    // A normal number's steps lie in [1024, 2048]. The sum itself carries 2048 into the
+    // exponent.
     return static_cast<std::uint16_t>(sign | (steps + ((unit + 24) << 10)));
 }
 

@@ -1,7 +1,7 @@
 #pragma once
-// The number formats that models are stored in, from their published layouts: bfloat16, IEEE half, and
-// llama.cpp's blocks of 32 and of 256 weights. Scalar and slow: the kernels' reference, packers and tests are
-// built on it.
+// The number formats of stored models, from their published layouts: bfloat16, IEEE half, and llama.cpp's
+// blocks of 32 and of 256 weights. The code is scalar and slow: the kernels' reference, packers and tests use
+// it.
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -26,8 +26,9 @@ inline constexpr WeightType kWeightTypes[] = {WeightType::bf16, WeightType::f16,
                                               WeightType::q6_k};
 std::string_view name_of(WeightType type);
 
-inline constexpr std::size_t kBlock = 32;        ///< weights per block of the plain types
-inline constexpr std::size_t kSuperBlock = 256;  ///< of the K types, which have scales within
+inline constexpr std::size_t kBlock = 32;  ///< weights per block of the plain types
+inline constexpr std::size_t kSuperBlock =
+    256;  ///< weights per block of the K types, which have scales within
 
 constexpr std::size_t block_values(WeightType type) {
     return type == WeightType::q4_k || type == WeightType::q6_k ? kSuperBlock : kBlock;
@@ -69,21 +70,21 @@ constexpr std::size_t row_bytes(WeightType type, std::size_t k) {
     return k / block_values(type) * block_bytes(type);
 }
 
-/// The eight scales and eight minimums, six bits each, of a q4_k block's 12 bytes.
+/// The eight scales and eight minimums, six bits each, in 12 bytes of a q4_k block.
 struct SixBitScales {
     std::uint8_t scale[8];
     std::uint8_t minimum[8];
 };
 SixBitScales unpack_scales(const std::byte* twelve);
 
-/// Number `i` of a block without scale and offset: the nibble 0 … 15 of q4_k, 0 … 63 of q6_k.
+/// Return number `i` of a block without scale and offset: 0 … 15 for q4_k, 0 … 63 for q6_k.
 unsigned q4_k_number(const std::byte* block, std::size_t i);
 unsigned q6_k_number(const std::byte* block, std::size_t i);
 
-/// One row of k weights as floats; exact.
+/// Writes one row of k weights as floats; exact.
 void dequantise(WeightType type, const std::byte* row, std::span<float> values);
 
-/// `rows` × `k` legal weights, row by row as in a GGUF file. k is a multiple of block_values(type).
+/// Returns `rows` × `k` valid weights, row by row as in a GGUF file. k is a multiple of block_values(type).
 std::vector<std::byte> random_weights(WeightType type, std::size_t rows, std::size_t k, Random& random);
 
 inline std::uint16_t load_u16(const std::byte* at) {

@@ -25,7 +25,7 @@ Isa isa_named(std::string_view name);
 
 bool available(Isa isa);
 Isa best_isa();
-/// Every one that this CPU has, plainest first.
+/// Returns all instruction sets of this CPU, the simplest first.
 std::vector<Isa> available_isas();
 
 }  // namespace paretoken::microbench

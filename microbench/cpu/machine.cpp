@@ -12,7 +12,7 @@
 namespace paretoken::microbench {
 namespace {
 
-/// First line without its end; empty when there is no such file.
+/// Returns the first line without its end; empty when there is no such file.
 std::string line_of(const std::string& path) {
     std::string line;
     std::ifstream file(path);
@@ -27,7 +27,7 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
     return value;
 }
 
-/// "32768K" → bytes
+/// Returns the bytes of "32768K".
 std::uint64_t cache_size_of(std::string_view text) {
     const auto number = number_in(text).value_or(0);
     if (text.ends_with('K')) return number << 10;
@@ -46,7 +46,8 @@ std::vector<int> allowed_cpus() {
     return cpus;
 }
 
-/// Whole CPUs' worth of time that the cgroup grants (v2 "max 100000" or "150000 100000", v1 two files).
+/// Returns the number of whole CPUs that the cgroup grants (v2 "max 100000" or "150000 100000", v1 two
+/// files).
 std::optional<std::size_t> cpu_quota() {
     std::string quota = line_of("/sys/fs/cgroup/cpu.max");
     std::string period;
@@ -104,7 +105,7 @@ std::vector<int> measuring_cpus() {
 }
 
 std::uint64_t last_level_cache_bytes(const std::vector<int>& cpus) {
-    std::map<std::string, std::uint64_t> caches;  // by the list of CPUs that share it
+    std::map<std::string, std::uint64_t> caches;  // size by the list of CPUs that share it
     for (const int cpu : cpus) {
         for (int index = 4; index >= 0; --index) {  // the last level is the highest index
             const auto size = cache_size_of(cpu_file(cpu, fmt::format("cache/index{}/size", index)));

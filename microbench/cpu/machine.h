@@ -1,6 +1,6 @@
 #pragma once
-// What of this machine a bandwidth measurement depends on: which CPUs to use, how large the caches and the
-// memory are. Read from sysfs and procfs; what is not there is reported as unknown.
+// The properties of this machine that a bandwidth measurement needs: the CPUs to use, and the sizes of caches
+// and memory. They are read from sysfs and procfs; missing ones are reported as unknown.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,21 +9,22 @@
 
 namespace paretoken::microbench {
 
-/// "0-2,8" → 0, 1, 2, 8, as sysfs writes lists of CPUs. Anything else gives what was understood before it.
+/// Reads a list of CPUs in the form of sysfs: "0-2,8" → 0, 1, 2, 8. Stops at the first text that is not
+/// valid.
 std::vector<int> cpu_list_of(std::string_view text);
 
-/// One CPU per physical core that this process may run on, no more of them than the cgroup's CPU quota pays
-/// for.
+/// Returns one CPU per physical core that this process may use, at most as many as the cgroup's CPU quota
+/// allows.
 std::vector<int> measuring_cpus();
 
-/// Sum of the distinct last-level caches that these CPUs sit on; 0 when unknown.
+/// Returns the sum of the distinct last-level caches of these CPUs; 0 when unknown.
 std::uint64_t last_level_cache_bytes(const std::vector<int>& cpus);
 
-/// Memory that may be taken now: the least of MemAvailable and what the cgroup has left; nothing when
-/// unknown.
+/// Returns the memory that can be allocated now: the smaller of MemAvailable and the rest of the cgroup;
+/// nothing when unknown.
 std::optional<std::uint64_t> available_memory_bytes();
 
-/// "DDR5", "Registered-DDR4", … from EDAC; nothing in most virtual machines.
+/// Returns "DDR5", "Registered-DDR4", … from EDAC; nothing in most virtual machines.
 std::optional<std::string> memory_type();
 
 }  // namespace paretoken::microbench

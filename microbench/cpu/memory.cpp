@@ -24,7 +24,7 @@ HugeMemory::HugeMemory(std::size_t size) : mapped_(size + kHugePage), size_(size
     }
     const auto address = reinterpret_cast<std::uintptr_t>(mapping_);
     data_ = static_cast<std::byte*>(mapping_) + (kHugePage - address % kHugePage) % kHugePage;
-    madvise(data_, size_, MADV_HUGEPAGE);  // refused where huge pages are off: slower, still right
+    madvise(data_, size_, MADV_HUGEPAGE);  // may be refused: slower, but still right
 }
 
 HugeMemory::~HugeMemory() {

@@ -1,6 +1,6 @@
 #pragma once
-// Large memory in huge pages where the kernel grants them: a ring of 1 GiB in 4 KiB pages would measure the
-// TLB. Pages are bound to whichever thread touches them first.
+// Large memory in huge pages, if the kernel grants them: a ring of 1 GiB in 4 KiB pages would measure the
+// TLB. Pages are bound to the thread that touches them first.
 #include <cstddef>
 #include <span>
 
@@ -9,7 +9,8 @@ namespace paretoken::microbench {
 class HugeMemory {
   public:
     HugeMemory() = default;
-    /// Aligned to 2 MiB, zero-filled on first touch. Throws RuntimeError when there is not that much.
+    /// Allocates memory aligned to 2 MiB, zero-filled on first touch. Throws RuntimeError when there is not
+    /// enough.
     explicit HugeMemory(std::size_t size);
     ~HugeMemory();
     HugeMemory(HugeMemory&& other) noexcept;

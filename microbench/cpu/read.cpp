@@ -28,7 +28,7 @@ std::uint64_t read_scalar(const std::byte* data, std::size_t size, const std::by
 
 enum class Order { one_stream, prefetched, four_streams, foreseen };
 
-/// Distance between the four loads of a step, and where step `at` begins.
+/// Return the distance between the four loads of a step, and the begin of step `at`.
 template <Order order, std::size_t width>
 constexpr std::size_t stride_of(std::size_t size) {
     return order == Order::four_streams ? size / 4 : width;
@@ -79,7 +79,7 @@ __attribute__((target(PARETOKEN_AVX512))) std::uint64_t read_avx512(
     return static_cast<std::uint64_t>(_mm512_reduce_or_epi64(all));
 }
 
-/// 32 bytes and four times 64, unaligned.
+/// Reads in steps of 32 bytes and four times 64, unaligned.
 __attribute__((target(PARETOKEN_AVX512))) std::uint64_t read_uneven(const std::byte* data, std::size_t size,
                                                                     const std::byte*) {
     constexpr std::size_t kStep = 288;
@@ -93,7 +93,7 @@ __attribute__((target(PARETOKEN_AVX512))) std::uint64_t read_uneven(const std::b
         }
     }
     seen = _mm512_or_si512(seen, _mm512_castsi256_si512(heads));
-    const std::size_t rest = (size - at + 63) / 64 * 64;  // the last few bytes twice
+    const std::size_t rest = (size - at + 63) / 64 * 64;  // the last bytes are read twice
     return static_cast<std::uint64_t>(_mm512_reduce_or_epi64(seen)) |
            read_scalar(data + size - rest, rest, data);
 }

@@ -1,6 +1,6 @@
 #pragma once
-// The read ceiling: the fastest way found to pull memory through one core's load ports, without doing
-// anything with it. Every kernel is held against it, so it must not be slower than any kernel's own access
+// The read ceiling: the fastest known way to read memory through one core's load ports, without
+// computing. Every kernel is compared with it, so it must not be slower than any kernel's own access
 // pattern.
 #include <cstddef>
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace paretoken::microbench {
 
-/// Reads whole KiB of `data`; the result depends on all of them. `data` is aligned to 64. `coming` is what
-/// will be read some KiB later, as far as it is known (`data` itself where it is not), and may be fetched.
+/// Reads whole KiB of `data`; the result depends on all of them. `data` is aligned to 64. `coming` is the
+/// memory to be read some KiB later (`data` itself if unknown), which may be prefetched.
 using Read = std::uint64_t (*)(const std::byte* data, std::size_t size, const std::byte* coming);
 
 struct ReadVariant {
@@ -21,13 +21,13 @@ struct ReadVariant {
     Read read = nullptr;
 };
 
-/// Those of one instruction set: one stream, one stream with a prefetch 4 KiB ahead, four streams side by
-/// side, one stream in the uneven steps of packed blocks (on Zen 4 some 5 % faster than the first, for want
-/// of a full queue), and one stream that fetches what is coming into L2 (pages in random order: no hardware
-/// foresees a jump, but a page table does).
+/// Returns the variants of one instruction set: one stream, one stream with a prefetch 4 KiB ahead, four
+/// streams side by side, one stream in the uneven steps of packed blocks (on Zen 4 about 5 % faster than the
+/// first, because a queue does not fill), and one stream that prefetches `coming` into L2 (for pages in
+/// random order: no hardware predicts a jump, but a page table gives it).
 std::span<const ReadVariant> read_variants(Isa isa);
 
-/// The part of a stretch of memory that a Read may be given: aligned, whole KiB.
+/// Returns the part of some memory that a Read accepts: aligned, whole KiB.
 std::span<const std::byte> readable_part(const std::byte* data, std::size_t size);
 
 }  // namespace paretoken::microbench

@@ -1,6 +1,6 @@
 #pragma once
-// A thread's share of the working set: copies of one operand, end to end, in memory of the thread's own, cut
-// into pieces (what one call of a kernel works on) and windows (runs of pieces, timed together).
+// A thread's share of the working set: copies of one operand, end to end, in the thread's own memory, cut
+// into pieces (the memory of one kernel call) and windows (several pieces, timed together).
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -16,10 +16,10 @@ inline constexpr std::size_t kWindowBytes = 4 << 20;
 inline constexpr std::size_t kCachedBytes = 256
                                             << 10;  ///< fits beside activations in the L2 of a server's core
 
-/// A stretch of the operand; pieces follow each other without gaps.
+/// A contiguous part of the operand; pieces follow each other without gaps.
 struct Piece {
     std::size_t size = 0;     ///< bytes of memory
-    std::uint64_t bytes = 0;  ///< of these, without padding
+    std::uint64_t bytes = 0;  ///< bytes without padding
     double flops = 0;
 
     bool operator==(const Piece&) const = default;
@@ -31,7 +31,8 @@ class Ring {
     /// ring); allocates nothing yet. `pieces` must outlive the ring.
     Ring(std::span<const Piece> pieces, std::size_t bytes, std::size_t window_bytes = kWindowBytes);
 
-    /// Copies `operand` round the ring, followed by 128 bytes of zeros. On the thread that will read it.
+    /// Copies `operand` round the ring, followed by 128 bytes of zeros. Called on the thread that will read
+    /// it.
     void fill(std::span<const std::byte> operand);
 
     std::size_t size() const { return size_; }
@@ -49,7 +50,7 @@ class Ring {
         }
     }
 
-    /// Of the first copy: how many pieces the ring holds, and their memory.
+    /// Return the number of pieces of the first copy in the ring, and its memory.
     std::size_t pieces_of_first_copy() const;
     std::byte* first_copy() { return memory_.data(); }
     const std::byte* first_copy() const { return memory_.data(); }

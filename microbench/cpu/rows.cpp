@@ -20,7 +20,7 @@
 namespace paretoken::microbench {
 namespace {
 
-/// Rows of `weights` for a type: the least extent that has them.
+/// Rows of `weights` for a type, and the smallest extent that has them.
 struct WeightRow {
     Layout layout;
     std::size_t batch;
@@ -47,7 +47,7 @@ constexpr AttentionRow kAttentionRows[] = {
     {4096, 32, true, Extent::full},   {4096, 128, true, Extent::full},
 };
 
-// What one operation reads, over all threads: what the fixed cost of an operation is told from.
+// The KiB that one operation reads, over all threads. They give the fixed cost of an operation.
 constexpr std::uint64_t kOperationKib[] = {128, 512, 2048, 8192, 32768};
 
 struct RandomPages {
@@ -57,7 +57,7 @@ struct RandomPages {
 constexpr RandomPages kRandomPages[] = {
     {4, Extent::normal}, {8, Extent::full}, {16, Extent::normal}, {32, Extent::quick}, {64, Extent::full}};
 
-// Sets of which the last-level cache keeps a part: what bounds a model that is not much larger than it.
+// Sets that the last-level cache keeps partly. They bound a model that is not much larger than the cache.
 constexpr double kCachedSets[] = {1, 1.5, 2, 3, 4, 8};  // × last-level cache
 
 constexpr FlopsKind kFlopsKinds[] = {FlopsKind::f32_fma, FlopsKind::bf16_dot, FlopsKind::int8_dot};
@@ -65,12 +65,12 @@ constexpr FlopsKind kFlopsKinds[] = {FlopsKind::f32_fma, FlopsKind::bf16_dot, Fl
 constexpr std::uint64_t kMostBytes = std::numeric_limits<std::uint64_t>::max();
 
 constexpr double kCachedShare = 0.1;
-constexpr double kTrialShare = 0.2;  // of a row's time, for finding the fastest read of its memory
+constexpr double kTrialShare = 0.2;  // share of a row's time for finding the fastest read of its memory
 
-/// Threads, and the size of pages in random order (0: in order).
+/// The number of threads, and the size of pages in random order (0: in order).
 using Access = std::pair<std::size_t, std::size_t>;
 
-/// Which read is the fastest for an access: every row adds its trial, as one alone may be disturbed.
+/// Finds the fastest read for an access. Every row adds its trial, because a single trial may be disturbed.
 class ReadTrials {
   public:
     void add(const Access& access, const std::vector<std::vector<PairedWindow>>& trial) {
@@ -91,7 +91,7 @@ struct Session {
 };
 using SharedSession = std::shared_ptr<Session>;
 
-/// 1 and all.
+/// Returns 1 and the number of CPUs.
 std::vector<std::size_t> thread_counts(const CpuSettings& settings) {
     if (settings.cpus.size() == 1) return {1};
     return {1, settings.cpus.size()};
@@ -105,7 +105,7 @@ std::vector<int> first_cpus(const CpuSettings& settings, std::size_t threads) {
     return {settings.cpus.begin(), settings.cpus.begin() + static_cast<std::ptrdiff_t>(threads)};
 }
 
-/// Once more when unsteady; the steadier of the two counts.
+/// Measures again if unsteady, and returns the steadier of both.
 template <class Measure>
 Measurement steadiest(Measure measure) {
     const auto measurement = [&] {
@@ -134,7 +134,7 @@ std::optional<std::string> prepared_and_checked(PinnedThreads& threads, Kernel& 
     return "verification failed: " + **first;
 }
 
-/// Tries each of the kernel's ways beside the ceiling and leaves the fastest chosen.
+/// Tries each variant of the kernel beside the ceiling and chooses the fastest.
 void choose_fastest(PinnedThreads& threads, Kernel& kernel, Read ceiling, const Span& span) {
     std::size_t best = 0;
     double best_ratio = 0;
@@ -147,8 +147,8 @@ void choose_fastest(PinnedThreads& threads, Kernel& kernel, Read ceiling, const 
     kernel.choose(best);
 }
 
-/// Flops per second while caches hold the operand; the fastest decile, as it is a limit. Nothing where the
-/// kernel does not tell.
+/// Returns the flops per second while caches hold the operand: the fastest decile, because it is a limit.
+/// Returns nothing if the kernel has no such part.
 std::optional<double> cached_speed(PinnedThreads& threads, Kernel& kernel, double seconds) {
     constexpr int kRepeats = 8;  // some 100 µs between barriers
     std::vector<double> flops(threads.size());
@@ -195,8 +195,8 @@ RowOutcome read_ceiling(Session& session, const ReadOptions& options, const Circ
     return {.measurement = measurement, .judgement = judgement_of(measurement, circumstances)};
 }
 
-/// Limits, so the fastest decile counts, here and of flops: noise only ever slows, and other programs' cache
-/// lines are noise.
+/// Measures a limit. For limits, also of flops, the fastest decile counts: noise only slows, and other
+/// programs' cache lines are noise.
 RowOutcome cached_read_ceiling(const CpuSettings& settings, std::size_t thread_count,
                                std::uint64_t set_bytes) {
     PinnedThreads threads(first_cpus(settings, thread_count));
@@ -238,7 +238,7 @@ ReadOptions read_options(const CpuSettings& settings, std::size_t threads) {
     return {.total_bytes = settings.working_set_bytes, .threads = threads, .seed = settings.seed};
 }
 
-/// By what one operation reads. The fastest decile is what counts: the fit over them is a limit.
+/// Adds rows by the bytes of one operation. The fastest decile counts, because the fit over them is a limit.
 void add_reads_by_size(const SharedSession& session, std::size_t n, std::vector<Row>& rows) {
     for (const std::uint64_t kib : kOperationKib) {
         ReadOptions options = read_options(session->settings, n);
@@ -289,7 +289,7 @@ void add_ceilings(const SharedSession& session, std::vector<Row>& rows) {
     }
 }
 
-/// The operations of a layer that a type can hold, or all of them as "".
+/// Returns the operations of a layer that a type can hold, or "" for all of them.
 std::string ops_held(const ModelShape& model, WeightType type) {
     std::string held;
     bool all = true;
@@ -312,7 +312,7 @@ RowOutcome stream_weights(Session& session, const WeightsOptions& options, std::
     return outcome;
 }
 
-/// Whether a type's row belongs to the suite and has a kernel of its own.
+/// Returns whether a type's row belongs to the suite and has its own kernel.
 bool weights_belong(const CpuSettings& settings, WeightType type, const WeightRow& row) {
     const bool at_four =
         row.batch == 4 && row.layout == Layout::packed &&

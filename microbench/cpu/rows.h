@@ -1,5 +1,5 @@
 #pragma once
-// The table of everything that is measured on a CPU, and how a row is measured.
+// The table of all rows of a CPU, and the measurement of a row.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,28 +11,28 @@
 
 namespace paretoken::microbench {
 
-enum class Extent { quick, normal, full };  ///< how many rows, and how long for each
+enum class Extent { quick, normal, full };  ///< number of rows and time for each
 std::string_view name_of(Extent extent);    ///< "quick", "default", "full"
 
 struct CpuSettings {
     Extent extent = Extent::normal;
-    std::vector<int> cpus;  ///< one thread on each; rows exist for one thread and for all
+    std::vector<int> cpus;  ///< CPUs with one thread each; rows exist for one thread and for all
     Isa isa = Isa::scalar;
     std::uint64_t llc_bytes = 0;  ///< 0: unknown
     std::uint64_t working_set_bytes = 0;
-    ModelShape model;              ///< whose matrices `weights` rows stream
-    std::vector<HeadShape> heads;  ///< of `attention` rows
+    ModelShape model;              ///< model whose matrices `weights` rows stream
+    std::vector<HeadShape> heads;  ///< heads of `attention` rows
     double seconds_per_row = 1;
     std::uint64_t seed = 0;
     bool plant_fault = false;
 };
 
-/// max(1 GiB, 4 × LLC), 512 MiB instead of 1 GiB for a quick run; no more than half of the memory there is.
+/// Returns max(1 GiB, 4 × LLC), with 512 MiB instead of 1 GiB for a quick run; at most half of the memory.
 std::uint64_t default_working_set(bool quick, std::uint64_t llc_bytes);
 
 std::vector<Row> cpu_rows(const CpuSettings& settings);
 
-/// Why a row that one would expect is not there: "w:q4_k: no matrix of … has whole blocks of 256".
+/// Returns the reasons for missing rows: "w:q4_k: no matrix of … has whole blocks of 256".
 std::vector<std::string> left_out(const CpuSettings& settings);
 
 }  // namespace paretoken::microbench

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kWarmUpShare = 0.1;
 
-/// Keeps a value that nobody uses from being optimised away.
+/// Prevents the compiler from removing an unused value.
 void keep(std::uint64_t value) {
     asm volatile("" : : "r"(value) : "memory");
 }
@@ -28,18 +28,18 @@ Deadlines deadlines_from_now(double seconds) {
     return {warm, warm + from_seconds(seconds)};
 }
 
-/// What window of `count` lies opposite of `index`.
+/// Returns the window of `count` that lies opposite of `index`.
 std::size_t opposite(std::size_t index, std::size_t count) {
     return (index + count / 2) % count;
 }
 
-/// A stretch of a window that a Read may be given, and what is read 8 KiB later or a little more.
+/// A contiguous part of a window for a Read, and the memory that is read 8 KiB or a little more later.
 struct Stretch {
     std::span<const std::byte> part;
     const std::byte* coming = nullptr;
 };
 
-/// Calls `visit` with each stretch of a window, in the kernel's order.
+/// Calls `visit` with each contiguous part of a window, in the kernel's order.
 template <class Visit>
 void for_each_stretch(const Window& window, Visit visit) {
     constexpr std::size_t kAhead = 8192;
@@ -55,7 +55,7 @@ void for_each_stretch(const Window& window, Visit visit) {
     }
 }
 
-/// Bytes of a window that the ceiling reads, over all threads.
+/// Returns the bytes of a window that the ceiling reads, over all threads.
 double readable_bytes(const Kernel& kernel, std::size_t threads, std::size_t index) {
     double bytes = 0;
     for (std::size_t thread = 0; thread < threads; ++thread) {
@@ -71,7 +71,7 @@ void read_window(const Kernel& kernel, Read read, std::size_t thread, std::size_
     });
 }
 
-/// A read is its own ceiling.
+/// Returns the window of a read, which is its own ceiling.
 PairedWindow window_of_read(double took, double bytes) {
     return {.kernel_s = took, .ceiling_s = took, .kernel_bytes = bytes, .ceiling_bytes = bytes, .flops = 0};
 }

@@ -1,5 +1,5 @@
 #pragma once
-// The few steps that the x86 kernels share. Each carries its target, so that a caller of the same target
+// The steps that the x86 kernels share. Each declares its target, so that a caller of the same target
 // inlines it. The dot products are asm because g++ 12 copies and spills the accumulators of the intrinsics.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"  // of g++ 12, inside its own header
@@ -25,7 +25,7 @@ PARETOKEN_INLINE_AVX2 float sum_of(__m256 v) {
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
 }
 
-/// Two lines of 64 bytes.
+/// Prefetches two lines of 64 bytes.
 PARETOKEN_INLINE_AVX2 void prefetch_two(const std::byte* at) {
     __builtin_prefetch(at);
     __builtin_prefetch(at + 64);
@@ -41,8 +41,8 @@ PARETOKEN_INLINE_AVX2 __m256 halves_as_floats(const std::byte* halves) {
     return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(halves)));
 }
 
-/// Per 32-bit lane: four products of signed bytes, `magnitude` being |w|. vpmaddubsw adds two of them in 16
-/// bits and saturates; |w| ≤ 128 times |x| ≤ 127, twice, is 32,512: just below.
+/// Returns per 32-bit lane the sum of four products of signed bytes; `magnitude` is |w|. vpmaddubsw adds two
+/// of them in 16 bits and saturates; |w| ≤ 128 times |x| ≤ 127, twice, is 32,512, just below the limit.
 PARETOKEN_INLINE_AVX2 __m256i dot_signed(__m256i w, __m256i magnitude, __m256i x) {
     const __m256i pairs = _mm256_maddubs_epi16(magnitude, _mm256_sign_epi8(x, w));
     return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
@@ -67,7 +67,7 @@ PARETOKEN_INLINE_AVX2 void store_rows(float* y, std::size_t rows, const __m256 (
     if (rows > 16) store_rows(y + 16, rows - 16, all[2], all[3]);
 }
 
-/// The scales of four blocks `stride` bytes apart.
+/// Loads the scales of four blocks `stride` bytes apart.
 PARETOKEN_INLINE_AVX512 __m128 four_halves(const std::byte* block, std::size_t stride) {
     std::uint16_t bits[4];
     for (std::size_t i = 0; i < 4; ++i) std::memcpy(&bits[i], block + i * stride, 2);
@@ -78,14 +78,14 @@ PARETOKEN_INLINE_AVX512 __m128 four_halves(const std::byte* block, std::size_t s
     return _mm_cvtph_ps(halves);
 }
 
-/// 32 bytes from each of two places.
+/// Loads 32 bytes from each of two places.
 PARETOKEN_INLINE_AVX512 __m512i two_lanes(const std::byte* low, const std::byte* high) {
     const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(low));
     const __m256i second = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(high));
     return _mm512_inserti64x4(_mm512_castsi256_si512(first), second, 1);
 }
 
-/// 16 bytes from each of four places `stride` bytes apart.
+/// Loads 16 bytes from each of four places `stride` bytes apart.
 PARETOKEN_INLINE_AVX512 __m512i four_lanes(const std::byte* at, std::size_t stride) {
     __m128i lane[4];
     for (std::size_t i = 0; i < 4; ++i)
@@ -96,7 +96,7 @@ PARETOKEN_INLINE_AVX512 __m512i four_lanes(const std::byte* at, std::size_t stri
     return _mm512_inserti32x4(all, lane[3], 3);
 }
 
-/// Where there is no dot product to do it beside.
+/// Prefetches where there is no dot product to combine it with.
 PARETOKEN_INLINE_AVX512 void fetch_ahead(const std::byte* line, Fetch fetch) {
     if (fetch == Fetch::l1) __builtin_prefetch(line + kAheadInL1);
     if (fetch != Fetch::l2) return;
@@ -107,13 +107,13 @@ PARETOKEN_INLINE_AVX512 void fetch_ahead(const std::byte* line, Fetch fetch) {
 #define PARETOKEN_FETCHING_L1 : "+v"(sum) : "v"(w), "v"(x), "m"(*(line + kAheadInL1))
 #define PARETOKEN_FETCHING_L2 : "+v"(sum) : "v"(w), "v"(x), "m"(*(line + kFarAhead)), "m"(*(line + kNearAhead))
 
-/// Per 32-bit lane: sum + Σ of four products of unsigned w and signed x.
+/// Returns per 32-bit lane: sum + Σ of four products of unsigned w and signed x.
 PARETOKEN_INLINE_AVX512 __m512i dot_bytes(__m512i sum, __m512i w, __m512i x) {
     asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(w), "v"(x));
     return sum;
 }
-/// The same, and something ahead of `line` fetched just before it: the compiler gathers free prefetches into
-/// bursts, which then wait for each other.
+/// Returns the same sum, and prefetches ahead of `line` just before it. The compiler would collect separate
+/// prefetches into bursts, which then wait for each other.
 PARETOKEN_INLINE_AVX512 __m512i dot_bytes(__m512i sum, __m512i w, __m512i x, const std::byte* line,
                                           Fetch fetch) {
     if (fetch == Fetch::l1) asm("prefetcht0 %3\n\tvpdpbusd %2, %1, %0" PARETOKEN_FETCHING_L1);
@@ -122,7 +122,7 @@ PARETOKEN_INLINE_AVX512 __m512i dot_bytes(__m512i sum, __m512i w, __m512i x, con
     return fetch == Fetch::none ? dot_bytes(sum, w, x) : sum;
 }
 
-/// Per 32-bit lane: sum + two products of bf16.
+/// Returns per 32-bit lane: sum + two products of bf16.
 PARETOKEN_INLINE_AVX512 __m512 dot_pairs(__m512 sum, __m512i w, __m512i x) {
     asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(w), "v"(x));
     return sum;
@@ -141,7 +141,7 @@ PARETOKEN_INLINE_AVX512 __m512 dot_pairs_broadcast(__m512 sum, __m512i w, const 
     return sum;
 }
 
-/// Lanes of the rows that exist.
+/// Returns the lanes of the rows that exist.
 PARETOKEN_INLINE_AVX512 __mmask16 rows_mask(std::size_t rows) {
     return static_cast<__mmask16>(rows >= 16 ? 0xffff : (1U << rows) - 1);
 }

@@ -13,14 +13,14 @@
 namespace paretoken::microbench {
 namespace {
 
-constexpr int kKeyOffset = 128;  // of K's bytes
+constexpr int kKeyOffset = 128;  // added to K's bytes
 
-/// Numbers of a panel that lie side by side along its steps.
+/// Returns how many numbers of a panel are adjacent along its steps.
 std::size_t together(KvType type) {
     return type == KvType::int8 ? 4 : type == KvType::bf16 ? 2 : 1;
 }
 
-/// Number of the element (step, lane) in a panel.
+/// Returns the index of the element (step, lane) in a panel.
 std::size_t place_of(KvType type, std::size_t step, std::size_t lane) {
     const std::size_t n = together(type);
     return (step / n * kTile + lane) * n + step % n;
@@ -33,7 +33,7 @@ float float_of(KvType type, std::uint16_t bits) {
 
 // ---- portable: the same packed layout, one head at a time ----
 
-/// Without its token's scale.
+/// Returns an element without its token's scale.
 float element(KvType type, const std::byte* panel, std::size_t step, std::size_t lane) {
     const std::size_t at = place_of(type, step, lane);
     if (type == KvType::int8) return std::to_integer<std::int8_t>(panel[at]);
@@ -47,7 +47,7 @@ float scale_of(KvType type, const std::byte* scales, std::size_t token) {
     return scale;
 }
 
-/// Q · K of one token, in powers of two but for the factor of all tokens.
+/// Returns Q · K of one token, without the factor that all tokens share.
 float score_of(const KvShape& shape, const BlockView& block, std::size_t t, const float* q) {
     const std::byte* const panel = block.keys + t / kTile * kTile * shape.head_dim * shape.value_bytes();
     float score = 0;
@@ -99,7 +99,7 @@ constexpr AttentionVariant kScalar[] = {{KvType::bf16, Isa::scalar, 0, attention
                                         {KvType::f16, Isa::scalar, 0, attention_scalar},
                                         {KvType::int8, Isa::scalar, 0, attention_scalar}};
 
-// ---- numbers and their places ----
+// ---- numbers and their positions ----
 
 std::int8_t code_of(float value, float scale) {
     return static_cast<std::int8_t>(scale == 0 ? 0 : std::nearbyint(value / scale));
@@ -121,7 +121,7 @@ void place(KvType type, std::byte* panel, std::size_t step, std::size_t lane, st
     }
 }
 
-/// The queries of one head as codes.
+/// Converts the queries of one head to codes.
 void quantise(Queries& queries, std::size_t g, std::span<const float> q) {
     const float scale = largest_of(q) / 127;
     int sum = 0;

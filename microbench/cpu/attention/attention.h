@@ -1,7 +1,7 @@
 #pragma once
 // Decode attention over a KV cache: one new token's queries against every cached key and value of one KV
-// head, the query heads that share it together, block after block with an online softmax. K and V of a block
-// lie packed, in the order one linear walk needs them.
+// head, for all query heads that share it, block after block with an online softmax. K and V of a block
+// are packed in the order of one linear walk.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -28,47 +28,47 @@ struct KvShape {
     KvType type = KvType::bf16;
     std::size_t tokens = 0;
     std::size_t head_dim = 0;
-    std::size_t block = 0;  ///< tokens
+    std::size_t block = 0;  ///< tokens per block
 
     bool operator==(const KvShape&) const = default;
     std::size_t value_bytes() const { return type == KvType::int8 ? 1 : 2; }
     std::size_t scale_bytes() const { return type == KvType::int8 ? sizeof(float) : 0; }
-    /// K, or V, of a token with its scale.
+    /// Returns the bytes of K, or V, of a token with its scale.
     std::size_t token_bytes() const { return head_dim * value_bytes() + scale_bytes(); }
     std::size_t blocks() const { return (tokens + block - 1) / block; }
-    std::size_t half_bytes() const { return block * token_bytes(); }  ///< K, or V, of a block
+    std::size_t half_bytes() const { return block * token_bytes(); }  ///< bytes of K, or V, of a block
     std::size_t block_bytes() const { return 2 * half_bytes(); }
     std::size_t stored_bytes() const { return blocks() * block_bytes(); }
     std::size_t bytes() const { return 2 * tokens * token_bytes(); }  ///< without padding
 };
 
-/// K or V as a cache holds it: [tokens, head_dim].
+/// K or V in the form of a cache: [tokens, head_dim].
 struct KvNumbers {
     KvType type = KvType::bf16;
     std::size_t head_dim = 0;
-    std::vector<std::uint16_t> bits;  ///< of a half, or of a code in its low byte
-    std::vector<float> scale;         ///< per token; empty where the type has none
+    std::vector<std::uint16_t> bits;  ///< bits of a half, or of a code in the low byte
+    std::vector<float> scale;         ///< scale per token; empty if the type has none
 
     float value(std::size_t token, std::size_t d) const;
 };
 
-/// Rounded to the type: halves to nearest, codes with the scale max |x| / 127 of their token.
+/// Rounds values to the type: halves to nearest, codes with the scale max |x| / 127 of their token.
 KvNumbers kv_numbers(KvType type, std::span<const float> values, std::size_t head_dim);
 
-/// Keys and values → blocks, each of K's half and V's half:
+/// Packs keys and values into blocks, each of K's half and V's half:
 ///   bf16  K [block / 16][head_dim / 2][16 tokens][2]          V [head_dim / 16][block / 2][16 dims][2]
 ///   f16   K [block / 16][head_dim][16 tokens]                 V [head_dim / 16][block][16 dims]
 ///   int8  K [block / 16][head_dim / 4][16 tokens][4] codes with 128 added, then [block] scales;
 ///         V [block] scales, then [head_dim / 16][block / 4][16 dims][4] codes
-/// with zeros where the last block has no token.
+/// with zeros for missing tokens of the last block.
 std::vector<std::byte> packed_kv(const KvShape& shape, const KvNumbers& keys, const KvNumbers& values);
 
-/// The queries of one group, in the forms that kernels read: rounded to bf16 against a bf16 cache, to codes
-/// −127 … 127 with a scale per head against int8.
+/// The queries of one group, in the forms that kernels read: rounded to bf16 for a bf16 cache, to codes
+/// −127 … 127 with a scale per head for int8.
 struct Queries {
     std::size_t group = 0;
     std::size_t head_dim = 0;
-    std::vector<float> values;         ///< [group, kMaxHeadDim], exactly what the forms below stand for
+    std::vector<float> values;         ///< [group, kMaxHeadDim], the exact values of the forms below
     std::vector<std::uint32_t> pairs;  ///< bf16: [group, kMaxHeadDim / 2] of two
     std::vector<std::uint32_t> quads;  ///< int8: [group, kMaxHeadDim / 4] of four codes
     std::vector<float> scale;          ///< int8: [group]
@@ -88,19 +88,19 @@ struct AttentionCall {
 };
 using Attention = void (*)(const AttentionCall&);
 
-/// Whether these heads have a kernel: up to kMaxGroup query heads on a KV head.
+/// Returns whether these heads have a kernel: up to kMaxGroup query heads on a KV head.
 bool attention_takes(const HeadShape& heads);
 
-/// Nothing but the plainest is required to exist: falls back to it. Throws UsageError for a group of heads
-/// that no kernel takes (above kMaxGroup).
+/// Returns the best kernel up to `isa`; only the scalar one always exists. Throws UsageError for a group of
+/// heads that no kernel accepts (above kMaxGroup).
 Attention attention_for(KvType type, Isa isa, std::size_t group);
 
-/// The same in fp64 from the same numbers: [group, head_dim].
+/// Computes the attention in fp64 from the same numbers: [group, head_dim].
 std::vector<double> attention_reference(const KvShape& shape, const KvNumbers& keys, const KvNumbers& values,
                                         const Queries& q);
 
-/// Largest relative L2 error a right kernel may show: probabilities are rounded to bf16 against bf16, stay
-/// fp32 against f16, and become 14-bit integers against int8.
+/// Returns the largest relative L2 error of a right kernel: probabilities are rounded to bf16 for bf16, stay
+/// fp32 for f16, and become 14-bit integers for int8.
 constexpr double attention_bound(KvType type) {
     return type == KvType::bf16 ? 3e-3 : 6e-4;
 }

@@ -1,5 +1,5 @@
 // Decode attention with 256-bit registers, two of them for 16 tokens or 16 dims. bf16 and f16 are widened to
-// floats, int8 multiplies bytes.
+// floats, int8 is multiplied as bytes.
 #include "microbench/cpu/attention/attention_block.h"
 
 #if defined(PARETOKEN_X86)
@@ -25,7 +25,7 @@ PARETOKEN_INLINE_AVX2 __m256 load_floats(const std::byte* floats) {
     return _mm256_loadu_ps(reinterpret_cast<const float*>(floats));
 }
 
-/// Of bf16 or f16: out[g] = Σ over `steps` of a panel's line times x[g · kStride + step].
+/// Computes for bf16 or f16: out[g] = Σ over `steps` of a panel's line times x[g · kStride + step].
 template <KvType kType, std::size_t kStride, int kHeads>
 PARETOKEN_INLINE_AVX2 void panel(const std::byte* line, std::size_t steps, const float* x,
                                  const FetchFrom& from, __m256 (&out)[kHeads][2]) {
@@ -56,12 +56,13 @@ PARETOKEN_INLINE_AVX2 void panel(const std::byte* line, std::size_t steps, const
     }
 }
 
-/// The factor of one head's tokens as the products are summed in, int8.
+/// Broadcasts four codes of one head for the products of int8.
 PARETOKEN_INLINE_AVX2 __m256i four_codes(const std::uint32_t* quad) {
     return _mm256_set1_epi32(static_cast<int>(*quad));
 }
 
-/// K's bytes have 128 added: as codes, so that sixteen bits hold what vpmaddubsw adds.
+/// Multiplies K. Its bytes have 128 added; they are read as codes, so that sixteen bits hold the sums of
+/// vpmaddubsw.
 template <int kGroup>
 PARETOKEN_INLINE_AVX2 void key_panel(const std::byte* line, const Queries& q, const FetchFrom& from,
                                      __m256i (&out)[kGroup][2]) {
@@ -80,7 +81,7 @@ PARETOKEN_INLINE_AVX2 void key_panel(const std::byte* line, const Queries& q, co
     }
 }
 
-/// A limb is below 128: two products with codes stay within sixteen bits.
+/// Multiplies V by limbs. A limb is below 128, so two products with codes fit into sixteen bits.
 template <int kHeads>
 PARETOKEN_INLINE_AVX2 void value_panel(const std::byte* line, std::size_t steps, const std::uint32_t* x,
                                        const FetchFrom& from, __m256i (&out)[kHeads][2]) {
@@ -98,7 +99,7 @@ PARETOKEN_INLINE_AVX2 void value_panel(const std::byte* line, std::size_t steps,
     }
 }
 
-/// Q · K of 16 tokens from `t` on, but for the factor of all.
+/// Computes Q · K of 16 tokens from `t` on, without the factor that all share.
 template <KvType kType, int kGroup>
 PARETOKEN_INLINE_AVX2 void products(const BlockView& block, std::size_t t, const Queries& q,
                                     __m256 (&out)[kGroup][2]) {
@@ -117,7 +118,7 @@ PARETOKEN_INLINE_AVX2 void products(const BlockView& block, std::size_t t, const
     }
 }
 
-/// Probabilities · V of 16 dims from `d` on.
+/// Computes probabilities · V of 16 dims from `d` on.
 template <KvType kType, int kGroup>
 PARETOKEN_INLINE_AVX2 void weighted(const BlockView& block, const KvShape& shape, std::size_t d,
                                     const BlockScores& scores, __m256 (&out)[kGroup][2]) {
@@ -137,7 +138,7 @@ PARETOKEN_INLINE_AVX2 void weighted(const BlockView& block, const KvShape& shape
     }
 }
 
-/// Eight and eight integers below 256 as bytes in order.
+/// Packs two times eight integers below 256 as bytes in order.
 PARETOKEN_INLINE_AVX2 __m128i sixteen_bytes(__m256i low, __m256i high) {
     constexpr int kLanesInOrder = 0xd8;
     const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), kLanesInOrder);
@@ -145,7 +146,7 @@ PARETOKEN_INLINE_AVX2 __m128i sixteen_bytes(__m256i low, __m256i high) {
     return _mm256_castsi256_si128(bytes);
 }
 
-/// Weights of one head, whose largest is known, as two limbs of seven bits.
+/// Splits the weights of one head, whose largest is known, into two limbs of seven bits.
 PARETOKEN_INLINE_AVX2 void split_weights(BlockScores& block, std::size_t g, std::size_t tokens,
                                          float largest) {
     auto* const high = reinterpret_cast<__m128i*>(block.quads + 2 * g * kMaxKvBlock / 4);
@@ -170,14 +171,14 @@ PARETOKEN_INLINE_AVX2 float max_of(__m256 v) {
     return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
 }
 
-/// Ones in the lanes of tokens that exist.
+/// Returns ones in the lanes of tokens that exist.
 PARETOKEN_INLINE_AVX2 __m256 tokens_mask(std::size_t tokens) {
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     const __m256i limit = _mm256_set1_epi32(static_cast<int>(std::min<std::size_t>(tokens, 8)));
     return _mm256_castsi256_ps(_mm256_cmpgt_epi32(limit, lane));
 }
 
-/// Turns the scores of one head into weights; returns what the earlier sums must be multiplied by. All of the
+/// Turns the scores of one head into weights, and returns the factor for earlier sums. All of the
 /// last 16 tokens get a weight.
 template <KvType kType>
 PARETOKEN_INLINE_AVX2 float soften(const BlockView& view, BlockScores& block, std::size_t g, Softmax& state) {

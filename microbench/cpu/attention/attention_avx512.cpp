@@ -1,5 +1,5 @@
-// Decode attention with 512-bit registers: 16 tokens or 16 dims in each, every query head of the group beside
-// the same line of K or V. bf16 multiplies in pairs, f16 as floats, int8 as bytes.
+// Decode attention with 512-bit registers: 16 tokens or 16 dims in each; every query head of the group uses
+// the same line of K or V. bf16 is multiplied in pairs, f16 as floats, int8 as bytes.
 #include "microbench/cpu/attention/attention_block.h"
 
 #if defined(PARETOKEN_X86)
@@ -17,8 +17,8 @@ PARETOKEN_INLINE_AVX512 __m512 exp2_of(__m512 x) {
     return _mm512_scalef_ps(value, whole);
 }
 
-// A panel is steps of lines: out[g] = Σ line · x[g · kStride + step]. Even and odd steps are summed in chains
-// of their own, to hide the latency.
+// A panel consists of steps of lines: out[g] = Σ line · x[g · kStride + step]. Even and odd steps have
+// separate chains of sums, to hide the latency.
 
 /// bf16: a step is a pair.
 template <std::size_t kStride, int kHeads>
@@ -67,7 +67,7 @@ PARETOKEN_INLINE_AVX512 void panel(const std::byte* line, std::size_t steps, con
     for (int g = 0; g < kHeads; ++g) out[g] = _mm512_add_ps(out[g], odd[g]);
 }
 
-/// Of two factors of int8, one is unsigned: the line (K) or x (V).
+/// Multiplies int8; one of the two factors is unsigned: the line (K) or x (V).
 template <bool kLineUnsigned>
 PARETOKEN_INLINE_AVX512 __m512i dot_codes(__m512i sum, __m512i line, const std::uint32_t* x) {
     const __m512i four = _mm512_set1_epi32(static_cast<int>(*x));
@@ -107,7 +107,7 @@ PARETOKEN_INLINE_AVX512 __m512 load_floats(const std::byte* floats) {
     return _mm512_loadu_ps(reinterpret_cast<const float*>(floats));
 }
 
-/// Q · K of 16 tokens from `t` on, but for the factor of all.
+/// Computes Q · K of 16 tokens from `t` on, without the factor that all share.
 template <KvType kType, int kGroup>
 PARETOKEN_INLINE_AVX512 void products(const BlockView& block, std::size_t t, const Queries& q,
                                       __m512 (&out)[kGroup]) {
@@ -127,7 +127,7 @@ PARETOKEN_INLINE_AVX512 void products(const BlockView& block, std::size_t t, con
     }
 }
 
-/// Probabilities · V of 16 dims from `d` on.
+/// Computes probabilities · V of 16 dims from `d` on.
 template <KvType kType, int kGroup>
 PARETOKEN_INLINE_AVX512 void weighted(const BlockView& block, const KvShape& shape, std::size_t d,
                                       const BlockScores& scores, __m512 (&out)[kGroup]) {
@@ -147,7 +147,7 @@ PARETOKEN_INLINE_AVX512 void weighted(const BlockView& block, const KvShape& sha
     }
 }
 
-/// Weights of which the largest of each head is known, as two limbs of seven bits.
+/// Splits weights, whose largest per head is known, into two limbs of seven bits.
 template <int kGroup>
 PARETOKEN_INLINE_AVX512 void split_weights(BlockScores& block, std::size_t tokens,
                                            const __m512 (&largest)[kGroup]) {
@@ -170,8 +170,8 @@ PARETOKEN_INLINE_AVX512 void split_weights(BlockScores& block, std::size_t token
     }
 }
 
-/// Turns the scores of a block into weights, and tells what the earlier sums must be multiplied by. All heads
-/// step by step together: one alone would wait for its own results.
+/// Turns the scores of a block into weights, and sets the factors for earlier sums. All heads take each
+/// step together, because one head alone would wait for its own results.
 template <KvType kType, int kGroup>
 PARETOKEN_INLINE_AVX512 void soften(const BlockView& view, BlockScores& block, Softmax (&state)[kGroup],
                                     float (&rescale)[kGroup]) {

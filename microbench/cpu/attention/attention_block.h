@@ -1,6 +1,6 @@
 #pragma once
-// What the attention kernels of every instruction set share: where the parts of a block lie and what to fetch
-// while they are worked on, the running softmax, and the tables of kernels.
+// Code that the attention kernels of all instruction sets share: the positions of a block's parts, the
+// prefetches during the work on them, the running softmax, and the tables of kernels.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -30,7 +30,8 @@ struct AttentionVariant {
 std::span<const AttentionVariant> avx2_attentions();
 std::span<const AttentionVariant> avx512_attentions();
 
-/// One of each type and group up to kMaxGroup; `Kernels` names the template kAttention<type, group>.
+/// Returns one kernel of each type and group up to kMaxGroup; `Kernels` names the template kAttention<type,
+/// group>.
 template <class Kernels>
 constexpr auto attention_table(Isa isa) {
     std::array<AttentionVariant, std::size(kKvTypes) * kMaxGroup> table{};
@@ -46,43 +47,44 @@ constexpr auto attention_table(Isa isa) {
     return table;
 }
 
-/// Scores and probabilities of one block, heads kMaxKvBlock apart so that addresses differ by constants.
+/// The scores and probabilities of one block. Heads are kMaxKvBlock apart, so that addresses differ by
+/// constants.
 struct BlockScores {
     alignas(64) float score[kMaxGroup * kMaxKvBlock];
     alignas(64) float weight[kMaxGroup * kMaxKvBlock];
     alignas(64) std::uint32_t pairs[kMaxGroup * kMaxKvBlock / 2];
     alignas(
-        64) std::uint32_t quads[2 * kMaxGroup * kMaxKvBlock / 4];  // of a head the high, then the low limbs
-    float unit[kMaxGroup];                                         // what a low limb of 1 stands for
+        64) std::uint32_t quads[2 * kMaxGroup * kMaxKvBlock / 4];  // per head the high, then the low limbs
+    float unit[kMaxGroup];                                         // value of a low limb of 1
 };
 
-/// Probabilities times V's scales against int8: integers up to kMostWeight in two limbs of seven bits, so
-/// that 16 bits hold two products of a limb and a code.
+/// The weights for int8 are probabilities times V's scales, as integers up to kMostWeight in two limbs of
+/// seven bits, so that 16 bits hold two products of a limb and a code.
 inline constexpr int kLimbBits = 7;
 inline constexpr float kMostWeight = (1 << 2 * kLimbBits) - 1;
 
-/// What to multiply weights by to make integers of them; nothing of weights that all but vanish.
+/// Returns the factor that makes integers of weights; 0 for weights that almost vanish.
 inline float weight_factor(float largest) {
     return largest > 1e-30F ? kMostWeight / largest : 0;
 }
 
-/// Running softmax of one query head.
+/// The running softmax of one query head.
 struct Softmax {
     float maximum = kLowest;
     float sum = 0;
 };
 
-/// Scores are kept in powers of two: exp(s / √d) = 2^(s · log2 e / √d).
+/// Returns the factor of scores, which are exponents of two: exp(s / √d) = 2^(s · log2 e / √d).
 inline float score_scale(std::size_t head_dim) {
     return std::numbers::log2e_v<float> / std::sqrt(static_cast<float>(head_dim));
 }
 
-/// Bytes from the line that is worked on to those to fetch into L2 and into L1; 0: itself, nothing to do.
+/// The distances in bytes from the current line to those to prefetch into L2 and into L1; 0: no prefetch.
 struct FetchFrom {
     std::ptrdiff_t far = 0;
     std::ptrdiff_t near = 0;
 
-    // Inlined always: g++ takes a function that only prefetches for one without effect and drops its calls.
+    // Always inlined: g++ treats a function that only prefetches as one without effect and drops its calls.
     __attribute__((always_inline)) void fetch(const std::byte* line) const {
         __builtin_prefetch(line + far, 0, 2);
         __builtin_prefetch(line + near);
@@ -99,8 +101,8 @@ struct BlockView {
     FetchFrom with_values;
 };
 
-/// From half `half` of a cache's blocks (2i: K of block i) to the one that lies `kAheadInL1` further on or a
-/// little more: a jump to another page is foreseen as well.
+/// Returns the distance from half `half` of a cache's blocks (2i: K of block i) to the half that is
+/// `kAheadInL1` or a little more ahead, also across a jump to another page.
 inline std::ptrdiff_t to_coming_half(const AttentionCall& call, std::size_t half) {
     const std::size_t bytes = call.shape.half_bytes();
     const std::size_t to = half + (kAheadInL1 + bytes - 1) / bytes;

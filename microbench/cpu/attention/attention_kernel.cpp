@@ -14,9 +14,9 @@
 namespace paretoken::microbench {
 namespace {
 
-constexpr std::size_t kDistinct = 2;  // KV heads with numbers of their own; the ring repeats them
+constexpr std::size_t kDistinct = 2;  // KV heads with different numbers; the ring repeats them
 
-/// One KV head of one sequence and the queries on it.
+/// One KV head of one sequence and its queries.
 struct Head {
     Queries q;
     std::vector<double> reference;  // [group, head_dim]
@@ -48,7 +48,7 @@ class AttentionKernel final : public Kernel {
   private:
     struct Part {
         Ring ring;
-        PageOrder order;         // empty: the blocks of a cache follow each other
+        PageOrder order;         // empty: blocks of a cache are in order
         std::vector<float> out;  // [kDistinct, group, head_dim]
     };
 
@@ -113,13 +113,14 @@ void AttentionKernel::prepare(std::size_t thread) {
     }
     part.out.assign(kDistinct * group_ * shape_.head_dim, 0);
     if (!plant_fault_) return;
-    // One token of a random cache would drown in the softmax: spoil all values of the first block.
+    // One token of a random cache would not show in the softmax, so all values of the first block are
+    // changed.
     const std::size_t page = random_order_ ? part.order.pages().front() : 0;
     std::byte* const values = part.ring.first_copy() + page * shape_.block_bytes() + shape_.block_bytes() / 2;
     for (std::size_t i = 1; i < shape_.block_bytes() / 2; i += 2) values[i] ^= std::byte{0x80};
 }
 
-/// Every block to its page.
+/// Moves every block to its page.
 void AttentionKernel::scatter(Part& part) {
     const std::size_t size = shape_.block_bytes();
     std::byte* const begin = part.ring.first_copy();
@@ -128,7 +129,7 @@ void AttentionKernel::scatter(Part& part) {
         std::memcpy(begin + pages[slot] * size, caches_.data() + slot * size % caches_.size(), size);
 }
 
-/// `kv` is where the cache would lie were its blocks in order.
+/// Computes one head. `kv` is the position of the cache if its blocks were in order.
 void AttentionKernel::compute(Part& part, std::size_t head, const std::byte* kv, const KvShape& shape) {
     float* const out = part.out.data() + head * group_ * shape_.head_dim;
     const std::byte* const begin = part.ring.first_copy();

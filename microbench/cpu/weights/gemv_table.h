@@ -1,6 +1,6 @@
 #pragma once
-// Which kernels a weight type has, written once for all types: a batch of 1, 4 or 8 per instruction set, 16
-// of packed ones, any batch of scalar ones, and the packed AVX-512 ones with every way of fetching ahead.
+// The kernels of a weight type, written once for all types: batches of 1, 4 or 8 per instruction set, 16
+// for packed ones, any batch for scalar ones, and packed AVX-512 kernels with every way of prefetching.
 #include <array>
 
 #include "microbench/cpu/weights/weights.h"

@@ -15,7 +15,7 @@ namespace paretoken::microbench {
 inline constexpr std::size_t kNibbleLine = 4 * kPanel;       // bytes of eight nibbles of each row
 inline constexpr std::size_t kNibblePart = 4 * kNibbleLine;  // and of 32
 
-/// Where nibble `i` of `row` is, in the low half or the high one.
+/// Returns the byte of nibble `i` of `row`; it is in the low or the high half.
 constexpr std::size_t nibble_place(std::size_t row, std::size_t i) {
     return i / 8 * kNibbleLine + row * 4 + i % 4;
 }
@@ -27,12 +27,12 @@ inline int nibble_of(std::byte both, bool high) {
     return std::to_integer<int>(high ? both >> 4 : both & std::byte{0x0f});
 }
 
-/// Into zeros.
+/// Writes a nibble into a byte whose half is zero.
 inline void place_nibble(std::byte* part, std::size_t row, std::size_t i, unsigned nibble) {
     part[nibble_place(row, i)] |= static_cast<std::byte>(nibble_is_high(i) ? nibble << 4 : nibble);
 }
 
-/// Σ of a row's 32 nibbles times x.
+/// Returns Σ of a row's 32 nibbles times x.
 inline int dot_of_nibbles(const std::byte* part, std::size_t row, const std::int8_t* x) {
     int dot = 0;
     for (std::size_t i = 0; i < kBlock; ++i)
@@ -55,7 +55,7 @@ PARETOKEN_INLINE_AVX512 __m512i high_nibbles(__m512i both) {
     return low_nibbles(_mm512_srli_epi16(both, 4));
 }
 
-/// Sums of pairs in 16 bits of 8 · kRegisters rows from 8 · `from` on: eight products of a nibble (≤ 15) and
+/// Sums pairs in 16 bits for 8 · kRegisters rows from 8 · `from` on: eight products of a nibble (≤ 15) and
 /// |x| ≤ 127, in pairs, stay below 32,767. `quads` is [8, kBatch].
 template <int kBatch, int kRegisters>
 PARETOKEN_INLINE_AVX2 void pairs_of_nibbles(const std::byte* part, int from, const std::int32_t* quads,
@@ -79,8 +79,8 @@ PARETOKEN_INLINE_AVX2 void pairs_of_nibbles(const std::byte* part, int from, con
     }
 }
 
-/// Σ of the 32 nibbles times x for the first and the last 16 rows; kAtOnce of a batch of kBatch, whose
-/// `quads` are [8, kBatch] and begin at the first of them.
+/// Computes Σ of the 32 nibbles times x for the first and the last 16 rows, for kAtOnce of a batch of kBatch,
+/// whose `quads` are [8, kBatch] and begin at the first of them.
 template <int kBatch, int kAtOnce, Fetch kFetch>
 PARETOKEN_INLINE_AVX512 void dots_of_nibbles(const std::byte* part, const std::int32_t* quads,
                                              __m512i (&first)[kAtOnce], __m512i (&last)[kAtOnce]) {

@@ -1,6 +1,7 @@
 #pragma once
-// y[batch, rows] = W[rows, k] · x[batch, k] straight from stored weights, as decode does it. One function per
-// (type, layout, instruction set, batch); this file joins the tables of weights_*.cpp and prepares x.
+// Computes y[batch, rows] = W[rows, k] · x[batch, k] directly from stored weights, as in decode. There is one
+// function per (type, layout, instruction set, batch); this file joins the tables of weights_*.cpp and
+// prepares x.
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -13,28 +14,29 @@
 
 namespace paretoken::microbench {
 
-/// row: as in a GGUF file. packed: panels of 32 rows whose bytes lie in the order one linear walk needs them.
+/// row: as in a GGUF file. packed: panels of 32 rows, whose bytes are in the order of one linear walk.
 enum class Layout { row, packed };
 std::string_view name_of(Layout layout);
 
-/// Rows per panel of the packed layout: two registers of 16, so that one broadcast of x serves two products.
+/// The rows per panel of the packed layout: two registers of 16, so that one broadcast of x serves two
+/// products.
 inline constexpr std::size_t kPanel = 32;
 
-/// So many of a batch that packed AVX-512 kernels multiply at once: more sums would not stay in registers.
+/// The part of a batch that packed AVX-512 kernels multiply at once: more sums would not stay in registers.
 inline constexpr int kMostAtOnce = 8;
 
 constexpr std::size_t panels_of(std::size_t rows) {
     return (rows + kPanel - 1) / kPanel;
 }
 
-/// Bytes of memory a matrix takes; the packed layout pads rows to whole panels.
+/// Returns the bytes of memory of a matrix; the packed layout pads rows to whole panels.
 constexpr std::size_t stored_bytes(WeightType type, Layout layout, std::size_t rows, std::size_t k) {
     return row_bytes(type, k) * (layout == Layout::packed ? panels_of(rows) * kPanel : rows);
 }
 
-/// Kernels multiply unsigned bytes u and take Σ x times this off (q4_1, q4_k: Σ x itself, for their
-/// minimums): q8_0 stores w + 128 or flips the sign bit on the way, q4_0's nibbles are w + 8, q6_k's numbers
-/// w + 32.
+/// Returns the zero point. Kernels multiply unsigned bytes u and subtract Σ x times it (q4_1, q4_k: Σ x
+/// itself, for their minimums): q8_0 stores w + 128 or flips the sign bit when loading, q4_0's nibbles are w
+/// + 8, q6_k's numbers w + 32.
 constexpr float zero_point(WeightType type) {
     switch (type) {
         case WeightType::q8_0:
@@ -52,7 +54,7 @@ constexpr float zero_point(WeightType type) {
     return 1;
 }
 
-/// Storage that begins on a cache line: a load that straddles two costs twice.
+/// Allocates storage that begins on a cache line, because a load across two lines costs twice.
 template <class Value>
 struct LineAligned {
     using value_type = Value;
@@ -68,14 +70,14 @@ struct LineAligned {
 template <class Value>
 using Lines = std::vector<Value, LineAligned<Value>>;
 
-/// x in every form that a kernel reads it in. Against bf16 weights x is rounded to bf16, against f16 it stays
-/// as it is, against blocks it is rounded to bytes in −127 … 127 with a scale per 32 (as llama.cpp does it).
-/// "interleaved" has the batch inside, for broadcasts beside rows; the others are [batch, k]. Blocks are
-/// padded with zeros to a multiple of four.
+/// x in every form that a kernel reads. For bf16 weights x is rounded to bf16, for f16 it is unchanged, for
+/// blocks it is rounded to bytes in −127 … 127 with a scale per 32 (as in llama.cpp). "interleaved" has the
+/// batch as the inner dimension, for broadcasts beside rows; the others are [batch, k]. Blocks are padded
+/// with zeros to a multiple of four.
 struct Activations {
     std::size_t k = 0;
     std::size_t batch = 0;
-    Lines<float> values;  ///< [batch, k], exactly what the numbers below stand for
+    Lines<float> values;  ///< [batch, k], the exact values of the numbers below
 
     Lines<std::uint16_t> bf16;               ///< [batch, k]
     Lines<float> interleaved_values;         ///< [k, batch]
@@ -120,11 +122,11 @@ std::span<const GemvVariant> q4_gemvs(WeightType type);  ///< q4_0 or q4_1
 std::span<const GemvVariant> q4_k_gemvs();
 std::span<const GemvVariant> q6_k_gemvs();
 
-/// All that do the same with the same bits (they fetch ahead in different ways: which is the fastest depends
-/// on the CPU), of the best instruction set up to `isa` that takes the batch; never empty.
+/// Returns the kernels of the best instruction set up to `isa` that accepts the batch; never empty. They give
+/// equal bits and differ in the way of prefetching, of which the fastest depends on the CPU.
 std::vector<GemvVariant> gemvs_for(WeightType type, Layout layout, Isa isa, std::size_t batch);
 
-/// Row layout → packed layout; missing rows of the last panel are zeros.
+/// Converts the row layout to the packed layout; missing rows of the last panel are zeros.
 ///   bf16  [k / 2][32 rows][2]
 ///   f16   [k][32 rows]
 ///   q8_0  per 32: 32 × d, then [8][32 rows][4] bytes with 128 added
@@ -138,7 +140,8 @@ std::vector<GemvVariant> gemvs_for(WeightType type, Layout layout, Isa isa, std:
 std::vector<std::byte> packed(WeightType type, std::span<const std::byte> row_layout, std::size_t rows,
                               std::size_t k);
 
-/// One block of weights along k of one row, into its places of a panel's block (zero-initialised memory).
+/// Write one block of weights along k of one row to its positions in a panel's block (zero-initialised
+/// memory).
 void pack_bf16(const std::byte* block, std::byte* panel_block, std::size_t row);
 void pack_f16(const std::byte* block, std::byte* panel_block, std::size_t row);
 void pack_q8_0(const std::byte* block, std::byte* panel_block, std::size_t row);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr WeightType kType = WeightType::bf16;
 [[maybe_unused]] constexpr std::size_t kAhead =
-    4096;  // of the prefetch, where arithmetic leaves too few loads in flight
+    4096;  // distance of the prefetch, for arithmetic that leaves too few loads in flight
 
 void row_scalar(const GemvCall& call) {
     const Activations& x = *call.x;
@@ -79,8 +79,8 @@ __attribute__((target(PARETOKEN_AVX2))) void row_avx2(const GemvCall& call) {
     }
 }
 
-// Stretches of 8 KiB, so many of the four registers of rows at once as leave the sums in registers: all of
-// them for one x (and then a stretch is the whole depth), two or one for a batch.
+// Processes 8 KiB at a time, for as many of the four registers of rows as keep the sums in registers: all of
+// them for one x (which then takes the whole depth at a time), two or one for a batch.
 template <int kBatch>
 __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
     const Activations& x = *call.x;
@@ -188,7 +188,8 @@ PARETOKEN_INLINE_AVX512 void add_stretch(const std::byte* w, std::size_t steps, 
     }
 }
 
-// The whole depth at a time, or where the batch is too large stretches of 8 KiB that L1 keeps for its parts.
+// Processes the whole depth at a time, or if the batch is too large, 8 KiB, which L1 keeps for the batch's
+// parts.
 template <int kBatch, Fetch kFetch>
 __attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& call) {
     const Activations& x = *call.x;

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kPieceBytes = 1 << 20;
 constexpr std::uint64_t kMostDistinct = 64 << 20;   // bytes of a layer; the ring repeats them
 constexpr double kBound = 2e-5;                     // relative L2 error of an fp32 result
-constexpr std::size_t kReferenceMacs = 40'000'000;  // beyond this many, rows are sampled
+constexpr std::size_t kReferenceMacs = 40'000'000;  // above this number, rows are sampled
 
 struct Matrix {
     MatrixShape shape;

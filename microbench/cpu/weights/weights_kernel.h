@@ -1,6 +1,6 @@
 #pragma once
 // Streams the matrices of one decoder layer, copy after copy, through a GEMV. The check compares every matrix
-// with fp64 (a sample of the rows of large ones) and demands the same bits twice.
+// with fp64 (a sample of the rows of large ones) and requires that two runs give equal bits.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -11,13 +11,13 @@
 
 namespace paretoken::microbench {
 
-/// Shared by all rows that stream.
+/// The options of all rows that stream.
 struct StreamOptions {
     Isa isa = Isa::scalar;
     std::size_t threads = 1;
-    std::uint64_t working_set_bytes = 0;  ///< of all threads together
+    std::uint64_t working_set_bytes = 0;  ///< size for all threads together
     std::uint64_t seed = 0;
-    bool plant_fault = false;  ///< change one byte after the reference was taken: the check must fail
+    bool plant_fault = false;  ///< change one byte after computing the reference: the check must fail
 };
 
 struct WeightsOptions {
@@ -27,8 +27,8 @@ struct WeightsOptions {
     ModelShape model;
 };
 
-/// The layer's matrices that the type can hold (k of whole blocks), experts one by one; rows are cut, all by
-/// the same share and to whole panels, where the layer would take more than `most_bytes`.
+/// Returns the layer's matrices that the type can hold (k of whole blocks), experts one by one. If the layer
+/// would take more than `most_bytes`, rows are cut, all by the same share and to whole panels.
 std::vector<MatrixShape> streamed_matrices(const ModelShape& model, WeightType type,
                                            std::uint64_t most_bytes);
 

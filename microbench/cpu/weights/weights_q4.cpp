@@ -23,7 +23,7 @@ struct Format {
 
 [[maybe_unused]] constexpr std::size_t kAhead = 4096;
 
-/// What a block adds to y: d · scale · Σ q·x, and the offset's part.
+/// Returns a block's part of y: d · scale · Σ q·x, and the offset's part.
 template <WeightType kType>
 float block_value(float d, float m, float scale, float offset, int dot) {
     return d * scale * static_cast<float>(dot) + (Format<kType>::kMinimum ? m * offset : -d * offset);
@@ -140,7 +140,7 @@ __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
     }
 }
 
-/// d and m of four blocks: four of each.
+/// Loads d and m of four blocks.
 template <WeightType kType>
 PARETOKEN_INLINE_AVX512 void load_heads(const std::byte* block, __m128& d, __m128& m) {
     using F = Format<kType>;
@@ -162,8 +162,8 @@ PARETOKEN_INLINE_AVX512 void load_heads(const std::byte* block, __m128& d, __m12
     }
 }
 
-// Four blocks at a time: their nibbles fill a register, their low halves meet x in `nibble_order`, and so the
-// high.
+// Processes four blocks at a time: their nibbles fill a register, and their low and high halves are
+// multiplied by x in `nibble_order`.
 template <WeightType kType, int kBatch>
 __attribute__((target(PARETOKEN_AVX512))) void row_avx512(const GemvCall& call) {
     using F = Format<kType>;
@@ -202,7 +202,7 @@ __attribute__((target(PARETOKEN_AVX512))) void row_avx512(const GemvCall& call) 
     }
 }
 
-/// Sums of one block of 16 rows that become part of y: d · scale · Σ, and the offset times −d or m.
+/// Adds the sums of one block of 16 rows to y: d · scale · Σ, and the offset times −d or m.
 template <WeightType kType>
 PARETOKEN_INLINE_AVX512 __m512 with_block(__m512 sum, const std::byte* heads, __m512i dot, float scale,
                                           float offset) {

@@ -13,8 +13,8 @@ namespace {
 
 constexpr WeightType kType = WeightType::q4_k;
 constexpr std::size_t kBytes = block_bytes(kType);
-constexpr std::size_t kParts = kSuperBlock / kBlock;  // with a scale of their own
-constexpr std::size_t kNibbles = 16;                  // where a row's nibbles begin
+constexpr std::size_t kParts = kSuperBlock / kBlock;  // parts with their own scale
+constexpr std::size_t kNibbles = 16;                  // position of a row's nibbles
 constexpr std::size_t kPanelScales = 4 * kPanel;      // after every row's d and m
 constexpr std::size_t kPanelNibbles = kPanel * kNibbles;
 constexpr std::size_t kScaleLine = 4 * kPanel;  // bytes of four of the scales' bytes of each row
@@ -48,7 +48,7 @@ void row_scalar(const GemvCall& call) {
     }
 }
 
-/// The scales' 12 bytes of one row out of a panel.
+/// Returns the scales of one row from their 12 bytes in a panel.
 SixBitScales scales_of_row(const std::byte* panel_block, std::size_t row) {
     std::byte twelve[12];
     for (std::size_t i = 0; i < 12; ++i) twelve[i] = panel_block[kPanelScales + i * kPanel + row];
@@ -82,7 +82,7 @@ void packed_scalar(const GemvCall& call) {
 
 #if defined(PARETOKEN_X86)
 
-/// The scales or minimums of one row's eight parts, times d or m.
+/// Returns the scales or minimums of one row's eight parts, times d or m.
 PARETOKEN_INLINE_AVX2 __m256 eight_times(const std::uint8_t* eight, float factor) {
     const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(eight));
     return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes)), _mm256_set1_ps(factor));
@@ -124,7 +124,7 @@ __attribute__((target(PARETOKEN_AVX2))) void row_avx2(const GemvCall& call) {
     }
 }
 
-/// Eight scales and eight minimums of each row of a panel, from its three times four lines of bytes.
+/// The eight scales and eight minimums of each row of a panel, from its three times four lines of bytes.
 struct PanelScales {
     alignas(64) std::uint8_t scale[kParts][kPanel];
     alignas(64) std::uint8_t minimum[kParts][kPanel];
@@ -153,7 +153,7 @@ PARETOKEN_INLINE_AVX2 void unpack_panel_avx2(const std::byte* scales, PanelScale
     }
 }
 
-/// Eight of a part's 16 bytes as floats, times `factor`.
+/// Returns eight of a part's 16 bytes as floats, times `factor`.
 PARETOKEN_INLINE_AVX2 __m256 half_times(const std::uint8_t* bytes, __m256 factor) {
     const __m128i eight = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes));
     return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(eight)), factor);
@@ -201,7 +201,8 @@ __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
     }
 }
 
-// Two chunks of 32 bytes at a time: low halves are parts 4t and 4t + 2, high halves 4t + 1 and 4t + 3.
+// Processes two chunks of 32 bytes at a time: low halves are parts 4t and 4t + 2, high halves 4t + 1 and 4t +
+// 3.
 template <int kBatch>
 __attribute__((target(PARETOKEN_AVX512))) void row_avx512(const GemvCall& call) {
     const Activations& x = *call.x;
@@ -271,7 +272,7 @@ PARETOKEN_INLINE_AVX512 __m512 sixteen_times(const std::uint8_t* bytes, __m512 f
     return _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(sixteen)), factor);
 }
 
-/// Sums of one part of 16 rows that become part of y.
+/// Adds the sums of one part of 16 rows to y.
 PARETOKEN_INLINE_AVX512 __m512 with_part(__m512 sum, __m512 d, __m512 m, __m512i dot, float scale,
                                          float offset) {
     const __m512 value = _mm512_mul_ps(_mm512_cvtepi32_ps(dot), _mm512_set1_ps(scale));

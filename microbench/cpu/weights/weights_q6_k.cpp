@@ -16,8 +16,8 @@ namespace {
 
 constexpr WeightType kType = WeightType::q6_k;
 constexpr std::size_t kBytes = block_bytes(kType);
-constexpr std::size_t kParts = kSuperBlock / 16;  // with a scale of their own
-constexpr std::size_t kRowHigh = 128;             // where a row's high bits, scales and d begin
+constexpr std::size_t kParts = kSuperBlock / 16;  // parts with their own scale
+constexpr std::size_t kRowHigh = 128;             // positions of a row's high bits, scales and d
 constexpr std::size_t kRowScales = 192;
 constexpr std::size_t kRowD = 208;
 constexpr std::size_t kPanelScales = 2 * kPanel;  // after every row's d
@@ -27,7 +27,7 @@ constexpr std::size_t kLine = 4 * kPanel;
 constexpr std::size_t kPanelBlock = kPanel * kBytes;
 [[maybe_unused]] constexpr std::size_t kAhead = 4096;
 
-/// Number `i` of the 16 of a part of a panel.
+/// Returns number `i` of the 16 of a part of a panel.
 int panel_number(const std::byte* part, std::size_t row, std::size_t i) {
     const std::size_t at = 4 * row + i % 4;
     const auto low = std::to_integer<int>(part[i / 8 * kLine + at]);
@@ -85,7 +85,7 @@ void packed_scalar(const GemvCall& call) {
 
 #if defined(PARETOKEN_X86)
 
-/// The 32 numbers 32 · `group` … of a half of 128 weights of one row.
+/// Returns the 32 numbers 32 · `group` … of a half of 128 weights of one row.
 PARETOKEN_INLINE_AVX2 __m256i row_numbers(const std::byte* block, std::size_t half, int group) {
     const auto* const low = reinterpret_cast<const __m256i*>(block + 64 * half + 32 * (group % 2));
     const auto* const high = reinterpret_cast<const __m256i*>(block + kRowHigh + 32 * half);
@@ -100,13 +100,14 @@ PARETOKEN_INLINE_AVX2 __m256i row_numbers(const std::byte* block, std::size_t ha
     return _mm256_or_si256(nibbles, _mm256_and_si256(shifted, _mm256_set1_epi8(48)));
 }
 
-/// Eight signed scales as floats, times d.
+/// Returns eight signed scales as floats, times d.
 PARETOKEN_INLINE_AVX2 __m256 eight_scales(const std::byte* scales, __m256 d) {
     const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(scales));
     return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)), d);
 }
 
-// Pairs of products of a number ≤ 63 and |x| ≤ 127 stay below 16,003, and so do those of 32 taken off them.
+// Pairs of products of a number ≤ 63 and |x| ≤ 127 stay below 16,003, also after the products of 32 are
+// subtracted.
 template <int kBatch>
 __attribute__((target(PARETOKEN_AVX2))) void row_avx2(const GemvCall& call) {
     const Activations& x = *call.x;
@@ -140,7 +141,7 @@ __attribute__((target(PARETOKEN_AVX2))) void row_avx2(const GemvCall& call) {
     }
 }
 
-/// Numbers 4 · `quad` … 4 · quad + 3 of eight rows of a part of a panel.
+/// Returns numbers 4 · `quad` … 4 · quad + 3 of eight rows of a part of a panel.
 PARETOKEN_INLINE_AVX2 __m256i panel_numbers_avx2(const std::byte* part, int quad) {
     const __m256i both = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(part + quad / 2 * kLine));
     const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(part + 2 * kLine));
@@ -157,7 +158,7 @@ template <int kBatch>
 __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
     const Activations& x = *call.x;
     const std::byte* w = call.weights;
-    std::byte scales[kParts * kPanel];  // read before the numbers, as they lie
+    std::byte scales[kParts * kPanel];  // read before the numbers, in the order of memory
     for (std::size_t first = 0; first < call.rows; first += kPanel) {
         __m256 sum[kBatch][4] = {};
         for (std::size_t i = 0; i < x.k / kSuperBlock; ++i, w += kPanelBlock) {
@@ -196,7 +197,7 @@ __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
     }
 }
 
-/// Nibbles from one register, the two bits above them from another.
+/// Joins nibbles from one register with the two bits above them from another.
 PARETOKEN_INLINE_AVX512 __m512i six_bits(__m512i nibbles, __m512i bits) {
     constexpr int kFirstWhereThirdElseSecond = 0xe4;
     const __m512i both =
@@ -251,8 +252,8 @@ __attribute__((target(PARETOKEN_AVX512))) void row_avx512(const GemvCall& call) 
     }
 }
 
-/// Numbers of 16 rows of a part of a panel, four of each row in a register, from their two lines of nibbles
-/// and one of high bits.
+/// Returns the numbers of 16 rows of a part of a panel, four of each row in a register, from their two lines
+/// of nibbles and one line of high bits.
 PARETOKEN_INLINE_AVX512 void numbers_of(__m512i first, __m512i second, __m512i bits, __m512i (&quads)[4]) {
     quads[0] = six_bits(first, _mm512_slli_epi16(bits, 4));
     quads[1] = six_bits(_mm512_srli_epi16(first, 4), _mm512_slli_epi16(bits, 2));
@@ -260,14 +261,14 @@ PARETOKEN_INLINE_AVX512 void numbers_of(__m512i first, __m512i second, __m512i b
     quads[3] = six_bits(_mm512_srli_epi16(second, 4), _mm512_srli_epi16(bits, 2));
 }
 
-/// Memory is read in the order it lies in: going back for a block's scales part by part finds them not
+/// Copies lines in the order of memory. Going back for a block's scales part by part finds them not
 /// prefetched, and was three times slower.
 PARETOKEN_INLINE_AVX512 void copy_lines(const std::byte* from, std::byte* to, std::size_t lines) {
     for (std::size_t i = 0; i < lines; ++i)
         _mm512_store_si512(to + 64 * i, _mm512_loadu_si512(from + 64 * i));
 }
 
-/// Sixteen signed scales as floats, times d.
+/// Returns sixteen signed scales as floats, times d.
 PARETOKEN_INLINE_AVX512 __m512 sixteen_scales(const std::byte* scales, __m512 d) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(scales));
     return _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes)), d);
@@ -308,7 +309,7 @@ __attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& cal
                     for (int quad = 0; quad < 4; ++quad) {
                         for (int b = 0; b < kAtOnce; ++b) {
                             const __m512i four = _mm512_set1_epi32(quads[quad * kBatch + from + b]);
-                            const Fetch fetch = b == 0 && quad < 3 ? kFetch : Fetch::none;  // of six lines
+                            const Fetch fetch = b == 0 && quad < 3 ? kFetch : Fetch::none;  // for six lines
                             const std::byte* const line = part + quad * kLine;
                             low_dot[b] = dot_bytes(low_dot[b], first_rows[quad], four, line, fetch);
                             high_dot[b] = dot_bytes(high_dot[b], last_rows[quad], four, line + 64, fetch);
@@ -325,7 +326,7 @@ __attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& cal
                     }
                 }
                 quads += 4 * kBatch;
-                if (p % 2 != 0) scale += kBatch;  // of x: one per 32
+                if (p % 2 != 0) scale += kBatch;  // scale of x: one per 32
             }
         }
         for (int b = 0; b < kBatch; ++b)

@@ -128,7 +128,7 @@ __attribute__((target(PARETOKEN_AVX2))) void packed_avx2(const GemvCall& call) {
     }
 }
 
-// Four blocks at a time: two of them fill a register, and their four scales are converted together.
+// Processes four blocks at a time: two of them fill a register, and their four scales are converted together.
 template <int kBatch>
 __attribute__((target(PARETOKEN_AVX512))) void row_avx512(const GemvCall& call) {
     const Activations& x = *call.x;
@@ -167,7 +167,7 @@ __attribute__((target(PARETOKEN_AVX512))) void row_avx512(const GemvCall& call) 
     }
 }
 
-/// Sums of one block of 32 rows that become part of y: d · (scale · Σ − offset).
+/// Adds the sums of one block of 32 rows to y: d · (scale · Σ − offset).
 PARETOKEN_INLINE_AVX512 __m512 with_block(__m512 sum, __m512 d, __m512i dot, float scale, float offset) {
     const __m512 value =
         _mm512_fmsub_ps(_mm512_cvtepi32_ps(dot), _mm512_set1_ps(scale), _mm512_set1_ps(offset));
