@@ -1,6 +1,6 @@
-// The least a client can do: epoll, read, memmem for the blank line between events. No parsing, no stamps, no
-// record of anything but counts. What it costs per event is the baseline that client_cost holds paretoken
-// against.
+// The baseline client: epoll, read, memmem for the blank line between events. It parses nothing, takes no
+// stamps and records only counts. Its cost per event is the baseline with which client_cost compares
+// paretoken.
 //
 //   paretoken-bare-client --port P [--streams 64] [--tokens 100] [--requests STREAMS] [--cpu N] [--body-bytes
 //   400]
@@ -27,9 +27,9 @@
 namespace paretoken::bare {
 namespace {
 
-constexpr std::string_view kEnd = "\n\r\n0\r\n\r\n";  ///< of the last event's data, its chunk and the body
+constexpr std::string_view kEnd = "\n\r\n0\r\n\r\n";  ///< end of last event's data, its chunk and the body
 constexpr std::size_t kTailBytes = 8;
-constexpr std::int64_t kTailEvents = 2;  ///< usage and [DONE], which are no tokens
+constexpr std::int64_t kTailEvents = 2;  ///< usage and [DONE], which are not tokens
 
 struct Load {
     std::uint16_t port = 0;
@@ -41,8 +41,8 @@ struct Load {
 
 struct Stream {
     int fd = -1;
-    char before = 0;                    ///< the last byte of the read before: a blank line may be cut in two
-    std::array<char, kTailBytes> tail;  ///< the last bytes of the answer so far
+    char before = 0;                    ///< last byte of the read before, because a blank line may be cut
+    std::array<char, kTailBytes> tail;  ///< last bytes of the answer so far
 };
 
 struct Counts {
@@ -141,7 +141,7 @@ class Client {
         return found;
     }
 
-    /// Whether the answer is complete with these bytes.
+    /// Returns whether the answer is complete with these bytes.
     static bool ends(Stream& stream, std::string_view bytes) {
         auto& tail = stream.tail;
         static_assert(kEnd.size() == kTailBytes);

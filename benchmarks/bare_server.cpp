@@ -1,14 +1,15 @@
-// A server of nothing but a send loop: any POST below /v1/ is answered with a stream of chunks on an absolute
+// A server with a send loop only: it answers any POST below /v1/ with a stream of chunks on an absolute
 // schedule, each one write of exactly kChunkBytes on the wire. It computes nothing, spins on its core while
-// it streams, and remembers when it wrote what: the load and the truth for client_cost.
+// it streams, and records the time of each write: it gives client_cost the load and the truth.
 //
 //   paretoken-bare-server [--port 0] [--cpu N] [--ttft 20ms] [--itl 20ms] [--phase arrival|spread|lockstep]
 //
-// arrival: the first chunk follows its request's arrival by ttft. spread: by ttft and a fraction of itl that
-// differs from request to request (evenly spread, whatever order they come in). lockstep: at the next tick of
-// a common grid. GET /truth gives, and forgets, the finished streams: records of native little-endian i64
-// received_ns, i64 due_ns of the first chunk, u32 id bytes, u32 chunks, the id, and an i64 per chunk
-// (CLOCK_MONOTONIC just before its write). GET /stats: JSON about the loop itself since the last asking.
+// arrival: the first chunk comes ttft after its request's arrival. spread: it comes after ttft and a fraction
+// of itl that differs between requests (evenly spread, in any order of arrival). lockstep: it comes at the
+// next tick of a common grid. GET /truth returns, and forgets, the finished streams: records of native
+// little-endian i64 received_ns, i64 due_ns of the first chunk, u32 id bytes, u32 chunks, the id, and an i64
+// per chunk (CLOCK_MONOTONIC just before its write). GET /stats: JSON about the loop itself since the last
+// request for it.
 #include <fmt/format.h>
 #include <linux/errqueue.h>
 #include <signal.h>
@@ -37,7 +38,7 @@ constexpr std::size_t kChunkBytes = 262;
 constexpr std::size_t kDataBytes = 255;  ///< "0ff" CRLF data CRLF
 constexpr std::int64_t kNever = INT64_MAX;
 constexpr std::int64_t kRetry = 1'000'000;  ///< ns until a full socket is tried again
-constexpr std::int64_t kStall = 100'000;    ///< ns between two looks at the clock that count as lost
+constexpr std::int64_t kStall = 100'000;    ///< gap between two clock readings, in ns, that counts as lost
 constexpr int kSendsBetweenPolls = 16;
 constexpr std::int64_t kMostTokens = 1'000'000;
 
@@ -58,7 +59,7 @@ struct Plan {
     Phase phase = Phase::spread;
 };
 
-/// When the first chunk of the number-th request is due.
+/// Returns when the first chunk of the number-th request is due.
 std::int64_t first_due(const Plan& plan, std::int64_t received_ns, std::uint64_t number,
                        std::int64_t origin_ns) {
     const std::int64_t earliest = received_ns + plan.ttft_ns;
@@ -112,7 +113,7 @@ class Chunks {
     std::size_t id_at_ = 0;
 };
 
-/// Realtime stamps on the monotonic clock.
+/// Converts realtime stamps to the monotonic clock.
 class ClockOffset {
   public:
     std::int64_t monotonic(const timespec& realtime) {
@@ -148,18 +149,18 @@ struct Truth {
 
 struct Connection {
     int fd = -1;
-    std::string request = {};  ///< what has come of the next request
+    std::string request = {};  ///< bytes of the next request so far
     std::int64_t received_ns = 0;
     bool streaming = false;
-    std::uint64_t number = 0;  ///< of its request among all
+    std::uint64_t number = 0;  ///< number of its request among all
     std::int64_t tokens = 0;
     bool include_usage = false;
     std::int64_t prompt_tokens = 0;
-    std::string unsent = {};  ///< the rest of a chunk that the socket did not take
+    std::string unsent = {};  ///< rest of a chunk that the socket did not accept
     Truth truth = {};
 };
 
-/// The integer after "key": in a body; bodies are small, and nothing else has these names.
+/// Returns the integer after "key": in a body; bodies are small, and nothing else has these names.
 std::int64_t number_after(std::string_view body, std::string_view key, std::int64_t otherwise) {
     const std::size_t at = body.find(key);
     if (at == std::string_view::npos) return otherwise;
@@ -170,7 +171,7 @@ std::int64_t number_after(std::string_view body, std::string_view key, std::int6
     return value;
 }
 
-/// A header's value; names are compared without case.
+/// Returns a header's value; the case of names does not matter.
 std::string_view header(std::string_view head, std::string_view name) {
     std::size_t line = head.find("\r\n");
     while (line != std::string_view::npos && line + 2 < head.size()) {
@@ -232,7 +233,7 @@ class Server {
 
     std::uint16_t port() const { return port_; }
 
-    /// Until a signal. Spins while anything streams, sleeps otherwise.
+    /// Runs until a signal. Spins while anything streams, sleeps otherwise.
     void run() {
         while (over == 0) {
             serve_requests(streaming_ > 0 ? 0 : 200);
@@ -247,7 +248,7 @@ class Server {
   private:
     struct Due {
         std::int64_t at_ns;
-        std::int64_t scheduled_ns;  ///< later than that only when a socket was full
+        std::int64_t scheduled_ns;  ///< scheduled time; it is later only when a socket was full
         int fd;
         std::uint64_t number;
         bool operator>(const Due& other) const { return at_ns > other.at_ns; }
@@ -260,7 +261,7 @@ class Server {
         if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0) fail("epoll_ctl");
     }
 
-    /// Time between two looks of a spinning loop is what the host took away.
+    /// Adds the time between two clock readings of a spinning loop, which the host took away.
     void look_at_clock() {
         const std::int64_t now = monotonic_ns();
         if (streaming_ > 0 && spinning_) {
@@ -341,7 +342,7 @@ class Server {
         std::size_t body_bytes = 0;
         std::from_chars(length.data(), length.data() + length.size(), body_bytes);
         if (connection.request.size() < head_end + 4 + body_bytes) return;
-        if (connection.streaming) return drop(connection);  // pipelined: nobody should
+        if (connection.streaming) return drop(connection);  // pipelining is not supported
         const std::string_view body(connection.request.data() + head_end + 4, body_bytes);
         if (head.starts_with("POST /v1/")) {
             begin_stream(connection, head, body);
@@ -385,7 +386,7 @@ class Server {
         return text;
     }
 
-    /// For answers of any size, at times when nothing streams.
+    /// Sends an answer of any size, at times when nothing streams.
     static void send_whole(int fd, std::string_view bytes) {
         while (!bytes.empty()) {
             const ssize_t n = send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -394,7 +395,7 @@ class Server {
             } else if (errno == EAGAIN) {
                 usleep(100);
             } else {
-                return;  // the reader has gone; the next read says so
+                return;  // the peer has closed; the next read notices it
             }
         }
     }
@@ -423,7 +424,7 @@ class Server {
         const Due due = due_.top();
         due_.pop();
         Connection* connection = connections_[static_cast<std::size_t>(due.fd)].get();
-        if (connection == nullptr || connection->number != due.number) return;  // it has gone
+        if (connection == nullptr || connection->number != due.number) return;  // it was closed
         const bool last =
             static_cast<std::int64_t>(connection->truth.written_ns.size()) + 1 >= connection->tokens;
         if (!connection->unsent.empty()) return send_rest(*connection, due, last);
@@ -447,7 +448,7 @@ class Server {
         return text + "e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n";
     }
 
-    /// One write. Its time is taken just before; a full socket is tried again later, and counted.
+    /// Makes one write. Its time is taken just before; a full socket is tried again later, and counted.
     void send_chunk(Connection& connection, const Due& due, std::string_view bytes, bool last) {
         const std::int64_t at = monotonic_ns();
         const ssize_t n = send(connection.fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -481,7 +482,7 @@ class Server {
     int listener_ = -1;
     int epoll_ = -1;
     std::uint16_t port_ = 0;
-    std::vector<std::unique_ptr<Connection>> connections_;  ///< by descriptor
+    std::vector<std::unique_ptr<Connection>> connections_;  ///< connections by descriptor
     std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
     Chunks chunks_;
     ClockOffset offset_;

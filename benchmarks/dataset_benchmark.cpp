@@ -1,5 +1,5 @@
-// What it takes to open a file of requests: every row is checked, the file is hashed and its rows are
-// indexed. items_per_second counts rows. `memory_mb`: what the process grew by, the page cache aside.
+// Measures the opening of a file of requests: every row is checked, the file is hashed and its rows are
+// indexed. items_per_second counts rows. `memory_mb`: growth of the process without the page cache.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ namespace {
 using namespace paretoken;
 namespace fs = std::filesystem;
 
-/// Resident memory of this process in bytes.
+/// Returns the resident memory of this process in bytes.
 double resident() {
     std::ifstream statm("/proc/self/statm");
     double size = 0;
@@ -25,7 +25,7 @@ double resident() {
     return pages * static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
-/// Rows of 300 bytes.
+/// A file of rows of 300 bytes.
 class RowsOnDisk {
   public:
     explicit RowsOnDisk(std::int64_t rows)

@@ -1,5 +1,5 @@
-// Folding a run from its files: what happens between the last request's end and run.json, and in `report` of
-// a run that was killed.
+// Measures the folding of a run from its files, which happens between the last request's end and run.json,
+// and in `report` of a run that was killed.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kInFlight = 64;
 constexpr int kTokens = 500;
 
-/// A closed loop whose gaps vary by a tenth, in files.
+/// The files of a closed loop whose gaps vary by a tenth.
 class RunOnDisk {
   public:
     explicit RunOnDisk(std::uint64_t requests)
@@ -78,7 +78,7 @@ void folding_events(benchmark::State& state) {
 }
 BENCHMARK(folding_events)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 
-/// A file of lines such as a run without events leaves, 600 bytes each.
+/// A file with the lines of a run without events, 600 bytes each.
 class LinesOnDisk {
   public:
     explicit LinesOnDisk(std::uint64_t requests)
@@ -134,7 +134,7 @@ void reading_requests(benchmark::State& state) {
 }
 BENCHMARK(reading_requests)->Arg(100'000)->Unit(benchmark::kMillisecond);
 
-/// Without events: what `report --refold` does besides reading.
+/// Folds without events, which `report --refold` does besides reading.
 void folding_requests(benchmark::State& state) {
     const LinesOnDisk lines(static_cast<std::uint64_t>(state.range(0)));
     const RequestTable requests = reports::read_requests(lines.path());

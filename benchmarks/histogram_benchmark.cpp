@@ -1,4 +1,4 @@
-// Recording durations, which the client does for every read.
+// Measures the recording of durations, which the client does for every read.
 #include <benchmark/benchmark.h>
 
 #include <chrono>

@@ -29,7 +29,7 @@ bool has_output(std::string_view event) {
     return at != std::string_view::npos && event.substr(at + kContent.size()).front() != '"';
 }
 
-/// The event with its count of tokens so far, where it has one, made `tokens`.
+/// Returns the event with its count of tokens so far, if it has one, set to `tokens`.
 std::string counted_to(std::string event, int tokens) {
     constexpr std::string_view kCount = "\"completion_tokens\":";
     const std::size_t at = event.find(kCount);
@@ -39,7 +39,7 @@ std::string counted_to(std::string event, int tokens) {
     return event.replace(digits, end - digits, std::to_string(tokens));
 }
 
-/// The recorded events, the second one with output repeated until there are `tokens` of them.
+/// Returns the recorded events, with the second one with output repeated until `tokens` events have output.
 std::vector<std::string> drawn_out(const std::vector<std::string>& recorded, int tokens) {
     const auto have = static_cast<int>(std::count_if(recorded.begin(), recorded.end(), has_output));
     if (have < 2 || have > tokens) {
@@ -56,7 +56,7 @@ std::vector<std::string> drawn_out(const std::vector<std::string>& recorded, int
     return events;
 }
 
-/// Views of consecutive pieces of `text`.
+/// Returns views of consecutive pieces of `text`.
 std::vector<std::string_view> pieces(const std::string& text, const std::vector<std::size_t>& sizes) {
     std::vector<std::string_view> views;
     std::size_t at = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// An answer as a real server streamed it, drawn out to a given number of tokens by repeating a plain event.
-// Invariant: every piece handed out has 64 readable bytes after it, as the parsers want it.
+// An answer as a real server streamed it, extended to a given number of tokens by repeating a plain event.
+// Invariant: every returned piece has 64 readable bytes after it, as the parsers require.
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -14,11 +14,11 @@ class Answer {
     /// else std::runtime_error.
     Answer(std::string_view recording, int tokens);
 
-    const std::vector<std::string_view>& events() const { return events_; }  ///< the body, an event each
+    const std::vector<std::string_view>& events() const { return events_; }  ///< events of the body
     const std::vector<std::string_view>& reads() const {
         return reads_;
-    }                           ///< the wire: head, then a chunk each
-    std::size_t bytes() const;  ///< of the body
+    }                           ///< bytes on the wire: the head, then one chunk each
+    std::size_t bytes() const;  ///< size of the body
 
   private:
     std::string body_;
@@ -27,7 +27,7 @@ class Answer {
     std::vector<std::string_view> reads_;
 };
 
-/// What follows "data: " on an event's only line, as framing hands it on.
+/// Returns the text after "data: " on an event's only line, in the form that framing gives.
 std::string_view data_of(std::string_view event);
 
 }  // namespace paretoken::benchmarks

@@ -1,6 +1,6 @@
-// What a stream event costs in each layer of the client, without sockets: HTTP, event framing, deltas, the
-// record of an answer. items_per_second counts stream events with output; bytes are as vLLM and llama.cpp
-// sent them.
+// Measures the cost of a stream event in each layer of the client, without sockets: HTTP, event framing,
+// deltas, the record of an answer. items_per_second counts stream events with output; the bytes are those
+// that vLLM and llama.cpp sent.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace {
 using namespace paretoken;
 using namespace paretoken::benchmarks;
 
-constexpr int kTokens = 256;  ///< of the answer that recorded bytes are drawn out to
+constexpr int kTokens = 256;  ///< tokens to which the recorded answer is extended
 
 /// Counts a pass over one answer.
 void count(benchmark::State& state, const Answer& answer) {
@@ -77,8 +77,8 @@ void delta_parsing(benchmark::State& state, const char* recording) {
     count(state, answer);
 }
 
-/// Everything from body bytes to the finished record, an event per read. `keep_text`: as of a conversation
-/// that goes on from this answer.
+/// Measures everything from body bytes to the finished record, with one event per read. `keep_text`: as for a
+/// conversation that continues from this answer.
 void read_answers(benchmark::State& state, const char* recording, bool keep_text) {
     const Answer answer(recording, kTokens);
     openai::DeltaParser parser;
@@ -120,7 +120,7 @@ class ByteCounter final : public http::ResponseSink {
     std::size_t bytes = 0;
 };
 
-/// The HTTP layer: head, chunk framing and end, a read per chunk.
+/// Measures the HTTP layer: head, chunk framing and end, with one read per chunk.
 void http_response(benchmark::State& state, const char* recording) {
     const Answer answer(recording, kTokens);
     ByteCounter sink;

@@ -1,4 +1,4 @@
-// How often the confidence intervals and verdicts of this tool hold what they promise: a Markdown table over
+// Measures how often the confidence intervals and verdicts of this tool are right: a Markdown table over
 // loads in virtual time, for docs/statistics.md.
 //     paretoken-coverage [SEEDS] [THREADS] [TRUTH_RUNS] [PART OF A LOAD'S NAME]
 #include <fmt/format.h>
@@ -52,13 +52,13 @@ std::string text_of(const Cell& cell) {
                        percent(cell.width()));
 }
 
-/// What stands below the table.
+/// The values for the text below the table.
 struct Pooled {
     Cell all;
-    std::array<std::array<Cell, 3>, 3> light;  ///< by length and percentile
-    std::uint64_t cells = 0;                   ///< with at least half of their intervals given
-    std::vector<std::string> below;            ///< of these, the ones that cover less than 91 %
-    std::vector<std::string> passing;          ///< of these, more than 2 % false passes
+    std::array<std::array<Cell, 3>, 3> light;  ///< cells by length and percentile
+    std::uint64_t cells = 0;                   ///< number of cells with at least half of their intervals
+    std::vector<std::string> below;            ///< cells that cover less than 91 %
+    std::vector<std::string> passing;          ///< cells with more than 2 % false passes
 };
 
 void pool(const Load& load, std::size_t length, const Cells& cells, Pooled& pooled) {

@@ -1,4 +1,4 @@
-// How often a gate's verdict is wrong: Markdown tables over simulated gates, for docs/gate.md.
+// Measures how often a gate's verdict is wrong: Markdown tables over simulated gates, for docs/gate.md.
 //     paretoken-gate-errors [GATES] [THREADS]             noise that is drawn
 //     paretoken-gate-errors virtual [GATES] [THREADS]     runs of the simulated server in virtual time
 #include <fmt/format.h>
@@ -37,14 +37,14 @@ constexpr std::array kNoises{
     std::pair{Noise::ar1, "AR(1), .6"}, std::pair{Noise::drift, "normal, drift of 5 % an hour"},
     std::pair{Noise::correlated, "normal, 12 metrics correlated .7"}};
 
-/// One metric: what is tolerated, the standard deviation of a pair's log ratio, and its true shift.
+/// One metric: its tolerance, the standard deviation of a pair's log ratio, and its true shift.
 struct Metric {
     double limit = 0;
     double deviation = 0;
     double shift = 0;
 };
 
-/// The default policy's metrics with usual noise; `more` extra ones where there are 12.
+/// Returns the default policy's metrics with usual noise, and `more` extra ones (for 12 in all).
 std::vector<Metric> usual_metrics(std::size_t more = 0) {
     const double two = std::log(1.02);
     const double five = std::log(1.05);
@@ -57,7 +57,7 @@ std::vector<Metric> usual_metrics(std::size_t more = 0) {
 
 using Series = std::array<double, kPairs>;
 
-/// Unit noise of every metric over the pairs of one gate.
+/// Draws unit noise of every metric over the pairs of one gate.
 std::vector<Series> drawn(Noise noise, std::size_t metrics, Random& random) {
     std::vector<Series> series(metrics);
     std::vector<double> before(metrics, 0);
@@ -78,7 +78,8 @@ std::vector<Series> drawn(Noise noise, std::size_t metrics, Random& random) {
     return series;
 }
 
-/// Of a machine that slows by 5 % an hour with runs of two minutes: what the order of a pair (ABBA) leaves.
+/// Returns the drift that remains after the order of pairs (ABBA), for a machine that slows by 5 % an hour
+/// and runs of two minutes.
 double drift_of(Noise noise, std::size_t pair) {
     if (noise != Noise::drift) return 0;
     const double step = std::log(1.05) * 2.0 / 60;
@@ -101,7 +102,7 @@ struct Outcome {
     bool failed = false;
     bool passed = false;
     std::size_t pairs = kPairs;
-    bool first_failed = false;  ///< metric 0
+    bool first_failed = false;  ///< whether metric 0 failed
     bool first_passed = false;
 };
 
@@ -131,7 +132,7 @@ Outcome gated(const std::vector<Series>& series, const std::vector<Metric>& metr
     return outcome;
 }
 
-/// Testing after every pair from the third on, each time with the whole error.
+/// Tests after every pair from the third on, each time with the whole error.
 bool failed_by_peeking(const Series& series, double limit) {
     for (std::size_t pairs = 3; pairs <= kPairs; ++pairs)
         if (p_above(paired_shift(std::span(series).first(pairs)), limit) <= .01) return true;
@@ -211,7 +212,7 @@ void print_drawn(const Options& options) {
         shifted(1, std::log(2.0), .06, doubled);
         Shares at_tolerance;
         shifted(0, std::log(1.02), .01, at_tolerance);
-        // Alone, so that no other metric shares the error: the most that one metric may fail.
+        // A single metric does not share the error with others: this is the most that one metric may fail.
         Shares alone;
         count(noise, {{std::log(1.02), .01, std::log(1.02)}}, options, alone);
         fmt::print("| {} | {} | {} | {:.1f} | {} | {} | {} | {} | {} | {} | {} |\n", name,
@@ -230,10 +231,10 @@ void print_drawn(const Options& options) {
 /// How the candidate of a virtual gate differs from the baseline.
 struct Change {
     std::string_view name;
-    double weight_speed = 1;         ///< of reading the weights
-    std::string_view profile = {};   ///< added to the candidate's profile
-    std::string_view dataset = {};   ///< of both sides; empty: synthetic
-    std::string_view expected = {};  ///< the reason must contain it
+    double weight_speed = 1;         ///< factor of the speed of reading the weights
+    std::string_view profile = {};   ///< text added to the candidate's profile
+    std::string_view dataset = {};   ///< dataset of both sides; empty: synthetic
+    std::string_view expected = {};  ///< text that the reason must contain
 };
 constexpr std::array kChanges{
     Change{.name = "equal"},
@@ -243,7 +244,7 @@ constexpr std::array kChanges{
            .dataset = "shared_prefix:groups=4,levels=1500,unique=500",
            .expected = "prefill"}};
 
-/// A run of a server whose every speed differs by a factor of `speed`, and which pauses now and then.
+/// Makes a run of a server whose speeds all differ by the factor `speed`, and which has random pauses.
 reports::GateRun virtual_run(const PlanTexts& texts, const Change& change, double speed, std::uint64_t seed) {
     PlanTexts of_run = texts;
     of_run["seed"] = {fmt::format("{}", seed)};

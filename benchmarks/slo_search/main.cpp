@@ -1,6 +1,6 @@
-// How often a search certifies a load that does not meet its limit: `paretoken-slo-search [SEARCHES]
-// [THREADS]`. Every run is a made-up closed loop whose latencies come in bursts, folded and judged by the
-// code that judges real runs. The true percentile of every level is known, since latencies are lognormal.
+// Measures how often a search certifies a load that misses its limit: `paretoken-slo-search [SEARCHES]
+// [THREADS]`. Every run is a generated closed loop with bursts of latency, folded and judged by the
+// code for real runs. The true percentile of every level is known, because latencies are lognormal.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -23,11 +23,11 @@ using namespace paretoken;
 using experiments::KneeSearch;
 using experiments::SearchStep;
 
-/// A server: latency grows with the load, and what requests have in common decays over `memory` of them.
+/// A server whose latency grows with the load. The common part of requests decays over `memory` requests.
 struct Server {
     const char* name;
-    double memory = 0;  ///< requests; 0: independent
-    double growth = 1;  ///< of latency with load: load^growth
+    double memory = 0;  ///< number of requests; 0: independent
+    double growth = 1;  ///< exponent of latency with load: load^growth
 };
 
 constexpr double kCommon = 0.25;  ///< standard deviations of the logarithm of latency
@@ -93,13 +93,13 @@ Told told_of(const Server& server, const SearchStep& step, double limit, std::ui
 
 struct Tally {
     std::atomic<std::uint64_t> certified = 0;
-    std::atomic<std::uint64_t> wrongly = 0;  ///< the true percentile is over the limit
+    std::atomic<std::uint64_t> wrongly = 0;  ///< certified although the true percentile is over the limit
     std::atomic<std::uint64_t> runs = 0;
     std::atomic<std::uint64_t> share = 0;  ///< Σ certified level in thousandths of the true knee
 };
 
 void search_once(const Server& server, std::uint64_t seed, Tally& tally) {
-    // The knee lies anywhere, also a hair below a level that will be measured.
+    // The knee lies anywhere, even just below a level that will be measured.
     Random random(derived_seed(seed, server.name));
     const double knee = std::exp(std::log(4.0) + random.uniform() * std::log(32.0));
     const double limit = true_p90(server, knee);

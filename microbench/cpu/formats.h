@@ -26,9 +26,8 @@ inline constexpr WeightType kWeightTypes[] = {WeightType::bf16, WeightType::f16,
                                               WeightType::q6_k};
 std::string_view name_of(WeightType type);
 
-inline constexpr std::size_t kBlock = 32;  ///< weights per block of the plain types
-inline constexpr std::size_t kSuperBlock =
-    256;  ///< weights per block of the K types, which have scales within
+inline constexpr std::size_t kBlock = 32;        ///< weights per block of the plain types
+inline constexpr std::size_t kSuperBlock = 256;  ///< weights per block of the K types (scales within)
 
 constexpr std::size_t block_values(WeightType type) {
     return type == WeightType::q4_k || type == WeightType::q6_k ? kSuperBlock : kBlock;
