@@ -1,6 +1,6 @@
-// The waterfall of simulated runs, held against the engine's own steps: what each of them spent on weights,
-// on prompts, on fixed costs, and on sequences that were in flight and not in it. The engine and the
-// waterfall do not know of each other.
+// Compares the waterfall of simulated runs with the engine's own steps: the time of each step for weights,
+// prompts, fixed costs, and sequences that were in flight but not in the step. The engine and the
+// waterfall share no code.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ struct Case {
     const char* name;
     const char* profile;
     std::int64_t in_flight;
-    double prompt_tokens;  ///< mean; lengths are even between half of it and one and a half
+    double prompt_tokens;  ///< mean; lengths are uniform from 0.5 to 1.5 times the mean
     double answer_tokens;
 };
 
@@ -34,9 +34,9 @@ constexpr Case kCases[] = {
     {"a model of a card", "llama3-8b/l40s/fp8?jitter=0", 16, 256, 256},
 };
 
-/// Milliseconds of the window, by what the engine spent them on.
+/// The milliseconds of the window, by their use in the engine.
 struct Account {
-    double decoding = 0;  ///< weights, multiplications, cache and head of decoded tokens
+    double decoding = 0;  ///< time for weights, multiplications, cache and head of decoded tokens
     double overhead = 0;
     double prefill = 0;
     double batch = 0;
@@ -62,8 +62,8 @@ void add_step(Account& account, const sim::Profile& profile, const sim::StepWork
         static_cast<double>(work.decode_context_tokens) * profile.kv_bytes_per_token / profile.kv_bytes_per_s;
     const double alone = linear_s(profile, tokens);
     const double all = sim::step_seconds(profile, work);
-    // A step's fixed part belongs to all that are in flight, equally: to those that decode, to those whose
-    // prompt is computed, and to those that are not in it.
+    // A step's fixed part is shared equally by all in flight: by those that decode, by those whose
+    // prompt is computed, and by those that are not in the step.
     const double share = decoding / in_flight;
     account.decoding += alone * share + cache + tokens * head;
     account.overhead += profile.step_s * share + profile.sequence_s * decoding;
@@ -79,7 +79,7 @@ struct Served {
     double emitted = 0;
 };
 
-/// A closed loop over the engine, after the first requests have spread.
+/// Measures a closed loop over the engine, after the first requests have spread.
 Account measured(const Case& one, const sim::Profile& profile) {
     const auto engine = sim::engine_of(profile, 7);
     Random random(3);
@@ -131,7 +131,7 @@ Account measured(const Case& one, const sim::Profile& profile) {
     }
     account.work.seconds = account.seconds;
     account.preemptions = static_cast<double>(engine->state().preemptions - preemptions_before);
-    // Prompts that are computed again are no work that was asked for: they are batch shortfall.
+    // Prompts that are computed again are not requested work; they count as batch shortfall.
     const double again = std::max(0.0, 1 - account.work.fresh_input_tokens / account.prefilled_tokens);
     account.batch += again * account.prefill;
     account.prefill *= 1 - again;
@@ -158,7 +158,7 @@ TEST_P(GapAccounting, each_part_is_what_the_engine_spent_on_it) {
     for (const reports::GapPart& each : gap->parts) sum += each.ms.value_or(0);
     EXPECT_NEAR(sum, gap->step_ms, 1e-9 * gap->step_ms);
 
-    // What drafts that were wrong cost is a share of everything but the prompts.
+    // The cost of wrong drafts is a share of everything except the prompts.
     const double right = limit.tokens_per_pass / (limit.drafts + 1);
     const double wrong = (1 - right) * (account.decoding + account.overhead);
     const std::map<std::string, std::pair<double, double>> parts{
@@ -169,7 +169,7 @@ TEST_P(GapAccounting, each_part_is_what_the_engine_spent_on_it) {
         {"speculation shortfall", {part(7), wrong * to_ms}},
     };
     for (const auto& [name, values] : parts) {
-        // A part of less than a fiftieth of the step is held against the step.
+        // A part below a fiftieth of the step is compared relative to the step.
         const double tolerance = std::max(0.1 * values.second, 0.02 * gap->step_ms);
         EXPECT_NEAR(values.first, values.second, tolerance) << name << " of " << gap->step_ms << " ms";
     }

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// What a command line comes to.
+/// Returns the options of a command line.
 PlanOptions parsed(const std::vector<std::string>& words, Levels levels = Levels::one) {
     CLI::App app;
     PlanOptions options;

@@ -1,5 +1,5 @@
-// Simulated runs, held against the limit of their own profile: none may be above it, whatever its requests
-// look like. The simulator and the limit do not know of each other, so this is where both are wrong or right.
+// Compares simulated runs with the limit of their own profile: none may be above it, for any
+// requests. The simulator and the limit share no code, so that each checks the other.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 using reports::LimitKind;
 
-/// Steps without fixed costs come nearest to the limit.
+/// Profiles. Those without fixed costs of steps come nearest to the limit.
 const std::vector<std::string> kProfiles{
     "llama3-8b-h100-bf16?jitter=0",
     "llama3-8b-h100-fp8?jitter=0&step_s=0&sequence_s=0&linear_overlap_exponent=50",
@@ -39,7 +39,7 @@ const std::vector<std::string> kProfiles{
 };
 
 struct RequestShape {
-    std::int64_t shared = 0;  ///< tokens at the front that all requests have in common
+    std::int64_t shared = 0;  ///< tokens at the front that all requests share
     std::int64_t own = 1;
     std::int64_t output = 1;
 };
@@ -49,7 +49,7 @@ struct Workload {
     RequestShape (*shape)(std::uint64_t index);
 };
 
-/// Lognormal with a coefficient of variation of 1.
+/// Draws a lognormal length with a coefficient of variation of 1.
 std::int64_t lognormal(std::uint64_t index, std::uint64_t stream, double mean, double most) {
     Random random(derived_seed(index, stream == 0 ? "input" : "output"));
     const double sigma = std::sqrt(std::log(2.0));
@@ -104,7 +104,7 @@ class ShapedPrompts final : public datasets::Dataset {
 
 struct Load {
     const char* name;
-    std::uint64_t concurrency;  ///< 0: open
+    std::uint64_t concurrency;  ///< 0: open loop
     const char* arrivals;
     std::uint64_t requests;
 };
@@ -143,7 +143,7 @@ SimulatedRun run_of(const sim::Profile& profile, const Workload& workload, const
     return run;
 }
 
-/// The hard limit in seconds by hand: token by token, from the profile's own terms.
+/// Computes the hard limit in seconds independently: token by token, from the profile's own terms.
 double seconds_by_hand(const std::map<std::string, double>& terms, const std::vector<RequestRecord>& records,
                        double batch) {
     const auto term = [&](const char* key, double otherwise = 0) {
@@ -153,7 +153,7 @@ double seconds_by_hand(const std::map<std::string, double>& terms, const std::ve
     double fixed = 0;
     double passes = 0;
     double kv = 0;    // bytes read
-    double held = 0;  // bytes that a step finds in memory
+    double held = 0;  // bytes that are in memory during a step
     double compute = 0;
     const double drafts = term("drafts");
     const double per_pass = term("tokens_per_pass", 1);
@@ -202,7 +202,7 @@ TEST_P(SimulatedLimit, no_run_is_above_the_limit_of_its_profile) {
     const sim::Profile profile = sim::profile_named(GetParam());
     const auto terms = sim::limit_terms(profile);
     const reports::LimitInputs inputs = reports::limit_inputs_of_simulator(terms);
-    // The times of steps and the drafts that are right are drawn: a run of few requests may be lucky.
+    // The times of steps and the right drafts are random, so a run of few requests may be faster by luck.
     const double luck = profile.jitter > 0 || profile.speculative_tokens > 0 ? 0.03 : 1e-9;
     double nearest = 0;
     for (const Workload& workload : kWorkloads) {
@@ -226,7 +226,7 @@ TEST_P(SimulatedLimit, no_run_is_above_the_limit_of_its_profile) {
             ASSERT_TRUE(point.of_limit);
             ASSERT_TRUE(point.limit_tolerance);
             const bool fixed =
-                profile.timing == sim::Timing::fixed;  // at the limit but for the window's edges
+                profile.timing == sim::Timing::fixed;  // at the limit except for the window's edges
             EXPECT_LE(*point.of_limit, 1 + (fixed ? *point.limit_tolerance : 0));
         }
     }

@@ -1,5 +1,5 @@
 #pragma once
-// Records of made-up runs: what a client would have written down about a server with known times.
+// Makes records of invented runs, as a client would record them for a server with known times.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -13,7 +13,7 @@ namespace paretoken::script {
 
 inline constexpr TimePoint kStart{std::chrono::seconds(1000)};
 
-/// How one request is served: `tokens` events, the first after `ttft`, the others `gap` apart.
+/// The service of one request: `tokens` events, the first after `ttft`, the others `gap` apart.
 struct Service {
     Duration ttft = std::chrono::milliseconds(100);
     Duration gap = std::chrono::milliseconds(10);
@@ -55,7 +55,7 @@ inline RequestRecord failed(TimePoint scheduled, Outcome outcome = Outcome::http
     return record;
 }
 
-/// The first answer `jitter` differs by up to this share either way, so that slots do not stay in lockstep.
+/// Changes a service by a random share up to `share` either way, so that slots do not stay in lockstep.
 inline Service jittered(Service service, double share, Random& random) {
     const double factor = 1 + share * (2 * random.uniform() - 1);
     service.ttft = from_seconds(seconds(service.ttft) * factor);
@@ -63,7 +63,7 @@ inline Service jittered(Service service, double share, Random& random) {
     return service;
 }
 
-/// `count` requests over `concurrency` slots, each taken up again the moment it is free.
+/// Returns `count` requests over `concurrency` slots, each used again as soon as it is free.
 inline std::vector<RequestRecord> closed_loop(std::size_t concurrency, std::size_t count,
                                               const Service& service, double jitter = 0.3,
                                               std::uint64_t seed = 1) {
@@ -79,7 +79,7 @@ inline std::vector<RequestRecord> closed_loop(std::size_t concurrency, std::size
     return records;
 }
 
-/// Poisson arrivals at `rate` per second, each served without waiting.
+/// Returns requests of Poisson arrivals at `rate` per second, each served without waiting.
 inline std::vector<RequestRecord> open_loop(double rate, std::size_t count, const Service& service,
                                             double jitter = 0.3, std::uint64_t seed = 1) {
     Random random(seed);
@@ -93,7 +93,7 @@ inline std::vector<RequestRecord> open_loop(double rate, std::size_t count, cons
     return records;
 }
 
-// What core/result/summary folds from records and their events, for one stretch of time.
+// Functions that fold records and their events like core/result/summary, for one interval of time.
 
 inline std::vector<Totals> blocks_of(const std::vector<RequestRecord>& records, TimeSpan span,
                                      std::size_t count, const SummaryOptions& options) {

@@ -25,7 +25,7 @@ std::pair<double, double> mean_and_variance(int n, Draw draw) {
 }
 
 TEST(Random, is_splitmix64) {
-    Random random(1234567);  // the reference implementation's first values for this seed
+    Random random(1234567);  // first values of the reference implementation for this seed
     EXPECT_EQ(random(), 6457827717110365317U);
     EXPECT_EQ(random(), 3203168211198807973U);
     EXPECT_EQ(random(), 9817491932198370423U);

@@ -28,7 +28,7 @@ std::vector<double> noise(std::size_t n, std::uint64_t seed) {
     return values;
 }
 
-/// An autoregressive series: each value is `memory` times the one before plus noise.
+/// Returns an autoregressive series: each value is `memory` times the one before plus noise.
 std::vector<double> correlated(std::size_t n, double memory, std::uint64_t seed) {
     auto values = noise(n, seed);
     for (std::size_t i = 1; i < n; ++i) values[i] += memory * values[i - 1];
@@ -149,7 +149,7 @@ TEST(EarlyStopping, allows_the_largest_number_over_that_still_certifies) {
 }
 
 TEST(EarlyStopping, certifies_falsely_at_most_as_often_as_it_says) {
-    const auto n = samples_to_certify(0.9, 2);  // the limit sits exactly at p90: every certificate is false
+    const auto n = samples_to_certify(0.9, 2);  // the limit is exactly p90, so every certificate is false
     int certified = 0;
     for (std::uint64_t round = 0; round < 20'000; ++round) {
         Random random(derived_seed(2, "early stopping", round));
@@ -158,7 +158,7 @@ TEST(EarlyStopping, certifies_falsely_at_most_as_often_as_it_says) {
         certified += over <= 2 ? 1 : 0;
     }
     EXPECT_LE(certified, 240);  // 1 % of 20,000 and three deviations
-    EXPECT_GE(certified, 120);  // and no more careful than need be
+    EXPECT_GE(certified, 120);  // and the rule is not more careful than necessary
 }
 
 // ---- correlation

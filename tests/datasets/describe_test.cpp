@@ -20,7 +20,7 @@ FileDescription described(std::string_view text) {
     return description_of(file.path(), row_format_of(parse_spec(guessed_format(file.path()))));
 }
 
-/// The rows of Mooncake's synthetic trace: "LENGTH FIRST+COUNT …" a line, with ranges of hash ids.
+/// Returns the rows of Mooncake's synthetic trace from lines "LENGTH FIRST+COUNT …" with ranges of hash ids.
 std::string mooncake_trace() {
     std::istringstream lines(paretoken::testing::golden("traces/mooncake_synthetic.txt"));
     std::string trace;

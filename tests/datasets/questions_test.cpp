@@ -106,8 +106,8 @@ TEST(Recall, HidesTheNumberThatItAsksForOnceInATextOfTheWantedLength) {
         EXPECT_EQ(text.find(recall_question(i).asked), text.rfind(recall_question(i).asked, at))
             << "one place gives the number, the question is the other";
         EXPECT_THAT(text.substr(text.rfind("What is")), HasSubstr(recall_question(i).asked));
-        // The writer knows what words cost; a sentence with a name and a number takes 16 tokens more than
-        // that.
+        // The writer knows the tokens of words; a sentence with a name and a number takes 16 tokens
+        // more.
         const double sentences = 2000. / 64;
         EXPECT_NEAR(writer.expected_tokens(text) + 16 * sentences, 2000, 100);
         texts.insert(text);

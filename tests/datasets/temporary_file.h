@@ -1,5 +1,5 @@
 #pragma once
-// A file that is gone when the test is over.
+// A file that is removed after the test.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -101,7 +101,7 @@ TEST_F(VirtualGate, fails_a_candidate_that_is_faster_and_says_garbage) {
     EXPECT_EQ(row(report, "repeated_answers").verdict, GateVerdict::fail);
     EXPECT_THAT(row(report, "repeated_answers").reason, HasSubstr(" the the the"));
     EXPECT_THAT(report.why, HasSubstr("The answers are worse"));
-    // Each side was asked once, in its first run.
+    // Each side answered the questions once, in its first run.
     EXPECT_TRUE(result("gate/pairs/01/candidate").quality.has_value());
     EXPECT_FALSE(result("gate/pairs/02/candidate").quality.has_value());
     asked.candidate.url = recalls + "&weight_bytes_per_s=6e12";
@@ -179,11 +179,11 @@ TEST_F(VirtualGate, needs_a_simulated_side_to_be_known) {
     EXPECT_THROW(gated(plan("sim:warp-drive")), UsageError);
 }
 
-// ---- runs that are there
+// ---- stored runs
 
 class StoredGate : public VirtualGate {
   protected:
-    /// Names of runs of `url`, one per seed.
+    /// Returns the directories of runs of `url`, one per seed.
     std::vector<std::filesystem::path> runs(const std::string& name, int n, const std::string& url,
                                             PlanTexts texts = load()) {
         std::vector<std::filesystem::path> found;

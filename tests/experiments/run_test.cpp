@@ -202,7 +202,7 @@ TEST_F(VirtualRun, that_was_killed_still_shows_its_inter_token_latency) {
     const RunResult whole = measured(plain(), "run").result;
     const auto path = directory_ / "run";
     reports::write_running(path, whole.provenance, whole.plan, whole.workload, whole.concurrency, {});
-    // A torn last frame and a torn last line, as a crash leaves them.
+    // A crash leaves an incomplete last frame and an incomplete last line.
     const auto files = reports::record_files_in(path);
     std::filesystem::resize_file(files.events, std::filesystem::file_size(files.events) - 3);
     std::filesystem::resize_file(files.lines, std::filesystem::file_size(files.lines) - 3);

@@ -1,5 +1,5 @@
 #pragma once
-// A small measurement in virtual time, for tests of experiments: milliseconds, and the same bytes every time.
+// A small measurement in virtual time for tests of experiments. It takes milliseconds and is reproducible.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -39,7 +39,7 @@ class VirtualExperiment : public ::testing::Test {
                        {{"paretoken"}, "paretoken"}, watcher_, stop_.get_token());
     }
 
-    /// As the command does it: begins, or goes on.
+    /// Begins or resumes a sweep like the command does.
     reports::SweepFile swept(const PlanTexts& texts, const std::vector<double>& levels,
                              const std::string& name) {
         return swept({.asked = with_dataset(plan_of(texts)), .levels = levels}, name);

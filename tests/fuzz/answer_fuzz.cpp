@@ -1,5 +1,5 @@
-// A whole answer: the record does not depend on where the bytes were cut within a read, and no count in it is
-// larger than what was asked for allows.
+// A whole answer: the record does not depend on the cuts of the bytes within a read, and no count in it is
+// larger than the request allows.
 #include "loadgen/openai/answer.h"
 
 #include <numeric>

@@ -1,5 +1,5 @@
-// Chunked bodies: what was sent in any chunks and read in any pieces comes out as it was, and any other bytes
-// are read alike however they are cut.
+// Chunked bodies: a body that was sent in any chunks and read in any pieces is returned unchanged, and the
+// result for any other bytes does not depend on the cuts.
 #include "loadgen/http/body_framing.h"
 
 #include "tests/fuzz/fuzz.h"

@@ -1,5 +1,5 @@
-// The JSON of stream events, one a line: recognising an event by its shape gives what parsing gives, and what
-// comes out is within the bounds that the header states.
+// The JSON of stream events, one a line: recognising an event by its shape gives the result of parsing, and
+// the result is within the bounds of the header.
 #include "loadgen/openai/delta.h"
 
 #include "core/text/printable.h"

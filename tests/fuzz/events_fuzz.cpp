@@ -1,5 +1,5 @@
-// events.bin: what is read back is encoded to the same events again, any events survive the way there and
-// back, and a file of any bytes is read as far as it is whole.
+// events.bin: events that are read can be encoded to the same events again, any events survive writing and
+// reading, and a file of any bytes is read up to its first damage.
 #include "reports/files/events.h"
 
 #include <array>
@@ -13,7 +13,7 @@ constexpr TimePoint kZero{std::chrono::seconds(1000)};
 constexpr std::size_t kLengthBytes = 4;
 constexpr std::size_t kFrameHeaderBytes = 16;
 
-/// CRC-32C, bit by bit.
+/// Computes CRC-32C bit by bit.
 std::uint32_t checksum_of(std::string_view bytes) {
     std::uint32_t crc = 0xFFFFFFFF;
     for (const char byte : bytes) {
@@ -27,7 +27,7 @@ void put(std::string& bytes, std::size_t at, std::uint32_t value) {
     for (std::size_t i = 0; i < 4; ++i) bytes[at + i] = static_cast<char>(value >> 8 * i);
 }
 
-/// A frame of these bytes with the length and checksum that belong to them.
+/// Returns a frame of these bytes with the right length and checksum.
 std::string frame_of(std::string_view index_and_payload) {
     std::string frame(2 * kLengthBytes, '\0');
     frame += index_and_payload;

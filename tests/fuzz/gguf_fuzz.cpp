@@ -1,4 +1,4 @@
-// The header of a GGUF file: what is read fits into the file, and a card made of it has possible sizes.
+// The header of a GGUF file: the values read fit into the file, and a card made of it has possible sizes.
 #include "cards/gguf.h"
 
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-// A whole HTTP response: wherever reads cut it, the same head, body and end come out of it.
+// A whole HTTP response: head, body and end do not depend on the cuts between reads.
 #include <vector>
 
 #include "loadgen/http/message.h"
@@ -24,7 +24,7 @@ struct Read : http::ResponseSink {
     int status = 0;
     std::vector<std::string> texts;
     std::string body;
-    int after = 0;  ///< reads what may be read
+    int after = 0;  ///< reads the readable bytes
     http::ResponseReader::State state = http::ResponseReader::State::reading;
     bool keep_alive = false;
 };
@@ -35,7 +35,7 @@ void read(Read& read, std::string_view bytes, std::uint8_t seed) {
     reader.begin();
     for (const std::string_view piece : pieces_of(bytes, seed)) {
         if (read.state != State::reading) {
-            read.keep_alive = false;  // more came than the response has
+            read.keep_alive = false;  // there are bytes after the response
             return;
         }
         read.state = reader.feed(Padded(piece).span());

@@ -1,5 +1,5 @@
-// Model cards from a config.json: sizes that a card states are possible, and what follows from them is a
-// number.
+// Model cards from a config.json: the sizes of a card are possible, and the values computed from them are
+// finite numbers.
 #include "cards/model.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Price cards: every price that an accepted card leads to is a number that is not negative.
+// Price cards: every price from an accepted card is a number and not negative.
 #include "cards/price.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The text of /metrics: samples written down again are read as they were, and percentiles of any histogram
+// The text of /metrics: samples that are written again are read unchanged, and percentiles of any histogram
 // are numbers.
 #include "loadgen/scrape/prometheus.h"
 

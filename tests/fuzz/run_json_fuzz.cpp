@@ -1,5 +1,5 @@
-// run.json, sweep.json, a configuration file and lines of requests.jsonl: what is accepted is written down as
-// a text that is read back to the same text.
+// run.json, sweep.json, a configuration file and lines of requests.jsonl: an accepted text is written as
+// a text that is read and written to the same text again.
 #include "reports/files/json.h"
 #include "reports/files/plan_file.h"
 #include "tests/fuzz/fuzz.h"

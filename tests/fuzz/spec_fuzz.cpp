@@ -1,5 +1,5 @@
-// The little languages of the command line: what is accepted can be written down and read back, and is within
-// its bounds.
+// The small languages of the command line: an accepted text can be written and read again, and its value is
+// within its bounds.
 #include "core/spec.h"
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Server-sent events: the same events wherever the bytes are cut, and those that a plain reading of the
-// WHATWG rule gives.
+// Server-sent events: the events do not depend on the cuts of the bytes, and are those of a simple
+// implementation of the WHATWG rule.
 #include "loadgen/openai/sse.h"
 
 #include <vector>
@@ -26,7 +26,7 @@ struct Parsed {
     bool operator==(const Parsed&) const = default;
 };
 
-/// Reads the bytes that may be read after data.
+/// Reads the bytes that must be readable after data.
 void touch(std::string_view data) {
     volatile char last = 0;
     for (std::size_t i = 0; i < openai::kReadablePadding; ++i) last = data.data()[data.size() + i];
@@ -51,7 +51,7 @@ Parsed parse(openai::SseParser& parser, std::string_view bytes, std::uint8_t see
     return parsed;
 }
 
-/// By the rule, one line after the other.
+/// Parses by the rule, one line after the other.
 std::vector<Event> by_the_rule(std::string_view bytes) {
     if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
     std::vector<Event> events;

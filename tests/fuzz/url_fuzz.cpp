@@ -1,5 +1,5 @@
-// The URL of a target: what is accepted names one place, can be written down and read back, and brings no
-// line of its own into a request.
+// The URL of a target: an accepted URL names one place, can be written and read again, and adds no
+// line to a request.
 #include "loadgen/http/url.h"
 
 #include "tests/fuzz/fuzz.h"

@@ -37,8 +37,8 @@ std::vector<double> gaps_of(const std::vector<double>& times) {
     return gaps;
 }
 
-/// Probability of so large a distance between a sample and its distribution function, by Kolmogorov's limit
-/// with Stephens' correction for small samples.
+/// Returns the probability of such a distance between a sample and its distribution function, by Kolmogorov's
+/// limit with Stephens' correction for small samples.
 template <class Distribution>
 double kolmogorov_smirnov(std::vector<double> values, Distribution below) {
     std::sort(values.begin(), values.end());
@@ -59,7 +59,7 @@ double exponential_below(double x) {
     return -std::expm1(-x);
 }
 
-/// The regularised lower incomplete gamma function by its series.
+/// Computes the regularised lower incomplete gamma function by its series.
 double gamma_below(double shape, double x) {
     if (x <= 0) return 0;
     double term = 1 / shape;
@@ -71,7 +71,7 @@ double gamma_below(double shape, double x) {
     return sum * std::exp(shape * std::log(x) - x - std::lgamma(shape));
 }
 
-/// Holds p above .001 for 20 seeds, and not all of them near 1 (times that were smoother than drawn ones).
+/// Expects p above .001 for 20 seeds, and not all of them near 1 (for times smoother than random ones).
 template <class ProbabilityOfSeed>
 void expect_random(ProbabilityOfSeed probability) {
     double most = 0;
@@ -105,7 +105,7 @@ TEST(Arrivals, GammaGapsHaveTheShapeAndTheRate) {
     }
 }
 
-/// Requests expected until t: the rate's integral.
+/// The number of requests expected until t: the integral of the rate.
 using Expected = double (*)(double t);
 
 /// A Poisson process whose time is rescaled by the integral of its rate has exponential gaps.

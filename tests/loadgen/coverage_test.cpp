@@ -1,4 +1,5 @@
-// The promise that intervals and verdicts make, measured: the short version of benchmarks/coverage.
+// Measures whether intervals and verdicts are right as often as promised: the short version of
+// benchmarks/coverage.
 #include "tests/support/coverage.h"
 
 #include <gtest/gtest.h>
@@ -24,8 +25,8 @@ Cell pooled(const Cells& cells) {
     return sum;
 }
 
-/// No cell of which most intervals are given covers so little that a promise of 91 % would be unlikely, and
-/// few verdicts on a limit at the true value are "pass".
+/// Expects that no cell with most intervals given covers so little that a promise of 91 % is unlikely, and
+/// that few verdicts on a limit at the true value are "pass".
 void expect_promises_kept(const Cells& cells) {
     for (const auto& [tag, of_percentiles] : cells) {
         for (std::size_t i = 0; i < of_percentiles.size(); ++i) {

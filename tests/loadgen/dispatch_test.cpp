@@ -28,7 +28,7 @@ RequestKey measured(std::uint64_t index) {
     return {.index = index, .warmup = false};
 }
 
-/// The requests that start at `now`, until the dispatcher waits or is done.
+/// Returns the requests that start at `now`, until the dispatcher waits or is done.
 std::vector<Start> starts(Dispatcher& d, TimePoint now) {
     std::vector<Start> all;
     for (Step step = d.next(now); std::holds_alternative<Start>(step); step = d.next(now))
@@ -187,7 +187,7 @@ TEST(Dispatcher, ASlotPausesForTheThinkTimeAndThenTheNextRequestIsDue) {
 
 // ---- conversations
 
-/// Openings of conversations with `turns` turns each.
+/// Returns a dispatcher of conversations with `turns` turns each.
 Dispatcher conversations(const std::string& arrivals, const Limits& limits, std::optional<std::uint64_t> cap,
                          int turns, const Pacing& pacing = {}) {
     static std::vector<std::unique_ptr<datasets::Dataset>> kept;
@@ -251,7 +251,7 @@ TEST(Dispatcher, AFollowUpOfAnOpenLoopWaitsForTheCapAsArrivalsDo) {
     Dispatcher d = conversations("constant:rate=100", {.requests = 2}, 1, 2);
     const auto first = starts(d, at(0));
     ASSERT_EQ(first.size(), 1U);
-    EXPECT_TRUE(starts(d, at(10)).empty());  // the second arrival is due, the cap is taken
+    EXPECT_TRUE(starts(d, at(10)).empty());  // the second arrival is due, but the cap is reached
     finish(d, first[0], at(20));
     const auto next = starts(d, at(20));
     ASSERT_EQ(next.size(), 1U);

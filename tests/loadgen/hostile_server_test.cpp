@@ -1,5 +1,5 @@
-// The load against servers that do what no server should: every request ends in its time, as what it was, and
-// nothing that a server says makes a wrong figure or brings a secret into a record.
+// The load against misbehaving servers: every request ends in time with the right outcome, and
+// no answer of a server causes a wrong figure or puts a secret into a record.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ std::string usage_event(std::string_view completion) {
         completion));
 }
 
-/// A proper answer of kTokens events up to its [DONE]; the HTTP message has not ended yet.
+/// Returns a proper answer of kTokens events up to its [DONE]; its HTTP message has not ended yet.
 std::string open_answer(std::string_view completion = "4") {
     return kHead + event() + event() + event() + event(R"("length")") + usage_event(completion) +
            http_chunk("data: [DONE]\n\n");
@@ -74,7 +74,7 @@ KeptOutcome made(const LoadOptions& load, const datasets::Dataset& dataset) {
     return kept_outcome([&](RecordSink& sink) { return make_load(from(load, dataset), sink, progress, {}); });
 }
 
-/// Every request to a server that answers each with `answer`.
+/// Returns the records of requests to a server that answers each with `answer`.
 std::vector<RequestRecord> records_of(const ScriptedAnswer& answer, std::uint64_t requests = 2,
                                       Duration timeout = 20s, int osl = kTokens) {
     const ScriptedServer server([&](int, int, const std::string&) { return answer; });
@@ -119,7 +119,7 @@ TEST(HostileServer, a_head_without_end_is_given_up_as_malformed) {
 }
 
 TEST(HostileServer, the_timeout_holds_while_bytes_flow) {
-    // So much was asked for that no limit of the answer is reached first.
+    // The request asks for so many tokens that no limit of the answer is reached first.
     const ScriptedAnswer pings{.writes = {kHead, http_chunk(": ping\n\n")}, .endless = true};
     for (const RequestRecord& r : records_of(pings, 1, 1s, 1'000'000)) {
         EXPECT_EQ(r.outcome, Outcome::timed_out);

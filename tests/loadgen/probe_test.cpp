@@ -81,7 +81,7 @@ TEST(Probe, LeavesOutTheOptionThatAServerRefuses) {
     EXPECT_EQ(facts.refused, std::vector<std::string>{"ignore_eos"});
 }
 
-/// Counts 2 tokens for each of our words, `of_prose` for each word of the text "w w w …", and 9 around.
+/// Counts 2 tokens for each of our words, `of_prose` for each word of the text "w w w …", and 9 as overhead.
 ScriptedServer::Script counting(int of_prose) {
     return [of_prose](int, int, const std::string& text) {
         if (text.starts_with("GET /v1/models")) return json(200, kModels);
@@ -164,7 +164,7 @@ using namespace std::chrono_literals;
 using ::testing::AllOf;
 using ::testing::Not;
 
-/// Models, 404 for what is optional, and `answer` to POST /v1/chat/completions.
+/// Answers with models, 404 for optional endpoints, and `answer` for POST /v1/chat/completions.
 ScriptedServer::Script answering(std::function<ScriptedAnswer(const std::string&)> answer) {
     return [answer = std::move(answer)](int, int, const std::string& text) {
         if (text.starts_with("GET /v1/models")) return json(200, kModels);
@@ -292,7 +292,7 @@ TEST(Probe, takes_an_answer_that_is_left_open_after_its_done) {
     EXPECT_LT(Clock::now() - began, 5s);
 }
 
-// ---- what is said of a wrong address
+// ---- messages about a wrong address
 
 TEST(Probe, names_the_right_scheme_where_the_server_speaks_plain_http) {
     const ScriptedServer server([](int, int, const std::string&) { return json(404, "{}"); });

@@ -36,7 +36,7 @@ using paretoken::testing::only;
 using paretoken::testing::ScriptedAnswer;
 using paretoken::testing::ScriptedServer;
 
-/// The simulated server in a thread of its own.
+/// The simulated server on a thread of its own.
 class Simulated {
   public:
     explicit Simulated(std::string_view profile) : server_(io_, with(profile)) {
@@ -144,7 +144,7 @@ TEST(MakeLoad, TimesAgreeWithTheServersOwnTruth) {
         errors.push_back(std::abs(ttft - static_cast<double>(written.front() - received) * 1e-9));
     }
     std::sort(errors.begin(), errors.end());
-    // The median: a shared machine may freeze in single requests, which is no error of the clockwork.
+    // The median is used, because a shared machine may freeze during single requests.
     EXPECT_LT(percentile(errors, .5), 0.001);
 }
 
@@ -161,7 +161,7 @@ TEST(MakeLoad, AnOpenLoopStartsRequestsAtTheirScheduledTimes) {
     }
 }
 
-/// A load that is interrupted after its third batch of four was sent.
+/// Makes a load that is interrupted after its third batch of four was sent.
 LoadOutcome interrupted_load(const LoadOptions& load, bool cut_off) {
     paretoken::testing::NoSink sink;
     const auto dataset = prompts(16, 8);
@@ -414,7 +414,7 @@ TEST(FoldInto, GivesAValidityAndTheLoadAxis) {
     EXPECT_EQ(result.client.timing, "kernel");
 }
 
-// ---- what the client does wrong is found in its own figures
+// ---- errors of the client appear in its own figures
 
 /// `sink` keeps the records.
 template <class Sink>
@@ -438,7 +438,7 @@ std::string reasons_of(const RunResult& result) {
     return all;
 }
 
-/// Keeps the worker's thread for 20 ms at every eighth request.
+/// Blocks the worker's thread for 20 ms at every eighth request.
 class StallingSink final : public RecordSink {
   public:
     void record(RequestRecord&& record) override {
@@ -503,7 +503,7 @@ TEST(InjectedFault, AProcessorHogOnTheLoopsCoreIsNoticed) {
 TEST(InjectedFault, ACapThatHoldsAScheduleBackIsNamed) {
     const Simulated server("ideal?ttft=5ms&itl=1ms");
     LoadOptions load = load_on_simulator(server, 2, 200);
-    only(load).arrivals = parse_arrivals("constant:rate=400");  // twice what two slots of 12 ms can take
+    only(load).arrivals = parse_arrivals("constant:rate=400");  // twice the capacity of two slots of 12 ms
     KeptRecords sink;
     const RunResult result = judged(load, sink, 8);
     EXPECT_TRUE(flagged(result, "slot_wait", Verdict::warn)) << reasons_of(result);
@@ -522,7 +522,7 @@ TEST(InjectedFault, ABurstOfTheServerIsTheServersDoing) {
     KeptRecords sink;
     const RunResult result = judged(load_on(server, 50), sink, 16);
     EXPECT_TRUE(flagged(result, "buffered_stream", Verdict::warn)) << reasons_of(result);
-    if (result.client.user_delay_p99_s.value_or(1) < 200e-6) {  // else this host was late itself
+    if (result.client.user_delay_p99_s.value_or(1) < 200e-6) {  // otherwise this host itself was late
         EXPECT_FALSE(flagged(result, "late_grouping", Verdict::invalid)) << reasons_of(result);
     }
 }

@@ -93,7 +93,7 @@ TEST(Faults, PiecesJoinToTheBody) {
     EXPECT_THAT(writes_with_faults({}, "abc", false), ::testing::ElementsAre("abc"));
 }
 
-// Through the real client.
+// Tests the injected faults through the real client.
 
 struct Case {
     FaultKind kind = FaultKind::quirk;
@@ -108,9 +108,9 @@ std::string name_of_case(const ::testing::TestParamInfo<Case>& info) {
     return name;
 }
 
-constexpr std::uint64_t kRequests = 6;  // slots rest after failures, longer each time
+constexpr std::uint64_t kRequests = 6;  // slots wait after failures, longer each time
 
-/// Requests of eight tokens, three at a time, against a server with these faults.
+/// Returns the records of requests of eight tokens, three at a time, against a server with these faults.
 std::vector<RequestRecord> records_with(std::vector<Fault> faults, bool chat = true,
                                         std::uint64_t requests = kRequests) {
     paretoken::testing::SimulatedLoad load{.requests = requests};
@@ -172,7 +172,7 @@ TEST(FaultsThroughTheClient, AStallIsAGapAndSlowHeadersAreALateFirstToken) {
 TEST(FaultsThroughTheClient, ACoalescedWriteIsSeenAsOne) {
     for (const RequestRecord& r : records_with({parse_fault(FaultKind::quirk, "coalesce:tokens=4")})) {
         EXPECT_EQ(r.chunks, 8);
-        EXPECT_GE(r.grouped_chunks, 6);  // 7 where the host is so busy that both writes are read at once
+        EXPECT_GE(r.grouped_chunks, 6);  // 7 if a busy host reads both writes at once
     }
 }
 

@@ -1,4 +1,4 @@
-// What the client measures of the simulated server's streams, held against the server's own truth.
+// Compares the client's measurements of the simulated server's streams with the server's own truth.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,14 +19,14 @@ using ::testing::HasSubstr;
 
 constexpr std::string_view kTools = R"({"tools":[{"type":"function","function":{"name":"look"}}]})";
 
-/// When event i was written, counted from the request's arrival at the server.
+/// Returns when event i was written, counted from the request's arrival at the server.
 double true_seconds(const json& truth, std::size_t i) {
     return static_cast<double>(truth["written_ns"][i].get<std::int64_t>() -
                                truth["received_ns"].get<std::int64_t>()) *
            1e-9;
 }
 
-/// The first event that holds a token which is no reasoning.
+/// Returns the first event with a token that is not reasoning.
 std::size_t first_answer_event(const json& truth) {
     std::int64_t tokens = 0;
     const std::int64_t reasoning = truth.value("reasoning_tokens", 0);
@@ -38,7 +38,8 @@ std::size_t first_answer_event(const json& truth) {
     return i;
 }
 
-/// Of the differences between what was measured and what is true: a shared machine may freeze in one request.
+/// Returns the median difference of measured and true values, because a shared machine may freeze in one
+/// request.
 template <class Measured, class True>
 double median_error(const SimulatedOutcome& outcome, Measured measured, True truth) {
     std::vector<double> errors;
@@ -53,8 +54,8 @@ int events_of(const RequestRecord& record, EventKind kind) {
                                           [kind](const StreamEvent& event) { return event.kind == kind; }));
 }
 
-/// The first answer is the right event, and its time is that of the event's writing: within the gap to the
-/// next one, as this may run beside anything.
+/// Expects that the first answer is the right event, and that its time is that of the event's writing, within
+/// the gap to the next one, because other programs may run beside this test.
 void expect_first_answers_true(const SimulatedOutcome& outcome, double gap_s) {
     for (const RequestRecord& r : outcome.records)
         EXPECT_EQ(r.first_answer, r.events.at(first_answer_event(outcome.truth.at(r.id))).time);

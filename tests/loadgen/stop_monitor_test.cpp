@@ -70,7 +70,7 @@ TEST(StopMonitor, KeepsTheFirstRuleThatWasMet) {
     EXPECT_EQ(monitor.stopped()->rule, "errors");
 }
 
-/// A run whose TTFT is uniform between 100 and 300 ms, of requests one after the other.
+/// Runs requests one after the other, whose TTFT is uniform between 100 and 300 ms.
 std::optional<Stopped> stopped_by(const char* rule, std::uint64_t requests, std::uint64_t* used = nullptr) {
     StopMonitor monitor = monitor_of({rule});
     TimePoint now = kBegin;
@@ -109,7 +109,8 @@ TEST(StopMonitor, StopsWhenAnSloIsMissedBeyondDoubtAndOnlyThen) {
     EXPECT_FALSE(stopped_by("slo:ttft_p50>200ms", 2000)) << "the median is at the limit";
 }
 
-/// First in, first out: `servers` answer in a mean of 1 s each, with first tokens a tenth of that in.
+/// Returns the course of a queue, first in, first out: `servers` answer in a mean of 1 s each; the first
+/// token comes after a tenth of that.
 CourseOfLoad course_of(double rate, int servers, double length_s, std::uint64_t seed) {
     Random random(derived_seed(seed, "queue"));
     CourseOfLoad course;
@@ -149,7 +150,8 @@ TEST(Divergence, IsNotSeenInAQueueInEquilibriumHoweverOftenOneLooks) {
 }
 
 TEST(Divergence, IsNotSeenWhileAnEmptyServerFills) {
-    // Answers take half a minute and their first token a tenth of a second: in flight grows all that time.
+    // Answers take half a minute and their first token a tenth of a second: the number in flight grows all
+    // the time.
     CourseOfLoad course;
     course.now_s = 45;
     for (double due = 0; due < course.now_s; due += 0.05) {

@@ -59,7 +59,7 @@ KeptOutcome outcome_of(const LoadOptions& load, const VirtualOptions& options,
     });
 }
 
-/// Blocks of 4 and a short context.
+/// Returns a profile with blocks of 4 and a short context.
 sim::Profile simple_profile() {
     sim::Profile profile = paretoken::testing::simple_profile();
     profile.block_tokens = 4;
@@ -225,7 +225,7 @@ std::vector<scrape::ServerScrape> scrapes_of(const KeptOutcome& outcome) {
 TEST(VirtualLoad, TheServersRequestsRunningAndWaitingAreThoseInFlightOfTheWindow) {
     const auto dataset = prompts(512, 128);
     LoadOptions load = closed_loop(48, 2400);
-    only(load).pacing.ramp_up = std::chrono::seconds(10);  // ramp and drain are no part of the window
+    only(load).pacing.ramp_up = std::chrono::seconds(10);  // ramp and drain are not part of the window
     auto outcome =
         outcome_of(load, on("llama3-8b-h100-bf16?max_num_seqs=32"), *dataset);  // a third of them waits
     outcome.server.scrapes = scrapes_of(outcome);
@@ -269,7 +269,7 @@ TEST(VirtualLoad, AnswersThatMayEndDo) {
     EXPECT_NEAR(sum / 100, 22.7, 6);
 }
 
-/// Every prompt the same long text.
+/// A dataset in which every prompt is the same long text.
 class SamePrompt final : public datasets::Dataset {
   public:
     Request request(std::uint64_t index) const override {
@@ -309,7 +309,7 @@ TEST(VirtualLoad, EndsWhenItIsStopped) {
     EXPECT_EQ(outcome.records.size(), sink.records.size());
 }
 
-/// Ends about 10.4 of these requests per second.
+/// Returns a server that ends about 10.4 of these requests per second.
 VirtualOptions small_server() {
     return on("llama3-8b-h100-bf16?max_num_seqs=8");
 }

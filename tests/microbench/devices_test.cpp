@@ -10,7 +10,7 @@ namespace {
 const cards::HostFacts kHost{
     .name = "vm", .cpu = "AMD EPYC", .cores = 2, .kernel = "Linux", .memory_bytes = 16'000'000'000};
 
-/// What the GPU backend says of an H200.
+/// The GPU backend's context for an H200.
 const ContextPairs kH200{{"gpu", "NVIDIA H200"},
                          {"gpu_pci_bus_id", "0000:65:00.0"},
                          {"gpu_sm", "9.0"},

@@ -1,4 +1,4 @@
-// The names that kernels write into rows, CPU and GPU, against the one table of number formats.
+// Compares the names that kernels write into rows, CPU and GPU, with the one table of number formats.
 #include "core/formats.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The executable itself: exit codes and the JSON that reports read.
+// Tests the executable itself: exit codes and the JSON that reports read.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ struct Ended {
     std::string output;
 };
 
-/// Standard output, and error unless told otherwise.
+/// Runs the program and returns its standard output, and by default its standard error.
 Ended run(const std::string& flags, const std::string& errors = "2>&1") {
     const std::string command =
         paretoken::paths::binary_dir() + "/paretoken-microbench " + flags + " " + errors;
@@ -46,8 +46,7 @@ nlohmann::json taken_result(const std::string& path) {
     std::stringstream text;
     text << file.rdbuf();
     std::filesystem::remove(path);
-    return nlohmann::json::parse(
-        text.str());  // throws on NaN and Infinity, as Google Benchmark may write them
+    return nlohmann::json::parse(text.str());  // throws on NaN and Infinity, which Google Benchmark may write
 }
 
 TEST(Program, an_unknown_flag_is_a_usage_error_that_names_it) {
@@ -110,7 +109,7 @@ TEST(Program, shapes_come_from_a_model_card_and_what_it_lacks_is_said) {
     std::ofstream(path) << R"({"model_type": "llama", "hidden_size": 512, "intermediate_size": 1024,
         "num_hidden_layers": 2, "num_attention_heads": 48, "num_key_value_heads": 4, "head_dim": 32,
         "vocab_size": 1000})";
-    EXPECT_EQ(run("--list --model-card=" + path).output.find("attention/"), std::string::npos);  // 12 a head
+    EXPECT_EQ(run("--list --model-card=" + path).output.find("attention/"), std::string::npos);  // group: 12
     EXPECT_NE(run("--list --full --model-card=smollm2-135m").output.find("heads:9x3x64"), std::string::npos);
     const std::string result = result_path("card");
     const Ended ended = run("--quick --working-set=16M --threads=1 --model-card=" + path +
@@ -165,7 +164,7 @@ TEST(Program, a_tiny_run_writes_json_with_context_counters_and_plain_names) {
         if (name.starts_with("weights/w:q6_k")) {  // 576 is no multiple of 256
             EXPECT_NE(row.at("label").get<std::string>().find("only down"), std::string::npos);
         }
-        if (context.at("llc_bytes").get<std::string>().size() > 7) {  // 16 MB does not leave such a cache
+        if (context.at("llc_bytes").get<std::string>().size() > 7) {  // 16 MB fits into such a cache
             EXPECT_EQ(row.at("valid").get<double>(), 0) << name;
             EXPECT_NE(row.at("label").get<std::string>().find("last-level cache"), std::string::npos);
         }

@@ -64,7 +64,7 @@ TEST(Suite, a_reason_against_a_row_makes_it_invalid) {
     EXPECT_EQ(valid->second, 0);
 }
 
-/// Keeps what a reporter is told.
+/// Keeps the runs that a reporter receives.
 class Heard : public benchmark::BenchmarkReporter {
   public:
     bool ReportContext(const Context&) override { return true; }

@@ -22,7 +22,7 @@ struct Bits {
     }
 };
 
-/// Blocks of fixed codes without matches, and empty stored ones, as RFC 1951 has them; until the last block.
+/// Inflates blocks of fixed codes without matches, and empty stored ones, by RFC 1951, up to the last block.
 std::string inflated(std::string_view deflated, std::size_t& used) {
     Bits bits{deflated};
     std::string out;

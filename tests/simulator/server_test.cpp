@@ -27,7 +27,7 @@ constexpr std::string_view kChat =
     R"({"messages":[{"role":"user","content":"Hello there"}],"max_tokens":4,"ignore_eos":true,"stream":true,)"
     R"("stream_options":{"include_usage":true}})";
 
-/// A server in a thread of its own, stopped and joined at the end.
+/// A server on a thread of its own, stopped and joined at the end.
 class RunningServer {
   public:
     explicit RunningServer(std::string_view profile, ServerOptions options = {})
@@ -55,12 +55,12 @@ class RunningServer {
 
 struct Answer {
     std::string head;
-    std::string body;  ///< without chunk framing
+    std::string body;  ///< body without chunk framing
 
     int status() const { return head.empty() ? 0 : std::stoi(head.substr(9, 3)); }
 };
 
-/// A blocking client that knows as much HTTP as these tests need.
+/// A blocking client with as much HTTP as these tests need.
 class Client {
   public:
     explicit Client(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
@@ -112,7 +112,7 @@ class Client {
         request(method, target, body, headers);
         return answer();
     }
-    /// Everything until the server closes.
+    /// Returns everything until the server closes.
     std::string rest() {
         while (more()) continue;
         return std::exchange(inbox_, {});

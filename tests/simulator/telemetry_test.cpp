@@ -68,7 +68,7 @@ TEST(Telemetry, SpeculationIsCountedOnlyWhereThereIsAny) {
     EXPECT_THAT(text_of({}, state), ::testing::Not(HasSubstr("spec_decode")));
 }
 
-/// "llamacpp:prompt_tokens_total" of "llamacpp:prompt_tokens_total 39", without labels.
+/// Returns "llamacpp:prompt_tokens_total" for "llamacpp:prompt_tokens_total 39", without labels.
 std::vector<std::string> names_in(const std::string& text) {
     std::vector<std::string> names;
     std::istringstream lines(text);

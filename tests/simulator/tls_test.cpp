@@ -18,7 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// A self-signed certificate and its key, in files that go when it does.
+/// A self-signed certificate and its key, in files that are removed with this object.
 struct Certificate {
     std::filesystem::path folder =
         std::filesystem::temp_directory_path() / ("paretoken_tls_test_" + std::to_string(getpid()));

@@ -16,7 +16,7 @@ std::uint64_t allocations_in(Action&& action) {
 }
 }  // namespace paretoken::testing
 
-// Not inlined: the compiler must go on seeing new and delete as a pair, not malloc and delete.
+// Not inlined, so that the compiler sees new and delete as a pair, not malloc and delete.
 [[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
     ++paretoken::testing::allocations_so_far;
     return std::malloc(size == 0 ? 1 : size);

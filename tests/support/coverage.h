@@ -1,7 +1,7 @@
 #pragma once
-// How often confidence intervals hold the truth: runs in virtual time of loads as they are met, and what
-// their summaries say about percentiles that are known from much longer runs. Used by the benchmark of
-// coverage and, with fewer loads and seeds, by a test.
+// Measures how often confidence intervals cover the truth: makes runs of typical loads in virtual time, and
+// compares their summaries with percentiles that are known from much longer runs. The benchmark of coverage
+// uses it and, with fewer loads and seeds, a test.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -33,7 +33,7 @@ struct Load {
     bool open() const { return concurrency == 0; }
 };
 
-/// With 16 sequences this server ends about 13.3 of the requests of 512 and 128 tokens per second.
+/// Returns the loads. With 16 sequences the server ends about 13.3 requests of 512 and 128 tokens per second.
 inline const std::vector<Load>& loads() {
     static const std::string fp8 = "llama3-8b-h100-fp8";
     static const std::string bf16 = "llama3-8b-h100-bf16?max_num_seqs=16";
@@ -66,7 +66,7 @@ inline const std::array<double, 3>& percentiles() {
     return kHeld;
 }
 
-/// Tags of the headline metrics; in an open loop users wait from the intended start.
+/// Returns the tags of the headline metrics; in an open loop users wait from the intended start.
 inline std::vector<std::string> headline_tags(bool open_loop) {
     if (open_loop) return {"ttft_intended", "tpot", "e2e_intended", "interactivity", "itl"};
     return {"ttft", "tpot", "e2e", "interactivity", "itl"};
@@ -98,11 +98,11 @@ inline RunSummary summary_of_load(const Load& load, std::uint64_t requests, std:
     return summarize(outcome.records, options);
 }
 
-/// By tag, the values at `percentiles()`.
+/// The true values at `percentiles()`, by tag.
 using Truth = std::map<std::string, std::array<double, 3>>;
 
-/// Values of the requests between the first and the last twentieth. Of pooled metrics the values are those of
-/// all gaps of these requests.
+/// Returns the values of the requests between the first and the last twentieth. For pooled metrics these are
+/// the values of all their gaps.
 inline std::vector<double> settled_values(const Metric& metric,
                                           const std::vector<const RequestRecord*>& settled) {
     std::vector<double> values;
@@ -120,8 +120,8 @@ inline std::vector<double> settled_values(const Metric& metric,
     return values;
 }
 
-/// From long runs: the percentiles of all their requests together, and of pooled metrics the mean of each
-/// run's.
+/// Returns the truth from long runs: the percentiles of all their requests together, and for pooled metrics
+/// the mean over the runs.
 inline Truth truth_of(const Load& load, std::uint64_t runs, std::uint64_t requests) {
     Truth truth;
     std::map<std::string, std::vector<double>> of_requests;
@@ -154,12 +154,12 @@ inline Truth truth_of(const Load& load, std::uint64_t runs, std::uint64_t reques
     return truth;
 }
 
-/// What runs of one load and length said about one percentile of one metric.
+/// The sums over runs of one load and length for one percentile of one metric.
 struct Cell {
     std::uint64_t runs = 0;
-    std::uint64_t given = 0;  ///< intervals
+    std::uint64_t given = 0;  ///< runs with an interval
     std::uint64_t covered = 0;
-    std::uint64_t false_passes = 0;  ///< of an SLO at the true value
+    std::uint64_t false_passes = 0;  ///< passes of an SLO at the true value
     std::uint64_t false_fails = 0;
     double widths = 0;  ///< Σ width of the interval ÷ true value
 
@@ -193,7 +193,7 @@ inline Cell judged(const PercentileValue* held, double truth, bool higher_is_bet
     return cell;
 }
 
-/// One run, judged.
+/// Makes and judges one run.
 inline Cells cells_of(const Load& load, const Truth& truth, std::uint64_t requests, std::uint64_t seed) {
     const auto summary = summary_of_load(load, requests, seed);
     Cells cells;

@@ -1,5 +1,5 @@
-// NVIDIA's management library for machines without one: two GPUs, of which the second answers less. The
-// signatures are those of NVML's API reference. The first draws 350 W, or what a test has set.
+// A replacement for NVIDIA's management library with two GPUs, of which the second answers fewer calls. The
+// signatures are those of NVML's API reference. The first GPU draws 350 W, or the power that a test has set.
 #include <chrono>
 #include <cstring>
 #include <optional>

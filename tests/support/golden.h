@@ -1,5 +1,5 @@
 #pragma once
-// Files under tests/golden: what real servers sent, byte for byte. Bodies come without their HTTP.
+// Files under tests/golden: the bytes that real servers sent. Bodies are returned without HTTP.
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -24,7 +24,7 @@ inline std::string golden(std::string_view name) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Names of the files in a folder of tests/golden, as golden() takes them.
+/// Returns the names of the files in a folder of tests/golden, in the form of golden().
 inline std::vector<std::string> golden_files(std::string_view folder) {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(golden_path(folder))) {
@@ -34,7 +34,7 @@ inline std::vector<std::string> golden_files(std::string_view folder) {
     return names;
 }
 
-/// The HTTP chunks of one answer's body; a single one when it was not chunked.
+/// Returns the HTTP chunks of one answer's body; a single one when it was not chunked.
 inline std::vector<std::string> body_chunks(std::string_view http) {
     const std::size_t end_of_header = http.find("\r\n\r\n");
     if (end_of_header == std::string_view::npos) throw std::runtime_error("no HTTP header");

@@ -1,5 +1,5 @@
 #pragma once
-// Records that a load left, with their events: production code keeps only scalars in memory.
+// Keeps the records of a load with their events; production code keeps only scalars in memory.
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -27,7 +27,7 @@ class NoSink final : public RecordSink {
     void record(RequestRecord&&) override {}
 };
 
-/// A load's outcome whose `records` are whole.
+/// A load's outcome whose `records` are complete.
 struct KeptOutcome : loadgen::LoadOutcome {
     std::vector<RequestRecord> records;
 

@@ -1,5 +1,5 @@
 #pragma once
-// Small loads of the real client, and what is counted of their records.
+// Small loads of the real client, and counts over their records.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -11,19 +11,19 @@
 
 namespace paretoken::testing {
 
-/// The load with the requests of `dataset` in every class that has no dataset.
+/// Returns the load with the requests of `dataset` in every class that has no dataset.
 inline loadgen::LoadOptions from(loadgen::LoadOptions load, const datasets::Dataset& dataset) {
     for (loadgen::ClassLoad& of : load.classes)
         if (of.dataset == nullptr) of.dataset = &dataset;
     return load;
 }
 
-/// The class of a load that has one.
+/// Returns the class of a load with a single class.
 inline loadgen::ClassLoad& only(loadgen::LoadOptions& load) {
     return load.classes.at(0);
 }
 
-/// A closed loop of chat completions against the server at `url`; a request that hangs ends after 20 s.
+/// Returns a closed loop of chat completions on the server at `url`; a request that hangs ends after 20 s.
 inline loadgen::LoadOptions load_on(std::string_view url, std::uint64_t concurrency, std::uint64_t requests) {
     loadgen::LoadOptions load;
     const http::Url target = http::parse_url(url);
@@ -42,7 +42,7 @@ inline loadgen::LoadOptions load_on(std::string_view url, std::uint64_t concurre
     return load;
 }
 
-/// The most requests at any moment between their sending and `end(record)`.
+/// Returns the largest number of requests at any time between their sending and `end(record)`.
 template <class End>
 int most_at_once(const std::vector<RequestRecord>& records, End end) {
     std::multimap<TimePoint, int> edges;

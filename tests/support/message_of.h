@@ -1,5 +1,5 @@
 #pragma once
-// What an action that must fail says.
+// Returns the message of an action that must fail.
 #include <functional>
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace paretoken {
 
-/// The message of the Thrown that `action` ends with; other exceptions pass through.
+/// Returns the message of the Thrown that `action` throws; other exceptions pass through.
 template <class Thrown = Error>
 std::string message_of(const std::function<void()>& action) {
     try {

@@ -1,5 +1,5 @@
 #pragma once
-// Where the tests find the project's files and the programs that were built. Only paths.cpp is compiled with
+// The paths of the project's files and of the built programs. Only paths.cpp is compiled with
 // the absolute paths, so that a compiler cache serves every other test in every checkout.
 #include <string>
 

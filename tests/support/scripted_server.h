@@ -1,5 +1,5 @@
 #pragma once
-// A server on loopback that answers each request as a script says: for what no well-behaved server would do.
+// A server on loopback that answers each request by a script, to imitate misbehaving servers.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -22,7 +22,7 @@ struct ScriptedAnswer {
     int pause_ms = 0;                      ///< before each write
     bool close_after = false;
     bool reset_after = false;  ///< RST instead of FIN
-    bool endless = false;      ///< the last write again and again, until the client closes
+    bool endless = false;      ///< repeats the last write until the client closes
 };
 
 class ScriptedServer {
@@ -69,7 +69,7 @@ class ScriptedServer {
         }
     }
 
-    /// One whole request by its Content-Length; empty at the end.
+    /// Reads one whole request by its Content-Length; returns empty at the end.
     std::string read_request(int fd) {
         std::string text;
         while (!over_) {
@@ -87,7 +87,7 @@ class ScriptedServer {
         return {};
     }
 
-    /// Sends every byte, however slowly the client reads. Returns false when the connection or the server
+    /// Sends every byte, even if the client reads slowly. Returns false when the connection or the server
     /// has ended first.
     bool send_whole(int fd, std::string_view bytes) {
         while (!bytes.empty() && !over_) {
@@ -100,7 +100,7 @@ class ScriptedServer {
 
     void serve(int fd, int connection) {
         const timeval patience{.tv_sec = 0,
-                               .tv_usec = 100'000};  // a send that nobody reads ends with the server
+                               .tv_usec = 100'000};  // so that a blocked send ends with the server
         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
         for (int request = 0; !over_; ++request) {
             const std::string text = read_request(fd);

@@ -1,5 +1,5 @@
 #pragma once
-// A simulated machine that can be worked out by hand: a step takes 1 ms, and 1 ms more per token.
+// A simulated machine that can be computed by hand: a step takes 1 ms, and 1 ms more per token.
 #include "simulator/engine/profile.h"
 
 namespace paretoken::testing {

@@ -1,6 +1,6 @@
 #pragma once
-// A small closed loop of the real client against a simulated server in this process, with the server's own
-// truth beside the client's records.
+// A small closed loop of the real client against a simulated server in this process. It returns the server's
+// own truth and the client's records.
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <map>
@@ -30,7 +30,7 @@ struct SimulatedLoad {
 
 struct SimulatedOutcome {
     std::vector<RequestRecord> records;
-    std::map<std::string, nlohmann::json> truth;  ///< by the request's id
+    std::map<std::string, nlohmann::json> truth;  ///< truth by the request's id
     std::string metrics;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// The shape of a stream: which events came in which HTTP chunk, their keys in order and the kinds of their
-// values. Two streams of the same shape differ in values only.
+// The shape of a stream: the events of each HTTP chunk, their keys in order and the kinds of their
+// values. Two streams of equal shape differ in values only.
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace paretoken::testing {
 
-/// {"a":[1,"x"]} → {a:[number,string]}.
+/// Returns the shape of a value: {"a":[1,"x"]} → {a:[number,string]}.
 inline std::string shape_of(const nlohmann::ordered_json& value) {
     std::string shape;
     if (value.is_object()) {
@@ -23,7 +23,7 @@ inline std::string shape_of(const nlohmann::ordered_json& value) {
     return value.is_number() ? "number" : std::string(value.type_name());
 }
 
-/// Per event of a chunk of an event stream.
+/// Returns the shape of each event in a chunk of an event stream.
 inline std::vector<std::string> event_shapes(std::string_view chunk) {
     constexpr std::string_view kEvent = "data: ";
     std::vector<std::string> shapes;
@@ -41,7 +41,7 @@ inline std::vector<std::string> event_shapes(std::string_view chunk) {
     return shapes;
 }
 
-/// Per chunk, per event.
+/// Returns the shapes by chunk and event.
 inline std::vector<std::vector<std::string>> stream_shape(const std::vector<std::string>& chunks) {
     std::vector<std::vector<std::string>> shape;
     for (const std::string& chunk : chunks) shape.push_back(event_shapes(chunk));

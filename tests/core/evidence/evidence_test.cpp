@@ -15,12 +15,12 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Requests one after the other, a second each, of which none is in flight with another.
+/// The memory of requests one after the other, a second each, none in flight with another.
 LoadMemory alone(std::size_t n) {
     return {.window_s = static_cast<double>(n), .residence_s = 1};
 }
 
-/// As many requests per second as seconds that each takes.
+/// The memory of a load with `in_flight` requests at once, one per second.
 LoadMemory together(std::size_t n, double in_flight) {
     return {.window_s = static_cast<double>(n), .residence_s = in_flight};
 }
@@ -32,7 +32,7 @@ std::vector<double> noise(std::size_t n, std::uint64_t seed) {
     return values;
 }
 
-/// `size` requests after each other have nearly the same value.
+/// Returns values that are nearly equal within each `size` successive requests.
 std::vector<double> clumps(std::size_t n, std::size_t size, std::uint64_t seed) {
     Random random(seed);
     std::vector<double> values(n);
@@ -148,7 +148,7 @@ TEST(EffectiveInterval, is_wider_when_fewer_samples_count) {
 }
 
 TEST(DecidedLimits, allow_as_many_requests_over_a_limit_as_early_stopping_does) {
-    // 34 of 500 may be over a limit on p90: it lies at the 466th value or above.
+    // 34 of 500 may be over a limit on p90, so the limit is the 466th value or above.
     EXPECT_EQ(decided_limits(one_to(500), 0.9, 500).high, 466);
     EXPECT_EQ(decided_limits(one_to(44), 0.9, 44).high, 44);
     EXPECT_EQ(decided_limits(one_to(43), 0.9, 43).high, kInfinity);
@@ -189,7 +189,7 @@ std::vector<Stay> poisson_stays(std::size_t n, double rate, double stay_s, std::
     return stays;
 }
 
-/// One server, first come, first served.
+/// The stays at one server, first come, first served.
 std::vector<Stay> queued_stays(std::size_t n, double load, std::uint64_t seed) {
     auto stays = poisson_stays(n, load, 1, seed);
     double free_at = 0;
@@ -221,8 +221,8 @@ TEST(LoadMemory, of_an_open_loop_lasts_a_few_requests_while_nobody_waits) {
     EXPECT_TRUE(memory.is_enough());
 }
 
-/// A server of so many slots, first come, first served, whose requests have output as soon as they have a
-/// slot.
+/// The stays at a server with `slots` slots, first come, first served. Requests have output as soon as they
+/// have a slot.
 std::vector<Stay> slotted_stays(std::size_t n, std::size_t slots, double load, std::uint64_t seed) {
     auto stays = poisson_stays(n, load * static_cast<double>(slots), 1, seed);
     std::vector<double> free_at(slots, 0);
@@ -251,7 +251,7 @@ TEST(LoadMemory, of_slots_that_are_often_free_bounds_nothing) {
         const auto stays = slotted_stays(2000, 16, 0.4, seed);
         EXPECT_EQ(memory_of(stays, window_of(stays), false).most_samples, kInfinity) << seed;
     }
-    // Many in flight, and no slots at all: their number stays near its mean, which is no sign of saturation.
+    // With many in flight and no slots, their number stays near its mean, which is no sign of saturation.
     const auto stays = poisson_stays(20'000, 400, 1, 3);
     EXPECT_EQ(memory_of(stays, window_of(stays), false).most_samples, kInfinity);
 }

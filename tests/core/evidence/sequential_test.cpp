@@ -110,7 +110,7 @@ TEST(IntervalOf, pairs_holds_the_truth_in_95_of_100_cases) {
     }
 }
 
-// ---- several at once
+// ---- several hypotheses
 
 TEST(Holm, compares_the_smallest_with_all_and_each_next_with_one_fewer) {
     EXPECT_EQ(rejected_by_holm(std::vector<double>{.01, .04, .03, .005}, .05),
@@ -142,7 +142,7 @@ TEST(Looks, at_pairs_of_equal_sides_fail_any_of_nine_metrics_at_most_once_in_a_h
     EXPECT_GT(fails, 0) << "and what is allowed is used";
 }
 
-// ---- what would decide
+// ---- pairs to decide
 
 TEST(PairsToDecide, grow_as_the_shift_comes_near_the_limit) {
     const Errors errors{.fail = .005, .pass = .03};

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 constexpr std::size_t kPoints = 1000;
 
-/// An autoregressive series of mean 1: memory .8, marginal standard deviation 10 %.
+/// Returns an autoregressive series of mean 1: memory .8, marginal standard deviation 10 %.
 std::vector<double> autoregressive(std::uint64_t seed, const std::function<double(double)>& level) {
     constexpr double kMemory = 0.8;
     constexpr double kDeviation = 0.1;
@@ -40,7 +40,7 @@ Course course_of(const std::string& series, const std::vector<double>& values) {
     return course;
 }
 
-/// How many of 500 runs are called unsteady, each judged by `series` independent series of which the first
+/// Counts how many of 500 runs are judged unsteady, each by `series` independent series, of which the first
 /// has the given level.
 int unsteady(int series, const std::function<double(double)>& level) {
     constexpr std::uint64_t kRuns = 500;

@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// A value of each field that is not its default.
+/// Returns a value of each field that is not its default.
 const std::map<std::string, Texts, std::less<>>& other_values() {
     static const std::map<std::string, Texts, std::less<>> kValues = {
         {"url", {"http://localhost:8000"}},
@@ -106,7 +106,7 @@ LoadPlan changed(const PlanField& field) {
     return plan;
 }
 
-/// The name of a class changes what every field of the class is called; it is no option.
+/// Returns whether a field is the name of a class, which changes the keys of all its fields and is no option.
 bool is_class_name(const PlanField& field) {
     return field.name == "class_name";
 }

@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using script::kStart;
 
-/// What a table does not hold taken away.
+/// Removes the values that a table does not hold.
 RequestRecord scalars_of(RequestRecord record) {
     record.id.clear();
     record.answer.clear();
@@ -116,7 +116,7 @@ TEST(EventPass, brings_events_to_their_requests_in_any_order_and_once) {
     source.back().events.clear();
     source.push_back(records[0]);
     source.push_back(records[1]);
-    source.back().index = 99;  // of no request
+    source.back().index = 99;  // belongs to no request
     const KeptEvents events(source);
     std::vector<std::size_t> rows;
     const auto seen = EventPass(table, events).for_each([&](std::size_t row, const RequestRecord& record) {

@@ -21,7 +21,7 @@ AlertRule against_baseline(const std::string& series, AlertComparison comparison
     return {.name = "against", .series = series, .comparison = comparison, .threshold = threshold};
 }
 
-/// A run of 100 s that told its KV usage once a second.
+/// Returns a run of 100 s with its KV usage once a second.
 RunResult run_with(std::vector<double> kv_usage) {
     RunResult run;
     run.window = {.begin_s = 10, .end_s = 90, .run_s = 100, .how = {}};

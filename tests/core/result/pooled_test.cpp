@@ -38,7 +38,7 @@ std::optional<MetricSummary> summary_of_values(const std::vector<PooledValue>& v
     return fold.summary();
 }
 
-/// Values of any size, with many equal ones, spread over the window.
+/// Returns values of any size, with many equal ones, spread over the window.
 std::vector<PooledValue> random_values(std::uint64_t seed, std::size_t count) {
     Random random(seed);
     std::vector<PooledValue> values;

@@ -95,11 +95,11 @@ TEST(Figures, count_failures_as_bad_and_leave_out_what_the_end_of_the_run_cut_of
     const auto rates = figures_in(records, {kStart, kStart + 1s}, options);
     EXPECT_DOUBLE_EQ(*rates.at(figure::kGoodputRatio), 1.0 / 3);
     EXPECT_DOUBLE_EQ(*rates.at(figure::kGoodput), 1);
-    EXPECT_DOUBLE_EQ(*rates.at(figure::kGoodOutputTokens), 11);  // of all 11 + 21 + 11 that were streamed
+    EXPECT_DOUBLE_EQ(*rates.at(figure::kGoodOutputTokens), 11);  // 11 + 21 + 11 were streamed in all
 }
 
 TEST(Figures, hold_a_request_against_its_own_slos_before_those_of_its_class_and_of_the_run) {
-    // Each is answered after 100 ms and then a token every 10 ms.
+    // Each is answered after 100 ms, and then has a token every 10 ms.
     std::vector<RequestRecord> records(6, script::answered(kStart, {}));
     records[0].slo = "ttft:150 tpot:15";  // good, although the run's limit is missed
     records[1].slo = "ttft:150 tpot:5";   // bad

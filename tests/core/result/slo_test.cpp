@@ -137,7 +137,7 @@ TEST(Slo, that_is_undecided_says_how_many_times_the_requests_would_probably_deci
     ttft.key = "ttft_s";
     ttft.percentiles = {{.p = 0.95, .value = 0.5, .effective_n = 100.0, .decided = Interval{0.4, 0.7}}};
     run.metrics = {ttft};
-    EXPECT_DOUBLE_EQ(times_enough(run, parse_slo("ttft_p95:600")).value(), 4);  // .2 reaches down to .1
+    EXPECT_DOUBLE_EQ(times_enough(run, parse_slo("ttft_p95:600")).value(), 4);  // from .2 down to .1
     EXPECT_DOUBLE_EQ(times_enough(run, parse_slo("ttft_p95:450")).value(), 4);
     EXPECT_DOUBLE_EQ(times_enough(run, parse_slo("ttft_p95:900")).value(), 1) << "decided already";
     run.metrics.front().percentiles.front().decided.reset();

@@ -31,7 +31,7 @@ SummaryOptions closed(std::uint64_t concurrency) {
     return options;
 }
 
-/// One request of 100 output tokens that took so long.
+/// Returns one request of 100 output tokens that took `e2e`.
 RequestRecord hundred_tokens_in(Duration e2e) {
     auto record = script::answered(kStart, {.ttft = e2e / 100, .gap = e2e / 100, .tokens = 100});
     record.last_event = record.closed = kStart + e2e;
@@ -246,8 +246,8 @@ TEST(Certified, counts_equal_values_as_one_sample) {
 
 TEST(Certified, never_holds_for_a_percentile_when_it_does_not_for_a_lower_one) {
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
-        // Every other half a minute is slow: p50 and p90 are decided by few such stretches, p99 by single
-        // requests.
+        // Every other half minute is slow: few such intervals decide p50 and p90, single
+        // requests decide p99.
         Random random(seed);
         std::vector<RequestRecord> records;
         for (int i = 0; i < 800; ++i) {
@@ -377,7 +377,7 @@ TEST(Summary, holds_each_class_against_limits_of_its_own) {
     EXPECT_EQ(summary.totals.judged_good, summary.classes.at("lax").totals.judged_good);
 }
 
-/// A request whose user hung up `after` its start; its first token came before, or not at all.
+/// Returns a request whose user hung up `after` its start; its first token came before, or not at all.
 RequestRecord abandoned(TimePoint scheduled, Duration after, bool with_first_token) {
     RequestRecord record = script::answered(scheduled, {});
     record.outcome = Outcome::abandoned;

@@ -16,8 +16,8 @@ MetricSummary with_median(std::string key, double median) {
     return metric;
 }
 
-/// An open-loop run of 1000 requests with a median TTFT of 100 ms, ITL of 10 ms and end-to-end latency of 1
-/// s.
+/// Returns an open-loop run of 1000 requests with a median TTFT of 100 ms, ITL of 10 ms and end-to-end
+/// latency of 1 s.
 RunResult clean_run() {
     RunResult run;
     run.counts.requests = run.counts.ok = run.counts.in_window = 1000;
@@ -206,7 +206,7 @@ TEST(Validity, what_a_template_adds_to_a_short_prompt_is_no_wrong_length) {
     EXPECT_EQ(validity_of(run), Validity{});
 }
 
-/// One reading of the KV usage per second of the window.
+/// Returns a run with one reading of the KV usage per second of the window.
 RunResult with_kv_usage(double (*usage)(int second)) {
     RunResult run = clean_run();
     Series series{.name = "kv_usage", .unit = "ratio", .source = "server", .times_s = {}, .values = {}};

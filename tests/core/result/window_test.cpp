@@ -34,7 +34,8 @@ std::vector<RequestRecord> rising(double rate, std::size_t count, double growth)
     return records;
 }
 
-/// One at a time, each 200 ms after the one before: so many requests with each time to first token.
+/// Returns requests one at a time, each 200 ms after the one before: a number of requests for each time to
+/// first token.
 std::vector<RequestRecord> one_after_another(const std::vector<std::pair<int, Duration>>& levels) {
     std::vector<RequestRecord> records;
     Random random(7);
@@ -151,7 +152,7 @@ TEST(SteadyWindow, tolerates_a_drift_too_small_to_matter) {
 }
 
 TEST(SteadyWindow, is_refused_while_a_queue_grows) {
-    // One server works off 10 requests per second, 12 arrive.
+    // One server ends 10 requests per second, and 12 arrive.
     std::vector<RequestRecord> records;
     auto free_at = kStart;
     for (int i = 0; i < 600; ++i) {
@@ -165,7 +166,7 @@ TEST(SteadyWindow, is_refused_while_a_queue_grows) {
 }
 
 TEST(SteadyWindow, leaves_out_a_start_that_takes_long_to_fill) {
-    // 20 requests per second that take ever longer until, after 20 s, each takes 2 s.
+    // 20 requests per second take longer and longer, until each takes 2 s after 20 s.
     std::vector<RequestRecord> records;
     Random random(4);
     for (int i = 0; i < 2000; ++i) {

@@ -61,7 +61,7 @@ TEST(Audit, FindsADateInTheSystemPromptAndWhatMovingItBackGives) {
     EXPECT_LE(found.changes[0].example.size(), 23U) << "20 characters and the sign that there were more";
     EXPECT_GT(found.changes[0].prompts, 150U);
     EXPECT_LT(found.cacheable.value(), .05);
-    // What the log then shows.
+    // The log after the change.
     const LogAudit moved = audit_of(log_of(200, [&](int i) {
         return chat("You are a helper. Today is 2026-11-22  " + rules, question(i) + " " + time_of(i) + ".");
     }));

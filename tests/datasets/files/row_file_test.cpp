@@ -20,7 +20,8 @@ using ::testing::Pair;
 
 using Rows = std::vector<std::pair<std::string, std::size_t>>;
 
-/// What the first pass saw with line numbers, having checked that every row is read again as it was.
+/// Returns the rows of the first pass with line numbers, after checking that every row is read again
+/// unchanged.
 Rows rows_of(std::string_view text, RowLayout layout) {
     const TemporaryFile file(text);
     Rows rows;

@@ -34,7 +34,7 @@ std::size_t common(const TokenIds& a, const TokenIds& b) {
 
 TEST(PrefixArms, make_every_arm_of_every_prefix_once_a_round) {
     const PrefixArms arms(kSmall, 3);
-    // Cold, primer and primed, warm, dynamic-first and one share of each prefix; varied; repeat.
+    // Each prefix has cold, primer, primed, warm, dynamic-first and one share; then come varied and repeat.
     EXPECT_EQ(arms.round_size(), 2U * 6 + 2);
     std::set<std::vector<std::string>> orders;
     for (std::uint64_t round = 0; round < 4; ++round) {

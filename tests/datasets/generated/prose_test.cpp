@@ -19,7 +19,7 @@ using paretoken::testing::TemporaryFile;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-/// "w0 w1 w2 …", in lines of ten.
+/// Returns "w0 w1 w2 …", in lines of ten.
 std::string numbered_words(int count) {
     std::string text;
     for (int i = 0; i < count; ++i) text += "w" + std::to_string(i) + (i % 10 == 9 ? "\r\n\r\n" : " \t");

@@ -83,7 +83,7 @@ TEST(Synthetic, TokenIdsAreExactInNumberAndInTheSafeRange) {
     DatasetOptions options = options_of("synthetic:isl=500,osl=16", PromptForm::token_ids);
     options.vocabulary = 5000;
     options.calibration = uncalibrated();
-    options.calibration->overhead_tokens = 30;  // a template's: there is none around token ids
+    options.calibration->overhead_tokens = 30;  // tokens of a template, which token ids do not have
     const Request request = make_dataset(options)->request(3);
     EXPECT_EQ(ids_of(request).size(), 500u);
     const auto [low, high] = std::minmax_element(ids_of(request).begin(), ids_of(request).end());

@@ -16,8 +16,8 @@ std::size_t words_in(std::string_view text) {
     return text.empty() ? 0 : 1 + static_cast<std::size_t>(std::count(text.begin(), text.end(), ' '));
 }
 
-/// A tokenizer that cuts every word (with its blank) into pieces of at most `longest` bytes; line ends are
-/// their own.
+/// Tokenizes by cutting every word (with its blank) into pieces of at most `longest` bytes; a line end is a
+/// piece.
 std::vector<std::string> cut(std::string_view text, std::size_t longest) {
     std::vector<std::string> pieces;
     for (const char byte : text) {

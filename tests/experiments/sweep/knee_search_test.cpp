@@ -10,7 +10,7 @@ namespace {
 
 using Judge = std::function<SloVerdict(const SearchStep&)>;
 
-/// All steps of a search on a server whose rate grows with the level.
+/// Returns all steps of a search on a server whose rate grows with the level.
 std::vector<SearchStep> steps_of(
     KneeSearch& search, const Judge& judge,
     const std::function<double(double)>& rate = [](double c) { return c; }, double times_enough = 2) {

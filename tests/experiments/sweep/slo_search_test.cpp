@@ -49,7 +49,7 @@ TEST_F(VirtualSearch, brackets_the_knee_that_every_whole_level_shows) {
     EXPECT_LE(file.search->runs, 12U);
     EXPECT_EQ(file.points.size(), file.search->runs);
     EXPECT_FALSE(file.search->binding.empty());
-    // A level that certainly passes lies at or below every level that certainly fails.
+    // A level that certainly passes is at or below every level that certainly fails.
     for (const double level : {*file.search->pass, *file.search->fail}) {
         PlanTexts texts = load();
         texts["concurrency"] = {std::to_string(static_cast<int>(level))};
@@ -128,7 +128,7 @@ TEST_F(VirtualSearch, that_finds_nothing_says_so_with_its_exit_code) {
         EXPECT_EQ(error.code(), ExitCode::gate_failed);
     }
     reports::SweepSearch once = *file.search;
-    once.unconfirmed = 8;  // met the limits once: not shown to, and not refuted
+    once.unconfirmed = 8;  // met the limits once: neither proved nor refuted
     try {
         require_found(once);
         FAIL();

@@ -24,7 +24,7 @@ class VirtualSweep : public VirtualExperiment {
         return texts;
     }
 
-    /// Every file below the directory with its content.
+    /// Returns every file below the directory with its content.
     std::map<std::string, std::string> everything(const std::string& name) const {
         std::map<std::string, std::string> files;
         for (const auto& entry : std::filesystem::recursive_directory_iterator(directory_ / name)) {
@@ -111,7 +111,7 @@ TEST_F(VirtualSweep, adds_levels_to_those_that_were_measured) {
 TEST_F(VirtualSweep, stopped_half_way_and_resumed_has_the_records_of_an_uninterrupted_one) {
     swept(salted(), {1, 2, 4, 8}, "whole");
     swept(salted(), {1, 2}, "resumed");
-    // What a process leaves that is killed within its third point.
+    // A process that is killed within its third point leaves this file.
     reports::SweepFile file = reports::read_sweep(directory_ / "resumed");
     const SweepPlan plan{.asked = with_dataset(plan_of(salted())), .levels = {1, 2, 4, 8}};
     reports::SweepFile killed = resumed(fresh_sweep(plan, {}), directory_ / "resumed").file;
@@ -150,7 +150,7 @@ TEST_F(VirtualSweep, measures_its_ladder_in_every_cell_and_keeps_cells_apart) {
     EXPECT_EQ(sweep.points[3].cell.at("osl"), "16");
     EXPECT_EQ(reports::read_sweep(directory_ / "grid"), sweep);
 
-    plan.cells = product_of({parse_variation("osl=8,16,32")});  // goes on with what is new
+    plan.cells = product_of({parse_variation("osl=8,16,32")});  // adds the new cells
     const auto before =
         std::filesystem::last_write_time(directory_ / "grid" / sweep.points[0].directory / "run.json");
     EXPECT_EQ(swept(plan, "grid").points.size(), 6U);
@@ -260,7 +260,7 @@ SweepPlan served(std::vector<Cell> cells, Restart restart = Restart::changed) {
     return plan;
 }
 
-/// Two servers that differ in what they draft; drafts are checked for nothing when many are in flight.
+/// Two servers that differ in speculation; when many requests are in flight, checking drafts gains nothing.
 SweepPlan against(const PlanTexts& texts, std::vector<double> levels, std::vector<Cell> cells = {{}}) {
     SweepPlan plan{
         .asked = with_dataset(plan_of(texts)), .levels = std::move(levels), .cells = std::move(cells)};

@@ -58,7 +58,7 @@ TEST_F(ServerCommand, is_not_waited_for_after_an_interruption) {
     EXPECT_THAT(failure_of("sleep 600"), HasSubstr("interrupted"));
 }
 
-/// A server of plain HTTP for a shell that has python3: /health as `script` says, its pid in a file.
+/// Returns the command of a plain HTTP server in python3, whose handler of GET runs `body`.
 std::string python_server(const std::string& body) {
     return "python3 -c '\n"
            "import http.server, sys, os\n"

@@ -9,7 +9,7 @@
 namespace paretoken::experiments {
 namespace {
 
-/// Values around `typical`, a third of it up or down.
+/// Returns values around `typical`, up to a third of it up or down.
 std::vector<double> around(double typical, std::size_t n, Random& random) {
     std::vector<double> values;
     for (std::size_t i = 0; i < n; ++i) values.push_back(typical * std::exp(.6 * (random.uniform() - .5)));

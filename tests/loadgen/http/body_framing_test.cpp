@@ -21,7 +21,7 @@ struct Taken {
     bool operator==(const Taken&) const = default;
 };
 
-/// `text` given in pieces of the lengths that `next_length` tells.
+/// Takes `text` in pieces of the lengths that `next_length` gives.
 template <class NextLength>
 Taken taken(BodyFraming framing, std::string_view text, NextLength&& next_length) {
     Taken all;
@@ -44,7 +44,7 @@ Taken taken_at_once(const BodyFraming& framing, std::string_view text) {
     return taken(framing, text, [&] { return text.size(); });
 }
 
-/// What the HTTP library makes of the same chunked body.
+/// Reads the same chunked body with the HTTP library.
 Taken taken_by_beast(std::string_view text) {
     namespace http = boost::beast::http;
     const std::string whole = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + std::string(text);
@@ -64,7 +64,7 @@ Taken taken_by_beast(std::string_view text) {
     return all;
 }
 
-/// A chunked body with extensions, trailers and sizes in either case.
+/// Returns a chunked body with extensions, trailers and sizes in either case.
 std::string chunked(std::mt19937& random, std::string& body) {
     const auto one_in = [&](unsigned n) { return random() % n == 0; };
     std::string text;
@@ -103,7 +103,7 @@ TEST(BodyFraming, StopsWhereAnotherImplementationStops) {
         const Taken ours = taken_at_once(BodyFraming::chunked(), text);
         if (theirs.state != BodyFraming::State::complete) {
             broken += ours.state != BodyFraming::State::complete ? 1 : 0;
-            continue;  // what it refuses may still be framed well: a blank in a trailer's name, say
+            continue;  // the framing may be right: it refuses a blank in a trailer's name, for example
         }
         ++complete;
         EXPECT_EQ(ours, theirs) << text;

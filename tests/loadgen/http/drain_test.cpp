@@ -17,7 +17,7 @@
 namespace paretoken::http {
 namespace {
 
-/// Its own end of a pair of sockets, read to the end at every readiness, as a transport does.
+/// One end of a pair of sockets, which is read to the end at every event, like in a transport.
 class Reader final : public Listener {
   public:
     explicit Reader(Drain& drain) : drain_(drain) {
@@ -65,7 +65,7 @@ class Reader final : public Listener {
         peer_ = -1;
     }
 
-    /// As much of `bytes` as the socket takes; returns how much.
+    /// Sends as much of `bytes` as the socket accepts; returns how much.
     std::size_t send(std::string_view bytes) {
         const ssize_t n = write(peer_, bytes.data(), bytes.size());
         return n > 0 ? static_cast<std::size_t>(n) : 0;
@@ -83,7 +83,7 @@ class Reader final : public Listener {
     bool listening_ = true;
 };
 
-/// Rounds until one finds nothing.
+/// Serves rounds until one finds nothing.
 void serve_all(Drain& drain) {
     while (drain.serve(Clock::now()).served > 0) {
     }

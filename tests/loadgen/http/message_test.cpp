@@ -22,7 +22,7 @@ struct Heard final : ResponseSink {
     }
 };
 
-/// Feeds `text` in pieces of `size`, each in a buffer of its own with the promised room behind it.
+/// Feeds `text` in pieces of `size`, each in a buffer of its own with the promised padding.
 ResponseReader::State feed_in_pieces(ResponseReader& reader, const std::string& text, std::size_t size) {
     auto state = ResponseReader::State::reading;
     for (std::size_t at = 0; at < text.size() && state == ResponseReader::State::reading; at += size) {
@@ -134,7 +134,7 @@ TEST(ResponseReader, KnowsWhereAnAnswerEndsAndWhetherTheConnectionGoesOn) {
             reader.begin();
             EXPECT_EQ(feed_in_pieces(reader, expected.text, size), expected.state) << expected.text;
             EXPECT_EQ(heard.body, expected.body) << expected.text;
-            // What comes after the end in a read of its own is not this reader's to see.
+            // This reader does not see bytes after the end that come in a separate read.
             const bool seen = size == expected.text.size() || expected.text.find("abcd") == std::string::npos;
             if (expected.state != State::broken && seen) {
                 EXPECT_EQ(reader.keep_alive(), expected.keep_alive) << expected.text;

@@ -18,7 +18,7 @@ const std::string kChunk =
     R"("usage":{"prompt_tokens":12,"total_tokens":16,"completion_tokens":4}})"
     "\n\n";
 
-/// One that is recognised, not parsed.
+/// An event that is recognised, not parsed.
 const std::string kPlainChunk =
     R"(data: {"id":"chatcmpl-ab72c5ef05c3604a","object":"chat.completion.chunk","created":1795248095,"model":"tiny",)"
     R"("choices":[{"index":0,"delta":{"content":" embedded"},"logprobs":null,"finish_reason":null}]})"

@@ -20,7 +20,7 @@ constexpr TimePoint at(int milliseconds) {
     return TimePoint(std::chrono::milliseconds(milliseconds));
 }
 
-/// One answer, told read by read.
+/// One answer, given read by read.
 class Answer {
   public:
     explicit Answer(AnswerOptions options = {}, RequestRecord record = {}) : record_(std::move(record)) {
@@ -264,7 +264,7 @@ TEST(Tokens, AreElseSharedByTextWithTheLargestRemainder) {
                                .end();
     EXPECT_EQ(record.token_source, TokenSource::usage_by_text);
     EXPECT_THAT(tokens_of(record), ElementsAre(1, 4, 3));
-    // 10 over 3, 3 and 3: the odd one goes to the first.
+    // 10 tokens over 3, 3 and 3 bytes: the first event gets the remaining one.
     record =
         Answer().read(1, text("abc")).read(2, text("abc")).read(3, text("abc") + kStop + usage(1, 10)).end();
     EXPECT_THAT(tokens_of(record), ElementsAre(4, 3, 3));
@@ -280,7 +280,7 @@ TEST(Tokens, AreElseSharedByTextWithTheLargestRemainder) {
 }
 
 TEST(Tokens, shared_by_text_leave_no_event_without_one_where_there_are_enough_for_all) {
-    // 7 tokens over 1, 1, 40 and 1 bytes: by text alone the long one would have them all.
+    // 7 tokens over 1, 1, 40 and 1 bytes: by text alone the long event would get all.
     const RequestRecord record = Answer()
                                      .read(1, text("a"))
                                      .read(2, text("b"))
@@ -467,9 +467,9 @@ TEST(Answer, AReaderIsReadyForTheNextAnswer) {
     EXPECT_EQ(second.chunks, 1);
 }
 
-// ---------------------------------------------------------------- what real servers sent
+// ---------------------------------------------------------------- answers of real servers
 
-/// Every HTTP chunk as a read of its own, a millisecond apart.
+/// Replays every HTTP chunk as a separate read, a millisecond apart.
 RequestRecord replay(std::string_view name) {
     Answer answer;
     int time = 0;
@@ -539,7 +539,7 @@ TEST(RealStreams, LlamaCppCompletionsWithATokenThatHasNoText) {
     EXPECT_EQ(record.finish_reason, "length");
 }
 
-// Figures and lengths that cannot be.
+// Impossible figures and lengths.
 
 std::string said(const std::string& usage) {
     return R"(data: {"choices":[],"usage":)" + usage + "}\n\n";

@@ -14,7 +14,7 @@
 namespace paretoken::openai {
 namespace {
 
-/// With the room behind it that vector-wise reading needs.
+/// Returns the text with the padding that vectorised reading needs.
 std::string padded(std::string text) {
     text.reserve(text.size() + kReadablePadding);
     return text;
@@ -95,7 +95,7 @@ TEST(DeltaShape, IsNotMadeOfWhatItCouldNotRecogniseSafely) {
     EXPECT_FALSE(DeltaShape::of(whole, std::vector<ShapeHole>{{Kind::output, 1, 3}})) << "no end";
 }
 
-/// The data of all events of a recorded answer's body.
+/// Returns the data of all events of a recorded answer's body.
 std::vector<std::string> events_of(const std::string& name) {
     PaddedBuffer body;
     body.append(paretoken::testing::body_of(paretoken::testing::golden(name)));
@@ -111,7 +111,7 @@ Delta parsed(DeltaParser& parser, const std::string& event) {
     return parser.parse(padded.view());
 }
 
-/// `event` with one byte changed, added or gone.
+/// Returns `event` with one byte changed, added or removed.
 std::string damaged(std::string event, std::mt19937& random) {
     const std::size_t at = random() % event.size();
     const char byte = "\"\\{}[]:,0a1 \n\x80\xC3\xBC"[random() % 16];
@@ -126,7 +126,7 @@ std::string damaged(std::string event, std::mt19937& random) {
     }
 }
 
-/// A parser that knows the event's shape against one that has seen nothing.
+/// Compares a parser that knows the event's shape with one that has seen nothing.
 TEST(DeltaShape, NeverChangesWhatAnEventMeans) {
     std::mt19937 random(3);
     std::uint64_t recognised = 0;

@@ -20,7 +20,7 @@ using ::testing::Pair;
 
 using Events = std::vector<std::pair<std::string, std::string>>;  // type, data
 
-/// A heap copy with exactly the padding that is promised, so that a sanitizer sees every read beyond it.
+/// A heap copy with exactly the promised padding, so that a sanitizer sees every read beyond it.
 class Piece {
   public:
     explicit Piece(std::string_view text)
@@ -217,7 +217,7 @@ TEST(Sse, RealStreamsGiveTheSameEventsInWhateverPiecesTheyCome) {
     EXPECT_EQ(streams, 11);
 }
 
-/// The WHATWG rule written down as plainly as possible, on the whole stream.
+/// The WHATWG rule in the simplest form, on the whole stream.
 Parsed by_the_book(std::string_view text) {
     Parsed parsed;
     if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);

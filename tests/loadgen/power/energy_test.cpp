@@ -18,7 +18,7 @@ TimePoint at(double s) {
     return kZero + from_seconds(s);
 }
 
-/// 300 W, and 200 W more or less with a period of 7 s.
+/// Returns 300 W ± 200 W with a period of 7 s.
 double watts_at(double s) {
     return 300 + 200 * std::sin(2 * std::numbers::pi * s / 7);
 }
@@ -27,7 +27,7 @@ double joules_until(double s) {
     return 300 * s - 200 / k * (std::cos(k * s) - 1);
 }
 
-/// Readings of that curve, as often as asked but not between `from` and `to`.
+/// Returns readings of that curve every `interval_s`, except between `from` and `to`.
 PowerReadings curve(double interval_s, double from = 0, double to = 0) {
     PowerReadings power{.source = "nvml", .readings = {}};
     for (double s = 0; s <= 30.001; s += interval_s)

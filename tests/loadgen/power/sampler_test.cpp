@@ -7,7 +7,7 @@
 namespace paretoken::power {
 namespace {
 
-/// Tells how often it was read; every third time it does not answer.
+/// A meter whose value is the number of reads; every third read fails.
 class CountingMeter final : public cards::PowerMeter {
   public:
     explicit CountingMeter(std::atomic<int>& reads) : reads_(reads) {}

@@ -29,7 +29,7 @@ TEST(ServerMetrics, have_keys_of_their_own_and_names_that_no_other_has) {
     }
 }
 
-// The names are those that each engine documents; the values are made up.
+// The names are those that each engine documents; the values are invented.
 TEST(ServerMetrics, of_every_engine_are_recognised) {
     const ServerScrape vllm = scraped(
         "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 3\n"

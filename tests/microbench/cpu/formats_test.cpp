@@ -8,7 +8,7 @@
 namespace paretoken::microbench {
 namespace {
 
-/// IEEE 754 half precision, written down from the standard: (−1)^s · 2^(e − 15) · (1 + m / 1024).
+/// Converts IEEE 754 half precision by the standard's definition: (−1)^s · 2^(e − 15) · (1 + m / 1024).
 double half_by_definition(unsigned bits) {
     const double sign = bits >> 15 ? -1 : 1;
     const unsigned exponent = bits >> 10 & 31;

@@ -36,7 +36,7 @@ AnswerTerms completion_terms(std::int64_t tokens) {
     return terms;
 }
 
-/// The stream's HTTP chunks, so many tokens per event.
+/// Returns the stream's HTTP chunks, with `per_event` tokens per event.
 std::vector<std::string> stream_of(const AnswerTerms& terms, std::int64_t per_event = 1,
                                    const AnswerState& state = {}) {
     const VllmWriter writer(terms);

@@ -117,7 +117,7 @@ TEST(Wire, APlanSplitsTheAnswerAndKnowsWhyItEnds) {
         << "completions have no reasoning of its own";
 }
 
-// As llama.cpp.
+// Requests in the dialect of llama.cpp.
 
 ServedModel llamacpp_model() {
     ServedModel model = kModel;

@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 
 constexpr TimePoint kStart{std::chrono::seconds(1000)};
 
-/// One emission, with when it was: (request, token, milliseconds since the start).
+/// One emission with its time: (request, token, milliseconds since the start).
 using Event = std::tuple<std::uint64_t, std::int64_t, double>;
 
 std::vector<Event> run_to_end(Engine& engine) {
@@ -93,7 +93,7 @@ TEST(Engine, WithoutAFreeBlockTheYoungestIsSentBackAndComputedAgain) {
     engine->submit({.id = 1, .prompt_tokens = 4, .output_tokens = 6}, kStart);
     engine->submit({.id = 2, .prompt_tokens = 4, .output_tokens = 3}, kStart);
     // 0–9: both prompts, a block each. 9–11: the decode of 1 takes the third block; 2 needs one more and is
-    // sent back. Its 4 + 1 tokens need two blocks, which are free when 1 has ended (after 5 decodes, at 19).
+    // preempted. Its 4 + 1 tokens need two blocks, which are free when 1 has ended (after 5 decodes, at 19).
     EXPECT_THAT(run_to_end(*engine),
                 ElementsAre(Event{1, 0, 9}, Event{2, 0, 9}, Event{1, 1, 11}, Event{1, 2, 13}, Event{1, 3, 15},
                             Event{1, 4, 17}, Event{1, 5, 19}, Event{2, 1, 19 + 6}, Event{2, 2, 27}));
@@ -122,7 +122,7 @@ TEST(Engine, AStepIsDecidedOnce) {
     EXPECT_EQ(engine->end_step().emitted.size(), 1U);
 }
 
-// Speculation: drafts are checked in the step, and cost it.
+// Speculation: drafts are checked in the step, which takes longer for them.
 
 /// (request, first token, tokens, milliseconds since the start).
 using Group = std::tuple<std::uint64_t, std::int64_t, std::int64_t, double>;
@@ -173,8 +173,8 @@ TEST(Engine, DraftsComeOutOfTheTokenBudget) {
     const auto engine = engine_of(profile, 0);
     engine->submit({.id = 1, .prompt_tokens = 2, .output_tokens = 5}, kStart);
     engine->submit({.id = 2, .prompt_tokens = 2, .output_tokens = 3}, kStart);
-    // 0–5: both prompts. 5–10: request 1 takes the whole budget. 10–15: it has ended, 2 decodes with what it
-    // wants of three drafts.
+    // 0–5: both prompts. 5–10: request 1 takes the whole budget. 10–15: it has ended, and 2 decodes with as
+    // many of three drafts as it needs.
     EXPECT_THAT(groups_to_end(*engine),
                 ElementsAre(Group{1, 0, 1, 5}, Group{2, 0, 1, 5}, Group{1, 1, 4, 10}, Group{2, 1, 2, 15}));
 }
@@ -187,7 +187,7 @@ TEST(Engine, DraftsNeedBlocksAndCostAPreemption) {
     engine->submit({.id = 1, .prompt_tokens = 4, .output_tokens = 6}, kStart);
     engine->submit({.id = 2, .prompt_tokens = 4, .output_tokens = 2}, kStart);
     // 0–9: both prompts, a block each. The token of 1 and its four drafts take the two left; 2 finds none for
-    // its own and is sent back, to be computed again with two blocks when 1 has gone.
+    // its own and is preempted, to be computed again with two blocks when 1 has ended.
     EXPECT_THAT(groups_to_end(*engine),
                 ElementsAre(Group{1, 0, 1, 9}, Group{2, 0, 1, 9}, Group{1, 1, 5, 15}, Group{2, 1, 1, 21}));
     EXPECT_EQ(engine->state().preemptions, 1U);

@@ -30,7 +30,7 @@ std::vector<std::uint64_t> names_of(const std::vector<int>& tokens, std::int64_t
     return names;
 }
 
-/// Blocks for a prompt of these full blocks, computed and named.
+/// Allocates and names the blocks for a prompt of these full blocks.
 Blocks held_by(PrefixCache& cache, const Names& names, std::int64_t more = 0) {
     Blocks held;
     const std::size_t hit = cache.contiguous_hit(names);
@@ -162,7 +162,7 @@ TEST(PrefixCache, IsForgottenOnlyWhenNothingIsInUse) {
     EXPECT_EQ(cache.idle(), 2);
 }
 
-/// The same rules written down as simply as possible: searches instead of links.
+/// A cache with the same rules in the simplest form: searches instead of links.
 class SlowCache {
   public:
     explicit SlowCache(std::int64_t blocks) {
@@ -208,7 +208,7 @@ class SlowCache {
     }
     std::deque<int> queue_;
     std::map<int, int> uses_;
-    std::vector<std::pair<std::uint64_t, int>> named_;  ///< in the order they were named
+    std::vector<std::pair<std::uint64_t, int>> named_;  ///< named blocks in the order of naming
 };
 
 TEST(PrefixCache, DoesWhatASlowOneDoesForRandomSequences) {
@@ -230,7 +230,7 @@ TEST(PrefixCache, DoesWhatASlowOneDoesForRandomSequences) {
             for (std::uint64_t i = 0; i < 1 + random.below(5); ++i)
                 tokens.push_back(static_cast<int>(random.below(2)));
             const Names names = names_of(tokens, 1);
-            // Sometimes the last block is computed again although it is held, which makes a second one.
+            // Sometimes the last block is computed again although it is cached, which makes a second one.
             std::size_t hit = cache.contiguous_hit(names);
             ASSERT_EQ(hit, slow.hit(names));
             if (hit == names.size() && random.below(2) == 0) --hit;
@@ -253,7 +253,7 @@ TEST(PrefixCache, DoesWhatASlowOneDoesForRandomSequences) {
 /// Mooncake's published synthetic trace (Apache-2.0), hash_ids of 512 tokens each, written as runs: "79+72"
 /// is 79, 80, … 150.
 TEST(PrefixCache, FindsInMooncakesTraceWhatIsToBeFound) {
-    PrefixCache cache(200'000);  // more than there are
+    PrefixCache cache(200'000);  // more blocks than the trace has
     std::istringstream lines(paretoken::testing::golden("traces/mooncake_synthetic.txt"));
     double blocks = 0;
     double hit_blocks = 0;
@@ -288,7 +288,7 @@ TEST(PrefixCache, FindsInMooncakesTraceWhatIsToBeFound) {
 
 constexpr TimePoint kStart{std::chrono::seconds(1000)};
 
-/// Blocks of 4; a step takes 1 ms, and 1 ms more per token.
+/// Returns a profile with blocks of 4; a step takes 1 ms, and 1 ms more per token.
 Profile small_profile(std::int64_t blocks) {
     Profile profile = paretoken::testing::simple_profile();
     profile.block_tokens = 4;
@@ -400,8 +400,8 @@ TEST(EngineWithPrefixCache, ATokenThatWasEmittedLastFillsNoBlock) {
 }
 
 TEST(EngineWithPrefixCache, APreemptedRequestFindsItsOwnBlocksAgain) {
-    // As in the case without names: 2 is sent back for the third block, and its first block is still held
-    // when it comes again, so that only the rest is computed.
+    // Like the case without names: 2 is preempted for the third block, and its first block is still cached
+    // when it is admitted again, so that only the rest is computed.
     const auto engine = engine_of(small_profile(4), 0);
     engine->submit(request_of(1, counting(0, 4), 8), kStart);
     engine->submit(request_of(2, counting(100, 4), 6), kStart);
@@ -409,8 +409,8 @@ TEST(EngineWithPrefixCache, APreemptedRequestFindsItsOwnBlocksAgain) {
     while (engine->begin_step()) tokens += engine->end_step().work.tokens;
     EXPECT_EQ(engine->state().preemptions, 1U);
     EXPECT_EQ(engine->state().blocks_used, 0);
-    // Each computes its prompt and all but its last answer token; the preemption threw away 4 + 4 tokens of
-    // 2, its two blocks were idle, and 1 took the one that ends the sequence.
+    // Each computes its prompt and all but its last answer token. The preemption dropped 4 + 4 tokens of
+    // 2; its two blocks were idle, and 1 took the one that ends the sequence.
     EXPECT_EQ(tokens, (4 + 7) + (4 + 5) + 4);
     EXPECT_EQ(engine->state().prefix_hits, 0U) << "only first admissions are counted";
 }

@@ -47,7 +47,7 @@ std::vector<float> output_of(const Problem& p, Isa isa) {
     return out;
 }
 
-/// The same with the blocks anywhere in a pool that is larger than the cache.
+/// Returns the output with the blocks anywhere in a pool that is larger than the cache.
 std::vector<float> paged_output_of(const Problem& p, Isa isa, std::uint64_t seed) {
     const auto kv = p.cache();
     const std::size_t size = p.shape.block_bytes();
@@ -55,7 +55,7 @@ std::vector<float> paged_output_of(const Problem& p, Isa isa, std::uint64_t seed
     for (std::size_t i = 0; i < pages.size(); ++i) pages[i] = static_cast<std::uint32_t>(i);
     Random random(seed);
     for (std::size_t i = pages.size(); i > 1; --i) std::swap(pages[i - 1], pages[random() % i]);
-    std::vector<std::byte> pool(pages.size() * size + 128, std::byte{0x7f});  // NaN where no block lies
+    std::vector<std::byte> pool(pages.size() * size + 128, std::byte{0x7f});  // NaN outside of the blocks
     for (std::size_t i = 0; i < p.shape.blocks(); ++i)
         std::copy_n(kv.begin() + static_cast<std::ptrdiff_t>(i * size), size,
                     pool.begin() + static_cast<std::ptrdiff_t>(pages[i] * size));

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kBound = 2e-5;
 
-/// Few and many blocks, even and odd counts of them.
+/// Returns depths with few and many blocks, in even and odd numbers.
 std::vector<std::size_t> depths_of(WeightType type) {
     if (block_values(type) == kSuperBlock) return {256, 512, 768};
     return {32, 64, 96, 160, 576};
@@ -51,7 +51,8 @@ std::vector<double> reference_of(const Problem& p) {
     return y;
 }
 
-/// Poisoned before, with guards on both sides that no kernel may touch. Every variant gives the same bits.
+/// Returns the output, which is poisoned before and has guards on both sides that no kernel may touch. Every
+/// variant gives equal bits.
 std::vector<float> output_of(const Problem& p, Layout layout, Isa isa) {
     auto stored = layout == Layout::packed ? packed(p.type, p.weights, p.rows, p.k) : p.weights;
     EXPECT_EQ(stored.size(), stored_bytes(p.type, layout, p.rows, p.k));
@@ -104,8 +105,8 @@ TEST(Weights, a_batch_that_no_vector_kernel_takes_falls_back_to_one_that_does) {
     EXPECT_EQ(gemvs_for(WeightType::bf16, Layout::packed, best_isa(), 3).front().isa, Isa::scalar);
 }
 
-/// All stored bytes alike: q8_0 −128 or 127, nibbles 0 or 15, numbers of six bits 0 or 63. Scales within
-/// blocks too: six bits of ones or signed bytes at their ends.
+/// Sets all stored bytes to one value: q8_0 −128 or 127, nibbles 0 or 15, numbers of six bits 0 or 63. The
+/// scales within blocks are set too: to six bits of ones, or to extreme signed bytes.
 void fill_quants(Problem& p, std::uint8_t byte) {
     const std::size_t head = p.type == WeightType::q4_1 || p.type == WeightType::q4_k ? 4
                              : p.type == WeightType::q6_k                             ? 0
