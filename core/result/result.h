@@ -183,7 +183,7 @@ struct SloResult {
     std::string key;                         ///< "ttft_p95"
     double p = 0;                            ///< .95
     double limit = 0;                        ///< limit in the metric's unit
-    std::optional<double> value = {};        ///< of the percentile; nothing when it falls among failures
+    std::optional<double> value = {};        ///< percentile; nothing when it falls among failures
     std::uint64_t n = 0;                     ///< requests of the window, including failures
     std::optional<double> n_effective = {};  ///< effective sample
     std::uint64_t over = 0;                  ///< number of the n requests that miss the limit

@@ -166,7 +166,7 @@ class ChangeFinder {
     }
 
     std::vector<std::string> examples_;
-    std::map<std::string, std::pair<ChangingPart, std::uint64_t>> changes_;  ///< by what stands before them
+    std::map<std::string, std::pair<ChangingPart, std::uint64_t>> changes_;  ///< by the words before them
 };
 
 // ---- the log

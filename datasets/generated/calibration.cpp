@@ -19,7 +19,7 @@ struct Place {
 
 struct CalibrationText {
     std::string text;
-    std::vector<Place> places;  ///< in order
+    std::vector<Place> places;  ///< places of all words, in order
 };
 
 /// Makes the text: one line per opening word, with that word without and with its blank ("time time"); the
@@ -43,7 +43,7 @@ CalibrationText make_calibration_text() {
     return made;
 }
 
-/// Returns the first piece as it stands in `text`. SentencePiece writes a blank before the first word, and
+/// Returns the first piece in the form of `text`. SentencePiece writes a blank before the first word, and
 /// some servers return a BOS although none was requested.
 std::string_view as_first_piece(std::string_view piece, std::string_view text) {
     if (text.starts_with(piece)) return piece;

@@ -207,7 +207,7 @@ class SocketTarget final : public Target {
 
   private:
     struct Server {
-        std::string url;  ///< as results name it
+        std::string url;  ///< URL in results
         loadgen::EndpointOptions endpoint = {};
         loadgen::EndpointFacts facts = {};
         std::unique_ptr<StartedServer> simulator = {};

@@ -67,7 +67,7 @@ struct EngineState {
     std::int64_t blocks_used = 0;
     std::uint64_t preemptions = 0;     ///< requests that lost their blocks and were computed again
     std::uint64_t prefix_queries = 0;  ///< tokens of first admissions, looked up in the prefix cache
-    std::uint64_t prefix_hits = 0;     ///< of these, tokens that were found
+    std::uint64_t prefix_hits = 0;     ///< tokens found in the prefix cache
     std::uint64_t steps = 0;
     std::uint64_t step_sequences = 0;  ///< Σ sequences over steps
     std::uint64_t drafts = 0;          ///< number of times that drafts of a sequence were checked

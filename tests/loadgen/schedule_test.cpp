@@ -101,7 +101,7 @@ TEST(Schedule, UsersOpenNoConversationWhileOneOfTheirsHasTurnsToCome) {
     const Arrivals arrivals = parse_arrivals("users:n=5,rate=10");
     const auto whole = all_of({arrivals, {.requests = 40}, 9, {}, dataset.get()});
     ASSERT_EQ(whole.size(), 40U);
-    std::map<std::int64_t, Duration> busy_until;  // by the user's phase within half a second, in 50 µs
+    std::map<std::int64_t, Duration> busy_until;  // key: the user's phase within 500 ms, in 50 µs
     std::uint64_t requests = 0;
     for (const Planned& p : whole) {
         const auto user = (p.at + std::chrono::microseconds(1)) % std::chrono::milliseconds(500) /

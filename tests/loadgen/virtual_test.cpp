@@ -434,7 +434,7 @@ TEST(VirtualLoad, UsersSendTheTurnsOfTheirConversationsAtTheirTimes) {
     const auto outcome =
         outcome_of(open_loop("users:n=4,rate=8", 30), on("ideal?ttft=20ms&itl=10ms"), *dataset);
     std::map<std::int64_t, std::vector<TimePoint>>
-        by_user;  // whose phase within half a second tells them apart
+        by_user;  // the phase within half a second identifies the user
     for (const RequestRecord& r : outcome.records) {
         const auto half_ms =
             (r.scheduled - kVirtualBegin + microseconds(1)) % milliseconds(500) / microseconds(500);
@@ -461,7 +461,7 @@ TEST(VirtualLoad, AUserSendsATurnWhenTheLastAnswerHasEndedAfterItsTime) {
     const auto outcome =
         outcome_of(open_loop("users:n=2,rate=4", 4), on("ideal?ttft=600ms&itl=10ms"), *dataset);
     ASSERT_EQ(outcome.records.size(), 12U);
-    std::map<std::uint64_t, TimePoint> ended;  // by index
+    std::map<std::uint64_t, TimePoint> ended;  // end by index
     for (const RequestRecord& r : outcome.records) ended[r.index] = r.closed;
     for (const RequestRecord& r : outcome.records) {
         if (r.turn->number == 0) continue;

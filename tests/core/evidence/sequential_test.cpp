@@ -62,7 +62,7 @@ TEST(PairedShift, is_the_mean_with_its_standard_error) {
 }
 
 TEST(UnpairedShift, is_welchs) {
-    // NIST/SEMATECH e-Handbook's form of Welch's degrees of freedom, computed by hand for these values.
+    // Welch's degrees of freedom as in the NIST/SEMATECH e-Handbook, computed by hand for these values.
     const Shift shift = unpaired_shift(std::vector<double>{1, 2, 3}, std::vector<double>{2, 4, 6, 8});
     EXPECT_DOUBLE_EQ(shift.mean, 3);
     EXPECT_NEAR(shift.standard_error, std::sqrt(1.0 / 3 + 20.0 / 12), 1e-12);
