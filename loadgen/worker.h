@@ -69,9 +69,9 @@ class Worker final : private ClientSink {
     /// The most requests started between two rounds of reading, because a burst of starts must not delay the
     /// first answers.
     static constexpr int kMostStartsPerRound = 32;
-    /// Requests started between two rounds while more sockets are ready than a round serves. Starting goes
-    /// on, and reading catches up: a first token that waits until the second is there has the second's time,
-    /// since the kernel stamps the last bytes of a read.
+    /// The requests started between two rounds while more sockets are ready than a round serves. Starting
+    /// continues slowly, so that reading catches up. A first token that waits until the second one arrives
+    /// would have the second's time, because the kernel stamps the last bytes of a read.
     static constexpr int kStartsWhileBehind = 1;
 
     Worker(const WorkerOptions& options, Mix mix, RecordSink& sink, Progress& progress, StopMonitor& monitor);
