@@ -31,8 +31,10 @@ std::vector<std::string> shortfalls(const IntendedLoad& load, const ClientCeilin
     std::vector<std::string> found;
     const auto compare = [&](double asked, double carried, std::string_view unit) {
         if (carried <= 0 || asked <= carried) return;
-        found.push_back(fmt::format("{:.0f} {} are asked for, and this host was found to carry {:.0f}", asked,
-                                    unit, carried));
+        found.push_back(
+            fmt::format("the load needs {:.0f} {}, but the client on this host was measured to handle at "
+                        "most {:.0f}",
+                        asked, unit, carried));
     };
     const double workers = load.workers;
     if (load.requests_per_s) {

@@ -197,8 +197,7 @@ PlacedTensor read_tensor(FieldReader& reader) {
     }
     const auto type = reader.plain<std::uint32_t>();
     const NumberFormat* dtype = type <= 1000 ? format_of_ggml(static_cast<int>(type)) : nullptr;
-    if (dtype == nullptr)
-        reader.fail(fmt::format("tensor {} is of type {}, which is not known here", tensor.name, type));
+    if (dtype == nullptr) reader.fail(fmt::format("tensor {} has the unknown type {}", tensor.name, type));
     if (!tensor.shape.empty() && tensor.shape.front() % dtype->values_per_block != 0)
         reader.fail(fmt::format("tensor {} has rows of {} values, no multiple of {}'s blocks: damaged",
                                 tensor.name, tensor.shape.front(), dtype->name));

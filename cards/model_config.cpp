@@ -124,7 +124,7 @@ std::string modelopt_dtype(const JsonCursor& quantization, const std::string& ba
     const std::string algorithm = found->string();
     for (const auto& [name, dtype] : kModelOptAlgorithms)
         if (name == algorithm) return std::string(dtype);
-    found->complain("a known algorithm of ModelOpt (else say CARD:weights=TYPE)");
+    found->complain("a known algorithm of ModelOpt (or give the type with CARD:weights=TYPE)");
 }
 
 std::string quantized_dtype(const JsonCursor& quantization, const std::string& base) {
@@ -166,7 +166,7 @@ std::optional<std::string> kv_dtype_of(const JsonCursor& config) {
     const auto algorithm = find_any(*quantization, {"kv_cache_quant_algo", "kv_cache_scheme"});
     if (!algorithm) return {};
     if (const NumberFormat* dtype = find_format(algorithm->string())) return std::string(dtype->name);
-    algorithm->complain("a known type of KV cache, FP8, INT8 or NVFP4 (else say CARD:kv=TYPE)");
+    algorithm->complain("a known type of KV cache, FP8, INT8 or NVFP4 (or give the type with CARD:kv=TYPE)");
 }
 
 PartDtypes dtypes_of(const JsonCursor& config, const std::optional<std::string>& wanted) {

@@ -212,7 +212,7 @@ std::uint64_t vocabulary(const ArchitectureKeys& keys, const GgufHeader& header)
 ModelCard model_card_of_gguf(const std::filesystem::path& path, const ModelCardOptions& options) {
     if (options.weight_dtype)
         throw UsageError(fmt::format(
-            "{}: a GGUF file holds its weights as they are; leave the weight dtype away", path.string()));
+            "{}: a GGUF file determines the type of its weights; leave the weight type out", path.string()));
     GgufHeader header = read_gguf_header(path);
     append_parts(header, path);
     const ArchitectureKeys keys(header, path.string());

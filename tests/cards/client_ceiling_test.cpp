@@ -60,8 +60,8 @@ TEST(Shortfalls, ALoadWithinTheCeilingHasNone) {
 TEST(Shortfalls, EachThingBeyondTheCeilingIsNamedWithBothFigures) {
     const auto events = shortfalls({.requests_per_s = 501, .tokens_per_request = 200}, kCeiling);
     ASSERT_EQ(events.size(), 1u);
-    EXPECT_NE(events[0].find("100200 stream events per second"), std::string::npos) << events[0];
-    EXPECT_NE(events[0].find("carry 100000"), std::string::npos) << events[0];
+    EXPECT_NE(events[0].find("needs 100200 stream events per second"), std::string::npos) << events[0];
+    EXPECT_NE(events[0].find("at most 100000"), std::string::npos) << events[0];
     EXPECT_EQ(shortfalls({.requests_per_s = 21'000}, kCeiling).size(), 1u);
     EXPECT_EQ(shortfalls({.streams = 5001}, kCeiling).size(), 1u);
 }

@@ -40,8 +40,8 @@ class Calibrate(Case):
         ceiling = {"schema": "paretoken/client-ceiling/1", "events_per_s": 100, "requests_per_s": 20, "streams": 1000,
                    "cpu": self.this_cpu(), "version": "0.1.0", "measured_at": "2026-11-21T00:00:00Z"}
         done = self.run_with(json.dumps(ceiling))
-        self.assertRegex(done.stderr, r"warning: 50 requests per second .* carry 20 ")
-        self.assertRegex(done.stderr, r"warning: 200 stream events per second .* carry 100 ")
+        self.assertRegex(done.stderr, r"warning: the load needs 50 requests per second, .* at most 20 ")
+        self.assertRegex(done.stderr, r"warning: the load needs 200 stream events per second, .* at most 100 ")
         self.assertNotIn("open streams", done.stderr)
 
     def test_a_damaged_file_is_warned_of_and_ignored(self):
