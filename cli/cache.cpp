@@ -205,7 +205,7 @@ void add_cache(CLI::App& app) {
          "text"});
     sub->footer(
         "Exit codes: 0 measured (the verdicts tell what was found), 2 wrong options, 3 the server cannot be "
-        "reached, 4 a run is invalid or nothing can be told.");
+        "reached, 4 a run is invalid or no conclusion is possible.");
     sub->callback([command] { cache(*command); });
 }
 

@@ -269,27 +269,30 @@ CacheVerdict verdict_by_times(const CacheLevel& level, const std::string& engine
     const std::string evidence =
         times_text(level, "warm") + "; neither usage nor the server counts cached tokens";
     if (is_faster_than_cold(level, "warm"))
-        return {"works", "Prefix caching works, as the time to first token tells.", evidence};
+        return {"works", "Prefix caching works, according to the time to first token.", evidence};
     if (saved_nothing(level))
         return {"off",
-                fmt::format("Nothing is read from a prefix cache, as the time to first token tells: {}.",
+                fmt::format("Nothing is read from a prefix cache, according to the time to first token: {}.",
                             how_to_switch_on(engine)),
                 evidence};
-    return {"unknown",
-            fmt::format("Nothing can be told: usage and the server's counters are silent, and the times to "
-                        "first token do not tell. Take longer prefixes, and let the server count ({}).",
-                        engine == "vllm" ? "--enable-prompt-tokens-details"
-                                         : "vLLM: --enable-prompt-tokens-details; llama.cpp: --metrics"),
-            evidence};
+    return {
+        "unknown",
+        fmt::format(
+            "No conclusion is possible: neither usage nor the server's counters report cached tokens, and "
+            "the times to first token do not differ clearly. Use longer prefixes, or make the server count "
+            "cached tokens ({}).",
+            engine == "vllm" ? "--enable-prompt-tokens-details"
+                             : "vLLM: --enable-prompt-tokens-details; llama.cpp: --metrics"),
+        evidence};
 }
 
 CacheVerdict verdict_by_counters(const CacheLevel& level, const std::string& engine) {
     const std::string evidence = fmt::format(
-        "the server's counters tell a hit ratio of {}, and {} was possible; {}", percent(*level.hits.server),
+        "the server's counters show a hit ratio of {}; {} was possible; {}", percent(*level.hits.server),
         percent(level.hits.expected.value_or(0)), times_text(level, "warm"));
     const double share = *level.hits.server / std::max(1e-9, level.hits.expected.value_or(0));
     if (share >= kNearlyAll)
-        return {"works", "Prefix caching works, as the server's counters tell.", evidence};
+        return {"works", "Prefix caching works, according to the server's counters.", evidence};
     if (share < kNearlyNone)
         return {"off", fmt::format("Nothing is read from a prefix cache: {}.", how_to_switch_on(engine)),
                 evidence};
@@ -313,11 +316,11 @@ void add_dynamic_head(const CacheLevel& level, std::span<const CacheSample> samp
     const bool lost =
         moved.told ? moved.cached_behind_head() < kNearlyNone : !is_faster_than_cold(level, "dynamic-first");
     if (!lost) return;
-    verdicts.push_back(
-        {"dynamic_head",
-         "What changes in front of a prompt (a date, an id, a name) loses the whole prefix: keep it "
-         "behind what stays the same.",
-         times_text(level, "dynamic-first")});
+    verdicts.push_back({"dynamic_head",
+                        "A changing text at the start of a prompt (a date, an id, a name) makes the whole "
+                        "prefix unusable for the "
+                        "cache: put it after the constant part.",
+                        times_text(level, "dynamic-first")});
 }
 
 double median_tpot(std::span<const CacheSample> samples, const std::string& arm) {
@@ -351,9 +354,9 @@ void add_disagreement(const CacheLevel& level, std::vector<CacheVerdict>& verdic
     verdicts.push_back(
         {"disagree",
          *hits.usage < *hits.server
-             ? "Answers tell fewer cached tokens than the server counts: another client shares the "
+             ? "Answers report fewer cached tokens than the server counts: another client shares the "
                "server, or usage leaves them out (vLLM wants --enable-prompt-tokens-details)."
-             : "Answers tell more cached tokens than the server counts: a proxy answers for several "
+             : "Answers report more cached tokens than the server counts: a proxy answers for several "
                "servers, of which only one was asked for its counters.",
          fmt::format("usage {}, server {}, expected {}", percent(*hits.usage), percent(*hits.server),
                      percent(hits.expected.value_or(0)))});

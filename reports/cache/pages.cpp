@@ -84,13 +84,13 @@ std::string hits_sentence(const CacheHits& hits) {
 }
 
 std::string invalid_sentence(const CacheLevel& level) {
-    return fmt::format("INVALID: {}. The hits stand, the times do not.", level.invalid);
+    return fmt::format("INVALID: {}. The hits can be used, the times cannot.", level.invalid);
 }
 
 std::string working_set_sentence(const WorkingSet& set) {
     if (set.held == 0)
         return fmt::format(
-            "Of {} prefixes of {} tokens that are used in turn, less than half is found again.",
+            "With {} prefixes of {} tokens used in turn, less than half of the tokens are found again.",
             set.lost.value_or(0), set.prefix_tokens);
     std::string text =
         fmt::format("The cache holds {} prefix{} of {} tokens that {} used in turn", set.held,
@@ -108,8 +108,8 @@ std::string time_text(double seconds) {
 
 std::string idle_time_sentence(const IdleTime& time) {
     if (!time.held_s)
-        return fmt::format("A prefix that nobody used for {} was gone.", time_text(time.lost_s.value_or(0)));
-    return fmt::format("A prefix that nobody used for {} was found again{}.", time_text(*time.held_s),
+        return fmt::format("A prefix that was not used for {} was gone.", time_text(time.lost_s.value_or(0)));
+    return fmt::format("A prefix that was not used for {} was found again{}.", time_text(*time.held_s),
                        time.lost_s ? fmt::format(", and after {} it was gone", time_text(*time.lost_s))
                                    : std::string(", the longest time that was tried"));
 }
@@ -117,13 +117,12 @@ std::string idle_time_sentence(const IdleTime& time) {
 std::string burst_sentence(const CacheBurst& burst) {
     constexpr double kWorse = .1;
     std::string text = fmt::format(
-        "Of {} prefixes in turn at {} requests per second, {} % of the tokens were found; {} % while four "
-        "times as "
-        "many came for 30 s, {} % after that.",
+        "With {} prefixes used in turn at {} requests per second, {} % of the tokens were found; {} % while "
+        "four times as many requests came for 30 s, {} % after that.",
         burst.prefixes, number_text(burst.rate), share(burst.before), share(burst.during),
         share(burst.after));
     if (burst.before && burst.during && *burst.during < *burst.before - kWorse)
-        text += " What the burst adds drives prefixes out of the cache.";
+        text += " The additional requests of the burst evict prefixes from the cache.";
     return text;
 }
 
@@ -144,7 +143,8 @@ std::string rate_sentence(const CacheLevel& level) {
         return arm.usd_per_m_output ? fmt::format(" (${} per million)", dollars(*arm.usd_per_m_output)) : "";
     };
     return fmt::format(
-        "Were all prompts of prefix {} cold, {} output tokens per second would come{}; warm, {}{}.",
+        "If all prompts with a prefix of {} tokens were cold, the rate would be {} output tokens per "
+        "second{}; if all were warm, {}{}.",
         cold->prefix, number_text(*cold->output_tokens_per_s), dollars_of(*cold),
         number_text(*warm->output_tokens_per_s), dollars_of(*warm));
 }
@@ -155,7 +155,7 @@ std::string blocks_sentence(const CacheReport& report) {
         text += fmt::format("The cache works in blocks of {} token{}.", *report.granularity_tokens,
                             *report.granularity_tokens == 1 ? "" : "s");
     if (report.least_cached_prefix)
-        text += fmt::format("{}The shortest beginning of which something was reused has {} token{}.",
+        text += fmt::format("{}The shortest beginning with reused tokens has {} token{}.",
                             text.empty() ? "" : " ", *report.least_cached_prefix,
                             *report.least_cached_prefix == 1 ? "" : "s");
     return text;
@@ -223,8 +223,8 @@ std::string figure_item(std::string_view name, const std::string& value, const s
 /// The hits by the three sources, and the time that cached tokens save.
 std::string level_figures(const CacheLevel& level) {
     std::string items = figure_item("Expected from the cache", percent(level.hits.expected),
-                                    "of prompt tokens, by what was sent before") +
-                        figure_item("Usage", percent(level.hits.usage), "as the answers tell") +
+                                    "of prompt tokens, computed from earlier requests") +
+                        figure_item("Usage", percent(level.hits.usage), "as the answers report") +
                         figure_item("Server", percent(level.hits.server), "by its own counters");
     if (level.saved_ms_per_1k_cached)
         items += figure_item(

@@ -132,7 +132,7 @@ Picture picture_of(const WorkingSet& set) {
 
 Picture picture_of(const IdleTime& time) {
     Picture picture{.id = "idle-time",
-                    .title = "Found again, by the time that nobody used it",
+                    .title = "Found again, by idle time",
                     .x_title = "Idle time, s",
                     .y_title = "% of the prefix",
                     .series = {shares_of(time.found)},
