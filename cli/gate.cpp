@@ -273,8 +273,8 @@ void add_own_options(CLI::App& sub, GateCommand& command) {
     sub.add_option("--max-time", command.max_time, "Begin no pair that would probably end later (30m)")
         ->group(judging);
     sub.add_flag("--within-run", command.within_run,
-                 "Accept one run a side, judged by its own intervals: they do not hold what differs from run "
-                 "to run")
+                 "Accept one run per side, judged by its own intervals, which do not include the variation "
+                 "from run to run")
         ->group(judging);
     sub.add_flag("--dry-run", command.dry_run, "Say what would be measured and how long it takes")
         ->group(judging);

@@ -369,7 +369,7 @@ GateReport judge_gate(const reports::GatePolicy& policy, const GateDirectories& 
     report.notes.insert(report.notes.end(), history.trends.begin(), history.trends.end());
     if (single && !within_run)
         report.notes.emplace_back(
-            "One run a side tells nothing of what differs from run to run: give 3 or more, or accept that "
+            "One run per side does not show the variation from run to run: give 3 or more, or accept that "
             "with --within-run.");
     note_age(input.baseline, input.candidate, report);
     report.baseline_name = names_of(directories.baseline);

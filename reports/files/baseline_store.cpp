@@ -50,7 +50,7 @@ void BaselineStore::save(const std::string& name, const std::vector<fs::path>& r
     for (const fs::path& run : runs) {
         const RunResult result = read_run_directory(run);
         if (result.validity.verdict == Verdict::invalid)
-            throw UsageError(fmt::format("{} is invalid and can be no baseline: {}", run.string(),
+            throw UsageError(fmt::format("{} is invalid and cannot be a baseline: {}", run.string(),
                                          result.validity.reasons.empty()
                                              ? "no reason is given"
                                              : result.validity.reasons.front().text));

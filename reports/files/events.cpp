@@ -221,8 +221,8 @@ std::optional<TimePoint> zero_of_events(std::string_view bytes, const std::strin
     std::string_view schema = bytes.substr(0, kSchemaBytes);
     schema = schema.substr(0, schema.find('\0'));
     if (schema != kEventsSchema)
-        throw UsageError(fmt::format("{} is no file of {}; this version of paretoken reads no other", where,
-                                     kEventsSchema));
+        throw UsageError(fmt::format("{} is not a file of {}; this version of paretoken reads no other",
+                                     where, kEventsSchema));
     return later({}, get<std::uint64_t>(bytes.data() + kSchemaBytes));
 }
 

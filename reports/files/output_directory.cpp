@@ -146,7 +146,7 @@ void OutputDirectory::create(const OutputRequest& request) {
         }
         if (errno != EEXIST) cannot_create(path_, std::strerror(errno));
     }
-    cannot_create(request.fresh, "that name is taken, with every number behind it");
+    cannot_create(request.fresh, "that name is taken, also with every number appended");
 }
 
 void OutputDirectory::lock() {

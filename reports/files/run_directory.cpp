@@ -143,7 +143,8 @@ void add_run_directories(const fs::path& path, std::vector<fs::path>& found,
 void expect_directory(const fs::path& path, std::string_view commands) {
     std::error_code error;
     if (!fs::is_directory(path, error))
-        throw UsageError(fmt::format("{} is no directory; give what {} wrote", path.string(), commands));
+        throw UsageError(
+            fmt::format("{} is not a directory; give a directory that {} wrote", path.string(), commands));
 }
 
 }  // namespace
@@ -200,9 +201,9 @@ void write_run(const fs::path& directory, const RunResult& result) {
 RunResult read_run_directory(const fs::path& directory) {
     const fs::path path = directory / kRunFileName;
     if (!fs::exists(path))
-        throw UsageError(
-            fmt::format("{} holds no {}: it is no run directory; give what `paretoken run --out` wrote",
-                        directory.string(), kRunFileName));
+        throw UsageError(fmt::format(
+            "{} holds no {}: it is not a run directory; give a directory that `paretoken run --out` wrote",
+            directory.string(), kRunFileName));
     RunFile file = parse_run_json(read_file(path), path.string());
     if (file.state == RunState::finished) return file.result;
 
@@ -237,8 +238,8 @@ std::vector<fs::path> find_run_directories(const fs::path& path) {
     std::vector<fs::path> found;
     add_run_directories(path, found);
     if (found.empty())
-        throw UsageError(
-            fmt::format("no {} at or below {}; give what {} wrote", kRunFileName, path.string(), kCommands));
+        throw UsageError(fmt::format("no {} at or below {}; give a directory that {} wrote", kRunFileName,
+                                     path.string(), kCommands));
     return found;
 }
 
@@ -248,8 +249,8 @@ ResultDirectories find_result_directories(const fs::path& path) {
     ResultDirectories found;
     add_run_directories(path, found.runs, &found.caches);
     if (found.runs.empty() && found.caches.empty())
-        throw UsageError(fmt::format("no {} and no {} at or below {}; give what {} wrote", kRunFileName,
-                                     kCacheFileName, path.string(), kCommands));
+        throw UsageError(fmt::format("no {} and no {} at or below {}; give a directory that {} wrote",
+                                     kRunFileName, kCacheFileName, path.string(), kCommands));
     return found;
 }
 

@@ -378,7 +378,7 @@ Finding found_at(const Judged& judged, const GateInput& input, std::uint64_t pai
                                  spread_of(input, judged.metric.name));
         case GateDesign::within_runs:
             if (judged.quantity.kind == GateKind::output_length)
-                return {.passes = true, .reason = "a mean of one run a side has no interval"};
+                return {.passes = true, .reason = "a mean of one run per side has no interval"};
             return found_within_runs(input, judged.values, judged.quantity, judged.row.limit, beta);
     }
     return {};
@@ -555,17 +555,17 @@ void add_notes(const GateInput& input, GateReport& report) {
             break;
         case GateDesign::two_sets:
             report.notes.emplace_back(
-                "The runs of the two sides were not interleaved: a drift of the machine between them cannot "
-                "be told from a difference. `gate` with two URLs or commands measures pairs.");
+                "The runs of the two sides were not interleaved: a drift of the machine between them looks "
+                "like a difference. `gate` with two URLs or commands measures pairs.");
             if (!input.day_spread.empty())
                 report.notes.push_back(
-                    fmt::format("The intervals hold the spread between {} days of the history.",
+                    fmt::format("The intervals include the spread between {} days of the history.",
                                 input.day_spread.begin()->second.days));
             break;
         case GateDesign::within_runs:
             report.notes.emplace_back(
-                "One run a side, judged by its own intervals: what differs from one run to the next "
-                "(warm-up, placement, clocks, the day) is not in them.");
+                "One run per side, judged by its own intervals: the variation from run to run (warm-up, "
+                "placement, clocks, the day) is not included.");
             break;
     }
     if (input.baseline.empty() || input.candidate.empty()) return;

@@ -51,7 +51,7 @@ std::string trend_text(const GateMetric& metric, const GateQuantity& quantity,
     const double scale = quantity.unit.substr(0, 1) == "s" ? 1e3 : 1;
     return fmt::format(
         "{} has become {} % worse over the {} runs of the history (from about {} to {}{}), "
-        "beyond chance (p = {:.1g}): the baseline itself creeps.",
+        "significant at p = {:.1g}: the baseline itself becomes worse over time.",
         quantity.title, number_text(percent_of(worse)), moments.size(),
         significant(moments.front().value * scale), significant(moments.back().value * scale),
         scale > 1 ? " ms" : "", trend.p_value);

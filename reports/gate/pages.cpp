@@ -115,7 +115,7 @@ std::string base_text(const GateReport& report) {
         case GateDesign::two_sets:
             return fmt::format("two sets of runs, {} in the smaller one", report.pairs);
         case GateDesign::within_runs:
-            return "one run a side";
+            return "one run per side";
     }
     return "";
 }

@@ -85,7 +85,7 @@ std::optional<double> mean_of_server(const std::vector<GateRun>& runs, std::stri
     return sum / static_cast<double>(runs.size());
 }
 
-/// A sentence such as " The servers say: requests waiting 0.1, then 6.3."; empty if the servers report
+/// A sentence such as " The servers report: requests waiting 0.1, then 6.3."; empty if the servers report
 /// nothing or no large difference.
 std::string servers_say(const GateInput& input) {
     constexpr double kShare = 0.2;
@@ -99,7 +99,7 @@ std::string servers_say(const GateInput& input) {
         text += fmt::format("{}{} {:.3g}, then {:.3g}", text.empty() ? "" : "; ", quantity.title,
                             *before * quantity.scale, *after * quantity.scale);
     }
-    return text.empty() ? "" : fmt::format(" The servers say: {}.", text);
+    return text.empty() ? "" : fmt::format(" The servers report: {}.", text);
 }
 
 std::string latency_reason(std::span<const GateRow> rows, const GateInput& input) {
@@ -125,18 +125,19 @@ std::string latency_reason(std::span<const GateRow> rows, const GateInput& input
 
 std::string other_reason(std::span<const GateRow> rows) {
     if (moved(rows, "failures"))
-        return "Requests fail that did not: the outcomes in run.json say how, and the server's log why.";
+        return "Requests fail that did not fail before: run.json has the outcomes, the server's log the "
+               "reasons.";
     if (moved(rows, "quality") || moved(rows, "repeated_answers") || moved(rows, "empty_answers"))
         return "The answers are worse, whatever their speed: compare weight and KV formats, kernels, the "
                "template and the sampling. probe.jsonl and answers.jsonl in the runs hold what was said.";
     if (moved(rows, "output_length") || moved(rows, "finish_reasons"))
-        return "Answers end at another place: the template, the end-of-text token, or the model is not the "
-               "same.";
+        return "Answers end at different places: the template, the end-of-text token, or the model is not "
+               "the same.";
     if (moved(rows, "stall_p95"))
         return "Only the longest gaps moved: pauses of the server, such as preemption or prefills of others "
                "between decode steps.";
     if (moved(rows, "output_tokens_per_s"))
-        return "Throughput moved and latencies not beyond their tolerance: look at the queue between "
+        return "Throughput moved, but no latency moved beyond its tolerance: check the queue between "
                "requests.";
     return "";
 }
@@ -183,7 +184,7 @@ std::string undecided_headline(const GateReport& report) {
     if (widest == nullptr) return "INCONCLUSIVE: nothing could be compared.";
     if (undecided == 1 && widest->metric == "quality")
         return fmt::format(
-            "INCONCLUSIVE: {} fell {}, which {} questions do not tell from chance: ask more of "
+            "INCONCLUSIVE: {} fell {}, which {} questions cannot distinguish from chance: ask more of "
             "them (--probe).",
             widest->title, change_text(*widest), widest->samples);
     std::string text = fmt::format("INCONCLUSIVE: {} of {} metrics undecided, first of all {}", undecided,

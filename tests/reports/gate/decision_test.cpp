@@ -147,7 +147,7 @@ TEST(Gate, fails_another_mix_of_finish_reasons) {
     for (GateRun& run : input.candidate) run.finish_reasons = {{"length", 300}, {"stop", 100}};
     const GateReport report = report_of(input);
     EXPECT_EQ(row(report, "finish_reasons").verdict, GateVerdict::fail);
-    EXPECT_THAT(report.why, HasSubstr("Answers end at another place"));
+    EXPECT_THAT(report.why, HasSubstr("Answers end at different places"));
 }
 
 TEST(Gate, leaves_out_what_neither_side_measured) {
@@ -184,9 +184,9 @@ TEST(Gate, tells_what_the_servers_say_of_themselves_where_it_differs) {
     };
     say(input.baseline, .1, 0);
     say(input.candidate, 6.25, 0);
-    EXPECT_THAT(report_of(input).why, HasSubstr("The servers say: requests waiting 0.1, then 6.25."));
+    EXPECT_THAT(report_of(input).why, HasSubstr("The servers report: requests waiting 0.1, then 6.25."));
     say(input.candidate, .2, 0);
-    EXPECT_THAT(report_of(input).why, Not(HasSubstr("servers say"))) << "the same";
+    EXPECT_THAT(report_of(input).why, Not(HasSubstr("servers report"))) << "the same";
 }
 
 TEST(Gate, of_two_sets_says_that_drift_cannot_be_excluded_and_needs_three_runs_a_side) {
@@ -215,7 +215,7 @@ TEST(Gate, within_runs_uses_their_own_intervals_and_says_what_they_do_not_hold) 
     const GateReport report = report_of(input);
     EXPECT_EQ(row(report, "ttft_p50").verdict, GateVerdict::fail);
     EXPECT_EQ(row(report, "itl_p50").verdict, GateVerdict::pass);
-    EXPECT_THAT(report.notes, Contains(HasSubstr("from one run to the next")));
+    EXPECT_THAT(report.notes, Contains(HasSubstr("from run to run")));
 }
 
 TEST(Gate, holds_the_candidate_to_limits_that_every_run_must_certify) {
@@ -401,7 +401,7 @@ TEST(GateQuality, IsOpenWhereADropMayBeChanceAndSaysThatMoreQuestionsDecide) {
     const GateReport report = report_of(input);
     EXPECT_EQ(row(report, "quality").verdict, GateVerdict::inconclusive);
     EXPECT_EQ(report.verdict, GateVerdict::inconclusive);
-    EXPECT_THAT(report.headline, HasSubstr("which 20 questions do not tell from chance"));
+    EXPECT_THAT(report.headline, HasSubstr("which 20 questions cannot distinguish from chance"));
 }
 
 TEST(GateQuality, PassesADropWithinTheToleranceAndAnyGain) {
