@@ -157,7 +157,7 @@ void write_chrome_trace(const std::filesystem::path& run_directory, std::ostream
     bool named = false;
     for (const Series& series : run.series) {
         if (series.source != "server") continue;
-        if (!std::exchange(named, true)) trace.name_process(kServer, "what the server says of itself");
+        if (!std::exchange(named, true)) trace.name_process(kServer, "server metrics");
         for (std::size_t i = 0; i < series.values.size(); ++i)
             trace.gauge(series.name, run.window.zero_s + series.times_s[i], series.values[i]);
     }

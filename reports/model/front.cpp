@@ -230,7 +230,7 @@ std::vector<std::string> separations(const std::vector<Configuration>& configura
         const std::string part = differing_part(configurations[0], configurations[b], in_dollars);
         if (!part.empty())
             texts.push_back(fmt::format("{} has {}: {} {}.", title_of(configurations[b]), part,
-                                        options.anyway ? "held all the same against" : "not held against",
+                                        options.anyway ? "compared nevertheless with" : "not compared with",
                                         title_of(configurations[0])));
         for (std::size_t a = 0; a < b; ++a)
             quality_unknown = quality_unknown ||
@@ -239,10 +239,11 @@ std::vector<std::string> separations(const std::vector<Configuration>& configura
                                !are_comparable(configurations[a].quality, configurations[b].quality));
     }
     if (!quality_unknown || options.quality_equal) return texts;
-    texts.emplace_back(options.anyway
-                           ? "Quality of number formats is unknown, and taken to be equal (--anyway)."
-                           : "Quality of number formats is unknown: a run dominates none of another format. "
-                             "--quality FILE adds what was measured, and so does --probe of a run.");
+    texts.emplace_back(
+        options.anyway
+            ? "Quality of number formats is unknown, and taken to be equal (--anyway)."
+            : "Quality of number formats is unknown: a run does not dominate runs of another format. "
+              "--quality FILE adds measured quality, and so does --probe of a run.");
     return texts;
 }
 

@@ -40,7 +40,7 @@ constexpr KnownPart kKnownParts[kParts] = {
     {"prefill interference", "prefix caching, or prefill on GPUs of its own"},
     {"batch shortfall", "memory for more KV cache, or a higher limit of sequences"},
     {"speculation shortfall", "drafts that are right more often, or fewer of them"},
-    {"expert imbalance", "experts that are spread by use"},
+    {"expert imbalance", "experts distributed by their use"},
     {"residual", ""},
 };
 
@@ -148,8 +148,9 @@ Chain chain_of_server(const GapRun& run, const GapInputs& given) {
                (passes / running - passes / batch) * per_step +
                prefill_time(with_kernels, work_again(run)).prefill_s();
         chain.seconds[kBatch] = now;
-        chain.source[kBatch] = fmt::format("{} of {} requests in flight were running, as the server says",
-                                           significant(running), significant(batch));
+        chain.source[kBatch] =
+            fmt::format("{} of {} requests in flight were running, by the server's metrics",
+                        significant(running), significant(batch));
     }
     if (run.tokens_per_pass && measured.drafts > 0) {
         LimitInputs actual = with_kernels;
@@ -157,7 +158,7 @@ Chain chain_of_server(const GapRun& run, const GapInputs& given) {
         now += std::max(0.0, seconds_at(actual, LimitKind::no_overlap, run.work, batch) - apart);
         chain.seconds[kSpeculation] = now;
         chain.source[kSpeculation] =
-            fmt::format("{} of {} tokens per pass, as the server counts its drafts",
+            fmt::format("{} of {} tokens per pass, by the server's counts of drafts",
                         significant(actual.tokens_per_pass), significant(measured.drafts + 1));
     }
     return chain;
@@ -297,7 +298,7 @@ Chain chain_of_simulator(const GapRun& run, const GapInputs& given) {
     now += server.whole_s(running, best) - whole;
     chain.seconds[kBatch] = now;
     chain.source[kBatch] = fmt::format("{} of {} requests in flight run at once, {}", significant(running),
-                                       significant(batch), run.running ? "as the server says" : profile);
+                                       significant(batch), run.running ? "by the server's metrics" : profile);
     if (run.preemptions) {
         Totals with_again = run.work;
         with_again += work_again(run);
@@ -311,7 +312,7 @@ Chain chain_of_simulator(const GapRun& run, const GapInputs& given) {
         chain.seconds[kSpeculation] = now;
         chain.source[kSpeculation] =
             fmt::format("{} of {} tokens per pass, {}", significant(actual), significant(best),
-                        run.tokens_per_pass ? "as the server counts its drafts" : profile);
+                        run.tokens_per_pass ? "by the server's counts of drafts" : profile);
     }
     for (const Place place : {kLimit, kWeights, kAttention, kOverhead, kPrefill})
         chain.source[place] = profile;

@@ -224,7 +224,7 @@ AppliedPrice price_during(const AppliedPrice& price, const RunResult& result) {
 std::string why_no_price(const Served& served, const JoinOptions& options) {
     if (served.simulated && !served.priced)
         return "no price: --gpu NAME says which GPU the simulated server stands for";
-    if (served.hardware.empty()) return "no price: the run does not say what served; --gpu NAME does";
+    if (served.hardware.empty()) return "no price: the run does not name its hardware; --gpu NAME adds it";
     if (options.prices.empty()) return "no price: --price CARD adds it";
     std::vector<std::string> names;
     for (const cards::PriceCard& card : options.prices) names.push_back(card.name);
@@ -416,7 +416,7 @@ std::optional<LimitInputs> limit_of(const Served& served, const RunResult& resul
     if (limits_anything(inputs)) return inputs;
     missing.push_back(
         fmt::format("no hardware limit: --micro micro.json measured on {}, or --gpu NAME for a datasheet",
-                    served.hardware.empty() ? "what served" : served.hardware));
+                    served.hardware.empty() ? "the serving hardware" : served.hardware));
     return {};
 }
 
@@ -437,7 +437,7 @@ void mention_other_micro(const Served& served, const JoinOptions& options,
             names.push_back(micro.device.name);
     missing.push_back(fmt::format("--micro was measured on {}, not on {}: not used here",
                                   fmt::join(names, ", "),
-                                  served.hardware.empty() ? "what served" : served.hardware));
+                                  served.hardware.empty() ? "the serving hardware" : served.hardware));
 }
 
 void price_curve(std::vector<LimitPoint>& curve, const std::optional<AppliedPrice>& price) {
@@ -499,7 +499,7 @@ std::string workload_title(const std::vector<ReportPoint>& points) {
     std::string text = fmt::format("{} in : {} out", significant(lengths.input), significant(lengths.output));
     if (!first.workload.endpoint.empty()) text += ", " + first.workload.endpoint;
     const auto cached = cached_share(first);
-    text += cached ? fmt::format(", {:.0f} % of input cached", *cached * 100) : ", cache hits not told";
+    text += cached ? fmt::format(", {:.0f} % of input cached", *cached * 100) : ", cache hits not reported";
     return text;
 }
 
@@ -530,9 +530,9 @@ std::vector<std::string> beaten_limits(const Configuration& configuration) {
             tolerance > 0 ? fmt::format(" (the window's edges explain {} %)", significant(tolerance * 100))
                           : "";
         errors.push_back(fmt::format(
-            "{}: measured {} output tok/s, {} % of the hardware limit{}. Nothing is faster than the limit: "
-            "the model card ({}), the token counts, the cache hits or the bandwidth it was computed from are "
-            "wrong.",
+            "{}: measured {} output tok/s, {} % of the hardware limit{}. No run can be faster than the "
+            "limit: the model card ({}), the token counts, the cache hits or the bandwidth it was computed "
+            "from are wrong.",
             point.load_label, significant(point.output_tokens_per_s), significant(*point.of_limit * 100),
             allowed, configuration.limit_terms.empty() ? "" : configuration.limit_terms.front().source));
     }
@@ -762,7 +762,7 @@ WhatIfLimits what_if_limits(const Joined& from, const Elsewhere& there, const ca
                             const std::optional<cards::GpuCard>& gpu_here, std::uint32_t count_here) {
     const bool by_datasheet = there.other_hardware || from.served.simulated;
     if (by_datasheet && !there.gpu)
-        throw UsageError("tp is of GPUs, and none is known here: gpu=NAME says one");
+        throw UsageError("tp is a number of GPUs, but no GPU is known here; add gpu=NAME");
     WhatIfLimits limits;
     if (by_datasheet && gpu_here)
         limits.here =
@@ -831,7 +831,7 @@ WhatIf what_if_of(const Joined& from, std::size_t index, const WhatIfSpec& spec,
         out.title = title_of(there, from.configuration.hardware, spec);
         out.gpus = there.count;
         out.points = estimates_of(from.configuration, loads_of(from.configuration), limits);
-        if (out.points.empty()) out.why_not = "no valid run has a limit here and there";
+        if (out.points.empty()) out.why_not = "no valid run has a limit in both deployments";
     } catch (const UsageError& error) {
         out.why_not = error.what();
     }
@@ -905,7 +905,7 @@ std::vector<std::string> notes_on_options(const std::vector<Configuration>& conf
                 choice.card.name, real_models.size(), fmt::join(real_models, ", ")));
         if (real_models.empty() && !configurations.empty())
             notes.push_back(
-                fmt::format("the model card {} was not used: simulated runs are held against their profile",
+                fmt::format("the model card {} was not used: simulated runs are compared with their profile",
                             choice.card.name));
     }
     for (const MicroResults& micro : options.micro)

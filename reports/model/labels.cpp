@@ -173,8 +173,7 @@ CardSpec parse_card_spec(const std::string& text) {
         spec.selector[label.substr(0, equals)] = label.substr(equals + 1);
         begin = end + 1;
     }
-    if (spec.card.empty())
-        throw UsageError(fmt::format("--model-card {}: no card stands behind the colon", text));
+    if (spec.card.empty()) throw UsageError(fmt::format("--model-card {}: no card follows the colon", text));
     return spec;
 }
 

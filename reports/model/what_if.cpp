@@ -30,7 +30,7 @@ double number(std::string_view value, std::string_view text, std::string_view ke
     char* end = nullptr;
     const double parsed = std::strtod(digits.c_str(), &end);
     if (digits.empty() || *end != '\0' || !std::isfinite(parsed))
-        refuse(text, fmt::format("{}={} is no number", key, value));
+        refuse(text, fmt::format("{}={} is not a number", key, value));
     return parsed;
 }
 
@@ -88,7 +88,7 @@ WhatIfSpec parse_what_if(std::string_view text) {
         set(spec, field.substr(0, equals), field.substr(equals + 1));
         rest.remove_prefix(std::min(comma + 1, rest.size()));
     }
-    if (spec == WhatIfSpec{.text = spec.text}) refuse(text, "it says nothing that would be different");
+    if (spec == WhatIfSpec{.text = spec.text}) refuse(text, "it names no change");
     return spec;
 }
 

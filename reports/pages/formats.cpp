@@ -20,7 +20,7 @@ constexpr std::array kFormats{
     ReportFormat{"md", "md", "Markdown with Mermaid charts, for a pull request", markdown_report},
     ReportFormat{"json", "json", "everything, every digit", report_json},
     ReportFormat{"csv", "csv", "one line per run", csv_report},
-    ReportFormat{"inferencex", "inferencex.json", "one row per run, as InferenceX keeps them",
+    ReportFormat{"inferencex", "inferencex.json", "one row per run, in the format of InferenceX",
                  inferencex_report},
 };
 

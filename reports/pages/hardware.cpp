@@ -86,8 +86,8 @@ std::string hardware_section(const std::vector<DevicePicture>& devices) {
         "against a reference before it was timed, beside the ceilings of the same device.";
     if (std::any_of(devices.begin(), devices.end(), has_invalid))
         html +=
-            " Hollow markers and figures with an asterisk are of rows that are not valid: they prove "
-            "nothing.";
+            " Hollow markers and figures with an asterisk are of rows that are not valid: they must "
+            "not be used.";
     html += "</p>\n";
     for (std::size_t i = 0; i < devices.size(); ++i) html += device_html(devices[i], i);
     return html + "</section>\n";
@@ -104,7 +104,7 @@ std::string hardware_markdown(const std::vector<DevicePicture>& devices) {
         if (!device.ceilings.empty())
             text += fmt::format("<details><summary>Every ceiling</summary>\n\n{}</details>\n\n",
                                 markdown_of(sheet_of(device.ceilings)));
-        if (has_invalid(device)) text += "\\* This row is not valid: it proves nothing.\n\n";
+        if (has_invalid(device)) text += "\\* This row is not valid: it must not be used.\n\n";
     }
     return text;
 }

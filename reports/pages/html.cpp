@@ -293,7 +293,7 @@ std::string cost_section(const ReportModel& model) {
             escaped(api.name), escaped(api.as_of), dollars(api.input),
             api.cached ? dollars(*api.cached) : "–", dollars(api.output), dollars(api.usd_per_m_at_mix),
             api.break_even_tokens_per_month ? significant(*api.break_even_tokens_per_month / 1e9)
-                                            : "never: more than it can make");
+                                            : "never: more tokens than it can generate");
     if (!apis.empty())
         html += fmt::format(
             "<div class=\"part\"><h3>Beside hosted APIs, at {} : {} tokens{}</h3>\n<p class=\"lead\">{} at "
@@ -508,8 +508,8 @@ std::string gap_section(const ReportModel& model) {
             html += fmt::format("<p class=\"lead\">{}</p>\n", escaped(used));
         html += fmt::format(
             "<div class=\"chart-head\"><ul class=\"legend\" id=\"gap-{}-legend\"></ul></div>\n", i);
-        html += figure_of(fmt::format("gap-{}", i), "",
-                          "Milliseconds of one step by where they go, one bar per run", "");
+        html +=
+            figure_of(fmt::format("gap-{}", i), "", "Milliseconds of one step by part, one bar per run", "");
         html += gap_table(configuration) + gap_sources(*gap) + "</div>\n";
     }
     if (html.empty()) return "";
@@ -861,7 +861,7 @@ std::string run_details(const ReportPoint& point, std::size_t series) {
                        escaped(point.directory)) +
            titled("Command", command_of(run.provenance.command)) + metrics_table(run) +
            titled("The client", facts(client_facts(run.client))) +
-           titled("What the server said of itself", facts(server_facts(run.server))) +
+           titled("The server's own metrics", facts(server_facts(run.server))) +
            titled("Power", facts(power_facts(run.power))) + titled("Alerts", facts(alert_facts(run))) +
            titled("Where and when", facts(origin_facts(run))) +
            titled("What was asked", facts(workload_facts(run))) + "</div></details>\n";
@@ -878,8 +878,9 @@ std::string trust_section(const ReportModel& model) {
         html += limit_of(model.configurations[i], i);
     html += price_of(model.price);
     const std::set<const ReportPoint*> in_full = runs_in_full(model);
-    html += "<div class=\"part\"><h3>Each run</h3>\n" +
-            left_out(model, in_full.size(), "those on a front and those that are not simply valid");
+    html +=
+        "<div class=\"part\"><h3>Each run</h3>\n" +
+        left_out(model, in_full.size(), "those on a front and those with a warning or an invalid verdict");
     for (std::size_t i = 0; i < model.configurations.size(); ++i)
         for (const ReportPoint& point : model.configurations[i].points)
             if (in_full.contains(&point)) html += run_details(point, i);

@@ -214,7 +214,7 @@ std::string cost_of(const ReportModel& model) {
             fmt::format("| {} | {} | {} | {} |\n", markdown_escaped(api.name), markdown_escaped(api.as_of),
                         dollars(api.usd_per_m_at_mix),
                         api.break_even_tokens_per_month ? significant(*api.break_even_tokens_per_month / 1e9)
-                                                        : "never: more than it can make");
+                                                        : "never: more tokens than it can generate");
     return text + "\n";
 }
 

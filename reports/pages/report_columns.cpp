@@ -61,9 +61,10 @@ const std::array kOtherColumns{
     ReportColumn{"usd_per_m_output", "Cost per million tokens", "output", "$", 1, kDollars, "$/M output",
                  "The whole deployment's price per second over output tokens per second: all cost on output.",
                  cost<&PointCost::usd_per_m_output>},
-    ReportColumn{"usd_per_m_total", "Cost per million tokens", "all", "$", 1, kDollars, "",
-                 "The same price over input and output tokens alike; set by the mix of the workload.",
-                 optional_cost<&PointCost::usd_per_m_total>},
+    ReportColumn{
+        "usd_per_m_total", "Cost per million tokens", "all", "$", 1, kDollars, "",
+        "The deployment's price over all input and output tokens; it depends on the mix of the workload.",
+        optional_cost<&PointCost::usd_per_m_total>},
     ReportColumn{"usd_per_m_input_split", "Cost per million tokens", "input, split", "$", 1, kDollars, "",
                  "Budget-balanced: input and output share the price at the split ratio; this is an input "
                  "token's part.",
@@ -76,7 +77,7 @@ const std::array kOtherColumns{
                  "token's part.",
                  optional_cost<&PointCost::usd_per_m_output_split>},
     ReportColumn{"usd_per_m_goodput", "Cost per million tokens", "good output", "$", 1, kDollars, "",
-                 "Only tokens of requests that met every SLO earn; the others cost.",
+                 "The deployment's price over the output tokens of requests that met every SLO.",
                  optional_cost<&PointCost::usd_per_m_goodput>},
     ReportColumn{"ttft_p50_s", "TTFT", "p50", "ms", kMilli, kNumber, "TTFT p50, ms", kTtft, ttft<50>},
     ReportColumn{"ttft_p95_s", "TTFT", "p95", "ms", kMilli, kNumber, "", kTtft, ttft<95>},

@@ -88,7 +88,7 @@ class RealServer(Case):
         configurations = report["configurations"]
         self.assertEqual(sorted(c["name"] for c in configurations),
                          [f"kv={kv}, threads={threads}" for kv in ("f16", "q8_0") for threads in (1, 2)])
-        self.assertEqual(report["front"]["separate"], [], "all four are held against each other")
+        self.assertEqual(report["front"]["separate"], [], "all four are compared with each other")
         for configuration in configurations:
             self.assertEqual(configuration["errors"], [])
             self.assertTrue(any("micro" in term["source"] for term in configuration["limit_terms"]), configuration["limit_terms"])

@@ -99,16 +99,16 @@ TEST(Front, DoesNotGoOverModelsWorkloadsOrPriceBasesUnlessToldTo) {
     const FrontNote note = place_on_fronts(apart, {});
     for (const Configuration& one : apart) EXPECT_TRUE(one.points[0].on_front) << one.name;
     EXPECT_THAT(note.separate,
-                ElementsAre("B has another model (qwen): not held against A.",
-                            "C has another workload (4000 in : 50 out): not held against A.",
-                            "D has another price basis (spot, 2026-11-01): not held against A."));
+                ElementsAre("B has another model (qwen): not compared with A.",
+                            "C has another workload (4000 in : 50 out): not compared with A.",
+                            "D has another price basis (spot, 2026-11-01): not compared with A."));
     std::vector<Configuration> together = all();
     const FrontNote marked = place_on_fronts(together, {.anyway = true});
     for (std::size_t i = 1; i < together.size(); ++i)
         EXPECT_EQ(together[i].points[0].why_not, "dominated by c=8 on A");
     EXPECT_TRUE(marked.anyway);
     EXPECT_THAT(marked.separate,
-                Contains(HasSubstr("B has another model (qwen): held all the same against A")));
+                Contains(HasSubstr("B has another model (qwen): compared nevertheless with A")));
 }
 
 TEST(Front, DoesNotHoldWhatHasNoPriceAgainstWhatHasOne) {
