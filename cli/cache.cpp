@@ -129,8 +129,9 @@ void measure(CachePlan plan, const experiments::Access& access) {
                                                           watcher, interrupt.token());
     reports::write_file_atomically(output.path() / "cache.md", reports::cache_markdown(report));
     if (!plan.prices.empty() && report.price.empty())
-        watcher.warn(fmt::format("--price {}: the card has no price for what serves; name it with --gpu",
-                                 plan.prices.front().name));
+        watcher.warn(
+            fmt::format("--price {}: the card has no price for the serving hardware; name it with --gpu",
+                        plan.prices.front().name));
     conclude(report, output.path());
 }
 
@@ -147,14 +148,14 @@ void cache(const CacheCommand& command) {
 void add_own_options(CLI::App& sub, CacheCommand& command) {
     const char* group = "Experiment";
     sub.add_option("--prefix", command.prefix,
-                   "Tokens of the beginnings that repeat: 256..8192, or a list; a range is cut at what the "
-                   "context holds [256..8192]")
+                   "Lengths of the repeated prefixes in tokens: 256..8192, or a list; a range is cut to "
+                   "what fits the context [256..8192]")
         ->group(group);
-    sub.add_option("--suffix", command.suffix, "Tokens of its own that each prompt ends in")
+    sub.add_option("--suffix", command.suffix, "Tokens at the end of each prompt that no other prompt shares")
         ->group(group)
         ->capture_default_str();
     sub.add_option("--osl", command.osl, "Tokens of each answer")->group(group)->capture_default_str();
-    sub.add_option("--hit", command.hit, "Shares of the prefix that repeat, besides none and all")
+    sub.add_option("--hit", command.hit, "Shares of the prefix to repeat, in addition to none and all of it")
         ->group(group)
         ->capture_default_str();
     sub.add_option("--concurrency", command.concurrency, "Requests in flight: 1,8 or 1..16")
@@ -163,23 +164,21 @@ void add_own_options(CLI::App& sub, CacheCommand& command) {
     sub.add_option("--working-set", command.working_set,
                    "Also find how many prefixes of the longest length, used in turn, the cache holds: 1..64")
         ->group(group);
-    sub.add_option(
-           "--ttl", command.ttl,
-           "Also find how long a prefix that nobody uses is kept: 1 s, 5 s, 30 s and so on are tried, "
-           "one after the other, up to this time (10m) or until it is gone")
+    sub.add_option("--ttl", command.ttl,
+                   "Also find how long an unused prefix is kept: 1 s, 5 s, 30 s and so on are tried, one "
+                   "after the other, up to this time (10m) or until it is gone")
         ->group(group);
     sub.add_option("--burst", command.burst,
-                   "Also tell the hits while requests come four times as often for 30 s: requests per second "
-                   "before and after that (90 s in all)")
+                   "Also measure the hits while requests come four times as often for 30 s: requests per "
+                   "second before and after that (90 s in all)")
         ->group(group);
     sub.add_option("--burst-prefixes", command.burst_prefixes,
                    "Prefixes of the longest length that are used in turn for --burst")
         ->group(group)
         ->capture_default_str();
-    sub.add_option(
-           "--price", command.price,
-           "A known price card or a file: what a million output tokens would cost cold and warm; --gpu "
-           "names what serves")
+    sub.add_option("--price", command.price,
+                   "A known price card or a file: what a million output tokens would cost cold and warm; "
+                   "--gpu names the serving hardware")
         ->group(group);
     sub.add_option("--samples", command.samples, "Requests of each kind and prefix")
         ->group(group)
@@ -204,8 +203,8 @@ void add_cache(CLI::App& app) {
          "keep_answers",  "cancel",       "recipe",       "probe",           "listen",
          "text"});
     sub->footer(
-        "Exit codes: 0 measured (the verdicts tell what was found), 2 wrong options, 3 the server cannot be "
-        "reached, 4 a run is invalid or no conclusion is possible.");
+        "Exit codes: 0 measured (the verdicts state what was found), 2 wrong options, 3 the "
+        "server cannot be reached, 4 a run is invalid or no conclusion is possible.");
     sub->callback([command] { cache(*command); });
 }
 

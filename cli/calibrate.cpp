@@ -41,8 +41,8 @@ void calibrate(const CalibrateCommand& command) {
     ceiling.events_per_s = experiments::events_ceiling(invocation, interrupt.token(), show);
     if (ceiling.events_per_s == 0) {
         throw Error(ExitCode::measurement_invalid,
-                    "calibrate: not even the lowest rate was carried: something else uses this host's "
-                    "processors; nothing was stored");
+                    "calibrate: the client could not handle even the lowest rate: other programs use "
+                    "this host's processors; nothing was stored");
     }
     ceiling.requests_per_s = experiments::requests_ceiling(invocation, interrupt.token());
     ceiling.streams = experiments::streams_ceiling();
@@ -51,8 +51,9 @@ void calibrate(const CalibrateCommand& command) {
     ceiling.measured_at = experiments::utc_now();
     cards::store(ceiling, path);
     fmt::print(
-        "this host carries, per worker: {:.0f} stream events/s, {:.0f} one-token requests/s; in all: {} "
-        "streams\nthe server ran beside the client and took its share of the processor\nstored in {}\n",
+        "the client on this host handles, per worker: {:.0f} stream events/s, {:.0f} one-token "
+        "requests/s; in all: {} streams\nthe server ran beside the client and took its share of "
+        "the processor\nstored in {}\n",
         ceiling.events_per_s, ceiling.requests_per_s, ceiling.streams, path.string());
 }
 
@@ -62,7 +63,7 @@ void add_calibrate(CLI::App& app) {
     const auto command = std::make_shared<CalibrateCommand>();
     CLI::App* sub = app.add_subcommand("calibrate", "Find how much load this host's client can carry");
     sub->add_option("--out", command->out,
-                    "File to store it in; only the default one is read by run and sweep "
+                    "File for the result; only the default file is read by run and sweep "
                     "[~/.local/state/paretoken/client_ceiling.json]");
     sub->callback([command] { calibrate(*command); });
 }

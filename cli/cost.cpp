@@ -113,7 +113,7 @@ Answer split(CLI::App& command, const std::shared_ptr<Numbers>& n) {
         const double input = positive(rate, "--tokens-per-s") * shares.input;
         const reports::TokenRates rates{input * (1 - hit), input * hit, rate * shares.output};
         const auto prices = reports::split_by_ratio(usd / kSecondsPerHour, rates, ratio, cached);
-        if (!prices) throw UsageError("--ratio 0 leaves nothing that the price could be for");
+        if (!prices) throw UsageError("--ratio must be above 0 where no input token has a price");
         return fmt::format("fresh ${}, cached ${}, output ${} per million", number(prices->fresh),
                            number(prices->cached), number(prices->output));
     };
@@ -176,8 +176,8 @@ Answer hit_rate(CLI::App&, const std::shared_ptr<Numbers>& n) {
 
 Answer cascade(CLI::App&, const std::shared_ptr<Numbers>& n) {
     const double& cheap = n->add("--cheap", "Price of the cheap model");
-    const double& dear = n->add("--dear", "Price of the dear model");
-    const double& escalated = n->add("--escalated", "Share of requests that go on to the dear model");
+    const double& dear = n->add("--dear", "Price of the expensive model");
+    const double& escalated = n->add("--escalated", "Share of requests that go on to the expensive model");
     return [&cheap, &dear, &escalated, n] {
         if (escalated > 1) throw UsageError("--escalated is a share: at most 1");
         const double price = reports::cascade_price(cheap, dear, escalated);
@@ -205,14 +205,16 @@ Answer capacity(CLI::App&, const std::shared_ptr<Numbers>& n) {
 Answer self_host(CLI::App&, const std::shared_ptr<Numbers>& n) {
     const double& month = n->add("--usd-per-month", "Price of the whole deployment per month of 720 h");
     const double& api = n->add("--api-usd-per-m", "The API's dollars per million tokens");
-    const double& rate = n->add("--tokens-per-s", "Tokens per second that the deployment can make");
+    const double& rate = n->add("--tokens-per-s", "Tokens per second that the deployment can generate");
     return [&month, &api, &rate, n] {
         const double needed = month / positive(api, "--api-usd-per-m") * kMillion;
         const double around_the_clock = needed / (720 * kSecondsPerHour);
         const auto tokens = reports::self_host_break_even_tokens(month, api, rate);
         if (!tokens)
-            return fmt::format("never: it takes {:.0f} tok/s around the clock, and {:.0f} is all there is",
-                               around_the_clock, rate);
+            return fmt::format(
+                "never: this takes {:.0f} tok/s around the clock, but the deployment "
+                "generates at most {:.0f}",
+                around_the_clock, rate);
         return fmt::format("{:.3g} billion tokens per month, {:.0f} tok/s around the clock", *tokens / 1e9,
                            around_the_clock);
     };
@@ -238,7 +240,7 @@ constexpr Question kQuestions[] = {
     {"speculation", "Tokens per pass and speed-up of speculative decoding", speculation},
     {"prompt-cache", "Requests from which on caching a prompt is cheaper", prompt_cache},
     {"hit-rate", "Cache hit rate as providers bill it", hit_rate},
-    {"cascade", "Mean price when a share of requests goes on to a dearer model", cascade},
+    {"cascade", "Mean price when a share of requests goes on to a more expensive model", cascade},
     {"capacity", "GPUs for a request rate, one stream each, by Little's law", capacity},
     {"self-host", "Tokens per month from which on a deployment is cheaper than an API", self_host},
     {"energy", "Energy of a token and its price", energy},

@@ -87,7 +87,7 @@ std::string text_of(const FileDescription& d) {
     }
     if (d.block_hits)
         text += fmt::format(
-            "\nA prefix cache that forgets nothing finds {:.2f} % of the blocks and {:.2f} % of the prompt "
+            "\nAn unlimited prefix cache finds {:.2f} % of the blocks and {:.2f} % of the prompt "
             "tokens.\n",
             100 * *d.block_hits, 100 * d.token_hits.value_or(0));
     if (d.max_model_len)
@@ -134,7 +134,7 @@ Json json_of(const Request& request, std::optional<Duration> at) {
 
 void convert(const DatasetCommand& command) {
     if (std::filesystem::exists(command.to))
-        throw UsageError(fmt::format("{} is there already; give another name", command.to));
+        throw UsageError(fmt::format("{} exists already; give another name", command.to));
     const auto dataset = datasets::make_dataset(
         {.spec = spec_of(command), .salt = command.salt, .path = command.file, .live_replies = false});
     std::ofstream out(command.to, std::ios::binary);
@@ -213,7 +213,7 @@ std::string json_text(const datasets::LogAudit& audit) {
 
 std::string served_text(const datasets::AuditGroup& group) {
     const auto served = group.served();
-    if (!served) return "not told";
+    if (!served) return "not reported";
     return fmt::format("{:.1f} %{}", *served * 100, *served < kLittleServed ? "  below 60 %" : "");
 }
 
@@ -248,9 +248,9 @@ std::string text_of(const datasets::LogAudit& audit) {
             datasets::name_of(change.kind), change.at, printable_line(change.example, 40),
             printable_line(change.before, 40), change.prompts);
     if (audit.blocks_forgotten > 0)
-        text += fmt::format(
-            "\nThe table of {} blocks of 256 bytes forgot {}: the shares may be higher than told.\n",
-            audit.blocks_room, audit.blocks_forgotten);
+        text +=
+            fmt::format("\nThe table of {} blocks of 256 bytes forgot {}: the true shares may be higher.\n",
+                        audit.blocks_room, audit.blocks_forgotten);
     return text;
 }
 
@@ -281,7 +281,9 @@ void add_dataset(CLI::App& app) {
     described->callback([command] { describe(*command); });
 
     CLI::App* audited = sub->add_subcommand(
-        "audit", "What a prefix cache makes of a log's requests, and what near their front defeats it");
+        "audit",
+        "Show what a prefix cache finds in a log's requests, and which changes near their start "
+        "prevent hits");
     audited->add_option("file", command->file, "Log: JSON lines of requests, of usage, or of both")
         ->type_name("LOG")
         ->required();

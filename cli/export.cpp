@@ -106,7 +106,7 @@ void export_to(const ExportCommand& command) {
                                      format.name));
     if (!format.of_run && !command.directory.empty())
         throw UsageError(
-            fmt::format("--format {} is of no run; leave {} out", format.name, command.directory));
+            fmt::format("--format {} does not use a run; leave {} out", format.name, command.directory));
     if (command.usd_per_hour && !(*command.usd_per_hour > 0))
         throw UsageError(fmt::format("--price {}: expected dollars per hour above 0", *command.usd_per_hour));
     std::ostringstream text;  // no file is written if reading fails

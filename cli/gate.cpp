@@ -93,8 +93,8 @@ void require_one_way(const GateCommand& command) {
     }
     if (is_given(command.baseline_server) != is_given(command.candidate_server))
         throw UsageError(
-            "one side is to be measured and the other is there already: measure both (two URLs or commands), "
-            "or give the directories of both");
+            "one side would be measured and the other was measured before: measure both (two URLs or "
+            "commands), or give the directories of both");
 }
 
 std::vector<fs::path> directories_of(const std::vector<std::string>& names, const std::string& store) {
@@ -175,7 +175,7 @@ GatePlan plan_of_gate(const GateCommand& command) {
         for (const GateSide* const side : {&plan.baseline, &plan.candidate})
             if (!experiments::names_simulator(side->url))
                 throw UsageError(
-                    fmt::format("--virtual: both sides must be sim:PROFILE, and one is {}", side->shown()));
+                    fmt::format("--virtual: both sides must be sim:PROFILE, but one is {}", side->shown()));
     return plan;
 }
 
@@ -238,10 +238,9 @@ void add_own_options(CLI::App& sub, GateCommand& command) {
                    "Runs to compare with: directories, or the name of a baseline")
         ->group(sides);
     sub.add_option("--candidate", command.candidate, "Runs that are judged: directories")->group(sides);
-    sub.add_option(
-           "--history", command.history,
-           "Earlier baselines, with --baseline: directories or names; their spread between days widens "
-           "the intervals, and what creeps is named")
+    sub.add_option("--history", command.history,
+                   "Earlier baselines, with --baseline: directories or names; their spread between days "
+                   "widens the intervals, and metrics that become worse over time are named")
         ->group(sides);
     sub.add_option("--baseline-url", command.baseline_server.url, "Server to compare with, measured in turn")
         ->group(sides);
@@ -267,7 +266,8 @@ void add_own_options(CLI::App& sub, GateCommand& command) {
            "--limit", command.limits,
            "Limit on the candidate alone, 'ttft_p95<800ms'; met only where it is certified; repeatable")
         ->group(judging);
-    sub.add_option("--across", command.across, "Differences that are meant: model, hardware, load, by commas")
+    sub.add_option("--across", command.across,
+                   "Intended differences: model, hardware, load, separated by commas")
         ->group(judging);
     sub.add_option("--max-pairs", command.max_pairs, "Most pairs of runs, 3 or more [16]")->group(judging);
     sub.add_option("--max-time", command.max_time, "Begin no pair that would probably end later (30m)")
@@ -276,11 +276,11 @@ void add_own_options(CLI::App& sub, GateCommand& command) {
                  "Accept one run per side, judged by its own intervals, which do not include the variation "
                  "from run to run")
         ->group(judging);
-    sub.add_flag("--dry-run", command.dry_run, "Say what would be measured and how long it takes")
+    sub.add_flag("--dry-run", command.dry_run, "Print what would be measured and how long it takes")
         ->group(judging);
     sub.add_flag("--checklist", command.checklist,
-                 "Also say what should be known before a rollout: what the candidate's runs show, and which "
-                 "command shows the rest")
+                 "Also list what should be known before a rollout: what the candidate's runs show, and "
+                 "which command shows the rest")
         ->group(judging);
     sub.add_flag("--github", command.github,
                  "Print annotations for GitHub Actions, and append the verdict to its step summary")

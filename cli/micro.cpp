@@ -318,7 +318,7 @@ void refuse_bad_result(const reports::MicroFile& file) {
     }
     if (count([](const reports::MicroRow& row) { return row.valid; }) == 0) {
         throw Error(ExitCode::measurement_invalid,
-                    "micro: no row is valid, the table says why; close other programs");
+                    "micro: no row is valid, see the reasons in the table; close other programs");
     }
 }
 
@@ -374,9 +374,10 @@ void add_micro(CLI::App& app) {
                                              "Model whose matrices are streamed (default: smollm2-135m)");
     command
         ->add_option("--model-card", options->model_card,
-                     "The same from a config.json, a GGUF file or a shipped card's name")
+                     "Model whose matrices are streamed: a config.json, a GGUF file or the name of a "
+                     "shipped card")
         ->excludes(preset);
-    command->add_option("--out", options->out, "Where the result goes")->capture_default_str();
+    command->add_option("--out", options->out, "File for the result")->capture_default_str();
     command->add_option("--report", options->page,
                         "Also draw the result: a page that ends in .html, or .md for tables");
     add_micro_compare(*command);

@@ -54,7 +54,7 @@ KeptMicro kept_micro() {
                                         cards::this_host(), cards::gpus_of_driver());
         KeptMicro kept{.results = std::move(of_machine.same), .note = {}};
         if (kept.results.empty()) {
-            kept.note = fmt::format("what `paretoken micro` measured last was not used: {}; measure again",
+            kept.note = fmt::format("the last result of `paretoken micro` was not used: {}; measure again",
                                     fmt::join(of_machine.others, "; "));
             return kept;
         }

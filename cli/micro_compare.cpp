@@ -96,12 +96,12 @@ void add_micro_compare(CLI::App& micro) {
     command->add_option("SECOND", options->after, "The micro.json that is judged")->required();
     command
         ->add_option("--least-effect", options->least_effect_percent,
-                     "Percent that a row must differ by to be more than the same")
+                     "Smallest difference of a row in percent that counts as a change")
         ->capture_default_str()
         ->check(CLI::Range(0.0, 1000.0));
-    command->add_flag("--json", options->json, "JSON on standard output");
+    command->add_flag("--json", options->json, "Print JSON on standard output");
     command->add_option("--report", options->page,
-                        "Also draw both beside each other: a page that ends in .html, or .md for tables");
+                        "Also draw both results side by side: a page that ends in .html, or .md for tables");
     command->add_flag("--fail-on-slower", options->fail_on_slower, "Exit 1 when any row is slower");
     command->callback([options] { compare(*options); });
 }

@@ -35,9 +35,8 @@ std::string help_of(const PlanField& field, Levels levels) {
     if (!field.levels || levels == Levels::one) return std::string(field.help);
     if (field.type == FieldType::count)
         return "Levels: 1,2,4 as listed, 1..64 by doubling, 8..64:8 in steps [1..64]";
-    return "Levels in requests per second, in the same forms (open loop, Poisson), or auto:8: so many from "
-           "one "
-           "request at a time to saturation";
+    return "Levels in requests per second, in the same forms (open loop, Poisson), or auto:8, eight "
+           "rates from one request at a time to saturation";
 }
 
 /// Returns the default that --help shows: nothing if the help text explains it.
@@ -69,7 +68,7 @@ void add_field(CLI::App& command, const PlanField& field, PlanTexts& given, Leve
 }
 
 std::string recipes_help() {
-    std::string text = "Options of a load that is known by name; those that are given here go before them";
+    std::string text = "Options of a load that is known by name; options that are given here take precedence";
     for (const Recipe& recipe : recipes()) text += fmt::format(". {}: {}", recipe.name, recipe.title);
     return text;
 }
@@ -94,13 +93,13 @@ void add_plan_options(CLI::App& command, PlanOptions& options, Levels levels,
         command.add_option("--recipe", options.recipe, recipes_help())->type_name("NAME")->group(group);
     command
         .add_option("--config", options.config,
-                    "JSON file with values of these options, as --print-config writes it; options that are "
-                    "given here go before it")
+                    "JSON file with values of these options, as --print-config writes it; options that "
+                    "are given here take precedence")
         ->type_name("FILE")
         ->group(group);
     command
         .add_flag("--print-config", options.print_config,
-                  "Print what is asked for as such a file, and do nothing else; secrets are left out")
+                  "Print the given options as such a file, and do nothing else; secrets are left out")
         ->group(group);
 }
 

@@ -73,7 +73,7 @@ const Recipe& recipe_named(std::string_view name) {
         known.emplace_back(recipe.name);
     }
     const std::string meant = nearest(name, known);
-    throw UsageError(fmt::format("--recipe: '{}' is no recipe{}; known are {}", name,
+    throw UsageError(fmt::format("--recipe: '{}' is not a recipe{}; known are {}", name,
                                  meant.empty() ? "" : fmt::format(" (did you mean {}?)", meant),
                                  fmt::join(known, ", ")));
 }

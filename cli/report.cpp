@@ -412,7 +412,8 @@ void serve_report(const ReportCommand& command) {
         [&live](const experiments::PageRequest& request) { return live.page(request.path); });
     for (const std::string& directory : command.directories)
         if (!fs::is_directory(directory))
-            throw UsageError(fmt::format("{} is no directory; give one in which runs land", directory));
+            throw UsageError(
+                fmt::format("{} is not a directory; give the directory that runs are written to", directory));
     join_options(command);  // refuses wrong options at once
     fmt::print("{}\n", server.url());
     std::fflush(stdout);
@@ -429,11 +430,11 @@ void report(const ReportCommand& command) {
     for (const reports::Configuration& configuration : model.configurations)
         if (!configuration.errors.empty())
             throw Error(ExitCode::measurement_invalid,
-                        fmt::format("{} is no valid measurement: {}", configuration.title,
+                        fmt::format("{} is not a valid measurement: {}", configuration.title,
                                     configuration.errors.front()));
     if (!has_valid_point(model))
         throw Error(ExitCode::measurement_invalid,
-                    fmt::format("{}: not one run is a valid measurement; the report says why",
+                    fmt::format("{}: no run is a valid measurement; the report gives the reasons",
                                 files.front().path.string()));
 }
 
@@ -450,12 +451,13 @@ void add_report(CLI::App& app) {
                                         "repeatable [the newest of this machine, if it is unchanged]");
     sub->add_flag("--no-micro", command->no_micro, "Use no result of `paretoken micro`")->excludes(micro);
     sub->add_option("--model-card", command->model_cards,
-                    "A known model, a config.json or a GGUF file; CARD:kv=fp8,weights=int4 says other types, "
-                    "precision=q8_0:CARD is for the runs with that label; repeatable [what the runs say]");
+                    "A known model, a config.json or a GGUF file; CARD:kv=fp8,weights=int4 gives other "
+                    "types, precision=q8_0:CARD is for the runs with that label; repeatable [the models "
+                    "that the runs name]");
     sub->add_option("--group-by", command->group_by,
                     "Labels (--metadata, weights, kv, engine, …) that tell curves apart, by commas, or none "
                     "[those that differ between sweeps and are constant within each]");
-    sub->add_option("--gpu", command->gpu, "What served: NAME or NAMExN");
+    sub->add_option("--gpu", command->gpu, "Hardware that served the runs: NAME or NAMExN");
     sub->add_option("--price", command->prices,
                     "A known price card or a file; repeatable [the ones that ship]");
     sub->add_option("--price-basis", command->price_basis,
@@ -464,7 +466,7 @@ void add_report(CLI::App& app) {
                     "How input and output share the price: a ratio (an output token costs so many input "
                     "tokens), api:NAME, prefill-share or mixes [4]");
     sub->add_option("--target-usd-per-m", command->target_usd_per_m,
-                    "Say which output rate this price per million output tokens needs")
+                    "Print the output rate that this price per million output tokens needs")
         ->check(CLI::PositiveNumber);
     sub->add_option("--slo", command->slos,
                     "Limits on percentiles, as for --goodput: TAG:MILLISECONDS for the p90 or "
@@ -474,34 +476,34 @@ void add_report(CLI::App& app) {
         "--refold", command->refold,
         "Compute every run's figures anew from its requests.jsonl and events.bin, so that --slo "
         "takes any percentile (ttft_p97:800); the files stay as they are");
-    sub->add_option(
-           "--goodput", command->goodput,
-           "With --refold: limits that each request is held against, in place of the runs' own, e.g. "
-           "\"ttft:500 tpot:15\", or CLASS=LIMITS for the requests of a class; repeatable")
+    sub->add_option("--goodput", command->goodput,
+                    "With --refold: limits for each request, in place of the runs' own, e.g. \"ttft:500 "
+                    "tpot:15\", or CLASS=LIMITS for the requests of a class; repeatable")
         ->needs(refold);
     sub->add_option("--quality", command->quality,
-                    "What configurations score: a JSON array of {label, score, n}, LABEL=VALUE:FILE for a "
-                    "result of lm-evaluation-harness, or same: they answer equally well; repeatable");
+                    "Quality scores of the configurations: a JSON array of {label, score, n}, "
+                    "LABEL=VALUE:FILE for a result of lm-evaluation-harness, or same: they answer "
+                    "equally well; repeatable");
     sub->add_option(
         "--what-if", command->what_ifs,
         "Estimate every configuration elsewhere, e.g. gpu=h100-sxm,tp=2,weights=fp8,kv=fp8,hit=.9: "
         "the limit there times the share of the limit that its runs reached; repeatable");
     sub->add_option("--x", command->x,
-                    "What the front is drawn over: interactivity_p90, decode_interactivity_p50, ttft_p95 or "
-                    "e2e_p95; date draws the history of every load")
+                    "Horizontal axis of the front: interactivity_p90, decode_interactivity_p50, ttft_p95 "
+                    "or e2e_p95; date draws the history of every load")
         ->capture_default_str();
-    sub->add_option("--y", command->y, "What it is drawn of: usd_per_m or tokens_per_s_per_gpu")
+    sub->add_option("--y", command->y, "Vertical axis of the front: usd_per_m or tokens_per_s_per_gpu")
         ->capture_default_str();
     sub->add_flag("--anyway", command->anyway,
-                  "Hold runs against each other whose workload, model, price basis or quality differs");
+                  "Also compare runs whose workload, model, price basis or quality differs");
     sub->add_option("--title", command->title, "Title of the page");
-    sub->add_option("--out,-o", command->out, "Where it goes: a file, or a directory to write report.html to")
+    sub->add_option("--out,-o", command->out, "Output: a file, or a directory to write report.html to")
         ->capture_default_str();
     sub->add_option("--format", command->formats, "Any of html, md, json, csv, inferencex, by commas")
         ->capture_default_str();
     auto* const serve = sub->add_flag(
         "--serve", command->serve,
-        "Serve the page on this machine instead of writing files; it is refreshed as runs land");
+        "Serve the page on this machine instead of writing files; it is refreshed when runs end");
     sub->add_option("--listen", command->listen,
                     "With --serve: address of the loopback, port 0 takes a free one")
         ->needs(serve)

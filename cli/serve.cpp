@@ -120,12 +120,14 @@ void add_serve(CLI::App& app) {
     auto options = std::make_shared<ServeOptions>();
     CLI::App* command = app.add_subcommand("serve", "Run the simulated OpenAI-compatible server");
     command
-        ->add_option("--profile", options->profile,
-                     fmt::format("What it imitates: {}; a model on GPUs, MODEL/GPU[xN][/WEIGHTS[/KV]], as in "
-                                 "llama3-70b/h200x2/fp8; or a JSON file. Fields are changed after a ?, as in "
-                                 "\"ideal?ttft=20ms&itl=10ms\" or \"llama3-8b-h100-fp8?reasoning=64tok&"
-                                 "speculative_tokens=3&acceptance=.7&hiccup=20ms/2s\"",
-                                 fmt::join(sim::profile_names(), ", ")))
+        ->add_option(
+            "--profile", options->profile,
+            fmt::format(
+                "Server to simulate: {}; a model on GPUs, MODEL/GPU[xN][/WEIGHTS[/KV]], "
+                "as in llama3-70b/h200x2/fp8; or a JSON file. Fields are changed after "
+                "a ?, as in \"ideal?ttft=20ms&itl=10ms\" or "
+                "\"llama3-8b-h100-fp8?reasoning=64tok&speculative_tokens=3&acceptance=.7&hiccup=20ms/2s\"",
+                fmt::join(sim::profile_names(), ", ")))
         ->capture_default_str();
     command
         ->add_option(
@@ -152,7 +154,7 @@ void add_serve(CLI::App& app) {
     key->needs(certificate);
     command
         ->add_option("--dialect", options->dialect,
-                     "Whose frames, headers, errors and metrics it writes: vllm or llamacpp")
+                     "Engine whose frames, headers, errors and metrics are written: vllm or llamacpp")
         ->check(CLI::IsMember({"vllm", "llamacpp"}))
         ->capture_default_str();
     command->add_option("--seed", options->seed, "Seed of step jitter, hiccups, accepted drafts and texts")
@@ -161,17 +163,17 @@ void add_serve(CLI::App& app) {
         ->capture_default_str();
     command
         ->add_option("--quirk", options->quirks,
-                     "An oddity that clients must take; each may be given a probability and a seed, as in "
-                     "split:bytes=3,p=.1,seed=7; may be repeated:" +
+                     "A protocol variation that clients must accept; each may be given a probability and "
+                     "a seed, as in split:bytes=3,p=.1,seed=7; may be repeated:" +
                          sim::fault_help(sim::FaultKind::quirk))
         ->allow_extra_args(false);
     command
-        ->add_option(
-            "--fault", options->faults,
-            "A failure of streamed answers, likewise, as in reset:p=.01,after=5tok; may be repeated:" +
-                sim::fault_help(sim::FaultKind::fault))
+        ->add_option("--fault", options->faults,
+                     "A failure of streamed answers, with the same settings, as in reset:p=.01,after=5tok; "
+                     "may be repeated:" +
+                         sim::fault_help(sim::FaultKind::fault))
         ->allow_extra_args(false);
-    command->add_flag("--until-stdin-closes", options->until_stdin_closes, "End when standard input does");
+    command->add_flag("--until-stdin-closes", options->until_stdin_closes, "Exit when standard input ends");
     command->callback([options] { serve(*options); });
 }
 

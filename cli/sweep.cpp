@@ -138,7 +138,7 @@ void check_cells(const SweepPlan& plan) {
     for (const experiments::Cell& cell : plan.cells) {
         for (const Axis other : {Axis::concurrency, Axis::request_rate})
             if (other != plan.axis && cell.contains(std::string(experiments::name_of(other))))
-                throw UsageError(fmt::format("this sweep is over {}, and a cell names {}",
+                throw UsageError(fmt::format("this sweep varies {}, but a cell names {}",
                                              experiments::name_of(plan.axis), experiments::name_of(other)));
         (void)experiments::in_cell(plan.asked, cell);
     }
@@ -184,7 +184,8 @@ Asked asked_of(const SweepOptions& options) {
         experiments::set_against(asked.plan, options.against);
         asked.plan.anyway = options.anyway;
     } else if (options.anyway) {
-        throw UsageError("--anyway is for --against with servers of different models, and none is given");
+        throw UsageError(
+            "--anyway is for --against with servers of different models, but there is no --against");
     }
     check_cells(asked.plan);
     return asked;
@@ -339,7 +340,7 @@ void sweep_or_print(const SweepOptions& options) {
         if (!options.grid.empty() || !options.cells_file.empty() || search || options.repeats > 1 ||
             !options.against.empty())
             fmt::print(stderr,
-                       "--grid, --cells, --repeat, --order, --against and --search are no part of a "
+                       "--grid, --cells, --repeat, --order, --against and --search are not part of a "
                        "configuration file\n");
         return;
     }
@@ -382,16 +383,15 @@ void add_sweep(CLI::App& app) {
                   "Measure --against also where the two servers name different models")
         ->group(vary);
     sub->add_option("--repeat", options->repeats,
-                    "Measure every point so often, each time with the next seed, and give the spread between "
-                    "runs")
+                    "Number of runs of every point, each with the next seed; the spread between runs is "
+                    "given")
         ->type_name("COUNT")
         ->check(CLI::Range(1, 1000))
         ->default_str("1")
         ->group(vary);
-    sub->add_option(
-           "--order", options->order,
-           "Order of the levels: ascending, random, or abba (up and down in turn, repeat by repeat), "
-           "so that what drifts with time does not look like an effect of load")
+    sub->add_option("--order", options->order,
+                    "Order of the levels: ascending, random, or abba (up and down in turn, repeat by "
+                    "repeat), so that a drift over time does not look like an effect of load")
         ->type_name("TEXT")
         ->default_str("ascending")
         ->group(vary);
@@ -424,11 +424,11 @@ void add_sweep(CLI::App& app) {
         ->type_name("TEXT")
         ->group(searching);
     sub->add_option("--precision", options->precision,
-                    "End when the lowest failing level is at most so many times the highest passing one")
+                    "End when the lowest failing level is at most this many times the highest passing one")
         ->type_name("NUMBER")
         ->default_str("1.1")
         ->group(searching);
-    sub->add_option("--max-runs", options->max_runs, "Runs of a search at most")
+    sub->add_option("--max-runs", options->max_runs, "Largest number of runs of a search")
         ->type_name("COUNT")
         ->default_str("12")
         ->group(searching);
@@ -437,7 +437,8 @@ void add_sweep(CLI::App& app) {
         ->type_name("DURATION")
         ->group(searching);
     sub->add_option("--at", options->at,
-                    "Say after a search how much of saturation this load is, on the axis of the search")
+                    "Print after a search which share of saturation this load is, on the axis of the "
+                    "search")
         ->type_name("LOAD")
         ->group(searching);
     sub->callback([options] { sweep_or_print(*options); });

@@ -35,7 +35,7 @@ TEST(Recipes, of_another_name_are_refused_with_the_nearest) {
         FAIL();
     } catch (const UsageError& error) {
         EXPECT_THAT(error.what(),
-                    HasSubstr("'spyke' is no recipe (did you mean spike?); known are prefill-heavy"));
+                    HasSubstr("'spyke' is not a recipe (did you mean spike?); known are prefill-heavy"));
     }
 }
 
