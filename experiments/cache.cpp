@@ -79,9 +79,9 @@ void require_equal_lengths(const reports::CacheLevel& level) {
         if (apart > kTolerated * *cold->prompt_tokens && apart > kTokens)
             throw Error(
                 ExitCode::measurement_invalid,
-                fmt::format("prompts of prefix {} are {:.1f} tokens long in the arm {} and {:.1f} in the "
-                            "cold one, as usage counts them; they cannot be compared. Take longer "
-                            "prefixes, or --prompt-form token-ids where the server takes it",
+                fmt::format("prompts with a prefix of {} tokens are {:.1f} tokens long in the arm {} and "
+                            "{:.1f} in the cold one, according to usage; they cannot be compared. Use "
+                            "longer prefixes, or --prompt-form token-ids if the server accepts it",
                             arm.prefix, *arm.prompt_tokens, arm.arm, *cold->prompt_tokens));
     }
 }
@@ -228,7 +228,7 @@ RunResult measured_in(const Measuring& measuring, const LoadPlan& asked, const f
     Measured run = measure(measuring.target, asked, place, measuring.invocation, measuring.watcher,
                            {measuring.stop, measuring.stop});
     require_whole(run, measuring.target,
-                  fmt::format("what was measured is in {}", measuring.directory.string()));
+                  fmt::format("the measured results are in {}", measuring.directory.string()));
     return std::move(run.result);
 }
 
@@ -279,7 +279,8 @@ std::optional<reports::WorkingSet> measure_working_set(const Measuring& measurin
         measured_in(measuring, plan_of_cycle(plan, prefix, *prefixes), place);
         const auto share = found_again(place, prefix, *prefixes, head);
         if (!share) {
-            measuring.watcher.warn("the working set cannot be found: the server does not tell cached tokens");
+            measuring.watcher.warn(
+                "the working set cannot be found: the server does not report cached tokens");
             return std::nullopt;
         }
         found[*prefixes] = *share;
@@ -300,8 +301,7 @@ std::optional<reports::IdleTime> measure_idle_time(const Measuring& measuring, s
         const auto share = found_again(place, prefix, 1, head);
         if (!share) {
             measuring.watcher.warn(
-                "how long a prefix is kept cannot be found: the server does not tell cached "
-                "tokens");
+                "how long a prefix is kept cannot be found: the server does not report cached tokens");
             return std::nullopt;
         }
         found[*idle_s] = *share;

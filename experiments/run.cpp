@@ -104,7 +104,7 @@ std::optional<Reason> artificial_text(const RunResult& result, const LoadPlan& p
     const std::string_view what =
         speculation ? "the server drafts tokens ahead" : "the model routes to experts";
     const std::string_view why = random ? "prompts are random; --text FILE cuts them from prose"
-                                        : "answers go on behind their end; --no-ignore-eos lets them end";
+                                        : "answers continue after their end; --no-ignore-eos lets them end";
     return Reason{Verdict::warn, "artificial_text",
                   fmt::format("{}, which depends on the text, and {}", what, why)};
 }

@@ -20,7 +20,7 @@ std::vector<ModelShare> parse_model_mix(std::string_view text) {
         begin = end + 1;
         const auto equals = part.rfind('=');
         if (equals == std::string_view::npos || equals == 0)
-            throw UsageError(fmt::format("'{}': expected MODEL=SHARE,…, and '{}' is none", text, part));
+            throw UsageError(fmt::format("'{}': expected MODEL=SHARE,…, but one part is '{}'", text, part));
         const double share = parse_number(part.substr(equals + 1));
         if (!(share > 0)) throw UsageError(fmt::format("'{}': a share must be above 0, not {}", text, share));
         mix.push_back({.model = std::string(part.substr(0, equals)), .share = share});

@@ -961,7 +961,8 @@ constexpr std::array kFields = {
               .group = kPace,
               .type = duration,
               .kind = load,
-              .help = "Start requests for so long (30s, 5m); those in flight are followed to their end",
+              .help = "Start requests during this time (30s, 5m); those in flight are followed to their "
+                      "end",
               .get = DurationOf::get,
               .set = DurationOf::set_checked<above_zero>},
     PlanField{.name = "stop",
@@ -980,7 +981,7 @@ constexpr std::array kFields = {
         .flags = "--grace",
         .group = kPace,
         .type = duration,
-        .help = "After Ctrl-C: follow the requests in flight for so long; a second Ctrl-C cuts them off",
+        .help = "After Ctrl-C: follow the requests in flight for this time; a second Ctrl-C cuts them off",
         .get = Grace::get,
         .set = Grace::set},
     PlanField{.name = "warmup_duration",
@@ -996,7 +997,7 @@ constexpr std::array kFields = {
               .group = kPace,
               .type = flag,
               .kind = load,
-              .help = "Open a connection of its own for every request",
+              .help = "Open a new connection for every request",
               .get = NoKeepalive::get,
               .set = NoKeepalive::set},
     PlanField{.name = "num_warmups",
@@ -1012,7 +1013,7 @@ constexpr std::array kFields = {
               .group = kPace,
               .type = count,
               .kind = measuring,
-              .help = "Threads that make load; one is enough for most servers",
+              .help = "Threads that generate the load; one is enough for most servers",
               .get = Workers::get,
               .set = Workers::set_checked<within<kWorkers>>},
     PlanField{.name = "spin",
@@ -1030,19 +1031,17 @@ constexpr std::array kFields = {
               .group = kPace,
               .type = flag,
               .kind = measuring,
-              .help =
-                  "Time events after they were read instead of by the kernel's receive stamps: to see the "
-                  "difference",
+              .help = "Take the time of an event after it was read, not from the kernel's receive timestamp, "
+                      "to see the difference",
               .get = UserTimestamps::get,
               .set = UserTimestamps::set},
     PlanField{.name = "scrape",
               .flags = "--scrape",
               .group = kPace,
               .type = list,
-              .help =
-                  "Read what the server says of itself (queue, KV cache, prefix hits, preemptions) from its "
-                  "/metrics while the load is made: auto, none, or the URL of the metrics. NAME=URL reads "
-                  "another exporter besides, for --scrape-keep. May be repeated",
+              .help = "Read the server's own metrics (queue, KV cache, prefix hits, preemptions) from its "
+                      "/metrics during the load: auto, none, or the URL of the metrics. NAME=URL also reads "
+                      "another exporter, for --scrape-keep. May be repeated",
               .get = Scrape::get,
               .set = Scrape::set_checked<known_scrape>,
               .shown = redacted_scrape_place},
@@ -1059,22 +1058,21 @@ constexpr std::array kFields = {
               .flags = "--scrape-interval",
               .group = kPace,
               .type = duration,
-              .help = "Time between two such readings, at least 1s",
+              .help = "Time between two readings of the metrics, at least 1s",
               .get = ScrapeInterval::get,
               .set = ScrapeInterval::set_checked<at_least_a_second>},
     PlanField{.name = "power",
               .flags = "--power",
               .group = kPace,
-              .help =
-                  "Read the electrical power of what serves: auto (this machine's GPUs or CPU packages, when "
-                  "the server is here), nvml, rapl, dcgm=URL (a DCGM exporter), or none",
+              .help = "Read the electrical power of the serving hardware: auto (this machine's GPUs or CPU "
+                      "packages, if the server runs here), nvml, rapl, dcgm=URL (a DCGM exporter), or none",
               .get = PowerOf::get,
               .set = PowerOf::set_checked<known_power>},
     PlanField{.name = "listen",
               .flags = "--listen",
               .group = kPace,
-              .help = "Serve our own figures for Prometheus on http://HOST:PORT/metrics meanwhile "
-                      "(127.0.0.1:9464)",
+              .help = "Serve paretoken's own figures for Prometheus on http://HOST:PORT/metrics while it "
+                      "measures (127.0.0.1:9464)",
               .get = ListenOn::get,
               .set = ListenOn::set},
     PlanField{.name = "traceparent",
@@ -1124,9 +1122,9 @@ constexpr std::array kFields = {
               .group = kWorkload,
               .type = list,
               .kind = load,
-              .help = "A class of requests with options of its own over those of the command line, "
-                      "'interactive:rate=4,isl=512,osl=128,goodput=ttft:500'; may be repeated. Keys are the "
-                      "names of options; ';' stands for ',' within a value",
+              .help = "A class of requests with its own options, which take precedence over those of the "
+                      "command line, 'interactive:rate=4,isl=512,osl=128,goodput=ttft:500'; may be "
+                      "repeated. Keys are the names of options; ';' stands for ',' within a value",
               .get = ClassSpecs::get,
               .set = set_class_specs},
     PlanField{.name = "priority",
@@ -1165,9 +1163,8 @@ constexpr std::array kFields = {
               .group = kWorkload,
               .kind = workload,
               .of_class = true,
-              .help =
-                  "What conversations go on from: live (the server's answers) or recorded (the dataset's) "
-                  "[live]",
+              .help = "Answers that conversations continue from: live (the server's) or recorded (the "
+                      "dataset's) [live]",
               .get = Replies::get,
               .set = Replies::set_checked<known_replies>},
     PlanField{.name = "isl",
@@ -1213,7 +1210,7 @@ constexpr std::array kFields = {
               .group = kWorkload,
               .type = flag,
               .kind = workload,
-              .help = "Have answers as long as asked for [on; a server that refuses it is asked without]",
+              .help = "Make answers as long as requested [on; left out if the server refuses it]",
               .get = IgnoreEos::get,
               .set = IgnoreEos::set},
     PlanField{.name = "max_completion_tokens",
@@ -1269,7 +1266,8 @@ constexpr std::array kFields = {
               .group = kWorkload,
               .type = flag,
               .kind = workload,
-              .help = "Begin prompts that come from a file with a few words of the salt, always equally many",
+              .help = "Put a few words of the salt, always the same number, before prompts that come "
+                      "from a file",
               .get = SaltPrompts::get,
               .set = SaltPrompts::set},
 
@@ -1282,15 +1280,14 @@ constexpr std::array kFields = {
                       "values to be found in long texts. The share of right answers is the run's quality",
               .get = Probe::get,
               .set = Probe::set},
-    PlanField{
-        .name = "out",
-        .flags = "--out,--result-dir",
-        .group = kResult,
-        .help =
-            "Directory to write to, new or without a result: run and sweep replace none, and a sweep goes "
-            "on with its own [runs/TIME]",
-        .get = Out::get,
-        .set = Out::set},
+    PlanField{.name = "out",
+              .flags = "--out,--result-dir",
+              .group = kResult,
+              .help =
+                  "Directory to write to, new or without a result: run and sweep do not replace a result, "
+                  "and a sweep continues its own [runs/TIME]",
+              .get = Out::get,
+              .set = Out::set},
     PlanField{.name = "overwrite",
               .flags = "--overwrite",
               .group = kResult,
@@ -1316,21 +1313,20 @@ constexpr std::array kFields = {
               .flags = "--gpu",
               .group = kResult,
               .kind = measuring,
-              .help =
-                  "What serves, as NAME[xN] (h100, h200x2); a report joins limits and prices on it [for a "
-                  "local server: this machine's CPU]",
+              .help = "Serving hardware, as NAME[xN] (h100, h200x2); a report selects limits and prices by "
+                      "it [for a local server: this machine's CPU]",
               .get = Gpu::get,
               .set = Gpu::set},
-    PlanField{
-        .name = "model_card",
-        .flags = "--model-card",
-        .group = kResult,
-        .kind = measuring,
-        .help = "What is served: a known model, a config.json or a GGUF file, with the types of weights and "
-                "KV cache where they differ, as llama-3.1-8b:weights=int4,kv=fp8; a report's limits and "
-                "labels come from it",
-        .get = ModelCardOf::get,
-        .set = ModelCardOf::set},
+    PlanField{.name = "model_card",
+              .flags = "--model-card",
+              .group = kResult,
+              .kind = measuring,
+              .help =
+                  "Served model: a known model, a config.json or a GGUF file, with the types of weights "
+                  "and KV cache where they differ, as llama-3.1-8b:weights=int4,kv=fp8; a report's limits "
+                  "and labels come from it",
+              .get = ModelCardOf::get,
+              .set = ModelCardOf::set},
     PlanField{.name = "goodput",
               .flags = "--goodput",
               .group = kResult,
@@ -1338,9 +1334,8 @@ constexpr std::array kFields = {
               .kind = judging,
               .of_class = true,
               .words = true,
-              .help = "SLOs that make a request good, in ms: ttft:500 tpot:15 e2e:2000; TAG_pNN:LIMIT says "
-                      "which percentile a "
-                      "report holds the limit against",
+              .help = "SLOs that make a request good, in ms: ttft:500 tpot:15 e2e:2000; TAG_pNN:LIMIT "
+                      "names the percentile that a report compares with the limit",
               .get = Goodput::get,
               .set = set_goodput},
     PlanField{.name = "slo",
@@ -1348,9 +1343,8 @@ constexpr std::array kFields = {
               .group = kResult,
               .type = list,
               .kind = judging,
-              .help =
-                  "Limit on a percentile, TAG_pNN:MILLISECONDS (ttft_p95:800; p90 when none is said), or a "
-                  "preset: @chat, @mlperf:MODEL, @mlperf:MODEL:interactive; may be repeated",
+              .help = "Limit on a percentile, TAG_pNN:MILLISECONDS (ttft_p95:800; p90 if no percentile is "
+                      "given), or a preset: @chat, @mlperf:MODEL, @mlperf:MODEL:interactive; may be repeated",
               .get = SlosOf::get,
               .set = set_slos},
     PlanField{.name = "max_failed",
@@ -1538,7 +1532,7 @@ std::map<const PlanField*, std::string> class_values(const std::string& text) {
             for (const PlanField& other : kFields)
                 if (other.of_class && !other.flags.empty()) known.push_back(other.name);
             throw UsageError(
-                fmt::format("--class {}: '{}' is no KEY=VALUE of a class; keys are rate, path, {}", name,
+                fmt::format("--class {}: '{}' is not KEY=VALUE of a class; keys are rate, path, {}", name,
                             part, fmt::join(known, ", ")));
         }
         if (!values.emplace(field, class_value(*field, part.substr(equals + 1))).second)
@@ -1626,7 +1620,7 @@ void restore_secrets(PlanTexts& texts,
             const std::string variable = variable_of(*field, part);
             const auto secret = environment(variable);
             if (!secret) {
-                throw UsageError(fmt::format("{} '{}': no file holds what is hidden; set {} to it",
+                throw UsageError(fmt::format("{} '{}': no file holds the hidden secret; set {} to it",
                                              option_of(*field), text, variable));
             }
             if (!has_name)

@@ -52,7 +52,8 @@ std::string name_to_vary(std::string_view name, const std::set<std::string>& pla
     }
     if (!is_option)
         throw UsageError(fmt::format(
-            "'{0}' is no option of `paretoken run` (its --help lists them), and --server-cmd has no {{{0}}}",
+            "'{0}' is not an option of `paretoken run` (its --help lists them), and --server-cmd has "
+            "no {{{0}}}",
             name));
     if (!shapes_the_load(*found))
         throw UsageError(fmt::format("{} does not shape the load and cannot be varied", option_of(*found)));

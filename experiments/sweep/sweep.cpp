@@ -340,7 +340,7 @@ void require_one_model(const Sweeping& sweeping) {
     if (model != other_model)
         throw UsageError(
             fmt::format("--against: {} serves {}, and {} serves {}; add --anyway to compare them "
-                        "all the same",
+                        "nevertheless",
                         server, model, other_server, other_model));
 }
 
@@ -431,9 +431,8 @@ std::vector<std::string> servers_of(const SweepPlan& plan) {
 void set_against(SweepPlan& plan, const std::string& urls) {
     if (!plan.asked.server.command.empty())
         throw UsageError(
-            "--against compares two servers that are there already, and --server-cmd starts one; leave one "
-            "of "
-            "them out");
+            "--against compares two servers that are already running, and --server-cmd starts one; "
+            "leave one of them out");
     LoadPlan other = plan.asked;
     plan_field_named("url")->set(other, 0, {urls});
     plan.against = other.targets;

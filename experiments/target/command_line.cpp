@@ -20,7 +20,7 @@ bool is_name_letter(char c) {
 
 [[noreturn]] void refuse_shell(std::string_view line, std::string_view what) {
     throw UsageError(
-        fmt::format("'{}': {} is for a shell, and none runs the command; write sh -c '…'", line, what));
+        fmt::format("'{}': {} needs a shell, but the command runs without one; write sh -c '…'", line, what));
 }
 
 /// Reads the words of a line in order.

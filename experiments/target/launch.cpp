@@ -42,10 +42,12 @@ LoadPlan with_server(LoadPlan plan, bool url_given) {
     check_command("--after-run-cmd", server.after_run_command);
     if (server.command.empty()) {
         if (!server.environment.empty())
-            throw UsageError("--server-env is for the server that --server-cmd starts, and none is given");
+            throw UsageError(
+                "--server-env is for the server that --server-cmd starts, but --server-cmd is not given");
         const bool local = !plan.targets.empty() && names_simulator(plan.targets.front());
         if (local && (server.ready_timeout || !server.ready_url.empty()))
-            throw UsageError("--ready-timeout and --ready-url wait for a server at a URL, and none is given");
+            throw UsageError(
+                "--ready-timeout and --ready-url wait for a server at a URL, but no URL is given");
         return plan;
     }
     if (!url_given) {

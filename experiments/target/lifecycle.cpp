@@ -43,7 +43,7 @@ std::unique_ptr<StartedServer> start_simulator(const std::string& url, std::uint
     try {
         return std::make_unique<StartedServer>(serve, url);
     } catch (const RuntimeError& error) {
-        throw RuntimeError(fmt::format("{}; `paretoken serve --profile {}` tells why", error.what(),
+        throw RuntimeError(fmt::format("{}; `paretoken serve --profile {}` shows why", error.what(),
                                        url.substr(kScheme.size())));
     }
 }

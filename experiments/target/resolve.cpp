@@ -29,7 +29,7 @@ void name_dataset(RequestClass& of) {
         throw UsageError(fmt::format("--dataset {} reads no file; leave it out to use --dataset-path {}",
                                      of.dataset.name, of.dataset_path));
     if (!of.replies.empty() && !datasets::has_conversations(of.dataset))
-        throw UsageError(fmt::format("--replies {}: the requests of dataset '{}' are no conversations",
+        throw UsageError(fmt::format("--replies {}: the requests of dataset '{}' are not conversations",
                                      of.replies, of.dataset.name));
 }
 
@@ -52,7 +52,7 @@ void check_pacing(const RequestClass& of, std::uint64_t warmups) {
     const loadgen::Arrivals arrivals = loadgen::arrivals_of(*of.arrivals);
     if (arrivals.at_once) return;
     if (arrivals.recorded && warmups > 0)
-        throw UsageError("--num-warmups: a trace has no requests besides its own");
+        throw UsageError("--num-warmups: a trace has no requests in addition to its own");
     if (of.ramp_up)
         throw UsageError(
             "--ramp-up opens the slots of a closed loop; in an open loop give --arrivals "

@@ -199,7 +199,7 @@ class SocketTarget final : public Target {
         try {
             for (const Server& server : servers_) (void)loadgen::probe(server.endpoint);
         } catch (const Error& error) {
-            const std::string why = fmt::format("the server answers no more: {}", error.what());
+            const std::string why = fmt::format("the server no longer answers: {}", error.what());
             if (server_) throw ServerFailed(why);
             throw RuntimeError(why);
         }
@@ -310,7 +310,7 @@ class SocketTarget final : public Target {
         if (!meter)
             watcher_->warn(fmt::format("--power {}: {}", plan.power,
                                        kind == "nvml"
-                                           ? "no NVIDIA driver library tells the power of a GPU here"
+                                           ? "no NVIDIA driver library reports the power of a GPU here"
                                            : "no CPU package's energy counter can be read here"));
         return meter;
     }

@@ -28,8 +28,8 @@ Alerting alerting_of(const LoadPlan& plan) {
 std::string baseline_doubt(const Alerting& alerting, const Workload& workload) {
     if (alerting.fingerprints.empty() || alerting.fingerprints.contains(workload.fingerprint)) return {};
     return fmt::format(
-        "the baseline measured another workload ({}, this one is {}): alerts that compare "
-        "with it tell of both differences",
+        "the baseline measured another workload ({}, this one is {}): alerts that compare with "
+        "it include both differences",
         *alerting.fingerprints.begin(), workload.fingerprint);
 }
 

@@ -209,7 +209,7 @@ std::string PageServer::response_to(const std::string& head) const {
     http::request_parser<http::empty_body> parser;
     boost::beast::error_code error;
     parser.put(boost::asio::buffer(head), error);
-    if (!parser.is_header_done()) return words("400 Bad Request", "This is no HTTP request.");
+    if (!parser.is_header_done()) return words("400 Bad Request", "This is not an HTTP request.");
     const auto& request = parser.get();
     if (request.method() != http::verb::get && request.method() != http::verb::head)
         return words("405 Method Not Allowed", "Only GET and HEAD are answered.");

@@ -97,7 +97,7 @@ class SweepsAgain(Case):
                 server.send_signal(signal.SIGKILL)
                 _, stderr = process.communicate(timeout=120)
         self.assertEqual(process.returncode, 3, stderr)
-        self.assertIn("answers no more", stderr)
+        self.assertIn("no longer answers", stderr)
         self.assertEqual([point["state"] for point in self.points()], ["failed", "pending", "pending"])
         with started(serve, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as server:
             address_from(server)

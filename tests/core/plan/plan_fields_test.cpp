@@ -369,7 +369,7 @@ TEST(Classes, are_refused_by_name) {
     };
     EXPECT_THAT(message({"interactive"}), HasSubstr("--class 'interactive': expected NAME:KEY=VALUE"));
     EXPECT_THAT(message({"a:rate=1", "a:rate=2"}), HasSubstr("two classes 'a'"));
-    EXPECT_THAT(message({"a:rate=1,colour=red"}), HasSubstr("--class a: 'colour=red' is no KEY=VALUE"));
+    EXPECT_THAT(message({"a:rate=1,colour=red"}), HasSubstr("--class a: 'colour=red' is not KEY=VALUE"));
     EXPECT_THAT(message({"a:rate=0"}), HasSubstr("--class a: request_rate '0': a rate is above 0"));
     EXPECT_THAT(message({"a:rate=1,rate=2"}), HasSubstr("given twice"));
 }

@@ -32,7 +32,7 @@ TEST(Cells, an_option_is_varied_by_any_of_its_names) {
 
 TEST(Cells, what_cannot_be_varied_is_refused) {
     EXPECT_THAT(refusal_of([] { parse_variation("threads=1"); }),
-                AllOf(HasSubstr("'threads' is no option"), HasSubstr("no {threads}")));
+                AllOf(HasSubstr("'threads' is not an option"), HasSubstr("no {threads}")));
     EXPECT_THAT(refusal_of([] { parse_variation("isl"); }), HasSubstr("expected NAME=VALUE"));
     EXPECT_THAT(refusal_of([] { parse_variation("isl=1,,2"); }), HasSubstr("a value is empty"));
     EXPECT_THAT(refusal_of([] { parse_variation("out=a,b"); }), HasSubstr("--out does not shape the load"));
