@@ -23,11 +23,11 @@ constexpr std::array kCatalog = {
     CatalogRow{"synthetic", "Random prompts of a wanted length", "isl=512,osl=128,ratio=0", make_synthetic},
     CatalogRow{"shared_prefix", "Random prompts that begin alike",
                "groups=8,levels=1000;500,unique=200,zipf=0,osl=128", make_shared_prefix},
-    CatalogRow{"prefix_arms", "What `paretoken cache` sends: prompts that repeat beginnings in several ways",
+    CatalogRow{"prefix_arms", "Prompts of `paretoken cache`, which repeat prefixes in several ways",
                "prefixes=256;1024,suffix=64,osl=16,hits=0.5;0.9", make_prefix_arms},
-    CatalogRow{"prefix_cycle", "A number of prefixes in turn: what finds the working set that a cache holds",
+    CatalogRow{"prefix_cycle", "A number of prefixes in turn, to find the working set that a cache holds",
                "prefixes=8,prefix=1024,suffix=64,osl=16", make_prefix_cycle},
-    CatalogRow{"recall", "What `--probe recall` asks: values to be found again in long texts",
+    CatalogRow{"recall", "Questions of `--probe recall`: values to be found in long texts",
                "ctx=4k,n=40,osl=64", make_recall},
     CatalogRow{"multi_turn", "Conversations of random messages", "turns=4,first=500,next=100,osl=128",
                make_multi_turn, nullptr, true, true},
@@ -89,7 +89,7 @@ bool has_conversations(const Spec& spec) {
 
 RowFormat row_format_of(const Spec& spec) {
     const CatalogRow& row = row_of(spec.name);
-    if (row.format == nullptr) throw UsageError(fmt::format("--dataset '{}' is no file", spec.name));
+    if (row.format == nullptr) throw UsageError(fmt::format("--dataset '{}' is not a file", spec.name));
     return row.format(spec);
 }
 

@@ -62,12 +62,12 @@ std::string_view name_of(Expect expect) {
 
 std::string why_impossible(const Expectation& expectation) {
     if (expectation.kind == Expect::number && !number_of(trimmed(expectation.text)))
-        return "is no number: " + expectation.text;
+        return "is not a number: " + expectation.text;
     if (expectation.kind != Expect::regex) return {};
     try {
         const std::regex compiled(expectation.text, std::regex::ECMAScript);
     } catch (const std::regex_error&) {
-        return "is no regular expression: " + expectation.text;
+        return "is not a regular expression: " + expectation.text;
     }
     return {};
 }

@@ -335,7 +335,7 @@ Arrivals with_recorded_times(Arrivals arrivals, const datasets::Dataset& dataset
     const std::uint64_t rows = dataset.size().value_or(0);
     if (rows == 0 || !dataset.recorded_time(0))
         throw UsageError(
-            fmt::format("--arrivals '{}': these are the times of a dataset's rows, and {} has none",
+            fmt::format("--arrivals '{}': these are the times of a dataset's rows, but {} has none",
                         arrivals.text, dataset.description()));
     const double span = seconds(*dataset.recorded_time(rows - 1)) * arrivals.time_scale;
     arrivals.rate = span > 0 ? static_cast<double>(rows) / span : static_cast<double>(rows);

@@ -16,16 +16,17 @@ namespace {
 
 constexpr std::array kTable = {
     StopRow{"requests", "requests=N", "N measured requests were started", StopKind::requests},
-    StopRow{"duration", "duration=60s", "so long after the first measured request", StopKind::duration},
-    StopRow{"tokens", "tokens=1M", "so many output tokens came", StopKind::tokens},
+    StopRow{"duration", "duration=60s", "this time has passed since the first measured request",
+            StopKind::duration},
+    StopRow{"tokens", "tokens=1M", "this many output tokens came", StopKind::tokens},
     StopRow{"errors", "errors=5%", "a larger share of at least 20 requests failed", StopKind::errors},
     StopRow{"precision", "precision:ttft_p99=10%",
             "half the 95 % interval of a percentile is at most this share of it", StopKind::precision},
-    StopRow{"slo", "slo:ttft_p95>2s", "a percentile is above a limit, beyond doubt", StopKind::slo},
-    StopRow{
-        "diverging", "diverging, diverging=off",
-        "requests in flight and waiting times grow beyond chance (on where the rate of arrivals is constant)",
-        StopKind::diverging},
+    StopRow{"slo", "slo:ttft_p95>2s", "a percentile is certainly above a limit", StopKind::slo},
+    StopRow{"diverging", "diverging, diverging=off",
+            "requests in flight and waiting times grow significantly (on where the rate of arrivals "
+            "is constant)",
+            StopKind::diverging},
 };
 
 [[noreturn]] void refuse(std::string_view text, std::string_view why) {
@@ -53,10 +54,10 @@ void read_percentile(std::string_view text, std::string_view key, StopRule& rule
         refuse(text, "a percentile is named like ttft_p99");
     rule.percentile = parse_number(fmt::format("0.{}", digits));
     if (std::find(kPercentiles.begin(), kPercentiles.end(), rule.percentile) == kPercentiles.end())
-        refuse(text, fmt::format("p{} is not among the percentiles that are held", digits));
+        refuse(text, fmt::format("p{} is not among the percentiles that are kept", digits));
     const Metric* metric = metric_named(rule.metric);
     if (metric == nullptr || metric->of_request == nullptr)
-        refuse(text, fmt::format("'{}' is no metric of single requests", rule.metric));
+        refuse(text, fmt::format("'{}' is not a metric of single requests", rule.metric));
 }
 
 double count_of(std::string_view text, std::string_view value) {

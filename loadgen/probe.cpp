@@ -431,7 +431,7 @@ void settle_options(Asker& asker, EndpointFacts& facts) {
     refuse_compression(asker, what, trial.fetched.head);
     if (trial.record.outcome == Outcome::malformed) {
         asker.refuse(
-            fmt::format("{} answered with something that is no OpenAI answer ({}); check the URL and "
+            fmt::format("{} answered with something that is not an OpenAI answer ({}); check the URL and "
                         "--endpoint",
                         what, trial.record.error));
     }

@@ -73,7 +73,7 @@ std::int64_t csv_tokens(std::string_view row, std::string_view header, std::stri
     const auto [stop, error] = std::from_chars(field.data(), field.data() + field.size(), tokens);
     if (error != std::errc{} || stop != field.data() + field.size() || !(tokens >= 1) || tokens > 1e9 ||
         tokens != std::floor(tokens))
-        place.refuse(fmt::format("'{}' under '{}' is no whole number from 1", field, column));
+        place.refuse(fmt::format("'{}' under '{}' is not a whole number of at least 1", field, column));
     return static_cast<std::int64_t>(tokens);
 }
 

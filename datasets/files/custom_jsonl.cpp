@@ -21,7 +21,7 @@ TokenIds token_ids_of(dom::array array, const RowPlace& place) {
     for (const dom::element element : array) {
         std::int64_t id = 0;
         if (element.get(id) || id < 0 || id > INT32_MAX)
-            place.refuse("\"prompt\" holds something that is no token id");
+            place.refuse("\"prompt\" holds something that is not a token id");
         ids.push_back(static_cast<std::int32_t>(id));
     }
     if (ids.empty()) place.refuse("\"prompt\" is empty");
@@ -40,7 +40,7 @@ Message message_of(std::string_view role, dom::element content, const RowPlace& 
     dom::array parts;
     if (content.get(parts)) place.refuse("a message's \"content\" is neither text nor a list of parts");
     for (const dom::element part : parts) {
-        if (!part.is_object()) place.refuse("a part of a message is no object");
+        if (!part.is_object()) place.refuse("a part of a message is not an object");
         if (!part["text"].get(text)) message.content += text;
     }
     message.parts = simdjson::minify(content);
@@ -65,7 +65,7 @@ Prompt prompt_of(dom::element object, const RowPlace& place) {
     dom::array array;
     std::string_view text;
     if (!object["messages"].get(value)) {
-        if (value.get(array)) place.refuse("\"messages\" is no list");
+        if (value.get(array)) place.refuse("\"messages\" is not a list");
         return messages_of(array, place);
     }
     if (object["prompt"].get(value))
@@ -80,7 +80,7 @@ Prompt prompt_of(dom::element object, const RowPlace& place) {
 std::string body_in(dom::element object, const RowPlace& place) {
     dom::element body;
     if (object["body"].get(body) || body.is_null()) return {};
-    if (!body.is_object()) place.refuse("\"body\" is no object");
+    if (!body.is_object()) place.refuse("\"body\" is not an object");
     return simdjson::minify(body);
 }
 

@@ -22,7 +22,8 @@ std::optional<std::int64_t> tokens_in(const dom::element& object, std::string_vi
     dom::element value;
     std::int64_t tokens = 0;
     if (object[key].get(value) || value.is_null()) return std::nullopt;
-    if (value.get(tokens) || tokens < 1) place.refuse(fmt::format("\"{}\" is no whole number from 1", key));
+    if (value.get(tokens) || tokens < 1)
+        place.refuse(fmt::format("\"{}\" is not a whole number of at least 1", key));
     return tokens;
 }
 
@@ -36,7 +37,8 @@ std::optional<double> number_in(const dom::element& object, std::string_view key
     dom::element value;
     double number = 0;
     if (object[key].get(value) || value.is_null()) return std::nullopt;
-    if (value.get(number) || !(number >= 0)) place.refuse(fmt::format("\"{}\" is no number from 0", key));
+    if (value.get(number) || !(number >= 0))
+        place.refuse(fmt::format("\"{}\" is not a number of at least 0", key));
     return number;
 }
 
@@ -44,7 +46,7 @@ std::string text_in(const dom::element& object, std::string_view key, const RowP
     dom::element value;
     std::string_view text;
     if (object[key].get(value) || value.is_null()) return {};
-    if (value.get(text)) place.refuse(fmt::format("\"{}\" is no text", key));
+    if (value.get(text)) place.refuse(fmt::format("\"{}\" is not text", key));
     return std::string(text);
 }
 

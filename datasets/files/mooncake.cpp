@@ -20,10 +20,11 @@ Row read_row(std::string_view text, const std::string&, const RowPlace& place) {
     row.input_tokens = needed_tokens_in(object, "input_length", place);
     row.output_tokens = needed_tokens_in(object, "output_length", place);
     simdjson::dom::array ids;
-    if (object["hash_ids"].get(ids)) place.refuse("\"hash_ids\" is no list");
+    if (object["hash_ids"].get(ids)) place.refuse("\"hash_ids\" is not a list");
     for (const auto element : ids) {
         std::uint64_t id = 0;
-        if (element.get(id)) place.refuse("\"hash_ids\" holds something that is no whole number from 0");
+        if (element.get(id))
+            place.refuse("\"hash_ids\" holds something that is not a whole number of at least 0");
         row.blocks.push_back(id);
     }
     return row;

@@ -216,7 +216,7 @@ RowFile::RowFile(std::string path, RowLayout layout, const Visit& visit) : path_
         }
         if (!S_ISREG(facts.st_mode))
             throw UsageError(
-                fmt::format("'{}' is no regular file; rows are read again while the load is made", path_));
+                fmt::format("'{}' is not a regular file; rows are read again during the load", path_));
         Reader(*this, layout, visit).read();
     } catch (...) {
         ::close(file_);

@@ -30,8 +30,8 @@ std::vector<std::int64_t> prefixes_of(const Spec& spec) {
     std::vector<std::int64_t> prefixes;
     for (const double tokens : numbers_of(spec.text_or("prefixes", "256;1024"))) {
         if (!(tokens >= 1 && tokens <= kLongest) || tokens != std::floor(tokens))
-            throw UsageError(fmt::format("a prefix is a whole number of 1 to 10M tokens, and {} is none",
-                                         number_text(tokens)));
+            throw UsageError(
+                fmt::format("a prefix is a whole number of 1 to 10M tokens, not {}", number_text(tokens)));
         prefixes.push_back(static_cast<std::int64_t>(tokens));
     }
     if (prefixes.empty()) throw UsageError("there must be at least one prefix, e.g. 256");
@@ -44,8 +44,7 @@ std::vector<double> hits_of(const Spec& spec) {
     std::vector<double> hits = numbers_of(spec.text_or("hits", "0.5;0.9"));
     for (const double hit : hits)
         if (!(hit >= 0 && hit <= 1))
-            throw UsageError(
-                fmt::format("a hit ratio lies between 0 and 1, and {} does not", number_text(hit)));
+            throw UsageError(fmt::format("a hit ratio lies between 0 and 1, not {}", number_text(hit)));
     std::sort(hits.begin(), hits.end());
     hits.erase(std::unique(hits.begin(), hits.end()), hits.end());
     std::erase_if(hits, [](double hit) { return hit == 0 || hit == 1; });  // these are cold and warm

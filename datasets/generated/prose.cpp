@@ -38,7 +38,7 @@ Prose::Prose(const std::string& path) : path_(path) {
     if (file.size() > kLongest)
         throw UsageError(fmt::format("--text {}: the text is longer than 1 GiB", path));
     if (!simdjson::validate_utf8(file))
-        throw UsageError(fmt::format("--text {}: the file is no UTF-8 text", path));
+        throw UsageError(fmt::format("--text {}: the file is not UTF-8 text", path));
     content_ = content_hash(file);
     text_.reserve(file.size() + 1);
     for (auto at = file.begin(); at != file.end();) {

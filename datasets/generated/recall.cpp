@@ -109,7 +109,7 @@ RecallOptions recall_options(const Spec& spec) {
         static_cast<std::int64_t>(std::min(kMost, parse_count(spec.text_or("osl", "64"))));
     if (options.context < kShortest)
         throw UsageError(
-            fmt::format("recall: ctx is {} tokens, and {} are the fewest", options.context, kShortest));
+            fmt::format("recall: ctx is {} tokens, but must be at least {}", options.context, kShortest));
     if (options.questions < 1 || options.questions > kMost)
         throw UsageError(fmt::format("recall: n is {}, but must be between 1 and 10M", options.questions));
     if (options.output_tokens < 1) throw UsageError("recall: osl is at least 1");

@@ -88,7 +88,7 @@ void BodyFraming::take_size(char byte) {
     if (const int digit = digit_of(byte); digit >= 0) {
         left_ = left_ * 16 + static_cast<std::uint64_t>(digit);
         any_digit_ = true;
-        if (left_ > kLongestChunk) fail("a chunk's size is beyond reason");
+        if (left_ > kLongestChunk) fail("a chunk's size is too large");
     } else if (!any_digit_) {
         fail("a chunk without a size");
     } else if (byte == '\r') {
@@ -96,7 +96,7 @@ void BodyFraming::take_size(char byte) {
     } else if (byte == ';' || byte == ' ' || byte == '\t') {
         place_ = Place::extension;
     } else {
-        fail("a chunk's size is no hexadecimal number");
+        fail("a chunk's size is not a hexadecimal number");
     }
 }
 

@@ -34,7 +34,7 @@ std::string_view take_host(std::string_view authority, std::string_view text, st
         constexpr std::string_view kAddress =  // hexadecimal groups, an IPv4 part, and a zone after %
             "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ:.%-_";
         if (host.find_first_not_of(kAddress) != std::string::npos)
-            reject(text, fmt::format("'{}' is no IPv6 address", host));
+            reject(text, fmt::format("'{}' is not an IPv6 address", host));
         authority.remove_prefix(close + 1);
         if (authority.empty()) return {};
         if (authority.front() != ':') reject(text, "only a port may follow the IPv6 address");
@@ -79,7 +79,7 @@ Url parse_url(std::string_view text) {
     }
     for (const char c : rest) {
         if (static_cast<unsigned char>(c) <= ' ' || c == 0x7F) {
-            reject(text, "a space or a control character has no place in it");
+            reject(text, "it must not contain a space or a control character");
         }
         if (c == '#') reject(text, "a fragment ('#…') is never sent to a server");
     }

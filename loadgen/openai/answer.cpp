@@ -121,7 +121,7 @@ std::uint32_t AnswerReader::on_body(std::span<const char> bytes, TimePoint stamp
     }
     if (whole_) {
         if (whole_body_.size() + bytes.size() > options_.limits.whole_bytes) {
-            fail(Outcome::malformed, "the answer is no stream and longer than " +
+            fail(Outcome::malformed, "the answer is not a stream and is longer than " +
                                          std::to_string(options_.limits.whole_bytes) + " bytes");
         } else {
             whole_body_.append({bytes.data(), bytes.size()});
@@ -268,7 +268,7 @@ void AnswerReader::finish_whole(bool http_complete) {
     if (options_.keep_text) record.answer = answer->text;
     if (!answer->error.empty()) return fail(Outcome::stream_error, answer->error);
     if (record.usage.completion.value_or(0) == 0 && answer->text_bytes == 0) {
-        fail(Outcome::empty, "the answer holds not one token");
+        fail(Outcome::empty, "the answer contains no token");
     }
 }
 
@@ -289,11 +289,11 @@ void AnswerReader::finish_stream(bool http_complete) {
     } else if (!done_ && !any_body_) {
         fail(Outcome::empty, "the answer has no body");
     } else if (!done_ && sse_.lines() == 0) {
-        fail(Outcome::malformed, "the answer is no event stream");
+        fail(Outcome::malformed, "the answer is not an event stream");
     } else if (!done_ && !all_choices_finished()) {
         fail(Outcome::truncated, "the stream ended before a finish_reason");
     } else if (record_->events.empty()) {
-        fail(Outcome::empty, "the stream held not one token");
+        fail(Outcome::empty, "the stream contained no token");
     }
 }
 

@@ -101,7 +101,7 @@ void append_chat_prompt(std::string& out, const Prompt& prompt) {
             append_message(out, message.role, message.content, message.parts);
         }
     } else {
-        throw std::invalid_argument("token ids are no prompt for the chat endpoint");
+        throw std::invalid_argument("the chat endpoint takes no prompt of token ids");
     }
     out += ']';
 }

@@ -67,8 +67,8 @@ CardSpec parse_card_spec(const std::string& spec) {
     CardSpec read{.model = parts[0], .gpu = parts[at], .types = {parts.begin() + at + 1, parts.end()}};
     for (std::size_t i = 1; i < at; ++i) read.model += "/" + parts[i];
     if (read.types.size() > kMostTypes)
-        throw UsageError(fmt::format("{}: write MODEL/GPU[xN][/WEIGHTS[/KV]]; \"{}\" is too much", spec,
-                                     read.types.back()));
+        throw UsageError(
+            fmt::format("{}: write MODEL/GPU[xN][/WEIGHTS[/KV]]; remove \"{}\"", spec, read.types.back()));
     return read;
 }
 

@@ -78,8 +78,9 @@ TEST(Questions, ThatNothingCanAnswerAreRefusedWithTheirLine) {
     EXPECT_THAT(refusal(R"({"prompt": "x", "expect": {"like": "y"}})"),
                 HasSubstr("exact, regex, contains, number"));
     EXPECT_THAT(refusal(R"({"prompt": "x", "expect": {"exact": "y", "number": 1}})"), HasSubstr(":1:"));
-    EXPECT_THAT(refusal(R"({"prompt": "x", "expect": {"regex": "(y"}})"), HasSubstr("no regular expression"));
-    EXPECT_THAT(refusal(R"({"prompt": "x", "expect": {"number": "many"}})"), HasSubstr("is no number"));
+    EXPECT_THAT(refusal(R"({"prompt": "x", "expect": {"regex": "(y"}})"),
+                HasSubstr("not a regular expression"));
+    EXPECT_THAT(refusal(R"({"prompt": "x", "expect": {"number": "many"}})"), HasSubstr("is not a number"));
     EXPECT_THAT(refusal(R"({"expect": {"exact": "y"}})"), HasSubstr(":1:"));
     EXPECT_THAT(refusal(R"({"prompt": "x", "conversation": "c", "expect": {"exact": "y"}})"),
                 HasSubstr("conversation"));

@@ -85,7 +85,7 @@ class Files(Case):
         began = time.monotonic()
         for path in ("/dev/zero", "/dev/full"):
             done = paretoken("run", *TINY[:2], "--dataset-path", path, "--num-prompts", 4, "--out", self.out, timeout=60)
-            self.fails_clearly(done, 2, path, "no regular file")
+            self.fails_clearly(done, 2, path, "not a regular file")
         self.assertLess(time.monotonic() - began, 50)
         self.prompts.write_bytes(b'{"prompt": "Hello"}\n' + b" " * (17 << 20))
         done = paretoken("run", *TINY[:2], "--dataset-path", self.prompts, "--num-prompts", 4, "--out", self.out)

@@ -196,7 +196,7 @@ class BadInput(Case):
         serve = "server --port {port} -t {threads}"
         for arguments, words in (
                 (("--server-cmd", serve), ("{threads}", "--grid threads")),
-                (("--server-cmd", "server {port}", "--grid", "threads=1,2"), ("'threads'", "no option", "{threads}")),
+                (("--server-cmd", "server {port}", "--grid", "threads=1,2"), ("'threads'", "not an option", "{threads}")),
                 (("--server-cmd", "server {port} {seed}", "--grid", "seed=1,2"), ("'seed'", "--seed", "placeholder")),
                 (("--server-cmd", "server {port}", "http://127.0.0.1:8000"), ("{port}", "url")),
                 (("--server-cmd", "server --port 1", "sim:ideal"), ("sim:ideal", "--server-cmd")),

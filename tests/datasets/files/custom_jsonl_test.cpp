@@ -88,7 +88,7 @@ TEST(CustomJsonl, SlosThatCannotJudgeARequestAreRefusedByLine) {
                 AllOf(HasSubstr(":2: \"slo\""), HasSubstr("leave the _pNN out")));
     EXPECT_THAT(refusal("\"itl:5\""), AllOf(HasSubstr(":2: \"slo\""), HasSubstr("pooled")));
     EXPECT_THAT(refusal("\" \""), AllOf(HasSubstr(":2: \"slo\""), HasSubstr("no limit")));
-    EXPECT_THAT(refusal("7"), HasSubstr(":2: \"slo\" is no text"));
+    EXPECT_THAT(refusal("7"), HasSubstr(":2: \"slo\" is not text"));
     std::string many;
     for (int i = 1; i <= 1001; ++i) many += fmt::format("{{\"prompt\":\"a\",\"slo\":\"ttft:{}\"}}\n", i);
     EXPECT_THAT(refusal_of(many), AllOf(HasSubstr(":1001: "), HasSubstr("1000 different")));
@@ -146,7 +146,7 @@ TEST(CustomJsonl, AWrongLineIsNamed) {
     EXPECT_THAT(refusal_of("[1]"), HasSubstr(":1: no JSON object"));
     EXPECT_THAT(refusal_of("{\"prompt\":7}"), HasSubstr("neither text nor token ids"));
     EXPECT_THAT(refusal_of("{\"prompt\":[]}"), HasSubstr("empty"));
-    EXPECT_THAT(refusal_of("{\"prompt\":[-1]}"), HasSubstr("no token id"));
+    EXPECT_THAT(refusal_of("{\"prompt\":[-1]}"), HasSubstr("not a token id"));
     EXPECT_THAT(refusal_of("{\"messages\":[{\"content\":\"x\"}]}"), HasSubstr("lacks \"role\""));
     EXPECT_THAT(refusal_of("{\"messages\":[]}"), HasSubstr("empty"));
     EXPECT_THAT(refusal_of("{\"prompt\":\"a\",\"output_tokens\":0}"), HasSubstr("\"output_tokens\""));
@@ -154,8 +154,8 @@ TEST(CustomJsonl, AWrongLineIsNamed) {
     EXPECT_THAT(refusal_of("{\"prompt\":\"a\",\"at_s\":2}\n{\"prompt\":\"a\",\"at_s\":1}"),
                 HasSubstr(":2: the time goes back"));
     EXPECT_THAT(refusal_of("{\"prompt\":\"a\",\"at_s\":2}\n{\"prompt\":\"a\"}"), HasSubstr(":2: some rows"));
-    EXPECT_THAT(refusal_of("{\"prompt\":\"a\",\"body\":[1]}"), HasSubstr(":1: \"body\" is no object"));
-    EXPECT_THAT(refusal_of("{\"prompt\":\"a\",\"model\":7}"), HasSubstr(":1: \"model\" is no text"));
+    EXPECT_THAT(refusal_of("{\"prompt\":\"a\",\"body\":[1]}"), HasSubstr(":1: \"body\" is not an object"));
+    EXPECT_THAT(refusal_of("{\"prompt\":\"a\",\"model\":7}"), HasSubstr(":1: \"model\" is not text"));
 }
 
 TEST(CustomJsonl, AFileThatCannotBeReadIsNamed) {

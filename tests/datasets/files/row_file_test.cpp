@@ -74,7 +74,7 @@ TEST(RowFile, NamesWhatCannotBeRead) {
     };
     EXPECT_THAT(refusal("/nowhere/at/all"), HasSubstr("/nowhere/at/all"));
     EXPECT_THAT(refusal("/tmp"), HasSubstr("/tmp"));
-    EXPECT_THAT(refusal("/dev/zero"), HasSubstr("no regular file"));
+    EXPECT_THAT(refusal("/dev/zero"), HasSubstr("not a regular file"));
     const TemporaryFile huge(std::string(std::size_t{17} << 20, 'x'));
     EXPECT_THAT(refusal(huge.path()), HasSubstr(":1: the row is longer than 16 MiB"));
 }

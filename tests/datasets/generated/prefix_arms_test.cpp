@@ -175,11 +175,10 @@ TEST(PrefixArms, refuse_what_makes_no_experiment) {
         }
         return "";
     };
-    EXPECT_THAT(refusal("prefixes=0"),
-                HasSubstr("a prefix is a whole number of 1 to 10M tokens, and 0 is none"));
-    EXPECT_THAT(refusal("prefixes=2.5"), HasSubstr("and 2.5 is none"));
+    EXPECT_THAT(refusal("prefixes=0"), HasSubstr("a prefix is a whole number of 1 to 10M tokens, not 0"));
+    EXPECT_THAT(refusal("prefixes=2.5"), HasSubstr("tokens, not 2.5"));
     EXPECT_THAT(refusal("prefixes="), HasSubstr("at least one prefix"));
-    EXPECT_THAT(refusal("hits=1.5"), HasSubstr("a hit ratio lies between 0 and 1, and 1.5 does not"));
+    EXPECT_THAT(refusal("hits=1.5"), HasSubstr("a hit ratio lies between 0 and 1, not 1.5"));
     EXPECT_THAT(refusal("suffix=0"), HasSubstr("suffix lies between 1 and 10M tokens"));
     EXPECT_THROW(make_prefix_arms({.spec = spec("prefix=64")}), UsageError);
 }
