@@ -196,7 +196,7 @@ void known_power(const std::string& text) {
 
 void at_least_a_second(const Duration& interval) {
     if (interval < std::chrono::seconds(1))
-        throw UsageError("must be at least 1s: more often would be load of its own");
+        throw UsageError("must be at least 1s: more frequent readings would add load");
 }
 
 void above_zero(const std::optional<Duration>& duration) {

@@ -208,8 +208,8 @@ constexpr std::array kChecks = {
     Check{"foreign_load",
           "output tokens that the server made beyond those of this run: another client was there",
           "of those of this run", foreign_load, 0.02, kNever},
-    Check{"token_counts", "output tokens that usage tells and the server's own counter lacks", "of all",
-          missing_tokens, 0.01, kNever},
+    Check{"token_counts", "output tokens that usage reports and the server's own counter does not include",
+          "of all", missing_tokens, 0.01, kNever},
     Check{"cache_contaminated",
           "prompt tokens found in a prefix cache although the prompts share nothing (use another --salt, or "
           "reset the cache)",

@@ -377,7 +377,7 @@ class SocketTarget final : public Target {
         if (!url.tls) return nullptr;
         if (!tls_)
             throw UsageError(
-                fmt::format("{}: https is read only where the server is asked by https too", option));
+                fmt::format("{}: https is possible only if the server's URL is https too", option));
         return tls_.get();
     }
 

@@ -304,8 +304,8 @@ void add_contamination(std::span<const CacheSample> samples, std::vector<CacheVe
     if (!cold.told || cold.cached_behind_head() <= kNearlyNone) return;
     verdicts.push_back(
         {"contaminated",
-         "Prompts that should be new were in the cache: the same salt was used before, or the server "
-         "adds a long beginning of its own. Leave --salt out, or flush the cache.",
+         "Prompts that should be new were in the cache: the same salt was used before, or the "
+         "server adds a long prefix of its own. Leave --salt out, or flush the cache.",
          fmt::format("{} of the cold arm's tokens came from the cache", percent(cold.cached_behind_head()))});
 }
 

@@ -124,7 +124,7 @@ void add_run_directories(const fs::path& path, std::vector<fs::path>& found,
             const bool is_done = point.state == PointState::done;
             if (is_done && !fs::exists(directory / kRunFileName))
                 throw UsageError(fmt::format(
-                    "{}: point {} is said to be done, but {} is missing; run the sweep again",
+                    "{}: point {} is recorded as done, but {} is missing; run the sweep again",
                     (path / kSweepFileName).string(), point.load_label, (directory / kRunFileName).string()));
             if (is_done || holds_records(directory)) found.push_back(directory);
         }

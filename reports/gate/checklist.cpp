@@ -152,7 +152,8 @@ CheckItem cost(Runs runs, std::span<const cards::PriceCard> prices) {
                                 hourly->basis, card.as_of)};
     }
     return {"cost", false,
-            fmt::format("paretoken report {} (--gpu of the runs names what serves)", runs.front().directory)};
+            fmt::format("paretoken report {} (--gpu of the runs names the serving hardware)",
+                        runs.front().directory)};
 }
 
 }  // namespace

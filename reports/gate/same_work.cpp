@@ -84,7 +84,7 @@ std::vector<std::string> oddities_of(const RunResult& first, const RunResult& se
         if (a != b)
             found.push_back(fmt::format("the {} is not the same: {} and {}", what, shown(a), shown(b)));
     };
-    compare("host that made the load", first.provenance.host, second.provenance.host);
+    compare("host that generated the load", first.provenance.host, second.provenance.host);
     compare("version of paretoken", first.provenance.version, second.provenance.version);
     compare("clock", first.provenance.clock, second.provenance.clock);
     return found;

@@ -128,8 +128,8 @@ std::string other_reason(std::span<const GateRow> rows) {
         return "Requests fail that did not fail before: run.json has the outcomes, the server's log the "
                "reasons.";
     if (moved(rows, "quality") || moved(rows, "repeated_answers") || moved(rows, "empty_answers"))
-        return "The answers are worse, whatever their speed: compare weight and KV formats, kernels, the "
-               "template and the sampling. probe.jsonl and answers.jsonl in the runs hold what was said.";
+        return "The answers are worse, whatever their speed: compare weight and KV formats, kernels, "
+               "the template and the sampling. probe.jsonl and answers.jsonl in the runs have the texts.";
     if (moved(rows, "output_length") || moved(rows, "finish_reasons"))
         return "Answers end at different places: the template, the end-of-text token, or the model is not "
                "the same.";

@@ -19,11 +19,11 @@ struct EngineFacts {
 };
 
 constexpr EngineFacts kEngineFacts[] = {
-    {"vllm", 8000, "vLLM serves /metrics as it is"},
+    {"vllm", 8000, "vLLM serves /metrics by default"},
     {"sglang", 30000, "SGLang serves /metrics with --enable-metrics"},
     {"trtllm", 8000,
      "TensorRT-LLM serves /prometheus/metrics with return_perf_metrics: true in its extra options"},
-    {"tgi", 80, "TGI serves /metrics as it is"},
+    {"tgi", 80, "TGI serves /metrics by default"},
     {"llamacpp", 8080, "llama.cpp serves /metrics with --metrics"},
 };
 

@@ -123,7 +123,7 @@ std::string owner_of(const JsonCursor& json, std::string_view name, const MicroF
         if (device.backend != backend) continue;
         if (!owner.empty())
             throw UsageError(
-                fmt::format("{}: {}: several devices have the backend {}: say which by \"device\"",
+                fmt::format("{}: {}: several devices have the backend {}: name one with \"device\"",
                             file.where, name, name_of(backend)));
         owner = device.id;
     }

@@ -82,7 +82,7 @@ TEST(Prose, ThatIsTooShortOrNoTextIsNamed) {
     const TemporaryFile few(numbered_words(999));
     const TemporaryFile binary("\xff\xfe" + numbered_words(2000));
     EXPECT_THAT([&] { Prose prose(few.path()); }, ThrowsMessage<UsageError>(HasSubstr("has 999 words")));
-    EXPECT_THAT([&] { Prose prose(binary.path()); }, ThrowsMessage<UsageError>(HasSubstr("no UTF-8")));
+    EXPECT_THAT([&] { Prose prose(binary.path()); }, ThrowsMessage<UsageError>(HasSubstr("not UTF-8")));
     EXPECT_THAT([] { Prose prose("/nowhere/book.txt"); },
                 ThrowsMessage<RuntimeError>(HasSubstr("--text: cannot read '/nowhere/book.txt'")));
 }
