@@ -16,12 +16,12 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "core/version.h"
+#include "simulator/answers/telemetry.h"
 #include "simulator/answers/wire.h"
 #include "simulator/connection.h"
 #include "simulator/engine/engine.h"
 #include "simulator/gzip.h"
 #include "simulator/socket.h"
-#include "simulator/telemetry.h"
 #include "simulator/truth.h"
 
 namespace paretoken::sim {
@@ -31,16 +31,6 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-/// The values of a dialect's Content-Type.
-struct ContentTypes {
-    std::string_view json;
-    std::string_view events;
-    std::string_view prometheus;
-};
-constexpr ContentTypes kVllmTypes{"application/json", "text/event-stream; charset=utf-8",
-                                  "text/plain; version=0.0.4; charset=utf-8"};
-constexpr ContentTypes kLlamacppTypes{"application/json; charset=utf-8", "text/event-stream",
-                                      "text/plain; version=0.0.4"};
 constexpr std::size_t kScratchBytes = 64 << 10;
 constexpr int kStepsBetweenPolls = 64;  // if the schedule is late, before sockets are polled
 
@@ -150,8 +140,8 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
     Loop(asio::io_context& io, const ServerOptions& options)
         : options_(with_context_limit(options)),
           model_(served_model(options_)),
-          types_(options_.dialect == Dialect::vllm ? kVllmTypes : kLlamacppTypes),
-          keep_alive_(options_.keep_alive.value_or(keep_alive_limits(options_.dialect))),
+          dialect_(traits_of(options_.dialect)),
+          keep_alive_(options_.keep_alive.value_or(dialect_.keep_alive)),
           pieces_(model_.vocabulary),
           engine_(engine_of(options_.profile, options_.seed)),
           identity_(identity_of(options_)),
@@ -179,7 +169,7 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
         std::string_view method;
         std::string_view target;
         void (Loop::*answer)(Connection&, HttpRequest&);
-        std::optional<Dialect> only_of = {};
+        bool DialectTraits::*only_with = nullptr;  ///< trait of the dialects with this route; null: all
     };
     static const Route kRoutes[];
 
@@ -211,7 +201,7 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
     void reply(Connection& connection, const HttpRequest& request, int status, std::string_view type,
                std::string_view body);
     void reply(Connection& connection, const HttpRequest& request, const ApiError& error) {
-        reply(connection, request, error.status, types_.json, error.body);
+        reply(connection, request, error.status, dialect_.types.json, error.body);
     }
     void reply(Connection& connection, const HttpRequest& request,
                const std::variant<std::string, ApiError>& answer);
@@ -235,7 +225,7 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
 
     ServerOptions options_;
     ServedModel model_;
-    ContentTypes types_;
+    const DialectTraits& dialect_;
     KeepAliveLimits keep_alive_;
     PieceMemory pieces_;  ///< pieces that were tokenized
     std::unique_ptr<Engine> engine_;
@@ -267,8 +257,8 @@ const Server::Loop::Route Server::Loop::kRoutes[] = {
     {"POST", "/v1/completions", &Loop::answer_completions},
     {"GET", "/v1/models", &Loop::answer_models},
     {"GET", "/health", &Loop::answer_health},
-    {"GET", "/version", &Loop::answer_version, Dialect::vllm},
-    {"GET", "/props", &Loop::answer_props, Dialect::llamacpp},
+    {"GET", "/version", &Loop::answer_version, &DialectTraits::version},
+    {"GET", "/props", &Loop::answer_props, &DialectTraits::props},
     {"POST", "/tokenize", &Loop::answer_tokenize},
     {"POST", "/detokenize", &Loop::answer_detokenize},
     {"GET", "/metrics", &Loop::answer_metrics},
@@ -350,8 +340,8 @@ void Server::Loop::on_request(Connection& connection, HttpRequest request) {
     }
     bool known_target = false;
     for (const Route& route : kRoutes) {
-        if (route.target != request.target || route.only_of.value_or(options_.dialect) != options_.dialect)
-            continue;
+        const bool offered = route.only_with == nullptr || dialect_.*route.only_with;
+        if (route.target != request.target || !offered) continue;
         const bool head_of_it = request.method == "HEAD" && route.method == "GET";
         if (route.method == request.method || head_of_it) return (this->*route.answer)(connection, request);
         known_target = true;
@@ -364,7 +354,7 @@ void Server::Loop::on_bad_http(Connection& connection, BadHttp what, std::string
     const ApiError error = what == BadHttp::too_large ? body_too_large(options_.dialect)
                                                       : malformed_http(options_.dialect, reason);
     connection.send(http_answer({.status = error.status,
-                                 .content_type = types_.json,
+                                 .content_type = dialect_.types.json,
                                  .keep_alive = false,
                                  .dialect = options_.dialect},
                                 error.body));
@@ -373,8 +363,7 @@ void Server::Loop::on_bad_http(Connection& connection, BadHttp what, std::string
 
 void Server::Loop::reply(Connection& connection, const HttpRequest& request, int status,
                          std::string_view type, std::string_view body) {
-    const bool closes_on_errors = options_.dialect == Dialect::llamacpp;
-    const bool keep_alive = request.keep_alive && !(closes_on_errors && status >= 400);
+    const bool keep_alive = request.keep_alive && !(dialect_.closes_on_errors && status >= 400);
     const HttpHead head{.status = status,
                         .content_type = type,
                         .length = body.size(),
@@ -387,26 +376,25 @@ void Server::Loop::reply(Connection& connection, const HttpRequest& request, int
 void Server::Loop::reply(Connection& connection, const HttpRequest& request,
                          const std::variant<std::string, ApiError>& answer) {
     if (const auto* error = std::get_if<ApiError>(&answer)) return reply(connection, request, *error);
-    reply(connection, request, 200, types_.json, std::get<std::string>(answer));
+    reply(connection, request, 200, dialect_.types.json, std::get<std::string>(answer));
 }
 
 void Server::Loop::answer_health(Connection& connection, HttpRequest& request) {
-    reply(connection, request, 200, types_.json, health_answer(options_.dialect));
+    reply(connection, request, 200, dialect_.types.json, dialect_.health);
 }
 
 void Server::Loop::answer_version(Connection& connection, HttpRequest& request) {
-    reply(connection, request, 200, types_.json, fmt::format(R"({{"version":"paretoken {}"}})", version()));
+    reply(connection, request, 200, dialect_.types.json,
+          fmt::format(R"({{"version":"paretoken {}"}})", version()));
 }
 
 void Server::Loop::answer_models(Connection& connection, HttpRequest& request) {
-    reply(connection, request, 200, types_.json, models_answer(model_, created_));
+    reply(connection, request, 200, dialect_.types.json, dialect_.models(model_, created_));
 }
 
 void Server::Loop::answer_metrics(Connection& connection, HttpRequest& request) {
-    reply(connection, request, 200, types_.prometheus,
-          options_.dialect == Dialect::vllm
-              ? metrics_text(telemetry_, engine_->state(), options_.profile, model_.name)
-              : llamacpp_metrics_text(telemetry_, engine_->state()));
+    reply(connection, request, 200, dialect_.types.prometheus,
+          dialect_.metrics(telemetry_, engine_->state(), options_.profile, model_.name));
 }
 
 void Server::Loop::answer_tokenize(Connection& connection, HttpRequest& request) {
@@ -418,27 +406,27 @@ void Server::Loop::answer_detokenize(Connection& connection, HttpRequest& reques
 }
 
 void Server::Loop::answer_props(Connection& connection, HttpRequest& request) {
-    reply(connection, request, 200, types_.json, props_answer(model_));
+    reply(connection, request, 200, dialect_.types.json, props_answer(model_));
 }
 
 void Server::Loop::answer_profile(Connection& connection, HttpRequest& request) {
-    reply(connection, request, 200, types_.json,
+    reply(connection, request, 200, dialect_.types.json,
           profile_answer(options_.profile.name, limit_terms(options_.profile)));
 }
 
 void Server::Loop::answer_truth(Connection& connection, HttpRequest& request) {
-    reply(connection, request, 200, types_.json, truth_.json());
+    reply(connection, request, 200, dialect_.types.json, truth_.json());
 }
 
 void Server::Loop::clear_truth(Connection& connection, HttpRequest& request) {
     truth_.clear();
-    reply(connection, request, 200, types_.json, "{}");
+    reply(connection, request, 200, dialect_.types.json, "{}");
 }
 
 /// Answers like vLLM: 200 whether or not anything could be forgotten.
 void Server::Loop::reset_prefix_cache(Connection& connection, HttpRequest& request) {
     (void)engine_->reset_prefix_cache();
-    reply(connection, request, 200, types_.json, "");
+    reply(connection, request, 200, dialect_.types.json, "");
 }
 
 void Server::Loop::generate(Connection& connection, HttpRequest& request, Endpoint endpoint) {
@@ -606,7 +594,7 @@ void Server::Loop::deliver(const Step& step) {
 }
 
 HttpHead Server::Loop::head_of(const Exchange& exchange) const {
-    return {.content_type = types_.events,
+    return {.content_type = dialect_.types.events,
             .framing = exchange.framing,
             .keep_alive = exchange.keep_alive,
             .gzip = exchange.affected && exchange.affected->injected.gzip,
@@ -730,7 +718,8 @@ void Server::Loop::let_go(std::uint64_t id) {
 void Server::Loop::write_answer(Exchange& exchange) {
     const std::string body = exchange.writer->whole(state_of(exchange.truth, exchange.truth.due.back()));
     const std::string answer = http_answer(
-        {.content_type = types_.json, .keep_alive = exchange.keep_alive, .dialect = options_.dialect}, body);
+        {.content_type = dialect_.types.json, .keep_alive = exchange.keep_alive, .dialect = options_.dialect},
+        body);
     exchange.truth.written.push_back(Clock::now());
     exchange.truth.tokens.push_back(static_cast<std::int32_t>(exchange.plan.tokens));
     exchange.connection->send(answer);
@@ -781,11 +770,6 @@ void Server::Loop::send_heads() {
         exchange.connection->send(http_head(head_of(exchange)));
     }
     heads_to_send_.clear();
-}
-
-KeepAliveLimits keep_alive_limits(Dialect dialect) {
-    if (dialect == Dialect::vllm) return {};
-    return {.requests = 100, .idle = std::chrono::seconds(5)};
 }
 
 Server::Server(asio::io_context& io, const ServerOptions& options)

@@ -20,15 +20,6 @@ class io_context;
 
 namespace paretoken::sim {
 
-/// The limits after which a kept-alive connection is closed.
-struct KeepAliveLimits {
-    std::int64_t requests = 0;  ///< largest number of requests; 0: no limit
-    Duration idle{};            ///< longest time without a request; 0: no limit
-};
-
-/// Returns the limits of the dialect's server.
-KeepAliveLimits keep_alive_limits(Dialect dialect);
-
 struct ServerOptions {
     std::string host = "127.0.0.1";
     std::uint16_t port = 0;  ///< 0: a free port

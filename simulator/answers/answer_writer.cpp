@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <iterator>
-
-#include "simulator/answers/llamacpp_writer.h"
-#include "simulator/answers/vllm_writer.h"
+#include <utility>
 
 namespace paretoken::sim {
 
@@ -16,8 +14,8 @@ void append_event_truth(std::string& out, const AnswerState& state) {
 }
 
 std::unique_ptr<AnswerWriter> answer_writer(AnswerTerms terms) {
-    if (terms.dialect == Dialect::llamacpp) return std::make_unique<LlamacppWriter>(std::move(terms));
-    return std::make_unique<VllmWriter>(std::move(terms));
+    const DialectTraits& dialect = traits_of(terms.dialect);
+    return dialect.writer(std::move(terms));
 }
 
 }  // namespace paretoken::sim

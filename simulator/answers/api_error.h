@@ -1,5 +1,7 @@
 #pragma once
 // Answers that are not 200, in the format of each dialect. Pure.
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,16 +17,28 @@ struct ApiError {
     bool operator==(const ApiError&) const = default;
 };
 
-/// The reason why a request is refused. `type` and `param` are vLLM's; llama.cpp has a type per status and no
-/// parameter.
+/// A field of a request body that is not as it must be, in the words of vLLM's validator.
+struct FieldFault {
+    std::string type;     ///< "missing", "int_type"
+    std::string field;    ///< "messages.role"; empty: the body itself
+    std::string message;  ///< "Field required"
+};
+
+/// A prompt that does not fit into the context.
+struct TooLong {
+    std::int64_t prompt_tokens = 0;
+    std::int64_t context = 0;  ///< tokens
+};
+
+/// The reason why a request is refused. `type` and `param` are those of OpenAI's errors. Dialects word a
+/// fault of a field and a prompt that is too long in their own ways; `message` is for all others.
 struct Refusal {
     int status = 400;
-    std::string type;
-    std::string message;
+    std::string type = "BadRequestError";
+    std::string message = {};
     std::string param = {};
-    std::string llamacpp_type = {};     ///< type; empty: that of the status
-    std::string llamacpp_message = {};  ///< message; empty: `message`
-    std::string llamacpp_fields = {};   ///< more fields, with their commas
+    std::optional<FieldFault> fault = {};
+    std::optional<TooLong> too_long = {};
 };
 
 ApiError api_error(Dialect dialect, const Refusal& refusal);

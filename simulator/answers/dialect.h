@@ -1,22 +1,93 @@
 #pragma once
-// The protocol that the simulated server speaks: the frames, errors, headers and metrics of vLLM 0.32 or of
-// llama.cpp's server.
+// The table of the dialects that the simulated server speaks: each row holds everything in which the frames,
+// errors, headers and metrics of vLLM 0.32 and of llama.cpp's server differ. A row is defined in a file of
+// its own (vllm.cpp, llamacpp.cpp). Pure.
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+
+#include "core/units.h"
 
 namespace paretoken::sim {
 
 enum class Dialect : std::uint8_t { vllm, llamacpp };
 
-constexpr std::string_view name_of(Dialect dialect) {
-    return dialect == Dialect::vllm ? "vllm" : "llamacpp";
-}
+class AnswerWriter;
+struct AnswerTerms;
+struct ApiError;
+struct EngineState;
+struct HttpHead;
+struct Profile;
+struct Refusal;
+struct ServedModel;
+struct Telemetry;
+struct TokenList;
 
-constexpr std::optional<Dialect> dialect_named(std::string_view name) {
-    for (const Dialect dialect : {Dialect::vllm, Dialect::llamacpp})
-        if (name_of(dialect) == name) return dialect;
-    return std::nullopt;
-}
+/// The values of Content-Type.
+struct ContentTypes {
+    std::string_view json;
+    std::string_view events;
+    std::string_view prometheus;
+};
+
+/// The limits of a connection that is kept open.
+struct KeepAliveLimits {
+    std::int64_t requests = 0;  ///< largest number of requests; 0: no limit
+    Duration idle{};            ///< longest time without a request; 0: no limit
+};
+
+/// The rules for request bodies.
+struct RequestRules {
+    bool any_model = false;  ///< whether every model name is accepted
+    /// Whether every token limit is accepted: a negative one means none, 0 gives one token, "n_predict" is
+    /// another name of it, and an answer is cut at the end of the context. Otherwise such requests are
+    /// refused.
+    bool any_limit = false;
+    bool stream_options_alone = false;  ///< whether stream_options is ignored without a stream, not refused
+};
+
+/// The keys of POST /tokenize and of POST /detokenize.
+struct TokenizeKeys {
+    std::string_view text;     ///< also the key of the text that /detokenize returns
+    std::string_view special;  ///< switches the tokens of the template on or off
+    bool special_unless_told = true;
+    std::string_view pieces;  ///< asks for the texts of the tokens
+    bool messages = false;    ///< whether messages can be sent in place of a text
+    bool text_is_required = false;
+};
+
+struct DialectTraits {
+    std::string_view name;
+    ContentTypes types;
+    KeepAliveLimits keep_alive = {};
+    bool closes_on_errors = false;  ///< whether a connection ends after an answer with a status from 400 on
+    RequestRules requests = {};
+    TokenizeKeys tokenize = {};
+    bool version = false;          ///< whether there is GET /version
+    bool props = false;            ///< whether there is GET /props
+    std::string_view health = {};  ///< body of GET /health
+
+    std::string (*head)(const HttpHead& head);          ///< status line and headers, with the empty line
+    std::string (*error_body)(const Refusal& refusal);  ///< JSON
+    ApiError (*unauthorized)();
+    ApiError (*not_found)();
+    ApiError (*method_not_allowed)();
+    std::string (*models)(const ServedModel& model, std::int64_t created);  ///< body of GET /v1/models
+    /// Returns the body of /tokenize.
+    std::string (*tokens)(const TokenList& tokens, const ServedModel& model, bool with_pieces);
+    std::unique_ptr<AnswerWriter> (*writer)(AnswerTerms terms);
+    /// Returns the text of GET /metrics.
+    std::string (*metrics)(const Telemetry& telemetry, const EngineState& engine, const Profile& profile,
+                           std::string_view model);
+};
+
+extern const DialectTraits kVllm;
+extern const DialectTraits kLlamacpp;
+
+const DialectTraits& traits_of(Dialect dialect);
+std::string_view name_of(Dialect dialect);
+std::optional<Dialect> dialect_named(std::string_view name);
 
 }  // namespace paretoken::sim

@@ -1,13 +1,11 @@
 #include "simulator/answers/http_frame.h"
 
-#include <fmt/format.h>
-
-#include <iterator>
-
 namespace paretoken::sim {
 namespace {
 
 constexpr std::size_t kSizeDigits = 6;  // digits reserved for a chunk's size, which is known only at its end
+
+}  // namespace
 
 std::string_view reason_phrase(int status) {
     switch (status) {
@@ -32,37 +30,8 @@ std::string_view reason_phrase(int status) {
     }
 }
 
-std::string vllm_head(const HttpHead& head) {
-    std::string out = fmt::format("HTTP/1.1 {} {}\r\nserver: paretoken\r\ncontent-type: {}\r\n", head.status,
-                                  reason_phrase(head.status), head.content_type);
-    if (head.status == 429) out += "retry-after: 1\r\n";
-    if (head.gzip) out += "content-encoding: gzip\r\n";
-    if (head.framing == Framing::chunked) out += "transfer-encoding: chunked\r\n";
-    if (head.framing == Framing::length)
-        fmt::format_to(std::back_inserter(out), "content-length: {}\r\n", head.length);
-    if (!head.keep_alive) out += "connection: close\r\n";
-    return out += "\r\n";
-}
-
-/// Returns a head of llama.cpp, which capitalises names and tells how long it keeps a connection.
-std::string llamacpp_head(const HttpHead& head) {
-    std::string out = fmt::format("HTTP/1.1 {} {}\r\nServer: llama.cpp\r\nAccess-Control-Allow-Origin: \r\n",
-                                  head.status, reason_phrase(head.status));
-    if (head.content_type.starts_with("text/event-stream")) out += "X-Accel-Buffering: no\r\n";
-    fmt::format_to(std::back_inserter(out), "Content-Type: {}\r\n", head.content_type);
-    if (head.status == 429) out += "Retry-After: 1\r\n";
-    if (head.gzip) out += "Content-Encoding: gzip\r\n";
-    if (head.framing == Framing::chunked) out += "Transfer-Encoding: chunked\r\n";
-    if (head.framing == Framing::length)
-        fmt::format_to(std::back_inserter(out), "Content-Length: {}\r\n", head.length);
-    out += head.keep_alive ? "Keep-Alive: timeout=5, max=100\r\n" : "Connection: close\r\n";
-    return out += "\r\n";
-}
-
-}  // namespace
-
 std::string http_head(const HttpHead& head) {
-    return head.dialect == Dialect::vllm ? vllm_head(head) : llamacpp_head(head);
+    return traits_of(head.dialect).head(head);
 }
 
 std::string http_answer(HttpHead head, std::string_view body) {

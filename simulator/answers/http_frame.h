@@ -21,6 +21,9 @@ struct HttpHead {
     Dialect dialect = Dialect::vllm;
 };
 
+/// Returns the phrase behind a status: "OK".
+std::string_view reason_phrase(int status);
+
 /// Returns the status line and headers, up to and including the empty line.
 std::string http_head(const HttpHead& head);
 

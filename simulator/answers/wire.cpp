@@ -25,25 +25,15 @@ struct Refused {
     Refusal refusal;
 };
 
-std::string llamacpp_message(std::string_view type, std::string_view field, std::string_view message) {
-    if (field.empty()) return std::string(message);
-    if (type == "missing") return fmt::format("'{}' is required", field);
-    if (type == "list_type") return fmt::format("Expected '{}' to be an array", field);
-    return fmt::format("'{}': {}", field, message);
-}
-
-/// Refuses a field that is invalid, with vLLM's message.
+/// Refuses a field that is invalid.
 [[noreturn]] void refuse_field(std::string_view type, std::string_view field, std::string_view message) {
-    const std::string where = field.empty() ? "body" : fmt::format("body.{}", field);
-    throw Refused{{.type = "Bad Request",
-                   .message = fmt::format("1 validation error:\n  {{'type': '{}', 'loc': '{}', 'msg': '{}'}}",
-                                          type, where, message),
-                   .param = where,
-                   .llamacpp_message = llamacpp_message(type, field, message)}};
+    throw Refused{
+        {.fault = FieldFault{
+             .type = std::string(type), .field = std::string(field), .message = std::string(message)}}};
 }
 
 [[noreturn]] void refuse(std::string_view message, std::string_view param) {
-    throw Refused{{.type = "BadRequestError", .message = std::string(message), .param = std::string(param)}};
+    throw Refused{{.message = std::string(message), .param = std::string(param)}};
 }
 
 dom::object parsed_object(dom::parser& parser, std::string_view body) {
@@ -139,12 +129,11 @@ struct Counter final : TokenSink {
 /// Lists the tokens for /tokenize.
 struct Lister final : TokenSink {
     std::int64_t vocabulary = 0;
-    TokenIds ids;
-    std::vector<std::string> pieces;
+    TokenList tokens;
 
     void add(std::string_view piece) {
-        ids.push_back(token_id_of(piece, vocabulary));
-        pieces.emplace_back(piece);
+        tokens.ids.push_back(token_id_of(piece, vocabulary));
+        tokens.pieces.emplace_back(piece);
     }
     void special(std::int64_t number, std::string_view name) override {
         for (std::int64_t i = 0; i < number; ++i) add(special_piece(name, i));
@@ -226,7 +215,7 @@ void check_model(const dom::object& object, const ServedModel& model) {
     const auto field = field_of(object, "model");
     if (!field) return;
     const std::string_view name = text_of(*field, "model");
-    if (name == model.name || model.dialect == Dialect::llamacpp) return;
+    if (name == model.name || traits_of(model.dialect).requests.any_model) return;
     throw Refused{
         {.status = 404,
          .type = "NotFoundError",
@@ -246,7 +235,7 @@ std::optional<std::int64_t> asked_tokens(const dom::object& object, Endpoint end
     if (endpoint == Endpoint::chat) {
         if (const auto tokens = integer_of(object, "max_completion_tokens")) asked = tokens;
     }
-    if (dialect == Dialect::llamacpp) {
+    if (traits_of(dialect).requests.any_limit) {
         if (!asked) asked = integer_of(object, "n_predict");
         if (asked && *asked < 0) return std::nullopt;
         if (asked == 0) return 1;
@@ -256,29 +245,14 @@ std::optional<std::int64_t> asked_tokens(const dom::object& object, Endpoint end
     return asked;
 }
 
-[[noreturn]] void refuse_prompt_length(std::int64_t prompt_tokens, std::int64_t limit) {
-    throw Refused{
-        {.type = "BadRequestError",
-         .message = fmt::format(
-             "This model's maximum context length is {} tokens. However, your prompt contains at least {} "
-             "input tokens, which exceeds this limit even without any output tokens. Please reduce the "
-             "length of the input prompt. (parameter=input_tokens, value={})",
-             limit, prompt_tokens, prompt_tokens),
-         .param = "input_tokens",
-         .llamacpp_type = "exceed_context_size_error",
-         .llamacpp_message = fmt::format(
-             "request ({} tokens) exceeds the available context size ({} tokens), try increasing it",
-             prompt_tokens, limit),
-         .llamacpp_fields = fmt::format(R"(,"n_prompt_tokens":{},"n_ctx":{})", prompt_tokens, limit)}};
-}
-
 /// Returns the limit within the context. llama.cpp stops at its end; vLLM refuses a request that exceeds it.
 std::int64_t resolved_max_tokens(std::optional<std::int64_t> asked, const GenerationRequest& request,
                                  const ServedModel& model) {
     const std::int64_t limit = model.context_limit;
     const std::int64_t room = limit - request.prompt_tokens;
-    if (room < 1) refuse_prompt_length(request.prompt_tokens, limit);
-    if (model.dialect == Dialect::llamacpp) return std::min(room, asked.value_or(room));
+    if (room < 1)
+        throw Refused{{.too_long = TooLong{.prompt_tokens = request.prompt_tokens, .context = limit}}};
+    if (traits_of(model.dialect).requests.any_limit) return std::min(room, asked.value_or(room));
     if (asked && *asked > room) {
         refuse(
             fmt::format(
@@ -333,7 +307,7 @@ void read_tools(const dom::object& object, GenerationRequest& request) {
 void read_stream_options(const dom::object& object, Dialect dialect, GenerationRequest& request) {
     const auto field = field_of(object, "stream_options");
     if (!field) return;
-    if (!request.stream && dialect == Dialect::llamacpp) return;
+    if (!request.stream && traits_of(dialect).requests.stream_options_alone) return;
     if (!request.stream)
         refuse("Stream options can only be defined when `stream=True`. (parameter=stream_options)",
                "stream_options");
@@ -390,47 +364,26 @@ GenerationRequest read_generation(Endpoint endpoint, const dom::object& object, 
     return request;
 }
 
-std::string vllm_tokens(const Lister& tokens, const ServedModel& model, bool with_pieces) {
-    std::string pieces = "null";
-    if (with_pieces) {
-        pieces = "[";
-        for (const std::string& piece : tokens.pieces)
-            pieces.append(pieces.size() > 1 ? "," : "").append(json_string(piece));
-        pieces += ']';
-    }
-    return fmt::format(R"({{"count":{},"max_model_len":{},"tokens":[{}],"token_strs":{}}})",
-                       tokens.ids.size(), model.context_limit, fmt::join(tokens.ids, ","), pieces);
-}
-
-std::string llamacpp_tokens(const Lister& tokens, bool with_pieces) {
-    if (!with_pieces) return fmt::format(R"({{"tokens":[{}]}})", fmt::join(tokens.ids, ","));
-    std::string list;
-    for (std::size_t i = 0; i < tokens.ids.size(); ++i) {
-        fmt::format_to(std::back_inserter(list), R"({}{{"id":{},"piece":{}}})", i == 0 ? "" : ",",
-                       tokens.ids[i], json_string(tokens.pieces[i]));
-    }
-    return fmt::format(R"({{"tokens":[{}]}})", list);
-}
-
 std::string read_tokenize(const dom::object& object, const ServedModel& model, PieceMemory& memory) {
     check_model(object, model);
-    const bool vllm = model.dialect == Dialect::vllm;
-    Lister tokens;
-    tokens.vocabulary = model.vocabulary;
-    const auto messages = field_of(object, "messages");
-    const auto text = field_of(object, vllm ? "prompt" : "content");
-    if (vllm && messages) {
-        if (const auto tools = field_of(object, "tools")) tokens.text(simdjson::minify(*tools));
-        read_messages(*messages, flag_of(object, "add_generation_prompt", true), tokens);
+    const DialectTraits& dialect = traits_of(model.dialect);
+    const TokenizeKeys& keys = dialect.tokenize;
+    Lister lister;
+    lister.vocabulary = model.vocabulary;
+    const auto messages = keys.messages ? field_of(object, "messages") : std::nullopt;
+    const auto text = field_of(object, keys.text);
+    if (messages) {
+        if (const auto tools = field_of(object, "tools")) lister.text(simdjson::minify(*tools));
+        read_messages(*messages, flag_of(object, "add_generation_prompt", true), lister);
     } else if (text) {
-        read_text_prompt(text_of(*text, vllm ? "prompt" : "content"),
-                         flag_of(object, vllm ? "add_special_tokens" : "add_special", vllm), tokens);
-    } else if (vllm) {
-        refuse_field("missing", "prompt", "Field required");
+        read_text_prompt(text_of(*text, keys.text), flag_of(object, keys.special, keys.special_unless_told),
+                         lister);
+    } else if (keys.text_is_required) {
+        refuse_field("missing", keys.text, "Field required");
     }
+    const TokenList& tokens = lister.tokens;
     for (std::size_t i = 0; i < tokens.ids.size(); ++i) memory.remember(tokens.ids[i], tokens.pieces[i]);
-    return vllm ? vllm_tokens(tokens, model, flag_of(object, "return_token_strs", false))
-                : llamacpp_tokens(tokens, flag_of(object, "with_pieces", false));
+    return dialect.tokens(tokens, model, flag_of(object, keys.pieces, false));
 }
 
 std::string read_detokenize(const dom::object& object, const ServedModel& model, const PieceMemory& memory) {
@@ -446,8 +399,7 @@ std::string read_detokenize(const dom::object& object, const ServedModel& model,
             refuse(fmt::format("Token id {} is out of vocabulary", id), "tokens");
         text += memory.piece_of(static_cast<std::int32_t>(id));
     }
-    return fmt::format(R"({{"{}":{}}})", model.dialect == Dialect::vllm ? "prompt" : "content",
-                       json_string(text));
+    return fmt::format(R"({{"{}":{}}})", traits_of(model.dialect).tokenize.text, json_string(text));
 }
 
 std::int64_t reasoning_tokens_of(const ReasoningPart& part, std::int64_t tokens) {
@@ -514,25 +466,6 @@ AnswerPlan answer_plan(const GenerationRequest& request, const Profile& profile,
     const bool calls = !plan.tool.empty() && plan.reasoning_tokens < plan.tokens && !request.tool_was_named;
     if (plan.tokens < request.max_tokens) plan.finish_reason = calls ? "tool_calls" : "stop";
     return plan;
-}
-
-std::string models_answer(const ServedModel& model, std::int64_t created) {
-    const std::string name = json_string(model.name);
-    if (model.dialect == Dialect::llamacpp) {
-        return fmt::format(
-            R"({{"models":[{{"name":{0},"model":{0}}}],"object":"list","data":[{{"id":{0},"object":"model",)"
-            R"("created":{1},"owned_by":"llamacpp","meta":{{"n_vocab":{2},"n_ctx":{3},)"
-            R"("n_ctx_train":{3}}}}}]}})",
-            name, created, model.vocabulary, model.context_limit);
-    }
-    return fmt::format(
-        R"({{"object":"list","data":[{{"id":{},"object":"model","created":{},"owned_by":"paretoken",)"
-        R"("root":{},"parent":null,"max_model_len":{},"permission":[]}}]}})",
-        name, created, name, model.context_limit);
-}
-
-std::string health_answer(Dialect dialect) {
-    return dialect == Dialect::vllm ? "" : R"({"status":"ok"})";
 }
 
 std::string props_answer(const ServedModel& model) {

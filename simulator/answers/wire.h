@@ -54,6 +54,12 @@ struct GenerationRequest {
     bool operator==(const GenerationRequest&) const = default;
 };
 
+/// The tokens of a text.
+struct TokenList {
+    TokenIds ids;
+    std::vector<std::string> pieces;  ///< text of each token
+};
+
 std::variant<GenerationRequest, ApiError> parse_generation(Endpoint endpoint, std::string_view body,
                                                            const ServedModel& model);
 
@@ -72,8 +78,6 @@ std::variant<std::string, ApiError> tokenize_answer(std::string_view body, const
 std::variant<std::string, ApiError> detokenize_answer(std::string_view body, const ServedModel& model,
                                                       const PieceMemory& memory);
 
-std::string models_answer(const ServedModel& model, std::int64_t created);
-std::string health_answer(Dialect dialect);
 std::string props_answer(const ServedModel& model);  ///< llama.cpp's GET /props, as far as clients read it
 std::string profile_answer(const std::string& name, const std::map<std::string, double>& limit_terms);
 

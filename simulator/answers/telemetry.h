@@ -1,15 +1,10 @@
 #pragma once
-// The counters of the simulated server, and their text under the Prometheus names of vLLM or of
-// llama.cpp. Pure: the
-// text is a function of the counts.
+// The counters of the simulated server; each dialect writes them under its own Prometheus names. Pure.
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "simulator/engine/engine.h"
-#include "simulator/engine/profile.h"
 
 namespace paretoken::sim {
 
@@ -47,12 +42,5 @@ struct Telemetry {
     BucketCounts decode_time;
     BucketCounts time_per_output_token;
 };
-
-/// Returns the text of GET /metrics with the names of vLLM v1.
-std::string metrics_text(const Telemetry& telemetry, const EngineState& engine, const Profile& profile,
-                         std::string_view model);
-
-/// Returns the text of GET /metrics with the names of llama.cpp.
-std::string llamacpp_metrics_text(const Telemetry& telemetry, const EngineState& engine);
 
 }  // namespace paretoken::sim

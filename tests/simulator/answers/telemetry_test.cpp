@@ -1,10 +1,13 @@
-#include "simulator/telemetry.h"
+#include "simulator/answers/telemetry.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
 
+#include "simulator/answers/dialect.h"
+#include "simulator/engine/engine.h"
+#include "simulator/engine/profile.h"
 #include "tests/support/golden.h"
 
 namespace paretoken::sim {
@@ -13,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 
 std::string text_of(const Telemetry& telemetry, const EngineState& state) {
-    return metrics_text(telemetry, state, profile_named("llama3-8b-h100-bf16"), "m");
+    return kVllm.metrics(telemetry, state, profile_named("llama3-8b-h100-bf16"), "m");
 }
 
 TEST(Telemetry, GaugesComeFromTheEngine) {
@@ -57,8 +60,8 @@ TEST(Telemetry, CountersTellHowRequestsEnded) {
 TEST(Telemetry, SpeculationIsCountedOnlyWhereThereIsAny) {
     const EngineState state{
         .drafts = 10, .draft_tokens = 20, .accepted_tokens = 12, .accepted_per_position = {8, 4}};
-    const std::string text =
-        metrics_text({}, state, profile_named("llama3-8b-h100-bf16?speculative_tokens=2&acceptance=.5"), "m");
+    const std::string text = kVllm.metrics(
+        {}, state, profile_named("llama3-8b-h100-bf16?speculative_tokens=2&acceptance=.5"), "m");
     EXPECT_THAT(text, HasSubstr("vllm:spec_decode_num_drafts_total{engine=\"0\",model_name=\"m\"} 10\n"));
     EXPECT_THAT(text,
                 HasSubstr("vllm:spec_decode_num_draft_tokens_total{engine=\"0\",model_name=\"m\"} 20\n"));
@@ -86,8 +89,8 @@ TEST(Telemetry, LlamacppsNamesAreThoseOfTheRealServerInItsOrder) {
     Telemetry telemetry;
     telemetry.prompt_tokens = 132;
     telemetry.cached_tokens = 93;
-    const std::string text =
-        llamacpp_metrics_text(telemetry, {.running = 2, .waiting = 3, .steps = 20, .step_sequences = 50});
+    const std::string text = kLlamacpp.metrics(
+        telemetry, {.running = 2, .waiting = 3, .steps = 20, .step_sequences = 50}, {}, "m");
     EXPECT_EQ(names_in(text), names_in(paretoken::testing::golden("metrics/llamacpp.prom")));
     EXPECT_THAT(text, HasSubstr("\nllamacpp:prompt_tokens_total 39\n"));
     EXPECT_THAT(text, HasSubstr("\nllamacpp:requests_deferred 3\n"));
