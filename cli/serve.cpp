@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstdio>
 #include <functional>
+#include <iterator>
 #include <memory>
 
 #include "cli/commands.h"
@@ -114,6 +115,13 @@ void serve(const ServeOptions& options) {
     io.run();
 }
 
+std::vector<std::string> dialect_names() {
+    std::vector<std::string> names;
+    names.reserve(std::size(sim::kDialects));
+    for (const sim::Dialect dialect : sim::kDialects) names.emplace_back(name_of(dialect));
+    return names;
+}
+
 }  // namespace
 
 void add_serve(CLI::App& app) {
@@ -154,8 +162,9 @@ void add_serve(CLI::App& app) {
     key->needs(certificate);
     command
         ->add_option("--dialect", options->dialect,
-                     "Engine whose frames, headers, errors and metrics are written: vllm or llamacpp")
-        ->check(CLI::IsMember({"vllm", "llamacpp"}))
+                     fmt::format("Engine whose frames, headers, errors and metrics are written: {}",
+                                 fmt::join(dialect_names(), " or ")))
+        ->check(CLI::IsMember(dialect_names()))
         ->capture_default_str();
     command->add_option("--seed", options->seed, "Seed of step jitter, hiccups, accepted drafts and texts")
         ->capture_default_str();

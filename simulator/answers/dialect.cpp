@@ -17,7 +17,7 @@ std::string_view name_of(Dialect dialect) {
 }
 
 std::optional<Dialect> dialect_named(std::string_view name) {
-    for (const Dialect dialect : {Dialect::vllm, Dialect::llamacpp})
+    for (const Dialect dialect : kDialects)
         if (name_of(dialect) == name) return dialect;
     return std::nullopt;
 }

@@ -13,6 +13,7 @@
 namespace paretoken::sim {
 
 enum class Dialect : std::uint8_t { vllm, llamacpp };
+inline constexpr Dialect kDialects[] = {Dialect::vllm, Dialect::llamacpp};
 
 class AnswerWriter;
 struct AnswerTerms;
