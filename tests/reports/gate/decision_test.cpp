@@ -167,6 +167,12 @@ TEST(Gate, names_the_queue_when_ttft_moved_and_itl_improved) {
     EXPECT_THAT(report.why, HasSubstr("queue"));
 }
 
+TEST(Gate, names_the_batch_when_itl_moved_and_ttft_improved) {
+    const GateReport report = report_of(pairs_of(16, {{"ttft", .4}, {"itl", 2}, {"tpot", 2}}));
+    EXPECT_EQ(report.verdict, GateVerdict::fail);
+    EXPECT_THAT(report.why, HasSubstr("larger batch"));
+}
+
 TEST(Gate, names_prefill_when_the_prefix_cache_holds_less) {
     GateInput input = pairs_of(16, {{"ttft", 3}, {"itl", 1.3}});
     for (GateRun& run : input.baseline) run.result.throughput.set(figure::kCachedPromptRatio, .8);
