@@ -13,7 +13,6 @@
 #include <csignal>
 #include <cstdio>
 #include <functional>
-#include <iterator>
 #include <memory>
 
 #include "cli/commands.h"
@@ -115,13 +114,6 @@ void serve(const ServeOptions& options) {
     io.run();
 }
 
-std::vector<std::string> dialect_names() {
-    std::vector<std::string> names;
-    names.reserve(std::size(sim::kDialects));
-    for (const sim::Dialect dialect : sim::kDialects) names.emplace_back(name_of(dialect));
-    return names;
-}
-
 }  // namespace
 
 void add_serve(CLI::App& app) {
@@ -163,8 +155,8 @@ void add_serve(CLI::App& app) {
     command
         ->add_option("--dialect", options->dialect,
                      fmt::format("Engine whose frames, headers, errors and metrics are written: {}",
-                                 fmt::join(dialect_names(), " or ")))
-        ->check(CLI::IsMember(dialect_names()))
+                                 fmt::join(sim::dialect_names(), " or ")))
+        ->check(CLI::IsMember(sim::dialect_names()))
         ->capture_default_str();
     command->add_option("--seed", options->seed, "Seed of step jitter, hiccups, accepted drafts and texts")
         ->capture_default_str();

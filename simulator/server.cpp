@@ -169,7 +169,7 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
         std::string_view method;
         std::string_view target;
         void (Loop::*answer)(Connection&, HttpRequest&);
-        bool DialectTraits::*only_with = nullptr;  ///< trait of the dialects with this route; null: all
+        bool (*is_in)(const DialectTraits& dialect) = nullptr;  ///< whether it has the route; null: all have
     };
     static const Route kRoutes[];
 
@@ -257,8 +257,9 @@ const Server::Loop::Route Server::Loop::kRoutes[] = {
     {"POST", "/v1/completions", &Loop::answer_completions},
     {"GET", "/v1/models", &Loop::answer_models},
     {"GET", "/health", &Loop::answer_health},
-    {"GET", "/version", &Loop::answer_version, &DialectTraits::version},
-    {"GET", "/props", &Loop::answer_props, &DialectTraits::props},
+    {"GET", "/version", &Loop::answer_version, [](const DialectTraits& dialect) { return dialect.version; }},
+    {"GET", "/props", &Loop::answer_props,
+     [](const DialectTraits& dialect) { return dialect.props != nullptr; }},
     {"POST", "/tokenize", &Loop::answer_tokenize},
     {"POST", "/detokenize", &Loop::answer_detokenize},
     {"GET", "/metrics", &Loop::answer_metrics},
@@ -336,18 +337,17 @@ void Server::Loop::on_request(Connection& connection, HttpRequest request) {
     if (keep_alive_.requests > 0 && connection.requests >= keep_alive_.requests) request.keep_alive = false;
     const bool guarded = !options_.api_key.empty() && request.target.starts_with("/v1");
     if (guarded && request.authorization != "Bearer " + options_.api_key) {
-        return reply(connection, request, unauthorized(options_.dialect));
+        return reply(connection, request, dialect_.unauthorized());
     }
     bool known_target = false;
     for (const Route& route : kRoutes) {
-        const bool offered = route.only_with == nullptr || dialect_.*route.only_with;
+        const bool offered = route.is_in == nullptr || route.is_in(dialect_);
         if (route.target != request.target || !offered) continue;
         const bool head_of_it = request.method == "HEAD" && route.method == "GET";
         if (route.method == request.method || head_of_it) return (this->*route.answer)(connection, request);
         known_target = true;
     }
-    reply(connection, request,
-          known_target ? method_not_allowed(options_.dialect) : not_found(options_.dialect));
+    reply(connection, request, known_target ? dialect_.method_not_allowed() : dialect_.not_found());
 }
 
 void Server::Loop::on_bad_http(Connection& connection, BadHttp what, std::string_view reason) {
@@ -406,7 +406,7 @@ void Server::Loop::answer_detokenize(Connection& connection, HttpRequest& reques
 }
 
 void Server::Loop::answer_props(Connection& connection, HttpRequest& request) {
-    reply(connection, request, 200, dialect_.types.json, props_answer(model_));
+    reply(connection, request, 200, dialect_.types.json, dialect_.props(model_));
 }
 
 void Server::Loop::answer_profile(Connection& connection, HttpRequest& request) {

@@ -8,18 +8,6 @@ ApiError api_error(Dialect dialect, const Refusal& refusal) {
     return {refusal.status, traits_of(dialect).error_body(refusal)};
 }
 
-ApiError unauthorized(Dialect dialect) {
-    return traits_of(dialect).unauthorized();
-}
-
-ApiError not_found(Dialect dialect) {
-    return traits_of(dialect).not_found();
-}
-
-ApiError method_not_allowed(Dialect dialect) {
-    return traits_of(dialect).method_not_allowed();
-}
-
 ApiError body_too_large(Dialect dialect) {
     return api_error(dialect, {.status = 413, .message = "The request body is too large."});
 }

@@ -43,9 +43,6 @@ struct Refusal {
 
 ApiError api_error(Dialect dialect, const Refusal& refusal);
 
-ApiError unauthorized(Dialect dialect);
-ApiError not_found(Dialect dialect);
-ApiError method_not_allowed(Dialect dialect);
 ApiError body_too_large(Dialect dialect);
 ApiError malformed_http(Dialect dialect, std::string_view reason);
 ApiError overloaded(Dialect dialect, int status);  ///< 429 or 503

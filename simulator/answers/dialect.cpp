@@ -1,5 +1,7 @@
 #include "simulator/answers/dialect.h"
 
+#include <iterator>
+
 namespace paretoken::sim {
 
 const DialectTraits& traits_of(Dialect dialect) {
@@ -20,6 +22,13 @@ std::optional<Dialect> dialect_named(std::string_view name) {
     for (const Dialect dialect : kDialects)
         if (name_of(dialect) == name) return dialect;
     return std::nullopt;
+}
+
+std::vector<std::string> dialect_names() {
+    std::vector<std::string> names;
+    names.reserve(std::size(kDialects));
+    for (const Dialect dialect : kDialects) names.emplace_back(name_of(dialect));
+    return names;
 }
 
 }  // namespace paretoken::sim

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/units.h"
 
@@ -51,10 +52,10 @@ struct RequestRules {
 
 /// The keys of POST /tokenize and of POST /detokenize.
 struct TokenizeKeys {
-    std::string_view text;     ///< also the key of the text that /detokenize returns
-    std::string_view special;  ///< switches the tokens of the template on or off
+    std::string_view text;     ///< key of the text, in the answer of /detokenize too
+    std::string_view special;  ///< key of the switch for the tokens of the template
     bool special_unless_told = true;
-    std::string_view pieces;  ///< asks for the texts of the tokens
+    std::string_view pieces;  ///< key of the switch for the texts of the tokens
     bool messages = false;    ///< whether messages can be sent in place of a text
     bool text_is_required = false;
 };
@@ -67,7 +68,6 @@ struct DialectTraits {
     RequestRules requests = {};
     TokenizeKeys tokenize = {};
     bool version = false;          ///< whether there is GET /version
-    bool props = false;            ///< whether there is GET /props
     std::string_view health = {};  ///< body of GET /health
 
     std::string (*head)(const HttpHead& head);          ///< status line and headers, with the empty line
@@ -76,6 +76,8 @@ struct DialectTraits {
     ApiError (*not_found)();
     ApiError (*method_not_allowed)();
     std::string (*models)(const ServedModel& model, std::int64_t created);  ///< body of GET /v1/models
+    /// Returns the body of GET /props; null: there is none.
+    std::string (*props)(const ServedModel& model) = nullptr;
     /// Returns the body of /tokenize.
     std::string (*tokens)(const TokenList& tokens, const ServedModel& model, bool with_pieces);
     std::unique_ptr<AnswerWriter> (*writer)(AnswerTerms terms);
@@ -90,5 +92,6 @@ extern const DialectTraits kLlamacpp;
 const DialectTraits& traits_of(Dialect dialect);
 std::string_view name_of(Dialect dialect);
 std::optional<Dialect> dialect_named(std::string_view name);
+std::vector<std::string> dialect_names();
 
 }  // namespace paretoken::sim

@@ -88,6 +88,14 @@ std::string llamacpp_models(const ServedModel& model, std::int64_t created) {
         name, created, model.vocabulary, model.context_limit);
 }
 
+/// Returns the body of GET /props, as far as clients read it.
+std::string llamacpp_props(const ServedModel& model) {
+    return fmt::format(
+        R"({{"default_generation_settings":{{"n_ctx":{0}}},"total_slots":{1},"model_alias":{2},)"
+        R"("model_path":{2}}})",
+        model.context_limit, model.max_num_seqs, json_string(model.name));
+}
+
 std::string llamacpp_tokens(const TokenList& tokens, const ServedModel&, bool with_pieces) {
     if (!with_pieces) return fmt::format(R"({{"tokens":[{}]}})", fmt::join(tokens.ids, ","));
     std::string list;
@@ -160,16 +168,18 @@ const DialectTraits kLlamacpp{
                  .pieces = "with_pieces",
                  .messages = false,
                  .text_is_required = false},
-    .props = true,
     .health = R"({"status":"ok"})",
     .head = llamacpp_head,
     .error_body = llamacpp_error,
     .unauthorized =
-        [] { return api_error(Dialect::llamacpp, {.status = 401, .message = "Invalid API Key"}); },
+        [] {
+            return ApiError{401, llamacpp_error({.status = 401, .message = "Invalid API Key"})};
+        },
     .not_found = file_not_found,
     // Its library finds paths by their method, so that another method is another path.
     .method_not_allowed = file_not_found,
     .models = llamacpp_models,
+    .props = llamacpp_props,
     .tokens = llamacpp_tokens,
     .writer = [](AnswerTerms terms) -> std::unique_ptr<AnswerWriter> {
         return std::make_unique<LlamacppWriter>(std::move(terms));

@@ -468,13 +468,6 @@ AnswerPlan answer_plan(const GenerationRequest& request, const Profile& profile,
     return plan;
 }
 
-std::string props_answer(const ServedModel& model) {
-    return fmt::format(
-        R"({{"default_generation_settings":{{"n_ctx":{0}}},"total_slots":{1},"model_alias":{2},)"
-        R"("model_path":{2}}})",
-        model.context_limit, model.max_num_seqs, json_string(model.name));
-}
-
 std::string profile_answer(const std::string& name, const std::map<std::string, double>& limit_terms) {
     std::string terms;
     for (const auto& [key, value] : limit_terms) {

@@ -78,7 +78,6 @@ std::variant<std::string, ApiError> tokenize_answer(std::string_view body, const
 std::variant<std::string, ApiError> detokenize_answer(std::string_view body, const ServedModel& model,
                                                       const PieceMemory& memory);
 
-std::string props_answer(const ServedModel& model);  ///< llama.cpp's GET /props, as far as clients read it
 std::string profile_answer(const std::string& name, const std::map<std::string, double>& limit_terms);
 
 }  // namespace paretoken::sim

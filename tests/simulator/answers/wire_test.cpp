@@ -323,7 +323,7 @@ TEST(Wire, ProfileAndModelsAnswersAreJson) {
     EXPECT_EQ(profile["limit_terms"]["weight_bytes"], 15e9);
     const json llamacpp = json::parse(kLlamacpp.models(llamacpp_model(), 5));
     EXPECT_EQ(llamacpp["data"][0]["owned_by"], "llamacpp");
-    EXPECT_EQ(json::parse(props_answer(llamacpp_model()))["default_generation_settings"]["n_ctx"], 4096);
+    EXPECT_EQ(json::parse(kLlamacpp.props(llamacpp_model()))["default_generation_settings"]["n_ctx"], 4096);
     const json models = json::parse(kVllm.models(kModel, 5));
     EXPECT_EQ(models["data"][0]["id"], "tiny");
     EXPECT_EQ(models["data"][0]["max_model_len"], 4096);
