@@ -90,20 +90,15 @@ void fill_block(WeightType type, std::byte* block, Random& random) {
             return;
         case WeightType::q8_0:
         case WeightType::q4_0:
-            fill_random(block, block_bytes(type), random);
-            return store_u16(block, random_scale(random));
         case WeightType::q4_1:
-            fill_random(block, block_bytes(type), random);
-            store_u16(block, random_scale(random));
-            return store_u16(block + 2, random_scale(random) | 0x8000);
         case WeightType::q4_k:
-            fill_random(block, block_bytes(type), random);
-            store_u16(block, random_scale(random));
-            return store_u16(block + 2, random_scale(random));
         case WeightType::q6_k:
-            fill_random(block, block_bytes(type), random);
-            return store_u16(block + 208, random_scale(random));
+            break;
     }
+    fill_random(block, block_bytes(type), random);
+    store_u16(block + (type == WeightType::q6_k ? 208 : 0), random_scale(random));
+    if (type == WeightType::q4_1) store_u16(block + 2, random_scale(random) | 0x8000);
+    if (type == WeightType::q4_k) store_u16(block + 2, random_scale(random));
 }
 
 }  // namespace

@@ -119,9 +119,8 @@ std::string latency_reason(std::span<const GateRow> rows, const GateInput& input
                "chunked prefill, the number of slots, and the cache's size.";
     if (itl && improved(rows, "ttft_p50"))
         return "ITL moved and TTFT improved: more requests are served at once, and each decode step serves a "
-               "larger batch. Compare the number of slots and the batch size; if this is intended, give ITL "
-               "a "
-               "larger tolerance in the policy.";
+               "larger batch. Compare the number of slots and the batch size; if this is intended, give "
+               "ITL a larger tolerance in the policy.";
     if (itl)
         return "ITL moved and TTFT not: the decode step, the batch it serves, or preemption. Compare weight "
                "and KV formats, kernels, the batch size and the KV cache's size.";
