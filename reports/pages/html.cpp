@@ -253,7 +253,7 @@ std::string cost_section(const ReportModel& model) {
             const auto cell = [](const std::optional<double>& usd) { return usd ? dollars(*usd) : "–"; };
             rows += fmt::format(
                 "<tr><th class=\"text\" scope=\"row\">{} {} <small>{}</small><td "
-                "class=\"text\">{}<td>{}<td>{}<td>{}"
+                "class=\"text line\">{}<td>{}<td>{}<td>{}"
                 "<td>{}<td>{}<td>{}</tr>\n",
                 marker(one.configuration), escaped(configuration.title), escaped(configuration.workload),
                 escaped(point.load_label), dollars(cost.usd_per_m_output), cell(cost.usd_per_m_total),
