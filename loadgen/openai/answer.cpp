@@ -113,11 +113,16 @@ std::uint32_t AnswerReader::on_body(std::span<const char> bytes, TimePoint stamp
     stamp_ = stamp;
     kernel_stamp_ = kernel_stamp;
     if (!any_body_) {
-        const auto first = std::find_if(bytes.begin(), bytes.end(), [](char byte) {
+        // Only bytes within the limit are looked at, so that the result does not depend on the cuts.
+        const auto seen = whole_ ? bytes : bytes.first(std::min<std::size_t>(bytes.size(), bytes_left()));
+        const auto first = std::find_if(seen.begin(), seen.end(), [](char byte) {
             return byte != ' ' && byte != '\t' && byte != '\r' && byte != '\n';
         });
-        any_body_ = first != bytes.end();
-        whole_ |= any_body_ && *first == '{';  // no line of an event stream begins with {
+        any_body_ = first != seen.end();
+        if (!whole_ && any_body_ && *first == '{') {  // no line of an event stream begins with {
+            whole_ = true;
+            bytes = bytes.subspan(static_cast<std::size_t>(first - seen.begin()));
+        }
     }
     if (whole_) {
         if (whole_body_.size() + bytes.size() > options_.limits.whole_bytes) {
@@ -129,8 +134,8 @@ std::uint32_t AnswerReader::on_body(std::span<const char> bytes, TimePoint stamp
         return 0;
     }
     // The bytes within the limit are used, so that the result does not depend on the cuts.
-    const bool too_long = bytes.size() > options_.limits.stream_bytes - stream_bytes_;
-    if (too_long) bytes = bytes.first(options_.limits.stream_bytes - stream_bytes_);
+    const bool too_long = bytes.size() > bytes_left();
+    if (too_long) bytes = bytes.first(bytes_left());
     stream_bytes_ += bytes.size();
     const std::size_t before = log_.size();
     const bool output_before = output_in_this_read_;

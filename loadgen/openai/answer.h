@@ -81,6 +81,8 @@ class AnswerReader {
     void on_delta(const Delta& delta);
     void on_output(const Delta& delta);
     void fail(Outcome outcome, std::string error);
+    /// The bytes of a stream that may still come.
+    std::uint64_t bytes_left() const { return options_.limits.stream_bytes - stream_bytes_; }
     void finish_whole(bool http_complete);
     void finish_stream(bool http_complete);
     void check_counts();
