@@ -12,6 +12,8 @@ namespace paretoken::reports {
 namespace {
 
 constexpr double kMilliseconds = 1e3;
+/// A part below this share of the step is the rounding error of a difference, and the part is zero.
+constexpr double kRounding = 1e-9;
 
 /// The parts in their order. A remedy is something that a user can change; empty if there is nothing.
 struct KnownPart {
@@ -339,10 +341,10 @@ std::optional<Gap> gap_of(const GapRun& run, const GapInputs& inputs) {
         if (place == kResidual) {
             part.ms = gap.step_ms - before;
         } else if (chain.seconds[place]) {
-            const double now = *chain.seconds[place] * to_ms;
-            part.ms = now - before;
+            const double added = *chain.seconds[place] * to_ms - before;
+            part.ms = std::abs(added) > kRounding * gap.step_ms ? added : 0;
             part.source = chain.source[place];
-            before = now;
+            before += *part.ms;
         }
         if (part.ms && run.usd_per_m_output) part.usd_per_m = *run.usd_per_m_output * *part.ms / gap.step_ms;
         gap.parts.push_back(std::move(part));
