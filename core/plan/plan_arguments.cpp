@@ -89,7 +89,8 @@ std::vector<std::string> with_option(std::vector<std::string> argv, std::string_
 }
 
 std::vector<std::string> arguments_of(const PlanEcho& echo) {
-    const PlanEcho defaults = echo_of(LoadPlan{});
+    const LoadPlan plan;
+    const PlanEcho defaults = echo_of(plan);
     std::vector<std::string> arguments;
     for (const PlanField& field : plan_fields()) {
         const std::string name(field.name);

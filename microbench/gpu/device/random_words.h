@@ -23,39 +23,44 @@ PARETOKEN_HOST_DEVICE inline std::uint16_t random_bf16_of(std::uint32_t bits) {
 PARETOKEN_HOST_DEVICE inline std::uint16_t random_fp16_of(std::uint32_t bits) {
     return static_cast<std::uint16_t>((bits & 0x8000U) | (8 + (bits >> 16) % 7) << 10 | (bits & 0x3ffU));
 }
+/// A word of random codes.
 PARETOKEN_HOST_DEVICE inline std::uint32_t random_code_word(WeightFormat format, std::uint64_t bits) {
-    switch (format) {
-        case WeightFormat::bf16:
-            return random_bf16_of(static_cast<std::uint32_t>(bits)) |
-                   std::uint32_t{random_bf16_of(static_cast<std::uint32_t>(bits >> 32))} << 16;
-        case WeightFormat::fp16:
-            return random_fp16_of(static_cast<std::uint32_t>(bits)) |
-                   std::uint32_t{random_fp16_of(static_cast<std::uint32_t>(bits >> 32))} << 16;
-        case WeightFormat::fp8: {
-            auto word = static_cast<std::uint32_t>(bits);
+    const auto low = static_cast<std::uint32_t>(bits);
+    const auto high = static_cast<std::uint32_t>(bits >> 32);
+    switch (traits_of(format).kind) {
+        case CodeKind::bf16:
+            return random_bf16_of(low) | std::uint32_t{random_bf16_of(high)} << 16;
+        case CodeKind::fp16:
+            return random_fp16_of(low) | std::uint32_t{random_fp16_of(high)} << 16;
+        case CodeKind::e4m3: {
+            std::uint32_t word = low;
             for (int i = 0; i < 32; i += 8) {
                 if (!is_finite_e4m3(word >> i & 0xff)) word ^= 1U << i;
             }
             return word;
         }
-        default:
-            return static_cast<std::uint32_t>(bits);
+        case CodeKind::offset_integer:
+        case CodeKind::e2m1:
+            return low;
     }
+    return low;
 }
-/// float in [2^-7, 2^-6), two such fp16, or four e8m0 in 2^-9 … 2^-5.
+/// A word of random scales: a float in [2^-7, 2^-6), two fp16 in that range, or four e8m0 in 2^-9 … 2^-5.
 PARETOKEN_HOST_DEVICE inline std::uint32_t random_scale_word(WeightFormat format, std::uint64_t bits) {
     const auto low = static_cast<std::uint32_t>(bits);
-    switch (format) {
-        case WeightFormat::int4:
+    switch (scale_of(format)) {
+        case WeightScale::none:
+        case WeightScale::row_float:
+            return 0x3c000000U | (low & 0x007fffffU);
+        case WeightScale::group_fp16:
             return 0x20002000U | (low & 0x03ff03ffU);
-        case WeightFormat::mxfp4: {
+        case WeightScale::group_e8m0: {
             std::uint32_t word = 0;
             for (int i = 0; i < 4; ++i) word |= (118 + (low >> (8 * i) & 0xff) % 5) << (8 * i);
             return word;
         }
-        default:
-            return 0x3c000000U | (low & 0x007fffffU);
     }
+    return low;
 }
 
 }  // namespace paretoken::microbench::gpu

@@ -11,36 +11,82 @@
 
 namespace paretoken::microbench::gpu {
 
-/// fp8 is e4m3 and int8 has bytes w + 128, both with a float scale per row; int4 has nibbles w + 8 with an
-/// fp16 scale per row and 128 of k (g128); mxfp4 is OCP's: e2m1 with an e8m0 scale per row and 32 of k.
 enum class WeightFormat { bf16, fp16, fp8, int8, int4, mxfp4 };
 inline constexpr WeightFormat kWeightFormats[] = {WeightFormat::bf16, WeightFormat::fp16,
                                                   WeightFormat::fp8,  WeightFormat::int8,
                                                   WeightFormat::int4, WeightFormat::mxfp4};
-std::string_view name_of(WeightFormat format);
 
-PARETOKEN_HOST_DEVICE constexpr int bits_of(WeightFormat format) {
+/// The kind of number that a stored code represents. `offset_integer`: the unsigned code minus half of the
+/// number of codes, e.g. a byte minus 128.
+enum class CodeKind { bf16, fp16, e4m3, offset_integer, e2m1 };
+
+/// The type of a scale and the weights that share it: all of a row, or a group along k within a row.
+enum class WeightScale { none, row_float, group_fp16, group_e8m0 };
+
+/// All properties of a weight format but its name: device code cannot hold texts, and nvcc drops a switch
+/// whose results hold a std::string_view without a warning.
+struct WeightTraits {
+    CodeKind kind;
+    int bits;  ///< of a code
+    WeightScale scale;
+    int group;  ///< weights along k that share a scale; 0: all of a row, or the format has no scale
+    /// The approximate root mean square of random weights (random_words.h), scales applied.
+    double deviation;
+    /// A bit of a code whose change changes the value of every code considerably.
+    unsigned weighty_bit;
+};
+
+/// The table of weight formats: one row per format. A new format whose element and scale exist needs a row
+/// here, its decoding in weights_body.h, and its kernels in weights_*.cu. mxfp4 is the format of OCP's
+/// Microscaling Formats specification 1.0.
+PARETOKEN_HOST_DEVICE constexpr WeightTraits traits_of(WeightFormat format) {
     switch (format) {
         case WeightFormat::bf16:
+            return {CodeKind::bf16, 16, WeightScale::none, 0, .33, 0x4000};
         case WeightFormat::fp16:
-            return 16;
+            return {CodeKind::fp16, 16, WeightScale::none, 0, .33, 0x4000};
         case WeightFormat::fp8:
+            return {CodeKind::e4m3, 8, WeightScale::row_float, 0, 1.2, 0x40};
         case WeightFormat::int8:
-            return 8;
-        default:
-            return 4;
+            return {CodeKind::offset_integer, 8, WeightScale::row_float, 0, .85, 0x80};
+        case WeightFormat::int4:
+            return {CodeKind::offset_integer, 4, WeightScale::group_fp16, 128, .05, 4};
+        case WeightFormat::mxfp4:
+            return {CodeKind::e2m1, 4, WeightScale::group_e8m0, 32, .05, 4};
     }
+    return {};
 }
-
-/// Weights along k that share a scale; 0: all of a row, or no scale.
+constexpr std::string_view name_of(WeightFormat format) {
+    switch (format) {
+        case WeightFormat::bf16:
+            return "bf16";
+        case WeightFormat::fp16:
+            return "fp16";
+        case WeightFormat::fp8:
+            return "fp8";
+        case WeightFormat::int8:
+            return "int8";
+        case WeightFormat::int4:
+            return "int4";
+        case WeightFormat::mxfp4:
+            return "mxfp4";
+    }
+    return "";
+}
+PARETOKEN_HOST_DEVICE constexpr int bits_of(WeightFormat format) {
+    return traits_of(format).bits;
+}
 PARETOKEN_HOST_DEVICE constexpr int group_of(WeightFormat format) {
-    return format == WeightFormat::int4 ? 128 : format == WeightFormat::mxfp4 ? 32 : 0;
+    return traits_of(format).group;
+}
+PARETOKEN_HOST_DEVICE constexpr WeightScale scale_of(WeightFormat format) {
+    return traits_of(format).scale;
 }
 
-/// Activations are bf16 beside bf16 weights, fp16 beside all others: every dequantised weight is exact in
-/// fp16.
+/// Activations are bf16 beside bf16 weights and fp16 beside all others, because every dequantised weight is
+/// exact in fp16.
 PARETOKEN_HOST_DEVICE constexpr bool is_bf16(WeightFormat format) {
-    return format == WeightFormat::bf16;
+    return traits_of(format).kind == CodeKind::bf16;
 }
 
 // ---- values of codes
@@ -77,22 +123,21 @@ PARETOKEN_HOST_DEVICE inline double value_of_bf16(unsigned code) {
     return small_float(code, 8, 7, 127);
 }
 
-/// Of a code as it is stored, without its scale.
+/// The value of a stored code, without its scale.
 PARETOKEN_HOST_DEVICE inline double value_of(WeightFormat format, unsigned code) {
-    switch (format) {
-        case WeightFormat::bf16:
+    switch (traits_of(format).kind) {
+        case CodeKind::bf16:
             return value_of_bf16(code);
-        case WeightFormat::fp16:
+        case CodeKind::fp16:
             return value_of_fp16(code);
-        case WeightFormat::fp8:
+        case CodeKind::e4m3:
             return value_of_e4m3(code);
-        case WeightFormat::int8:
-            return static_cast<double>(code) - 128;
-        case WeightFormat::int4:
-            return static_cast<double>(code) - 8;
-        default:
+        case CodeKind::offset_integer:
+            return static_cast<double>(code) - (1 << (bits_of(format) - 1));
+        case CodeKind::e2m1:
             return value_of_e2m1(code);
     }
+    return 0;
 }
 
 // ---- fields of a 32-bit word
@@ -110,33 +155,24 @@ PARETOKEN_HOST_DEVICE constexpr int e2m1_magnitude_place(int pair) {
     return 9 - 3 * pair;
 }
 
+/// The bits of a word that hold `code` as element `half` of pair `pair`.
 PARETOKEN_HOST_DEVICE inline std::uint32_t placed_code(WeightFormat format, unsigned code, int pair,
                                                        int half) {
-    switch (bits_of(format)) {
-        case 16:
-            return code << (16 * half);
-        case 8:
-            return code << (8 * (2 * pair + half));
-        default:
-            break;
-    }
-    if (format == WeightFormat::int4) return code << (4 * pair + 16 * half);
+    const int bits = bits_of(format);
+    if (bits == 16) return code << (16 * half);
+    if (bits == 8) return code << (8 * (2 * pair + half));
+    if (traits_of(format).kind != CodeKind::e2m1) return code << (4 * pair + 16 * half);
     return ((code >> 3) << e2m1_sign_place(pair) | (code & 7) << e2m1_magnitude_place(pair)) << (16 * half);
 }
 
 /// The inverse of placed_code.
 PARETOKEN_HOST_DEVICE inline unsigned code_at(WeightFormat format, std::uint32_t word, int pair, int half) {
-    switch (bits_of(format)) {
-        case 16:
-            return word >> (16 * half) & 0xffff;
-        case 8:
-            return word >> (8 * (2 * pair + half)) & 0xff;
-        default:
-            break;
-    }
-    if (format == WeightFormat::int4) return word >> (4 * pair + 16 * half) & 15;
-    const std::uint32_t bits = word >> (16 * half);
-    return (bits >> e2m1_sign_place(pair) & 1) << 3 | (bits >> e2m1_magnitude_place(pair) & 7);
+    const int bits = bits_of(format);
+    if (bits == 16) return word >> (16 * half) & 0xffff;
+    if (bits == 8) return word >> (8 * (2 * pair + half)) & 0xff;
+    if (traits_of(format).kind != CodeKind::e2m1) return word >> (4 * pair + 16 * half) & 15;
+    const std::uint32_t half_word = word >> (16 * half);
+    return (half_word >> e2m1_sign_place(pair) & 1) << 3 | (half_word >> e2m1_magnitude_place(pair) & 7);
 }
 
 // ---- words → raw fp16 pairs, integer operations only
@@ -199,18 +235,12 @@ PARETOKEN_HOST_DEVICE inline std::uint32_t raw_e4m3_pair(std::uint32_t word, int
 }
 inline constexpr float kRawE4m3Scale = 256;
 
-/// e2m1's bits moved to fp16's places: the value / 2^14, exact.
+/// e2m1's bits moved to the places of fp16: the value / 2^14, exact.
 PARETOKEN_HOST_DEVICE inline std::uint32_t raw_e2m1_pair(std::uint32_t word, int pair) {
-    switch (pair) {
-        case 0:
-            return word & 0x8e008e00U;
-        case 1:
-            return word << 3 & 0x8e008e00U;
-        case 2:
-            return (word << 1 & 0x80008000U) | (word << 6 & 0x0e000e00U);
-        default:
-            return (word << 2 & 0x80008000U) | (word << 9 & 0x0e000e00U);
-    }
+    if (pair == 0) return word & 0x8e008e00U;
+    if (pair == 1) return word << 3 & 0x8e008e00U;
+    if (pair == 2) return (word << 1 & 0x80008000U) | (word << 6 & 0x0e000e00U);
+    return (word << 2 & 0x80008000U) | (word << 9 & 0x0e000e00U);
 }
 inline constexpr float kRawE2m1Scale = 16384;
 /// e8m0's scale and kRawE2m1Scale at once, as the bits of a float; for codes up to 240.

@@ -35,19 +35,9 @@ double routing_bytes(const LayerOptions& options) {
     return static_cast<double>((options.batch() * words + 2 * options.load().entries) * 4);
 }
 
-/// About the root of the mean square of a random weight, as fill.cuh makes them.
-double weight_deviation(WeightFormat format) {
-    switch (format) {
-        case WeightFormat::bf16:
-        case WeightFormat::fp16:
-            return .33;
-        case WeightFormat::fp8:
-            return 1.2;
-        case WeightFormat::int8:
-            return .85;
-        default:
-            return .05;
-    }
+bool has(const LayerOptions& options, LayerMatrix matrix) {
+    const std::vector<LayerMatrix> all = matrices_of(options);
+    return std::find(all.begin(), all.end(), matrix) != all.end();
 }
 
 constexpr std::string_view kOpNames[] = {
@@ -130,9 +120,13 @@ WeightFormat format_of(const LayerOptions& options, LayerMatrix matrix) {
             return options.attention_weights.value_or(options.weights);
         case LayerMatrix::router:
             return is_bf16(options.weights) ? WeightFormat::bf16 : WeightFormat::fp16;
-        default:
-            return options.weights;
+        case LayerMatrix::gate_up:
+        case LayerMatrix::down:
+        case LayerMatrix::expert_gate_up:
+        case LayerMatrix::expert_down:
+            break;
     }
+    return options.weights;
 }
 
 bool is_listed(LayerMatrix matrix) {
@@ -146,15 +140,25 @@ ExpertLoad launched(const LayerOptions& options, LayerMatrix matrix) {
     return of_heads ? ExpertLoad{options.heads.query_heads, options.batch()} : options.load();
 }
 
+std::size_t inputs_of(const LayerOptions& options, LayerMatrix matrix) {
+    return has(options, matrix) ? launched(options, matrix).places() * matrix_of(options, matrix).k : 0;
+}
+
+std::size_t outputs_of(const LayerOptions& options, LayerMatrix matrix) {
+    return has(options, matrix) ? launched(options, matrix).places() * matrix_of(options, matrix).rows : 0;
+}
+
 std::size_t width_of(const LayerOptions& options, LayerNorm norm) {
     switch (norm) {
         case LayerNorm::query:
             return options.latent ? options.latent->q_rank : 0;
         case LayerNorm::latent:
             return options.latent ? static_cast<std::size_t>(kMlaValue) : 0;
-        default:
-            return options.hidden;
+        case LayerNorm::attention:
+        case LayerNorm::feed_forward:
+            break;
     }
+    return options.hidden;
 }
 
 MatrixShape matrix_of(const LayerOptions& options, LayerMatrix matrix) {
@@ -185,9 +189,10 @@ MatrixShape matrix_of(const LayerOptions& options, LayerMatrix matrix) {
             return {"router", options.experts->count, options.hidden};
         case LayerMatrix::expert_gate_up:
             return {"moe_gate_up", 2 * options.experts->width, options.hidden, options.experts->active};
-        default:
+        case LayerMatrix::expert_down:
             return {"moe_down", options.hidden, options.experts->width, options.experts->active};
     }
+    return {};
 }
 
 std::string name_of(const LayerOptions& options) {
@@ -311,10 +316,11 @@ Work op_work(const LayerOptions& options, LayerOp op) {
             return gate(places, options.experts->width);
         case LayerOp::expert_down:
             return product(LayerMatrix::expert_down);
-        default:
+        case LayerOp::mix:
             return {.read_bytes = pairs * (hidden * 4 + 8) + (options.width != 0 ? batch * hidden * 4 : 0),
                     .written_bytes = batch * hidden * 4};
     }
+    return {};
 }
 
 std::uint16_t gain_code(const LayerOptions& options, LayerNorm norm, std::uint64_t seed,
@@ -323,15 +329,17 @@ std::uint16_t gain_code(const LayerOptions& options, LayerNorm norm, std::uint64
     const WeightFormat multiplied =
         norm == LayerNorm::feed_forward ? options.weights : format_of(options, LayerMatrix::o);
     const double usual =
-        1.5 / (std::sqrt(static_cast<double>(width_of(options, norm))) * weight_deviation(multiplied));
+        1.5 / (std::sqrt(static_cast<double>(width_of(options, norm))) * traits_of(multiplied).deviation);
     switch (norm) {
-        case LayerNorm::latent:  // as large as what is cached
+        case LayerNorm::latent:  // results are as large as the numbers in the cache
             return bf16_of(static_cast<float>(.3 * share));
-        case LayerNorm::query:  // absorption makes them larger
+        case LayerNorm::query:  // absorption makes the results larger
             return bf16_of(static_cast<float>(.05 * usual * share));
-        default:
-            return bf16_of(static_cast<float>(usual * share));
+        case LayerNorm::attention:
+        case LayerNorm::feed_forward:
+            break;
     }
+    return bf16_of(static_cast<float>(usual * share));
 }
 
 LayerGains gains_of(const LayerOptions& options, std::uint64_t seed) {
@@ -393,8 +401,8 @@ RouteCall route_call(const LayerOptions& options) {
             .active = static_cast<std::int32_t>(experts.active),
             .entries = static_cast<std::int32_t>(load.entries),
             .columns = static_cast<std::int32_t>(load.columns),
-            .scale = static_cast<float>(weight_deviation(options.weights) /
-                                        weight_deviation(format_of(options, LayerMatrix::router)))};
+            .scale = static_cast<float>(traits_of(options.weights).deviation /
+                                        traits_of(format_of(options, LayerMatrix::router)).deviation)};
 }
 
 MixCall mix_call(const LayerOptions& options) {
@@ -412,26 +420,24 @@ LatentCall latent_call(const LayerOptions& options) {
 NarrowCall narrow_call(const LayerOptions& options, LayerOp op) {
     const auto batch = static_cast<std::int32_t>(options.batch());
     const auto heads = static_cast<std::int32_t>(options.heads.query_heads);
-    switch (op) {
-        case LayerOp::narrow_q:
-            return {.outer = heads,
-                    .inner = batch,
-                    .size = kMlaValue,
-                    .to_outer = kMlaRow,
-                    .to_inner = heads * kMlaRow};
-        case LayerOp::narrow_latent:
-            return {.outer = batch,
-                    .inner = heads,
-                    .size = kMlaValue,
-                    .to_outer = kMlaValue,
-                    .to_inner = batch * kMlaValue};
-        default:
-            return {.outer = heads,
-                    .inner = batch,
-                    .size = kMlaHeadOut,
-                    .to_outer = kMlaHeadOut,
-                    .to_inner = heads * kMlaHeadOut};
-    }
+    if (op == LayerOp::narrow_q)
+        return {.outer = heads,
+                .inner = batch,
+                .size = kMlaValue,
+                .to_outer = kMlaRow,
+                .to_inner = heads * kMlaRow};
+    if (op == LayerOp::narrow_latent)
+        return {.outer = batch,
+                .inner = heads,
+                .size = kMlaValue,
+                .to_outer = kMlaValue,
+                .to_inner = batch * kMlaValue};
+    assert(op == LayerOp::narrow_values);
+    return {.outer = heads,
+            .inner = batch,
+            .size = kMlaHeadOut,
+            .to_outer = kMlaHeadOut,
+            .to_inner = heads * kMlaHeadOut};
 }
 
 bool narrows_to_bf16(const LayerOptions& options, LayerOp op) {

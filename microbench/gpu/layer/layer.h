@@ -1,7 +1,6 @@
 #pragma once
-// A decoder layer at decode, dense or with routed experts, as numbers: its operations in their order and what
-// each reads and writes of the others' results, the bytes that a step must move, and what must come out in
-// fp64. The GPU's launches and the tests' emulation run the same `launch_op`. Compiles without CUDA.
+// One decoder layer that decodes, dense or with routed experts: its matrices, its operations in their order,
+// the bytes that a step must move, its inputs, and reference results in fp64. Compiles without CUDA.
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -84,8 +83,11 @@ WeightFormat format_of(const LayerOptions& options, LayerMatrix matrix);
 /// Whether a launch multiplies by a list of matrices: experts, or heads (absorb: keys' part of the latent
 /// expansion, into queries; expand: values' part).
 bool is_listed(LayerMatrix matrix);
-/// How many of them, and the rows of x for each.
+/// The number of matrices in a launch, and the rows of x for each.
 ExpertLoad launched(const LayerOptions& options, LayerMatrix matrix);
+/// The numbers that all matrices of a launch take and give; 0 if a layer does not have the matrix.
+std::size_t inputs_of(const LayerOptions& options, LayerMatrix matrix);
+std::size_t outputs_of(const LayerOptions& options, LayerMatrix matrix);
 
 /// In the order of a forward pass, shared experts before routed ones. The residual's additions are the
 /// norms': the second norm adds what `o` gave, the first one what the layer before gave last.
@@ -121,107 +123,6 @@ enum class LayerOp {
 std::string_view name_of(LayerOp op);
 /// Those that a layer has, in order.
 std::vector<LayerOp> ops_of(const LayerOptions& options);
-
-/// Where results lie: the machine's memory. 16-bit ones are bf16 beside bf16 weights (q: beside a bf16
-/// cache), else fp16. Between layers live `residual` and `down`.
-struct LayerBuffers {
-    float* residual = nullptr;            ///< [batch, hidden]
-    std::uint16_t* normed = nullptr;      ///< [batch, hidden]
-    float* qkv = nullptr;                 ///< [batch, (query heads + 2 KV heads) · head_dim]
-    std::uint16_t* q = nullptr;           ///< [batch, query heads · head_dim]
-    std::uint16_t* attended = nullptr;    ///< likewise
-    float* o = nullptr;                   ///< [batch, hidden]
-    std::uint16_t* ffn_normed = nullptr;  ///< [batch, hidden]
-    float* gate_up = nullptr;             ///< [batch, 2 · width]
-    std::uint16_t* gated = nullptr;       ///< [batch, width]
-    float* down = nullptr;                ///< [batch, hidden], the sum over experts where there are any
-    // With experts:
-    float* shared_down = nullptr;  ///< [batch, hidden]: what shared experts gave; none without them
-    float* logits = nullptr;       ///< [batch, experts]
-    RoutingTables routing = {};
-    std::uint16_t* gathered = nullptr;      ///< [places, hidden]
-    float* expert_gate_up = nullptr;        ///< [places, 2 · width of an expert]
-    std::uint16_t* expert_gated = nullptr;  ///< [places, width of an expert]
-    float* expert_down = nullptr;           ///< [places, hidden]
-    // With latent attention: `q` is [batch, heads, 576], `attended` [batch, heads · 128], and
-    float* q_a = nullptr;               ///< [batch, q_rank]
-    std::uint16_t* q_normed = nullptr;  ///< likewise
-    float* q_b = nullptr;               ///< [batch, heads, 192]
-    float* kv_a = nullptr;              ///< [batch, 576]
-    std::uint16_t* nope = nullptr;      ///< [heads, batch, 128]
-    float* absorbed = nullptr;          ///< [heads, batch, 512]
-    float* latent = nullptr;            ///< [batch, heads, 512]
-    std::uint16_t* of_heads = nullptr;  ///< [heads, batch, 512]
-    float* expanded = nullptr;          ///< [heads, batch, 128]
-};
-
-/// Starts one operation on `machine`, which has
-///   norm(LayerNorm, residual, delta, out)   multiply(LayerMatrix, x, y)   rope(qkv, q)   attend(q, out)
-///   gate(LayerMatrix, gate_up, out)   route(logits, tables)   gather(rows, tables, out)
-///   multiply_experts(LayerMatrix, tables, x, y)   mix(results, tables, shared, out)
-///   turn_latent(q, kv, nope, q)   attend_latent(q, out)   narrow(LayerOp, from, to)
-template <class Launcher>
-void launch_op(LayerOp op, const LayerBuffers& b, Launcher&& machine) {
-    switch (op) {
-        case LayerOp::norm:
-            return machine.norm(LayerNorm::attention, b.residual, b.down, b.normed);
-        case LayerOp::qkv:
-            return machine.multiply(LayerMatrix::qkv, b.normed, b.qkv);
-        case LayerOp::rope:
-            return machine.rope(b.qkv, b.q);
-        case LayerOp::q_a:
-            return machine.multiply(LayerMatrix::q_a, b.normed, b.q_a);
-        case LayerOp::q_norm:
-            return machine.norm(LayerNorm::query, b.q_a, nullptr, b.q_normed);
-        case LayerOp::q_b:
-            return machine.multiply(LayerMatrix::q_b, b.q_normed, b.q_b);
-        case LayerOp::kv_a:
-            return machine.multiply(LayerMatrix::kv_a, b.normed, b.kv_a);
-        case LayerOp::latent_rope:
-            return machine.turn_latent(b.q_b, b.kv_a, b.nope, b.q);
-        case LayerOp::absorb:
-            return machine.multiply(LayerMatrix::absorb, b.nope, b.absorbed);
-        case LayerOp::narrow_q:
-            return machine.narrow(op, b.absorbed, b.q);
-        case LayerOp::attention:
-            return machine.attend(b.q, b.attended);
-        case LayerOp::latent_attention:
-            return machine.attend_latent(b.q, b.latent);
-        case LayerOp::narrow_latent:
-            return machine.narrow(op, b.latent, b.of_heads);
-        case LayerOp::expand:
-            return machine.multiply(LayerMatrix::expand, b.of_heads, b.expanded);
-        case LayerOp::narrow_values:
-            return machine.narrow(op, b.expanded, b.attended);
-        case LayerOp::o:
-            return machine.multiply(LayerMatrix::o, b.attended, b.o);
-        case LayerOp::ffn_norm:
-            return machine.norm(LayerNorm::feed_forward, b.residual, b.o, b.ffn_normed);
-        case LayerOp::gate_up:
-            return machine.multiply(LayerMatrix::gate_up, b.ffn_normed, b.gate_up);
-        case LayerOp::silu:
-            return machine.gate(LayerMatrix::gate_up, b.gate_up, b.gated);
-        case LayerOp::down:
-            return machine.multiply(LayerMatrix::down, b.gated,
-                                    b.shared_down != nullptr ? b.shared_down : b.down);
-        case LayerOp::router:
-            return machine.multiply(LayerMatrix::router, b.ffn_normed, b.logits);
-        case LayerOp::route:
-            return machine.route(b.logits, b.routing);
-        case LayerOp::gather:
-            return machine.gather(b.ffn_normed, b.routing, b.gathered);
-        case LayerOp::expert_gate_up:
-            return machine.multiply_experts(LayerMatrix::expert_gate_up, b.routing, b.gathered,
-                                            b.expert_gate_up);
-        case LayerOp::expert_silu:
-            return machine.gate(LayerMatrix::expert_gate_up, b.expert_gate_up, b.expert_gated);
-        case LayerOp::expert_down:
-            return machine.multiply_experts(LayerMatrix::expert_down, b.routing, b.expert_gated,
-                                            b.expert_down);
-        case LayerOp::mix:
-            return machine.mix(b.expert_down, b.routing, b.shared_down, b.down);
-    }
-}
 
 /// "layer/preset:llama3-8b/w:bf16/kv:bf16/batch:1/ctx:4096", "/tp:8" after the preset where there is one,
 /// "/attn_w:fp16" after the weights, and "/experts:40" at the end: different ones that a step touches.
@@ -289,43 +190,7 @@ struct NewTokenPlaces {
 };
 NewTokenPlaces new_token_places(const LayerOptions& options, const PageTable& table);
 
-/// Every buffer after a step.
-struct LayerSeen {
-    std::vector<float> residual_before, down_before;
-    std::vector<float> residual;
-    std::vector<std::uint16_t> normed;
-    std::vector<float> qkv;
-    std::vector<std::uint16_t> q;
-    AppendedTokens appended;
-    std::vector<std::uint16_t> attended;
-    std::vector<float> o;
-    std::vector<std::uint16_t> ffn_normed;
-    std::vector<float> gate_up;
-    std::vector<std::uint16_t> gated;
-    std::vector<float> down;
-    std::vector<float> shared_down;
-    std::vector<float> logits;
-    std::vector<float> route_weights;
-    std::vector<std::int32_t> route_places;
-    std::vector<std::int32_t> route_tokens;
-    std::vector<std::int32_t> route_entries;  ///< RoutingTables::of_entries
-    std::vector<std::uint16_t> gathered;
-    std::vector<float> expert_gate_up;
-    std::vector<std::uint16_t> expert_gated;
-    std::vector<float> expert_down;
-    std::vector<float> q_a;
-    std::vector<std::uint16_t> q_normed;
-    std::vector<float> q_b;
-    std::vector<float> kv_a;
-    std::vector<std::uint16_t> nope;
-    std::vector<float> absorbed;
-    std::vector<float> latent;
-    std::vector<std::uint16_t> of_heads;
-    std::vector<float> expanded;
-
-    /// residual + down: what the next layer begins with
-    std::vector<float> output() const;
-};
+struct LayerSeen;  ///< layer_buffers.h
 
 /// Gives W · x in fp64, x being what the layer multiplied by; of experts those that were drawn, in ascending
 /// order, each with its rows; so of heads.

@@ -8,6 +8,7 @@
 #include "microbench/collect.h"
 #include "microbench/cpu/formats.h"
 #include "microbench/gpu/layer/layer.h"
+#include "microbench/gpu/layer/layer_buffers.h"
 #include "microbench/gpu/weights/weights_reference.h"
 
 namespace paretoken::microbench::gpu {
@@ -121,9 +122,10 @@ double half_step(KvFormat format, double number, double most) {
             return lost + std::max(std::abs(number) * 0x1p-11, 0x1p-25);
         case KvFormat::fp8:
             return lost + std::max(std::abs(number) * 0x1p-4, 0x1p-10);
-        default:
+        case KvFormat::int8:
             return lost + most / 127 / 2;
     }
+    return lost;
 }
 
 std::optional<std::string> append_fault(const LayerOptions& options, const char* what,
@@ -158,7 +160,7 @@ std::vector<double> rounded_to(const LayerOptions& options, std::vector<double> 
                 case KvFormat::fp8:
                     numbers[i] = value_of_e4m3(e4m3_of(number));
                     break;
-                default:
+                case KvFormat::int8:
                     numbers[i] = scale > 0 ? std::nearbyint(numbers[i] / scale) * scale : 0;
             }
         }

@@ -11,6 +11,7 @@
 #include "microbench/gpu/attention/paged_attention.cuh"
 #include "microbench/gpu/layer/experts.h"
 #include "microbench/gpu/layer/layer.h"
+#include "microbench/gpu/layer/layer_buffers.h"
 #include "microbench/gpu/mla/mla_attention.cuh"
 #include "microbench/gpu/rows.h"
 #include "microbench/gpu/weights/weights_stream.cuh"
@@ -77,9 +78,10 @@ Rope rope_of(const LayerOptions& options) {
             return rope_of<KvFormat::fp16>(options.heads.head_dim);
         case KvFormat::fp8:
             return rope_of<KvFormat::fp8>(options.heads.head_dim);
-        default:
+        case KvFormat::int8:
             return rope_of<KvFormat::int8>(options.heads.head_dim);
     }
+    return nullptr;
 }
 
 StreamedMatrix streamed(const LayerOptions& options, LayerMatrix matrix) {
@@ -96,104 +98,31 @@ StreamedMatrix streamed(const LayerOptions& options, LayerMatrix matrix) {
     return {shape.rows, shape.k, static_cast<int>(launch.columns), *variant, launch.entries};
 }
 
-/// Results of a layer, shared by all layers of the ring. What a layer does not have is empty.
-struct LayerResults {
-    DeviceBuffer<float> residual, qkv, o, gate_up, down;
-    DeviceBuffer<std::uint16_t> normed, q, attended, ffn_normed, gated;
-    DeviceBuffer<float> shared_down, logits, expert_gate_up, expert_down, route_weights;
-    DeviceBuffer<std::uint16_t> gathered, expert_gated;
-    DeviceBuffer<std::int32_t> route_places, route_tokens, route_entries;
-    DeviceBuffer<float> q_a, q_b, kv_a, absorbed, latent, expanded;
-    DeviceBuffer<std::uint16_t> q_normed, nope, of_heads;
+/// The buffers of a step in device memory; all layers of the ring share them.
+using LayerResults = LayerTable<DeviceBuffer>;
 
-    explicit LayerResults(const LayerOptions& options) {
-        const auto outputs = [&](LayerMatrix matrix) {
-            return DeviceBuffer<float>(launched(options, matrix).places() * matrix_of(options, matrix).rows);
-        };
-        const auto inputs = [&](LayerMatrix matrix) {
-            return DeviceBuffer<std::uint16_t>(launched(options, matrix).places() *
-                                               matrix_of(options, matrix).k);
-        };
-        residual = outputs(LayerMatrix::o);
-        normed = DeviceBuffer<std::uint16_t>(options.batch() * options.hidden);
-        attended = inputs(LayerMatrix::o);
-        o = outputs(LayerMatrix::o);
-        ffn_normed = DeviceBuffer<std::uint16_t>(options.batch() * options.hidden);
-        down = outputs(LayerMatrix::o);
-        if (options.latent) {
-            q_a = outputs(LayerMatrix::q_a);
-            q_normed = inputs(LayerMatrix::q_b);
-            q_b = outputs(LayerMatrix::q_b);
-            kv_a = outputs(LayerMatrix::kv_a);
-            nope = inputs(LayerMatrix::absorb);
-            absorbed = outputs(LayerMatrix::absorb);
-            q = DeviceBuffer<std::uint16_t>(options.mla().queries());
-            latent = DeviceBuffer<float>(options.mla().outputs());
-            of_heads = inputs(LayerMatrix::expand);
-            expanded = outputs(LayerMatrix::expand);
-        } else {
-            qkv = outputs(LayerMatrix::qkv);
-            q = inputs(LayerMatrix::o);
-        }
-        if (options.width != 0) {
-            gate_up = outputs(LayerMatrix::gate_up);
-            gated = inputs(LayerMatrix::down);
-        }
-        if (!options.experts) return;
-        if (options.width != 0) shared_down = outputs(LayerMatrix::down);
-        logits = outputs(LayerMatrix::router);
-        const std::size_t pairs = options.batch() * options.experts->active;
-        route_weights = DeviceBuffer<float>(pairs);
-        route_places = DeviceBuffer<std::int32_t>(pairs);
-        route_tokens = DeviceBuffer<std::int32_t>(options.load().places());
-        route_entries = DeviceBuffer<std::int32_t>(2 * options.load().entries);
-        gathered = inputs(LayerMatrix::expert_gate_up);
-        expert_gate_up = outputs(LayerMatrix::expert_gate_up);
-        expert_gated = inputs(LayerMatrix::expert_down);
-        expert_down = outputs(LayerMatrix::expert_down);
-    }
-    LayerBuffers buffers() const {
-        return {
-            .residual = residual.data(),
-            .normed = normed.data(),
-            .qkv = qkv.data(),
-            .q = q.data(),
-            .attended = attended.data(),
-            .o = o.data(),
-            .ffn_normed = ffn_normed.data(),
-            .gate_up = gate_up.data(),
-            .gated = gated.data(),
-            .down = down.data(),
-            .shared_down = shared_down.data(),
-            .logits = logits.data(),
-            .routing = {route_weights.data(), route_places.data(), route_tokens.data(), route_entries.data()},
-            .gathered = gathered.data(),
-            .expert_gate_up = expert_gate_up.data(),
-            .expert_gated = expert_gated.data(),
-            .expert_down = expert_down.data(),
-            .q_a = q_a.data(),
-            .q_normed = q_normed.data(),
-            .q_b = q_b.data(),
-            .kv_a = kv_a.data(),
-            .nope = nope.data(),
-            .absorbed = absorbed.data(),
-            .latent = latent.data(),
-            .of_heads = of_heads.data(),
-            .expanded = expanded.data()};
-    }
-    /// All but what a layer begins with. Places and entries: with what may be followed.
-    void poison(Stream stream) {
-        for (DeviceBuffer<float>* buffer :
-             {&qkv, &o, &gate_up, &shared_down, &logits, &expert_gate_up, &expert_down, &route_weights, &q_a,
-              &q_b, &kv_a, &absorbed, &latent, &expanded})
-            buffer->fill(0xff, stream);
-        for (DeviceBuffer<std::uint16_t>* buffer : {&normed, &q, &attended, &ffn_normed, &gated, &gathered,
-                                                    &expert_gated, &q_normed, &nope, &of_heads})
-            buffer->fill(0xff, stream);
-        for (DeviceBuffer<std::int32_t>* buffer : {&route_places, &route_tokens, &route_entries})
-            buffer->fill(0, stream);
-    }
-};
+LayerResults allocated(const LayerOptions& options) {
+    LayerResults results;
+    for_each_buffer(
+        options,
+        [](std::size_t elements, auto& buffer) { buffer = std::decay_t<decltype(buffer)>(elements); },
+        results);
+    return results;
+}
+
+/// Overwrites all buffers but those that the layer begins with. Indices become 0, because kernels follow
+/// them; numbers become NaN.
+void poison(const LayerOptions& options, LayerResults& results, Stream stream) {
+    for_each_buffer(
+        options,
+        [&results, stream](std::size_t, auto& buffer) {
+            const void* const which = &buffer;
+            if (which == &results.residual || which == &results.down) return;
+            buffer.fill(std::is_same_v<std::decay_t<decltype(buffer)>, DeviceBuffer<std::int32_t>> ? 0 : 0xff,
+                        stream);
+        },
+        results);
+}
 
 /// What `prepare` builds.
 struct LayerMemory {
@@ -207,6 +136,7 @@ struct LayerMemory {
     DeviceBuffer<std::uint32_t> masks;  ///< [copies] of ExpertDraw's
     DeviceBuffer<std::int32_t> stored;  ///< [copies] of RouteCall's
     LayerResults results;
+    LayerBuffers buffers;  ///< addresses of `results`
 
     const DecodeRing& ring() const { return latent ? latent->ring() : attention->ring(); }
 };
@@ -356,6 +286,8 @@ class LayerKernel final : public GpuKernel {
         copies_ = copies;
         seed_ = seed;
         memory_.reset();  // before more is asked for
+        LayerResults results = allocated(options_);
+        const LayerBuffers buffers = buffers_of(options_, results);
         std::array<std::optional<WeightStream>, kLayerMatrices> matrices;
         for (const LayerMatrix matrix : matrices_of(options_)) {
             matrices[index_of(matrix)].emplace(streamed(options_, matrix), copies,
@@ -381,7 +313,8 @@ class LayerKernel final : public GpuKernel {
                                     .lengths = DeviceBuffer<std::int32_t>(options_.lengths),
                                     .masks = DeviceBuffer<std::uint32_t>(masks),
                                     .stored = DeviceBuffer<std::int32_t>(stored),
-                                    .results = LayerResults(options_)});
+                                    .results = std::move(results),
+                                    .buffers = buffers});
         if (options_.latent) {
             memory_->latent.emplace(options_.mla(), copies, seed);
         } else {
@@ -442,7 +375,7 @@ class LayerKernel final : public GpuKernel {
     std::uint64_t gain_seed(std::size_t copy) const { return derived_seed(seed_, "gains") + copy; }
 
     void launch_one(LayerOp op, std::size_t copy, Stream stream) const {
-        launch_op(op, memory_->results.buffers(), LayerLauncher(options_, *memory_, copy, stream));
+        launch_op(op, memory_->buffers, LayerLauncher(options_, *memory_, copy, stream));
     }
 
     /// What comes into the first layer; the caller synchronises.
@@ -527,7 +460,7 @@ class LayerKernel final : public GpuKernel {
         LayerResults& results = memory_->results;
         const NewTokenPlaces places = new_token_places(options_, memory_->ring().table(copy));
         begin_anew();
-        results.poison(stream);
+        poison(options_, results, stream);
         if (memory_->attention) memory_->attention->poison(stream);
         if (memory_->latent) memory_->latent->poison(stream);
         for (auto& matrix : memory_->matrices) {
@@ -540,35 +473,8 @@ class LayerKernel final : public GpuKernel {
         seen.down_before = results.down.download();
         launch(copy, stream);
         PARETOKEN_CUDA(cudaStreamSynchronize(stream));
-        seen.residual = results.residual.download();
-        seen.normed = results.normed.download();
-        seen.qkv = results.qkv.download();
-        seen.q = results.q.download();
-        seen.attended = results.attended.download();
-        seen.o = results.o.download();
-        seen.ffn_normed = results.ffn_normed.download();
-        seen.gate_up = results.gate_up.download();
-        seen.gated = results.gated.download();
-        seen.down = results.down.download();
-        seen.shared_down = results.shared_down.download();
-        seen.logits = results.logits.download();
-        seen.route_weights = results.route_weights.download();
-        seen.route_places = results.route_places.download();
-        seen.route_tokens = results.route_tokens.download();
-        seen.route_entries = results.route_entries.download();
-        seen.gathered = results.gathered.download();
-        seen.expert_gate_up = results.expert_gate_up.download();
-        seen.expert_gated = results.expert_gated.download();
-        seen.expert_down = results.expert_down.download();
-        seen.q_a = results.q_a.download();
-        seen.q_normed = results.q_normed.download();
-        seen.q_b = results.q_b.download();
-        seen.kv_a = results.kv_a.download();
-        seen.nope = results.nope.download();
-        seen.absorbed = results.absorbed.download();
-        seen.latent = results.latent.download();
-        seen.of_heads = results.of_heads.download();
-        seen.expanded = results.expanded.download();
+        for_each_buffer(
+            options_, [](std::size_t, const auto& from, auto& to) { to = from.download(); }, results, seen);
         seen.appended = new_tokens(places);
         return seen;
     }
@@ -576,12 +482,8 @@ class LayerKernel final : public GpuKernel {
     /// From the layer's own inputs of the products, which are still there.
     ProductOf products_of(std::size_t copy, Stream stream) const {
         return [this, copy, stream](LayerMatrix matrix) {
-            const LayerBuffers buffers = memory_->results.buffers();
-            const std::uint16_t* const inputs[kLayerMatrices] = {
-                buffers.normed,     buffers.attended, buffers.ffn_normed,   buffers.gated,
-                buffers.ffn_normed, buffers.gathered, buffers.expert_gated, buffers.normed,
-                buffers.q_normed,   buffers.normed,   buffers.nope,         buffers.of_heads};
-            return memory_->matrices[index_of(matrix)]->reference(copy, inputs[index_of(matrix)], stream);
+            return memory_->matrices[index_of(matrix)]->reference(copy, input_of(memory_->buffers, matrix),
+                                                                  stream);
         };
     }
 

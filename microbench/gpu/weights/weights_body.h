@@ -133,8 +133,9 @@ template <class Weights, int kColumns, int kParts>
 struct WeightsTile {
     static constexpr WeightFormat kFormat = Weights::kFormat;
     static constexpr int kLoads = loads_of(kFormat);
+    static constexpr WeightScale kScale = scale_of(kFormat);
     static constexpr bool kGrouped = group_of(kFormat) != 0;
-    static constexpr bool kRowScaled = bits_of(kFormat) == 8;
+    static constexpr bool kRowScaled = kScale == WeightScale::row_float;
     static constexpr int kRows = 16 * kParts;
     static constexpr int kColumnStride =
         kRows + 4;  ///< in shared memory: the four columns of a store then lie in other banks
@@ -161,8 +162,8 @@ struct WeightsTile {
     static constexpr bool kBf16 = is_bf16(kFormat);
     /// x of the next unit is on the way while this one is multiplied, where registers allow it.
     static constexpr bool kXAhead = kColumns == 1;
-    /// Of a group of 128 both halves of a unit are summed before they are scaled, where registers allow it.
-    static constexpr int kHalvesPerScale = kFormat == WeightFormat::int4 && kParts == 1 ? 2 : 1;
+    /// Both halves of a unit in a group of 128 are summed before they are scaled, if registers allow it.
+    static constexpr int kHalvesPerScale = kScale == WeightScale::group_fp16 && kParts == 1 ? 2 : 1;
 };
 
 /// One lane of multiply_weights. `kExperts`: by the call's list of experts, else one matrix.
@@ -179,6 +180,7 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
     using Tile::kRingsAt;
     using Tile::kRows;
     using Tile::kRowScaled;
+    using Tile::kScale;
     using Tile::kScalesAt;
     using Tile::kSlot;
     using Tile::kStageBytes;
@@ -296,7 +298,8 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
             at_ += of_.stacked() * (kUnitLoads * kLanes);
             // Of int4 two steps share a scale, and a row has an even number of them.
             if constexpr (kGrouped) {
-                if (kFormat != WeightFormat::int4 || (unit_ & 1) != 0) scale_ += of_.stacked() * (kParts * 8);
+                if (kScale != WeightScale::group_fp16 || (unit_ & 1) != 0)
+                    scale_ += of_.stacked() * (kParts * 8);
             }
             ++unit_;
             if constexpr (kExperts) {
@@ -309,7 +312,7 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
             left_in_stack_ = of_.call_.steps - step;
             at_ = of_.unit_at(where_, step);
             if constexpr (kGrouped) {
-                constexpr int kSteps = kFormat == WeightFormat::int4 ? 2 : 1;  // that share a scale
+                constexpr int kSteps = kScale == WeightScale::group_fp16 ? 2 : 1;  // that share a scale
                 const std::size_t group =
                     static_cast<std::size_t>(where_.stack) * (of_.call_.steps / kSteps) + step / kSteps;
                 const std::size_t stacked = of_.call_.division.stacked();

@@ -5,36 +5,19 @@
 
 namespace paretoken::microbench::gpu {
 
-std::string_view name_of(WeightFormat format) {
-    switch (format) {
-        case WeightFormat::bf16:
-            return "bf16";
-        case WeightFormat::fp16:
-            return "fp16";
-        case WeightFormat::fp8:
-            return "fp8";
-        case WeightFormat::int8:
-            return "int8";
-        case WeightFormat::int4:
-            return "int4";
-        default:
-            return "mxfp4";
-    }
-}
-
 double format_bytes(WeightFormat format, double rows, double k) {
     const double codes = rows * k * bits_of(format) / 8;
-    switch (format) {
-        case WeightFormat::fp8:
-        case WeightFormat::int8:
-            return codes + rows * 4;
-        case WeightFormat::int4:
-            return codes + rows * k / 128 * 2;
-        case WeightFormat::mxfp4:
-            return codes + rows * k / 32;
-        default:
+    switch (scale_of(format)) {
+        case WeightScale::none:
             return codes;
+        case WeightScale::row_float:
+            return codes + rows * 4;
+        case WeightScale::group_fp16:
+            return codes + rows * k / group_of(format) * 2;
+        case WeightScale::group_e8m0:
+            return codes + rows * k / group_of(format);
     }
+    return codes;
 }
 
 int stacked_blocks(const WeightsShape& shape, std::size_t matrices) {

@@ -16,6 +16,7 @@ namespace paretoken::microbench::gpu {
 
 inline constexpr int kUnitK = 64;
 inline constexpr int kTilesPerUnit = kUnitK / kMmaK;  ///< mma instructions along k
+inline constexpr int kFp16Group = 128;                ///< weights along k that share an fp16 scale
 
 /// The k, within a unit, of column `column` of A (= row of B) in its mma `tile`. Lane t of a group of four
 /// then finds its x for two tiles in 16 consecutive bytes; a tile never leaves its block of 32.
@@ -49,9 +50,11 @@ struct WeightsShape {
         return static_cast<std::size_t>(tiles * loads_of(format)) * kLanes * 4;
     }
     PARETOKEN_HOST_DEVICE std::size_t words() const { return units() * unit_words(); }
-    /// float per row; int4: two fp16 (rows g, g + 8) in a word per 16 rows, 128 of k and g; mxfp4: a word of
-    /// four e8m0 per 16 rows, 64 of k and g: row g and g + 8 of the first 32, then of the second. In the
-    /// order of the units that they are for.
+    /// The number of words that hold the scales, in the order of the units that they belong to:
+    ///   row_float   one float per row
+    ///   group_fp16  a word with two fp16 (rows g and g + 8) for each g < 8 of 16 rows, per 128 of k
+    ///   group_e8m0  a word with four e8m0 for each g < 8 of 16 rows, per 64 of k: rows g and g + 8 of the
+    ///               first 32 of k, then of the second 32
     PARETOKEN_HOST_DEVICE std::size_t scale_words() const;
 };
 
@@ -108,14 +111,14 @@ PARETOKEN_HOST_DEVICE inline Place place_of(const WeightsShape& shape, std::size
 /// formats without groups.
 struct ScalePlace {
     std::size_t word = 0;
-    int field = 0;  ///< int4: which fp16; mxfp4: which byte
+    int field = 0;  ///< index of the fp16, or of the byte with an e8m0, in the word
 
     bool operator==(const ScalePlace&) const = default;
 };
 PARETOKEN_HOST_DEVICE inline ScalePlace scale_place_of(const WeightsShape& shape, std::size_t row,
                                                        std::size_t k) {
-    const bool int4 = shape.format == WeightFormat::int4;
-    const std::size_t steps_of_scale = int4 ? 128 / kUnitK : 1;
+    const bool fp16 = scale_of(shape.format) == WeightScale::group_fp16;
+    const std::size_t steps_of_scale = fp16 ? kFp16Group / kUnitK : 1;
     const auto of_stack = static_cast<std::size_t>(shape.stacked);
     const std::size_t row_block = row / shape.unit_rows();
     const std::size_t group =
@@ -125,22 +128,22 @@ PARETOKEN_HOST_DEVICE inline ScalePlace scale_place_of(const WeightsShape& shape
         ((group * of_stack + row_block % of_stack) * static_cast<std::size_t>(shape.tiles) + part) * 8 +
         row % 8;
     const int row_half = static_cast<int>(row / 8 % 2);
-    return {word, int4 ? row_half : static_cast<int>(k / 32 % 2) * 2 + row_half};
+    return {word, fp16 ? row_half : static_cast<int>(k / 32 % 2) * 2 + row_half};
 }
 
 PARETOKEN_HOST_DEVICE inline std::size_t WeightsShape::scale_words() const {
     const std::size_t padded_rows = row_blocks() * unit_rows();
-    switch (format) {
-        case WeightFormat::fp8:
-        case WeightFormat::int8:
-            return padded_rows;
-        case WeightFormat::int4:
-            return padded_rows / 16 * (k / 128) * 8;
-        case WeightFormat::mxfp4:
-            return padded_rows / 16 * steps() * 8;
-        default:
+    switch (scale_of(format)) {
+        case WeightScale::none:
             return 0;
+        case WeightScale::row_float:
+            return padded_rows;
+        case WeightScale::group_fp16:
+            return padded_rows / 16 * (k / kFp16Group) * 8;
+        case WeightScale::group_e8m0:
+            return padded_rows / 16 * steps() * 8;
     }
+    return 0;
 }
 
 /// Codes [rows, k] → the streamed operand; rows that only pad hold code 0.

@@ -12,21 +12,28 @@
 
 namespace paretoken::microbench::gpu {
 
-/// What weight (row, k) is multiplied by besides its code. `scales` as WeightsShape::scale_words has them.
-PARETOKEN_HOST_DEVICE inline double scale_of(const WeightsShape& shape, const std::uint32_t* scales,
+/// The factor of weight (row, k) besides its code. `scales` are laid out as WeightsShape::scale_words says.
+PARETOKEN_HOST_DEVICE inline double scale_at(const WeightsShape& shape, const std::uint32_t* scales,
                                              std::size_t row, std::size_t k) {
-    if (bits_of(shape.format) == 16) return 1;
-    if (bits_of(shape.format) == 8) {
+    switch (scale_of(shape.format)) {
+        case WeightScale::none:
+            return 1;
+        case WeightScale::row_float:
 #ifdef __CUDA_ARCH__
-        return static_cast<double>(__uint_as_float(scales[row]));
+            return static_cast<double>(__uint_as_float(scales[row]));
 #else
-        return static_cast<double>(std::bit_cast<float>(scales[row]));
+            return static_cast<double>(std::bit_cast<float>(scales[row]));
 #endif
+        case WeightScale::group_fp16: {
+            const ScalePlace place = scale_place_of(shape, row, k);
+            return value_of_fp16(scales[place.word] >> (16 * place.field) & 0xffff);
+        }
+        case WeightScale::group_e8m0: {
+            const ScalePlace place = scale_place_of(shape, row, k);
+            return value_of_e8m0(scales[place.word] >> (8 * place.field) & 0xff);
+        }
     }
-    const ScalePlace place = scale_place_of(shape, row, k);
-    const std::uint32_t word = scales[place.word];
-    if (shape.format == WeightFormat::int4) return value_of_fp16(word >> (16 * place.field) & 0xffff);
-    return value_of_e8m0(word >> (8 * place.field) & 0xff);
+    return 1;
 }
 
 /// The number that weight (row, k) stands for.
@@ -34,7 +41,7 @@ PARETOKEN_HOST_DEVICE inline double weight_at(const WeightsShape& shape, const s
                                               const std::uint32_t* scales, std::size_t row, std::size_t k) {
     const Place place = place_of(shape, row, k);
     const unsigned code = code_at(shape.format, words[place.word], place.pair, place.half);
-    return value_of(shape.format, code) * scale_of(shape, scales, row, k);
+    return value_of(shape.format, code) * scale_at(shape, scales, row, k);
 }
 
 /// [rows, k]

@@ -46,21 +46,6 @@ __global__ void flip_bit(std::uint32_t* words, std::uint32_t bit) {
     words[threadIdx.x] ^= bit;
 }
 
-/// A bit of the first weight of the first row that changes its value whatever it is.
-std::uint32_t weighty_bit(WeightFormat format) {
-    switch (format) {
-        case WeightFormat::bf16:
-        case WeightFormat::fp16:
-            return placed_code(format, 0x4000, 0, 0);
-        case WeightFormat::fp8:
-            return placed_code(format, 0x40, 0, 0);
-        case WeightFormat::int8:
-            return placed_code(format, 0x80, 0, 0);
-        default:
-            return placed_code(format, 4, 0, 0);
-    }
-}
-
 /// Shared memory for so many thread blocks of a kernel, and the rest of it for L1, where x lives.
 void leave_l1(const void* kernel, int blocks, int shared_bytes) {
     constexpr int kReserved = 1024;  // of every thread block, by the system
@@ -202,8 +187,9 @@ std::vector<double> WeightStream::reference(std::size_t copy, const std::uint16_
 }
 
 void WeightStream::spoil(std::size_t copy, Stream stream) {
-    flip_bit<<<1, kLanes, 0, stream>>>(words_.data() + first_matrix(copy) * shape_.words(),
-                                       weighty_bit(shape_.format));
+    flip_bit<<<1, kLanes, 0, stream>>>(
+        words_.data() + first_matrix(copy) * shape_.words(),
+        placed_code(shape_.format, traits_of(shape_.format).weighty_bit, 0, 0));
     PARETOKEN_CUDA_LAUNCHED();
 }
 

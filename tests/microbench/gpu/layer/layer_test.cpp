@@ -15,6 +15,7 @@
 #include "microbench/collect.h"
 #include "microbench/cpu/formats.h"
 #include "microbench/gpu/device/random_words.h"
+#include "microbench/gpu/layer/layer_buffers.h"
 #include "microbench/gpu/weights/weights_reference.h"
 #include "tests/microbench/gpu/emulated_weights.h"
 
@@ -57,83 +58,28 @@ class EmulatedLayer {
             inputs.draw = drawn_experts(*options.experts, batch(), kSeed);
             store_experts();
         }
-        const std::size_t columns = batch() * options.hidden;
-        seen.residual.resize(columns);
-        seen.down.resize(columns);
-        for (std::size_t i = 0; i < columns; ++i) {
+        for_each_buffer(
+            options,
+            [](std::size_t elements, auto& buffer) {
+                using Value = typename std::decay_t<decltype(buffer)>::value_type;
+                if constexpr (std::is_same_v<Value, float>) {
+                    buffer.assign(elements, kPoison);
+                } else if constexpr (std::is_same_v<Value, std::uint16_t>) {
+                    buffer.assign(elements, kPoison16);
+                } else {
+                    buffer.assign(elements, kPoisonIndex);
+                }
+            },
+            seen);
+        for (std::size_t i = 0; i < seen.residual.size(); ++i) {
             seen.residual[i] = residual_number(kSeed, i);
             seen.down[i] = down_number(kSeed, i);
         }
-        const auto rows_of = [&](LayerMatrix matrix) {
-            return launched(options, matrix).places() * matrix_of(options, matrix).rows;
-        };
-        seen.normed.assign(columns, kPoison16);
-        seen.attended.assign(batch() * matrix_of(options, LayerMatrix::o).k, kPoison16);
-        if (options.latent) {
-            seen.q_a.assign(rows_of(LayerMatrix::q_a), kPoison);
-            seen.q_normed.assign(rows_of(LayerMatrix::q_a), kPoison16);
-            seen.q_b.assign(rows_of(LayerMatrix::q_b), kPoison);
-            seen.kv_a.assign(rows_of(LayerMatrix::kv_a), kPoison);
-            seen.nope.assign(batch() * options.heads.query_heads * kMlaNope, kPoison16);
-            seen.absorbed.assign(rows_of(LayerMatrix::absorb), kPoison);
-            seen.q.assign(options.mla().queries(), kPoison16);
-            seen.latent.assign(options.mla().outputs(), kPoison);
-            seen.of_heads.assign(options.mla().outputs(), kPoison16);
-            seen.expanded.assign(rows_of(LayerMatrix::expand), kPoison);
-        } else {
-            seen.qkv.assign(rows_of(LayerMatrix::qkv), kPoison);
-            seen.q.assign(seen.attended.size(), kPoison16);
-        }
-        seen.o.assign(columns, kPoison);
-        seen.ffn_normed.assign(columns, kPoison16);
-        seen.gate_up.assign(rows_of(LayerMatrix::gate_up), kPoison);
-        seen.gated.assign(batch() * options.width, kPoison16);
-        if (!options.experts) return;
-        const LayerExperts& experts = *options.experts;
-        const std::size_t places = options.load().places();
-        if (options.width != 0) seen.shared_down.assign(columns, kPoison);
-        seen.logits.assign(batch() * experts.count, kPoison);
-        seen.route_weights.assign(batch() * experts.active, kPoison);
-        seen.route_places.assign(batch() * experts.active, kPoisonIndex);
-        seen.route_tokens.assign(places, kPoisonIndex);
-        seen.route_entries.assign(2 * options.load().entries, kPoisonIndex);
-        seen.gathered.assign(places * options.hidden, kPoison16);
-        seen.expert_gate_up.assign(rows_of(LayerMatrix::expert_gate_up), kPoison);
-        seen.expert_gated.assign(places * experts.width, kPoison16);
-        seen.expert_down.assign(rows_of(LayerMatrix::expert_down), kPoison);
     }
 
     std::size_t batch() const { return inputs.options.batch(); }
 
-    LayerBuffers buffers() {
-        return {.residual = seen.residual.data(),
-                .normed = seen.normed.data(),
-                .qkv = seen.qkv.data(),
-                .q = seen.q.data(),
-                .attended = seen.attended.data(),
-                .o = seen.o.data(),
-                .ffn_normed = seen.ffn_normed.data(),
-                .gate_up = seen.gate_up.data(),
-                .gated = seen.gated.data(),
-                .down = seen.down.data(),
-                .shared_down = seen.shared_down.data(),
-                .logits = seen.logits.data(),
-                .routing = {seen.route_weights.data(), seen.route_places.data(), seen.route_tokens.data(),
-                            seen.route_entries.data()},
-                .gathered = seen.gathered.data(),
-                .expert_gate_up = seen.expert_gate_up.data(),
-                .expert_gated = seen.expert_gated.data(),
-                .expert_down = seen.expert_down.data(),
-                .q_a = seen.q_a.data(),
-                .q_normed = seen.q_normed.data(),
-                .q_b = seen.q_b.data(),
-                .kv_a = seen.kv_a.data(),
-                .nope = seen.nope.data(),
-                .absorbed = seen.absorbed.data(),
-                .latent = seen.latent.data(),
-                .of_heads = seen.of_heads.data(),
-                .expanded = seen.expanded.data()};
-    }
+    LayerBuffers buffers() { return buffers_of(inputs.options, seen); }
 
     /// One layer; afterwards `seen` holds what every operation gave.
     void step() {
@@ -149,7 +95,7 @@ class EmulatedLayer {
         const MatrixShape shape = matrix_of(options, matrix);
         const ExpertLoad launch = launched(options, matrix);
         std::vector<double> x;
-        for (const float number : floats_of(input_of(matrix), is_bf16(options.weights)))
+        for (const float number : floats_of(input_of(seen, matrix), is_bf16(options.weights)))
             x.push_back(static_cast<double>(number));
         std::vector<double> y;
         for (std::size_t entry = 0; entry < launch.entries; ++entry) {
@@ -502,31 +448,6 @@ class EmulatedLayer {
             drawn.insert(drawn.end(), one.begin(), one.end());
         }
         return drawn;
-    }
-    const std::vector<std::uint16_t>& input_of(LayerMatrix matrix) const {
-        switch (matrix) {
-            case LayerMatrix::qkv:
-            case LayerMatrix::q_a:
-            case LayerMatrix::kv_a:
-                return seen.normed;
-            case LayerMatrix::q_b:
-                return seen.q_normed;
-            case LayerMatrix::absorb:
-                return seen.nope;
-            case LayerMatrix::expand:
-                return seen.of_heads;
-            case LayerMatrix::o:
-                return seen.attended;
-            case LayerMatrix::gate_up:
-            case LayerMatrix::router:
-                return seen.ffn_normed;
-            case LayerMatrix::down:
-                return seen.gated;
-            case LayerMatrix::expert_gate_up:
-                return seen.gathered;
-            default:
-                return seen.expert_gated;
-        }
     }
 
     template <class Weights, int kColumns, int kParts, bool kExperts = false>
