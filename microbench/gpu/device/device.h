@@ -1,6 +1,6 @@
 #pragma once
-// Which GPU this is, and what its limits follow from. Whether there is one at all is decided by
-// `presence_of`: a machine without a GPU is no error, a driver older than this build is.
+// The properties of the GPU that limit its speed and its shapes. `presence_of` decides whether the machine
+// has a usable GPU: a machine without a GPU is no error, but a driver that is older than this build is one.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,8 +11,10 @@ namespace paretoken::microbench::gpu {
 
 enum class Presence { present, none, driver_too_old, broken };
 
-/// From the runtime's status when devices are counted: 0 success, 100 no device, 35 driver insufficient,
-/// which is also what a machine without any driver says; `has_control_node`: /dev/nvidiactl exists.
+/// Derives the presence from the status of cudaGetDeviceCount and the number of devices that it returned.
+/// The status is 0 for success, 100 for no device and 35 for an insufficient driver. A machine without any
+/// driver also returns 35. `has_control_node` says whether /dev/nvidiactl exists, which tells an old driver
+/// from none.
 Presence presence_of(int cuda_status, int devices, bool has_control_node);
 
 struct DeviceFacts {
@@ -22,19 +24,20 @@ struct DeviceFacts {
     int multiprocessors = 0;
     std::uint64_t l2_bytes = 0;
     std::uint64_t memory_bytes = 0;
-    std::uint64_t shared_bytes_per_block = 0;  ///< opt-in
+    std::uint64_t shared_bytes_per_block = 0;  ///< maximum if a kernel opts in to it
     int memory_bus_bits = 0;
     int memory_clock_khz = 0;
-    int sm_clock_khz = 0;    ///< highest
-    int driver_version = 0;  ///< 13000: CUDA 13.0
+    int sm_clock_khz = 0;    ///< highest SM clock
+    int driver_version = 0;  ///< 13000 for CUDA 13.0
     int runtime_version = 0;
 
     bool operator==(const DeviceFacts&) const = default;
-    /// Two transfers per clock; nothing where the driver names no clock.
+    /// Peak memory bandwidth from the memory clock and the bus width, at two transfers per clock. It is empty
+    /// if the driver reports no memory clock or no bus width.
     std::optional<double> peak_bytes_per_second() const;
 };
 
-/// Rows of the result's context: key, value.
+/// Returns the key and value pairs that describe the device in the context of the results.
 std::vector<std::pair<std::string, std::string>> context_of(const DeviceFacts& device);
 
 }  // namespace paretoken::microbench::gpu

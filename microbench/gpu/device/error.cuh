@@ -1,5 +1,5 @@
 #pragma once
-// CUDA's status codes as RuntimeErrors that say what was tried and where.
+// Turns CUDA status codes into RuntimeErrors that name the failed call, the file and the line.
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
@@ -9,14 +9,14 @@ namespace paretoken::microbench::gpu {
 
 inline void require(cudaError_t status, const char* what, const char* file, int line) {
     if (status == cudaSuccess) return;
-    cudaGetLastError();  // said here, and not again by the next launch
+    cudaGetLastError();  // clears the error, so that the check after the next launch does not report it again
     throw RuntimeError(fmt::format("{}: {} ({}, {}:{})", what, cudaGetErrorString(status),
                                    cudaGetErrorName(status), file, line));
 }
 
 }  // namespace paretoken::microbench::gpu
 
-/// PARETOKEN_CUDA(cudaMemcpy(…)): throws unless it succeeds.
+/// PARETOKEN_CUDA(cudaMemcpy(…)) throws unless the call succeeds.
 #define PARETOKEN_CUDA(call) ::paretoken::microbench::gpu::require((call), #call, __FILE__, __LINE__)
-/// After a kernel launch: throws when it was refused.
+/// Placed after a kernel launch, it throws if CUDA refused the launch.
 #define PARETOKEN_CUDA_LAUNCHED() PARETOKEN_CUDA(cudaGetLastError())

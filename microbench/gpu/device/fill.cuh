@@ -1,6 +1,7 @@
 #pragma once
-// Device memory full of random numbers that are legal for their format, and comparisons there. Never zeros: a
-// GPU moves zeros faster. What lies at a place is a function of seed and place.
+// Fills device memory with random numbers that are legal for their format. The memory is not filled with
+// zeros, because a GPU moves zeros faster. The value of an element is a function of the seed and of the
+// element's index.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -48,7 +49,7 @@ __global__ void fill_kernel(Value* to, std::size_t count, Generate generate) {
     }
 }
 
-/// Fills with generate(place), on the default stream.
+/// Sets element i of the buffer to generate(i), on the default stream.
 template <class Value, class Generate>
 void fill(const DeviceBuffer<Value>& buffer, Generate generate) {
     if (buffer.size() == 0) return;

@@ -1,7 +1,8 @@
 #pragma once
-// What a GPU row times: one launch that streams one copy of an operand, and a ring of copies large enough
-// that no launch finds its copy in a cache. A kernel is prepared, checked against fp64 and only then timed;
-// `launch` only enqueues, so that a CUDA graph can hold many launches. Compiles without CUDA.
+// The interface of the kernels that GPU rows time. One launch reads one copy of an operand. The copies form a
+// ring that is so large that no launch finds its copy in a cache. A kernel is prepared, then checked against
+// an fp64 reference, and only then timed. `launch` only enqueues work, so that a CUDA graph can hold many
+// launches. This header compiles without CUDA.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -10,25 +11,26 @@
 #include <string>
 #include <vector>
 
-struct CUstream_st;  // what cudaStream_t points to
+struct CUstream_st;  // cudaStream_t is a pointer to this struct
 
 namespace paretoken::microbench::gpu {
 
 using Stream = CUstream_st*;
 
-/// What one launch must move and compute at least. Bytes are those of the format, without padding.
+/// The least memory traffic and arithmetic that one launch needs. Bytes are counted as the format defines
+/// them, without padding.
 struct Work {
-    double read_bytes = 0;  ///< from device memory: streamed operand, inputs, tables
+    double read_bytes = 0;  ///< from device memory: the streamed operand, inputs and tables
     double written_bytes = 0;
-    double flops = 0;  ///< 2 per multiply-add
+    double flops = 0;  ///< 2 for each multiply-add
 
     bool operator==(const Work&) const = default;
 };
 
-/// One operation of a step that consists of several.
+/// One operation of a step that consists of several operations.
 struct Part {
     std::string name;
-    Work work;  ///< for itself: what it hands on is read and written
+    Work work;  ///< of this operation alone, with the intermediate results that it reads and writes
     std::function<void(std::size_t copy, Stream stream)> launch;
 };
 
@@ -36,26 +38,32 @@ class GpuKernel {
   public:
     virtual ~GpuKernel() = default;
 
-    /// Device memory of one copy of the streamed operand; known before `prepare`. 0: nothing is streamed.
+    /// Device memory of one copy of the streamed operand, known before `prepare`. It is 0 if the kernel
+    /// streams no operand.
     virtual std::uint64_t copy_bytes() const = 0;
     virtual Work work() const = 0;
-    /// Allocates and fills `copies` ≥ 1 copies and everything else that launches use; the caller synchronises
-    /// the device before the first launch. Throws RuntimeError when the device has too little memory.
+    /// Allocates and fills `copies` ≥ 1 copies of the operand and all other memory that launches use. The
+    /// caller synchronises the device before the first launch. Throws RuntimeError if the device
+    /// has too little memory.
     virtual void prepare(std::size_t copies, std::uint64_t seed) = 0;
-    /// Poisons the output, launches, compares with the fp64 reference and demands the same bits of a second
-    /// launch; nothing when right, else what was wrong. Synchronises.
+    /// Overwrites the output with invalid values, launches, compares the output with the fp64 reference, and
+    /// requires that a second launch gives the same bits. Returns a description of the error, or nothing if
+    /// the output is right. Synchronises with the stream.
     virtual std::optional<std::string> check(Stream stream) = 0;
-    /// Enqueues the work of one step on copy `copy` (it may be several CUDA kernels). Nothing is allocated
-    /// and nothing waits.
+    /// Enqueues the work of one step on copy `copy`, which may be several CUDA kernels. It allocates nothing
+    /// and does not wait.
     virtual void launch(std::size_t copy, Stream stream) = 0;
-    /// What `launch` enqueues, in its order, to be timed apart too; empty where that is one kernel.
+    /// The operations that `launch` enqueues, in the same order, so that each can also be timed alone. Empty
+    /// if `launch` enqueues a single kernel.
     virtual std::vector<Part> parts() { return {}; }
 };
 
-/// graph: many launches in one CUDA graph. stream: one by one, for what a launch from the host costs.
+/// `graph` puts many launches into one CUDA graph. `stream` launches them one by one from the host, which
+/// measures the cost of a launch.
 enum class Launching { graph, stream };
 
-/// A row before it is measured: a name that people filter by, without "/backend:gpu/mode:…".
+/// A row that is not measured yet. Users filter rows by their names; the suffix "/backend:gpu/mode:…" is
+/// added to the name later.
 struct GpuRow {
     std::string name;  ///< "weights/preset:llama3-8b/op:qkv/w:bf16/batch:1"
     std::function<std::unique_ptr<GpuKernel>()> make;

@@ -24,8 +24,10 @@
 namespace paretoken::microbench::gpu {
 namespace {
 
-constexpr Duration kSoonIdle = std::chrono::milliseconds(100);  ///< of checking on the host, and clocks sink
-constexpr double kSettled = 5e-3;  // change of a replay's time from one step to the next
+/// After a longer pause, for example a check on the host, the clocks of the GPU count as fallen.
+constexpr Duration kSoonIdle = std::chrono::milliseconds(100);
+/// The clocks have settled when the time of a replay changes by less than this fraction from step to step.
+constexpr double kSettled = 5e-3;
 constexpr std::uint64_t kMostProbeBytes = 256ULL << 20;
 
 std::uint64_t free_device_bytes() {
@@ -35,7 +37,8 @@ std::uint64_t free_device_bytes() {
     return free;
 }
 
-/// Launches captured between construction and `finish`; a capture that an exception leaves is thrown away.
+/// Captures the launches between its construction and `finish` in a graph. If an exception ends the capture
+/// earlier, the destructor discards it.
 class Capture {
   public:
     explicit Capture(cudaStream_t stream) : stream_(stream) {
@@ -76,7 +79,8 @@ double seconds_between(const OwnedEvent& begin, const OwnedEvent& end) {
     return static_cast<double>(milliseconds) * 1e-3;
 }
 
-/// Seconds on the GPU between the ends of what was enqueued before and by `enqueue`.
+/// Returns the seconds on the GPU from the end of the work enqueued before to the end of the work that
+/// `enqueue` adds.
 template <class Enqueue>
 double timed(cudaStream_t stream, const OwnedEvent& begin, const OwnedEvent& end, Enqueue enqueue) {
     PARETOKEN_CUDA(cudaEventRecord(begin.get(), stream));
@@ -91,18 +95,19 @@ double median_of(std::vector<double> values) {
     return percentile(values, .5);
 }
 
-/// Enqueues one launch on a copy.
+/// Enqueues one launch on the given copy of the operand.
 using Launch = std::function<void(std::size_t copy, Stream stream)>;
 
 Launch launch_of(GpuKernel& kernel) {
     return [&kernel](std::size_t copy, Stream stream) { kernel.launch(copy, stream); };
 }
 
-/// One replay: a graph of many launches, or the same launches one by one.
+/// Runs one replay: a CUDA graph of many launches, or the same number of launches enqueued one by one.
 class Replay {
   public:
-    /// `waking_s`: launched for that long before one is timed to find how many a replay needs. At an idle
-    /// GPU's clocks it would seem several times too long.
+    /// Finds the number of launches for a replay of `replay_s` seconds. It launches for `waking_s` seconds
+    /// before it times a launch, because a launch takes several times as long at the low clocks of an idle
+    /// GPU.
     Replay(Launch launch, std::size_t copies, Launching launching, double replay_s, double waking_s,
            cudaStream_t stream)
         : launch_(std::move(launch)),
@@ -113,7 +118,7 @@ class Replay {
         launches_ = std::min<std::size_t>(copies, 16);
         const TimePoint awake = Clock::now() + from_seconds(waking_s);
         do {
-            enqueue_launches();  // the first loads the code of every kernel, which a capture may not
+            enqueue_launches();  // the first launch loads code, which a capture does not allow
             PARETOKEN_CUDA(cudaStreamSynchronize(stream_));
         } while (Clock::now() < awake);
         const ReplayTimes times{.replay_s = replay_s};
@@ -137,7 +142,7 @@ class Replay {
             enqueue_launches();
         }
     }
-    /// Replays for that long; what one took, in seconds, as the host saw it.
+    /// Replays for `seconds` and returns the mean time of one replay in seconds, measured on the host.
     double run_for(double seconds) {
         const TimePoint begin = Clock::now();
         int count = 0;
@@ -148,10 +153,12 @@ class Replay {
         } while (Clock::now() < begin + from_seconds(seconds));
         return paretoken::seconds(Clock::now() - begin) / count;
     }
-    /// Seconds per launch of each of `count` replays, after `uncounted` others.
+    /// Runs `uncounted` replays that are not timed, then `count` timed ones, and returns the seconds per
+    /// launch of each timed replay.
     std::vector<double> launch_seconds(int count, int uncounted) {
         for (int i = 0; i < uncounted; ++i) enqueue();
-        // Back to back: on a GPU that waits for the host, an event counts the host's launch too.
+        // The replays are enqueued back to back. If the GPU had to wait for the host, the time between two
+        // events would include the launch on the host.
         std::vector<OwnedEvent> between;
         for (int i = 0; i <= count; ++i) between.push_back(new_event());
         for (int i = 0; i < count; ++i) {
@@ -167,7 +174,7 @@ class Replay {
         return seconds;
     }
     std::size_t launches() const { return launches_; }
-    /// Of the graph; 0: there is none.
+    /// Number of nodes of the graph, or 0 if there is no graph.
     std::size_t nodes() const { return nodes_; }
 
   private:
@@ -221,18 +228,19 @@ struct GpuSession::State {
     Nvml nvml{device.pci_bus_id};
     bool warm = false;
     TimePoint last_busy = {};
-    std::vector<CeilingPoint> curve;  // of the fastest access at each size
+    std::vector<CeilingPoint> curve;  // time of the fastest way of reading at each size
     std::uint64_t probe_bytes = 0;
     std::unique_ptr<GpuKernel> probe;
     std::unique_ptr<Replay> probe_replay;
-    double first_probe = 0;  // when the curve was measured
+    double first_probe = 0;  // bytes/s of the probe when the curve was measured
 
     void prepare(GpuKernel& kernel, std::size_t copies) const {
         kernel.prepare(copies, settings.seed);
-        PARETOKEN_CUDA(cudaDeviceSynchronize());  // what was uploaded and filled: streams do not wait for it
+        // The stream does not wait for uploads and fills, which run on the default stream.
+        PARETOKEN_CUDA(cudaDeviceSynchronize());
     }
 
-    /// Of a row's first replay: how long to launch before one is timed.
+    /// Returns for how many seconds the first replay of a row launches before it times a launch.
     double waking_seconds() {
         return std::exchange(warm, true) ? protocol.waking_s : protocol.first_warm_up_s;
     }
@@ -240,7 +248,7 @@ struct GpuSession::State {
     void warm_up(Replay& replay, const Work& work) const {
         replay.run_for(protocol.warm_up_s);
         if (!is_bound_by_arithmetic(work)) return;
-        // At its power limit a GPU lowers its clocks step by step, for a second or so.
+        // At its power limit a GPU lowers its clocks step by step, for about one second.
         const TimePoint latest = Clock::now() + from_seconds(protocol.settling_s);
         double before = replay.run_for(protocol.settling_step_s);
         while (Clock::now() < latest) {
@@ -286,13 +294,14 @@ struct GpuSession::State {
         first_probe = probed_speed();
     }
 
-    /// Bytes per second of a short read.
+    /// Measures the speed of the probe, a short read, in bytes per second.
     double probed_speed() {
         return static_cast<double>(probe_bytes) /
                median_of(probe_replay->launch_seconds(protocol.probe_replays, protocol.uncounted_replays));
     }
 
-    /// Asked while the GPU is busy: idle clocks say nothing.
+    /// Asks the driver for clocks and slowdowns while replays keep the GPU busy, because the clocks of an
+    /// idle GPU say nothing about the row.
     GpuConditions conditions_under(Replay& replay) {
         for (int i = 0; i < protocol.watched_replays; ++i) replay.enqueue();
         const GpuConditions conditions = nvml.conditions();
@@ -312,12 +321,14 @@ struct GpuSession::State {
                                .flops = work.flops});
         }
         Measurement measurement = measurement_of(windows, 1);
-        measurement.ceiling_drift.reset();  // its ceiling is a curve: drift is what the probes say
+        measurement.ceiling_drift.reset();  // the ceiling is a curve here; the probe measures the drift
         return measurement;
     }
 
-    /// Of a step of several operations: what each takes alone over the same ring, and what its own bytes
-    /// would take at the read ceiling of their size. What the whole takes beyond their sum is `gap_s`.
+    /// Returns the counters of a step of several operations. `part_NAME_s` is the time of one operation
+    /// alone, over the same ring; `parts_s` is the sum of these times. `parts_ceiling_s` is the time of all
+    /// operations if each moved its bytes at the read ceiling of its size. `gap_s` is the time of the whole
+    /// step minus `parts_s`.
     std::vector<std::pair<std::string, double>> counters_of_parts(const std::vector<Part>& parts,
                                                                   std::size_t copies, double whole_s) {
         std::vector<std::pair<std::string, double>> counters;
@@ -337,9 +348,9 @@ struct GpuSession::State {
         return counters;
     }
 
-    /// Two launches, of different copies where there are several, for a profiler that waits for
-    /// cudaProfilerStart, after a whole round of the ring: they find what a timed launch finds in the caches.
-    /// Says on standard output whose they are.
+    /// Runs two launches for a profiler that starts to record at cudaProfilerStart, on different copies if
+    /// there are several. A whole round of the ring runs before them, so that they find the same cache
+    /// contents as a timed launch. Prints the name of the row on standard output.
     RowOutcome profiled_row(GpuKernel& kernel, const std::string& name, const RingPlan& ring) {
         const auto launch = [&](std::size_t copy) {
             kernel.launch(copy, stream.get());
@@ -358,7 +369,7 @@ struct GpuSession::State {
     RowOutcome timed_row(GpuKernel& kernel, const GpuRow& row, const RingPlan& ring) {
         const Work work = kernel.work();
         const GpuConditions at_first =
-            nvml.conditions();  // before warming up: the GPU idles while it answers
+            nvml.conditions();  // asked before the warm-up, because the GPU idles until NVML answers
         Replay replay(launch_of(kernel), ring.copies, row.launching, protocol.replay_s, waking_seconds(),
                       stream.get());
         warm_up(replay, work);

@@ -1,6 +1,6 @@
 #pragma once
-// How a GPU row is measured: copies in a ring, a check, one CUDA graph of many launches, replayed between
-// events.
+// Measures GPU rows. Measuring a row prepares a ring of copies of the operand, checks the output, captures
+// many launches in one CUDA graph, and times replays of that graph with CUDA events.
 #include <memory>
 #include <string>
 
@@ -11,8 +11,8 @@
 
 namespace paretoken::microbench::gpu {
 
-/// One GPU for the whole program: its stream, what the driver says of it, and its read ceiling, which is
-/// measured when the first row needs it.
+/// The one GPU of the program: its stream, its connection to the driver's management library, and its read
+/// ceiling, which is measured when the first row needs it.
 class GpuSession {
   public:
     GpuSession(DeviceFacts device, GpuSettings settings);
@@ -20,20 +20,20 @@ class GpuSession {
     GpuSession(const GpuSession&) = delete;
     GpuSession& operator=(const GpuSession&) = delete;
 
-    /// Prepares, checks and times. A failed check is an outcome with an error.
+    /// Prepares, checks and times a row. If the check fails, the outcome holds an error.
     RowOutcome measured(const GpuRow& row);
 
   private:
     struct State;
     DeviceFacts device_;
     GpuSettings settings_;
-    std::unique_ptr<State> state_;  // from the first row on: listing rows leaves the GPU alone
+    std::unique_ptr<State> state_;  // created for the first row, so that listing rows does not use the GPU
 };
 
-/// The GPU that CUDA calls device 0. `presence` other than present: nothing else is known.
+/// The GPU that CUDA calls device 0. `facts` are filled in only if `presence` is `present`.
 struct DeviceQuery {
     Presence presence = Presence::none;
-    std::string message = {};  ///< the runtime's, where it is broken
+    std::string message = {};  ///< message of the CUDA runtime, if no GPU can be used
     DeviceFacts facts = {};
 };
 DeviceQuery queried_device();

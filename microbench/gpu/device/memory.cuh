@@ -1,6 +1,6 @@
 #pragma once
-// What the device lends us, given back on every path: memory, streams, events, graphs. Move-only; sizes are
-// in elements; allocation failures are RuntimeErrors that name the size.
+// Owners of device memory, streams, events and graphs, which free them on every path. They can be moved but
+// not copied. Sizes are in elements. A failed allocation throws a RuntimeError that names the size.
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@
 
 namespace paretoken::microbench::gpu {
 
-/// nvcc's front end does not find std::span's conversion from a container.
+/// Converts a vector to a span explicitly, because nvcc's front end does not find the implicit conversion.
 template <class Value>
 std::span<const Value> span_of(const std::vector<Value>& values) {
     return {values.data(), values.size()};
@@ -34,7 +34,7 @@ class DeviceBuffer {
         void* at = nullptr;
         const cudaError_t status = cudaMalloc(&at, bytes());
         if (status == cudaErrorMemoryAllocation) {
-            cudaGetLastError();  // not sticky: take it back
+            cudaGetLastError();  // clears the error; the CUDA context stays usable
             throw RuntimeError(
                 fmt::format("the GPU has no {} MiB left: use a smaller shape, or end other programs on it",
                             (bytes() >> 20) + 1));
@@ -61,7 +61,7 @@ class DeviceBuffer {
         return values;
     }
     std::vector<Value> download() const { return download(0, size_); }
-    /// Every byte becomes `byte`, in stream order.
+    /// Sets every byte to `byte`, in stream order.
     void fill(int byte, cudaStream_t stream = nullptr) {
         if (size_ != 0) PARETOKEN_CUDA(cudaMemsetAsync(data(), byte, bytes(), stream));
     }

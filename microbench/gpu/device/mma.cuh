@@ -1,6 +1,7 @@
 #pragma once
-// The instructions that the kernels are made of, one function each: mma, ldmatrix, cp.async, streaming loads.
-// Everything here exists from sm_80 on; pointers are generic, shared addresses are converted inside.
+// One function for each PTX instruction that the kernels use: mma, ldmatrix, cp.async, loads of data that is
+// read once, and conversions. All of them exist from sm_80 on. Pointers are generic; the functions convert
+// addresses in shared memory themselves.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -11,7 +12,7 @@ namespace paretoken::microbench::gpu {
 struct Bf16 {};
 struct F16 {};
 
-/// c += A·B of m16n8k16; register contents as in mma.h.
+/// c += A·B for one m16n8k16 tile. mma.h says which elements the registers hold.
 template <class Type>
 __device__ __forceinline__ void mma(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
                                     std::uint32_t b1);
@@ -38,8 +39,8 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* at) {
     return static_cast<std::uint32_t>(__cvta_generic_to_shared(at));
 }
 
-/// Four 8×8 matrices of 16-bit elements; lane i gives the address of row i % 8 of matrix i / 8 (16-byte
-/// aligned).
+/// Loads four 8×8 matrices of 16-bit elements. Lane i passes the 16-byte aligned address of row i % 8 of
+/// matrix i / 8.
 __device__ __forceinline__ void ldmatrix_x4(std::uint32_t (&r)[4], const void* row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
@@ -53,8 +54,8 @@ __device__ __forceinline__ void ldmatrix_x4_transposed(std::uint32_t (&r)[4], co
                  : "memory");
 }
 
-/// 16 bytes from device memory to shared memory past L1; both ends 16-byte aligned. `valid` false: zeros, and
-/// nothing is read.
+/// Copies 16 bytes from device memory to shared memory and bypasses L1. Both addresses are 16-byte aligned.
+/// If `valid` is false, it writes zeros and reads nothing.
 __device__ __forceinline__ void copy_async_16(void* shared, const void* global, bool valid = true) {
     const int bytes = valid ? 16 : 0;
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
@@ -65,13 +66,13 @@ __device__ __forceinline__ void copy_async_16(void* shared, const void* global, 
 __device__ __forceinline__ void commit_copies() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
-/// Until at most `kPending` of this thread's groups are under way.
+/// Waits until at most `kPending` of this thread's groups of copies are not complete.
 template <int kPending>
 __device__ __forceinline__ void wait_for_copies() {
     asm volatile("cp.async.wait_group %0;" : : "n"(kPending) : "memory");
 }
 
-/// 4 bytes from device memory to shared memory by way of L1.
+/// Copies 4 bytes from device memory to shared memory through L1.
 __device__ __forceinline__ void copy_async_4(void* shared, const void* global) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"
                  :
@@ -86,7 +87,7 @@ __device__ __forceinline__ void copy_async_16(void* shared, const void* global, 
                  : "r"(shared_address(shared)), "l"(global), "r"(bytes), "l"(policy)
                  : "memory");
 }
-/// As copy_async_16, for bytes that are read once.
+/// Copies 16 bytes with a cache policy, like copy_async_16, but always reads them.
 __device__ __forceinline__ void copy_async_16_streamed(void* shared, const void* global,
                                                        std::uint64_t policy) {
     asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;"
@@ -95,7 +96,8 @@ __device__ __forceinline__ void copy_async_16_streamed(void* shared, const void*
                  : "memory");
 }
 
-/// For bytes that are read once: they leave L2 first, so that tables and activations stay.
+/// Returns the policy for bytes that are read once. L2 evicts them first, so that tables and
+/// activations stay.
 __device__ __forceinline__ std::uint64_t evict_first_policy() {
     std::uint64_t policy;
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
@@ -108,8 +110,8 @@ __device__ __forceinline__ std::uint64_t evict_normal_policy() {
     return policy;
 }
 
-/// 16 bytes that are read once: not kept in L1. Volatile, so that loads stay as far ahead as they were
-/// written.
+/// Loads 16 bytes that are read once and does not keep them in L1. The asm statement is volatile, so that the
+/// compiler does not move the load closer to the use of its result.
 __device__ __forceinline__ uint4 load_streamed(const void* at, std::uint64_t policy) {
     uint4 v;
     asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0,%1,%2,%3}, [%4], %5;"
@@ -118,7 +120,8 @@ __device__ __forceinline__ uint4 load_streamed(const void* at, std::uint64_t pol
     return v;
 }
 
-/// Two floats as one register of two 16-bit values, `low` in the low half; round to nearest even.
+/// Converts two floats to two 16-bit values in one register, with `low` in the low half. It rounds to nearest
+/// even.
 template <class Type>
 __device__ __forceinline__ std::uint32_t packed_pair(float low, float high);
 

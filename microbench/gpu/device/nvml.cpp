@@ -7,7 +7,8 @@
 namespace paretoken::microbench::gpu {
 namespace {
 
-// NVML's ABI, as far as it is used; documented in its API reference and stable since its version 2 symbols.
+// The part of NVML's ABI that is used here. NVML's API reference documents it, and it has been stable since
+// the symbols of version 2.
 using Device = void*;
 constexpr int kSuccess = 0;
 constexpr int kInsufficientSize = 7;
@@ -65,7 +66,7 @@ struct Nvml::Library {
         find(clock, "nvmlDeviceGetClockInfo");
         find(max_clock, "nvmlDeviceGetMaxClockInfo");
         find(slowdown_reasons, "nvmlDeviceGetCurrentClocksEventReasons");
-        if (slowdown_reasons == nullptr)  // its name before
+        if (slowdown_reasons == nullptr)  // the older name of this function
             find(slowdown_reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");
         find(violation, "nvmlDeviceGetViolationStatus");
         find(mig_mode, "nvmlDeviceGetMigMode");
@@ -100,7 +101,8 @@ struct Nvml::Library {
         if (slowdown_reasons == nullptr || slowdown_reasons(device, &bits) != kSuccess) return std::nullopt;
         return static_cast<unsigned>(bits);
     }
-    /// Ids differ between namespaces, so one process is taken for this one.
+    /// Number of other processes on the GPU. One of the listed processes is assumed to be this one, because
+    /// process ids differ between namespaces and cannot be compared.
     std::optional<unsigned> other_processes() const {
         std::array<ProcessInfo, 64> infos{};
         unsigned count = infos.size();

@@ -1,6 +1,7 @@
 #pragma once
-// What the driver's management library says of one GPU: clocks, slowdowns, who else uses it. Loaded at run
-// time, asked only, never told to change anything; every answer may be missing.
+// Asks the driver's management library (NVML) for the clocks and slowdowns of one GPU and for other processes
+// that use it. The library is loaded at run time and is never told to change anything. Every answer may be
+// missing.
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,17 +13,19 @@ namespace paretoken::microbench::gpu {
 
 class Nvml {
   public:
-    /// Of the GPU with this PCI bus id ("0000:65:00.0"). When the library or the GPU is not found, every
-    /// answer is missing.
+    /// Selects the GPU with this PCI bus id, such as "0000:65:00.0". If the library or the GPU is not found,
+    /// every answer is missing.
     explicit Nvml(const std::string& pci_bus_id, const std::string& library = "libnvidia-ml.so.1");
     ~Nvml();
     Nvml(const Nvml&) = delete;
     Nvml& operator=(const Nvml&) = delete;
 
     std::optional<std::string> driver_version() const;
-    /// The fastest that this GPU and this machine allow each other; idle links are slower.
+    /// The fastest PCIe link that both this GPU and this machine support. The current link of an idle GPU may
+    /// be slower.
     std::optional<PcieLink> pcie_link() const;
-    /// Violation times count from the driver's start: subtract with `during`.
+    /// The conditions at this moment. Violation times count from the start of the driver; `during` subtracts
+    /// two of them.
     GpuConditions conditions() const;
 
   private:
@@ -30,8 +33,8 @@ class Nvml {
     std::unique_ptr<Library> library_;
 };
 
-/// Conditions of the time between two answers: clocks and reasons of the later, violation times as
-/// differences.
+/// Returns the conditions of the time between two answers. The clocks and slowdown reasons are those of the
+/// later answer, and the violation times are differences.
 GpuConditions during(const GpuConditions& before, const GpuConditions& after);
 
 }  // namespace paretoken::microbench::gpu

@@ -1,6 +1,6 @@
 #pragma once
-// Random words that are legal for their format, as functions of random bits: what weight kernels are given,
-// on a GPU and in tests. Never zeros: a GPU moves zeros faster.
+// Turns random bits into words that are legal for their format. Weight kernels use them as operands, on a GPU
+// and in tests. The words are not all zeros, because a GPU moves zeros faster.
 #include <cstdint>
 
 #include "microbench/gpu/device/host_device.h"
@@ -8,7 +8,8 @@
 
 namespace paretoken::microbench::gpu {
 
-/// splitmix64's finalizer (Steele, Lea, Flood 2014) of seed and place.
+/// Returns random bits for the element with index `place`: the finalizer of splitmix64 (Steele, Lea, Flood
+/// 2014) applied to the seed and the index.
 PARETOKEN_HOST_DEVICE inline std::uint64_t random_bits_at(std::uint64_t seed, std::uint64_t place) {
     std::uint64_t x = seed + (place + 1) * 0x9e3779b97f4a7c15ULL;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -16,7 +17,7 @@ PARETOKEN_HOST_DEVICE inline std::uint64_t random_bits_at(std::uint64_t seed, st
     return x ^ (x >> 31);
 }
 
-/// Magnitudes 2^-7 … 1, either sign.
+/// A random number of either sign with a magnitude in [2^-7, 1).
 PARETOKEN_HOST_DEVICE inline std::uint16_t random_bf16_of(std::uint32_t bits) {
     return static_cast<std::uint16_t>((bits & 0x8000U) | (120 + (bits >> 16) % 7) << 7 | (bits & 0x7fU));
 }

@@ -46,7 +46,7 @@ double ceiling_seconds(std::span<const CeilingPoint> points, double bytes) {
     const auto above = std::find_if(points.begin() + 1, points.end() - 1,
                                     [&](const CeilingPoint& point) { return point.bytes >= bytes; });
     const double seconds = along(*(above - 1), *above, bytes);
-    // Noise between two small sizes must not promise a launch for less than its bytes take at full speed.
+    // Noise between two small sizes must not make the ceiling lower than the time of the bytes at full speed.
     return std::max(seconds, bytes / asymptotic_speed(points));
 }
 

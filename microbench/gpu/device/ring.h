@@ -1,6 +1,7 @@
 #pragma once
-// How many copies of an operand a row cycles through, how many launches one graph holds, and how large a
-// launch's ceiling is. Pure. A ring that is too small stays in L2 and measures that.
+// Computes how many copies of an operand a row cycles through, how many launches one graph holds, and how
+// long a launch takes at the read ceiling. Pure. A ring that is too small stays in L2, and the row
+// would measure L2.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,11 +12,12 @@ namespace paretoken::microbench::gpu {
 
 struct RingLimits {
     std::uint64_t l2_bytes = 0;
-    std::uint64_t free_bytes = 0;            ///< device memory that may be taken
-    std::uint64_t least_bytes = 1ULL << 30;  ///< of the ring, whatever the L2
-    std::uint64_t scale = 1;                 ///< times what is needed, to see that it was enough
+    std::uint64_t free_bytes = 0;            ///< device memory that the ring may use
+    std::uint64_t least_bytes = 1ULL << 30;  ///< smallest size of the ring, regardless of L2
+    std::uint64_t scale = 1;                 ///< factor on the needed size, to test that the size is enough
     std::size_t most_copies = 4096;
-    /// That `least_bytes` may ask for beyond 5 × L2: a graph holds a launch for each.
+    /// Largest number of copies that are made only to reach `least_bytes`. It is limited because a graph
+    /// holds a launch for each copy.
     std::size_t most_copies_for_least = 1024;
 
     bool operator==(const RingLimits&) const = default;
@@ -23,38 +25,42 @@ struct RingLimits {
 
 struct RingPlan {
     std::size_t copies = 1;
-    std::uint64_t bytes = 0;  ///< of all copies
+    std::uint64_t bytes = 0;  ///< size of all copies together
 
     bool operator==(const RingPlan&) const = default;
 };
 
-/// 4 GiB where the device has the memory for it, else 1. Where every load says evict_first, the newest lines
-/// go first, and a round may find as much as an L2 of the one before: 6 % of 1 GiB, 1.5 % of 4.
+/// Returns 4 GiB if the device has at least 40 GB of memory, and 1 GiB otherwise. If every load uses the
+/// policy evict_first, L2 evicts the newest lines first, and a round of the ring may find up to one L2
+/// capacity of the data of the previous round: 6 % of 1 GiB, but only 1.5 % of 4 GiB.
 constexpr std::uint64_t least_ring_bytes(std::uint64_t memory_bytes) {
     return memory_bytes >= 40'000'000'000 ? 4ULL << 30 : 1ULL << 30;
 }
 
-/// At least scale · max(5 × L2, least_bytes) where nine tenths of the free memory and the numbers of copies
-/// allow it; nothing when not even one copy fits. `copy_bytes` > 0.
+/// Plans a ring of at least scale · max(5 × L2, least_bytes), if nine tenths of the free memory and the
+/// limits on the number of copies allow it. Returns nothing if not even one copy fits. `copy_bytes` > 0.
 std::optional<RingPlan> ring_plan(std::uint64_t copy_bytes, const RingLimits& limits);
 
 struct ReplayTimes {
-    double replay_s = 5e-3;  ///< one replay takes at least this
+    double replay_s = 5e-3;  ///< shortest time of one replay
     std::size_t most_launches = 4096;
 
     bool operator==(const ReplayTimes&) const = default;
 };
 
-/// Launches in one graph: whole rounds of the ring where that is possible.
+/// Returns the number of launches in one graph. It is a whole number of rounds of the ring unless that
+/// exceeds `most_launches`.
 std::size_t launches_per_graph(double launch_s, std::size_t copies, const ReplayTimes& times = {});
 
-/// What a graph of `launches` should hold instead, when one replay of it took `took_s`: it was planned by
-/// launches that were slower than those in a graph (lower clocks, a host that enqueues one by one). Never
-/// fewer; the same when it lasts seven tenths of what is wanted.
+/// Returns how many launches a graph should hold if one replay of `launches` launches took `took_s` seconds.
+/// The first plan may hold too few, because the launches that were timed for it were slower than launches in
+/// a graph (lower clocks, or a host that enqueues them one by one). The result is never below `launches`, and
+/// equals it if the replay took at least seven tenths of `replay_s`.
 std::size_t corrected_launches(std::size_t launches, double took_s, std::size_t copies,
                                const ReplayTimes& times = {});
 
-/// Time against size of one launch, measured at several sizes: what a launch of any size could take at best.
+/// The measured time of one launch that reads `bytes`. Points at several sizes give the shortest possible
+/// time of a launch of any size.
 struct CeilingPoint {
     double bytes = 0;
     double seconds = 0;
@@ -62,11 +68,14 @@ struct CeilingPoint {
     bool operator==(const CeilingPoint&) const = default;
 };
 
-/// Linear between neighbours; beyond the largest size at its speed plus what a launch costs, below the
-/// smallest in proportion between 0 bytes' extrapolation and it. `points` ascending by bytes, at least two.
+/// Returns the seconds that a launch of `bytes` takes at the read ceiling. It interpolates linearly between
+/// neighbouring points and continues the first and the last segment beyond the smallest and the largest size.
+/// The result is never below the time of the bytes at `asymptotic_speed`. `points` are at least two, in
+/// ascending order of bytes.
 double ceiling_seconds(std::span<const CeilingPoint> points, double bytes);
 
-/// Bytes per second of the slope between the two largest sizes: what remains when launches cost nothing.
+/// Returns the bytes per second of the slope between the two largest sizes, which is the speed without the
+/// cost of a launch.
 double asymptotic_speed(std::span<const CeilingPoint> points);
 
 }  // namespace paretoken::microbench::gpu

@@ -15,7 +15,7 @@ std::int64_t total_tokens(std::span<const std::int32_t> lengths, const SplitOpti
     return total * options.heads;
 }
 
-/// The cut nearest to `wanted` that a sequence of tokens [first, last) allows.
+/// Returns the allowed cut of the sequence of tokens [first, last) that is nearest to `wanted`.
 std::int32_t allowed_cut(std::int64_t wanted, std::int32_t first, std::int32_t last, std::int32_t tile) {
     if (wanted <= first) return first;
     if (wanted >= last) return last;
@@ -32,7 +32,7 @@ SplitPlan split_plan(std::span<const std::int32_t> lengths, const SplitOptions& 
     SplitPlan plan{.segments = {}, .first = {0}, .partials = 0, .sequences = 0};
     const std::int64_t total = total_tokens(lengths, options);
     const std::int64_t pieces = std::clamp<std::int64_t>(total / options.least_tokens, 1, options.blocks);
-    std::int64_t before = 0;  // tokens of all earlier sequences
+    std::int64_t before = 0;  // number of tokens of all earlier sequences
     std::int64_t piece = 0;
     const auto end_of = [&](std::int64_t index) { return total * (index + 1) / pieces; };
     const auto close_piece = [&] {

@@ -5,7 +5,7 @@
 namespace paretoken::microbench::gpu {
 namespace {
 
-// NVML's bits of why clocks are lowered
+// NVML's bits for the reasons of lowered clocks
 constexpr unsigned kHardwareSlowdown = 0x8;
 constexpr unsigned kSoftwareThermal = 0x20;
 constexpr unsigned kHardwareThermal = 0x40;
@@ -16,7 +16,7 @@ using Rule = Reason (*)(const GpuRowFacts&);
 
 Reason unverified(const GpuRowFacts& f) {
     if (f.verified) return std::nullopt;
-    return "not verified";
+    return "the output was not verified";
 }
 Reason slow_memory(const GpuRowFacts& f) {
     const auto& c = f.conditions;
@@ -28,13 +28,13 @@ Reason thermal(const GpuRowFacts& f) {
     const bool violated = f.conditions.thermal_violation_ns.value_or(0) > 0;
     if (!violated && (f.conditions.slowdown_reasons.value_or(0) & (kSoftwareThermal | kHardwareThermal)) == 0)
         return std::nullopt;
-    return "slowed down by its temperature";
+    return "the GPU lowered its clocks because of its temperature";
 }
 Reason hardware(const GpuRowFacts& f) {
     const bool violated = f.conditions.hardware_violation_ns.value_or(0) > 0;
     if (!violated && (f.conditions.slowdown_reasons.value_or(0) & (kHardwareSlowdown | kPowerBrake)) == 0)
         return std::nullopt;
-    return "slowed down by the hardware";
+    return "the GPU hardware lowered the clocks";
 }
 Reason unsteady(const GpuRowFacts& f) {
     if (f.cv <= kMaxGpuVariation) return std::nullopt;
@@ -46,7 +46,7 @@ Reason small_ring(const GpuRowFacts& f) {
 }
 Reason too_fast(const GpuRowFacts& f) {
     if (f.is_ceiling || f.of_asymptote.value_or(0) <= kMaxOfCeiling) return std::nullopt;
-    return fmt::format("{:.0f} % of the read ceiling: bytes are counted wrong, or a cache serves them",
+    return fmt::format("{:.0f} % of the read ceiling: the bytes are counted wrong, or they came from a cache",
                        *f.of_asymptote * 100);
 }
 Reason shared_gpu(const GpuRowFacts& f) {
@@ -70,11 +70,11 @@ Reason above_its_size(const GpuRowFacts& f) {
 }
 Reason power(const GpuRowFacts& f) {
     if (f.conditions.power_violation_ns.value_or(0) == 0) return std::nullopt;
-    return "at its power limit for a part of the time";
+    return "the GPU was at its power limit for part of the time";
 }
 Reason unwatched(const GpuRowFacts& f) {
     if (f.conditions.memory_clock_mhz) return std::nullopt;
-    return "clocks and slowdowns unknown: NVML did not answer";
+    return "the clocks and slowdowns are unknown: NVML did not answer";
 }
 constexpr Rule kNotes[] = {drifted, above_its_size, power, unwatched};
 

@@ -1,6 +1,6 @@
 #pragma once
-// Whether a figure of a GPU row proves anything. Pure: a table of rules over what was seen while it was
-// measured.
+// Judges whether the figures of a GPU row are valid. Pure: a table of rules is applied to the conditions that
+// were observed while the row was measured.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,16 +10,16 @@
 
 namespace paretoken::microbench::gpu {
 
-/// What the driver said before and after a row; absent: it could not be asked.
+/// The driver's answers before and after a row. A value is absent if the driver did not answer.
 struct GpuConditions {
     std::optional<unsigned> memory_clock_mhz = {};
     std::optional<unsigned> max_memory_clock_mhz = {};
     std::optional<unsigned> sm_clock_mhz = {};
-    std::optional<std::uint64_t> thermal_violation_ns = {};   ///< spent slowed down during the row
-    std::optional<std::uint64_t> hardware_violation_ns = {};  ///< board limit
+    std::optional<std::uint64_t> thermal_violation_ns = {};   ///< time slowed down by temperature
+    std::optional<std::uint64_t> hardware_violation_ns = {};  ///< time slowed down by a board limit
     std::optional<std::uint64_t> power_violation_ns =
-        {};                                         ///< power cap: usual under full load, so only noted
-    std::optional<unsigned> slowdown_reasons = {};  ///< NVML's bits
+        {};  ///< time at the power limit; usual under full load, so it is only a note
+    std::optional<unsigned> slowdown_reasons = {};  ///< bit mask of NVML
     std::optional<unsigned> other_processes = {};
     std::optional<bool> mig = {};
 
@@ -28,14 +28,14 @@ struct GpuConditions {
 
 struct GpuRowFacts {
     bool verified = false;
-    bool streams = true;      ///< reads a ring; false for launches and flops
-    bool is_ceiling = false;  ///< what others are held against: writes may be faster than reads
+    bool streams = true;  ///< the row reads a ring of copies; false for rows that measure launches or flops
+    bool is_ceiling = false;  ///< the row is a ceiling; it may exceed the read ceiling if it writes
     std::uint64_t ring_bytes = 0;
     std::uint64_t l2_bytes = 0;
     double cv = 0;
-    std::optional<double> of_ceiling = {};     ///< size-matched
-    std::optional<double> of_asymptote = {};   ///< bytes/s ÷ the read ceiling's limit for large launches
-    std::optional<double> ceiling_drift = {};  ///< |now ÷ when it was measured − 1|
+    std::optional<double> of_ceiling = {};    ///< relative to the read ceiling at the size of the launch
+    std::optional<double> of_asymptote = {};  ///< bytes/s ÷ the limit of the read ceiling for large launches
+    std::optional<double> ceiling_drift = {};  ///< |speed now ÷ speed when the ceiling was measured − 1|
     GpuConditions conditions = {};
 
     bool operator==(const GpuRowFacts&) const = default;

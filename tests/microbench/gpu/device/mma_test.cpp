@@ -9,7 +9,7 @@
 namespace paretoken::microbench::gpu {
 namespace {
 
-// The formulas of the PTX manual's section on mma.m16n8k16 with .f16 and .bf16 operands, as they stand there.
+// The formulas are copied from the PTX manual's section on mma.m16n8k16 with .f16 and .bf16 operands.
 Element ptx_a(int lane, int i) {
     const int group = lane >> 2;
     const int thread_in_group = lane % 4;
@@ -55,7 +55,8 @@ TEST(Mma, every_element_of_each_matrix_is_held_exactly_once) {
     EXPECT_EQ(c.rbegin()->first, kMmaM - 1);
 }
 
-/// 32 lanes as the hardware has them: what the registers hold, by the manual's formulas.
+/// The registers of the 32 lanes of a warp. `product` multiplies the matrices that the registers hold
+/// according to the formulas of the PTX manual.
 struct Warp {
     std::array<std::array<double, kAElements>, kLanes> a{};
     std::array<std::array<double, kBElements>, kLanes> b{};
@@ -80,7 +81,8 @@ struct Warp {
     }
 };
 
-/// The product is bilinear: one element of A against a B whose elements all differ meets each of them alone.
+/// The product is bilinear, so this test multiplies a matrix A with one nonzero element by a matrix B whose
+/// elements all differ. Each element of the product then shows one pair of elements.
 TEST(Mma, each_element_of_a_meets_each_of_b_where_the_maps_say_and_nowhere_else) {
     for (int a_lane = 0; a_lane < kLanes; ++a_lane) {
         for (int a_i = 0; a_i < kAElements; ++a_i) {

@@ -5,7 +5,7 @@
 namespace paretoken::microbench::gpu {
 namespace {
 
-/// Of a product that reads its weights once.
+/// The work of a matrix product that reads its weights once.
 Work product(double bits, double rows, double k, double batch) {
     return {.read_bytes = rows * k * bits / 8 + batch * k * 2,
             .written_bytes = batch * rows * 2,
@@ -30,7 +30,8 @@ TEST(Protocol, quick_takes_less_of_everything) {
     EXPECT_LT(quick.replay_s * quick.replays, usual.replay_s * usual.replays);
     EXPECT_LT(quick.warm_up_s, usual.warm_up_s);
     EXPECT_LT(quick.settling_s, usual.settling_s);
-    EXPECT_EQ(quick.first_warm_up_s, usual.first_warm_up_s) << "the GPU needs that whoever asks";
+    EXPECT_EQ(quick.first_warm_up_s, usual.first_warm_up_s)
+        << "an idle GPU needs this time in a quick run too";
     EXPECT_EQ(protocol_of({.full = true}), usual);
 }
 

@@ -35,7 +35,8 @@ TEST(Ring, is_larger_where_there_is_memory_but_not_by_copies_without_end) {
     }
     EXPECT_EQ(ring_plan(kMiB, limits)->copies, limits.most_copies_for_least);
     const auto small = ring_plan(kMiB / 10, limits);
-    EXPECT_GE(small->bytes, 5 * limits.l2_bytes) << "five times the L2 whatever that takes";
+    EXPECT_GE(small->bytes, 5 * limits.l2_bytes)
+        << "the ring holds five times the L2, regardless of the number of copies";
     limits.scale = 2;
     EXPECT_EQ(ring_plan(kMiB, limits)->copies, 2 * limits.most_copies_for_least);
     EXPECT_EQ(ring_plan(kMiB / 10, limits)->copies, std::min(2 * small->copies, limits.most_copies));
@@ -72,14 +73,14 @@ TEST(Ring, a_graph_that_was_planned_at_low_clocks_is_made_as_long_as_it_should_b
             EXPECT_GE(launches, planned);
             EXPECT_EQ(launches % copies, 0u);
             if (slower < 1.4) {
-                EXPECT_EQ(launches, planned) << "good enough: not captured again";
+                EXPECT_EQ(launches, planned) << "the graph is long enough and is not captured again";
             }
         }
     }
-    EXPECT_EQ(corrected_launches(100, 1, 10), 100u) << "never fewer";
+    EXPECT_EQ(corrected_launches(100, 1, 10), 100u) << "the number of launches never falls";
 }
 
-/// T = a + V / speed, as copies on an H200 were seen to take.
+/// Points with time = launch_s + bytes / speed, which is how long copies took on an H200.
 std::vector<CeilingPoint> line(double launch_s, double speed) {
     std::vector<CeilingPoint> points;
     for (const double mib : {1, 4, 16, 64, 256, 1024})
@@ -97,7 +98,7 @@ TEST(CeilingCurve, gives_back_the_line_it_was_measured_on) {
 
 TEST(CeilingCurve, never_promises_more_than_full_speed) {
     auto points = line(3.6e-6, 4.14e12);
-    points[0].seconds = 5e-6;  // noise: smaller than the next and slower
+    points[0].seconds = 5e-6;  // noise: the smaller size takes longer than the next one
     points[1].seconds = 4.2e-6;
     for (const double mib : {0.01, 0.5, 1.0, 3.0, 50.0}) {
         EXPECT_GE(ceiling_seconds(points, mib * 1048576), mib * 1048576 / asymptotic_speed(points));

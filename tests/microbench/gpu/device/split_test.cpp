@@ -21,7 +21,8 @@ std::int32_t tokens_of(const SplitPlan& plan, std::size_t piece) {
     return sum;
 }
 
-/// Every token that is seen lies in one segment, and what a segment says of its sequence is true.
+/// Expects that each token inside the window lies in exactly one segment, and that the fields of each segment
+/// that describe its sequence are right.
 void expect_complete(const std::vector<std::int32_t>& lengths, const SplitOptions& options) {
     const SplitPlan plan = split_plan(lengths, options);
     std::map<std::pair<std::int32_t, std::int32_t>, std::vector<Segment>> by_sequence;

@@ -35,7 +35,7 @@ TEST(GpuValidity, a_good_row_is_valid_and_says_nothing) {
 TEST(GpuValidity, a_ceiling_is_no_ceiling_to_other_ceilings) {
     GpuRowFacts facts = good_row();
     facts.is_ceiling = true;
-    facts.of_asymptote = 1.05;  // of a kernel that only writes, say
+    facts.of_asymptote = 1.05;  // for example a kernel that only writes
     EXPECT_TRUE(judgement_of(facts).valid());
 }
 
@@ -95,7 +95,7 @@ TEST(GpuValidity, limits_themselves_are_still_valid_and_rows_without_a_ring_need
     facts.streams = false;
     facts.ring_bytes = 0;
     EXPECT_TRUE(judgement_of(facts).valid());
-    facts.conditions.slowdown_reasons = 0x1 | 0x4;  // idle, power cap
+    facts.conditions.slowdown_reasons = 0x1 | 0x4;  // NVML's bits for an idle GPU and for the power limit
     EXPECT_TRUE(judgement_of(facts).valid());
 }
 
