@@ -18,8 +18,7 @@ struct Protocol {
     double replay_s = 5e-3;
     int uncounted_replays = 3;
     int replays = 25;
-    int watched_replays =
-        4;  ///< replays that keep the GPU busy while the driver reports clocks, its first answer
+    int watched_replays = 4;  ///< replays that keep the GPU busy until the driver has reported its clocks
     int part_replays = 9;     ///< replays of half the length, for each operation of a step
     int ceiling_replays = 9;  ///< replays for each size and each way of reading
     double probe_s = 1e-3;  ///< planned time of one replay of the probe, a short read that measures the drift
