@@ -1,4 +1,5 @@
-// ceiling/{read,write,copy,triad,random_read}/…, ceiling/flops/mma_sync, launch/{graph_node,empty}.
+// The rows ceiling/{read,write,copy,triad,random_read}/…, ceiling/flops/mma_sync and
+// launch/{graph_node,empty}.
 #include "microbench/gpu/ceilings/ceilings.h"
 
 #include <fmt/format.h>
@@ -21,7 +22,7 @@ namespace paretoken::microbench::gpu {
 namespace {
 
 constexpr int kThreads = kWalkThreads;
-constexpr int kResident = 3;  // thread blocks per multiprocessor that registers must suffice for
+constexpr int kResident = 3;  // thread blocks per multiprocessor; limits the registers per thread
 
 std::string_view name_of(Access access) {
     switch (access) {
@@ -34,7 +35,8 @@ std::string_view name_of(Access access) {
     }
 }
 
-/// Thread blocks of `kernel` that run at once: one more and the last ones would run alone.
+/// Returns how many thread blocks of `kernel` run at the same time. With more blocks than that, the last ones
+/// would start late and run with most of the GPU idle.
 template <class... Parameters>
 unsigned resident_blocks(void (*kernel)(Parameters...)) {
     int multiprocessors = 0;
@@ -46,7 +48,7 @@ unsigned resident_blocks(void (*kernel)(Parameters...)) {
 
 // ---- kernels
 
-/// The words that this thread works on.
+/// Calls `visit(i, load(i))` for the words of this thread.
 template <Access kAccess, class Load, class Visit>
 __device__ __forceinline__ void walk(std::size_t words, Load load, Visit visit) {
     walk<kAccess>(Walker{blockIdx.x, gridDim.x, threadIdx.x}, words, load, visit);
@@ -56,7 +58,7 @@ __device__ __forceinline__ std::uint32_t folded(uint4 v) {
     return v.x ^ v.y ^ v.z ^ v.w;
 }
 
-/// The exclusive or of all threads of a block, to out[block].
+/// Writes the exclusive or of the values of all threads of a block to out[block].
 __device__ void put_folded(std::uint32_t value, std::uint32_t* out) {
     __shared__ std::uint32_t of_warps[kThreads / kLanes];
     for (int distance = kLanes / 2; distance > 0; distance /= 2)
@@ -80,11 +82,11 @@ __global__ void __launch_bounds__(kThreads, kResident)
     put_folded(value, out);
 }
 
-constexpr int kStages = 4;  // of 16 bytes per thread: 32 KiB of shared memory per thread block
+constexpr int kStages = 4;  // of 16 bytes per thread, together 32 KiB of shared memory per thread block
 
-/// Each thread fetches its words a few ahead to its own places of shared memory, and reads only those. Groups
-/// of copies end in order, so that it waits for the oldest alone; loads to registers were waited for
-/// together.
+/// Each thread copies its words kStages ahead to its own slots of shared memory, and reads only its own
+/// slots. Groups of copies complete in order, so that the thread waits only for the oldest one. With loads to
+/// registers, the compiled code waited for several loads together.
 __global__ void __launch_bounds__(kThreads, kResident)
     staged_read_kernel(const uint4* from, std::size_t words, std::uint32_t* out) {
     __shared__ uint4 stages[kStages][kThreads];
@@ -113,16 +115,17 @@ __global__ void __launch_bounds__(kThreads, kResident)
     put_folded(value, out);
 }
 
-/// Pieces in the order of a table. A warp has kInFlight loads under way, of several pieces where one piece
-/// has fewer; the table's entries are read a round ahead.
+/// Reads pieces of memory in the order of a table. Each lane has kInFlight loads under way. If a piece needs
+/// fewer loads per lane, the loads belong to several pieces. The entries of the table are read one round
+/// ahead.
 template <int kPieceWords>
 __global__ void __launch_bounds__(kThreads, kResident)
     random_read_kernel(const uint4* from, const std::uint32_t* order, std::uint32_t pieces,
                        std::uint32_t* out) {
     constexpr int kLanesOfPiece = kPieceWords < kLanes ? kPieceWords : kLanes;
-    constexpr int kLoads = kPieceWords / kLanesOfPiece;                   // of a lane for a piece
-    constexpr int kPieces = kLoads < kInFlight ? kInFlight / kLoads : 1;  // of a lane in a round
-    constexpr int kBeside = kLanes / kLanesOfPiece;                       // pieces that a warp's load spans
+    constexpr int kLoads = kPieceWords / kLanesOfPiece;                   // loads of a lane for a piece
+    constexpr int kPieces = kLoads < kInFlight ? kInFlight / kLoads : 1;  // pieces of a lane in a round
+    constexpr int kBeside = kLanes / kLanesOfPiece;                       // pieces in one load of a warp
     static_assert(kPieces * kLoads % kInFlight == 0);
     const std::uint64_t policy = evict_first_policy();
     const std::uint32_t beside = threadIdx.x % kLanes / kLanesOfPiece;
@@ -140,7 +143,8 @@ __global__ void __launch_bounds__(kThreads, kResident)
     };
     read_entries();
     std::uint32_t value = 0;
-    // A warp goes on while its first lane's first piece exists: all of its lanes do the same rounds.
+    // A warp continues while the first piece of its first lane exists, so that all its lanes run equally many
+    // rounds.
     for (std::uint32_t ahead = first - beside; ahead < pieces; ahead += step) {
         const uint4* pieces_at[kPieces];
         bool exists[kPieces];
@@ -195,7 +199,7 @@ struct TwoWords {
     uint4 a;
     uint4 b;
 };
-/// a + 3·b in whole numbers, so that it is exact; a GPU moves them like floats.
+/// a + 3·b in integers, so that the result is exact. A GPU moves integers as fast as floats.
 __device__ __forceinline__ uint4 triad_of(TwoWords v) {
     return {v.a.x + 3 * v.b.x, v.a.y + 3 * v.b.y, v.a.z + 3 * v.b.z, v.a.w + 3 * v.b.w};
 }
@@ -210,11 +214,11 @@ __global__ void __launch_bounds__(kThreads, kResident)
         [&](std::size_t i, TwoWords v) { store_streamed(to + i, triad_of(v)); });
 }
 
-constexpr int kMmaChains = 8;  // independent accumulators of a warp
+constexpr int kMmaChains = 8;  // independent accumulators of each warp
 constexpr int kMmaRounds = 512;
 constexpr int kMmaThreads = 256;
 
-/// C += A·B over and over; A and B are what the lanes were given, so that no round can be left out.
+/// Repeats C += A·B. The lanes load A and B from memory, so that the compiler cannot leave out a round.
 __global__ void __launch_bounds__(kMmaThreads)
     mma_kernel(const uint4* a_of_lanes, const uint2* b_of_lanes, float* out) {
     const int lane = static_cast<int>(threadIdx.x % kLanes);
@@ -223,7 +227,7 @@ __global__ void __launch_bounds__(kMmaThreads)
     const std::uint32_t a[4] = {a4.x, a4.y, a4.z, a4.w};
     float sums[kMmaChains][4];
 #pragma unroll
-    for (int chain = 0; chain < kMmaChains; ++chain) {  // beginning alike, they would be computed once
+    for (int chain = 0; chain < kMmaChains; ++chain) {  // equal initial sums would be computed only once
         for (float& sum : sums[chain]) sum = static_cast<float>(chain);
     }
     for (int round = 0; round < kMmaRounds; ++round) {
@@ -239,7 +243,7 @@ __global__ void __launch_bounds__(kMmaThreads)
 
 __global__ void empty_kernel() {}
 
-// ---- checks: word by word, nothing of the timed kernels
+// ---- checks: they compare word by word and share no code with the loops of the timed kernels
 
 __global__ void fold_reference(const uint4* from, std::size_t words, std::uint32_t* out) {
     std::uint32_t value = 0;
@@ -274,7 +278,8 @@ std::uint32_t fold_of(const std::vector<std::uint32_t>& values) {
                            [](std::uint32_t a, std::uint32_t b) { return a ^ b; });
 }
 
-/// Memory that is read, and one word per thread block that keeps the reading from being left out.
+/// Base of the read kernels. It holds the memory that is read, and one result word per thread block. The
+/// results keep the compiler from leaving out the loads.
 class ReadKernel : public GpuKernel {
   public:
     ReadKernel(std::uint64_t bytes, unsigned blocks, bool plant_fault)
@@ -379,7 +384,7 @@ class RandomRead : public ReadKernel {
     DeviceBuffer<std::uint32_t> order_;
 };
 
-/// write, copy and triad: one to three arrays of the same size, the last of them written.
+/// The write, copy and triad kernels. They use one to three arrays of equal size and write the last one.
 class ArrayKernel : public GpuKernel {
   public:
     ArrayKernel(Expected expected, std::uint64_t bytes, bool plant_fault)
@@ -458,7 +463,7 @@ class MmaFlops : public GpuKernel {
         return {.flops = mmas * 2 * kMmaM * kMmaN * kMmaK};
     }
     void prepare(std::size_t, std::uint64_t seed) override {
-        // ±1 and ±.5: every sum of the rounds is exact in fp32.
+        // The elements are ±1 and ±0.5, so that every sum over the rounds is exact in fp32.
         Random random(seed);
         const auto operand = [&](std::size_t lanes_times_registers) {
             std::vector<std::uint32_t> registers(lanes_times_registers);
@@ -502,7 +507,7 @@ class MmaFlops : public GpuKernel {
                                  (16 * (element % 2)) &
                              0xffff);
     }
-    /// Of one lane, over its four registers of all chains.
+    /// The expected result of one lane: the sum over its four registers of all chains.
     double expected(int lane) const {
         double a[kMmaM][kMmaK] = {};
         double b[kMmaK][kMmaN] = {};
@@ -551,7 +556,7 @@ std::unique_ptr<GpuKernel> read_ceiling(std::uint64_t bytes, Access access) {
 std::vector<GpuRow> ceiling_rows(const GpuSettings& settings, const DeviceFacts&) {
     std::vector<GpuRow> rows;
     const bool fault = settings.plant_fault;
-    // A size that does not divide reaches the ragged ends.
+    // This size is no multiple of the words of a thread block, so that the check covers the remainders.
     std::vector<std::uint64_t> sizes{(1ULL << 20) + 16 * 333};
     if (!settings.verify_only) {
         sizes = {4ULL << 20, 16ULL << 20, 64ULL << 20, 256ULL << 20, 1024ULL << 20};
@@ -578,7 +583,7 @@ std::vector<GpuRow> ceiling_rows(const GpuSettings& settings, const DeviceFacts&
                         [=] { return std::make_unique<RandomRead>(large, piece, fault); }});
     }
     rows.push_back({"ceiling/flops/mma_sync/w:bf16", [=] { return std::make_unique<MmaFlops>(fault); }});
-    if (settings.plant_fault) return rows;  // there is nothing in an empty launch that could be wrong
+    if (settings.plant_fault) return rows;  // an empty launch has no output that could be wrong
     rows.push_back({"launch/graph_node", [] { return std::make_unique<EmptyLaunch>(); }});
     rows.push_back({"launch/empty", [] { return std::make_unique<EmptyLaunch>(); }, Launching::stream});
     return rows;

@@ -1,5 +1,6 @@
 #pragma once
-// What memory, tensor cores and launches give at best: the denominators of every other row.
+// Kernels that reach the highest speed of memory, tensor cores and launches. They are the reference of all
+// other rows.
 #include <cstdint>
 #include <memory>
 
@@ -7,11 +8,12 @@
 
 namespace paretoken::microbench::gpu {
 
-/// shares: each thread block walks one contiguous part; strided: all walk the same front; staged: parts as
-/// with shares, but through shared memory, so that loads are under way all the time.
+/// How a read kernel divides the memory. With `shares` each thread block reads one contiguous part. With
+/// `strided` all blocks together read one contiguous region after the other. `staged` divides like `shares`,
+/// but copies through shared memory, so that loads are always under way.
 enum class Access { strided, shares, staged };
 
-/// Reads `bytes` (a multiple of 16) per launch.
+/// Returns a kernel that reads `bytes` (a multiple of 16) per launch.
 std::unique_ptr<GpuKernel> read_ceiling(std::uint64_t bytes, Access access);
 
 }  // namespace paretoken::microbench::gpu

@@ -1,6 +1,6 @@
 #pragma once
-// Which words a thread of a ceiling kernel works on: all threads together, each word exactly once. Compiles
-// with and without CUDA.
+// Decides which words a thread of a ceiling kernel works on. All threads together visit each word exactly
+// once. Compiles with and without CUDA.
 #include <cstddef>
 #include <cstdint>
 
@@ -11,9 +11,9 @@
 namespace paretoken::microbench::gpu {
 
 inline constexpr int kWalkThreads = 512;
-inline constexpr int kInFlight = 4;  ///< loads of 16 bytes per thread: 96 KiB per multiprocessor
+inline constexpr int kInFlight = 4;  ///< loads of 16 bytes per thread, together 96 KiB per multiprocessor
 
-/// A thread among `blocks` · kWalkThreads.
+/// One thread of `blocks` · kWalkThreads threads.
 struct Walker {
     std::uint32_t block = 0;
     std::uint32_t blocks = 1;
@@ -22,7 +22,8 @@ struct Walker {
     bool operator==(const Walker&) const = default;
 };
 
-/// Calls `visit(i, load(i))` for the thread's words i of `words` < 2^32, kInFlight loads at a time.
+/// Calls `visit(i, load(i))` for each word i of the thread, with kInFlight loads at a time. `words` is the
+/// number of all words, which is below 2^32.
 template <Access kAccess, class Load, class Visit>
 PARETOKEN_HOST_DEVICE inline void walk(const Walker& walker, std::size_t words, Load load, Visit visit) {
     const EvenShares shares = EvenShares::of(static_cast<std::uint32_t>(words), walker.blocks);

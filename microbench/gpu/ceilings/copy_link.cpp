@@ -6,8 +6,8 @@ namespace paretoken::microbench::gpu {
 namespace {
 
 struct Generation {
-    double transfers_per_second;  ///< of a lane, a bit each
-    double payload;
+    double transfers_per_second;  ///< of one lane; a transfer is one bit
+    double payload;               ///< fraction of the transferred bits that remains after line coding
 };
 constexpr Generation kGenerations[] = {{2.5e9, 8.0 / 10},   {5e9, 8.0 / 10},     {8e9, 128.0 / 130},
                                        {16e9, 128.0 / 130}, {32e9, 128.0 / 130}, {64e9, 236.0 / 256}};

@@ -1,5 +1,5 @@
 #pragma once
-// The link between host and GPU: what copies are held against. Pure.
+// The PCIe link between host and GPU, whose speed is the upper bound of copies. Pure.
 #include <optional>
 #include <string>
 
@@ -10,13 +10,15 @@ struct PcieLink {
     unsigned width = 0;  ///< lanes
 
     bool operator==(const PcieLink&) const = default;
-    /// One direction, after line coding and before packet headers, which take some 5 to 10 % more; nothing
-    /// for a generation that is not known here. PCI Express base specifications 1.0 … 6.0: transfers per
-    /// second and lane, 8b/10b, from the third on 128b/130b, in the sixth 236 of the 256 bytes of a flit.
+    /// Returns the bytes per second of one direction after line coding. Packet headers, which take another 5
+    /// to 10 %, are not subtracted. Returns nothing for a generation that is not known here. The transfers
+    /// per second and lane come from the PCI Express base specifications 1.0 … 6.0. Generations 1 and 2 use
+    /// 8b/10b coding and generations 3 to 5 use 128b/130b; generation 6 carries 236 bytes in each flit of 256
+    /// bytes.
     std::optional<double> bytes_per_second() const;
 };
 
-/// "gen 5 x16"
+/// Returns a name such as "gen 5 x16".
 std::string name_of(const PcieLink& link);
 
 }  // namespace paretoken::microbench::gpu

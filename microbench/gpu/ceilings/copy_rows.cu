@@ -1,5 +1,5 @@
-// copy/{h2d,d2h}/mib:N/memory:{pinned,pageable}: what moving a cache or weights between host and GPU costs,
-// one direction at a time, by the GPU's copy engines.
+// The rows copy/{h2d,d2h}/mib:N/memory:{pinned,pageable}. They measure the cost of moving a KV cache or
+// weights between host and GPU with the GPU's copy engines, in one direction at a time.
 #include <fmt/format.h>
 
 #include <memory>
@@ -20,7 +20,7 @@ struct FreePinned {
     void operator()(void* at) const { cudaFreeHost(at); }
 };
 
-/// Words of host memory, not initialised.
+/// 32-bit words of host memory, not initialised.
 class HostBuffer {
   public:
     HostBuffer() = default;
@@ -129,7 +129,8 @@ std::vector<GpuRow> copy_rows(const GpuSettings& settings, const DeviceFacts&) {
     if (settings.verify_only) mebibytes = {1};
     if (settings.quick) mebibytes = {256};
     if (settings.full) mebibytes = {1, 4, 16, 64, 256, 1024};
-    constexpr std::uint64_t kPageable = 64;  // for comparison: the driver copies it twice, whatever the size
+    // One size for comparison is enough, because the driver copies pageable memory twice at every size.
+    constexpr std::uint64_t kPageable = 64;
     std::vector<GpuRow> rows;
     for (const auto& [direction, name] :
          {std::pair{Direction::to_device, "h2d"}, std::pair{Direction::to_host, "d2h"}}) {

@@ -8,7 +8,7 @@
 namespace paretoken::microbench::gpu {
 namespace {
 
-/// How often each word is visited by all threads.
+/// Returns how often all threads together visit each word.
 template <Access kAccess>
 std::vector<int> visits(std::size_t words, std::uint32_t blocks) {
     std::vector<int> count(words, 0);
