@@ -10,7 +10,8 @@
 namespace paretoken::microbench::gpu {
 namespace {
 
-/// Capabilities from which a form may be offered, and between which its kernels are documented.
+/// A form is offered on compute capabilities ≥ `least`; cuBLASLt documents its kernels from `least` to
+/// `last_documented`.
 struct Support {
     GemmForm form;
     std::string_view name;

@@ -1,8 +1,8 @@
 #pragma once
-// The operands of y[tokens, rows] = x[tokens, k] · W[rows, k]ᵀ as libraries take them: what their elements
-// are, which of them share a scale, and where that scale lies. Packers, references and tests share the same
-// maps. Layouts and what is supported where: cuBLAS 13 documentation, 3.1.4 "Narrow precision data types
-// usage". Compiles with and without CUDA.
+// The operands of y[tokens, rows] = x[tokens, k] · W[rows, k]ᵀ in the formats that libraries accept: the type
+// of the elements, the elements that share a scale, and the place of that scale in memory. Packers,
+// references and tests share these functions. The source of the layouts and of the supported GPUs is the
+// cuBLAS 13 documentation, 3.1.4 "Narrow precision data types usage". Compiles with and without CUDA.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -15,17 +15,22 @@
 
 namespace paretoken::microbench::gpu {
 
-/// Both operands have the form's elements. bf16 has no scales; fp8 is e4m3 with one scale per operand,
-/// fp8_rows with one per row of W and per token, fp8_blocks with one per 128 × 128 of W and per 128 of a
-/// token; mxfp8 is e4m3 with an e8m0 scale per 32 of k, nvfp4 e2m1 with an e4m3 scale per 16 of k. int8 has
-/// none, and whole 32-bit numbers as its result; all others give bf16.
+/// The number format of a product. Both operands have the same element type.
+/// - bf16 has no scales.
+/// - fp8 is e4m3 with one scale per operand.
+/// - fp8_rows is e4m3 with one scale per row of W and one per token.
+/// - fp8_blocks is e4m3 with one scale per block of 128 × 128 elements of W and per 128 elements of a token.
+/// - mxfp8 is e4m3 with one e8m0 scale per 32 elements along k.
+/// - nvfp4 is e2m1 with one e4m3 scale per 16 elements along k.
+/// - int8 has no scales, and its results are 32-bit integers. The results of all other forms are bf16.
 enum class GemmForm { bf16, fp8, fp8_rows, fp8_blocks, mxfp8, nvfp4, int8 };
 inline constexpr GemmForm kGemmForms[] = {GemmForm::bf16,       GemmForm::fp8,   GemmForm::fp8_rows,
                                           GemmForm::fp8_blocks, GemmForm::mxfp8, GemmForm::nvfp4,
                                           GemmForm::int8};
 std::string_view name_of(GemmForm form);
 
-/// What a scale is shared by. Floats, but for groups of 32 (e8m0) and of 16 (e4m3 without a sign).
+/// The elements that share one scale. Scales are floats, except those of groups of 32 (e8m0) and of groups of
+/// 16 (e4m3 without a sign).
 enum class Scaling { none, operand, row, groups_of_128, blocks_of_128, groups_of_32, groups_of_16 };
 
 struct GemmShape {
@@ -39,21 +44,22 @@ struct GemmShape {
     }
 };
 
-/// Whether cuBLASLt takes a form on this compute capability: documented, not documented (ask it), or no
+/// Whether cuBLASLt supports a form on a compute capability. `documented`: its documentation says so.
+/// `to_be_asked`: the documentation does not say, so the library is asked at run time. `none`: the GPU has no
 /// instruction for it.
 enum class Offer { documented, to_be_asked, none };
 Offer offer_of(GemmForm form, int capability);
-/// For Offer::none: "w:nvfp4 needs sm_100, this GPU has sm_90".
+/// Returns the reason for Offer::none, such as "w:nvfp4 needs sm_100, this GPU has sm_90".
 std::string lack_of(GemmForm form, int capability);
 
-/// Whether the library has another way to add such products up: on Ada and Hopper sums of fp8 products stay
-/// in the tensor cores instead of going to fp32 every 128 of k. Faster, less exact, and what libraries leave
-/// off.
+/// Returns whether the library has a second way to accumulate the products. On Ada and Hopper the sums of fp8
+/// products can stay in the tensor cores instead of being added in fp32 every 128 elements of k. This is
+/// faster and less exact, and libraries do not use it by default.
 constexpr bool has_fast_accumulation(GemmForm form, int capability) {
     return form == GemmForm::fp8 && (capability == 89 || capability == 90);
 }
 
-/// Whether dimensions and addresses are the multiples that the form's kernels want (16 bytes).
+/// Returns whether the dimensions are multiples that the kernels of the form need (16 bytes).
 bool fits(GemmForm form, const GemmShape& shape);
 
 PARETOKEN_HOST_DEVICE constexpr int bits_of(GemmForm form) {
@@ -82,23 +88,25 @@ PARETOKEN_HOST_DEVICE constexpr Scaling token_scaling(GemmForm form) {
     return form == GemmForm::fp8_blocks ? Scaling::groups_of_128 : weight_scaling(form);
 }
 
-/// Relative L2 error that 64 neighbouring results may have. Rounding to bf16 costs at most 2^-7 / √12 =
-/// 2.3e-3 (all of them just above a power of two), and errors of sums, which are independent of it, may be
-/// 3.3e-3 beside that: Hopper's fp8 units cut products off at about 13 bits below the largest of 32, until
-/// their sum goes to fp32 every 128 of k (4 · 2^-13 = 4.9e-4, some times over where terms cancel), the others
-/// add in fp32. Whole numbers are exact.
+/// Returns the relative L2 error that 64 neighbouring results may have, which is 4e-3 for all forms but int8.
+/// It leaves room for two independent errors. Rounding to bf16 costs at most 2^-7 / √12 = 2.3e-3, if all
+/// results are just above a power of two. The sums may add an error of 3.3e-3. Hopper's fp8 units truncate
+/// products at about 13 bits below the largest of 32, and add their sum in fp32 every 128 elements of k; this
+/// costs 4 · 2^-13 = 4.9e-4, and several times as much if terms cancel. All other units add in fp32. Integers
+/// are exact.
 constexpr double result_bound(GemmForm form) {
     return form == GemmForm::int8 ? 0 : 4e-3;
 }
 
-/// The same where sums stay in the tensor cores: each step, of 32 of k, cuts the sum off 13 bits below its
-/// largest part.
+/// Returns the allowed error if the sums stay in the tensor cores. Each step of 32 elements of k then
+/// truncates the sum at 13 bits below its largest part.
 constexpr double fast_result_bound(GemmForm form, std::size_t k) {
     return result_bound(form) + static_cast<double>(k) / 32 / 8192;
 }
 
-/// What is wrong with results, rows that follow one another, as words hold them; nothing when they keep
-/// `bound`.
+/// Compares results of consecutive rows with their reference. `words` hold the results as the GPU writes
+/// them: two bf16 numbers or one 32-bit integer per word. Returns a description of the error, or nothing if
+/// the results keep `bound`.
 std::optional<std::string> fault_of(GemmForm form, std::span<const std::uint32_t> words,
                                     std::span<const double> wanted, double bound);
 inline std::optional<std::string> fault_of(GemmForm form, std::span<const std::uint32_t> words,
@@ -108,7 +116,8 @@ inline std::optional<std::string> fault_of(GemmForm form, std::span<const std::u
 
 // ---- elements
 
-/// The number at `place` of an operand, without its scale. nvfp4 has the first of two in the low nibble.
+/// Returns element `place` of an operand, without its scale. In nvfp4 the low nibble of a byte holds the
+/// first of its two elements.
 PARETOKEN_HOST_DEVICE inline double element_value(GemmForm form, const std::uint8_t* operand,
                                                   std::size_t place) {
     switch (form) {
@@ -123,7 +132,7 @@ PARETOKEN_HOST_DEVICE inline double element_value(GemmForm form, const std::uint
     }
 }
 
-// ---- scales of an operand [outer, k], outer being rows of W or tokens
+// ---- scales of an operand [outer, k], where `outer` is the number of rows of W or of tokens
 
 PARETOKEN_HOST_DEVICE constexpr std::size_t divided_up(std::size_t a, std::size_t b) {
     return (a + b - 1) / b;
@@ -132,7 +141,7 @@ PARETOKEN_HOST_DEVICE constexpr std::size_t rounded_up(std::size_t a, std::size_
     return divided_up(a, b) * b;
 }
 
-/// Neighbours along k that share a scale; 0: all of a row.
+/// Returns how many neighbours along k share a scale; 0 means all elements of a row.
 PARETOKEN_HOST_DEVICE constexpr std::size_t group_of(Scaling scaling) {
     switch (scaling) {
         case Scaling::groups_of_128:
@@ -153,7 +162,7 @@ PARETOKEN_HOST_DEVICE constexpr std::size_t scale_bytes(Scaling scaling) {
     return is_tiled(scaling) ? 1 : 4;
 }
 
-/// Different scales of an operand: (row of scales, column of scales).
+/// The scales of an operand form a matrix; these functions return its number of rows and of columns.
 PARETOKEN_HOST_DEVICE constexpr std::size_t scale_rows(Scaling scaling, std::size_t outer) {
     if (scaling == Scaling::none) return 0;
     if (scaling == Scaling::operand) return 1;
@@ -163,7 +172,7 @@ PARETOKEN_HOST_DEVICE constexpr std::size_t scale_columns(Scaling scaling, std::
     return group_of(scaling) == 0 ? 1 : divided_up(k, group_of(scaling));
 }
 
-/// Scales with what only fills up, which is 0.
+/// Returns the number of stored scales, including the padding, which is 0.
 PARETOKEN_HOST_DEVICE constexpr std::size_t stored_scales(Scaling scaling, std::size_t outer, std::size_t k) {
     const std::size_t rows = scale_rows(scaling, outer);
     const std::size_t columns = scale_columns(scaling, k);
@@ -171,9 +180,10 @@ PARETOKEN_HOST_DEVICE constexpr std::size_t stored_scales(Scaling scaling, std::
     return scaling == Scaling::blocks_of_128 ? rows * rounded_up(columns, 4) : rows * columns;
 }
 
-/// Where the scale (row, column) lies: groups of 128 with rows side by side, blocks with columns side by side
-/// and rows a multiple of 4 apart; groups of 32 and 16 in tiles of 128 rows by 4 columns, 512 bytes each, a
-/// tile's rows 0, 32, 64 and 96 together.
+/// Returns the index of the scale (row, column) in memory. Scales of groups of 128 are stored column by
+/// column. Scales of blocks of 128 × 128 are stored row by row, and each row is padded to a multiple of 4.
+/// Scales of groups of 32 and 16 are stored in tiles of 128 rows by 4 columns, 512 bytes each; within a tile,
+/// rows 0, 32, 64 and 96 follow one another.
 PARETOKEN_HOST_DEVICE constexpr std::size_t scale_place(Scaling scaling, std::size_t outer, std::size_t k,
                                                         std::size_t row, std::size_t column) {
     const std::size_t columns = scale_columns(scaling, k);
@@ -185,7 +195,7 @@ PARETOKEN_HOST_DEVICE constexpr std::size_t scale_place(Scaling scaling, std::si
     return column * scale_rows(scaling, outer) + row;
 }
 
-/// The place of the scale of element (index, at) of an operand.
+/// Returns the index of the scale of element (index, at) of an operand.
 PARETOKEN_HOST_DEVICE constexpr std::size_t scale_place_of(Scaling scaling, std::size_t outer, std::size_t k,
                                                            std::size_t index, std::size_t at) {
     const std::size_t row = scaling == Scaling::operand         ? 0
@@ -199,7 +209,7 @@ PARETOKEN_HOST_DEVICE inline double value_of_ue4m3(unsigned code) {
     return value_of_e4m3(code & 0x7f);
 }
 
-/// Of a stored scale: the bits of a float, or a code.
+/// Returns the number of a stored scale. `bits` are the bits of a float or the code of a small format.
 PARETOKEN_HOST_DEVICE inline double scale_value(Scaling scaling, std::uint32_t bits) {
     switch (scaling) {
         case Scaling::none:
@@ -213,7 +223,8 @@ PARETOKEN_HOST_DEVICE inline double scale_value(Scaling scaling, std::uint32_t b
     }
 }
 
-/// A scale from random bits: a float in [2^-7, 2^-6), an e8m0 in 2^-9 … 2^-5, an e4m3 in [2^-2, 2^2).
+/// Makes a scale from random bits: a float in [2^-7, 2^-6), an e8m0 number from 2^-9 to 2^-5, or an e4m3
+/// number in [2^-2, 2^2).
 PARETOKEN_HOST_DEVICE constexpr std::uint32_t random_scale(Scaling scaling, std::uint64_t bits) {
     const auto low = static_cast<std::uint32_t>(bits);
     switch (scaling) {
@@ -226,12 +237,13 @@ PARETOKEN_HOST_DEVICE constexpr std::uint32_t random_scale(Scaling scaling, std:
     }
 }
 
-/// Signs of a word's elements (bit 7 of whole numbers, which is worth 128): what a planted fault turns over.
+/// Returns a mask of the sign bits of the elements of a word, which a planted fault inverts. In int8 elements
+/// the mask selects bit 7, so that inverting it changes the element by 128.
 PARETOKEN_HOST_DEVICE constexpr std::uint32_t sign_bits(GemmForm form) {
     return form == GemmForm::bf16 ? 0x80008000U : form == GemmForm::nvfp4 ? 0x88888888U : 0x80808080U;
 }
 
-// ---- bytes, without what only fills up
+// ---- bytes of the operands with their scales, without padding
 
 double weight_bytes(GemmForm form, const GemmShape& shape);
 double token_bytes(GemmForm form, const GemmShape& shape);

@@ -14,7 +14,7 @@ namespace paretoken::microbench::gpu {
 namespace {
 
 constexpr std::size_t kWorkspace = 64ULL << 20;
-constexpr std::size_t kLeastVersion = 120900;  // whose numbers for types and scale modes are 13's
+constexpr std::size_t kLeastVersion = 120900;  // 12.9, whose enums of types and scale modes are those of 13
 constexpr int kSuggestions = 8;
 constexpr std::size_t kTimedLaunches = 8;
 
@@ -33,7 +33,8 @@ struct CublasLt {
     decltype(&cublasLtMatmulPreferenceDestroy) preference_destroy = nullptr;
 };
 
-/// That of this program's CUDA, or another that has all that is asked of it.
+/// Opens the cublasLt of the CUDA version that this program was built with, or another one that is new
+/// enough.
 void* opened_library() {
     for (const std::string& name : {fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR),
                                     std::string("libcublasLt.so.12"), std::string("libcublasLt.so")}) {
@@ -47,7 +48,8 @@ void* opened_library() {
     return nullptr;
 }
 
-/// Nothing when this machine does not have it. Never closed: it lives as long as the program.
+/// Returns the functions of the library, or nothing if this machine does not have it. The library stays open
+/// until the program ends.
 std::optional<CublasLt> loaded_cublaslt() {
     void* const library = opened_library();
     if (library == nullptr) return std::nullopt;
@@ -145,7 +147,7 @@ OwnedMatmulDesc new_desc(GemmForm form, bool fast_accumulation) {
     return desc;
 }
 
-/// Column-major as the library sees it, without gaps.
+/// Describes a matrix without gaps that the library regards as column-major.
 OwnedMatrixLayout new_layout(cudaDataType_t type, std::size_t rows, std::size_t columns, const char* what) {
     cublasLtMatrixLayout_t created = nullptr;
     require_lt(cublaslt()->layout_create(&created, type, rows, columns, static_cast<std::int64_t>(rows)),

@@ -1,6 +1,7 @@
 #pragma once
-// One matrix product of cuBLASLt: described for a form and a shape, planned by timing the library's own
-// suggestions, enqueued. The library is loaded when it is first asked for, and may be absent.
+// One matrix product of cuBLASLt. A plan describes the product to the library, times the algorithms that the
+// library suggests, and enqueues the fastest one. The library is loaded when it is first needed, and may be
+// absent.
 #include <cublasLt.h>
 
 #include <memory>
@@ -14,7 +15,7 @@
 
 namespace paretoken::microbench::gpu {
 
-/// Whether this machine has a cublasLt that knows all forms: 12.9 or later.
+/// Returns whether this machine has a cublasLt that knows all forms, which is version 12.9 or later.
 bool has_cublaslt();
 
 struct DestroyMatmulDesc {
@@ -26,10 +27,11 @@ struct DestroyMatrixLayout {
 using OwnedMatmulDesc = std::unique_ptr<std::remove_pointer_t<cublasLtMatmulDesc_t>, DestroyMatmulDesc>;
 using OwnedMatrixLayout = std::unique_ptr<std::remove_pointer_t<cublasLtMatrixLayout_t>, DestroyMatrixLayout>;
 
-/// What one product works on, in device memory, 16-byte aligned; no scales where the form has none.
+/// The operands of one product, in device memory and 16-byte aligned. The pointers to scales are null if the
+/// form has no scales.
 struct MatmulOperands {
     const void* w = nullptr;         ///< [rows, k]
-    const void* w_scales = nullptr;  ///< as gemm_forms.h lays them out
+    const void* w_scales = nullptr;  ///< in the layout of gemm_forms.h
     const void* x = nullptr;         ///< [tokens, k]
     const void* x_scales = nullptr;
     void* y = nullptr;  ///< [tokens, rows]
@@ -38,24 +40,24 @@ struct MatmulOperands {
 class MatmulPlan {
   public:
     struct Wanted {
-        bool expected = true;  ///< no kernel for this is a RuntimeError, else it is NotAvailable
+        bool expected = true;  ///< a missing kernel throws RuntimeError; if false, NotAvailable
         bool fast_accumulation = false;
     };
-    /// Needs has_cublaslt(). Keeps the fastest of the library's first eight heuristics, each timed over
-    /// `copies`.
+    /// Needs has_cublaslt(). Times the first eight algorithms that the library's heuristics suggest, over
+    /// `copies`, and keeps the fastest.
     MatmulPlan(GemmForm form, const GemmShape& shape, const std::vector<MatmulOperands>& copies,
                const Wanted& wanted);
 
     void enqueue(const MatmulOperands& operands, Stream stream);
 
   private:
-    struct Algorithm {  // a name of its own: nvcc 13.0 cannot destroy vectors of the library's unnamed struct
+    struct Algorithm {  // a named struct: nvcc 13.0 cannot destroy vectors of the library's unnamed one
         cublasLtMatmulAlgo_t value{};
     };
     std::vector<Algorithm> suggestions();
     cublasStatus_t run(const MatmulOperands& operands, const Algorithm& algorithm, Stream stream);
     void point_at_scales(const MatmulOperands& operands);
-    /// The sentence of a refusal, thrown.
+    /// Throws the exception that reports that the library has no kernel for the product.
     [[noreturn]] void refuse(cublasStatus_t status) const;
 
     GemmForm form_;

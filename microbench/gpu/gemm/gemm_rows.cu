@@ -1,6 +1,6 @@
-// gemm_lib/preset:P/op:O/w:F/batch:B, prefill/gemm/engine:lib/preset:P/op:O/w:F/tokens:T and
-// ceiling/flops/lib/w:F[/accum:fast]: products of a library, for sizes that are bound by arithmetic, where
-// hand-written kernels end.
+// The rows gemm_lib/preset:P/op:O/w:F/batch:B, prefill/gemm/engine:lib/preset:P/op:O/w:F/tokens:T and
+// ceiling/flops/lib/w:F[/accum:fast]. They measure matrix products of cuBLASLt. The library is used for the
+// sizes that arithmetic bounds, which the weight kernels of this program do not cover.
 #include <fmt/format.h>
 
 #include <span>
@@ -19,14 +19,14 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 constexpr std::size_t kCheckedTokens = 16;
-constexpr std::size_t kPlantedWords = 16;    // of the copy of W that is checked
+constexpr std::size_t kPlantedWords = 16;    // words of the checked copy of W that a planted fault changes
 constexpr std::size_t kScaleAlignment = 64;  // words
 
 unsigned blocks_for(std::size_t threads) {
     return static_cast<unsigned>(divided_up(threads, kThreads));
 }
 
-/// [copies][outer, k]
+/// The shape of an operand: `copies` matrices [outer, k].
 struct OperandShape {
     GemmForm form;
     Scaling scaling;
@@ -59,7 +59,7 @@ __global__ void fill_scales(OperandShape shape, std::uint32_t* words, std::size_
     }
 }
 
-/// One copy of an operand, as a reference reads it.
+/// Reads single elements of one copy of an operand, multiplied by their scales, for the reference.
 struct ScaledCodes {
     OperandShape shape;
     const std::uint8_t* codes;
@@ -76,7 +76,7 @@ struct ScaledCodes {
     }
 };
 
-/// A matrix of the form with its scales, in as many copies as a ring needs.
+/// A matrix of the form with its scales, in as many copies as the ring needs.
 class GemmOperand {
   public:
     GemmOperand() = default;
@@ -102,7 +102,8 @@ class GemmOperand {
     }
 
   private:
-    /// Whose random codes are legal here; any bits are, but for bf16's and e4m3's.
+    /// Returns a weight format whose random codes are legal for the form. Only bf16 and e4m3 restrict the
+    /// codes; all other formats allow any bits.
     static WeightFormat code_format(GemmForm form) {
         if (form == GemmForm::bf16) return WeightFormat::bf16;
         return bits_of(form) == 8 && form != GemmForm::int8 ? WeightFormat::fp8 : WeightFormat::int8;
@@ -117,7 +118,7 @@ __global__ void turn_signs(std::uint32_t* words, std::size_t count, std::uint32_
     if (threadIdx.x < count) words[threadIdx.x] ^= signs;
 }
 
-/// One warp per result, element by element, in fp64: [checked, rows] for every `step`-th token.
+/// Computes y [checked, rows] for every `step`-th token in fp64. Each warp computes one result.
 __global__ void reference_gemm(ScaledCodes w, ScaledCodes x, double* y, std::size_t checked,
                                std::size_t step) {
     const std::size_t warp = (static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x) / kLanes;
@@ -164,12 +165,13 @@ class LibraryGemm : public GpuKernel {
         for (std::size_t copy = 0; copy < copies; ++copy) {
             operands_.push_back({w_.codes(copy), w_.scales(copy), x_.codes(0), x_.scales(0), y_.data()});
         }
-        PARETOKEN_CUDA(cudaDeviceSynchronize());  // candidates are timed: not beside a fill
+        PARETOKEN_CUDA(cudaDeviceSynchronize());  // the plan times algorithms; no fill may run meanwhile
         plan_ = std::make_unique<MatmulPlan>(row_.form, shape, operands_,
                                              MatmulPlan::Wanted{row_.expected, row_.fast_accumulation});
     }
     std::optional<std::string> check(Stream stream) override {
-        const std::size_t step = row_.shape.tokens / kCheckedTokens | 1;  // odd: at every place of a tile
+        // The step is odd, so that the checked tokens lie at all places of a tile.
+        const std::size_t step = row_.shape.tokens / kCheckedTokens | 1;
         const std::size_t checked = divided_up(row_.shape.tokens, step);
         const std::size_t copy = operands_.size() - 1;
         const DeviceBuffer<double> expected(checked * row_.shape.rows);
@@ -178,7 +180,7 @@ class LibraryGemm : public GpuKernel {
         PARETOKEN_CUDA_LAUNCHED();
         if (plant_fault_)
             turn_signs<<<1, kThreads, 0, stream>>>(w_.codes(copy), kPlantedWords, sign_bits(row_.form));
-        y_.fill(0xff, stream);  // NaN, or -1
+        y_.fill(0xff, stream);  // NaN in bf16, or -1 in int8's 32-bit results
         launch(copy, stream);
         PARETOKEN_CUDA(cudaStreamSynchronize(stream));
         const std::vector<double> reference = expected.download();
@@ -205,7 +207,8 @@ class LibraryGemm : public GpuKernel {
         return row_.fast_accumulation ? fast_result_bound(row_.form, row_.shape.k) : result_bound(row_.form);
     }
 
-    /// Over another poison: what no launch writes differs too.
+    /// Overwrites the output with another invalid value before the second launch, so that a word that no
+    /// launch writes differs too.
     std::optional<std::string> difference_of_a_second_launch(std::size_t copy, Stream stream) {
         const DeviceBuffer<std::uint32_t> first(y_.size());
         const DeviceBuffer<unsigned long long> unequal(1);
@@ -219,8 +222,7 @@ class LibraryGemm : public GpuKernel {
         PARETOKEN_CUDA(cudaStreamSynchronize(stream));
         const auto count = unequal.download().front();
         if (count == 0) return std::nullopt;
-        return fmt::format("two launches differ in {} of {} words, or leave them unwritten", count,
-                           y_.size());
+        return fmt::format("two launches differ in {} of {} words, or do not write them", count, y_.size());
     }
 
     GemmRow row_;
@@ -239,7 +241,7 @@ std::vector<GpuRow> gemm_rows(const GpuSettings& settings, const DeviceFacts& de
     if (!has_cublaslt()) {
         suite.resize(1);
         suite.front().lack =
-            "no libcublasLt.so of version 12.9 or later was found: put it where the loader looks";
+            "no libcublasLt.so of version 12.9 or later was found: install it where the loader finds it";
     }
     std::vector<GpuRow> rows;
     for (const GemmRow& row : suite) {

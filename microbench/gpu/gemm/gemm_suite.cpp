@@ -33,7 +33,8 @@ class Suite {
             rows.push_back(std::move(fast));
         }
     }
-    /// The second shape divides by no tile: what fills up is reached.
+    /// Adds the small shapes of a verify run. The second shape is no multiple of any tile, so that the check
+    /// covers padding.
     void add_checks() {
         for (const GemmForm form : kGemmForms) {
             for (const GemmShape& shape : {GemmShape{512, 1024, 64}, GemmShape{144, 288, 80}}) {
@@ -66,7 +67,8 @@ class Suite {
             }
         }
     }
-    /// Without lm_head, which sees one token of a prompt, and experts, which see a part of them each.
+    /// Adds the products of a prompt. It leaves out lm_head, which processes one token of a prompt, and the
+    /// experts, each of which processes only a part of the tokens.
     void add_prefill(const ModelShape& model) {
         const Sizes all_tokens = settings_.quick ? Sizes{2048} : Sizes{512, 2048, 8192};
         for (const MatrixShape& matrix : model.layer) {

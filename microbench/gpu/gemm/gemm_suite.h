@@ -1,6 +1,6 @@
 #pragma once
-// The rows of library matrix products: gemm_lib (a decode step's batch), prefill/gemm (a prompt's tokens) and
-// ceiling/flops/lib (the most that the library reaches). Compiles without CUDA.
+// The rows of library matrix products: gemm_lib (the batch of a decode step), prefill/gemm (the tokens of a
+// prompt) and ceiling/flops/lib (the highest speed that the library reaches). Compiles without CUDA.
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,16 +14,18 @@ struct GemmRow {
     std::string name;
     GemmShape shape;
     GemmForm form = GemmForm::bf16;
-    bool streams = true;             ///< false: one copy of W, for the arithmetic alone
-    bool fast_accumulation = false;  ///< fp8: sums stay in the tensor cores, see has_fast_accumulation
-    /// Documented and of an ordinary shape: a library without a kernel for it is then a failure.
+    bool streams = true;             ///< false: one copy of W, which measures only the arithmetic
+    bool fast_accumulation = false;  ///< sums of fp8 stay in the tensor cores; see has_fast_accumulation
+    /// The form is documented and the shape is an ordinary one, so that a library without a kernel for it is
+    /// a failure.
     bool expected = true;
-    std::optional<std::string> lack = {};  ///< why this GPU has no such row: it is listed and says so
+    std::optional<std::string> lack = {};  ///< why this GPU cannot run the row, which is listed anyway
 
     bool operator==(const GemmRow&) const = default;
 };
 
-/// Forms that the GPU has no instructions for have one row of each kind.
+/// Returns the rows. A form that the GPU has no instructions for has one row for each model (or one row in a
+/// verify run), with the reason in `lack`.
 std::vector<GemmRow> gemm_suite(const GpuSettings& settings, int capability);
 
 }  // namespace paretoken::microbench::gpu

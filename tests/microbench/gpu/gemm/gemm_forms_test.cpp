@@ -62,7 +62,8 @@ TEST(GemmForms, every_matrix_of_every_model_fits_but_those_that_no_16_bytes_divi
             }
         }
     }
-    EXPECT_FALSE(fits(GemmForm::nvfp4, {64, 48, 64})) << "24 bytes";
+    EXPECT_FALSE(fits(GemmForm::nvfp4, {64, 48, 64}))
+        << "48 elements of nvfp4 take 24 bytes, which is no multiple of 16";
     EXPECT_TRUE(fits(GemmForm::fp8, {64, 48, 64}));
     EXPECT_FALSE(fits(GemmForm::fp8, {64, 64, 1}));
     EXPECT_TRUE(fits(GemmForm::bf16, {64, 64, 1}));
@@ -149,8 +150,8 @@ TEST(GemmScales, each_has_a_place_of_its_own_and_the_rest_only_fills_up) {
     }
 }
 
-/// The tile of 128 × 4 as a rearrangement of arrays: rows into (4, 32), the 4 of them and the columns
-/// innermost.
+/// Returns the (row, column) of each scale in the order in which tiles of 128 × 4 store them. The rows of a
+/// tile are viewed as an array (4, 32); the dimension of 4 and the columns are innermost.
 std::vector<std::pair<std::size_t, std::size_t>> rearranged_tiles(std::size_t rows, std::size_t columns) {
     std::vector<std::pair<std::size_t, std::size_t>> order;
     for (std::size_t tile_row = 0; tile_row < divided_up(rows, 128); ++tile_row) {
@@ -181,7 +182,7 @@ TEST(GemmScales, groups_of_32_and_16_lie_in_the_documented_tiles) {
             }
         }
     }
-    // Within the first tile, the library's own inverse.
+    // This is the library's own formula for the inverse within the first tile.
     for (std::size_t place = 0; place < 512; ++place) {
         const std::size_t row = place % 16 / 4 * 32 + place / 16;
         EXPECT_EQ(scale_place(Scaling::groups_of_16, 128, 64, row, place % 4), place);
@@ -189,10 +190,11 @@ TEST(GemmScales, groups_of_32_and_16_lie_in_the_documented_tiles) {
 }
 
 TEST(GemmScales, float_scales_are_major_as_the_library_documents_them) {
-    // One per token and 128 of k: tokens side by side.
+    // One scale per token and 128 elements of k; tokens are adjacent.
     EXPECT_EQ(scale_place(Scaling::groups_of_128, 80, 288, 5, 2), 2 * 80 + 5);
     EXPECT_EQ(stored_scales(Scaling::groups_of_128, 80, 288), 3 * 80);
-    // One per 128 × 128: along k side by side, and a multiple of 4 from one block row to the next.
+    // One scale per 128 × 128 elements; scales along k are adjacent, and rows of blocks are a multiple of 4
+    // apart.
     EXPECT_EQ(scale_place(Scaling::blocks_of_128, 300, 640, 2, 4), 2 * 8 + 4);
     EXPECT_EQ(stored_scales(Scaling::blocks_of_128, 300, 640), 3 * 8);
     EXPECT_EQ(stored_scales(Scaling::row, 300, 640), 300);

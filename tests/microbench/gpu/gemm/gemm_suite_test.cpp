@@ -78,7 +78,8 @@ TEST(GemmSuite, each_form_that_people_compare_has_a_row_or_one_that_says_why_not
         }
         const auto lacking = static_cast<std::size_t>(
             std::count_if(rows.begin(), rows.end(), [](const GemmRow& row) { return row.lack.has_value(); }));
-        EXPECT_LE(lacking, std::size(kGemmForms)) << "one row each";
+        EXPECT_LE(lacking, std::size(kGemmForms))
+            << "each form has at most one row that says why it is missing";
     }
     const auto rows = gemm_suite({}, kHopper);
     EXPECT_EQ(
@@ -122,13 +123,14 @@ TEST(GemmSuite, the_default_is_small_and_full_has_all_of_it) {
     const auto usual = gemm_suite({}, kBlackwell);
     const auto full = names_of(gemm_suite({.full = true}, kBlackwell));
     const auto quick = gemm_suite({.quick = true}, kBlackwell);
-    // At some .6 s each: 40 s of the three minutes that all rows may take.
+    // At about 0.6 s each, these rows take 40 s of the three minutes that all rows may take.
     EXPECT_LE(usual.size(), 60u);
     EXPECT_LE(quick.size(), 6u);
     for (const GemmRow& row : usual) EXPECT_TRUE(full.contains(row.name)) << row.name;
     for (const GemmRow& row : quick) EXPECT_TRUE(names_of(usual).contains(row.name)) << row.name;
     for (const std::string batch : {"1", "32"})
-        EXPECT_TRUE(full.contains("gemm_lib/preset:llama3-8b/op:qkv/w:bf16/batch:" + batch)) << "for peers";
+        EXPECT_TRUE(full.contains("gemm_lib/preset:llama3-8b/op:qkv/w:bf16/batch:" + batch))
+            << "comparisons with peers need this row";
 }
 
 TEST(GemmSuite, every_form_is_verified_at_a_shape_that_fills_no_tile) {
@@ -144,7 +146,7 @@ TEST(GemmSuite, every_form_is_verified_at_a_shape_that_fills_no_tile) {
         EXPECT_NE(ragged.k % 128, 0u);
         EXPECT_FALSE(of_form.back().expected);
     }
-    // mxfp8 and nvfp4 once each, as missing; fp8 also with fast accumulation
+    // mxfp8 and nvfp4 are missing and have one row each; fp8 also has rows with fast accumulation.
     EXPECT_EQ(gemm_suite({.verify_only = true}, kHopper).size(), 2 * std::size(kGemmForms) - 2 + 2);
 }
 
