@@ -13,7 +13,7 @@
 namespace paretoken::microbench::gpu {
 namespace {
 
-constexpr std::uint64_t kCheckedElements = 1ULL << 22;  // keys that a check recomputes in fp64
+constexpr std::uint64_t kCheckedElements = 1ULL << 22;  // key elements that a check recomputes in fp64
 constexpr std::size_t kSampledPairs = 6;
 
 std::uint64_t tokens_seen(const AttentionOptions& options) {
@@ -24,7 +24,7 @@ std::uint64_t tokens_seen(const AttentionOptions& options) {
     return sum;
 }
 
-/// Pairs of a query token and a token that it sees.
+/// Returns the number of pairs of a query token and a token that it sees.
 std::uint64_t pairs_seen(const AttentionOptions& options) {
     std::uint64_t sum = 0;
     for (const std::int32_t length : options.lengths) {
@@ -36,7 +36,7 @@ std::uint64_t pairs_seen(const AttentionOptions& options) {
     return sum;
 }
 
-/// Where the results of a query token begin, and its queries.
+/// Returns the index of the first element of one head of a query token, in the queries and in the results.
 std::size_t place_of(const AttentionOptions& options, std::size_t request, std::int32_t token,
                      std::size_t head) {
     const std::size_t row =
@@ -52,7 +52,7 @@ std::vector<double> queries_of(const AttentionOptions& options, std::size_t at, 
     return q;
 }
 
-/// "4096", or "1..4096" where requests differ.
+/// Returns the context length for the name: "4096", or "1..4096" if the requests differ.
 std::string context_name(const std::vector<std::int32_t>& lengths) {
     const auto [least, most] = std::minmax_element(lengths.begin(), lengths.end());
     return *least == *most ? fmt::format("{}", *least) : fmt::format("{}..{}", *least, *most);
@@ -65,15 +65,15 @@ struct Model {
     bool sinks = false;
 };
 
-// From the models' config.json: query heads, KV heads, head dimension.
+// Query heads, KV heads and head dimension, from the config.json of each model.
 constexpr Model kLlama8b{"llama3-8b", {32, 8, 128}};
 constexpr Model kLlama70b{"llama3-70b", {64, 8, 128}};
 constexpr Model kLlama70bTp8{"llama3-70b-tp8", {8, 1, 128}};
 constexpr Model kQwen235b{"qwen3-235b-a22b", {64, 4, 128}};
 constexpr Model kGptOss{"gpt-oss-120b", {64, 8, 64}, 0, true};
 constexpr Model kGptOssWindow{"gpt-oss-120b", {64, 8, 64}, 128, true};
-constexpr Model kLlama2{"llama2-7b", {32, 32, 128}};        // every head has its own cache
-constexpr Model kStarcoder{"starcoder-15b", {48, 1, 128}};  // all heads share one
+constexpr Model kLlama2{"llama2-7b", {32, 32, 128}};        // every query head has its own KV head
+constexpr Model kStarcoder{"starcoder-15b", {48, 1, 128}};  // all query heads share one KV head
 
 struct SuiteRow {
     RowSet from;
@@ -120,10 +120,10 @@ constexpr SuiteRow kSuite[] = {
     {kStandard, kGptOss, kBf16, 32, 8192},
     {kStandard, kGptOssWindow, kBf16, 256, 8192},
     {kStandard, kLlama2, kBf16, 8, 4096},
-    {kStandard, kLlama8b, kBf16, 32, 4096, 16, kNhd, kRandom, 4},   // 16 rows per KV head
-    {kStandard, kLlama70b, kBf16, 16, 8192, 16, kNhd, kRandom, 4},  // 32
+    {kStandard, kLlama8b, kBf16, 32, 4096, 16, kNhd, kRandom, 4},   // 16 query rows per KV head
+    {kStandard, kLlama70b, kBf16, 16, 8192, 16, kNhd, kRandom, 4},  // 32 rows per KV head
     {kStandard, kLlama70b, kFp8, 32, 8192, 16, kNhd, kRandom, 4},
-    {kFull, kStarcoder, kBf16, 64, 8192},  // three tiles of heads: two read it from L2, if it is still there
+    {kFull, kStarcoder, kBf16, 64, 8192},  // three head tiles read the cache; two may find it in L2
     {kFull, kLlama8b, kBf16, 1, 8192},
     {kFull, kLlama8b, kFp8, 1, 32768},
     {kFull, kLlama8b, kBf16, 8, 32768},
@@ -153,11 +153,12 @@ constexpr SuiteRow kSuite[] = {
     {kFull, kLlama70b, kFp8, 32, 8192, 16, kNhd, kRandom, 2},
     {kFull, kLlama70b, kInt8, 32, 8192, 16, kNhd, kRandom, 4},
     {kFull, kLlama70bTp8, kFp8, 64, 32768, 32, kNhd, kRandom, 4},
-    {kFull, kQwen235b, kBf16, 32, 8192, 16, kNhd, kRandom, 4},  // 64 rows
+    {kFull, kQwen235b, kBf16, 32, 8192, 16, kNhd, kRandom, 4},  // 64 rows per KV head
     {kFull, kGptOss, kBf16, 32, 8192, 16, kNhd, kRandom, 4},
     {kFull, kGptOssWindow, kBf16, 256, 8192, 16, kNhd, kRandom, 4},
     {kFull, kLlama2, kBf16, 8, 4096, 16, kNhd, kRandom, 4},
-    {kFull, kLlama70b, kBf16, 16, 8192, 16, kNhd, kRandom, 1, 40 * kGiga},  // more than a GPU's TLBs reach
+    // These pools are larger than the reach of a GPU's TLBs.
+    {kFull, kLlama70b, kBf16, 16, 8192, 16, kNhd, kRandom, 1, 40 * kGiga},
     {kFull, kLlama70b, kFp8, 32, 8192, 16, kNhd, kRandom, 1, 40 * kGiga},
 };
 
@@ -175,12 +176,14 @@ AttentionOptions options_of(const Model& model, KvFormat format, std::int32_t pa
             .q_len = q_len};
 }
 
-/// Lengths around every edge: of the 16 tokens of a warp, of a page, of a block's tile.
+/// Returns lengths just below, at and above the boundaries of a warp's 16 tokens, of a page, and of a block's
+/// tile.
 std::vector<std::int32_t> edges(std::int32_t page) {
     return {1, 15, 16, 17, page - 1, page, page + 1, 63, 64, 65, 130, 300};
 }
 
-/// Likewise where the last query token, and where the first, ends at an edge.
+/// Returns lengths for several query tokens, so that the visible tokens of the last and of the first query
+/// token end at or next to these boundaries.
 std::vector<std::int32_t> edges(std::int32_t page, std::int32_t q_len) {
     std::vector<std::int32_t> lengths = {q_len};
     for (const std::int32_t length : {16, page, 64}) {
@@ -192,8 +195,8 @@ std::vector<std::int32_t> edges(std::int32_t page, std::int32_t q_len) {
     return lengths;
 }
 
-/// Rows of several query tokens that fill one, two, four and three times four tiles, and some that fill none;
-/// windows longer than the query tokens and shorter.
+/// Small rows of several query tokens. Their query rows fill one, two, four or three times four tiles of 16,
+/// and some do not fill their last tile. Their windows are longer or shorter than the number of query tokens.
 struct SmallTokens {
     Model model;
     std::int32_t q_len;
@@ -227,7 +230,7 @@ constexpr SmallTokens kSmallTokens[] = {
     {{"group6", {12, 2, 128}}, 7, kBf16},
 };
 
-/// Every kind of head, format, layout and page once, small.
+/// Returns small rows that cover each kind of head with each format, in all layouts and page sizes.
 std::vector<AttentionOptions> small_checks() {
     constexpr Model kHeads[] = {{"group4", {8, 2, 128}},         {"group1", {2, 2, 64}},
                                 {"group16", {16, 1, 128}},       {"group48", {48, 1, 64}},
@@ -254,7 +257,7 @@ std::vector<AttentionOptions> small_checks() {
     return checks;
 }
 
-/// "40G", "4M"
+/// Returns a size such as "40G" or "4M", in powers of 1000.
 std::string size_name(std::uint64_t bytes) {
     return bytes % kGiga == 0 ? fmt::format("{}G", bytes / kGiga) : fmt::format("{}M", bytes / kMega);
 }
@@ -389,7 +392,7 @@ double attention_error(const AttentionOptions& options, std::span<const float> o
         const std::size_t at = place_of(options, request, token, kv_head * options.heads.group());
         const auto want = std::span(reference).subspan(static_cast<std::size_t>(token) * size, size);
         const double error = relative_l2(out.subspan(at, size), want);
-        if (!(error <= worst)) worst = error;  // NaN stays
+        if (!(error <= worst)) worst = error;  // also keeps a NaN
     }
     return worst;
 }

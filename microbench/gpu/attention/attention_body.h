@@ -1,7 +1,8 @@
 #pragma once
-// The decode attention kernel, written once for two machines: a GPU's thread blocks (attention_machine.cuh)
-// and the tests' emulation of their lanes. Each of a block's four warps owns 16 tokens of every 64 end to
-// end: gathers them, scores, softens and accumulates; only results meet. Nothing here depends on CUDA.
+// The body of the decode attention kernel. A GPU runs it through attention_machine.cuh, and the tests run the
+// same code on an emulation of the lanes. Each of the four warps of a block owns 16 tokens of every 64: it
+// copies them to shared memory, computes their scores, applies the running softmax and accumulates the
+// weighted values. The warps combine only their results. Nothing here depends on CUDA.
 #include <cstddef>
 #include <cstdint>
 
@@ -14,47 +15,48 @@
 
 namespace paretoken::microbench::gpu {
 
-/// What one launch works on. Pointers are the machine's memory.
+/// The arguments of one launch. Pointers refer to the memory of the machine that runs the kernel.
 struct AttentionCall {
     const std::byte* pool = nullptr;
-    const float* scales = nullptr;  ///< per token, as in paged.h; int8 only
-    /// [requests, q_len, query heads, head_dim], bf16 for bf16 caches, else fp16
+    const float* scales = nullptr;  ///< [pages][KV heads][K, V][tokens per page]; int8 only
+    /// [requests, q_len, query heads, head_dim], bf16 for bf16 caches, fp16 for all others
     const std::uint16_t* q = nullptr;
-    const float* sinks = nullptr;         ///< [query heads] or nothing
-    const std::int32_t* pages = nullptr;  ///< PageTable
-    const std::int32_t* first_page = nullptr;
-    const Segment* segments = nullptr;  ///< SplitPlan
-    const std::int32_t* first_segment = nullptr;
-    float* partial_out = nullptr;      ///< [partials, 16 row_tiles, head_dim]
-    float* partial_lse = nullptr;      ///< [partials, 16 row_tiles], log2 of the sum of 2^score
-    std::int32_t* counters = nullptr;  ///< [sequences], zero before and after every launch
-    ResultPlace out;                   ///< [requests, q_len, query heads, head_dim]
+    const float* sinks = nullptr;                 ///< [query heads], or null
+    const std::int32_t* pages = nullptr;          ///< PageTable::pages
+    const std::int32_t* first_page = nullptr;     ///< PageTable::first
+    const Segment* segments = nullptr;            ///< SplitPlan::segments
+    const std::int32_t* first_segment = nullptr;  ///< SplitPlan::first
+    float* partial_out = nullptr;                 ///< [partials, 16 row_tiles, head_dim]
+    float* partial_lse = nullptr;                 ///< [partials, 16 row_tiles], log2 of the sum of 2^score
+    std::int32_t* counters = nullptr;             ///< [sequences], zero before and after every launch
+    ResultPlace out;                              ///< [requests, q_len, query heads, head_dim]
     PageStrides strides;
     std::int32_t kv_heads = 0;
     std::int32_t query_heads = 0;
-    std::int32_t tiles = 1;  ///< tiles of 16 row_tiles query rows per KV head
+    std::int32_t tiles = 1;  ///< number of groups of 16 row_tiles query rows per KV head
     std::int32_t page_shift = 0;
     std::int32_t stages = 2;
-    float score_scale = 0;  ///< log2 e / √dim, times the scale of all keys
-    float value_scale = 1;
-    // For kernels of several query tokens per request.
-    std::int32_t q_len = 1;      ///< query tokens, the last of their request's context
-    std::int32_t row_tiles = 1;  ///< 1, 2 or 4 tiles of 16 query rows that one reading of the keys serves
-    std::int32_t window = 0;     ///< tokens that a query token sees; 0: all up to itself
-    const std::int32_t* lengths = nullptr;  ///< [requests], tokens of the context
+    float score_scale = 0;  ///< log2 e / √dim, multiplied by the common scale of all keys
+    float value_scale = 1;  ///< common scale of all values
+    // Only the kernels for several query tokens per request use these fields.
+    std::int32_t q_len = 1;      ///< query tokens, which are the last tokens of the context of their request
+    std::int32_t row_tiles = 1;  ///< 1, 2 or 4 tiles of 16 query rows that one pass over the cache serves
+    std::int32_t window = 0;     ///< tokens that a query token sees; 0: all tokens up to itself
+    const std::int32_t* lengths = nullptr;  ///< [requests], number of tokens of each context
 };
 
-/// Where the rows of a segment lie among queries and results. With several query tokens, row r of a KV head
-/// is token r / group and head r % group of those that share it; with one, rows are heads.
+/// Maps the rows of a segment to queries and results. With several query tokens, row r of a KV head belongs
+/// to query token r / group and to head r % group of the query heads that share the KV head. With one query
+/// token, the rows are query heads.
 template <bool kSeveral>
 struct SegmentRows {
-    std::int64_t base;   ///< of place 0, among [requests, q_len, query heads]
-    std::int32_t heads;  ///< likewise, of head 0 among the query heads
-    std::int32_t count;
-    std::int32_t first = 0;  ///< among the rows of its KV head
-    std::int32_t group = 1;
-    std::int32_t step = 0;  ///< from a query token to the next
-    std::int32_t tiles = 1;
+    std::int64_t base;       ///< index of place 0 in [requests, q_len, query heads]
+    std::int32_t heads;      ///< index of head 0 among the query heads
+    std::int32_t count;      ///< number of rows
+    std::int32_t first = 0;  ///< index of the first row among the rows of its KV head
+    std::int32_t group = 1;  ///< query heads per KV head
+    std::int32_t step = 0;   ///< distance in places from a query token to the next
+    std::int32_t tiles = 1;  ///< tiles of 16 rows
 
     PARETOKEN_HOST_DEVICE SegmentRows(const AttentionCall& call, const Segment& segment) {
         group = call.query_heads / call.kv_heads;
@@ -89,17 +91,17 @@ struct SegmentRows {
     }
 };
 
-/// Starts the copies of one warp's tiles.
+/// Starts the copies of the tiles of one warp from the cache to shared memory.
 template <class Machine, KvFormat kFormat, int kDim>
 struct TileLoader {
     using Tile = WarpTile<kFormat, kDim>;
-    static constexpr int kRowsAtOnce = 32 / Tile::kRowChunks;  ///< that the lanes copy by one instruction
+    static constexpr int kRowsAtOnce = 32 / Tile::kRowChunks;  ///< rows that one instruction of a warp copies
 
     const AttentionCall& call;
     TokenWalk<kBlockTokens> walk;
     std::int32_t kv_head = 0;
-    const std::byte* head = nullptr;  ///< its first page's first row
-    std::uint64_t hint;               ///< keys and values that pass by leave tables and plans in L2
+    const std::byte* head = nullptr;  ///< first row of the head in page 0 of the pool
+    std::uint64_t hint;  ///< L2 policy; data that is read once is evicted before tables and plans
 
     PARETOKEN_HOST_DEVICE TileLoader(const Machine& m, const AttentionCall& c)
         : call(c),
@@ -121,7 +123,7 @@ struct TileLoader {
         head = call.pool + static_cast<std::uint64_t>(kv_head) * call.strides.head;
     }
 
-    /// Starts the copies of the next tile into `to`, and goes on to the one after.
+    /// Starts the copies of the next tile into `to`, and advances to the tile after it.
     PARETOKEN_HOST_DEVICE void load(Machine& m, std::byte* to) {
         if (walk.done()) return;
         if (walk.has_tokens()) copy(m, to);
@@ -161,8 +163,9 @@ struct TileLoader {
     }
 };
 
-/// One warp's queries, running softmax and results. Register contents are those of mma.m16n8k16: rows are
-/// query heads (of several query tokens, with kSeveral), in this lane `g` and g + 8.
+/// The queries, the running softmax and the results of one warp, in registers as mma.m16n8k16 lays them out.
+/// Rows are query heads, or with kSeveral query heads of several query tokens. A lane holds the rows g and g
+/// + 8, where g = lane / 4.
 template <class Machine, KvFormat kFormat, int kDim, bool kSeveral = false>
 struct WarpAttention : RunningSoftmax<Machine, kDim / 8> {
     using Softmax = RunningSoftmax<Machine, kDim / 8>;
@@ -173,10 +176,10 @@ struct WarpAttention : RunningSoftmax<Machine, kDim / 8> {
     static constexpr int kTiles = kDim / 8;
 
     std::uint32_t q[kSteps][4];
-    std::int32_t first;  ///< [first, last): what every row sees of the segment
+    std::int32_t first;  ///< [first, last): the tokens of the segment that every row sees
     std::int32_t last;
 
-    /// This lane's first row among the segment's.
+    /// Returns the index of this lane's first row among the rows of the segment.
     PARETOKEN_HOST_DEVICE static int first_row(const Machine& m, const AttentionCall& call) {
         const int tile = kSeveral ? m.warp() % call.row_tiles : 0;
         return tile * kWarpTokens + m.lane() / 4;
@@ -208,7 +211,8 @@ struct WarpAttention : RunningSoftmax<Machine, kDim / 8> {
         Softmax::clear();
     }
 
-    /// Scores of tokens 8j + 2t and the next, j = 0 … 2 kGroups − 1, of both rows.
+    /// Computes the scores of the lane's tokens, 8j + 2t and 8j + 2t + 1 for j = 0 … 2 kGroups − 1, for both
+    /// rows of the lane, where t = lane % 4.
     template <int kGroups>
     PARETOKEN_HOST_DEVICE void score(const Machine& m, const std::byte* tile,
                                      float (&s)[2 * kGroups][4]) const {
@@ -251,7 +255,7 @@ struct WarpAttention : RunningSoftmax<Machine, kDim / 8> {
         }
     }
 
-    /// Adds weights · values.
+    /// Adds weights · values to the results.
     template <int kGroups>
     PARETOKEN_HOST_DEVICE void accumulate(const Machine& m, const std::byte* values,
                                           const float (&p)[2 * kGroups][4]) {
@@ -279,7 +283,8 @@ struct WarpAttention : RunningSoftmax<Machine, kDim / 8> {
         }
     }
 
-    /// A lane reads its column's bytes of four tokens and pairs those of two tokens byte by byte.
+    /// Adds weights · values for 8-bit values. A lane reads the bytes of its column for four tokens, and
+    /// pairs the bytes of two tokens, as the matrix instruction needs them.
     PARETOKEN_HOST_DEVICE void accumulate_bytes(const Machine& m, const std::byte* values,
                                                 const std::uint32_t (&weights)[4]) {
         constexpr int kColumnBytes = kDim / 8;
@@ -314,7 +319,7 @@ struct WarpAttention : RunningSoftmax<Machine, kDim / 8> {
         }
     }
 
-    /// The segment's among the 16 tokens from `token` on.
+    /// Adds those of the 16 tokens from `token` on that belong to the segment.
     PARETOKEN_HOST_DEVICE void add(const Machine& m, const AttentionCall& call, const Segment& segment,
                                    const std::byte* tile, std::int32_t token) {
         float s[2][4];
@@ -345,7 +350,7 @@ struct WarpAttention : RunningSoftmax<Machine, kDim / 8> {
         accumulate<1>(m, tile + Tile::kValues, s);
     }
 
-    /// Scores of tokens outside the segment's, and of those that a row does not see.
+    /// Sets the scores of the tokens that are outside the segment, or that a row does not see, to −∞.
     PARETOKEN_HOST_DEVICE void hide(const Machine& m, const AttentionCall& call, const Segment& segment,
                                     float (&s)[2][4], std::int32_t token) const {
         if constexpr (kSeveral) {
@@ -367,17 +372,19 @@ struct WarpAttention : RunningSoftmax<Machine, kDim / 8> {
         }
     }
 
-    /// Lifts weights that carry a value's scale out of fp16's subnormals.
+    /// Factor on weights that are multiplied by the scale of a value, which keeps them above fp16's
+    /// subnormals.
     static constexpr float kWeightUnit = 64;
 
+    /// Returns the factor that turns accumulated results into results.
     PARETOKEN_HOST_DEVICE static constexpr float unit() {
         if (kFormat == KvFormat::fp8) return Machine::kE4m3Unit;
         return Tile::kHasScales ? 1 / kWeightUnit : 1;
     }
 };
 
-/// Results of a segment, from the four warps to device memory; the last block to finish a sequence of several
-/// segments combines them.
+/// Merges the results of the four warps for a segment and writes them to device memory. The block
+/// that finishes the last segment of a sequence combines the partial results of all its segments.
 template <class Machine, KvFormat kFormat, int kDim, bool kSeveral>
 struct BlockResult {
     using Memory = BlockMemory<kFormat, kDim>;
@@ -386,7 +393,7 @@ struct BlockResult {
 
     float* result;  ///< [16][kResultStride], columns in the order of the accumulators
     float* states;  ///< [4 warps][maximum, sum][16]
-    float* whole;   ///< [1 / sum, lse][16]
+    float* whole;   ///< [1 / sum, log2 of the sum of 2^score][16]
     std::int32_t* is_last;
 
     PARETOKEN_HOST_DEVICE explicit BlockResult(std::byte* at)
@@ -401,8 +408,8 @@ struct BlockResult {
         const ResultPlace out = call.out.after(rows.base * kDim);
         const float* const sinks = call.sinks == nullptr ? nullptr : call.sinks + rows.heads;
         warp.finish_sums(m);
-        // No barrier between tiles or segments: before a merge writes anything that is read here, it has met
-        // all warps.
+        // No barrier is needed between tiles or between segments. `merge` waits for all warps at a barrier
+        // before it changes `whole` and `result`, which the writing functions read.
         for (int tile = 0; tile < rows.tiles; ++tile) {
             const int first = tile * kWarpTokens;
             if (first >= rows.count) break;
@@ -423,7 +430,7 @@ struct BlockResult {
         float high;
     };
     static_assert(Memory::kResultStride % 2 == 0);
-    /// Results of one tile of 16 rows, that of warps `tile`, tile + tiles, …
+    /// Merges the results of one tile of 16 rows, which the warps `tile`, tile + tiles, … hold.
     PARETOKEN_HOST_DEVICE void merge(Machine& m, const Warp& warp, int tiles, int tile) {
         const int g = m.lane() / 4;
         const int t = m.lane() % 4;
@@ -450,7 +457,7 @@ struct BlockResult {
             }
             factor[row] = m.exp2(warp.maximum[row] - most);
             if (m.warp() == tile && t == 0) {
-                // Of several query tokens an early one may see nothing of a segment.
+                // With several query tokens, an early one may see no token of the segment.
                 whole[g + 8 * row] = kSeveral && total == 0 ? 0 : 1 / total;
                 whole[16 + g + 8 * row] = most + m.log2(total);
             }
@@ -461,7 +468,7 @@ struct BlockResult {
                 for (int i = 0; i < Warp::kTiles; ++i) {
                     PARETOKEN_UNROLL
                     for (int row = 0; row < 2; ++row) {
-                        // By pairs: rows then share no bank that is asked for at once.
+                        // Accesses to pairs of floats avoid bank conflicts between rows.
                         auto& at = *reinterpret_cast<Pair*>(
                             &result[(g + 8 * row) * Memory::kResultStride + i * 8 + 2 * t]);
                         const Pair value{warp.out[i][2 * row] * factor[row],
@@ -478,7 +485,7 @@ struct BlockResult {
         return result[row * Memory::kResultStride + column] * whole[row] * (Warp::unit() * call.value_scale);
     }
 
-    /// Rows of the tile that holds row `first` and those after it.
+    /// Returns the number of rows in the tile that starts at row `first`.
     PARETOKEN_HOST_DEVICE static int rows_of_tile(const Rows& rows, int first) {
         return rows.count - first < kWarpTokens ? rows.count - first : kWarpTokens;
     }
@@ -512,8 +519,9 @@ struct BlockResult {
     }
 };
 
-/// One thread of the block that works on piece `m.piece()` of the plan. With kSeveral the warps share the
-/// rows too: each of `row_tiles` neighbours takes one tile of 16 rows through the tokens of them all.
+/// Runs one thread of the block that works on piece `m.piece()` of the plan. With kSeveral, groups of
+/// `row_tiles` neighbouring warps share their tokens: each warp of a group processes its own tile of 16 query
+/// rows, for the tokens that all warps of the group have loaded.
 template <KvFormat kFormat, int kDim, bool kSeveral = false, class Machine>
 PARETOKEN_HOST_DEVICE void attention_body(Machine& m, const AttentionCall& call) {
     using Tile = WarpTile<kFormat, kDim>;
@@ -539,7 +547,8 @@ PARETOKEN_HOST_DEVICE void attention_body(Machine& m, const AttentionCall& call)
         std::int32_t token = segment.first / kWarpTokens * kWarpTokens + m.warp() * kWarpTokens;
         for (; token - m.warp() * kWarpTokens < last; token += kBlockTokens) {
             m.wait_for_copies(call.stages - 2);
-            // This tile is there for all that read it, and all are through with the one before.
+            // After this barrier the tile is complete for all warps that read it, and these warps have
+            // finished the previous tile, so that the next copies may overwrite it.
             if (row_tiles == 1) {
                 m.sync_warp();
             } else {

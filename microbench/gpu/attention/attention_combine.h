@@ -1,7 +1,8 @@
 #pragma once
-// From the partial results of a sequence that several blocks read to its result: the block that finishes last
-// adds them, in their order, so that the same inputs give the same bits. `Rows` says where a row's result
-// goes: place(row) among results, head(row) among sinks, per_partial() rows in a partial result.
+// Combines the partial results of a sequence that several blocks read. The block that finishes last adds them
+// in their order, so that equal inputs give equal bits. The template parameter `Rows` maps rows: place(row)
+// is the index of a row among the results, head(row) its index among the sinks, and per_partial() the number
+// of rows in a partial result.
 #include <cstdint>
 
 #include "microbench/gpu/attention/attention_tile.h"
@@ -10,12 +11,13 @@
 
 namespace paretoken::microbench::gpu {
 
-/// Where results go: as fp32, or rounded to 16 bits for a matrix product that follows.
+/// The destination of results: fp32, or 16-bit numbers for a matrix product that follows.
 struct ResultPlace {
     float* wide = nullptr;
-    std::uint16_t* narrow = nullptr;  ///< when set, instead of `wide`
-    bool bf16 = false;                ///< what `narrow` holds; else fp16
+    std::uint16_t* narrow = nullptr;  ///< used instead of `wide` unless it is null
+    bool bf16 = false;                ///< format of `narrow`: true for bf16, false for fp16
 
+    /// Returns the place `values` elements further.
     PARETOKEN_HOST_DEVICE ResultPlace after(std::int64_t values) const {
         return narrow == nullptr ? ResultPlace{wide + values, nullptr, bf16}
                                  : ResultPlace{nullptr, narrow + values, bf16};
@@ -32,15 +34,15 @@ struct ResultPlace {
     }
 };
 
-/// Rows are query heads, their results lie one after the other.
+/// The mapping for rows that are query heads, whose results follow one another.
 struct RowsInOrder {
     PARETOKEN_HOST_DEVICE static constexpr int place(int row) { return row; }
     PARETOKEN_HOST_DEVICE static constexpr int head(int row) { return row; }
     PARETOKEN_HOST_DEVICE static constexpr int per_partial() { return kWarpTokens; }
 };
 
-/// True for every thread of the block that finished a sequence's last partial; all partials of it can be read
-/// then. `flag` lies in shared memory.
+/// Returns true in every thread of the block that finished the last partial result of a sequence. All partial
+/// results of the sequence can then be read. `flag` is in shared memory.
 template <class Machine>
 PARETOKEN_HOST_DEVICE inline bool is_last_partial(Machine& m, const Segment& segment, std::int32_t* counters,
                                                   std::int32_t* flag) {
@@ -56,15 +58,15 @@ PARETOKEN_HOST_DEVICE inline bool is_last_partial(Machine& m, const Segment& seg
     return *flag != 0;
 }
 
-/// Σ 2^(lse_i − most) · out_i ÷ Σ 2^(lse_i − most) of one row of a sequence's partials, in the lanes of a
-/// warp.
+/// Computes Σ 2^(lse_i − most) · out_i ÷ Σ 2^(lse_i − most) over the partial results i of a sequence, for one
+/// row, where `most` is the largest lse_i or the sink. The lanes of a warp hold the elements of the row.
 template <int kDim, class Machine>
 struct CombinedRow {
     static constexpr int kEach = kDim / 32;
 
-    const float* lse;   ///< of the first partial
-    const float* from;  ///< likewise, this lane's first value
-    int stride;         ///< rows from a partial to the next
+    const float* lse;   ///< of the first partial result
+    const float* from;  ///< this lane's first element of the first partial result
+    int stride;         ///< distance in rows from one partial result to the next
     float most;
     float total;
     float value[kEach];
@@ -109,7 +111,8 @@ struct CombinedRow {
     }
 };
 
-/// Rows `row`, row + kWarps, … (kRows of them) at once, so that their loads overlap; partials in their order.
+/// Combines the kRows rows `row`, row + kWarps, … together, so that their loads overlap. It adds the partial
+/// results in their order.
 template <int kRows, int kDim, class Machine, class Rows>
 PARETOKEN_HOST_DEVICE inline void combine_rows(const Machine& m, const Segment& segment,
                                                const float* partial_out, const float* partial_lse, int row,
@@ -138,7 +141,7 @@ PARETOKEN_HOST_DEVICE inline void combine_rows(const Machine& m, const Segment& 
     }
 }
 
-/// All rows of a sequence, by the warps of one block.
+/// Combines all rows of a sequence with the warps of one block.
 template <int kDim, class Machine, class Rows = RowsInOrder>
 PARETOKEN_HOST_DEVICE inline void combine(const Machine& m, const Segment& segment, const float* partial_out,
                                           const float* partial_lse, int rows, const ResultPlace& out,

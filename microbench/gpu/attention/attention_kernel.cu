@@ -12,8 +12,9 @@
 namespace paretoken::microbench::gpu {
 namespace {
 
-/// Blocks per multiprocessor that registers must leave room for. 8-bit tiles are half as large, so a third
-/// block keeps as many bytes under way, where shared memory holds three.
+/// Returns the number of blocks per multiprocessor that the registers must allow. Tiles of 8-bit formats are
+/// half as large, so that a third block is needed to keep as many bytes under way. This pays only if
+/// the shared memory holds three blocks, so that GPUs before sm_90 use two.
 template <KvFormat kFormat>
 constexpr int blocks_wanted() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -30,7 +31,7 @@ __global__ void __launch_bounds__(kThreads, blocks_wanted<kFormat>())
     attention_body<kFormat, kDim>(machine, call);
 }
 
-/// Several query tokens per request.
+/// The kernel for several query tokens per request.
 template <KvFormat kFormat, int kDim>
 __global__ void __launch_bounds__(kThreads, blocks_wanted<kFormat>())
     attention_decode_tokens(const __grid_constant__ AttentionCall call) {
@@ -75,9 +76,9 @@ constexpr AttentionVariant kVariants[] = {
 const AttentionVariant& variant_of(const AttentionOptions& options) {
     const std::int32_t shortest = *std::min_element(options.lengths.begin(), options.lengths.end());
     if (shortest < options.q_len) {
-        throw UsageError(
-            fmt::format("attention: a context of {} tokens does not hold {} query tokens: make it longer",
-                        shortest, options.q_len));
+        throw UsageError(fmt::format(
+            "attention: a context of {} tokens is shorter than the {} query tokens: make it longer", shortest,
+            options.q_len));
     }
     for (const AttentionVariant& v : kVariants) {
         if (v.format == options.format && v.head_dim == options.heads.head_dim &&
@@ -147,7 +148,8 @@ void PagedAttention::spoil() {
 
 namespace {
 
-/// A large pool is not a row's shape: a GPU without room for it lacks the row.
+/// Throws NotAvailable if the GPU has no room for a pool that was enlarged on purpose. Such a row is then
+/// reported as not available, not as failed.
 void demand_room_for(std::uint64_t pool_bytes) {
     if (pool_bytes == 0) return;
     std::size_t free = 0;
@@ -159,7 +161,7 @@ void demand_room_for(std::uint64_t pool_bytes) {
                     static_cast<double>(pool_bytes) / 1e9, static_cast<double>(free) / 1e9));
 }
 
-/// What `prepare` builds.
+/// The device memory that `prepare` allocates.
 struct AttentionMemory {
     PagedAttention attention;
     DeviceBuffer<std::uint16_t> q;
@@ -176,7 +178,7 @@ class AttentionKernel final : public GpuKernel {
 
     void prepare(std::size_t copies, std::uint64_t seed) override {
         seed_ = seed;
-        memory_.reset();  // before more is asked for
+        memory_.reset();  // frees the old memory before new memory is allocated
         demand_room_for(options_.least_pool_bytes);
         memory_.emplace(AttentionMemory{.attention = PagedAttention(options_, copies, seed),
                                         .q = DeviceBuffer<std::uint16_t>(options_.outputs()),

@@ -1,5 +1,6 @@
 #pragma once
-// Decode attention as something to be timed; its rows are in rows.h. Compiles without CUDA, links with it.
+// Creates the decode attention kernels that rows time; rows.h declares the rows. This header compiles without
+// CUDA, but the functions need it.
 #include <memory>
 
 #include "microbench/gpu/attention/attention.h"
@@ -8,7 +9,7 @@
 
 namespace paretoken::microbench::gpu {
 
-/// `plant_fault`: the values of one page are others than the reference has.
+/// `plant_fault` changes the values of one page (for MLA the whole page), so that the check must fail.
 std::unique_ptr<GpuKernel> attention_kernel(const AttentionOptions& options, bool plant_fault = false);
 std::unique_ptr<GpuKernel> mla_kernel(const MlaOptions& options, bool plant_fault = false);
 

@@ -1,6 +1,6 @@
 #pragma once
-// The GPU under the kernels' bodies: each function is an instruction or two of the thread that calls it.
-// Blocks have one dimension and dynamic shared memory.
+// The GPU as the machine that runs the kernels' bodies. Each function compiles to one or two instructions of
+// the calling thread. Thread blocks have one dimension and use dynamic shared memory.
 #include <cuda_fp16.h>
 
 #include <cstddef>
@@ -44,7 +44,7 @@ class DeviceMachine {
     __device__ __forceinline__ void copy_async(std::byte* to, const std::byte* from, bool valid) const {
         copy_async_16(to, from, valid);
     }
-    /// For copies of bytes that are read once, or of others.
+    /// Returns the L2 policy for copies: evict_first if the bytes are read only once, evict_normal otherwise.
     __device__ __forceinline__ std::uint64_t cache_hint(bool read_once) const {
         return read_once ? evict_first_policy() : evict_normal_policy();
     }
@@ -123,14 +123,15 @@ class DeviceMachine {
         return __log2f(x);
     }
 
-    /// What this thread wrote before is seen by whoever sees what it writes after.
+    /// Memory fence: a thread that sees a later write of this thread also sees its earlier writes.
     __device__ __forceinline__ void publish() const {
         __threadfence();
     }
+    /// Adds 1 to a counter and returns its old value.
     __device__ __forceinline__ std::int32_t raise(std::int32_t* counter) const {
         return atomicAdd(counter, 1);
     }
-    /// Past L1: another block wrote it.
+    /// Loads a value that another block wrote, bypassing L1.
     __device__ __forceinline__ float load_fresh(const float* at) const {
         return __ldcg(at);
     }

@@ -1,6 +1,7 @@
 #pragma once
-// Causal attention over whole prompts, as numbers: bound by arithmetic, so a row tells operations per second.
-// Compiles without CUDA.
+// Causal attention over whole prompts, without its kernel: the rows, their work, their inputs and their
+// reference results. Arithmetic bounds these rows, so that their result is operations per second. Compiles
+// without CUDA.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,9 +17,9 @@ namespace paretoken::microbench::gpu {
 struct PrefillOptions {
     std::string preset;
     HeadShape heads;
-    KvFormat format = KvFormat::bf16;  ///< or fp16
+    KvFormat format = KvFormat::bf16;  ///< bf16 or fp16
     std::int32_t batch = 1;
-    std::int32_t tokens = 0;  ///< per prompt
+    std::int32_t tokens = 0;  ///< tokens per prompt
 
     bool operator==(const PrefillOptions&) const = default;
     std::size_t rows() const { return static_cast<std::size_t>(batch) * static_cast<std::size_t>(tokens); }
@@ -30,33 +31,35 @@ struct PrefillOptions {
     }
 };
 
-/// "prefill/attention/engine:mma_sync/preset:llama3-8b/kv:bf16/batch:1/tokens:8192"
+/// Returns a name such as "prefill/attention/engine:mma_sync/preset:llama3-8b/kv:bf16/batch:1/tokens:8192".
 std::string name_of(const PrefillOptions& options);
 
-/// Each query sees the tokens up to itself. Inputs and results once.
+/// Returns the work of the row. Inputs and results are counted once. Each query computes with the tokens up
+/// to itself.
 Work prefill_work(const PrefillOptions& options);
 
 PrefillCall prefill_call(const PrefillOptions& options);
 
 enum class PrefillOperand { q, k, v };
-/// What lies at `place` of an operand.
+/// Returns the code of element `place` of an operand.
 std::uint16_t prefill_code(const PrefillOptions& options, PrefillOperand operand, std::uint64_t seed,
                            std::uint64_t place);
-/// The seed of random_code for an operand.
+/// Returns the seed of random_code for an operand.
 std::uint64_t prefill_seed(PrefillOperand operand, std::uint64_t seed);
 
-/// The result [head_dim] of one query.
+/// Returns the reference result [head_dim] of one query head.
 std::vector<double> prefill_reference(const PrefillOptions& options, std::int32_t request, std::int32_t query,
                                       std::int32_t head, std::uint64_t seed);
 
-/// (request, query, head) that a check compares: all of a small row, else a sample with first and last.
+/// One result that a check compares. `places_to_check` returns all results of a small row, or a sample with
+/// the first and the last result of a large one.
 struct PrefillPlace {
     std::int32_t request = 0;
     std::int32_t query = 0;
     std::int32_t head = 0;
 };
 std::vector<PrefillPlace> places_to_check(const PrefillOptions& options, std::uint64_t seed);
-/// Where its result lies.
+/// Returns the index of the first element of a result, in the output and in the queries.
 std::size_t result_place(const PrefillOptions& options, const PrefillPlace& place);
 
 std::vector<PrefillOptions> prefill_suite(RowSet set);

@@ -1,6 +1,7 @@
 #pragma once
-// Causal attention over a whole prompt, written once for a GPU and for the tests' emulation: a block of four
-// warps takes 64 queries of one head through 64 tokens of K and V at a time, each warp 16 of the queries.
+// The body of the causal attention kernel over whole prompts, which a GPU and the tests' emulation both run.
+// A block of four warps processes 64 queries of one head, 16 in each warp, against 64 tokens of K and V at a
+// time.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -17,13 +18,13 @@ inline constexpr int kPrefillStages = 2;
 struct PrefillCall {
     const std::uint16_t* q = nullptr;  ///< [batch, tokens, query heads, head_dim]
     const std::uint16_t* k = nullptr;  ///< [batch, tokens, KV heads, head_dim]
-    const std::uint16_t* v = nullptr;
-    float* out = nullptr;  ///< as q
+    const std::uint16_t* v = nullptr;  ///< [batch, tokens, KV heads, head_dim]
+    float* out = nullptr;              ///< [batch, tokens, query heads, head_dim]
     std::int32_t batch = 1;
     std::int32_t tokens = 0;
     std::int32_t query_heads = 0;
     std::int32_t kv_heads = 0;
-    float score_scale = 0;
+    float score_scale = 0;  ///< log2 e / √dim
 };
 
 PARETOKEN_HOST_DEVICE constexpr std::int32_t prefill_tiles(std::int32_t tokens) {
@@ -33,7 +34,7 @@ PARETOKEN_HOST_DEVICE constexpr std::int32_t prefill_tiles(std::int32_t tokens) 
 template <KvFormat kFormat, int kDim, class Machine>
 struct PrefillBlock {
     using Tile = WarpTile<kFormat, kDim>;
-    static constexpr int kValues = kPrefillTokens * Tile::kRowBytes;  ///< after K, V
+    static constexpr int kValues = kPrefillTokens * Tile::kRowBytes;  ///< offset of V in a stage, after K
     static constexpr int kStageBytes = 2 * kValues;
     static constexpr int kSharedBytes = kPrefillStages * kStageBytes;
     static constexpr int kGroups = kPrefillTokens / kWarpTokens;
@@ -42,9 +43,9 @@ struct PrefillBlock {
     const PrefillCall& call;
     std::int32_t request;
     std::int32_t head;
-    std::int32_t first;  ///< query of the block
+    std::int32_t first;  ///< first query of the block
 
-    /// Blocks with the most tokens to see come first.
+    /// Blocks whose queries see the most tokens come first.
     PARETOKEN_HOST_DEVICE PrefillBlock(const Machine& m, const PrefillCall& c) : call(c) {
         const std::int32_t columns = c.batch * c.query_heads;
         const std::int32_t column = m.piece() % columns;
@@ -91,7 +92,7 @@ struct PrefillBlock {
         warp.clear();
     }
 
-    /// Tokens from `token` on; a query sees those up to itself.
+    /// Adds the 64 tokens from `token` on. A query sees only the tokens up to itself.
     PARETOKEN_HOST_DEVICE void add(const Machine& m, const std::byte* tile, std::int32_t token,
                                    WarpAttention<Machine, kFormat, kDim>& warp) const {
         float s[2 * kGroups][4];
@@ -128,7 +129,7 @@ struct PrefillBlock {
     }
 };
 
-/// One thread of block `m.piece()` of prefill_tiles · batch · query heads.
+/// Runs one thread of block `m.piece()` of prefill_tiles · batch · query heads blocks.
 template <KvFormat kFormat, int kDim, class Machine>
 PARETOKEN_HOST_DEVICE void prefill_body(Machine& m, const PrefillCall& call) {
     using Block = PrefillBlock<kFormat, kDim, Machine>;
@@ -143,7 +144,7 @@ PARETOKEN_HOST_DEVICE void prefill_body(Machine& m, const PrefillCall& call) {
     int stage = 0;
     for (std::int32_t token = 0; token < end; token += kPrefillTokens) {
         m.wait_for_copies(0);
-        m.sync_block();  // the tile is there for all warps, and all are through with the one before
+        m.sync_block();  // the tile is complete, and all warps have finished the previous one
         if (token + kPrefillTokens < end) {
             block.load(m, stages + (1 - stage) * Block::kStageBytes, token + kPrefillTokens);
         }

@@ -57,7 +57,7 @@ class PrefillKernel final : public GpuKernel {
         fill_codes(options_.format, prefill_seed(PrefillOperand::q, seed), q_.data(), q_.size());
         fill_codes(options_.format, prefill_seed(PrefillOperand::k, seed), k_.data(), k_.size());
         fill_codes(options_.format, prefill_seed(PrefillOperand::v, seed), v_.data(), v_.size());
-        // The first query sees only the first token: its values are its results.
+        // The first query sees only the first token, so that this token's values are its result.
         if (plant_fault_) fill_codes(options_.format, ~seed, v_.data(), options_.heads.head_dim);
         call_ = prefill_call(options_);
         call_.q = q_.data();

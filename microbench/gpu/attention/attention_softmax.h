@@ -1,6 +1,7 @@
 #pragma once
-// The running softmax of one warp's 16 rows and what it has accumulated, in the registers of mma.m16n8k16:
-// rows g and g + 8 of lane 4g + t, columns 2t and 2t + 1 of each tile of eight.
+// The running softmax of the 16 rows of one warp, with the accumulated results, in registers as mma.m16n8k16
+// lays them out: lane 4g + t holds the rows g and g + 8, and in each tile of eight columns the columns 2t and
+// 2t + 1.
 #include <cmath>
 #include <cstdint>
 
@@ -13,7 +14,7 @@ template <class Machine, int kResultTiles>
 struct RunningSoftmax {
     float out[kResultTiles][4];
     float maximum[2];
-    float sum[2];  ///< of this lane's columns, until finish_sums
+    float sum[2];  ///< sum of the weights of this lane's columns; of the whole row after finish_sums
 
     PARETOKEN_HOST_DEVICE void clear() {
         PARETOKEN_UNROLL
@@ -22,7 +23,7 @@ struct RunningSoftmax {
         sum[0] = sum[1] = 0;
     }
 
-    /// Scores of tokens outside [first, last) of the tile become those of weight 0.
+    /// Sets the scores of tokens outside [first, last) of the tile to −∞, so that their weights are 0.
     template <int kScoreTiles>
     PARETOKEN_HOST_DEVICE static void hide(const Machine& m, float (&s)[kScoreTiles][4], std::int32_t first,
                                            std::int32_t last) {
@@ -36,7 +37,7 @@ struct RunningSoftmax {
         }
     }
 
-    /// Likewise where each of the lane's rows sees other tokens.
+    /// Does this with separate limits for the two rows of the lane.
     template <int kScoreTiles>
     PARETOKEN_HOST_DEVICE static void hide(const Machine& m, float (&s)[kScoreTiles][4],
                                            const std::int32_t (&first)[2], const std::int32_t (&last)[2]) {
@@ -50,7 +51,8 @@ struct RunningSoftmax {
         }
     }
 
-    /// Scores become weights in place; earlier results are scaled down when a maximum moved.
+    /// Replaces the scores by weights, 2^(score − maximum). If a maximum has risen, it scales the earlier
+    /// sums and results down.
     template <int kScoreTiles>
     PARETOKEN_HOST_DEVICE void soften(const Machine& m, float (&s)[kScoreTiles][4]) {
         float rescale[2];
@@ -93,7 +95,7 @@ struct RunningSoftmax {
         }
     }
 
-    /// Sums of whole rows, in all four lanes that hold one.
+    /// Computes the sums of whole rows, in all four lanes that hold a row.
     PARETOKEN_HOST_DEVICE void finish_sums(const Machine& m) {
         PARETOKEN_UNROLL
         for (int row = 0; row < 2; ++row) {

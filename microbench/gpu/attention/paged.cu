@@ -57,9 +57,9 @@ LaunchShape launch_shape(const void* kernel, int stage_bytes, int fixed_bytes) {
         best = {stages, blocks * multiprocessors, static_cast<std::size_t>(bytes)};
     }
     if (best_under_way == 0) {
-        throw RuntimeError(
-            fmt::format("this GPU's {} bytes of shared memory per block do not hold two tiles of {}",
-                        most_shared, stage_bytes));
+        throw RuntimeError(fmt::format(
+            "this GPU has {} bytes of shared memory per block, which cannot hold two stages of {} bytes",
+            most_shared, stage_bytes));
     }
     PARETOKEN_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         static_cast<int>(best.shared_bytes)));

@@ -1,6 +1,6 @@
 #pragma once
-// A ring of paged caches on the device: one pool, a page table per copy, and everything else that a decode
-// kernel's launches share.
+// A ring of paged caches on the device: one pool, one page table per copy, and the plan and buffers that all
+// launches of a decode kernel share.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace paretoken::microbench::gpu {
 
-/// Page tables of all copies, one after the other.
+/// The page tables of all copies in device memory, one after the other.
 class DevicePageTables {
   public:
     explicit DevicePageTables(const std::vector<PageTable>& tables)
@@ -37,10 +37,10 @@ class DevicePageTables {
     DeviceBuffer<std::int32_t> first_;
 };
 
-/// A plan, and where its partial results meet.
+/// A plan in device memory, with the buffers of its partial results and its counters.
 class DevicePlan {
   public:
-    /// `rows` of `head_dim` numbers in a partial result.
+    /// A partial result has `rows` rows of `head_dim` numbers.
     DevicePlan(const SplitPlan& plan, std::size_t rows, std::size_t head_dim)
         : pieces_(plan.pieces()),
           segments_(std::span<const Segment>(plan.segments)),
@@ -56,7 +56,7 @@ class DevicePlan {
         out_.fill(0xff, stream);
         lse_.fill(0xff, stream);
     }
-    /// Sets the pointers that AttentionCall and MlaCall have in common.
+    /// Sets the pointers to the plan and its buffers in an AttentionCall or MlaCall.
     template <class Call>
     void put_into(Call& call) const {
         call.segments = segments_.data();
@@ -78,28 +78,28 @@ class DevicePlan {
 /// How a kernel is launched on this device.
 struct LaunchShape {
     int stages = 2;
-    int blocks = 1;  ///< that run at once on the whole device
+    int blocks = 1;  ///< number of blocks that run at the same time on the whole device
     std::size_t shared_bytes = 0;
 };
 
-/// The number of stages that keeps the most bytes under way on a multiprocessor, and the blocks that then
-/// fit. Throws RuntimeError where not even two stages fit.
+/// Returns the number of stages that keeps the most bytes under way on a multiprocessor, and the number of
+/// blocks that fit then. Throws RuntimeError if not even two stages fit.
 LaunchShape launch_shape(const void* kernel, int stage_bytes, int fixed_bytes);
 
-/// What a decode kernel needs of shared memory.
+/// A decode kernel, the shared memory that it needs, and the shape of its partial results.
 struct DecodeKernelShape {
     const void* kernel = nullptr;
     int stage_bytes = 0;
     int fixed_bytes = 0;
-    std::size_t result_dim = 0;             ///< numbers of a partial result's row
-    std::size_t result_rows = kWarpTokens;  ///< of a partial result
+    std::size_t result_dim = 0;             ///< numbers in a row of a partial result
+    std::size_t result_rows = kWarpTokens;  ///< rows of a partial result
 };
 
-/// How `copies` caches of the same sequences are read, without their contents: page tables in one pool, and
-/// the plan and the launch that all copies share.
+/// A ring of caches of the same sequences, without their contents. Each copy has its own page table in one
+/// pool. All copies share the plan and the launch shape.
 class DecodeRing {
   public:
-    /// `split_for(blocks)`: how to divide the work among as many blocks as run at once.
+    /// `split_for(blocks)` returns the options that divide the work among `blocks` thread blocks.
     template <class SplitFor>
     DecodeRing(const DecodeKernelShape& kernel, std::span<const std::int32_t> lengths,
                std::vector<PageTable> tables, const SplitFor& split_for)
@@ -113,7 +113,7 @@ class DecodeRing {
     int stages() const { return shape_.stages; }
     void poison(cudaStream_t stream) { plan_.poison(stream); }
 
-    /// Sets what all launches of AttentionCall or MlaCall have in common.
+    /// Sets the fields of an AttentionCall or MlaCall that all launches share.
     template <class Call>
     void put_into(Call& call) const {
         plan_.put_into(call);
@@ -133,12 +133,13 @@ class DecodeRing {
     DevicePlan plan_;
 };
 
-/// Fills pools and queries by the formulas of paged.h.
+/// Fill memory with the codes and the scales of paged.h.
 void fill_codes(KvFormat format, std::uint64_t seed, void* at, std::uint64_t count);
 void fill_scales(std::uint64_t seed, const DeviceBuffer<float>& scales);
 
-/// Runs `launch` twice over poisoned results: nothing when all are finite and both gave the same bits, which
-/// `result` then holds.
+/// Runs `launch` twice and overwrites the results with NaN before each launch. Returns nothing if both
+/// launches gave the same bits and all results are finite; `result` then holds the results. Otherwise it
+/// returns the error.
 template <class Launch>
 std::optional<std::string> same_twice(DeviceBuffer<float>& out, const Launch& launch, cudaStream_t stream,
                                       std::vector<float>& result) {
@@ -154,7 +155,7 @@ std::optional<std::string> same_twice(DeviceBuffer<float>& out, const Launch& la
     const auto unwritten =
         std::find_if(result.begin(), result.end(), [](float x) { return !std::isfinite(x); });
     if (unwritten == result.end()) return std::nullopt;
-    return fmt::format("output {} was not written, or is not finite", unwritten - result.begin());
+    return fmt::format("output {} was not written or is not finite", unwritten - result.begin());
 }
 
 }  // namespace paretoken::microbench::gpu

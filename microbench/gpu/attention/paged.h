@@ -1,7 +1,7 @@
 #pragma once
-// A paged KV cache: how the pages of all sequences lie in one pool, which of them a sequence owns, and which
-// numbers they hold. The numbers are a function of seed and place, so that the device fills its pool by the
-// same formula by which the host knows what is there. Compiles with and without CUDA.
+// A paged KV cache: the layout of the pages in one pool, the pages that each sequence owns, and the numbers
+// that they hold. Each number is a function of the seed and of its index, so that the host can compute the
+// contents of the pool that the device has filled. Compiles with and without CUDA.
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -13,29 +13,26 @@
 
 namespace paretoken::microbench::gpu {
 
-enum class KvFormat {
-    bf16,
-    fp16,
-    fp8,
-    int8
-};  ///< fp8 is e4m3 with one scale per pool, int8 has one per token
+/// Formats of a cache. fp8 is e4m3 with one scale per pool; int8 has one scale per token, head, and K or V.
+enum class KvFormat { bf16, fp16, fp8, int8 };
 std::string_view name_of(KvFormat format);
 PARETOKEN_HOST_DEVICE constexpr std::uint32_t bytes_of(KvFormat format) {
     return format == KvFormat::bf16 || format == KvFormat::fp16 ? 2 : 1;
 }
 
-enum class PageLayout { nhd, hnd };  ///< a page's K, or V: [token][head][dim], or [head][token][dim]
+/// Order of K, or V, in a page: nhd is [token][head][dim], hnd is [head][token][dim].
+enum class PageLayout { nhd, hnd };
 std::string_view name_of(PageLayout layout);
 
 enum class PageOrder { random, sequential };
 std::string_view name_of(PageOrder order);
 
-/// How far apart things lie in the pool, in bytes.
+/// The distances in bytes between elements of the pool.
 struct PageStrides {
-    std::uint64_t page = 0;   ///< from a page to the next; K first, then V
+    std::uint64_t page = 0;   ///< from one page to the next; a page holds K, then V
     std::uint32_t value = 0;  ///< from K to V within a page
-    std::uint32_t head = 0;
-    std::uint32_t token = 0;
+    std::uint32_t head = 0;   ///< from one head to the next
+    std::uint32_t token = 0;  ///< from one token to the next
 
     bool operator==(const PageStrides&) const = default;
 };
@@ -45,17 +42,18 @@ struct PoolShape {
     PageLayout layout = PageLayout::nhd;
     std::uint32_t kv_heads = 0;
     std::uint32_t head_dim = 0;
-    std::uint32_t page = 0;  ///< tokens, a multiple of 16
+    std::uint32_t page = 0;  ///< tokens per page, a multiple of 16
 
     bool operator==(const PoolShape&) const = default;
     PageStrides strides() const;
     std::uint64_t page_bytes() const { return strides().page; }
-    /// Scales of a page: [head][K, V][token] floats; none where the format has no scale per token.
+    /// Returns the number of scales of a page, which are floats [head][K, V][token]; 0 if the format has no
+    /// scale per token.
     std::uint64_t page_scales() const { return format == KvFormat::int8 ? 2ULL * kv_heads * page : 0; }
 };
 
-/// The pages of each sequence, one after the other: sequence i owns table[first[i]] … table[first[i + 1] −
-/// 1].
+/// The pages of each sequence, one after the other: sequence i owns pages[first[i]] …
+/// pages[first[i + 1] − 1].
 struct PageTable {
     std::vector<std::int32_t> pages;
     std::vector<std::int32_t> first;  ///< [sequences + 1]
@@ -63,34 +61,37 @@ struct PageTable {
     bool operator==(const PageTable&) const = default;
 };
 
-inline constexpr std::int32_t kNoPage = -1;  ///< what no query sees any more has been given back
+inline constexpr std::int32_t kNoPage = -1;  ///< entry of a page that no query sees any more and was freed
 
-/// The first token that a query at the end of `length` tokens sees; `window` 0: it sees all.
+/// Returns the first token that a query at the end of `length` tokens sees. If `window` is 0, it sees all
+/// tokens.
 constexpr std::int32_t window_begin(std::int32_t length, std::int32_t window) {
     return window == 0 || length <= window ? 0 : length - window;
 }
 
-/// Where the tokens end that query token `token` of `q_len` sees: the new tokens are the last of the
-/// `length`, and each sees itself and what is before it.
+/// Returns the end of the tokens that query token `token` of `q_len` sees. The query tokens are the last of
+/// the `length` tokens, and each of them sees itself and the tokens before it.
 constexpr std::int32_t seen_end(std::int32_t length, std::int32_t q_len, std::int32_t token) {
     return length - q_len + 1 + token;
 }
 
-/// The window of one query at the end that holds what `q_len` query tokens see together.
+/// Returns the window that holds all tokens that any of `q_len` query tokens sees, counted from the end of
+/// the context.
 constexpr std::int32_t joint_window(std::int32_t window, std::int32_t q_len) {
     return window == 0 ? 0 : window + q_len - 1;
 }
 
-/// Pages that hold what queries at the ends of these lengths see.
+/// Returns the number of pages that hold the tokens that queries at the ends of these lengths see.
 std::uint64_t pages_for(std::span<const std::int32_t> lengths, std::uint32_t page, std::int32_t window = 0);
 
-/// Tables for `copies` caches in one pool with as many pages as all copies need, and `least_pages` at least:
-/// random order permutes them over the whole pool. Every copy has the same `first`.
+/// Returns the page tables of `copies` caches in one pool. The pool has as many pages as all copies need, but
+/// at least `least_pages`. Random order permutes the pages over the whole pool. `first` is equal
+/// in all copies.
 std::vector<PageTable> page_tables(std::span<const std::int32_t> lengths, std::uint32_t page,
                                    std::size_t copies, PageOrder order, std::uint64_t seed,
                                    std::int32_t window = 0, std::uint64_t least_pages = 0);
 
-/// The finalizer of splitmix64 (Steele, Lea, Flood 2014).
+/// Applies the finalizer of splitmix64 (Steele, Lea, Flood 2014).
 PARETOKEN_HOST_DEVICE inline std::uint64_t scrambled(std::uint64_t x) {
     x += 0x9e3779b97f4a7c15ULL;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -113,19 +114,21 @@ PARETOKEN_HOST_DEVICE inline float float_of(std::uint32_t bits) {
 #endif
 }
 
-/// The e4m3 code nearest to a number, ties to the even one; beyond ±448 that of ±448, of NaN NaN.
+/// Returns the e4m3 code that is nearest to a number, and on a tie the even code. Numbers beyond ±448 give
+/// the code of ±448, and NaN gives NaN.
 PARETOKEN_HOST_DEVICE inline std::uint32_t e4m3_of(float value) {
     const std::uint32_t sign = bits_of(value) >> 24 & 0x80;
     const std::uint32_t magnitude = bits_of(value) & 0x7fffffff;
     if (magnitude > 0x7f800000) return sign | 0x7f;
     if (magnitude >= bits_of(448.0F)) return sign | 0x7e;
-    if (magnitude >= bits_of(0x1p-6F)) {  // 20 bits of mantissa fewer, and a bias of 7 instead of 127
+    if (magnitude >= bits_of(0x1p-6F)) {  // drops 20 bits of the mantissa and changes the bias from 127 to 7
         return sign | (((magnitude + 0x7ffff + (magnitude >> 20 & 1)) >> 20) - 120 * 8);
     }
     return sign | (bits_of(float_of(magnitude) * 512 + 0x1p23F) - bits_of(0x1p23F));
 }
 
-/// About normal with deviation 1.15, a multiple of 1/512 below 4: never subnormal in any 16-bit format.
+/// Returns a random number with an approximately normal distribution and standard deviation 1.15. It is a
+/// multiple of 1/512 with a magnitude below 4, so that it is never subnormal in a 16-bit format.
 PARETOKEN_HOST_DEVICE inline float random_number(std::uint64_t seed, std::uint64_t place) {
     const std::uint64_t bits = scrambled(seed ^ scrambled(place));
     const auto sum = static_cast<std::int32_t>((bits & 1023) + (bits >> 10 & 1023) + (bits >> 20 & 1023) +
@@ -133,8 +136,8 @@ PARETOKEN_HOST_DEVICE inline float random_number(std::uint64_t seed, std::uint64
     return static_cast<float>(sum - 2046) / 512;
 }
 
-/// What lies at element `place` of a pool: for 16-bit formats the bits of a random number, cut to the format;
-/// for fp8 any code up to magnitude 2; for int8 −127 … 127.
+/// Returns the code of element `place` of a pool. For 16-bit formats it is a random number truncated to the
+/// format, for fp8 any code with a magnitude up to 2, and for int8 a number from −127 to 127.
 PARETOKEN_HOST_DEVICE inline std::uint16_t random_code(KvFormat format, std::uint64_t seed,
                                                        std::uint64_t place) {
     if (format == KvFormat::fp8 || format == KvFormat::int8) {
@@ -148,15 +151,15 @@ PARETOKEN_HOST_DEVICE inline std::uint16_t random_code(KvFormat format, std::uin
     return static_cast<std::uint16_t>((bits >> 16 & 0x8000) | ((bits & 0x7fffffff) - 0x38000000) >> 13);
 }
 
-/// A scale between 1/128 and 1/64.
+/// Returns a random scale in [1/128, 1/64).
 PARETOKEN_HOST_DEVICE inline float random_scale(std::uint64_t seed, std::uint64_t place) {
     return static_cast<float>(1024 + (scrambled(~seed ^ scrambled(place)) & 1023)) / (128 * 1024);
 }
 
-/// The number that a code stands for, without its scale; exact.
+/// Returns the exact number of a code, without its scale.
 double number_of(KvFormat format, std::uint16_t code);
 
-/// The numbers of a pool that was filled by the formulas above, scales applied.
+/// The numbers of a pool that was filled by the formulas above, multiplied by their scales.
 class PoolNumbers {
   public:
     PoolNumbers(const PoolShape& shape, std::uint64_t seed, double pool_scale = 1);
@@ -174,7 +177,7 @@ class PoolNumbers {
     double pool_scale_;
 };
 
-/// Index of a token's scale among those of the pool.
+/// Returns the index of the scale of a token among all scales of the pool. `which` is 0 for K and 1 for V.
 PARETOKEN_HOST_DEVICE constexpr std::uint64_t scale_place(std::uint32_t kv_heads, std::uint32_t page_tokens,
                                                           std::uint64_t page, std::uint32_t head,
                                                           std::uint32_t which, std::uint32_t token) {

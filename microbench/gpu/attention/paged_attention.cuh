@@ -1,6 +1,6 @@
 #pragma once
-// A ring of paged KV caches in device memory, full of the numbers of paged.h, and decode attention over one
-// of them. Checking and timing are others'.
+// A ring of paged KV caches in device memory, filled with the numbers of paged.h, and decode attention over
+// one of them. It neither checks nor times the results.
 #include "microbench/gpu/attention/attention.h"
 #include "microbench/gpu/attention/paged.cuh"
 #include "microbench/gpu/device/memory.cuh"
@@ -11,17 +11,17 @@ struct AttentionVariant;
 
 class PagedAttention {
   public:
-    /// The caches, enqueued on the default stream. Throws UsageError for heads that no kernel has, and for
-    /// contexts shorter than the query tokens.
+    /// Allocates the caches and fills them on the default stream. Throws UsageError if no kernel supports the
+    /// head dimension, or if a context is shorter than the query tokens.
     PagedAttention(const AttentionOptions& options, std::size_t copies, std::uint64_t seed);
 
     static std::uint64_t copy_bytes(const AttentionOptions& options);
 
-    /// `q` and `out` lie in device memory, shaped as AttentionCall has them.
+    /// Enqueues one launch. `q` and `out` are in device memory, in the shapes of AttentionCall.
     void launch(std::size_t copy, const std::uint16_t* q, const ResultPlace& out, Stream stream) const;
-    /// Spoils what partial results lie in.
+    /// Overwrites the buffers of the partial results with NaN.
     void poison(Stream stream) { ring_.poison(stream); }
-    /// The values of one page that the first request sees become others.
+    /// Changes the values of one page that the first request sees.
     void spoil();
 
     const DecodeRing& ring() const { return ring_; }
@@ -36,7 +36,7 @@ class PagedAttention {
     DeviceBuffer<std::byte> pool_;
     DeviceBuffer<float> scales_;
     DeviceBuffer<float> sinks_;
-    DeviceBuffer<std::int32_t> lengths_;  ///< for several query tokens
+    DeviceBuffer<std::int32_t> lengths_;  ///< used by the kernels for several query tokens
     AttentionCall call_;
 };
 

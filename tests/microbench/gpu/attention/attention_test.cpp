@@ -16,16 +16,16 @@ namespace {
 
 constexpr std::uint64_t kSeed = 7;
 
-/// A row's inputs in host memory, and the kernel's code run on them by emulated thread blocks.
+/// Runs the code of the kernel with emulated thread blocks, on the inputs of a row in host memory.
 struct Emulation {
     AttentionOptions options;
     std::int32_t blocks = 3;
     std::int32_t stages = 3;
-    std::uint64_t order = 1;  ///< of lanes and blocks
+    std::uint64_t order = 1;  ///< seed for the order in which lanes and blocks run
     std::int32_t least_tokens = 256;
-    bool tokens_kernel = false;                    ///< that of several query tokens, even for one
-    std::optional<AttentionOptions> part_of = {};  ///< caches and queries are those of this row,
-    std::int32_t token = 0;                        ///< the queries of this token of it
+    bool tokens_kernel = false;                    ///< uses the kernel for several query tokens even for one
+    std::optional<AttentionOptions> part_of = {};  ///< takes caches and queries from this row
+    std::int32_t token = 0;                        ///< with `part_of`: takes the queries of this query token
 
     const AttentionOptions& whole() const { return part_of ? *part_of : options; }
     PageTable table() const { return page_tables(whole(), 1, kSeed).front(); }
@@ -118,7 +118,7 @@ struct Emulation {
         }
     }
 
-    /// The largest relative error among all (request, KV head) pairs.
+    /// Returns the largest relative error among all (request, KV head) pairs.
     double error_of(const std::vector<float>& out) const {
         const PageTable pages_of = table();
         double worst = 0;
@@ -181,7 +181,7 @@ TEST(GpuAttention, more_partials_than_a_warp_has_lanes_are_combined) {
     options.sinks = true;
     Emulation emulation{.options = options, .blocks = 40, .stages = 2};
     EXPECT_EQ(split_plan(options.lengths, split_options(options, 40)).partials, 10)
-        << "256 tokens each at least";
+        << "each piece has at least 256 tokens on average";
     EXPECT_LE(emulation.error_of(emulation.run()), attention_bound(KvFormat::fp16));
     emulation.least_tokens = 64;
     EXPECT_LE(emulation.error_of(emulation.run()), attention_bound(KvFormat::fp16));
@@ -208,7 +208,7 @@ TEST(GpuAttention, all_256_codes_of_both_8_bit_formats_dequantise_exactly) {
         const std::uint32_t word = code | (255 - code) << 8 | code << 16 | code << 24;
         const auto expect = [&](KvFormat format, std::uint32_t pair, std::uint32_t low, double unit) {
             const double want = number_of(format, static_cast<std::uint16_t>(low));
-            if (std::isnan(want)) return;  // never stored
+            if (std::isnan(want)) return;  // NaN codes are never stored
             EXPECT_EQ(static_cast<double>(float_of_f16(static_cast<std::uint16_t>(pair & 0xffff))) * unit,
                       want)
                 << name_of(format) << ' ' << low;
@@ -247,7 +247,7 @@ void expect_conflict_free() {
             }
         }
     }
-    // The eight lanes of each phase of a 16-byte access meet different groups of four banks.
+    // The eight lanes of each phase of a 16-byte access use different groups of four banks.
     const auto phase = [](auto place_of) {
         std::set<int> banks;
         for (int lane = 0; lane < 8; ++lane) banks.insert(place_of(lane) % 128 / 16);
@@ -283,7 +283,7 @@ TEST(GpuAttention, every_dimension_is_one_column_of_the_results_and_one_place_of
         }
     }
     EXPECT_EQ(columns.size(), 128U);
-    EXPECT_EQ(places.size(), 64U) << "each holds two";
+    EXPECT_EQ(places.size(), 64U) << "each place holds two dimensions";
 }
 
 TEST(GpuAttention, references_of_equal_keys_are_the_mean_of_the_values_and_a_sink_takes_its_share) {
@@ -291,7 +291,7 @@ TEST(GpuAttention, references_of_equal_keys_are_the_mean_of_the_values_and_a_sin
     const std::vector<double> keys = {.5, .25, .5, .25};
     const std::vector<double> values = {1, 2, 3, 6};
     EXPECT_EQ(attention_reference(q, keys, values, 1), (std::vector<double>{2, 4}));
-    const auto sunk = attention_reference(q, keys, values, 1, 1.0);  // every score is 1, as is the sink
+    const auto sunk = attention_reference(q, keys, values, 1, 1.0);  // all scores and the sink are 1
     EXPECT_NEAR(sunk[0], 4.0 / 3, 1e-12);
     EXPECT_NEAR(sunk[1], 8.0 / 3, 1e-12);
 }
@@ -332,12 +332,12 @@ TEST(GpuAttention, a_pool_larger_than_the_caches_is_used_from_end_to_end) {
     const auto tables = page_tables(options, 3, kSeed);
     std::set<std::int32_t> pages;
     for (const PageTable& table : tables) pages.insert(table.pages.begin(), table.pages.end());
-    EXPECT_EQ(pages.size(), 3 * 38U) << "no page has two owners";
+    EXPECT_EQ(pages.size(), 3 * 38U) << "each page has one owner";
     EXPECT_LT(*pages.begin(), 50);
     EXPECT_GT(*pages.rbegin(), 950);
     EXPECT_LT(*pages.rbegin(), 1000);
     options.least_pool_bytes = 40'000'000'000;
-    EXPECT_EQ(attention_work(options), work) << "what is read is the same";
+    EXPECT_EQ(attention_work(options), work) << "a larger pool does not change the work";
     EXPECT_TRUE(name_of(options).ends_with("/pool:40G"));
 }
 
@@ -350,9 +350,9 @@ TEST(GpuAttention, large_rows_are_checked_by_a_sample_with_both_ends) {
     EXPECT_EQ(pairs_to_check(small(KvFormat::bf16, 64, {5, 6}), 1).size(), 4U);
 }
 
-/// [requests, q_len, query heads, head_dim] in fp64, from the definition alone: query token i of a context of
-/// `length` sees the tokens t with t ≤ length − q_len + i and, with a window, t > length − q_len + i −
-/// window.
+/// Returns the results [requests, q_len, query heads, head_dim] in fp64, computed directly from the
+/// definition: query token i of a context of `length` tokens sees the tokens t with t ≤ length − q_len + i,
+/// and with a window only those with t > length − q_len + i − window.
 std::vector<double> causal_attention(const AttentionOptions& options, const PageTable& table) {
     const PoolNumbers numbers(options.pool(), kSeed);
     const auto dim = static_cast<std::uint32_t>(options.heads.head_dim);
@@ -388,7 +388,7 @@ std::vector<double> causal_attention(const AttentionOptions& options, const Page
     return out;
 }
 
-/// The largest relative error among the rows: [requests, q_len, query heads].
+/// Returns the largest relative error among the rows [requests, q_len, query heads].
 double worst_row(const AttentionOptions& options, const std::vector<float>& out,
                  const std::vector<double>& want) {
     const std::size_t dim = options.heads.head_dim;
@@ -422,8 +422,9 @@ TEST(GpuAttentionOfSeveralTokens, the_reference_is_the_causal_mask_written_out) 
 }
 
 TEST(GpuAttentionOfSeveralTokens, each_query_token_sees_itself_and_what_is_before_it_at_every_length) {
-    // Every residue of a length by a warp's 16 tokens, around a page and around a block's 64; one, two and
-    // four tiles of rows; segments cut in the middle of what only some rows see.
+    // The lengths have every remainder modulo the 16 tokens of a warp, near the size of a page and near the
+    // 64 tokens of a block. The rows fill one, two and four tiles. Segments are also cut among tokens that
+    // only some rows see.
     std::vector<std::int32_t> lengths;
     for (std::int32_t length = 5; length <= 21; ++length) lengths.push_back(length);
     for (std::int32_t length = 61; length <= 76; ++length) lengths.push_back(length);
@@ -443,8 +444,8 @@ TEST(GpuAttentionOfSeveralTokens, each_query_token_sees_itself_and_what_is_befor
 }
 
 TEST(GpuAttentionOfSeveralTokens, one_token_too_many_or_too_few_is_an_error_that_is_found) {
-    // What is compared is each query token by itself: on short contexts a token more or less is far outside
-    // the bound.
+    // The check compares each query token alone. In a short context, one token more or less gives an error
+    // far above the bound.
     const AttentionOptions options = speculative(KvFormat::fp16, {4, 1, 64}, 4, {20});
     const Emulation emulation{.options = options};
     const auto out = emulation.run();
@@ -471,7 +472,8 @@ TEST(GpuAttentionOfSeveralTokens, one_token_gives_the_bits_of_the_kernel_of_one)
 }
 
 TEST(GpuAttentionOfSeveralTokens, each_has_the_bits_of_a_query_alone_where_warps_read_the_same_tokens) {
-    // One tile of rows and uncut sequences: hidden tokens have weight 0 exactly.
+    // The rows are one tile and the sequences are not cut. Hidden tokens have a weight of exactly 0, so that
+    // they do not change a bit.
     for (const KvFormat format : kFormats) {
         const AttentionOptions together = speculative(format, {8, 2, 64}, 4, {4, 18, 66, 131});
         const auto out = Emulation{.options = together, .blocks = 1}.run();
@@ -497,13 +499,13 @@ TEST(GpuAttentionOfSeveralTokens, rows_are_packed_into_as_few_readings_as_the_wa
         const AttentionOptions options = speculative(KvFormat::bf16, {2 * group, 2, 64}, q_len, {64});
         return std::pair(options.row_tiles(), options.tiles_per_kv_head());
     };
-    EXPECT_EQ(tiles(4, 4), std::pair(1, 1)) << "16 rows are one tile";
+    EXPECT_EQ(tiles(4, 4), std::pair(1, 1)) << "16 rows fill one tile";
     EXPECT_EQ(tiles(5, 3), std::pair(1, 1));
-    EXPECT_EQ(tiles(8, 4), std::pair(2, 1)) << "read once, by two warps";
-    EXPECT_EQ(tiles(9, 4), std::pair(4, 1)) << "three tiles take four warps";
+    EXPECT_EQ(tiles(8, 4), std::pair(2, 1)) << "two warps share one pass over the cache";
+    EXPECT_EQ(tiles(9, 4), std::pair(4, 1)) << "three tiles need a group of four warps";
     EXPECT_EQ(tiles(16, 4), std::pair(4, 1));
-    EXPECT_EQ(tiles(48, 4), std::pair(4, 3)) << "read three times";
-    EXPECT_EQ(tiles(48, 1), std::pair(1, 3)) << "one query token: as ever";
+    EXPECT_EQ(tiles(48, 4), std::pair(4, 3)) << "three passes over the cache are needed";
+    EXPECT_EQ(tiles(48, 1), std::pair(1, 3)) << "with one query token a pass serves one tile";
 }
 
 TEST(GpuAttentionOfSeveralTokens, keys_are_read_once_and_each_token_computes_what_it_sees) {
@@ -512,7 +514,7 @@ TEST(GpuAttentionOfSeveralTokens, keys_are_read_once_and_each_token_computes_wha
     options.q_len = 4;
     const Work four = attention_work(options);
     const double queries = 2 * 8 * 64;
-    EXPECT_EQ(four.read_bytes - one.read_bytes, 3 * queries * 2) << "more queries, the same keys and values";
+    EXPECT_EQ(four.read_bytes - one.read_bytes, 3 * queries * 2) << "only the bytes of the queries are added";
     EXPECT_EQ(four.written_bytes, 4 * one.written_bytes);
     EXPECT_EQ(four.flops, 4.0 * 8 * 64 * (4 * 400 - 2 * (3 + 2 + 1)));
 

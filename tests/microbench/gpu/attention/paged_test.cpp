@@ -29,7 +29,7 @@ TEST(PageTables, random_order_permutes_the_whole_pool_and_no_page_has_two_owners
     }
     std::sort(all.begin(), all.end());
     for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], static_cast<std::int32_t>(i));
-    EXPECT_GT(beyond, all.size() / 2) << "copies keep to their own part of the pool";
+    EXPECT_GT(beyond, all.size() / 2) << "the pages of a copy must be spread over the whole pool";
 }
 
 TEST(PageTables, depend_on_nothing_but_the_seed) {
@@ -51,7 +51,7 @@ TEST(PageTables, pages_that_left_the_window_have_been_given_back) {
     EXPECT_EQ(pages_for(lengths, 16, 128), 9U + 4U);
     EXPECT_EQ(table.first, (std::vector<std::int32_t>{0, 13, 17}));
     EXPECT_EQ(std::count(table.pages.begin(), table.pages.end(), kNoPage), 4)
-        << "tokens 0 … 63; the window begins at 72";
+        << "the four pages of tokens 0 … 63 are freed, because the window begins at token 72";
     EXPECT_EQ(table.pages[4], 0);
 }
 
@@ -67,7 +67,8 @@ TEST(SeenTokens, the_joint_window_is_the_union_of_what_each_query_token_sees) {
                 }
                 EXPECT_EQ(*seen.begin(), window_begin(length, joint_window(window, q_len)));
                 EXPECT_EQ(*seen.rbegin() + 1, length);
-                EXPECT_EQ(std::ssize(seen), *seen.rbegin() + 1 - *seen.begin()) << "without gaps";
+                EXPECT_EQ(std::ssize(seen), *seen.rbegin() + 1 - *seen.begin())
+                    << "the visible tokens must have no gaps";
             }
         }
     }
@@ -118,7 +119,8 @@ TEST(RandomNumbers, are_legal_spread_and_never_mostly_zero) {
     }
     for (std::uint64_t i = 0; i < 5000; ++i) {
         const float number = random_number(4, i);
-        EXPECT_EQ(float_of_f16(random_code(KvFormat::fp16, 4, i)), number) << "fp16 holds them exactly";
+        EXPECT_EQ(float_of_f16(random_code(KvFormat::fp16, 4, i)), number)
+            << "fp16 must hold the number exactly";
         EXPECT_NEAR(float_of_bf16(random_code(KvFormat::bf16, 4, i)), number, std::abs(number) / 128);
         const float scale = random_scale(4, i);
         EXPECT_TRUE(scale >= 1.0F / 128 && scale < 1.0F / 64);
