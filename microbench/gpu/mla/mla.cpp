@@ -30,12 +30,13 @@ struct SuiteRow {
     PageOrder order = PageOrder::random;
 };
 
-// deepseek-ai/DeepSeek-V3: 128 query heads, latent 512 + 64 rotary; 16 heads per GPU on eight.
+// deepseek-ai/DeepSeek-V3 has 128 query heads and rows of 512 latent and 64 rotary dimensions. On eight GPUs
+// each GPU has 16 heads.
 constexpr SuiteRow kSuite[] = {
     {RowSet::quick, "deepseek-v3-tp8", 16, 64, 8192},
     {RowSet::standard, "deepseek-v3-tp8", 16, 128, 4096},
     {RowSet::standard, "deepseek-v3-tp8", 16, 64, 8192, 16},
-    {RowSet::full, "deepseek-v3", 128, 64, 8192},  // eight tiles of heads read each row: bound by L2
+    {RowSet::full, "deepseek-v3", 128, 64, 8192},  // eight tiles of heads read each row, so that L2 bounds it
     {RowSet::full, "deepseek-v3-tp8", 16, 1, 32768},
     {RowSet::full, "deepseek-v3-tp8", 16, 16, 32768},
     {RowSet::full, "deepseek-v3-tp8", 16, 64, 8192, 64, PageOrder::sequential},
@@ -66,7 +67,7 @@ MlaCall mla_call(const MlaOptions& options, std::int32_t stages) {
     call.heads = options.heads;
     call.page_shift = std::countr_zero(static_cast<std::uint32_t>(options.page));
     call.stages = stages;
-    call.score_scale = kLog2E / std::sqrt(192.F);  // of the 128 + 64 dimensions before absorption
+    call.score_scale = kLog2E / std::sqrt(192.F);  // 192 = 128 + 64 dimensions of a head before absorption
     return call;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
-// Decode of multi-head latent attention: every cached token is one row of 576 numbers that all query heads
-// share; scores use all of it, values are its first 512, and the row is read once. Numbers only; no CUDA.
+// Multi-head latent attention (MLA) in decode, without its kernel: the rows, their work, their inputs and
+// their reference results. Every cached token is one row of 576 numbers that all query heads share. The
+// scores use the whole row, the values are its first 512 numbers, and the row is read once. Compiles without
+// CUDA.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,13 +14,13 @@
 
 namespace paretoken::microbench::gpu {
 
-/// A cache in bf16 of pages [token][576].
+/// The options of a row. The cache is bf16, in pages [token][576].
 struct MlaOptions {
     std::string preset;
     std::int32_t heads = 16;
     PageOrder order = PageOrder::random;
-    std::int32_t page = 64;             ///< tokens
-    std::vector<std::int32_t> lengths;  ///< tokens cached per request, each ≥ 1
+    std::int32_t page = 64;             ///< tokens per page
+    std::vector<std::int32_t> lengths;  ///< number of cached tokens of each request, each ≥ 1
 
     bool operator==(const MlaOptions&) const = default;
     std::int32_t head_tiles() const { return (heads + kWarpTokens - 1) / kWarpTokens; }
@@ -30,24 +32,26 @@ struct MlaOptions {
     }
 };
 
-/// "mla/preset:deepseek-v3-tp8/kv:bf16/batch:64/ctx:8192/page:64/order:random"
+/// Returns a name such as "mla/preset:deepseek-v3-tp8/kv:bf16/batch:64/ctx:8192/page:64/order:random".
 std::string name_of(const MlaOptions& options);
 
-/// Rows once, whatever the number of head tiles that read them; partial results are not counted.
+/// Returns the work of the row. Each cached row is counted once, even if several head tiles read it. Partial
+/// results are not counted.
 Work mla_work(const MlaOptions& options);
 
 MlaCall mla_call(const MlaOptions& options, std::int32_t stages);
 SplitOptions split_options(const MlaOptions& options, std::int32_t blocks);
 
-/// What a request's cache holds, by the formulas of paged.h: [tokens, 576].
+/// Returns the cached rows of a request by the formulas of paged.h: [tokens, 576].
 std::vector<double> cached_rows(const MlaOptions& options, const PageTable& table, std::size_t request,
                                 std::uint64_t seed);
 
-/// [heads, 512] of one request.
+/// Returns the reference results of one request: [heads, 512].
 std::vector<double> mla_reference(const MlaOptions& options, const PageTable& table, std::size_t request,
                                   std::uint64_t seed);
 
-/// Which requests a check compares.
+/// Returns the requests that a check compares: all requests of a small row, or a sample with the first and
+/// the last request of a large one.
 std::vector<std::size_t> requests_to_check(const MlaOptions& options, std::uint64_t seed);
 
 std::vector<MlaOptions> mla_suite(RowSet set);

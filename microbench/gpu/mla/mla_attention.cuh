@@ -1,6 +1,6 @@
 #pragma once
-// A ring of paged latent caches in device memory, full of the numbers of paged.h, and decode attention over
-// one of them. Checking and timing are others'.
+// A ring of paged latent caches in device memory, filled with the numbers of paged.h, and decode attention
+// over one of them. It neither checks nor times the results.
 #include "microbench/gpu/attention/paged.cuh"
 #include "microbench/gpu/device/memory.cuh"
 #include "microbench/gpu/mla/mla.h"
@@ -9,16 +9,17 @@ namespace paretoken::microbench::gpu {
 
 class MlaAttention {
   public:
-    /// The caches, enqueued on the default stream.
+    /// Allocates the caches and fills them on the default stream.
     MlaAttention(const MlaOptions& options, std::size_t copies, std::uint64_t seed);
 
     static std::uint64_t copy_bytes(const MlaOptions& options);
 
-    /// `q` [requests, heads, 576] bf16 and `out` [requests, heads, 512] lie in device memory.
+    /// Enqueues one launch. `q` [requests, heads, 576] bf16 and `out` [requests, heads, 512] are in device
+    /// memory.
     void launch(std::size_t copy, const std::uint16_t* q, float* out, Stream stream) const;
-    /// Spoils what partial results lie in.
+    /// Overwrites the buffers of the partial results with NaN.
     void poison(Stream stream) { ring_.poison(stream); }
-    /// One page that the first request sees becomes another.
+    /// Changes the contents of one page that the first request sees.
     void spoil();
 
     const DecodeRing& ring() const { return ring_; }

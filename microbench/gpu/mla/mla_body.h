@@ -1,8 +1,8 @@
 #pragma once
-// The decode kernel of multi-head latent attention, written once for a GPU and for the tests' emulation. A
-// block of four warps takes kMlaTokens at a time: for the scores each warp has a quarter of the 576
-// dimensions, for the results a quarter of the 512, so that queries and results fit in registers and a row is
-// read once.
+// The body of the decode kernel of multi-head latent attention, which a GPU and the tests' emulation both
+// run. A block of four warps processes kMlaTokens tokens at a time. For the scores each warp has a quarter of
+// the 576 dimensions, and for the results a quarter of the 512. Queries and results therefore fit in
+// registers, and a row is read once.
 #include <cstddef>
 #include <cstdint>
 
@@ -16,13 +16,14 @@ namespace paretoken::microbench::gpu {
 
 inline constexpr int kMlaRow = 576;
 inline constexpr int kMlaValue = 512;
-inline constexpr int kMlaTokens = 16;  ///< at a time: two blocks with four stages fit on a multiprocessor
+/// Number of tokens per step. With 16, two blocks with four stages fit on a multiprocessor.
+inline constexpr int kMlaTokens = 16;
 inline constexpr int kMlaScoreTiles = kMlaTokens / 8;
-inline constexpr int kMlaOwnTokens = kMlaTokens / kWarps;  ///< that one warp copies
-inline constexpr int kMlaChunks = kMlaRow * 2 / 16;        ///< of 16 bytes in a row
-inline constexpr int kMlaSteps = kMlaRow / 16 / kWarps;    ///< of the score product, per warp
-inline constexpr int kMlaTiles = kMlaValue / 8 / kWarps;   ///< of eight result columns, per warp
-inline constexpr int kMlaScoreStride = kMlaTokens + 8;     ///< floats
+inline constexpr int kMlaOwnTokens = kMlaTokens / kWarps;  ///< tokens that one warp copies
+inline constexpr int kMlaChunks = kMlaRow * 2 / 16;        ///< chunks of 16 bytes in a row
+inline constexpr int kMlaSteps = kMlaRow / 16 / kWarps;    ///< steps of the score product per warp
+inline constexpr int kMlaTiles = kMlaValue / 8 / kWarps;   ///< tiles of eight result columns per warp
+inline constexpr int kMlaScoreStride = kMlaTokens + 8;     ///< in floats
 inline constexpr int kMlaStageBytes = kMlaTokens * kMlaRow * 2;
 inline constexpr int kMlaFixedBytes = kWarps * 16 * kMlaScoreStride * 4 + 16;
 
@@ -40,10 +41,11 @@ struct MlaCall {
     std::int32_t heads = 16;
     std::int32_t page_shift = 0;
     std::int32_t stages = 2;
-    float score_scale = 0;
+    float score_scale = 0;  ///< log2 e / √192
 };
 
-/// Where a chunk of a token's row lies in a stage.
+/// Returns the offset in bytes of a 16-byte chunk of the row of a token in a stage. The exclusive or avoids
+/// bank conflicts.
 PARETOKEN_HOST_DEVICE constexpr int mla_place(int token, int chunk) {
     return (token * (kMlaChunks / 8) + chunk / 8) * 128 + (chunk % 8 ^ (token & 7)) * 16;
 }
@@ -71,7 +73,8 @@ struct MlaLoader {
         walk.advance();
     }
 
-    /// Rows beyond the end become zeros: the whole block multiplies them.
+    /// Starts the copies of this warp's rows. Rows outside the segment become zeros, because the whole block
+    /// multiplies them.
     PARETOKEN_HOST_DEVICE void copy(Machine& m, std::byte* to) const {
         const bool any = walk.has_tokens();
         const std::int64_t row =
@@ -114,7 +117,8 @@ struct MlaWarp : RunningSoftmax<Machine, kMlaTiles> {
         Softmax::clear();
     }
 
-    /// This warp's share of all scores, to shared memory.
+    /// Computes this warp's part of all scores, over its quarter of the dimensions, and writes it to shared
+    /// memory.
     PARETOKEN_HOST_DEVICE void score(const Machine& m, const std::byte* stage, float* scores) const {
         float s[kMlaScoreTiles][4];
         PARETOKEN_UNROLL
@@ -142,7 +146,8 @@ struct MlaWarp : RunningSoftmax<Machine, kMlaTiles> {
         }
     }
 
-    /// Every warp softens all scores for itself, so that weights need no exchange.
+    /// Adds the tokens of a stage. Every warp sums the scores and applies the softmax to all of them, so that
+    /// the warps need not exchange weights.
     PARETOKEN_HOST_DEVICE void add(const Machine& m, const MlaCall& call, const std::byte* stage,
                                    const float* scores, std::int32_t token, std::int32_t first,
                                    std::int32_t last) {
@@ -170,7 +175,7 @@ struct MlaWarp : RunningSoftmax<Machine, kMlaTiles> {
                                           const float (&p)[kMlaScoreTiles][4]) {
         const int token = m.lane() / 8 % 2 * 8 + m.lane() % 8;
         PARETOKEN_UNROLL
-        for (int half = 0; half < kMlaTokens / 16; ++half) {  // 16 tokens each
+        for (int half = 0; half < kMlaTokens / 16; ++half) {  // 16 tokens per iteration
             std::uint32_t weights[4];
             PARETOKEN_UNROLL
             for (int r = 0; r < 4; ++r) {
@@ -227,7 +232,7 @@ struct MlaWarp : RunningSoftmax<Machine, kMlaTiles> {
     }
 };
 
-/// One thread of the block that works on piece `m.piece()` of the plan.
+/// Runs one thread of the block that works on piece `m.piece()` of the plan.
 template <class Machine>
 PARETOKEN_HOST_DEVICE void mla_body(Machine& m, const MlaCall& call) {
     std::byte* const stages = m.shared();
@@ -250,7 +255,7 @@ PARETOKEN_HOST_DEVICE void mla_body(Machine& m, const MlaCall& call) {
         std::int32_t token = first / kWarpTokens * kWarpTokens;
         for (; token < last; token += kMlaTokens) {
             m.wait_for_copies(call.stages - 2);
-            m.sync_block();  // the tile is there for all warps, and all are through with the one before
+            m.sync_block();  // the tile is complete, and all warps have finished the previous one
             loader.load(m, stages + free_stage * kMlaStageBytes);
             m.commit_copies();
             const std::byte* const tile = stages + stage * kMlaStageBytes;

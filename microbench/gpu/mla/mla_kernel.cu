@@ -45,7 +45,7 @@ class MlaKernel final : public GpuKernel {
 
     void prepare(std::size_t copies, std::uint64_t seed) override {
         seed_ = seed;
-        memory_.reset();  // before more is asked for
+        memory_.reset();  // frees the old memory before new memory is allocated
         memory_.emplace(MlaMemory{.attention = MlaAttention(options_, copies, seed),
                                   .q = DeviceBuffer<std::uint16_t>(options_.queries()),
                                   .out = DeviceBuffer<float>(options_.outputs())});

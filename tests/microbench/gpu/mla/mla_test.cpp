@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kSeed = 11;
 
-/// A row's inputs in host memory, and the kernel's code run on them by emulated thread blocks.
+/// Runs the code of the kernel with emulated thread blocks, on the inputs of a row in host memory.
 struct Emulation {
     MlaOptions options;
     std::int32_t blocks = 3;
