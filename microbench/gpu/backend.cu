@@ -29,15 +29,15 @@ GpuBackend gpu_backend(const GpuSettings& settings) {
             return {.absent_because = "no GPU"};
         case Presence::driver_too_old:
             throw RuntimeError(
-                "the NVIDIA driver is older than this build's CUDA: update the driver, or build with "
-                "-DPARETOKEN_CUDA=OFF");
+                "the NVIDIA driver is older than the CUDA version of this build: update the driver, or build "
+                "with -DPARETOKEN_CUDA=OFF");
         case Presence::broken:
             throw RuntimeError(
-                fmt::format("the GPU cannot be used: {}; nvidia-smi may say why", query.message));
+                fmt::format("the GPU cannot be used: {}; run nvidia-smi to find the cause", query.message));
     }
     if (query.facts.capability < 80) {
-        return {.absent_because = fmt::format("{} has sm_{}; the kernels need sm_80", query.facts.name,
-                                              query.facts.capability)};
+        return {.absent_because = fmt::format("{} has sm_{}; the kernels need sm_80 or later",
+                                              query.facts.name, query.facts.capability)};
     }
     GpuBackend backend{.context = context_of(query.facts)};
     const Nvml nvml(query.facts.pci_bus_id);

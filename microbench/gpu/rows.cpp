@@ -5,7 +5,8 @@
 namespace paretoken::microbench::gpu {
 namespace {
 
-/// Quoted for JSON; device names hold nothing that needs more than this.
+/// Quotes a text for JSON. Quotes and backslashes are escaped, and control characters become spaces; device
+/// names need nothing else.
 std::string quoted(const std::string& text) {
     std::string result = "\"";
     for (const char c : text) {

@@ -1,6 +1,6 @@
 #pragma once
-// The GPU's part of the table of benchmarks. Compiles without CUDA: then there is no backend, and
-// `gpu_backend` says so.
+// The GPU rows of the table of benchmarks. Compiles without CUDA; `gpu_backend` then returns the reason why
+// there are no GPU rows.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,13 +14,13 @@
 namespace paretoken::microbench::gpu {
 
 struct GpuSettings {
-    bool quick = false;            ///< fewer rows, less time for each
-    bool full = false;             ///< more of every axis
-    bool verify_only = false;      ///< small shapes, checked and not timed
-    bool profile = false;          ///< two launches of each row for a profiler, nothing checked or timed
-    bool plant_fault = false;      ///< change a bit of each operand: every check must fail
-    std::uint64_t ring_scale = 1;  ///< times as many copies as a ring needs: the times must not change
-    std::vector<ModelShape> models = {};  ///< empty: the default ones
+    bool quick = false;            ///< fewer rows, and less time for each row
+    bool full = false;             ///< more values on every axis
+    bool verify_only = false;      ///< small shapes, which are checked but not timed
+    bool profile = false;          ///< two launches of each row for a profiler, without checks and timing
+    bool plant_fault = false;      ///< changes data of each row, so that every check must fail
+    std::uint64_t ring_scale = 1;  ///< multiplies the copies of a ring; the measured times must not change
+    std::vector<ModelShape> models = {};  ///< empty: the default models
     std::uint64_t seed = 1;
 
     bool operator==(const GpuSettings&) const = default;
@@ -28,18 +28,20 @@ struct GpuSettings {
 
 struct GpuBackend {
     std::optional<std::string> absent_because =
-        {};  ///< "no CUDA in this build", "no GPU": then nothing follows
+        {};  ///< reason such as "no CUDA in this build" or "no GPU"; then there are no rows
     std::vector<std::pair<std::string, std::string>> context = {};
     std::vector<Row> rows = {};
 };
 
-/// Throws RuntimeError when there is a GPU that cannot be used (its driver is older than this build).
+/// Returns the context and the rows of the GPU. Throws RuntimeError if there is a GPU that cannot be used,
+/// for example because its driver is older than this build.
 GpuBackend gpu_backend(const GpuSettings& settings);
 
-/// The device as a JSON object, or null when there is none: for scripts.
+/// Returns a JSON object for scripts. It holds the context of the GPU, or "gpu": null and the reason
+/// "because" if there is no GPU.
 std::string gpu_identity(const GpuBackend& backend);
 
-/// Families of rows, one per .cu file; `device` is what limits their shapes.
+/// Families of rows, one per .cu file. `device` limits the rows that a family can offer.
 struct DeviceFacts;
 std::vector<GpuRow> ceiling_rows(const GpuSettings& settings, const DeviceFacts& device);
 std::vector<GpuRow> weight_rows(const GpuSettings& settings, const DeviceFacts& device);

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Holds the registers and spills of every GPU kernel, as ptxas reports them, against budget.json beside this file.
+"""Compares the registers and spills of every GPU kernel, as ptxas reports them, with budget.json in this folder.
 
-    budget_test.py            compiles the kernels for one architecture; exits 1 when one is above its budget, has none,
-                              or a budget has no kernel; 77 (skipped) without nvcc, or with another version of it
-    budget_test.py --update   writes what was found, registers rounded up to what the hardware allots (8)
-    budget_test.py --print    only prints the table
+    budget_test.py            Compiles the kernels for one architecture. Exits with 1 if a kernel is above its budget or
+                              has no budget, or if a budget has no kernel. Exits with 77 (skipped) if there is no nvcc
+                              or if its version differs from that of the budget.
+    budget_test.py --update   Writes the measured numbers to budget.json. Registers are rounded up to a multiple of 8,
+                              which is the unit in which the hardware allocates them.
+    budget_test.py --print    Only prints the table.
 
-A GPU is not needed. Standard library only.
+The test needs no GPU and uses only the standard library.
 """
 
 import concurrent.futures
@@ -29,7 +31,7 @@ FLAGS = ["-std=c++20", f"-I{ROOT}", "--expt-relaxed-constexpr", "-lineinfo", "-D
 
 
 def nvcc():
-    """Path of the compiler, or None."""
+    """Returns the path of the compiler, or None."""
     candidates = (os.environ.get("CUDACXX"), shutil.which("nvcc"), "/usr/local/cuda/bin/nvcc")
     return next((path for path in candidates if path and shutil.which(path)), None)
 
@@ -40,7 +42,7 @@ def version_of(compiler):
 
 
 def has_kernels(path, seen=None):
-    """Whether a source, or a header of this folder that it includes, defines a kernel."""
+    """Returns whether a source file, or a header of this folder that it includes, defines a kernel."""
     seen = set() if seen is None else seen
     if path in seen or not path.is_file():
         return False
@@ -56,7 +58,7 @@ def demangled(names):
     if not shutil.which("c++filt"):
         raise SystemExit("budget_test: c++filt (binutils) is needed to read kernel names")
     output = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True).stdout
-    # Without the namespace, return type and arguments: multiply_weights<Bf16Weights, 1, 1>
+    # Removes the namespace, the return type and the arguments. A result is multiply_weights<Bf16Weights, 1, 1>.
     short = []
     for name in output.splitlines():
         name = name.replace("paretoken::microbench::gpu::", "").replace("(anonymous namespace)::", "")
@@ -72,7 +74,7 @@ def demangled(names):
 
 
 def kernels_of(report):
-    """{kernel: {registers, spill_bytes}} from ptxas -v."""
+    """Returns {kernel: {registers, spill_bytes}} from the output of ptxas -v."""
     mangled, found = [], []
     for line in report.splitlines():
         if entry := re.search(r"Compiling entry function '(\S+)'", line):
@@ -107,13 +109,13 @@ def measured(compiler):
 def complaints(kernels, budget):
     for name, used in sorted(kernels.items()):
         if name not in budget:
-            yield f"{name}: no budget; run {pathlib.Path(__file__).name} --update and look at what it writes"
+            yield f"{name}: no budget; run {pathlib.Path(__file__).name} --update and review the change"
             continue
         for key, value in used.items():
             if value > budget[name][key]:
                 yield f"{name}: {value} {key.replace('_', ' ')}, {budget[name][key]} budgeted"
     for name in sorted(set(budget) - set(kernels)):
-        yield f"{name}: has a budget but is no kernel any more; --update"
+        yield f"{name}: has a budget but the kernel no longer exists; run {pathlib.Path(__file__).name} --update"
 
 
 def rounded(used):
@@ -123,12 +125,12 @@ def rounded(used):
 def main(argv):
     compiler = nvcc()
     if compiler is None:
-        print("budget_test: skipped, no nvcc")
+        print("budget_test: skipped, because nvcc was not found")
         return SKIPPED
     version = version_of(compiler)
     document = json.loads(BUDGET.read_text(encoding="utf-8")) if BUDGET.exists() else {"nvcc": version, "kernels": {}}
     if argv[1:] == [] and document["nvcc"] != version:
-        print(f"budget_test: skipped, the budget is of nvcc {document['nvcc']} and this is {version}")
+        print(f"budget_test: skipped, because the budget is for nvcc {document['nvcc']} and this is nvcc {version}")
         return SKIPPED
     kernels = measured(compiler)
     for name, used in sorted(kernels.items()):

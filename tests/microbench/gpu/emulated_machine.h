@@ -1,9 +1,9 @@
 #pragma once
-// A thread block on the host: every lane is a fiber that runs the kernel's own code, and meets the others
-// where the hardware would make it: in matrix instructions, shuffles and barriers. Lanes take turns in random
-// order, copies land as late as their waits allow and spoil their destination until then, so that a missing
-// wait or barrier shows as a wrong result. Register contents follow the PTX manual, written independently of
-// mma.h.
+// Emulates a thread block on the host. Every lane is a fiber that runs the code of the kernel. Lanes wait for
+// one another where the hardware synchronises them: in matrix instructions, shuffles and barriers. They run
+// in random order. Asynchronous copies complete as late as the kernel's waits allow, and fill their
+// destination with invalid bytes until then, so that a missing wait or barrier gives a wrong result. Register
+// contents follow the PTX manual and are implemented independently of mma.h.
 #include <ucontext.h>
 
 #include <array>
@@ -44,8 +44,8 @@ class EmulatedBlock {
 
     std::byte* shared() const { return shared_; }
 
-    /// Runs `body(lane of the block)` on every lane to its end. Throws when lanes wait for one another
-    /// forever, or meet in different instructions.
+    /// Runs `body(lane of the block)` on every lane until it returns. Throws if lanes wait for one another
+    /// forever, for example because they wait in different instructions.
     void run(const std::function<void(int)>& body) {
         body_ = &body;
         for (int i = 0; i < lane_count_; ++i) start(i);
@@ -57,13 +57,13 @@ class EmulatedBlock {
             }
             if (rounds_held_-- == 0) hold_a_warp();
             if (advance(order, held_warp_)) continue;
-            rounds_held_ = 0;  // the others wait for it
+            rounds_held_ = 0;  // the other lanes wait for the held warp
             if (!advance(order, kNoWarp)) throw std::logic_error("lanes wait for one another forever");
         }
     }
 
-    /// Called on a lane: returns once all lanes of its warp (or of the block) have called it with the same
-    /// name.
+    /// Synchronises the calling lane. Returns when all lanes of its warp, or of the block, have called it
+    /// with the same `name`.
     void meet(int index, const char* name, bool whole_block = false) {
         Lane& lane = lane_of(index);
         lane.waiting = name;
@@ -77,7 +77,8 @@ class EmulatedBlock {
         suspend(lane);
     }
 
-    /// What a lane shows the others in its next meeting, and what lane `of` showed in the one just passed.
+    /// `show` stores the value that a lane gives to the other lanes in its next call of `meet`. `shown`
+    /// returns the value that lane `of` gave in the last call of `meet`.
     template <class Value>
     void show(int index, const Value& value) {
         Lane& lane = lane_of(index);
@@ -97,7 +98,7 @@ class EmulatedBlock {
 
     struct Copy {
         std::byte* to;
-        const std::byte* from;  // nothing: zeros
+        const std::byte* from;  // null: the copy writes zeros
         std::size_t bytes = 16;
     };
     void begin_copy(int index, const Copy& copy) {
@@ -141,14 +142,16 @@ class EmulatedBlock {
 
     static constexpr int kNoWarp = -1;
 
-    /// Keeps one warp (sometimes none) from running for a while, as warps of a GPU drift apart.
+    /// Stops one warp, or sometimes none, for a random number of rounds, because the warps of a GPU do not
+    /// run in step.
     void hold_a_warp() {
         const auto choices = static_cast<std::uint64_t>(lane_count_ / 32 + 1);
         held_warp_ = static_cast<int>(random_.below(choices)) + kNoWarp;
         rounds_held_ = 1 + static_cast<int>(random_.below(200));
     }
 
-    /// Every lane outside `held` that can runs to its next meeting. False when none could.
+    /// Runs every lane that is not waiting and not in warp `held`, until its next call of `meet`. Returns
+    /// false if there was no such lane.
     bool advance(const std::vector<int>& order, int held) {
         bool ran = false;
         for (const int i : order) {
@@ -231,7 +234,8 @@ class EmulatedBlock {
     const std::function<void(int)>* body_ = nullptr;
 };
 
-/// What attention_machine.cuh is to a GPU's lane. `kByShift`: GPUs without an e4m3 instruction.
+/// The emulation of the class DeviceMachine in attention_machine.cuh. `kByShift` emulates GPUs without an
+/// instruction that converts e4m3.
 template <bool kByShift>
 class EmulatedMachine {
   public:
@@ -275,7 +279,8 @@ class EmulatedMachine {
         return result;
     }
 
-    /// Lane i names row i % 8 of matrix i / 8; register r holds elements 2 (lane % 4), + 1 of row lane / 4.
+    /// Lane i passes the address of row i % 8 of matrix i / 8. Register r of a lane then holds the elements 2
+    /// (lane % 4) and 2 (lane % 4) + 1 of row lane / 4 of matrix r.
     void ldmatrix(std::uint32_t (&r)[4], const std::byte* row) const {
         block_->show(index_, row);
         block_->meet(index_, "ldmatrix");
@@ -295,9 +300,11 @@ class EmulatedMachine {
         sync_warp();
     }
 
-    /// mma.m16n8k16: A row-major, B column-major. Lane 4r + i holds of A, in order: (r, 2i), (r + 8, 2i),
-    /// (r, 2i + 8), (r + 8, 2i + 8), each with its right neighbour; of B: (2i, r), (2i + 8, r), each with
-    /// the one below; of C: (r, 2i), (r, 2i + 1), (r + 8, 2i), (r + 8, 2i + 1).
+    /// mma.m16n8k16 with A row-major and B column-major. The registers of lane 4r + i hold these
+    /// elements, in this order:
+    /// - A: (r, 2i), (r + 8, 2i), (r, 2i + 8), (r + 8, 2i + 8), each with its right neighbour;
+    /// - B: (2i, r), (2i + 8, r), each with the element below it;
+    /// - C: (r, 2i), (r, 2i + 1), (r + 8, 2i), (r + 8, 2i + 1).
     template <bool kBf16>
     void mma(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1) const {
         block_->show(index_, std::array<std::uint32_t, 6>{a[0], a[1], a[2], a[3], b0, b1});

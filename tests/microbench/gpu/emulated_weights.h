@@ -1,6 +1,7 @@
 #pragma once
-// What the weight kernels need of an emulated machine beyond what attention needs, their operands as the
-// words that they load, and thread blocks that run one after the other in random order.
+// Helpers of the tests of the weight kernels: the functions of an emulated machine that only the weight
+// kernels need, operands as the words that the kernels load, and thread blocks that run one after the other
+// in random order.
 #include <bit>
 #include <cstdint>
 #include <memory>
@@ -12,7 +13,7 @@
 
 namespace paretoken::microbench::gpu {
 
-/// What weights.cuh adds to attention_machine.cuh.
+/// The emulation of the machine in weights.cuh, which extends the one in attention_machine.cuh.
 template <bool kByShift>
 class EmulatedWeightsMachine : public EmulatedMachine<kByShift> {
   public:

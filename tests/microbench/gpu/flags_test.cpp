@@ -1,4 +1,4 @@
-// The GPU's flags of the built program, on whatever machine this is.
+// Tests the GPU flags of the built program, on machines with and without a GPU.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 

@@ -1,4 +1,4 @@
-// The table of GPU rows: what is listed, without a GPU, for one that is made up.
+// Tests the table of GPU rows without a GPU: which rows are listed for assumed properties of a GPU.
 #include "microbench/gpu/rows.h"
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ std::vector<std::string> names_of(const GpuSettings& settings) {
          {ceiling_rows, weight_rows, attention_rows, mla_rows, layer_rows, prefill_rows, copy_rows}) {
         for (const GpuRow& row : family(settings, h200())) names.push_back(row.name);
     }
-    // Whether this machine has the library or not.
+    // The suite is used directly, so that these rows do not depend on whether this machine has the library.
     for (const GemmRow& row : gemm_suite(settings, h200().capability)) names.push_back(row.name);
     return names;
 }
@@ -53,7 +53,7 @@ std::vector<std::string> lines_of(const std::string& command) {
     return lines;
 }
 
-/// What a script of gpu_check says, a line each.
+/// Returns the items of a Python expression over the modules of scripts/gpu, one in each line.
 std::vector<std::string> said_by_gpu_check(const std::string& expression) {
     return lines_of("PYTHONDONTWRITEBYTECODE=1 python3 -c \"import sys; sys.path.insert(0, '" +
                     paretoken::paths::source_dir() + "/scripts'); from gpu import peers, stages; print(*" +
@@ -68,10 +68,10 @@ TEST(GpuRows, no_two_have_one_name) {
     }
 }
 
-// ---- how long a suite takes: the protocol's arithmetic, and what was measured or is taken for the rest
+// ---- the duration of a suite, from the protocol and from measured or assumed times of the other steps
 
-/// Of the check of a row, on the host: fp64 references by one core of an AMD EPYC, measured, the mean of a
-/// family. Of layers it is an estimate from their attention.
+/// Returns the seconds that the host needs for the fp64 references in the check of a row: the mean of the
+/// family, measured on one core of an AMD EPYC. The time of layers is an estimate from their attention.
 double reference_seconds(const std::string& name) {
     const std::pair<const char*, double> kMeasured[] = {
         {"attention/", .4}, {"mla/", .6}, {"prefill/attention/", 1.2}, {"layer/", .6}};
@@ -81,7 +81,8 @@ double reference_seconds(const std::string& name) {
     return 0;
 }
 
-/// Rows whose arithmetic lowers the clocks: they are warmed up until they are steady.
+/// Returns whether the arithmetic of a row lowers the clocks, so that it is warmed up until its times are
+/// steady.
 bool settles(const std::string& name) {
     return name.starts_with("ceiling/flops/") || name.starts_with("prefill/") ||
            (name.starts_with("gemm_lib/") && name.ends_with("batch:256"));
@@ -92,26 +93,26 @@ double replay_seconds(const Protocol& p, int count) {
 }
 
 double row_seconds(const std::string& name, const Protocol& p) {
-    constexpr double kPrepared = .03;  // 4 GiB allocated, filled with random numbers, given back
-    constexpr double kChecked = .05;   // by the GPU, in fp64
-    constexpr double kAsked = .03;     // the driver, twice
-    constexpr double kAgain = .1;      // of the rows are measured twice
-    constexpr int kSteps = 2;          // until a row is steady
+    constexpr double kPrepared = .03;  // seconds to allocate 4 GiB, fill it with random numbers, and free it
+    constexpr double kChecked = .05;   // seconds of the check on the GPU, in fp64
+    constexpr double kAsked = .03;     // seconds to ask the driver twice
+    constexpr double kAgain = .1;      // fraction of the rows that are measured twice
+    constexpr int kSteps = 2;          // steps until a row is steady
     const double reference_s = reference_seconds(name);
     double seconds = kPrepared + kChecked + kAsked + reference_s;
-    seconds += reference_s > .1 ? p.first_warm_up_s : p.waking_s;  // the GPU idled meanwhile
+    seconds += reference_s > .1 ? p.first_warm_up_s : p.waking_s;  // the GPU idles during a long check
     seconds += p.warm_up_s + replay_seconds(p, p.replays) * (1 + kAgain);
     seconds += p.replay_s * p.watched_replays + p.probe_s * (p.probe_replays + p.uncounted_replays);
     if (settles(name)) seconds += kSteps * p.settling_step_s;
-    constexpr int kParts = 15;  // of a layer: 9 of a dense one, up to 15 of a routed one
+    constexpr int kParts = 15;  // parts of a layer: 9 of a dense layer, up to 15 of a routed one
     if (name.starts_with("layer/")) seconds += kParts * replay_seconds(p, p.part_replays) / 2;
     return seconds;
 }
 
-/// Of one process, before its first row.
+/// Returns the seconds that one process needs before its first row.
 double start_seconds(const Protocol& p) {
-    constexpr double kContext = 1;   // CUDA's
-    constexpr double kPoint = .035;  // memory, and a graph of a thousand launches
+    constexpr double kContext = 1;   // seconds to create the CUDA context
+    constexpr double kPoint = .035;  // seconds per point to allocate memory and capture a thousand launches
     constexpr int kWays = 3;
     double seconds = kContext + p.first_warm_up_s;
     for (const std::uint64_t bytes : kCurveSizes) {
@@ -131,11 +132,11 @@ double suite_seconds(const GpuSettings& settings, std::size_t processes) {
 TEST(GpuRows, the_default_suite_is_small_enough_for_three_minutes) {
     const std::size_t families = said_by_gpu_check("stages.FAMILIES").size();
     ASSERT_GT(families, 4u);
-    EXPECT_LE(suite_seconds({}, families), 180) << "by scripts/gpu_check, a process for each family";
+    EXPECT_LE(suite_seconds({}, families), 180) << "scripts/gpu_check runs one process for each family";
     EXPECT_LE(suite_seconds({}, 1), 170);
     EXPECT_LE(suite_seconds({.quick = true}, 1), 20);
     RecordProperty("seconds", std::to_string(suite_seconds({}, families)));
-    fmt::print("estimated: {:.0f} s by {} processes, {:.0f} s by one, {:.0f} s quick\n",
+    fmt::print("estimated: {:.0f} s with {} processes, {:.0f} s with one, {:.0f} s for --quick\n",
                suite_seconds({}, families), families, suite_seconds({}, 1),
                suite_seconds({.quick = true}, 1));
 }
