@@ -64,7 +64,7 @@ template <int kDim, class Machine>
 struct CombinedRow {
     static constexpr int kEach = kDim / 32;
 
-    const float* lse;   ///< of the first partial result
+    const float* lse;   ///< lse of this row in the first partial result
     const float* from;  ///< this lane's first element of the first partial result
     int stride;         ///< distance in rows from one partial result to the next
     float most;

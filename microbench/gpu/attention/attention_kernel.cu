@@ -13,7 +13,7 @@ namespace paretoken::microbench::gpu {
 namespace {
 
 /// Returns the number of blocks per multiprocessor that the registers must allow. Tiles of 8-bit formats are
-/// half as large, so that a third block is needed to keep as many bytes under way. This pays only if
+/// half as large, so that a third block is needed to keep as many bytes in flight. This pays only if
 /// the shared memory holds three blocks, so that GPUs before sm_90 use two.
 template <KvFormat kFormat>
 constexpr int blocks_wanted() {

@@ -75,14 +75,14 @@ class DevicePlan {
     DeviceBuffer<std::int32_t> counters_;
 };
 
-/// How a kernel is launched on this device.
+/// The launch parameters of a kernel on this device.
 struct LaunchShape {
     int stages = 2;
     int blocks = 1;  ///< number of blocks that run at the same time on the whole device
     std::size_t shared_bytes = 0;
 };
 
-/// Returns the number of stages that keeps the most bytes under way on a multiprocessor, and the number of
+/// Returns the number of stages that keeps the most bytes in flight on a multiprocessor, and the number of
 /// blocks that fit then. Throws RuntimeError if not even two stages fit.
 LaunchShape launch_shape(const void* kernel, int stage_bytes, int fixed_bytes);
 

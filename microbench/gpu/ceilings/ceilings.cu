@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(kThreads, kResident)
     put_folded(value, out);
 }
 
-constexpr int kStages = 4;  // of 16 bytes per thread, together 32 KiB of shared memory per thread block
+constexpr int kStages = 4;  // 16 bytes per thread each, together 32 KiB of shared memory per block
 
 /// Each thread copies its words kStages ahead to its own slots of shared memory, and reads only its own
 /// slots. Groups of copies complete in order, so that the thread waits only for the oldest one. With loads to
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(kThreads, kResident)
     put_folded(value, out);
 }
 
-/// Reads pieces of memory in the order of a table. Each lane has kInFlight loads under way. If a piece needs
+/// Reads pieces of memory in the order of a table. Each lane has kInFlight loads in flight. If a piece needs
 /// fewer loads per lane, the loads belong to several pieces. The entries of the table are read one round
 /// ahead.
 template <int kPieceWords>

@@ -10,7 +10,7 @@ namespace paretoken::microbench::gpu {
 
 /// How a read kernel divides the memory. With `shares` each thread block reads one contiguous part. With
 /// `strided` all blocks together read one contiguous region after the other. `staged` divides like `shares`,
-/// but copies through shared memory, so that loads are always under way.
+/// but copies through shared memory, so that loads are always in flight.
 enum class Access { strided, shares, staged };
 
 /// Returns a kernel that reads `bytes` (a multiple of 16) per launch.

@@ -6,7 +6,7 @@ namespace paretoken::microbench::gpu {
 namespace {
 
 struct Generation {
-    double transfers_per_second;  ///< of one lane; a transfer is one bit
+    double transfers_per_second;  ///< per lane; a transfer is one bit
     double payload;               ///< fraction of the transferred bits that remains after line coding
 };
 constexpr Generation kGenerations[] = {{2.5e9, 8.0 / 10},   {5e9, 8.0 / 10},     {8e9, 128.0 / 130},

@@ -30,7 +30,7 @@ struct Work {
 /// One operation of a step that consists of several operations.
 struct Part {
     std::string name;
-    Work work;  ///< of this operation alone, with the intermediate results that it reads and writes
+    Work work;  ///< work of this operation alone, with the intermediate results that it reads and writes
     std::function<void(std::size_t copy, Stream stream)> launch;
 };
 
