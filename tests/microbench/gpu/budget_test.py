@@ -115,7 +115,7 @@ def complaints(kernels, budget):
             if value > budget[name][key]:
                 yield f"{name}: {value} {key.replace('_', ' ')}, {budget[name][key]} budgeted"
     for name in sorted(set(budget) - set(kernels)):
-        yield f"{name}: has a budget but the kernel no longer exists; run {pathlib.Path(__file__).name} --update"
+        yield f"{name}: has a budget but the kernel no longer exists; run this test with --update"
 
 
 def rounded(used):
