@@ -9,11 +9,13 @@ namespace paretoken::virtual_gpu {
 namespace {
 
 constexpr std::size_t kAlignment = 256;
-constexpr std::size_t kMostPoisoned = 64U
-                                      << 20;  // larger ones would only cost time: their shadows tell as much
+/// Largest allocation, in bytes, that is filled with kPoison. Larger ones are not, to save time: the bitmap
+/// of written bytes is enough to find reads of memory that is not initialised.
+constexpr std::size_t kMostPoisoned = 64U << 20;
 constexpr int kPoison = 0xa5;
 
-/// Bits [first, first + count) of a map.
+/// Calls act(index of a 64-bit word, mask) for all words of a bitmap that hold bits of [first, first +
+/// count).
 template <class Act>
 void for_words(std::size_t first, std::size_t count, Act act) {
     while (count > 0) {

@@ -1,7 +1,7 @@
 #pragma once
-// Device memory of the virtual GPU: host memory at host addresses, so that copying to it is copying. What a
-// kernel touches is held against what was allocated and written, as compute-sanitizer's memcheck and
-// initcheck do.
+// Device memory of the virtual GPU. Device memory is host memory, and a device address is its host address,
+// so that a copy to the device is a memcpy. Each access of a kernel is checked against the allocations and
+// against the bytes that were written, as the tools memcheck and initcheck of compute-sanitizer do.
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -10,10 +10,11 @@
 
 namespace paretoken::virtual_gpu {
 
-inline constexpr std::size_t kSector = 32;  ///< bytes: the least that is read of device memory
+inline constexpr std::size_t kSector = 32;  ///< bytes: the smallest unit in which device memory is read
 
-/// One allocation. Shadows exist from the first use on: a bit per byte that was written, a bit per sector of
-/// 32 bytes that the launch in progress read or wrote.
+/// One allocation, with three bitmaps: one bit per byte that was written, one bit per 32-byte sector that the
+/// launch in progress has read, and one bit per sector that it has written. Each bitmap is allocated when it
+/// is first used.
 class Allocation {
   public:
     explicit Allocation(std::size_t bytes);
@@ -35,7 +36,7 @@ class Allocation {
         return (written_[offset / 64] & mask) == mask;
     }
     bool is_wholly_written() const { return wholly_written_; }
-    /// True for sectors that this launch had not touched.
+    /// Marks a sector as read or as written by the current launch. Returns true if it was not marked before.
     bool touch_sector(std::size_t sector, bool write) {
         std::vector<std::uint64_t>& touched = write ? sectors_written_ : sectors_read_;
         if (touched.empty()) touched.resize(bytes_ / kSector / 64 + 1);
@@ -51,9 +52,9 @@ class Allocation {
     bool bits_are_written(std::size_t offset, std::size_t bytes) const;
 
     std::unique_ptr<std::byte[]> storage_;
-    std::byte* data_ = nullptr;  ///< aligned to 256 bytes, poisoned
+    std::byte* data_ = nullptr;  ///< aligned to 256 bytes; poisoned unless the allocation is large
     std::size_t bytes_ = 0;
-    bool wholly_written_ = false;  ///< at once
+    bool wholly_written_ = false;  ///< one call of mark_written covered the whole allocation
     std::vector<std::uint64_t> written_;
     std::vector<std::uint64_t> sectors_read_;
     std::vector<std::uint64_t> sectors_written_;
@@ -63,17 +64,19 @@ class Memory {
   public:
     explicit Memory(std::size_t capacity) : capacity_(capacity) {}
 
-    /// Null when the capacity does not hold it. Not initialised: reading it before writing is a fault.
+    /// Returns null if the free capacity is too small. The memory is not initialised: a read before a write
+    /// is a fault.
     std::byte* allocate(std::size_t bytes);
-    /// False: nothing was allocated there.
+    /// Returns false if no allocation begins at this address.
     bool free(const void* at);
-    /// The allocation in which [at, at + bytes) lies whole; null when there is none.
+    /// The allocation that contains all of [at, at + bytes); null if there is none.
     Allocation* find(std::uintptr_t at, std::size_t bytes) {
         return last_ != nullptr && last_->holds(at, bytes) ? last_ : searched(at, bytes);
     }
-    /// The allocation to which an address is closest, for messages; null when there is none.
+    /// The allocation that is nearest to an address, for messages; null if there are no allocations.
     const Allocation* nearest(std::uintptr_t at) const;
-    /// For what the host copies or sets. False when it lies in no allocation.
+    /// Marks bytes that the host copies to the device or sets. Returns false if no single allocation contains
+    /// all of them.
     bool mark_written(const void* at, std::size_t bytes);
     void forget_touched();
 
@@ -83,8 +86,8 @@ class Memory {
   private:
     Allocation* searched(std::uintptr_t at, std::size_t bytes);
 
-    std::map<std::uintptr_t, Allocation> allocations_;  ///< by first address
-    Allocation* last_ = nullptr;
+    std::map<std::uintptr_t, Allocation> allocations_;  ///< key: first address
+    Allocation* last_ = nullptr;                        ///< result of the last successful find()
     std::size_t capacity_;
     std::size_t used_ = 0;
 };

@@ -26,16 +26,17 @@ TEST(Memory, AllocatesAlignedAndPoisonedWhatItsCapacityHolds) {
     EXPECT_EQ(memory.used(), 1000U);
     EXPECT_FALSE(memory.free(first + 1));
     EXPECT_TRUE(memory.free(first));
-    EXPECT_FALSE(memory.free(first)) << "twice";
+    EXPECT_FALSE(memory.free(first)) << "it had already been freed";
     EXPECT_EQ(memory.used(), 400U);
-    EXPECT_EQ(memory.find(address(first), 1), nullptr) << "after it was freed";
+    EXPECT_EQ(memory.find(address(first), 1), nullptr) << "it had been freed";
 }
 
 TEST(Memory, FindsAllocationsThatHoldAllOfARange) {
     Memory memory(10000);
     std::byte* const at = memory.allocate(100);
     std::byte* const other = memory.allocate(100);
-    for (int round = 0; round < 2; ++round) {  // what was found last is looked at first
+    // In the second round, find() first tries the allocation that it found last.
+    for (int round = 0; round < 2; ++round) {
         ASSERT_NE(memory.find(address(at), 100), nullptr);
         EXPECT_EQ(memory.find(address(at), 100)->data(), at);
         EXPECT_EQ(memory.find(address(other) + 99, 1)->data(), other);
@@ -84,7 +85,7 @@ TEST(Memory, SectorsAreTouchedOncePerLaunch) {
     Allocation allocation(1000);
     EXPECT_TRUE(allocation.touch_sector(31, false));
     EXPECT_FALSE(allocation.touch_sector(31, false));
-    EXPECT_TRUE(allocation.touch_sector(31, true)) << "reading and writing are counted apart";
+    EXPECT_TRUE(allocation.touch_sector(31, true)) << "reads and writes are counted separately";
     EXPECT_TRUE(allocation.touch_sector(0, false));
     allocation.forget_touched();
     EXPECT_TRUE(allocation.touch_sector(31, false));

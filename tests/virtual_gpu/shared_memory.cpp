@@ -30,7 +30,9 @@ inline bool SharedMemory::ordered(const Access& earlier, const Accessor& who) co
     return earlier.thread == who.thread || earlier.warp_epoch != who.warp_epoch;
 }
 
-/// Who came before is only kept where a later access might still meet it.
+/// Records an access. It replaces the recorded accesses if a barrier of the block, or a barrier of their
+/// common warp, lies between them and the new one: a later access that races with a recorded one then also
+/// races with the new one. Otherwise the accesses are merged.
 inline void SharedMemory::add(Access& access, const Accessor& who) const {
     const bool first =
         access.epoch != epoch_ || (access.warp == who.warp && access.warp_epoch != who.warp_epoch);
@@ -53,8 +55,9 @@ bool SharedMemory::fail(const Place& place, std::uint64_t at, const Access* othe
                                                              : fmt::format("thread {}", other->thread);
         trouble_.what =
             place.copied
-                ? fmt::format("byte {} of shared memory: what {} copies to it has not been waited for", at,
-                              thread)
+                ? fmt::format(
+                      "byte {} of shared memory: the asynchronous copy by {} to it has not been waited for",
+                      at, thread)
                 : fmt::format("byte {} of shared memory: {} {} it without a barrier since", at, thread, did);
     }
     return false;
@@ -75,7 +78,8 @@ inline bool SharedMemory::touch_place(Place& place, std::uint64_t at, Touch how,
     } else if (how == Touch::atomic && place.atomic) {
         add(place.write, who);
     } else if (how == Touch::atomic && place.write.epoch == epoch_) {
-        // The thread's own plain write stays what others may race with.
+        // A plain write by this thread, or by its warp before a barrier of the warp, stays recorded: atomic
+        // accesses of other warps race with it, but they would not race with an atomic one.
     } else {
         place.write = {epoch_, who.warp_epoch, who.thread, who.warp};
         place.atomic = how == Touch::atomic;

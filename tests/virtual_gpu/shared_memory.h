@@ -1,8 +1,9 @@
 #pragma once
-// Shared memory of one thread block, and who touched what of it. Two accesses to a place, one of them no mere
-// read, are in order when the same thread made both, when a barrier of the block lies between, or, for lanes
-// of one warp, a barrier of the warp; two atomic ones always are. What is copied asynchronously belongs to
-// nobody until it has arrived.
+// The shared memory of one thread block, with a record of which threads accessed which bytes. Two accesses to
+// the same byte, of which at least one is not a read, are ordered if the same thread made both, if a barrier
+// of the block lies between them, or if both threads are lanes of one warp and a barrier of that warp lies
+// between them. Two atomic accesses are always ordered. Two accesses that are not ordered are a race. No
+// thread may access the destination of an asynchronous copy until that copy has been waited for.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -10,7 +11,8 @@
 
 namespace paretoken::virtual_gpu {
 
-/// A thread, and the barriers that it has passed. Warps' epochs never go back, not even from block to block.
+/// A thread and the epoch of its warp, which grows at each barrier that the warp passes. The epoch of a warp
+/// never decreases, not even when the next block begins.
 struct Accessor {
     std::int16_t thread = 0;
     std::int16_t warp = 0;
@@ -21,15 +23,15 @@ enum class Touch : std::uint8_t {
     read,
     write,
     atomic,
-    copy,     ///< cp.async: will be written some time from now on
-    arrival,  ///< of such a copy
+    copy,     ///< cp.async is issued: the bytes will be written at some later time
+    arrival,  ///< the data of a cp.async is written
 };
 
 class SharedMemory {
   public:
     SharedMemory(std::size_t bytes, bool check_races, bool check_initialised);
 
-    /// Another block's: nothing is written, nobody has touched it.
+    /// Starts another block: no byte counts as written, and no thread has accessed the memory.
     void begin_block();
     void pass_barrier() { ++epoch_; }
 
@@ -37,12 +39,12 @@ class SharedMemory {
     bool holds(std::uint64_t at, std::size_t bytes) const { return at <= size() && bytes <= size() - at; }
     std::byte* at(std::uint64_t address) { return bytes_.data() + address; }
 
-    /// False: not allowed, trouble() tells why. What is touched lies inside; at a multiple of 4 if it is of 4
-    /// or more bytes.
+    /// Checks and records an access. Returns false if the access is an error; trouble() then says why. The
+    /// bytes must lie inside the memory, and an access of 4 or more bytes must begin at a multiple of 4.
     bool touch(std::uint64_t at, std::size_t bytes, Touch how, const Accessor& who);
 
     struct Trouble {
-        bool uninitialised = false;  ///< else a race
+        bool uninitialised = false;  ///< true: a read of a byte that was never written; false: a race
         std::uint64_t byte = 0;
         std::string what = {};
     };
@@ -51,17 +53,17 @@ class SharedMemory {
   private:
     static constexpr std::int16_t kSeveral = -1;
     struct Access {
-        std::uint32_t epoch = 0;  ///< of the block; 0: never
+        std::uint32_t epoch = 0;  ///< value of epoch_ at the access; 0: there was no access
         std::uint32_t warp_epoch = 0;
-        std::int16_t thread = 0;  ///< or kSeveral
-        std::int16_t warp = 0;    ///< or kSeveral
+        std::int16_t thread = 0;  ///< kSeveral: several threads
+        std::int16_t warp = 0;    ///< kSeveral: several warps
     };
     struct Place {
         Access write = {};
         Access read = {};
-        bool atomic = false;  ///< the write
-        bool copied = false;  ///< has not arrived
-        bool split = false;   ///< a word whose bytes are looked at one by one
+        bool atomic = false;  ///< `write` was an atomic access
+        bool copied = false;  ///< `write` is an asynchronous copy that has not been waited for
+        bool split = false;   ///< the bytes of this word are recorded one by one, in single_
     };
 
     bool ordered(const Access& earlier, const Accessor& who) const;
@@ -72,8 +74,8 @@ class SharedMemory {
 
     std::vector<std::byte> bytes_;
     std::vector<Place> words_;
-    std::vector<Place> single_;  ///< of split words, a place per byte; empty while there is none
-    std::uint32_t epoch_ = 0;    ///< barriers passed, by all blocks
+    std::vector<Place> single_;  ///< one Place per byte, for split words; empty while no word is split
+    std::uint32_t epoch_ = 0;    ///< number of blocks begun and of barriers passed by all of them
     std::uint32_t first_epoch_ = 1;
     bool check_races_;
     bool check_initialised_;

@@ -40,19 +40,21 @@ TEST(SharedMemory, AnotherBlockFindsNothingWritten) {
     EXPECT_EQ(*memory.at(3), std::byte{0xa5});
     EXPECT_FALSE(memory.touch(0, 16, Touch::read, kOtherWarp));
     EXPECT_TRUE(memory.trouble().uninitialised);
-    EXPECT_TRUE(memory.touch(0, 16, Touch::write, kOtherWarp)) << "whoever wrote in the last block is gone";
+    EXPECT_TRUE(memory.touch(0, 16, Touch::write, kOtherWarp))
+        << "writes of the previous block cannot race with writes of this one";
 }
 
 TEST(SharedMemory, ACopyOfALaunchThatNobodyWaitedForDoesNotReachTheNextBlock) {
     SharedMemory memory = begun();
     EXPECT_TRUE(memory.touch(0, 16, Touch::copy, kFirst));
     EXPECT_FALSE(memory.touch(4, 4, Touch::write, kFirst));
-    EXPECT_THAT(memory.trouble().what, HasSubstr("byte 4 of shared memory: what thread 0 copies to it"));
+    EXPECT_THAT(memory.trouble().what,
+                HasSubstr("byte 4 of shared memory: the asynchronous copy by thread 0 to it"));
     memory.begin_block();
     EXPECT_TRUE(memory.touch(4, 4, Touch::write, kSecond));
 }
 
-/// A slow and simple oracle: all accesses to each byte are kept, and each pair is judged.
+/// A slow and simple reference: it keeps all accesses to each byte and checks each pair of them.
 class History {
   public:
     bool touch(std::uint64_t at, std::size_t bytes, Touch how, const Accessor& who, int epoch) {
