@@ -16,7 +16,8 @@ namespace {
 
 using Half = _Float16;
 
-/// Names of registers' types as functions see them.
+/// Types for register contents, so that the functions below can tell them apart: pairs of fp16 numbers, pairs
+/// of bf16 numbers, and one bf16 number.
 struct HalfPair {
     std::uint16_t low = 0;
     std::uint16_t high = 0;
@@ -47,7 +48,7 @@ Value read(const Lanes& lanes, Slot slot, int lane) {
     }
 }
 
-/// A register's values in all lanes.
+/// The values of one register in all lanes.
 template <class Value>
 struct Column {
     Value values[kLanes];
@@ -61,14 +62,14 @@ struct Column<bool> {
     bool operator[](int lane) const { return (bits >> lane & 1U) != 0; }
 };
 
-/// At most two.
+/// True if at most two lanes are set.
 bool are_few(std::uint32_t lanes) {
     const std::uint32_t without_first = lanes & (lanes - 1);
     return (without_first & (without_first - 1)) == 0;
 }
 
-/// Computed for all lanes, since that is a loop over vectors, and kept of the active ones; one by one where
-/// these are few.
+/// Computes the function for all lanes, because the compiler vectorises that loop, and stores the results of
+/// the active lanes only. If at most two lanes are active, it computes just these, one by one.
 template <auto kFunction, class To, class... From, std::size_t... kIndex>
 void run_each(const Instruction& i, Lanes& lanes, std::index_sequence<kIndex...>) {
     if (are_few(lanes.active)) {
@@ -127,7 +128,7 @@ constexpr const char* name_of() {
     return "";
 }
 
-/// Wraps around: computed without signs.
+/// Integer arithmetic is computed in this type, so that it wraps around.
 template <class Value>
 using Unsigned = std::make_unsigned_t<Value>;
 
@@ -155,7 +156,7 @@ void add_integer_arithmetic(Table& table) {
                Value>(table, "mul.lo");
     add_binary<[](Value a, Value b) { return std::min(a, b); }, Value>(table, "min");
     add_binary<[](Value a, Value b) { return std::max(a, b); }, Value>(table, "max");
-    // By zero: all bits, as the hardware does.
+    // A division by zero sets all bits of the result, as the hardware does.
     add_binary<[](Value a, Value b) {
         if (b == 0) return static_cast<Value>(-1);
         if constexpr (std::is_signed_v<Value>) {
@@ -180,7 +181,7 @@ void add_integer_arithmetic(Table& table) {
         return static_cast<Value>(std::uint64_t(U(a)) * std::uint64_t(U(b)) + std::uint64_t(U(c)));
     },
                                  Value, Value, Value, Value>();
-    // A count beyond the width shifts everything out.
+    // A shift by the width or more shifts out all bits; only copies of the sign remain.
     table["shr." + type] = of<[](Value a, std::uint32_t count) {
         constexpr std::uint32_t kBits = sizeof(Value) * 8;
         if (count >= kBits) return static_cast<Value>(std::is_signed_v<Value> && a < 0 ? -1 : 0);
@@ -246,12 +247,12 @@ void add_compares(Table& table, const std::string& type) {
     using V = Value;
     table["setp.eq." + type] = of<[](V a, V b) { return a == b; }, bool, V, V>();
     table["setp.ne." + type] =
-        of<[](V a, V b) { return (a < b) || (a > b); }, bool, V, V>();  // false for NaN
+        of<[](V a, V b) { return (a < b) || (a > b); }, bool, V, V>();  // false if an operand is NaN
     table["setp.lt." + type] = of<[](V a, V b) { return a < b; }, bool, V, V>();
     table["setp.le." + type] = of<[](V a, V b) { return a <= b; }, bool, V, V>();
     table["setp.gt." + type] = of<[](V a, V b) { return (a > b); }, bool, V, V>();
     table["setp.ge." + type] = of<[](V a, V b) { return a >= b; }, bool, V, V>();
-    if constexpr (std::is_floating_point_v<V>) {  // true for NaN
+    if constexpr (std::is_floating_point_v<V>) {  // all of these but num are true if an operand is NaN
         table["setp.equ." + type] = of<[](V a, V b) { return !((a < b) || (a > b)); }, bool, V, V>();
         table["setp.neu." + type] = of<[](V a, V b) { return !(a == b); }, bool, V, V>();
         table["setp.ltu." + type] = of<[](V a, V b) { return !(a >= b); }, bool, V, V>();
@@ -275,7 +276,7 @@ void add_float_arithmetic(Table& table) {
     add_binary<[](V a, V b) { return a - b; }, V>(table, "sub");
     add_binary<[](V a, V b) { return a * b; }, V>(table, "mul");
     add_binary<[](V a, V b) { return a / b; }, V>(table, "div");
-    // Of a NaN and a number: the number. -0 is less than +0.
+    // The minimum or maximum of a NaN and a number is the number. -0 is less than +0.
     add_binary<[](V a, V b) {
         if (a == b) return std::signbit(a) ? a : b;
         return a < b || b != b ? a : b;
@@ -301,7 +302,7 @@ void add_float_arithmetic(Table& table) {
     table["copysign." + type] = of<[](V a, V b) { return std::copysign(b, a); }, V, V, V>();
 }
 
-/// Subnormal numbers become zeros.
+/// Replaces a subnormal number with a zero of the same sign.
 float flushed(float value) {
     return std::fabs(value) < std::numeric_limits<float>::min() ? std::copysign(0.0F, value) : value;
 }
@@ -309,13 +310,14 @@ float flushed(float value) {
 Half half_of(std::uint16_t bits) {
     return std::bit_cast<Half>(bits);
 }
-/// Of what was computed: every NaN is the canonical one.
+/// The code of a computed number; every NaN becomes the canonical NaN, 0x7fff.
 std::uint16_t bits_of(Half value) {
     const auto bits = std::bit_cast<std::uint16_t>(value);
     return (bits & 0x7fff) > 0x7c00 ? 0x7fff : bits;
 }
 
-/// Every half's float: conversions one by one cost more than what is computed with them.
+/// A table of all 65536 halves as floats. Converting each operand on its own would cost more time than the
+/// arithmetic on it.
 const std::vector<float>& floats_of_halves() {
     static const std::vector<float> table = [] {
         std::vector<float> floats(1U << 16);
@@ -330,7 +332,7 @@ float looked_up_half(std::uint16_t bits) {
     return floats[bits];
 }
 
-/// To nearest, ties to even; NaN stays one.
+/// Rounds to nearest, ties to even; a NaN becomes the canonical NaN, 0x7fff.
 std::uint16_t bf16_of(float value) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     if (std::isnan(value)) return 0x7fff;
@@ -346,8 +348,8 @@ float float_of_e4m3(std::uint8_t code) {
     return (code & 0x80) != 0 ? -size : size;
 }
 
-/// The product of two halves is exact in a double, and the sum is rounded once more than on a GPU only where
-/// it needs more than 53 bits.
+/// Applies `act` to the low and to the high numbers of two pairs, in double. The product of two halves is
+/// exact in a double. A sum is rounded once more than on a GPU only if it needs more than 53 bits.
 template <class Act>
 HalfPair halves(HalfPair a, HalfPair b, Act act) {
     return {bits_of(static_cast<Half>(act(double(looked_up_half(a.low)), double(looked_up_half(b.low))))),
@@ -360,12 +362,13 @@ HalfPair fused_halves(HalfPair a, HalfPair b, HalfPair c) {
     };
     return {one(a.low, b.low, c.low), one(a.high, b.high, c.high)};
 }
-/// a·b + c as if rounded to bf16 once: the double is rounded to odd, which later roundings cannot take for a
-/// tie.
+/// product + c as a float that is rounded to odd: if the exact sum is no float, the result is the one of the
+/// two neighbouring floats whose last bit is 1. Rounding the result to bf16 then equals rounding the exact
+/// sum to bf16, because the result of an inexact sum is never a tie.
 float sum_rounded_to_odd(double product, double c) {
     const double sum = product + c;
     if (!std::isfinite(sum)) return static_cast<float>(sum);
-    // What the sum lost (Knuth).
+    // The rounding error of the sum (Knuth's TwoSum).
     const double of_c = sum - product;
     const double lost = (product - (sum - of_c)) + (c - of_c);
     const auto nearest = static_cast<float>(sum);
@@ -399,7 +402,8 @@ void add_16_bit_floats(Table& table) {
 template <class To, class From>
 To converted(From value) {
     if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-        // PTX: zero, but of 64 bits on either side the highest bit alone.
+        // According to PTX, NaN becomes zero; if either type has 64 bits, only the highest bit is set
+        // instead.
         if (std::isnan(value)) {
             if constexpr (sizeof(From) < 8 && sizeof(To) < 8) return 0;
             return static_cast<To>(std::uint64_t{1} << (sizeof(To) * 8 - 1));
@@ -412,7 +416,8 @@ To converted(From value) {
     return static_cast<To>(value);
 }
 
-/// What a conversion leaves in a register, which may be wider: signs go on to its end.
+/// The type of a conversion's result in its register, which may be wider than the result: signed results of 8
+/// and 16 bits are extended with their sign.
 template <class To>
 using InRegister =
     std::conditional_t<std::is_same_v<To, std::int8_t> || std::is_same_v<To, std::int16_t>, std::int32_t, To>;
@@ -466,7 +471,8 @@ void add_conversions(Table& table) {
                                    HalfPair, U16>();
 }
 
-/// PTX: byte permute without a mode. The sign of a byte is spread where a selector's bit 3 is set.
+/// prmt (byte permute) without a mode. If bit 3 of a byte's selector is set, the sign bit of the selected
+/// byte fills the result byte.
 std::uint32_t permuted(std::uint32_t a, std::uint32_t b, std::uint32_t selector) {
     const std::uint64_t bytes = static_cast<std::uint64_t>(b) << 32 | a;
     std::uint32_t result = 0;
@@ -510,7 +516,8 @@ Value extracted(Value from, std::uint32_t at, std::uint32_t count) {
     return static_cast<Value>(kept);
 }
 
-/// Bit i of the table says what three bits that make the number i become.
+/// lop3: bit i of `table` is the result for those bits of a, b and c that form the number i, with the bit of
+/// a as the highest.
 std::uint32_t looked_up(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t table) {
     std::uint32_t result = 0;
     for (std::uint32_t i = 0; i < 8; ++i) {
@@ -599,8 +606,8 @@ Table all_arithmetic() {
     return table;
 }
 
-/// What does not change the result here: how a number is rounded (always to nearest), whether an
-/// approximation would do.
+/// True for the parts of a mnemonic that do not change the result here: the rounding to nearest, which is the
+/// default, and the permission to approximate.
 bool is_detail(std::string_view part) {
     for (const std::string_view detail : {"rn", "approx", "full"}) {
         if (part == detail) return true;
@@ -655,7 +662,8 @@ float widened(std::uint32_t pair, int half) {
     return kBf16 ? float_of_bf16(bits) : looked_up_half(bits);
 }
 
-/// Where registers' numbers stand, from the PTX manual's figures for m16n8k16: lane = 4 · group + thread.
+/// mma.m16n8k16. The PTX manual's figures for m16n8k16 give the row and the column of each number in the
+/// registers of a lane, where lane = 4 · group + thread.
 template <bool kBf16, int kCapability>
 void multiplied(const Instruction& i, Lanes& lanes) {
     float a[kMatrixRows][kMatrixDepth];     // [m][k]
@@ -707,7 +715,8 @@ std::optional<Arithmetic> arithmetic_of(std::span<const std::string> mnemonic) {
         }
         return table.find(name);
     };
-    // Where tiny numbers would become zeros and nothing is known of that, they stay.
+    // If the table has no entry for an instruction with .ftz (subnormal numbers become zeros), the
+    // instruction is computed without .ftz.
     auto found = named(true);
     if (found == table.end()) found = named(false);
     if (found == table.end()) return std::nullopt;

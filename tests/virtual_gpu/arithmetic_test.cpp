@@ -21,7 +21,7 @@ __extension__ using Wide = __int128;
 using Operands = std::array<std::uint64_t, 4>;
 using Oracle = std::function<std::uint64_t(const Operands&)>;
 
-/// Register classes: h 16 bits, r 32, d 64, f fp32, g fp64, p predicate.
+/// The name of a register of a class: h has 16 bits, r 32 bits, d 64 bits, f is fp32, g fp64, p a predicate.
 std::string register_of(char kind, int index) {
     const char* const prefix = kind == 'h'   ? "%rs"
                                : kind == 'r' ? "%r"
@@ -35,8 +35,9 @@ std::size_t bits_of_kind(char kind) {
     return kind == 'h' ? 16 : kind == 'r' || kind == 'f' ? 32 : kind == 'p' ? 1 : 64;
 }
 
-/// What `mnemonic` makes of each row of operands. kinds: the result's class, then the operands'; a digit
-/// among these is a literal: "rrr3" gives 'mnemonic %r, %r, %r, 3'.
+/// The result of an instruction for each row of operands. `kinds` holds the register class of the result,
+/// then those of the operands; `literal` is a last operand that is a number. For example, "rrr" with the
+/// literal "3" gives 'mnemonic %r, %r, %r, 3'.
 std::vector<std::uint64_t> computed(std::string_view mnemonic, std::string_view kinds,
                                     const std::vector<Operands>& rows, std::string_view literal = "") {
     constexpr unsigned kThreads = 64;
@@ -75,7 +76,7 @@ std::vector<std::uint64_t> computed(std::string_view mnemonic, std::string_view 
     return {out, out + rows.size()};
 }
 
-/// Every pair of extremes, and random numbers of all sizes.
+/// Rows of operands: every pair of extreme values, and random numbers of all magnitudes.
 std::vector<Operands> operands(std::size_t random_rows = 2000) {
     const std::vector<std::uint64_t> extremes{0,
                                               1,
@@ -121,7 +122,7 @@ void expect_same(std::string_view mnemonic, std::string_view kinds, const Oracle
     }
 }
 
-/// An integer of some bits, as a number.
+/// The value of an integer of `width` bits.
 Wide number(std::uint64_t bits, std::size_t width, bool is_signed) {
     const Wide modulus = Wide(1) << width;
     Wide value = static_cast<Wide>(bits) % modulus;
@@ -338,7 +339,7 @@ TEST(Arithmetic, FieldsOfBitsAreInsertedAndExtracted) {
         for (const std::uint64_t count : {0, 1, 5, 31, 32, 33, 63, 64, 255, 256})
             rows.push_back({0x9234567890abcdef, 0x5555aaaa5555aaaa, at, count});
     }
-    // As the PTX manual writes them, bit by bit.
+    // The reference computes bit by bit, as the PTX manual defines the instructions.
     for (const auto& [kind, bits] : {std::pair{'r', 32}, {'d', 64}}) {
         expect_same(
             fmt::format("bfi.b{}", bits), std::string{kind, kind, kind, 'r', 'r'},
@@ -409,7 +410,7 @@ float float_of(std::uint64_t bits) {
     return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
 }
 
-/// Bit for bit, but any NaN is as good as another.
+/// Compares results with the reference bit for bit; only NaNs may differ in their bits.
 void expect_float(std::string_view mnemonic, std::string_view kinds,
                   const std::function<float(float, float, float)>& oracle) {
     const auto rows = pairs_of_floats();
@@ -430,7 +431,8 @@ void expect_float(std::string_view mnemonic, std::string_view kinds,
 }
 
 TEST(Arithmetic, FloatsAreRoundedToNearestOnce) {
-    // Sums and products of two floats are exact, or rounded innocuously, in double (Figueroa 1995).
+    // The reference computes in double. Its results are exact, or are rounded there without changing the
+    // final rounding to float (Figueroa 1995).
     expect_float("add.f32", "fff",
                  [](float a, float b, float) { return static_cast<float>(double(a) + double(b)); });
     expect_float("sub.rn.f32", "fff",
@@ -527,7 +529,8 @@ TEST(Arithmetic, IntegersAreConvertedByExtendingOrCutting) {
             expect_same(
                 fmt::format("cvt.{}.{}", to.name, from.name), std::string{to.kind, from.kind},
                 [&](const Operands& o) {
-                    // A register of more bits than the type is filled as the type is signed.
+                    // In a register with more bits than the type, the value is extended with the type's sign,
+                    // or with zeros if the type is unsigned.
                     return cut(number(cut(from.of(o[0])), to.bits, to.is_signed));
                 },
                 operands(200));
@@ -595,7 +598,7 @@ TEST(Arithmetic, IntegersBecomeFloatsRoundedToNearest) {
     }
 }
 
-/// A code's number, from the definition of the format.
+/// The number of a floating-point code, from the definition of the format.
 double number_of(std::uint32_t code, int exponent_bits, int fraction_bits) {
     const int fraction = static_cast<int>(code & ((1U << fraction_bits) - 1));
     const int exponent = static_cast<int>(code >> fraction_bits & ((1U << exponent_bits) - 1));
@@ -608,12 +611,13 @@ bool is_half_number(std::uint32_t code) {
     return (code >> 10 & 31) != 31;
 }
 
-/// The code of the number that is nearest, of two such the even one; found by looking at all codes.
+/// The code of the number that is nearest to `value`; if two are equally near, the even one. It is found by
+/// binary search over all codes.
 std::uint32_t nearest_code(double value, int exponent_bits, int fraction_bits) {
     const std::uint32_t sign = std::signbit(value) ? 1U << (exponent_bits + fraction_bits) : 0;
     value = std::fabs(value);
     const std::uint32_t infinity = ((1U << exponent_bits) - 1) << fraction_bits;
-    std::uint32_t low = 0;  // codes grow with their numbers; what would come after the last is "infinity"
+    std::uint32_t low = 0;  // codes grow with their numbers; the code after the largest number is infinity
     std::uint32_t high = infinity;
     while (high - low > 1) {
         const std::uint32_t middle = (low + high) / 2;
@@ -644,7 +648,7 @@ TEST(Arithmetic, EveryHalfIsItsNumber) {
 }
 
 TEST(Arithmetic, FloatsBecomeTheNearestHalf) {
-    // Every half, the middles between neighbours, and a little beside them.
+    // Every third half, the middle between it and its neighbour, and numbers a little beside that middle.
     std::vector<Operands> rows;
     for (std::uint32_t code = 0; code < 0x7c00; code += 3) {
         const double here = number_of(code, 5, 10);
@@ -677,7 +681,7 @@ TEST(Arithmetic, FloatsBecomeTheNearestBf16) {
     expect_same("cvt.rn.bf16.f32", "hf", nearest, rows);
     expect_same(
         "cvt.f32.bf16", "fh", [](const Operands& o) { return (o[0] & 0xffff) << 16; }, rows);
-    // The first operand is the high half.
+    // The first operand becomes the high half of the result.
     expect_same(
         "cvt.rn.bf16x2.f32", "rff",
         [&](const Operands& o) {
@@ -718,12 +722,14 @@ TEST(Arithmetic, PairsOfHalvesAreRoundedOnce) {
         return codes;
     };
     for (int i = 0; i < 20000; ++i) rows.push_back({pair(), pair(), pair(), 0});
-    // Exact in 128-bit integers of 2^-48: |a·b| < 2^32 and |c| < 2^16.
+    // The reference is exact: it computes in 128-bit integers with the unit 2^-48, where |a·b| < 2^32 and
+    // |c| < 2^16.
     const auto units = [](std::uint64_t code) {
         return static_cast<Wide>(number_of(code & 0xffff, 5, 10) * 0x1p24);
     };
     const auto nearest = [](Wide units48, bool negative_zero) -> std::uint64_t {
-        // A double holds 53 bits: what is below is only asked whether it is there.
+        // A double holds 53 bits. The lower bits are combined into one sticky bit that says whether any is
+        // set.
         const bool negative = units48 < 0 || (units48 == 0 && negative_zero);
         Wide size = units48 < 0 ? -units48 : units48;
         int shift = 0;
@@ -778,16 +784,17 @@ TEST(Arithmetic, PairsOfHalvesAreRoundedOnce) {
 }
 
 TEST(Arithmetic, FusedBf16IsRoundedOnceEvenBesideTies) {
-    // 1.0078125 = 1 + 2^-7; its product with 1 + 2^-1 needs a tie's bit, which a tiny addend must decide.
+    // The product of 1.0078125 = 1 + 2^-7 and 1.5 = 1 + 2^-1 is a tie between two bf16 numbers, so that a
+    // tiny addend decides the rounding.
     const auto code = [](float value) { return std::uint64_t{std::bit_cast<std::uint32_t>(value) >> 16}; };
-    const float a = 1.0078125F;  // a·1.5 = 1.51171875 = between 1.5078125 and 1.515625, a tie
+    const float a = 1.0078125F;  // a·1.5 = 1.51171875 is the middle between 1.5078125 and 1.515625
     std::vector<Operands> rows;
     for (const float c : {0.0F, 0x1p-80F, -0x1p-80F, 0x1p-20F, -0x1p-20F})
         rows.push_back({code(a), code(1.5F), code(c), 0});
     const auto results = computed("fma.rn.bf16x2", "rrrr", rows);
-    EXPECT_EQ(results[0] & 0xffff, code(1.515625F)) << "to even";
+    EXPECT_EQ(results[0] & 0xffff, code(1.515625F)) << "the tie is rounded to even";
     EXPECT_EQ(results[1] & 0xffff, code(1.515625F));
-    EXPECT_EQ(results[2] & 0xffff, code(1.5078125F)) << "a little below the tie";
+    EXPECT_EQ(results[2] & 0xffff, code(1.5078125F)) << "the exact sum is a little below the tie";
     EXPECT_EQ(results[3] & 0xffff, code(1.515625F));
     EXPECT_EQ(results[4] & 0xffff, code(1.5078125F));
 }
@@ -804,7 +811,7 @@ TEST(Arithmetic, WordsAndHalvesArePackedLowFirst) {
 }
 
 TEST(Arithmetic, InactiveLanesKeepWhatTheyHave) {
-    // With few and with many lanes switched off, for registers of every width and predicates.
+    // Few and many lanes are inactive. The body uses registers of every width and a predicate.
     for (const int on : {1, 3, 17, 31}) {
         const auto words = words_of_block(fmt::format(
             "setp.lt.u32 %p1, %r1, {};\nmov.u32 %r10, 100;\nmov.u64 %rd10, 1000;\nmov.u16 %rs10, 10000;\n"

@@ -1,6 +1,7 @@
 #pragma once
-// The registers of a warp: a slot holds 32 cells, of 4 bytes each or, for 64-bit values, of 8. A 16-bit value
-// lies in the low half of its cell, two of them in one of 4 bytes; a predicate is a bit per lane.
+// The registers of a warp. A register has 32 cells, one per lane; a cell has 4 bytes, or 8 bytes for 64-bit
+// values. A 16-bit value lies in the low half of a 4-byte cell; a pair of 16-bit values fills it. A predicate
+// register has one bit per lane.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -11,7 +12,8 @@ namespace paretoken::virtual_gpu {
 inline constexpr int kLanes = 32;
 inline constexpr std::uint32_t kAllLanes = 0xffffffff;
 
-/// Where a register's cells begin, in cells of 4 bytes; of a predicate, which one.
+/// The position of a register: the index of its first cell, counted in cells of 4 bytes. For a predicate
+/// register, its index among the predicate registers.
 using Slot = std::int32_t;
 inline constexpr Slot kNoSlot = -1;
 
@@ -25,7 +27,7 @@ class Lanes {
         std::memcpy(static_cast<void*>(&value), cell<sizeof(Value)>(slot, lane), sizeof value);
         return value;
     }
-    /// Values of less than 4 bytes fill their cell's high part with zeros.
+    /// A value of less than 4 bytes is extended with zeros to the whole cell.
     template <class Value>
     void set(Slot slot, int lane, Value value) {
         if constexpr (sizeof(Value) < 4) {
@@ -39,7 +41,7 @@ class Lanes {
     std::uint32_t& predicate(Slot slot) { return predicates_[static_cast<std::size_t>(slot)]; }
     std::uint32_t predicate(Slot slot) const { return predicates_[static_cast<std::size_t>(slot)]; }
 
-    /// All lanes' values at once, so that loops over them can be of vectors.
+    /// Reads the values of all lanes into an array, so that the compiler can vectorise loops over them.
     template <class Value>
     void get_all(Slot slot, Value (&values)[kLanes]) const {
         if constexpr (sizeof(Value) < 4) {
@@ -50,7 +52,7 @@ class Lanes {
             std::memcpy(static_cast<void*>(values), cells_.data() + slot, sizeof values);
         }
     }
-    /// Those of the active lanes.
+    /// Writes the values of the active lanes.
     template <class Value>
     void set_all(Slot slot, const Value (&values)[kLanes]) {
         if (active != kAllLanes || sizeof(Value) < 4) {
@@ -62,8 +64,8 @@ class Lanes {
         }
     }
 
-    std::uint32_t active = kAllLanes;  ///< lanes that the current instruction is for
-    std::uint32_t bereft = 0;          ///< of an exchange: lanes that asked one which does not take part
+    std::uint32_t active = kAllLanes;  ///< lanes that execute the current instruction
+    std::uint32_t bereft = 0;  ///< after an exchange: lanes that read from a lane that did not take part
 
   private:
     template <std::size_t kBytes>
@@ -79,6 +81,7 @@ class Lanes {
     std::vector<std::uint32_t> predicates_;
 };
 
+/// Calls act(lane) for each lane whose bit is set.
 template <class Act>
 void for_lanes(std::uint32_t lanes, Act act) {
     if (lanes == kAllLanes) {

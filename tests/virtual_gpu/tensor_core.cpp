@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kFractionBits = 23;  // of fp32
 
-/// Towards zero, to multiples of 2^exponent.
+/// Truncates towards zero, to a multiple of 2^exponent.
 double cut(double value, int exponent) {
     return std::ldexp(std::trunc(std::ldexp(value, -exponent)), exponent);
 }
@@ -22,9 +22,9 @@ float rounded_towards_zero(double value) {
     return nearest;
 }
 
-constexpr std::int32_t kExponentZero = 127;
-/// Sizes between which sums in integers are the same as in doubles: nothing that counts is subnormal or
-/// infinite.
+constexpr std::int32_t kExponentZero = 127;  // bias of the exponent in fp32
+/// Bounds of the largest term, as the bits of a float. Between these bounds, a sum computed in integers
+/// equals the sum computed in doubles, because no number that affects the result is subnormal or infinite.
 constexpr auto kLeastUsual = std::bit_cast<std::int32_t>(0x1p-100F);
 constexpr auto kMostUsual = std::bit_cast<std::int32_t>(0x1p120F);
 
@@ -32,8 +32,9 @@ float power_of_two(std::int32_t exponent) {
     return std::bit_cast<float>((exponent + kExponentZero) << kFractionBits);
 }
 
-/// A row of c + a·b over kAtOnce products, in integers of the last bit that is kept. False: not usual,
-/// nothing was changed.
+/// Adds kAtOnce products to each element of a row of c. It computes in integers whose unit is the last bit
+/// that is kept. Returns false, without changing c, if the largest term of a column is not zero and not
+/// between the bounds above.
 template <int kAtOnce>
 bool add_usual(int extra_bits, float* c, const float* a, const float (*b)[kMatrixColumns]) {
     constexpr int kColumns = kMatrixColumns;
@@ -56,7 +57,7 @@ bool add_usual(int extra_bits, float* c, const float* a, const float (*b)[kMatri
         unit[n] = power_of_two(usual ? exponent - kFractionBits - extra_bits : 0);
     }
     if (!usual) return false;
-    std::int32_t sum[kColumns];  // of at most 17 numbers below 2^26
+    std::int32_t sum[kColumns];  // sums of at most 17 numbers below 2^26
     for (int n = 0; n < kColumns; ++n) sum[n] = static_cast<std::int32_t>(c[n] * scale[n]);
     for (int k = 0; k < kAtOnce; ++k) {
         for (int n = 0; n < kColumns; ++n) sum[n] += static_cast<std::int32_t>(products[k][n] * scale[n]);

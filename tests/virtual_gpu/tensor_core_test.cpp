@@ -26,7 +26,7 @@ std::uint32_t code_of(float value, bool bf16) {
     return std::bit_cast<std::uint16_t>(static_cast<_Float16>(value));
 }
 
-/// Runs mma.m16n8k16 on each of the matrices, a block per product.
+/// Runs mma.m16n8k16 on each set of matrices, with one thread block per product.
 std::vector<Product> multiplied(const std::vector<Matrices>& all, bool bf16, int capability = 90) {
     std::string body =
         "mad.lo.s32 %r10, %r2, 32, %r1;\nmul.wide.u32 %rd10, %r10, 40;\nadd.s64 %rd11, %rd1, %rd10;\n"
@@ -44,8 +44,8 @@ std::vector<Product> multiplied(const std::vector<Matrices>& all, bool bf16, int
     std::vector<Registers> in;
     for (const Matrices& x : all) {
         for (std::size_t lane = 0; lane < 32; ++lane) {
-            // The PTX manual, "Matrix Fragments for mma.m16n8k16": groupID = lane / 4, threadID_in_group =
-            // lane % 4.
+            // The layout is from the PTX manual, "Matrix Fragments for mma.m16n8k16", with groupID = lane / 4
+            // and threadID_in_group = lane % 4.
             const std::size_t group = lane / 4;
             const std::size_t thread = lane % 4;
             Registers registers{};
@@ -112,7 +112,7 @@ TEST(MatrixProduct, EveryElementMeetsItsRowAndColumn) {
     }
 }
 
-/// Factors of all sizes: exponents from a range, both signs, zeros among them.
+/// Random factors of both signs with exponents from lowest to highest, and some zeros.
 Matrices random_matrices(Random& random, bool bf16, int lowest, int highest) {
     const auto factor = [&] {
         if (random.below(12) == 0) return 0.0F;
@@ -146,7 +146,8 @@ TEST(MatrixProduct, IsWithinWhatCuttingLosesOfTheExactOne) {
                             exact += double(all[p].a[m][k]) * all[p].b[k][n];
                             size += std::fabs(double(all[p].a[m][k]) * all[p].b[k][n]);
                         }
-                        // 17 terms lose less than 2^-24 of the largest each, each sum 2^-23 of itself.
+                        // Each of 17 terms loses less than 2^-24 of the largest term, and each sum loses less
+                        // than 2^-23 of itself.
                         ASSERT_NEAR(products[p][m][n], exact, size * (18 * 0x1p-24 + 2 * 0x1p-23));
                     }
                 }
@@ -195,7 +196,7 @@ TEST(MatrixProduct, InIntegersIsTheSameAsInDoublesBitByBit) {
     }
 }
 
-/// c + Σ of sixteen products of `each`, on a GPU of that capability.
+/// The sum of c and sixteen products of value `each`, on a GPU of this compute capability.
 float sum_of(float c, float each, int capability = 90) {
     const std::vector<float> a(16, each);
     const std::vector<float> b(16, 1.0F);
@@ -203,14 +204,14 @@ float sum_of(float c, float each, int capability = 90) {
 }
 
 TEST(TensorCore, BitsBelowTheLargestTermsAreCutNotRounded) {
-    constexpr float kBig = 16777216;  // 2^24: its last bit is 2, two more are kept of sums, 1/2
-    EXPECT_EQ(sum_of(kBig, 0.25F), kBig) << "each is lost, though together they are 4";
+    constexpr float kBig = 16777216;  // 2^24: its last bit is worth 2; sums keep two more bits, down to 1/2
+    EXPECT_EQ(sum_of(kBig, 0.25F), kBig) << "each product is lost, although their sum is 4";
     EXPECT_EQ(sum_of(kBig, 0.5F), kBig + 8);
-    EXPECT_EQ(sum_of(kBig, 0.75F), kBig + 8) << "a quarter of each is lost";
-    EXPECT_EQ(sum_of(-kBig, -0.75F), -kBig - 8) << "towards zero for both signs";
+    EXPECT_EQ(sum_of(kBig, 0.75F), kBig + 8) << "0.25 of each product is lost";
+    EXPECT_EQ(sum_of(-kBig, -0.75F), -kBig - 8) << "both signs are truncated towards zero";
     EXPECT_EQ(sum_of(kBig, -0.75F), kBig - 8);
     EXPECT_EQ(sum_of(-kBig, 0.75F), -kBig + 8);
-    // sm_80 keeps one bit and adds eight at a time.
+    // sm_80 keeps one more bit and adds eight products at a time.
     EXPECT_EQ(sum_of(kBig, 0.5F, 80), kBig);
     EXPECT_EQ(sum_of(kBig, 1.0F, 80), kBig + 16);
     EXPECT_EQ(sum_of(kBig, 1.75F, 80), kBig + 16);
@@ -221,11 +222,11 @@ TEST(TensorCore, SumsAreCutTowardsZero) {
     const auto plus = [](float c, float product) {
         return dot_accumulated(tensor_core_of(90), c, std::array{product}, std::array{1.0F});
     };
-    EXPECT_EQ(plus(16777216.0F, 3.0F), 16777218.0F) << "to nearest would be 16777220";
+    EXPECT_EQ(plus(16777216.0F, 3.0F), 16777218.0F) << "rounding to nearest would give 16777220";
     EXPECT_EQ(plus(-16777216.0F, -3.0F), -16777218.0F);
-    EXPECT_EQ(plus(1.0F, 0x1.8p-24F), 1.0F) << "to nearest would be the next float";
+    EXPECT_EQ(plus(1.0F, 0x1.8p-24F), 1.0F) << "rounding to nearest would give the next float";
     EXPECT_EQ(plus(-1.0F, -0x1.8p-24F), -1.0F);
-    EXPECT_EQ(plus(1.0F, -0x1p-25F), 0x1.fffffep-1F) << "1 - 2^-25, cut";
+    EXPECT_EQ(plus(1.0F, -0x1p-25F), 0x1.fffffep-1F) << "1 - 2^-25 is truncated";
     EXPECT_EQ(plus(0.0F, 0.0F), 0.0F);
     EXPECT_EQ(plus(5.0F, -5.0F), 0.0F);
 }
@@ -233,7 +234,8 @@ TEST(TensorCore, SumsAreCutTowardsZero) {
 TEST(TensorCore, ALargeProductHidesASmallSum) {
     const std::array a{0x1p15F, -0x1p15F, 1.0F};
     const std::array b{0x1p12F, 0x1p12F, 0.5F};
-    EXPECT_EQ(dot_accumulated(tensor_core_of(90), 0, a, b), 0.0F) << "2^27 keeps 4 as its last bit";
+    EXPECT_EQ(dot_accumulated(tensor_core_of(90), 0, a, b), 0.0F)
+        << "beside 2^27, the last bit that is kept is worth 4";
     EXPECT_EQ(dot_accumulated(tensor_core_of(90), 0, std::array{0x1p15F, -0x1p15F, 4.0F},
                               std::array{0x1p12F, 0x1p12F, 1.0F}),
               4.0F);
