@@ -19,7 +19,7 @@ std::size_t rounded_up(std::size_t value, std::size_t to) {
     return (value + to - 1) / to * to;
 }
 
-/// "u32" → 4; nothing for what is no type of memory.
+/// The size in bytes of a type in memory: "u32" has 4. Returns nothing for any other text.
 std::optional<std::uint8_t> bytes_of_type(std::string_view part) {
     static const std::map<std::string_view, std::uint8_t> sizes{
         {"b8", 1},  {"u8", 1},  {"s8", 1},  {"b16", 2}, {"u16", 2}, {"s16", 2}, {"f16", 2}, {"b32", 4},
@@ -29,7 +29,8 @@ std::optional<std::uint8_t> bytes_of_type(std::string_view part) {
     return found->second;
 }
 
-/// "-12", "0x1f", "0f3F800000", "0d3FF0000000000000"
+/// The bits of a number such as "-12", "0x1f", "0f3F800000" or "0d3FF0000000000000"; nothing if the text is
+/// not a number.
 std::optional<std::uint64_t> number(std::string_view text) {
     const bool negative = text.starts_with('-');
     if (negative) text.remove_prefix(1);
@@ -50,7 +51,7 @@ bool is_name_character(char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%';
 }
 
-/// True when the name stands in the text as a whole word.
+/// True if the text contains the name as a whole word.
 bool is_named(std::string_view text, std::string_view name) {
     for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
         const std::size_t end = at + name.size();
@@ -111,7 +112,7 @@ class Assembler {
             symbols_.emplace(variable.name, at);
             kernel_.static_shared = at + variable.bytes;
         }
-        // What the launch sizes comes last; all names of it mean the same place.
+        // Shared memory whose size the launch gives comes last. All its names have the same address.
         std::size_t alignment = 1;
         for (const Variable& variable : shared) {
             if (variable.bytes == 0) alignment = std::max(alignment, variable.alignment);
@@ -148,7 +149,7 @@ class Assembler {
         return statement_->operands[index];
     }
 
-    /// Of a register as declared; the cell it takes.
+    /// The size of a register from its declaration; nothing if the name is not declared as a register.
     std::optional<Cell> declared(std::string_view name) const {
         const std::size_t digits = name.find_last_not_of("0123456789") + 1;
         auto found = text_.registers.find(name);
@@ -170,7 +171,7 @@ class Assembler {
         if (!cell) complain(fmt::format("'{}' is not declared", name));
         return slots_.emplace(std::string(name), new_slot(*cell)).first->second;
     }
-    /// "_": the value is not wanted.
+    /// The slot of a result. The name "_" means that the result is not used.
     Slot target_slot(std::string_view name) { return name == "_" ? kNoSlot : register_slot(name); }
     Slot constant(std::uint64_t value, Cell cell) {
         const auto key = std::make_pair(cell, value);
@@ -180,10 +181,11 @@ class Assembler {
         kernel_.constants.push_back({slot, cell, value});
         return constants_.emplace(key, slot).first->second;
     }
-    /// A register, a number or the place of a name in memory, for a cell of that width.
+    /// The slot of an operand: a register of this size, or a constant that holds a number or the address of a
+    /// named variable.
     Slot source(std::string_view text, Cell cell) {
         if (const auto declared_cell = declared(text)) {
-            if (*declared_cell != cell) complain(fmt::format("'{}' has another width", text));
+            if (*declared_cell != cell) complain(fmt::format("'{}' has the wrong width", text));
             return register_slot(text);
         }
         if (const auto value = number(text)) return constant(*value, cell);
@@ -192,7 +194,7 @@ class Assembler {
         return constant(symbol->second, cell);
     }
 
-    /// "[%rd1+8]", "[name]", "[%r1]"
+    /// Reads an address such as "[%rd1+8]", "[name]" or "[%r1]" into the instruction.
     void take_address(Instruction& instruction, std::string_view text) {
         if (!text.starts_with('[') || !text.ends_with(']')) complain("an address was expected");
         text = text.substr(1, text.size() - 2);
@@ -257,7 +259,8 @@ class Assembler {
         } else if (base == "atom" || base == "red") {
             made = atomic(base == "red");
         } else if (const auto arithmetic = arithmetic_of(statement_->mnemonic)) {
-            if (statement_->operands.size() != arithmetic->from.size() + 1) complain("operands do not fit");
+            if (statement_->operands.size() != arithmetic->from.size() + 1)
+                complain("the number of operands is wrong");
             made = of_arithmetic(*arithmetic, 0);
         } else {
             complain("an instruction that is not known");
@@ -270,13 +273,13 @@ class Assembler {
         return made;
     }
 
-    /// `skipped`: sources that the caller sets.
+    /// `skipped`: number of the first sources that the caller sets itself.
     Instruction of_arithmetic(const Arithmetic& arithmetic, std::size_t skipped) {
         Instruction made;
         made.execute = arithmetic.execute;
         made.to[0] = register_slot(operand(0));
         const auto to = declared(operand(0));
-        if (to != arithmetic.to) complain("the result has another width");
+        if (to != arithmetic.to) complain("the result has the wrong width");
         for (std::size_t i = skipped; i < arithmetic.from.size(); ++i)
             made.from[i] = source(operand(i + 1), arithmetic.from[i]);
         return made;
@@ -288,7 +291,7 @@ class Assembler {
         made.space = space();
         const std::string& type = statement_->mnemonic.back();
         const auto bytes = bytes_of_type(type);
-        if (!bytes) complain("a type of memory was expected");
+        if (!bytes) complain("a type in memory, such as u32, was expected");
         made.bytes = *bytes;
         made.is_signed = type.starts_with('s');
         made.past_l1 = has("cg") || has("cv") || has("volatile") || has("relaxed") || has("acquire");
@@ -296,13 +299,14 @@ class Assembler {
         if (has("v4")) made.parts = 4;
         take_address(made, operand(load ? 1 : 0));
         const std::vector<std::string> registers = parts_of(operand(load ? 0 : 1));
-        if (registers.size() != made.parts) complain("as many registers as parts were expected");
-        // A register may be wider than what is moved.
+        if (registers.size() != made.parts)
+            complain("as many registers as elements of the vector were expected");
+        // A register may be wider than the value in memory.
         const Cell cell = made.bytes == 8 ? Cell::wide : declared(registers[0]).value_or(Cell::narrow);
         made.wide_values = cell == Cell::wide;
         for (std::size_t i = 0; i < registers.size(); ++i) {
             if (load) {
-                if (declared(registers[i]) != cell) complain("the result has another width");
+                if (declared(registers[i]) != cell) complain("the result has the wrong width");
                 made.to[i] = register_slot(registers[i]);
             } else {
                 made.from[1 + i] = source(registers[i], cell);
@@ -321,7 +325,7 @@ class Assembler {
             made.special = special->first;
             made.axis = special->second;
             made.to[0] = register_slot(to);
-            if (declared(to) != Cell::narrow) complain("the result has another width");
+            if (declared(to) != Cell::narrow) complain("the result has the wrong width");
             return made;
         }
         const auto arithmetic = arithmetic_of(statement_->mnemonic);
@@ -364,7 +368,8 @@ class Assembler {
         return made;
     }
 
-    /// Generic addresses: global ones are themselves, shared ones lie in a window.
+    /// cvta: the generic address of global memory equals its global address; the generic address of shared
+    /// memory is its shared address plus kSharedWindow.
     Instruction converted_address() {
         const bool shared = has("shared");
         const bool to = has("to");
@@ -378,7 +383,7 @@ class Assembler {
         return made;
     }
 
-    /// The lanes that an exchange is for, which most kernels know beforehand.
+    /// Reads the mask of the lanes that take part in an exchange; in most kernels it is a constant.
     void take_members(Instruction& instruction, std::string_view text) {
         if (const auto value = number(text)) {
             instruction.named = static_cast<std::uint32_t>(*value);
@@ -391,7 +396,7 @@ class Assembler {
         Instruction made;
         made.kind = Kind::branch;
         const auto found = text_.labels.find(operand(0));
-        if (found == text_.labels.end()) complain("a label that is not there");
+        if (found == text_.labels.end()) complain("the label is not defined");
         made.target = static_cast<std::int32_t>(found->second);
         return made;
     }
@@ -498,12 +503,13 @@ class Assembler {
         made.displacement = 0;
         const Slot shared = made.from[0];
         take_address(made, operand(1));
-        if (!made.wide || wide_shared) complain("addresses of another width");
+        if (!made.wide || wide_shared)
+            complain("the shared address must have 32 bits and the global address 64");
         made.from[1] = shared;
         made.bytes = static_cast<std::uint8_t>(number(operand(2)).value_or(0));
         if (made.bytes != 4 && made.bytes != 8 && made.bytes != 16)
             complain("4, 8 or 16 bytes were expected");
-        // "[to], [from], bytes{, bytes that are read}{, cache policy}"
+        // The operands are "[to], [from], bytes{, bytes that are read}{, cache policy}".
         const std::size_t read_at_most = statement_->operands.size() - (has("L2::cache_hint") ? 1 : 0);
         made.from[2] =
             read_at_most > 3 ? source(operand(3), Cell::narrow) : constant(made.bytes, Cell::narrow);

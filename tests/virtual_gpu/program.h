@@ -1,6 +1,7 @@
 #pragma once
-// A kernel as it is run: statements turned into instructions whose operands are slots. Numbers that stand in
-// an instruction are registers that are set before the first one.
+// A kernel in the form in which it is executed: each statement of the PTX becomes an instruction whose
+// operands are slots of registers (lanes.h). A number in an instruction becomes a register that is set before
+// the first instruction runs.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -13,19 +14,19 @@
 
 namespace paretoken::virtual_gpu {
 
-/// Where shared memory stands among generic addresses. Its low half is not zero, so that an address that was
-/// cut to 32 bits instead of being converted lies nowhere.
+/// The generic address of the first byte of shared memory. Its low 32 bits are not zero, so that a generic
+/// address that a kernel cuts to 32 bits, instead of converting it, lies outside of shared memory.
 inline constexpr std::uint64_t kSharedWindow = 0x01'00'00'00'7e'00'00'00;
 
-/// What a register occupies.
+/// The size of a register per lane: one bit, a cell of 4 bytes, or a cell of 8 bytes.
 enum class Cell : std::uint8_t { predicate, narrow, wide };
 
 struct Instruction;
 using Execute = void (*)(const Instruction&, Lanes&);
 
 enum class Kind : std::uint8_t {
-    compute,  ///< registers only, each lane for itself: Instruction::execute
-    special,  ///< of the thread's place: Instruction::special
+    compute,  ///< uses registers only, each lane on its own: Instruction::execute
+    special,  ///< reads a special register such as %tid: Instruction::special
     load,
     store,
     atomic,
@@ -33,13 +34,13 @@ enum class Kind : std::uint8_t {
     leave,
     block_barrier,
     warp_barrier,
-    exchange,  ///< between the lanes of a warp: Instruction::execute, once all its lanes are there
+    exchange,  ///< between lanes, once all lanes of its mask have arrived: Instruction::execute
     load_matrices,
     copy_async,
     commit_copies,
     wait_for_copies,
-    fence,    ///< of the device: what was written before may be seen by other blocks
-    nothing,  ///< hints, and fences of a block: its memory is seen in the order of the program
+    fence,    ///< of the device: earlier writes become visible to other blocks
+    nothing,  ///< hints, and fences of a block, whose memory accesses happen in program order anyway
 };
 
 enum class Space : std::uint8_t { generic, global, shared, parameter };
@@ -52,31 +53,31 @@ struct Instruction {
     Slot guard = kNoSlot;
     bool guard_inverted = false;
     Slot to[4] = {kNoSlot, kNoSlot, kNoSlot, kNoSlot};
-    Slot members = kNoSlot;  ///< lanes that an exchange or a warp's barrier is for; none: `named`
+    Slot members = kNoSlot;  ///< mask of the lanes of an exchange or a warp barrier; kNoSlot: it is `named`
     std::uint32_t named = kAllLanes;
     Slot from[10] = {kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot,
                      kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot};
     Space space = Space::generic;
-    std::uint8_t parts = 1;  ///< of a vector access; matrices of ldmatrix
-    std::uint8_t bytes = 0;  ///< of a part in memory
+    std::uint8_t parts = 1;  ///< number of elements of a vector access, or of matrices of ldmatrix
+    std::uint8_t bytes = 0;  ///< size of one part in memory
     bool is_signed = false;
-    bool past_l1 = false;      ///< a load that L1 cannot answer
-    bool wide = false;         ///< an address of 8 bytes
-    bool same_place = false;   ///< the address is one of the program's numbers
-    bool wide_values = false;  ///< registers of 8 bytes, whatever is moved
+    bool past_l1 = false;      ///< the load bypasses L1
+    bool wide = false;         ///< the address has 8 bytes, not 4
+    bool same_place = false;   ///< the address is a constant, which is equal in all lanes
+    bool wide_values = false;  ///< the value registers have 8 bytes, whatever the size in memory
     bool transposed = false;
-    bool multiplies = false;   ///< an mma.m16n8k16
-    bool whole_warp = false;   ///< no lane may be missing, not even one that has left
-    bool open_copies = false;  ///< a wait that commits before
+    bool multiplies = false;   ///< the instruction is an mma.m16n8k16
+    bool whole_warp = false;   ///< all 32 lanes must take part; not even one that has exited may be missing
+    bool open_copies = false;  ///< cp.async.wait_all: copies that are not committed are waited for, too
     Special special = Special::tid;
     std::uint8_t axis = 0;
     Atomic atomic = Atomic::add;
-    std::int64_t displacement = 0;  ///< of an address; pending groups of a wait
-    std::int32_t target = 0;        ///< of a branch
-    std::int32_t line = 0;
+    std::int64_t displacement = 0;  ///< of an address; for a wait, the number of groups that may stay pending
+    std::int32_t target = 0;        ///< for a branch: index of the next instruction
+    std::int32_t line = 0;          ///< in the PTX
 };
 
-/// A register that holds a number of the program.
+/// A register that holds a constant of the program.
 struct Constant {
     Slot slot = kNoSlot;
     Cell cell = Cell::narrow;
@@ -92,15 +93,16 @@ struct Kernel {
     std::vector<Parameter> parameters;
     std::size_t parameter_bytes = 0;
     std::size_t static_shared = 0;
-    std::size_t cells = 0;  ///< of 4 bytes
+    std::size_t cells = 0;  ///< number of 4-byte cells of a warp
     std::size_t predicates = 0;
     std::vector<Constant> constants;
     std::vector<Instruction> instructions;
-    std::vector<std::string> texts;    ///< of the instructions, for messages
-    std::vector<std::string> sources;  ///< "weights.cuh:12"; empty where the PTX does not tell
+    std::vector<std::string> texts;    ///< text of each instruction, for messages
+    std::vector<std::string> sources;  ///< per instruction: "weights.cuh:12"; empty if the PTX does not say
 };
 
-/// RuntimeError names the file, the line and the instruction that is not known.
+/// Throws a RuntimeError that names the file, the line and the instruction if an instruction is not
+/// supported.
 Kernel assembled(const ModuleText& module, const KernelText& text);
 
 }  // namespace paretoken::virtual_gpu

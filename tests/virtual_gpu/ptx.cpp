@@ -20,7 +20,7 @@ std::string_view trimmed(std::string_view text) {
     return text;
 }
 
-/// At commas outside of brackets and braces.
+/// Splits a text at the commas outside of brackets and braces.
 std::vector<std::string> split_operands(std::string_view text) {
     std::vector<std::string> parts;
     int depth = 0;
@@ -49,7 +49,7 @@ std::size_t bytes_of(std::string_view type) {
     return digits == std::string_view::npos ? 1 : number_in(type.substr(digits)) / 8;
 }
 
-/// Words of a text, parted by blanks.
+/// The words of a text, which are separated by blanks.
 std::vector<std::string_view> words_of(std::string_view text) {
     std::vector<std::string_view> words;
     std::size_t at = 0;
@@ -65,7 +65,7 @@ bool is_name_character(char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%';
 }
 
-/// Comments turned into blanks: places and lines stay.
+/// Replaces comments with blanks, so that offsets and line numbers do not change.
 std::string without_comments(std::string_view text) {
     std::string result(text);
     bool quoted = false;
@@ -84,7 +84,8 @@ std::string without_comments(std::string_view text) {
     return result;
 }
 
-/// ".param .align 8 .b8 name[40]", ".extern .shared .align 128 .b8 name[]", ".param .u64 name"
+/// Parses a declaration such as ".param .align 8 .b8 name[40]", ".extern .shared .align 128 .b8 name[]" or
+/// ".param .u64 name".
 Variable variable_of(std::string_view text) {
     const std::vector<std::string_view> words = words_of(text);
     Variable variable;
@@ -127,14 +128,15 @@ class Parser {
     struct Item {
         std::string_view text;
         int line = 0;
-        char end = ';';  ///< what ended it: ';', '{', '}', ':' or '\n' of a directive
+        char end = ';';  ///< the character that ended it: ';', '{', '}', ':' or, for a line directive, '\n'
     };
 
     [[noreturn]] void complain(std::string_view what, int line = 0) const {
         throw RuntimeError(fmt::format("{}:{}: {}", module_.file, line != 0 ? line : line_, what));
     }
 
-    /// Line directives end with their line; all else with a semicolon, a brace or, being a label, a colon.
+    /// Reads the next item. A line directive ends with its line, a label with a colon, and any other item
+    /// with a semicolon or a brace.
     std::optional<Item> next() {
         skip_blank();
         if (at_ == text_.size()) return std::nullopt;
@@ -145,7 +147,7 @@ class Parser {
             at_ = end;
             return Item{trimmed(text_.substr(begin, end - begin)), line, '\n'};
         }
-        int depth = 0;  // braces of operands are not blocks
+        int depth = 0;  // of parentheses: an item does not end inside of a list of parameters
         for (; at_ < text_.size(); ++at_) {
             const char c = text_[at_];
             if (c == '\n') ++line_;
@@ -162,7 +164,8 @@ class Parser {
         }
         return Item{trimmed(text_.substr(begin)), line, ';'};
     }
-    /// A brace opens or closes a block unless an instruction stands before it.
+    /// Says whether a brace opens or closes a block. Only after an instruction does it not: there it belongs
+    /// to an operand.
     static bool is_block(std::string_view before) {
         const std::string_view text = trimmed(before);
         return text.empty() || text.front() == '.';
@@ -233,7 +236,8 @@ class Parser {
                 source_file_ = static_cast<int>(number_in(words[1]));
                 source_line_ = static_cast<int>(number_in(words[2]));
             }
-        } else if (words.front() == ".section") {  // debug information
+        } else if (words.front() ==
+                   ".section") {  // debug information, which is skipped up to its closing brace
             const std::size_t end = std::min(text_.find('}', at_), text_.size() - 1) + 1;
             const std::string_view skipped = text_.substr(at_, end - at_);
             line_ += static_cast<int>(std::count(skipped.begin(), skipped.end(), '\n'));
@@ -250,13 +254,14 @@ class Parser {
         if (!kernel_) complain("registers outside of kernels", item.line);
         const std::vector<std::string_view> words = words_of(item.text);
         if (words.size() < 3) complain("a declaration of registers was expected", item.line);
-        // ".reg .b32 %r<8>, %tmp;", ".reg .pred p;"
+        // Examples: ".reg .b32 %r<8>, %tmp;" and ".reg .pred p;".
         const std::string type(words[1].substr(1));
         const auto names_at = static_cast<std::size_t>(words[2].data() - item.text.data());
         for (const std::string& name : split_operands(item.text.substr(names_at))) {
             std::string own = name.substr(0, name.find('<'));
             if (!scopes_.empty()) {
-                // Another block may use the name again, for another type.
+                // Another block may declare the same name with another type, so that the register gets an
+                // alias that is unique in the kernel.
                 std::string& alias = scopes_.back()[own];
                 alias = fmt::format("{}@{}@", own, ++aliases_);
                 own = alias;
@@ -264,7 +269,7 @@ class Parser {
             kernel_->registers[own] = type;
         }
     }
-    /// With the names that registers of inner blocks go by.
+    /// Replaces the names of registers that inner blocks declare with their aliases.
     std::string resolved(std::string_view text) const {
         if (scopes_.empty()) return std::string(text);
         std::string result;
@@ -274,7 +279,7 @@ class Parser {
             std::string word(text.substr(0, std::max<std::size_t>(end, 1)));
             text.remove_prefix(word.size());
             for (auto scope = scopes_.rbegin(); end > 0 && scope != scopes_.rend(); ++scope) {
-                // "%t12" is of "%t<20>".
+                // A name such as "%t12" may be declared as "%t<20>".
                 const std::size_t digits = word.find_last_not_of("0123456789") + 1;
                 auto found = scope->find(word);
                 if (found != scope->end()) {
@@ -303,7 +308,7 @@ class Parser {
         kernel_ = KernelText{.name = std::string(trimmed(text.substr(0, open))), .line = item.line};
         scopes_.clear();
         source_file_ = source_line_ = 0;
-        // What stands between the parameters and the brace: .maxntid and its kind.
+        // Directives such as .maxntid stand between the parameters and the opening brace.
         const std::size_t close = text.rfind(')');
         if (open != std::string_view::npos && close != std::string_view::npos) {
             for (const std::string& parameter : split_operands(text.substr(open + 1, close - open - 1)))
@@ -345,13 +350,13 @@ class Parser {
         kernel_->statements.push_back(std::move(statement));
     }
 
-    std::string plain_;  ///< without comments
+    std::string plain_;  ///< the text without its comments
     std::string_view text_;
     std::size_t at_ = 0;
     int line_ = 1;
     int source_file_ = 0;
     int source_line_ = 0;
-    std::vector<std::map<std::string, std::string>> scopes_;  ///< inner blocks of the kernel: names' aliases
+    std::vector<std::map<std::string, std::string>> scopes_;  ///< per open inner block: register → alias
     int aliases_ = 0;
     ModuleText module_;
     std::optional<KernelText> kernel_;

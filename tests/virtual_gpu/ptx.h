@@ -1,6 +1,6 @@
 #pragma once
-// PTX as text: which kernels a file holds and of what statements they consist. Nothing here knows what an
-// instruction does.
+// Parses PTX text: the kernels of a file and their statements. The parser does not know what an instruction
+// does; program.h gives statements their meaning.
 #include <cstddef>
 #include <map>
 #include <string>
@@ -17,41 +17,41 @@ struct Statement {
     std::vector<std::string> mnemonic = {};  ///< "ld", "global", "v2", "u32"
     std::vector<std::string> operands = {};  ///< "{%r1, %r2}", "[%rd1+8]"
     std::string text = {};                   ///< without the guard, for messages
-    int source_file = 0;                     ///< of .loc: ModuleText::sources; 0: not told
-    int source_line = 0;
+    int source_file = 0;  ///< file number of the last .loc, a key of ModuleText::sources; 0: unknown
+    int source_line = 0;  ///< line of the last .loc
 };
 
-/// Memory of a name: a parameter, or an array in shared memory.
+/// Memory that has a name: a parameter, or an array in shared memory.
 struct Variable {
     std::string name = {};
-    std::size_t bytes = 0;  ///< 0: as much as the launch asks for
+    std::size_t bytes = 0;  ///< 0: the launch gives the size
     std::size_t alignment = 1;
 };
 
 struct KernelText {
     std::string name = {};
     int line = 0;
-    int max_threads = 0;  ///< of .maxntid; 0: not stated
+    int max_threads = 0;  ///< product of the extents in .maxntid; 0: not stated
     std::vector<Variable> parameters = {};
     std::vector<Variable> shared = {};
     std::map<std::string, std::string, std::less<>> registers =
-        {};  ///< prefix with "<" or whole name → "b32", "pred", …
-    std::map<std::string, std::size_t, std::less<>> labels = {};  ///< → index of the next statement
+        {};  ///< name, or the prefix "%r" of "%r<8>" → type: "b32", "pred", …
+    std::map<std::string, std::size_t, std::less<>> labels = {};  ///< label → index of the next statement
     std::vector<Statement> statements = {};
 };
 
 struct ModuleText {
     std::string file = {};
-    int capability = 0;                       ///< of .target, × 10
-    std::vector<Variable> shared = {};        ///< outside kernels
-    std::map<int, std::string> sources = {};  ///< of .file: what .loc counts
+    int capability = 0;                       ///< compute capability × 10, from .target
+    std::vector<Variable> shared = {};        ///< declared outside of kernels
+    std::map<int, std::string> sources = {};  ///< from .file: file number → file name
     std::vector<KernelText> kernels = {};
 };
 
-/// RuntimeError names the file, the line and what is not understood.
+/// Throws a RuntimeError that names the file, the line and the text that it does not understand.
 ModuleText parse_ptx(std::string_view text, std::string file);
 
-/// "{%r1, %r2}" → "%r1", "%r2"; anything else is one part.
+/// The parts of an operand: "{%r1, %r2}" has the parts "%r1" and "%r2"; any other operand is one part.
 std::vector<std::string> parts_of(std::string_view operand);
 
 }  // namespace paretoken::virtual_gpu
