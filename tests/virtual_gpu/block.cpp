@@ -14,25 +14,28 @@ namespace {
 
 constexpr std::size_t kBanks = 32;
 constexpr std::size_t kBankBytes = 4;
-constexpr std::size_t kMatrixRowBytes = 16;  // of ldmatrix: eight 16-bit elements
+constexpr std::size_t kMatrixRowBytes = 16;  // a row of ldmatrix: eight 16-bit elements
 constexpr int kMatrixRows = 8;
 
 std::uint32_t lanes_below(unsigned count) {
     return count >= kLanes ? kAllLanes : (1U << count) - 1;
 }
 
-/// Of an address outside: " (4 bytes after one of 1024)".
+/// The position of an invalid address: " (4 bytes after the end of an allocation of 1024 bytes)".
 std::string described(const Allocation* nearest, std::uint64_t address) {
     if (nearest == nullptr) return {};
     const auto begin = reinterpret_cast<std::uintptr_t>(nearest->data());
     if (address < begin)
-        return fmt::format(" ({} bytes before one of {})", begin - address, nearest->bytes());
+        return fmt::format(" ({} bytes before an allocation of {} bytes)", begin - address, nearest->bytes());
     const std::uint64_t offset = address - begin;
-    if (offset < nearest->bytes()) return fmt::format(" (at {} in one of {})", offset, nearest->bytes());
-    return fmt::format(" ({} bytes after the end of one of {})", offset - nearest->bytes(), nearest->bytes());
+    if (offset < nearest->bytes())
+        return fmt::format(" (at offset {} in an allocation of {} bytes)", offset, nearest->bytes());
+    return fmt::format(" ({} bytes after the end of an allocation of {} bytes)", offset - nearest->bytes(),
+                       nearest->bytes());
 }
 
-/// What memory holds of a register's value, moved for all active lanes.
+/// Loads one part of a vector access into a register, for all active lanes. A value that is smaller than the
+/// register is extended with its sign or with zeros.
 template <class Stored>
 void load_part(Lanes& lanes, Slot to, bool wide, const std::array<std::byte*, kLanes>& at,
                std::size_t offset) {
@@ -181,7 +184,9 @@ inline std::uint32_t Block::guarded(const Warp& warp, const Instruction& instruc
     return lanes & (instruction.guard_inverted ? ~set : set);
 }
 
-/// Puts in front the group that is behind of those that can go on, and with it all that stand where it does.
+/// Chooses the group that runs next: among the groups that do not wait, the one that is furthest behind in
+/// the program. It becomes the first group and takes in the lanes of all other groups at the same
+/// instruction.
 void Block::choose(Warp& warp) {
     auto& groups = warp.groups;
     const auto behind = [](const Group& a, const Group& b) { return a.at < b.at; };
@@ -204,7 +209,7 @@ void Block::choose(Warp& warp) {
     }
 }
 
-/// To the next barrier of the block, or to the end.
+/// Runs a warp to the next barrier of the block, or to its end.
 void Block::run(Warp& warp) {
     while (!warp.groups.empty()) {
         if (warp.groups.size() > 1) choose(warp);
@@ -212,7 +217,7 @@ void Block::run(Warp& warp) {
     }
 }
 
-/// Lanes of the first group end. Nobody waits for them any more.
+/// Ends lanes of the first group. No other group waits for them any more.
 void Block::leave(Warp& warp, std::uint32_t lanes) {
     warp.live &= ~lanes;
     warp.groups.front().lanes &= ~lanes;
@@ -220,7 +225,8 @@ void Block::leave(Warp& warp, std::uint32_t lanes) {
     for (Group& group : warp.groups) group.awaits &= warp.live;
 }
 
-/// One instruction of the first group. True: the whole warp stands at a barrier of the block.
+/// Executes one instruction for the first group. Returns true if the whole warp has arrived at a barrier of
+/// the block.
 bool Block::step(Warp& warp) {
     Group& group = warp.groups.front();
     const auto at = static_cast<std::size_t>(group.at);
@@ -313,8 +319,8 @@ void Block::branch(Warp& warp, const Instruction& instruction, std::uint32_t tak
     warp.groups.push_back({instruction.target, taken, 0});
 }
 
-/// Lets lanes take part in an exchange, those of one mask at a time. False: some that are named are not here
-/// yet.
+/// Executes an exchange, for the lanes of one mask at a time. Returns false if lanes that the masks name have
+/// not arrived yet.
 bool Block::exchange(Warp& warp, const Instruction& instruction, std::uint32_t active) {
     const auto named_by = [&](int lane) {
         return instruction.members == kNoSlot ? instruction.named
@@ -330,7 +336,7 @@ bool Block::exchange(Warp& warp, const Instruction& instruction, std::uint32_t a
     if (group.awaits != 0) return false;
     if (instruction.whole_warp && active != kAllLanes)
         fail(FaultKind::divergence, warp, __builtin_ctz(active),
-             fmt::format("needs all lanes of the warp, {:08x} are here", active));
+             fmt::format("needs all lanes of the warp, but only lanes {:08x} are here", active));
     for (std::uint32_t left = active; left != 0;) {
         const int first = __builtin_ctz(left);
         const std::uint32_t mask = named_by(first);
@@ -342,7 +348,7 @@ bool Block::exchange(Warp& warp, const Instruction& instruction, std::uint32_t a
         left &= ~lanes;
         if ((lanes & ~mask) != 0)
             fail(FaultKind::divergence, warp, __builtin_ctz(lanes & ~mask),
-                 fmt::format("lanes {:08x} are here, the mask {:08x} does not name them", lanes & ~mask,
+                 fmt::format("lanes {:08x} are here, but the mask {:08x} does not name them", lanes & ~mask,
                              mask));
         if (const std::uint32_t absent = mask & warp.live & ~lanes; absent != 0)
             fail(FaultKind::divergence, warp, first,
@@ -355,7 +361,7 @@ bool Block::exchange(Warp& warp, const Instruction& instruction, std::uint32_t a
 void Block::exchange_among(Warp& warp, const Instruction& instruction, std::uint32_t lanes) {
     warp.lanes.active = lanes;
     if (instruction.kind == Kind::warp_barrier) {
-        if (lanes == warp.live) ++warp.epoch;  // one of some lanes orders nothing for the others
+        if (lanes == warp.live) ++warp.epoch;  // a barrier of only some lanes does not order the others
         return;
     }
     if (instruction.kind == Kind::load_matrices) return load_matrices(warp, instruction);
@@ -363,7 +369,7 @@ void Block::exchange_among(Warp& warp, const Instruction& instruction, std::uint
     instruction.execute(instruction, warp.lanes);
     if (warp.lanes.bereft != 0)
         fail(FaultKind::divergence, warp, __builtin_ctz(warp.lanes.bereft),
-             fmt::format("lanes {:08x} ask for values of lanes that do not take part; {:08x} do",
+             fmt::format("lanes {:08x} ask for values of lanes that do not take part; only lanes {:08x} do",
                          warp.lanes.bereft, lanes));
     if (instruction.multiplies) report_.mma_flops += 2ULL * 16 * 8 * 16;
 }
@@ -401,7 +407,7 @@ std::uint64_t Block::address(const Warp& warp, const Instruction& instruction, i
 
 void Block::require_aligned(const Warp& warp, int lane, std::uint64_t address, std::size_t bytes) const {
     if ((address & (bytes - 1)) != 0)
-        fail(FaultKind::misaligned, warp, lane, fmt::format("{:#x} is no multiple of {}", address, bytes));
+        fail(FaultKind::misaligned, warp, lane, fmt::format("{:#x} is not a multiple of {}", address, bytes));
 }
 
 std::byte* Block::global_at(const Warp& warp, int lane, std::uint64_t address, std::size_t bytes,
@@ -410,7 +416,7 @@ std::byte* Block::global_at(const Warp& warp, int lane, std::uint64_t address, s
     Allocation* const allocation = memory_.find(address, bytes);
     if (allocation == nullptr) {
         fail(FaultKind::out_of_bounds, warp, lane,
-             fmt::format("{} bytes at {:#x} of device memory lie in no allocation{}", bytes, address,
+             fmt::format("{} bytes at {:#x} of device memory do not lie in one allocation{}", bytes, address,
                          described(memory_.nearest(address), address)));
     }
     const std::size_t offset = address - reinterpret_cast<std::uintptr_t>(allocation->data());
@@ -418,8 +424,9 @@ std::byte* Block::global_at(const Warp& warp, int lane, std::uint64_t address, s
         allocation->mark_written(offset, bytes);
     } else if (settings_.check_initialised && !allocation->is_written(offset, bytes)) {
         fail(FaultKind::uninitialised, warp, lane,
-             fmt::format("{} bytes at offset {} of an allocation of {} were never written", bytes, offset,
-                         allocation->bytes()));
+             fmt::format(
+                 "{} bytes at offset {} of an allocation of {} bytes include bytes that were never written",
+                 bytes, offset, allocation->bytes()));
     }
     return allocation->data() + offset;
 }
@@ -427,7 +434,7 @@ std::byte* Block::global_at(const Warp& warp, int lane, std::uint64_t address, s
 std::byte* Block::shared_at(const Warp& warp, int lane, std::uint64_t address, std::size_t bytes, Touch how) {
     if (!shared_.holds(address, bytes)) {
         fail(FaultKind::out_of_bounds, warp, lane,
-             fmt::format("{} bytes at {} of {} bytes of shared memory", bytes,
+             fmt::format("{} bytes at offset {} do not lie in the {} bytes of shared memory", bytes,
                          static_cast<std::int64_t>(address), shared_.size()));
     }
     const Accessor who{static_cast<std::int16_t>(warp.first_thread + lane),
@@ -443,11 +450,12 @@ const std::byte* Block::parameter_at(const Warp& warp, int lane, std::uint64_t a
                                      std::size_t bytes) const {
     if (address > parameters_.size() || bytes > parameters_.size() - address)
         fail(FaultKind::out_of_bounds, warp, lane,
-             fmt::format("{} bytes at {} of {} bytes of parameters", bytes, address, parameters_.size()));
+             fmt::format("{} bytes at offset {} do not lie in the {} bytes of parameters", bytes, address,
+                         parameters_.size()));
     return parameters_.data() + address;
 }
 
-/// Of all active lanes; checks and counts.
+/// Finds the memory that the active lanes access, checks the access and counts it.
 void Block::find_places(Warp& warp, const Instruction& instruction, std::size_t bytes, Touch how) {
     places_.globals = places_.shareds = 0;
     take_addresses(warp, instruction);
@@ -475,7 +483,8 @@ void Block::find_places(Warp& warp, const Instruction& instruction, std::size_t 
     require_order(warp, bytes, how, instruction.past_l1);
 }
 
-/// What other thread blocks wrote must be fit to be seen; what this one writes is kept for those to come.
+/// Checks the order between thread blocks: what a load reads must be visible to this block if another block
+/// wrote it. The bytes of a store are recorded for the blocks that run later.
 void Block::require_order(const Warp& warp, std::size_t bytes, Touch how, bool past_l1) {
     if (!settings_.check_races) return;
     const std::span<const std::uint64_t> places{places_.global.data(), places_.globals};
@@ -491,7 +500,7 @@ void Block::require_order(const Warp& warp, std::size_t bytes, Touch how, bool p
     }
 }
 
-/// The addresses of all lanes, those of inactive ones too.
+/// Computes the addresses of all lanes, including the inactive ones.
 void Block::take_addresses(const Warp& warp, const Instruction& instruction) {
     const auto displacement = static_cast<std::uint64_t>(instruction.displacement);
     std::uint64_t base[kLanes];
@@ -505,8 +514,9 @@ void Block::take_addresses(const Warp& warp, const Instruction& instruction) {
     for (std::size_t lane = 0; lane < kLanes; ++lane) places_.address[lane] = base[lane] + displacement;
 }
 
-/// What almost every access to device memory is: all of it allowed, in one allocation. False: lane by lane,
-/// then, which finds what is wrong.
+/// The fast path for almost all accesses to device memory: one allocation contains the addresses of all
+/// active lanes, and the access has no error. Returns false if that is not so; the lanes must then be checked
+/// one by one, which also finds the lane with an error.
 bool Block::find_in_one_allocation(const Warp& warp, const Instruction& instruction, std::size_t bytes,
                                    Touch how) {
     if (instruction.space == Space::shared || how == Touch::atomic) return false;
@@ -562,7 +572,7 @@ void Block::count_global(std::span<const std::uint64_t> addresses, std::size_t b
     }
     std::uint64_t touched = 0;
     for (const std::uint64_t sector : sectors_) {
-        // Allocations begin at multiples of a sector; the last one may be cut by the end.
+        // Allocations begin at multiples of a sector; the last sector of an allocation may be incomplete.
         Allocation* const allocation = memory_.find(sector * kSector, 1);
         if (allocation == nullptr) continue;
         const std::uint64_t first = reinterpret_cast<std::uintptr_t>(allocation->data()) / kSector;
@@ -575,14 +585,15 @@ void Block::count_global(std::span<const std::uint64_t> addresses, std::size_t b
     report_.load_sectors += sectors_.size();
 }
 
-/// 32 banks of 4 bytes: lanes are served together as far as their bytes fill 128; of a bank one word at a
-/// time.
+/// Counts the wavefronts of an access to shared memory, which has 32 banks of 4 bytes. Lanes are served
+/// together as long as they access at most 128 bytes in total, and each bank serves one word at a time.
 void Block::count_shared(std::span<const std::uint64_t> addresses, std::size_t bytes) {
     const std::size_t words = std::max<std::size_t>(1, bytes / kBankBytes);
     const std::size_t together = kBanks / words;
     ++report_.shared_requests;
     for (std::size_t first = 0; first < addresses.size(); first += together) {
-        // Of each bank, the distinct words that are wanted; the list is only for banks with more than one.
+        // `wanted` holds the first word that is accessed in each bank; `more` holds the further distinct
+        // words of banks in which several words are accessed.
         std::array<std::uint64_t, kBanks> wanted;
         std::uint32_t used = 0;
         std::vector<std::uint64_t> more;
@@ -610,7 +621,7 @@ void Block::load(Warp& warp, const Instruction& instruction) {
     const std::size_t bytes = static_cast<std::size_t>(instruction.bytes) * instruction.parts;
     const LoadPart part = load_part_of(instruction.bytes, instruction.is_signed);
     if (instruction.space == Space::parameter) {
-        // Only ever read.
+        // The parameters are only read, so that the const_cast is safe.
         const auto place = [&](int lane) {
             return const_cast<std::byte*>(parameter_at(warp, lane, address(warp, instruction, lane), bytes));
         };
@@ -669,7 +680,8 @@ void Block::atomic(Warp& warp, const Instruction& instruction) {
     });
 }
 
-/// Lane i % 8 + 8 · m gives row i % 8 of matrix m; each lane then holds two elements of row lane / 4.
+/// ldmatrix. Lane i + 8 · m gives the address of row i of matrix m. Each lane then receives two elements of
+/// row lane / 4 of each matrix, or of each transposed matrix.
 void Block::load_matrices(Warp& warp, const Instruction& instruction) {
     std::array<std::array<const std::byte*, kMatrixRows>, 4> rows{};
     places_.shareds = 0;
@@ -698,7 +710,8 @@ void Block::load_matrices(Warp& warp, const Instruction& instruction) {
     }
 }
 
-/// What is copied arrives only when it is waited for; who reads it before sees what was there.
+/// Issues an asynchronous copy. The data arrives when the copy is waited for; until then, shared memory keeps
+/// its old contents.
 void Block::copy_async(Warp& warp, const Instruction& instruction) {
     places_.globals = places_.shareds = 0;
     for_lanes(warp.lanes.active, [&](int lane) {
@@ -722,7 +735,7 @@ void Block::copy_async(Warp& warp, const Instruction& instruction) {
     require_order(warp, instruction.bytes, Touch::read, instruction.past_l1);
 }
 
-/// All but the youngest `pending` groups of a thread arrive.
+/// Lets all but the newest `pending` groups of a thread arrive.
 void Block::finish_copies(Warp& warp, int lane, std::size_t pending) {
     Copies& copies = warp.copies[static_cast<std::size_t>(lane)];
     while (copies.ends.size() - copies.ended > pending) {

@@ -1,7 +1,8 @@
 #pragma once
-// One thread block: its warps, its shared memory, and what it does to device memory. Warps run one after
-// another from barrier to barrier; the lanes of a warp run together while they stand at the same instruction,
-// those that are behind first.
+// Executes one thread block: its warps, its shared memory and its accesses to device memory. The warps run
+// one after another, each up to the next barrier of the block. The lanes of a warp run together while they
+// are at the same instruction; if they are at different instructions, the lanes that are furthest behind in
+// the program run first.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +17,7 @@
 
 namespace paretoken::virtual_gpu {
 
-/// Ends a launch.
+/// Thrown to end a launch.
 struct FaultFound {
     Fault fault;
 };
@@ -30,25 +31,25 @@ class Block {
     void run(std::array<unsigned, 3> at);
 
   private:
-    /// Lanes at one instruction.
+    /// Lanes of a warp that are at the same instruction.
     struct Group {
         std::int32_t at = 0;
         std::uint32_t lanes = 0;
-        std::uint32_t awaits = 0;  ///< lanes that must come here before it may go on
+        std::uint32_t awaits = 0;  ///< lanes that must arrive at this instruction before the group continues
     };
     struct Copy {
-        std::uint32_t shared = 0;
-        std::uint64_t global = 0;
-        std::uint8_t bytes = 0;
-        std::uint8_t read = 0;
+        std::uint32_t shared = 0;  ///< address of the destination
+        std::uint64_t global = 0;  ///< address of the source
+        std::uint8_t bytes = 0;    ///< size of the destination
+        std::uint8_t read = 0;     ///< bytes that are read from the source; the others become zero
     };
-    /// Of one thread: copies not yet waited for, oldest first.
+    /// The asynchronous copies of one thread, oldest first. The list is cleared when all of them have
+    /// arrived.
     struct Copies {
         std::vector<Copy> issued = {};
-        std::size_t arrived = 0;  ///< of those issued
-        std::vector<std::size_t> ends =
-            {};                 ///< of groups among those issued; what comes after is not committed
-        std::size_t ended = 0;  ///< groups that have arrived
+        std::size_t arrived = 0;             ///< number of copies that have arrived
+        std::vector<std::size_t> ends = {};  ///< end of each committed group, as an index into `issued`
+        std::size_t ended = 0;               ///< number of groups that have arrived
 
         void commit() { ends.push_back(issued.size()); }
         void clear() {
@@ -64,17 +65,17 @@ class Block {
         std::uint32_t live = 0;
         int first_thread = 0;
         int index = 0;
-        std::uint32_t epoch = 0;  ///< barriers passed, of the warp and of the block, in all blocks
+        std::uint32_t epoch = 0;  ///< barriers passed (of the warp or the block) and blocks begun
         bool at_barrier = false;
         std::array<Copies, kLanes> copies = {};
-        std::array<std::array<std::uint32_t, kLanes>, 3> places = {};  ///< %tid
+        std::array<std::array<std::uint32_t, kLanes>, 3> places = {};  ///< %tid: [axis][lane]
     };
-    /// A warp-wide access: what its active lanes touch.
+    /// One warp-wide access: the memory that its active lanes access.
     struct Places {
         std::array<std::byte*, kLanes> at;
         std::array<std::uint64_t, kLanes> address;
-        std::array<std::uint64_t, kLanes> global;  ///< addresses, of the first `globals`
-        std::array<std::uint64_t, kLanes> shared;
+        std::array<std::uint64_t, kLanes> global;  ///< addresses; the first `globals` are valid
+        std::array<std::uint64_t, kLanes> shared;  ///< addresses; the first `shareds` are valid
         std::size_t globals = 0;
         std::size_t shareds = 0;
     };
@@ -122,7 +123,7 @@ class Block {
     std::vector<Warp> warps_;
     SharedMemory shared_;
     BlockOrder order_;
-    std::uint32_t rounds_ = 0;  ///< barriers of the block passed
+    std::uint32_t rounds_ = 0;  ///< number of barriers of the block that it has passed
     const Instruction* current_ = nullptr;
     Places places_;
     std::vector<std::uint64_t> sectors_;

@@ -14,7 +14,7 @@ void BlockOrder::stored(int warp, std::uint32_t rounds, std::uintptr_t at, std::
         }
     }
     stores_.push_back({warp, rounds, at, at + bytes});
-    if (concerns(at, bytes)) cut_out(at, at + bytes);  // what is loaded from now on is this block's own
+    if (concerns(at, bytes)) cut_out(at, at + bytes);  // later loads see the write of this block
 }
 
 void BlockOrder::fenced(int warp, std::uint32_t rounds) {
@@ -39,9 +39,10 @@ bool BlockOrder::concerns(std::uintptr_t at, std::size_t bytes) const {
 const char* BlockOrder::trouble(std::uintptr_t at, std::size_t bytes, bool past_l1) const {
     for (auto range = first_in(at, bytes); range != earlier_.end() && range->first < at + bytes; ++range) {
         if (!range->second.fenced)
-            return "another thread block of this launch wrote it without a fence since";
+            return "another thread block of this launch wrote it without a fence afterwards";
         if (!past_l1)
-            return "another thread block of this launch wrote it, and this load may find an older one in L1";
+            return "another thread block of this launch wrote it, and this load may find an older value in "
+                   "L1";
     }
     return nullptr;
 }

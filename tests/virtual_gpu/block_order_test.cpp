@@ -14,8 +14,8 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Every block stores a word per thread, raises the counter at %rd1, and the last to do so loads the words of
-/// the block before in the grid's order (the first loads the last one's).
+/// Every block stores one word per thread and increments the counter at %rd1. The block that increments it
+/// last loads the words of its predecessor in the grid; the predecessor of the first block is the last block.
 std::string last_adds_up(std::string_view fence, std::string_view load) {
     return fmt::format(
         "mov.u32 %r3, %ntid.x;\nmov.u32 %r4, %nctaid.x;\nmad.lo.s32 %r5, %r2, %r3, %r1;\nmul.wide.s32 %rd3, "
@@ -70,7 +70,7 @@ TEST(BlockOrder, a_fence_behind_a_barrier_is_for_all_who_met_there) {
     order.fenced(0, 0);
     order.end_block();
     EXPECT_EQ(order.trouble(100, 4, true), nullptr);
-    EXPECT_NE(order.trouble(200, 4, true), nullptr);  // another warp's, and no barrier between
+    EXPECT_NE(order.trouble(200, 4, true), nullptr);  // another warp wrote it, and no barrier lies between
 }
 
 TEST(BlockOrder, a_blocks_own_bytes_and_their_neighbours_concern_nobody) {
@@ -82,7 +82,7 @@ TEST(BlockOrder, a_blocks_own_bytes_and_their_neighbours_concern_nobody) {
     EXPECT_TRUE(order.concerns(107, 1));
     EXPECT_FALSE(order.concerns(99, 1));
     EXPECT_FALSE(order.concerns(108, 4));
-    order.stored(3, 0, 102, 2);  // written again: now its own
+    order.stored(3, 0, 102, 2);  // this block overwrites two of the bytes
     EXPECT_FALSE(order.concerns(102, 2));
     EXPECT_TRUE(order.concerns(100, 8));
 }

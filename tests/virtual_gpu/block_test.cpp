@@ -14,7 +14,7 @@ namespace {
 using testing::Each;
 using testing::HasSubstr;
 
-/// Stores %r20 at the thread's place.
+/// Stores %r20 at the thread's word of the output.
 constexpr std::string_view kStore =
     "\nmul.wide.u32 %rd60, %r1, 4;\nadd.s64 %rd61, %rd2, %rd60;\nst.global.u32 [%rd61], %r20;\n";
 
@@ -43,8 +43,8 @@ $end:
 }
 
 TEST(Divergence, LoopsOfDifferentLengthsNestAndLeaveEarly) {
-    // sum over i < tid of (sum over j < i % 5 of j + 1), left at the first i whose inner sum is 10, found
-    // only where tid is odd.
+    // The sum over i < tid of (the sum over j < i % 5 of j + 1). Threads with an odd tid leave the outer loop
+    // at the first i whose inner sum is 10.
     const auto words = run_lanes(R"(
 	mov.u32 %r20, 0;
 	mov.u32 %r10, 0;
@@ -83,7 +83,8 @@ $done:)",
     }
 }
 
-/// Random structured programs: branches and loops whose conditions depend on the lane, and the same in C++.
+/// A random structured program with branches and loops whose conditions depend on the lane, as PTX (text) and
+/// as a computation in C++ (value).
 class RandomProgram {
   public:
     explicit RandomProgram(std::uint64_t seed) : random_(seed) { block(4); }
@@ -100,7 +101,7 @@ class RandomProgram {
     struct Step {
         What what = What::add;
         std::uint32_t number = 0;
-        std::size_t end = 0;  ///< of what is skipped or repeated
+        std::size_t end = 0;  ///< end of the steps that are skipped or repeated
     };
 
     void block(int depth) {
@@ -118,14 +119,15 @@ class RandomProgram {
                 case What::multiply:
                     text_ += fmt::format("mul.lo.s32 %r20, %r20, {};\n", 2 * number + 1);
                     break;
-                case What::skip_if:  // skips where x % (number + 1) == 0
+                case What::skip_if:  // skips the nested steps if x % (number + 1) == 0
                     text_ +=
                         fmt::format("rem.u32 %r30, %r20, {};\nsetp.eq.s32 %p1, %r30, 0;\n@%p1 bra $L{};\n",
                                     number + 1, label);
                     block(depth - 1);
                     text_ += fmt::format("$L{}:\n", label);
                     break;
-                case What::loop:  // x % number + 1 times; the counter is the depth's own
+                case What::loop:  // runs the nested steps x % number + 1 times; each depth has its own
+                                  // counter
                     text_ += fmt::format("rem.u32 %r{1}, %r20, {0};\n$L{2}:\n", number, 40 + depth, label);
                     block(depth - 1);
                     text_ +=
@@ -256,7 +258,8 @@ TEST(Block, TheOrderOfBlocksIsDrawnFromTheSeed) {
 
 // ---- exchanges ----
 
-/// %r20 = 100 + tid of the lane that is read, plus 1000 where the predicate says that it was in range.
+/// The value of %r20 per lane: 100 + tid of the source lane, plus 1000 if the predicate says that the source
+/// lane was in range.
 std::vector<std::uint32_t> shuffled(std::string_view mode, int offset, int clamp_and_segment) {
     return run_lanes(
         fmt::format("add.s32 %r10, %r1, 100;\nshfl.sync.{}.b32 %r20|%p1, %r10, {}, {}, -1;\n"
@@ -276,7 +279,7 @@ TEST(Shuffle, ReadsFromTheLaneThatTheManualNames) {
                 const int first = lane / width * width;
                 const int last = first + width - 1;
                 const auto at = static_cast<std::size_t>(lane);
-                // Out of the segment: the lane's own value, and no predicate.
+                // If the source is out of the segment, the lane gets its own value and a false predicate.
                 const auto expected = [&](int source, bool in_range) {
                     return static_cast<std::uint32_t>(in_range ? 1100 + source : 100 + lane);
                 };
@@ -337,8 +340,8 @@ TEST(Vote, CountsTheLanesOfItsMask) {
 }
 
 TEST(LoadMatrices, EachLaneHoldsTwoElementsOfItsRow) {
-    // 16-bit element (m, row, column) is 64 · m + 8 · row + column; rows stand 48 bytes apart, so that order
-    // matters.
+    // The 16-bit element (m, row, column) is 64 · m + 8 · row + column. The rows are 48 bytes apart, so that
+    // a wrong order of the rows changes the result.
     for (const int count : {1, 2, 4}) {
         for (const bool transposed : {false, true}) {
             std::string body =
@@ -358,7 +361,8 @@ TEST(LoadMatrices, EachLaneHoldsTwoElementsOfItsRow) {
                 const auto words = run_lanes(body + fmt::format("mov.u32 %r20, %r{};", 30 + matrix), 32,
                                              ".shared .align 16 .b8 memory[1536];");
                 for (std::uint32_t lane = 0; lane < 32; ++lane) {
-                    // The manual's figure: lane = 4 · row + pair, or of the transposed matrix.
+                    // The figure in the PTX manual: lane = 4 · row + pair, in the matrix or, with .trans, in
+                    // the transposed matrix.
                     const std::uint32_t row = lane / 4;
                     const std::uint32_t column = lane % 4 * 2;
                     const auto element = [&](std::uint32_t r, std::uint32_t c) {
@@ -438,14 +442,15 @@ TEST(Memory, AtomicsGiveWhatWasThereAndLoseNothing) {
     EXPECT_EQ(cells[2], 0xffffffffU);
     EXPECT_EQ(cells[3], 0xfffffffcU);
     EXPECT_EQ(cells[4], 63U);
-    EXPECT_EQ(cells[5], 0x43000000U) << "256 halves";
+    EXPECT_EQ(cells[5], 0x43000000U) << "128.0F, the sum of 256 times 0.5F";
     EXPECT_EQ(cells[6], 256U);
-    EXPECT_EQ(std::set<std::uint32_t>(out, out + 256).size(), 256U) << "each got its own number";
+    EXPECT_EQ(std::set<std::uint32_t>(out, out + 256).size(), 256U) << "each thread got a different number";
 }
 
 // ---- asynchronous copies ----
 
-/// Each thread copies its 16 bytes to shared memory; `after` comes between the copy and the reading of %r21.
+/// Each thread copies its 16 bytes to shared memory and then loads the last 4 of them into %r20. `after`
+/// stands between the copy and the load; `size` is the number of bytes that are read from device memory.
 std::string copying(std::string_view after, std::string_view size = "16") {
     return fmt::format(R"(
 	shl.b32 %r10, %r1, 4;
@@ -483,7 +488,7 @@ TEST(CopyAsync, BytesBeyondTheSizeAreZeros) {
             words_of_block(copying(wait, size) + std::string(kStore), 1, kCopyMemory, numbers(4));
         EXPECT_EQ(words[0], expected);
     }
-    // What is not read need not be there.
+    // The source address of a copy that reads 0 bytes may be invalid.
     const auto words = words_of_block(
         "mov.u32 %r12, memory;\ncp.async.cg.shared.global [%r12], [%rd50], 16, 0;\ncp.async.wait_all;\n"
         "ld.shared.u32 %r20, [%r12];" +

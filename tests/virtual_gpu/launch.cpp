@@ -57,8 +57,8 @@ KernelFacts facts_of(const Kernel& kernel) {
 LaunchReport run(const Kernel& kernel, const LaunchShape& shape, std::span<const std::byte> parameters,
                  Memory& memory, const LaunchSettings& settings) {
     if (parameters.size() != kernel.parameter_bytes) {
-        throw RuntimeError(fmt::format("{}: {} bytes of parameters, {} were expected", kernel.name,
-                                       parameters.size(), kernel.parameter_bytes));
+        throw RuntimeError(fmt::format("{}: {} bytes of parameters were given, but {} were expected",
+                                       kernel.name, parameters.size(), kernel.parameter_bytes));
     }
     LaunchReport report;
     memory.forget_touched();

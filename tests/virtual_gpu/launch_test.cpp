@@ -14,7 +14,8 @@ using testing::HasSubstr;
 
 constexpr std::string_view kShared = ".shared .align 16 .b8 memory[1024];";
 
-// Stores each thread's number at memory + 4 · tid; then %r13 = memory + 4 · (tid ^ 1).
+// Stores the number of each thread at %r12 = memory + 4 · tid. %r13 is memory + 4 · (tid ^ 1), the word of
+// the neighbouring lane; %r14 is memory + 4 · (tid ^ 32), a word of the neighbouring warp.
 const std::string kWriteOwn =
     "shl.b32 %r10, %r1, 2;\nmov.u32 %r11, memory;\nadd.s32 %r12, %r11, %r10;\nxor.b32 %r13, %r10, 4;\n"
     "add.s32 %r13, %r11, %r13;\nxor.b32 %r14, %r10, 128;\nadd.s32 %r14, %r11, %r14;\nst.shared.u32 [%r12], "
@@ -46,7 +47,7 @@ TEST(Fault, NamesKernelBlockThreadLineInstructionAndWhat) {
     EXPECT_THAT(fault->message, AllOf(HasSubstr("small: block (0, "), HasSubstr("thread 35, "),
                                       HasSubstr(fmt::format("small.ptx:{}: ", line_of_body(3))),
                                       HasSubstr("ld.global.u32 %r11, [%rd1+64]"), HasSubstr("4 bytes at "),
-                                      HasSubstr("48 bytes after the end of one of 16")));
+                                      HasSubstr("48 bytes after the end of an allocation of 16 bytes")));
 }
 
 TEST(Fault, TellsTheLineOfTheSourceWhereThePtxHasIt) {
@@ -62,12 +63,13 @@ TEST(Fault, TellsTheLineOfTheSourceWhereThePtxHasIt) {
 }
 
 TEST(OutOfBounds, OneElementBesideEitherEndIsFoundAndTheLastOnesAreNot) {
-    // 64 words at %rd1.
+    // %rd1 points to 64 words.
     expect_legal(
         "ld.global.u32 %r10, [%rd1];\nld.global.u32 %r10, [%rd1+252];\nst.global.u8 [%rd1+255], %r10;");
     expect_fault("ld.global.u32 %r10, [%rd1+256];", FaultKind::out_of_bounds,
-                 "0 bytes after the end of one of 256");
-    expect_fault("ld.global.u32 %r10, [%rd1+-4];", FaultKind::out_of_bounds, "4 bytes before one of 256");
+                 "0 bytes after the end of an allocation of 256 bytes");
+    expect_fault("ld.global.u32 %r10, [%rd1+-4];", FaultKind::out_of_bounds,
+                 "4 bytes before an allocation of 256 bytes");
     expect_fault("st.global.u8 [%rd1+256], %r10;", FaultKind::out_of_bounds, "1 bytes at ");
     expect_fault("ld.global.v4.u32 {%r10, %r11, %r12, %r13}, [%rd1+256];", FaultKind::out_of_bounds,
                  "16 bytes at ");
@@ -77,16 +79,17 @@ TEST(OutOfBounds, OneElementBesideEitherEndIsFoundAndTheLastOnesAreNot) {
     const std::string at = "mov.u32 %r11, memory;\n";
     expect_legal(at + "st.shared.u32 [%r11+1020], %r1;\nst.shared.u8 [%r11], %r1;", 1);
     expect_fault(at + "st.shared.u32 [%r11+1024], %r1;", FaultKind::out_of_bounds,
-                 "4 bytes at 1024 of 1024 bytes of shared memory");
-    expect_fault(at + "st.shared.u32 [%r11+-4], %r1;", FaultKind::out_of_bounds, "4 bytes at -4 of 1024");
+                 "4 bytes at offset 1024 do not lie in the 1024 bytes of shared memory");
+    expect_fault(at + "st.shared.u32 [%r11+-4], %r1;", FaultKind::out_of_bounds,
+                 "4 bytes at offset -4 do not lie in the 1024 bytes");
     expect_fault(at + "cp.async.cg.shared.global [%r3], [%rd1], 16;\nadd.s32 %r12, %r11, 1024;\n"
                       "cp.async.cg.shared.global [%r12], [%rd1], 16;",
-                 FaultKind::out_of_bounds, "16 bytes at 1024", 1);
+                 FaultKind::out_of_bounds, "16 bytes at offset 1024", 1);
     expect_legal(at + "st.shared.u32 [%r11+1028], %r1;", 1, {.dynamic_shared = 8});
-    expect_fault(at + "st.shared.u32 [%r11+1032], %r1;", FaultKind::out_of_bounds, "of 1032", 1,
-                 {.dynamic_shared = 8});
+    expect_fault(at + "st.shared.u32 [%r11+1032], %r1;", FaultKind::out_of_bounds,
+                 "in the 1032 bytes of shared memory", 1, {.dynamic_shared = 8});
     expect_fault(at + "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r20}, [%r11+1024];",
-                 FaultKind::out_of_bounds, "16 bytes at 1024", 32);
+                 FaultKind::out_of_bounds, "16 bytes at offset 1024", 32);
 }
 
 TEST(OutOfBounds, AGenericAddressOfSharedMemoryMustBeConverted) {
@@ -101,21 +104,21 @@ TEST(OutOfBounds, AGenericAddressOfSharedMemoryMustBeConverted) {
 TEST(Misaligned, AccessesMustBeMultiplesOfTheirSize) {
     expect_legal(
         "ld.global.v2.u32 {%r10, %r11}, [%rd1+8];\nld.global.v4.u32 {%r10, %r11, %r12, %r13}, [%rd1+16];");
-    expect_fault("ld.global.v2.u32 {%r10, %r11}, [%rd1+4];", FaultKind::misaligned, "no multiple of 8");
+    expect_fault("ld.global.v2.u32 {%r10, %r11}, [%rd1+4];", FaultKind::misaligned, "not a multiple of 8");
     expect_fault("ld.global.v4.u32 {%r10, %r11, %r12, %r13}, [%rd1+8];", FaultKind::misaligned,
-                 "no multiple of 16");
-    expect_fault("ld.global.u16 %rs1, [%rd1+1];", FaultKind::misaligned, "no multiple of 2");
+                 "not a multiple of 16");
+    expect_fault("ld.global.u16 %rs1, [%rd1+1];", FaultKind::misaligned, "not a multiple of 2");
     expect_fault("mov.u32 %r10, memory;\nst.shared.u64 [%r10+4], %rd1;", FaultKind::misaligned,
-                 "no multiple of 8");
+                 "not a multiple of 8");
     expect_fault(
         "mov.u32 %r10, memory;\nadd.s32 %r10, %r10, 8;\ncp.async.cg.shared.global [%r10], [%rd1], 16;",
-        FaultKind::misaligned, "no multiple of 16");
+        FaultKind::misaligned, "not a multiple of 16");
     expect_fault(
         "mov.u32 %r10, memory;\nadd.s64 %rd3, %rd1, 4;\ncp.async.ca.shared.global [%r10], [%rd3], 8;",
-        FaultKind::misaligned, "no multiple of 8");
+        FaultKind::misaligned, "not a multiple of 8");
     expect_fault("mov.u32 %r10, memory;\nldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r20}, [%r10+8];",
-                 FaultKind::misaligned, "no multiple of 16");
-    expect_fault("atom.global.add.u64 %rd10, [%rd1+4], 1;", FaultKind::misaligned, "no multiple of 8");
+                 FaultKind::misaligned, "not a multiple of 16");
+    expect_fault("atom.global.add.u64 %rd10, [%rd1+4], 1;", FaultKind::misaligned, "not a multiple of 8");
 }
 
 TEST(Uninitialised, ReadingWhatNobodyWroteIsFound) {
@@ -127,11 +130,13 @@ TEST(Uninitialised, ReadingWhatNobodyWroteIsFound) {
     const auto fault = fault_of("ld.global.u32 %r10, [%rd1+8];");
     ASSERT_TRUE(fault);
     EXPECT_EQ(fault->kind, FaultKind::uninitialised);
-    EXPECT_THAT(fault->message, HasSubstr("4 bytes at offset 8 of an allocation of 256 were never written"));
+    EXPECT_THAT(
+        fault->message,
+        HasSubstr("4 bytes at offset 8 of an allocation of 256 bytes include bytes that were never written"));
     EXPECT_FALSE(fault_of("ld.global.u32 %r10, [%rd1+8];", {.check_initialised = false}));
     EXPECT_FALSE(fault_of("st.global.u32 [%rd1+8], 1;\nld.global.u32 %r10, [%rd1+8];"));
     EXPECT_TRUE(fault_of("ld.global.v2.u32 {%r10, %r11}, [%rd1+8];"))
-        << "half of it was written by the launch before";
+        << "the previous launch wrote only half of these bytes";
     EXPECT_TRUE(fault_of("atom.global.add.u32 %r10, [%rd1+32], 1;"));
     EXPECT_TRUE(fault_of("mov.u32 %r3, memory;\ncp.async.ca.shared.global [%r3], [%rd1+16], 4;"));
 
@@ -145,7 +150,7 @@ TEST(Uninitialised, ReadingWhatNobodyWroteIsFound) {
         "mov.u32 %r11, memory;\nst.shared.u16 [%r11], %rs1;\nst.shared.u16 [%r11+2], %rs1;\nld.shared.u32 "
         "%r10, [%r11];",
         1);
-    // Another block's shared memory is not this one's.
+    // A block must not see what another block stored in shared memory.
     expect_fault(
         "mov.u32 %r11, memory;\nsetp.eq.s32 %p1, %r2, 0;\n@%p1 st.shared.u32 [%r11], %r1;\nld.shared.u32 "
         "%r10, [%r11];",
@@ -166,7 +171,8 @@ TEST(Race, NeighboursOfAWarpNeedItsBarrier) {
 }
 
 TEST(Race, WarpsNeedTheBlocksBarrier) {
-    // Which of the two comes first is a matter of the order of warps.
+    // The order of the warps decides whether the store or the load of a word comes first, so that the message
+    // may name either.
     const std::string again = kWriteOwn + "bar.sync 0;\nst.shared.u32 [%r12], %r1;\n";
     expect_fault(again + "bar.warp.sync -1;\nld.shared.u32 %r20, [%r14];", FaultKind::race,
                  "without a barrier since");
@@ -179,8 +185,8 @@ TEST(Race, WarpsNeedTheBlocksBarrier) {
 }
 
 TEST(Race, AReadOfSeveralWarpsIsRememberedAfterOneOfThemPassesItsOwnBarrier) {
-    // All read word 0; then thread 0's warp synchronises, and thread 0 writes: the other warp's read still
-    // counts.
+    // All threads read word 0; then the warp of thread 0 passes a barrier of the warp, and thread 0 writes.
+    // This is a race with the reads of the other warp.
     expect_fault(
         "mov.u32 %r11, memory;\nsetp.eq.s32 %p1, %r1, 0;\n@%p1 st.shared.u32 [%r11], %r1;\nbar.sync 0;\n"
         "ld.shared.u32 %r20, [%r11];\nbar.warp.sync -1;\n@%p1 st.shared.u32 [%r11], %r1;\nld.shared.u32 "
@@ -223,14 +229,15 @@ TEST(Race, AreNotLookedForWhereTheSettingsSaySo) {
     EXPECT_FALSE(device.run(ptx, words, words, {.block = {64, 1, 1}}, {.check_races = false}).fault);
 }
 
-// Thread t copies word t; then the words of neighbours are read.
+// Addresses for a copy of word tid by each thread, from %rd11 to %r12. %r14 is a word of the neighbouring
+// warp.
 const std::string kCopyOwn =
     "shl.b32 %r10, %r1, 2;\nmov.u32 %r11, memory;\nadd.s32 %r12, %r11, %r10;\nxor.b32 %r14, %r10, 128;\n"
     "add.s32 %r14, %r11, %r14;\nmul.wide.u32 %rd10, %r1, 4;\nadd.s64 %rd11, %rd1, %rd10;\n";
 const std::string kCopy = "cp.async.ca.shared.global [%r12], [%rd11], 4;\ncp.async.commit_group;\n";
 
 TEST(Race, CopiesMustBeWaitedForAndThenABarrierPassed) {
-    // What was there before was written by all, and a barrier lies after it.
+    // All threads write shared memory before the copies, with a barrier after it.
     const std::string own = kCopyOwn + "st.shared.u32 [%r12], %r1;\nbar.sync 0;\n";
     const std::string wait = "cp.async.wait_group 0;\n";
     const std::string barrier = "bar.sync 0;\n";
@@ -240,7 +247,8 @@ TEST(Race, CopiesMustBeWaitedForAndThenABarrierPassed) {
     expect_legal(own + kCopy + wait + read_own);
     expect_fault(own + kCopy + read_own, FaultKind::race, "has not been waited for");
     expect_fault(own + kCopy + barrier + read_other, FaultKind::race, "has not been waited for");
-    // Another warp's copy may have arrived or not, or come after the reading.
+    // The order of the warps decides whether another warp's copy has arrived, is in progress or has not been
+    // issued at the time of the load.
     expect_fault(own + kCopy + barrier + wait + read_other, FaultKind::race, "byte ");
     expect_fault(own + kCopy + wait + read_other, FaultKind::race, "without a barrier since");
     expect_fault(own + kCopy + "cp.async.wait_group 1;\n" + barrier + read_other, FaultKind::race,
@@ -296,7 +304,8 @@ TEST(Divergence, MatrixInstructionsNeedTheWholeWarp) {
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r10, %r10, %r10, %r10}, "
         "{%r10, %r10}, "
         "{%f1, %f2, %f3, %f4};";
-    expect_fault(load, FaultKind::divergence, "needs all lanes of the warp, 0000000f are here", 4);
+    expect_fault(load, FaultKind::divergence, "needs all lanes of the warp, but only lanes 0000000f are here",
+                 4);
     expect_fault(multiply, FaultKind::divergence, "needs all lanes of the warp", 16);
     expect_fault("setp.lt.u32 %p1, %r1, 31;\n@%p1 " + multiply, FaultKind::divergence,
                  "needs all lanes of the warp", 32);
@@ -306,7 +315,8 @@ TEST(Divergence, MatrixInstructionsNeedTheWholeWarp) {
 }
 
 TEST(Divergence, LanesThatLeaveWhileOthersWaitLetThemGoOn) {
-    // Lanes below 16 wait at the exchange, those above leave after it in the text.
+    // The lanes below 16 wait at the exchange; the other lanes exit at a later instruction, which must end
+    // the wait.
     expect_legal(
         "setp.ge.u32 %p1, %r1, 16;\n@%p1 bra $leave;\nshfl.sync.idx.b32 %r20, %r1, 0, 31, -1;\nbar.sync "
         "0;\nret;\n$leave:\n"
@@ -353,17 +363,17 @@ TEST(Counters, TellRequestsAndTheirSectors) {
     EXPECT_EQ(of(32).load_sectors, 32U);
     EXPECT_EQ(of(256).load_sectors, 32U);
     EXPECT_EQ(of(0).load_sectors, 1U) << "broadcast";
-    EXPECT_EQ(of(0).loaded_bytes, 128U) << "asked for by every lane";
+    EXPECT_EQ(of(0).loaded_bytes, 128U) << "the load of each lane counts";
     EXPECT_EQ(of(16, "ld.global.v4.u32 {%r10, %r11, %r12, %r13}, [%rd11];").load_sectors, 16U);
     EXPECT_EQ(
         counted("mul.wide.u32 %rd10, %r1, 4;\nadd.s64 %rd11, %rd1, %rd10;\nld.global.u32 %r10, [%rd11+16];")
             .load_sectors,
         5U)
-        << "half a sector off";
+        << "the addresses are shifted by half a sector";
     EXPECT_EQ(counted("setp.lt.u32 %p1, %r1, 8;\n" + strided_load(4, "@%p1 ld.global.u32 %r10, [%rd11];"))
                   .load_sectors,
               1U);
-    // In descending order, as in any other.
+    // The number of sectors does not depend on the order of the addresses; here it is descending.
     EXPECT_EQ(counted("sub.s32 %r10, 31, %r1;\nmul.wide.u32 %rd10, %r10, 4;\nadd.s64 %rd11, %rd1, %rd10;\n"
                       "ld.global.u32 %r11, [%rd11];")
                   .load_sectors,
@@ -386,7 +396,7 @@ TEST(Counters, DistinctBytesAreThoseOfALaunchWhateverIsAskedForAgain) {
     const std::string ptx = small_kernel(strided_load(4, "ld.global.u32 %r10, [%rd11];"));
     for (int launch = 0; launch < 2; ++launch)
         EXPECT_EQ(device.run(ptx, in, in, {.block = {32, 1, 1}}).read_bytes, 128U)
-            << "each launch reads anew";
+            << "the second launch counts the same sectors again";
 }
 
 TEST(Counters, CopiesCountAsLoadsOfDeviceMemoryAndAccessesToShared) {
@@ -414,18 +424,19 @@ TEST(Counters, TellBankConflicts) {
     EXPECT_EQ(wavefronts(4), pair(1, 1));
     EXPECT_EQ(wavefronts(8), pair(2, 1));
     EXPECT_EQ(wavefronts(128), pair(32, 1));
-    EXPECT_EQ(wavefronts(132), pair(1, 1)) << "33 words";
-    EXPECT_EQ(wavefronts(12), pair(1, 1)) << "3 words";
+    EXPECT_EQ(wavefronts(132), pair(1, 1)) << "a stride of 33 words has no conflicts";
+    EXPECT_EQ(wavefronts(12), pair(1, 1)) << "a stride of 3 words has no conflicts";
     EXPECT_EQ(wavefronts(128, "st.shared.u32 [%r12], %r1;", 5), pair(5, 1));
-    EXPECT_EQ(wavefronts(2, "st.shared.u16 [%r12], %rs1;"), pair(1, 1)) << "two lanes a word";
+    EXPECT_EQ(wavefronts(2, "st.shared.u16 [%r12], %rs1;"), pair(1, 1)) << "two lanes share a word";
     const std::string_view wide = "st.shared.v4.u32 [%r12], {%r1, %r1, %r1, %r1};";
-    EXPECT_EQ(wavefronts(16, wide), pair(4, 4)) << "16 bytes: eight lanes at a time";
+    EXPECT_EQ(wavefronts(16, wide), pair(4, 4)) << "lanes with 16 bytes each are served eight at a time";
     EXPECT_EQ(wavefronts(32, wide), pair(8, 4));
     EXPECT_EQ(wavefronts(128, wide), pair(32, 4));
-    EXPECT_EQ(wavefronts(144, wide), pair(4, 4)) << "rows of 128 bytes, padded by 16";
+    EXPECT_EQ(wavefronts(144, wide), pair(4, 4))
+        << "rows of 128 bytes with a padding of 16 bytes have no conflicts";
     EXPECT_EQ(wavefronts(8, "st.shared.v2.u32 [%r12], {%r1, %r1};"), pair(2, 2));
     EXPECT_EQ(wavefronts(16, "st.shared.v2.u32 [%r12], {%r1, %r1};"), pair(4, 2));
-    // One word for all is a broadcast.
+    // A load of one word by all lanes is a broadcast: one wavefront, after one for the store.
     const LaunchReport same = counted(
         "mov.u32 %r11, memory;\nsetp.eq.s32 %p1, %r1, 0;\n@%p1 st.shared.u32 [%r11], %r1;\n"
         "bar.sync 0;\nld.shared.u32 %r10, [%r11];");
@@ -479,7 +490,7 @@ TEST(Launch, FactsAreThoseOfThePtx) {
     EXPECT_EQ(first.name, "first");
     EXPECT_EQ(first.max_threads, 256);
     EXPECT_EQ(first.line, 7);
-    EXPECT_EQ(first.static_shared, 128U) << "20 bytes, and what it takes to align the dynamic ones";
+    EXPECT_EQ(first.static_shared, 128U) << "20 bytes, padded to the alignment of the dynamic shared memory";
     ASSERT_EQ(first.parameters.size(), 4U);
     EXPECT_EQ(first.parameters[1].offset, 8U);
     EXPECT_EQ(first.parameters[2].offset, 16U);

@@ -1,6 +1,7 @@
 #pragma once
-// Kernels of a few lines of PTX, run on memory that a test fills. Registers: %p, %rs (16 bits), %r, %f, %rd,
-// %fd; on entry %rd1 and %rd2 are the kernel's two pointers, %r1 is %tid.x and %r2 is %ctaid.x.
+// Kernels of a few lines of PTX that tests run on memory that they fill. The registers are %p, %rs (16 bits),
+// %r, %f, %rd and %fd. At the start of the body, %rd1 and %rd2 hold the two pointers that are the kernel's
+// parameters, %r1 holds %tid.x and %r2 holds %ctaid.x.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -43,15 +44,16 @@ inline std::string small_kernel(std::string_view body, std::string_view shared =
                        capability, shared, body);
 }
 
-/// The PTX line of the n-th line of a body (from 1), for messages.
+/// The line in the PTX of a line of the body; the first line of the body is 1.
 inline int line_of_body(int line) {
     return 20 + line;
 }
 
-/// Device memory of tests.
+/// The device memory of a test, and launches on it.
 struct Device {
     Memory memory{std::size_t{256} << 20};
 
+    /// Allocates memory that holds these values.
     template <class Value>
     Value* holding(const std::vector<Value>& values) {
         auto* const at = reinterpret_cast<Value*>(memory.allocate(values.size() * sizeof(Value)));
@@ -59,7 +61,7 @@ struct Device {
         memory.mark_written(at, values.size() * sizeof(Value));
         return at;
     }
-    /// Not initialised.
+    /// Allocates memory that is not initialised.
     template <class Value>
     Value* room(std::size_t count) {
         return reinterpret_cast<Value*>(memory.allocate(count * sizeof(Value)));
@@ -74,7 +76,7 @@ struct Device {
     }
 };
 
-/// What the threads of one block store at %rd2 + 4 · %tid.x; a fault fails the test.
+/// Runs one block and returns the words that its threads store at %rd2 + 4 · %tid.x. A fault fails the test.
 inline std::vector<std::uint32_t> words_of_block(std::string_view body, unsigned threads = 32,
                                                  std::string_view shared = "",
                                                  std::vector<std::uint32_t> in = {0}) {
@@ -86,7 +88,8 @@ inline std::vector<std::uint32_t> words_of_block(std::string_view body, unsigned
     return {out, out + threads};
 }
 
-/// The fault of one block, if it has one. Both pointers are to 64 words.
+/// Runs a launch with this number of threads per block and returns its fault, if it has one. Both pointers
+/// point to 64 words.
 inline std::optional<Fault> fault_of_block(std::string_view body, unsigned threads = 32,
                                            std::string_view shared = "", LaunchShape shape = {}) {
     Device device;
