@@ -34,8 +34,8 @@ struct KernelText {
     int max_threads = 0;  ///< product of the extents in .maxntid; 0: not stated
     std::vector<Variable> parameters = {};
     std::vector<Variable> shared = {};
-    std::map<std::string, std::string, std::less<>> registers =
-        {};  ///< name, or the prefix "%r" of "%r<8>" → type: "b32", "pred", …
+    /// Name, or the prefix "%r" of "%r<8>" → type: "b32", "pred", …
+    std::map<std::string, std::string, std::less<>> registers = {};
     std::map<std::string, std::size_t, std::less<>> labels = {};  ///< label → index of the next statement
     std::vector<Statement> statements = {};
 };

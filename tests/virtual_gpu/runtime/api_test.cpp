@@ -1,4 +1,5 @@
-// The runtime's functions as a program calls them, against what CUDA's documentation says of each.
+// Tests of the functions of the runtime as a program calls them. The expected results are those of CUDA's
+// documentation.
 #include <cuda_runtime_api.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -55,7 +56,8 @@ cudaEvent_t new_event() {
     return event;
 }
 
-/// Neither leaves what the next test would be told.
+/// At the end of each test, all work is done and the last error is cleared, so that the next test does not
+/// see it.
 class Api : public ::testing::Test {
   protected:
     void TearDown() override {
@@ -64,7 +66,7 @@ class Api : public ::testing::Test {
     }
 };
 
-// ---- what kernels and copies do
+// ---- results of kernels and copies
 
 TEST_F(Api, kernels_get_their_parameters_and_their_results_come_back) {
     const Words words(40);
@@ -78,12 +80,12 @@ TEST_F(Api, bytes_that_nothing_wrote_are_told_when_they_are_copied_to_the_host) 
     ::testing::internal::CaptureStderr();
     words.read();
     EXPECT_THAT(::testing::internal::GetCapturedStderr(),
-                HasSubstr("what nothing has written: byte 399 of it"));
+                HasSubstr("never written; the first is byte 399 of the copy"));
     const Words copied;
     EXPECT_EQ(cudaMemcpy(copied.at(), words.at(), kBytes, cudaMemcpyDeviceToDevice), cudaSuccess);
     ::testing::internal::CaptureStderr();
     copied.read();
-    EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("byte 399 of it"));
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("byte 399 of the copy"));
 }
 
 // ---- order
@@ -121,7 +123,7 @@ TEST_F(Api, a_pageable_copy_to_the_device_may_return_before_it_has_arrived) {
     const cudaStream_t stream = new_stream();
     std::vector<int> values(kCount, 5);
     EXPECT_EQ(cudaMemcpy(from.at(), values.data(), kBytes, cudaMemcpyHostToDevice), cudaSuccess);
-    values.assign(kCount, 6);  // it has been staged
+    values.assign(kCount, 6);  // the copy has staged the old values
     EXPECT_EQ(copy_words(from.at(), to.at(), kCount, stream), cudaSuccess);
     EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     EXPECT_THAT(to.read(), Each(7));
@@ -147,7 +149,7 @@ TEST_F(Api, pinned_memory_is_read_when_its_stream_comes_to_it) {
     auto* const values = static_cast<int*>(memory);
     std::fill_n(values, kCount, 5);
     EXPECT_EQ(cudaMemcpyAsync(words.at(), values, kBytes, cudaMemcpyHostToDevice, stream), cudaSuccess);
-    std::fill_n(values, kCount, 6);  // too early
+    std::fill_n(values, kCount, 6);  // the copy has not read the values yet
     EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     EXPECT_THAT(words.read(), Each(6));
     EXPECT_EQ(cudaFreeHost(memory), cudaSuccess);
@@ -159,7 +161,7 @@ TEST_F(Api, pinned_memory_is_read_when_its_stream_comes_to_it) {
 
 TEST_F(Api, launches_that_no_gpu_takes_are_refused_once) {
     EXPECT_EQ(nothing({.blocks = 0}), cudaErrorInvalidConfiguration);
-    EXPECT_EQ(cudaGetLastError(), cudaSuccess);  // it was taken back when it was told
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);  // status_of has already cleared the error
     EXPECT_EQ(nothing({.threads = 0}), cudaErrorInvalidConfiguration);
     EXPECT_EQ(nothing({.threads = 1025}), cudaErrorInvalidConfiguration);
     EXPECT_EQ(nothing({.threads = 1024}), cudaSuccess);
@@ -168,7 +170,7 @@ TEST_F(Api, launches_that_no_gpu_takes_are_refused_once) {
 }
 
 TEST_F(Api, much_shared_memory_must_be_asked_for) {
-    constexpr std::size_t kMost = 227 << 10;  // of sm_90
+    constexpr std::size_t kMost = 227 << 10;  // the limit of sm_90
     EXPECT_EQ(nothing({.shared = 48 << 10}), cudaSuccess);
     EXPECT_EQ(nothing({.shared = (48 << 10) + 1}), cudaErrorInvalidValue);
     const auto allow = [](std::size_t bytes) {
@@ -186,7 +188,7 @@ TEST_F(Api, much_shared_memory_must_be_asked_for) {
     int blocks = -1;
     EXPECT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, with_static_shared(), 128, 44 << 10),
               cudaSuccess);
-    EXPECT_EQ(blocks, 4);  // 4 KiB of its own
+    EXPECT_EQ(blocks, 4);  // with 4 KiB of static shared memory, a block has 48 KiB
     EXPECT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, with_static_shared(), 128, 45 << 10),
               cudaSuccess);
     EXPECT_EQ(blocks, 0);
@@ -230,7 +232,7 @@ TEST_F(Api, what_was_destroyed_is_known_no_more) {
     EXPECT_EQ(cudaStreamDestroy(stream), cudaErrorInvalidResourceHandle);
     EXPECT_EQ(cudaEventRecord(event, nullptr), cudaErrorInvalidResourceHandle);
     EXPECT_EQ(cudaEventSynchronize(event), cudaErrorInvalidResourceHandle);
-    EXPECT_NE(new_stream(), stream);  // never given again
+    EXPECT_NE(new_stream(), stream);  // a handle is never used again
 }
 
 // ---- events
@@ -241,7 +243,8 @@ TEST_F(Api, events_tell_the_modelled_time_between_them) {
     const cudaEvent_t end = new_event();
     float milliseconds = -1;
     EXPECT_EQ(cudaEventElapsedTime(&milliseconds, begin, end), cudaErrorInvalidResourceHandle);
-    EXPECT_EQ(cudaEventSynchronize(end), cudaSuccess);  // never recorded: nothing to wait for
+    // The event was never recorded, so that there is nothing to wait for.
+    EXPECT_EQ(cudaEventSynchronize(end), cudaSuccess);
     EXPECT_EQ(cudaEventRecord(begin, stream), cudaSuccess);
     for (int i = 0; i < 10; ++i) EXPECT_EQ(nothing({.stream = stream}), cudaSuccess);
     EXPECT_EQ(cudaEventRecord(end, stream), cudaSuccess);
@@ -295,7 +298,7 @@ TEST_F(Captures, captured_work_is_done_by_every_launch_of_its_graph_and_not_befo
     EXPECT_EQ(cudaEventRecord(from, stream), cudaSuccess);
     for (int i = 0; i < 5; ++i) EXPECT_EQ(cudaGraphLaunch(executable, stream), cudaSuccess);
     EXPECT_EQ(cudaEventRecord(to, stream), cudaSuccess);
-    EXPECT_EQ(cudaGraphExecDestroy(executable), cudaSuccess);  // what was launched is still done
+    EXPECT_EQ(cudaGraphExecDestroy(executable), cudaSuccess);  // pending launches are still done
     EXPECT_EQ(cudaGraphLaunch(executable, stream), cudaErrorInvalidValue);
     EXPECT_EQ(cudaEventSynchronize(to), cudaSuccess);
     EXPECT_THAT(words.read(), Each(15));
@@ -349,7 +352,7 @@ TEST_F(Captures, an_event_recorded_in_a_capture_cannot_be_waited_for) {
 // ---- death
 
 TEST(ApiDeath, after_a_fault_every_call_tells_of_it) {
-    // In a process of its own, since nothing works there any more.
+    // This runs in a separate process, because every call in that process fails after the fault.
     const auto act = [] {
         const Words words(0);
         int* const past = words.at();

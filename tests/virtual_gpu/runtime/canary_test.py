@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The faults planted in scripts/gpu/canary.cu must be found by the virtual GPU, and the bytes that it reads counted.
+"""The virtual GPU must find the faults planted in scripts/gpu/canary.cu and count the bytes that its kernels read.
 
     canary_test.py --bin PROGRAM
 
-Exit codes: 0 all found, 1 one is not, 77 there is no such program (no nvcc). Standard library only.
+Exit codes: 0 if all checks hold, 1 if one does not, 77 if there is no such program (no nvcc). Standard library only.
 """
 
 import json
@@ -24,19 +24,20 @@ def ran(program, arguments, report):
 
 
 def complaints(options, folder):
-    """What does not hold, in sentences."""
+    """Yields one sentence per check that does not hold."""
     program, report = options.bin, folder / "report.json"
     for fault, status, words in (("oob", "illegal memory access", ("write_past_the_end",)),
                                  ("race", "unspecified launch failure", ("race",))):
         code, out, err, document = ran(program, [fault], report)
         faults = [text for kernel in document["kernels"] for text in kernel["faults"]]
         if code != 1 or status not in out or len(faults) != 1 or not all(word in err for word in words):
-            yield f"canary {fault}: exited {code}, said '{out.strip()}' and '{err.strip()}', reported {faults}"
+            yield (f"canary {fault}: exit code {code}, output '{out.strip()}', errors '{err.strip()}', "
+                   f"reported faults {faults}")
     code, out, err, document = ran(program, ["read", str(MIB)], report)
     read = {kernel["name"]: kernel["read_bytes"] for kernel in document["kernels"]}
     if code != 0 or err or list(read.values()) != [MIB << 20]:
-        yield f"canary read: exited {code}, said '{out.strip()}' and '{err.strip()}', counted {read}"
+        yield f"canary read: exit code {code}, output '{out.strip()}', errors '{err.strip()}', bytes read {read}"
 
 
 if __name__ == "__main__":
-    sys.exit(judged(__doc__, complaints, "canary: all found"))
+    sys.exit(judged(__doc__, complaints, "canary: all checks hold"))

@@ -1,8 +1,9 @@
-// The functions of the CUDA runtime that the project's programs call, for the virtual GPU: linked in
-// libcudart's place. What they take apart and put together is C; what they mean is device.cpp's.
-//   PARETOKEN_VIRTUAL_GPU=sm:90,memory:2G     which GPU (runtime/model.h)
-//   PARETOKEN_VIRTUAL_GPU_REPORT=FILE         what it did, as JSON, when the program ends
-//   PARETOKEN_VIRTUAL_GPU_PTX=FOLDER          instead of the build's
+// The functions of the CUDA runtime that the project's programs call, for the virtual GPU. They are linked
+// instead of libcudart. They only translate the C interface; device.cpp implements what they do. Environment
+// variables:
+//   PARETOKEN_VIRTUAL_GPU=sm:90,memory:2G     properties of the GPU (settings_of in runtime/model.h)
+//   PARETOKEN_VIRTUAL_GPU_REPORT=FILE         file for the report in JSON, written when the program ends
+//   PARETOKEN_VIRTUAL_GPU_PTX=FOLDER          folder with PTX files, instead of the folder of the build
 #include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
@@ -34,12 +35,12 @@ struct Configuration {
     cudaStream_t stream = nullptr;
 };
 
-/// What a program has of the runtime. Lives until the process ends: its handles are given back by destructors
-/// that run in any order.
+/// The state of the runtime in a process. It lives until the process ends, because a program may release its
+/// handles in destructors of static objects, whose order is not known.
 struct Runtime {
     std::mutex mutex;
-    std::map<const void*, HostKernel> kernels;  ///< by the host's function
-    std::unique_ptr<Device> device;             ///< from the first call that needs one
+    std::map<const void*, HostKernel> kernels;  ///< key: address of the host function
+    std::unique_ptr<Device> device;             ///< created by the first call that needs it
 
     Device& made() {
         if (device) return *device;
@@ -73,7 +74,8 @@ void write_report() {
 
 const char* name_of(cudaError_t status);
 
-/// Performs a call of the API on the device and remembers its status.
+/// Performs a call of the API on the device. If it fails, its status is remembered for cudaGetLastError and
+/// counted in the report.
 template <class Act>
 cudaError_t called(const char* name, Act act) {
     Runtime& rt = runtime();
@@ -86,7 +88,8 @@ cudaError_t called(const char* name, Act act) {
     return status;
 }
 
-// Handles are numbers: what was destroyed is never given again. CUDA's own special streams are 1 and 2.
+// A handle is a number multiplied by kHandleStep. A number is not used again after its object was destroyed.
+// CUDA uses the handles 1 and 2 for its own special streams.
 constexpr Number kHandleStep = 256;
 
 template <class Handle>
@@ -159,7 +162,8 @@ const char* name_of(cudaError_t status) {
     return row != nullptr ? row->name : "unrecognized error code";
 }
 
-/// Of a GPU of the size that the modelled speeds describe. False: not known.
+/// Sets `value` to an attribute of the modelled GPU. The clock rate of the memory fits the modelled speed of
+/// the memory. Returns false if the attribute is not supported.
 bool attribute_of(const Device& device, cudaDeviceAttr attribute, int& value) {
     constexpr int kBusBits = 5120;
     const Settings& settings = device.settings();
@@ -225,7 +229,7 @@ using namespace paretoken::virtual_gpu;
 
 extern "C" {
 
-// ---- what nvcc's host code calls
+// ---- functions that nvcc's host code calls
 
 void** CUDARTAPI __cudaRegisterFatBinary(void*) {
     static void* registered = nullptr;
@@ -340,7 +344,7 @@ cudaError_t CUDARTAPI cudaDeviceSynchronize() {
     return called("cudaDeviceSynchronize", [](Device& device) { return device.wait_for_all(); });
 }
 
-// Nothing profiles this GPU: they only are there to be called.
+// These functions do nothing, because no profiler supports the virtual GPU; a program may call them.
 cudaError_t CUDARTAPI cudaProfilerStart() {
     return called("cudaProfilerStart", [](Device&) { return cudaSuccess; });
 }
@@ -363,7 +367,7 @@ cudaError_t CUDARTAPI cudaGetLastError() {
     Runtime& rt = runtime();
     const std::lock_guard lock(rt.mutex);
     const cudaError_t status = std::exchange(last_error, cudaSuccess);
-    // What a kernel did is told by every call from then on.
+    // The status of a kernel's fault is returned by every call, not only by the first one.
     return rt.device && rt.device->death() != cudaSuccess ? rt.device->death() : status;
 }
 

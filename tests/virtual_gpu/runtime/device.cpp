@@ -28,7 +28,7 @@ std::uintptr_t address_of(const void* at) {
     return reinterpret_cast<std::uintptr_t>(at);
 }
 
-/// Of `bytes` from `offset` on, those that were written become so in `to` as well.
+/// Marks bytes of `to` as written if the bytes of `from` that are copied there were written.
 void carry_written(const Allocation& from, std::size_t offset, Allocation& to, std::size_t to_offset,
                    std::size_t bytes) {
     constexpr std::size_t kStep = 4096;
@@ -52,8 +52,8 @@ struct Device::Copy {
     std::byte* to = nullptr;
     const std::byte* from = nullptr;
     std::size_t bytes = 0;
-    std::shared_ptr<const std::vector<std::byte>> staged =
-        {};  ///< what pageable memory held when it was called
+    /// Contents of pageable host memory at the time of the call.
+    std::shared_ptr<const std::vector<std::byte>> staged = {};
 };
 
 Device::Device(const Settings& settings, const std::filesystem::path& ptx)
@@ -211,7 +211,7 @@ cudaError_t Device::free(void* at) {
     if (at == nullptr) return cudaSuccess;
     if (const cudaError_t status = refuse_while_capturing(); status != cudaSuccess) return status;
     if (memory_.find(address_of(at), 1) == nullptr) return cudaErrorInvalidValue;
-    streams_.wait_for_all();  // as CUDA does: what is under way may use it
+    streams_.wait_for_all();  // as CUDA does, because pending work may use the memory
     return memory_.free(at) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
@@ -252,7 +252,8 @@ cudaError_t Device::copy(void* to, const void* from, std::size_t bytes, cudaMemc
     const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
     if (!to_device && !from_device) return cudaErrorInvalidMemcpyDirection;
     if (bytes == 0) return cudaSuccess;
-    // Out of bounds, or a pointer of the other side.
+    // These conditions fail if a range of device memory is out of bounds, or if a pointer is one of the host
+    // instead of the device or vice versa.
     if ((memory_.find(address_of(to), to_device ? bytes : 1) != nullptr) != to_device)
         return cudaErrorInvalidValue;
     if ((memory_.find(address_of(from), from_device ? bytes : 1) != nullptr) != from_device)
@@ -262,8 +263,9 @@ cudaError_t Device::copy(void* to, const void* from, std::size_t bytes, cudaMemc
     const bool pageable = kind != cudaMemcpyDeviceToDevice && !is_pinned(host, bytes);
     const bool staged = pageable && to_device && !captures_.contains(stream);
     if (staged) {
-        // It is staged at once, after what is before it in the stream, and arrives when the stream comes to
-        // it: also for cudaMemcpy, whose return does not say that it has arrived.
+        // The data is copied to a staging buffer during the call; cudaMemcpy does the earlier work of the
+        // stream before that. The data arrives on the device when the stream reaches the copy. This also
+        // holds for cudaMemcpy: when it returns, the data may not have arrived yet.
         if (waits) streams_.wait_for(stream);
         copy.staged = std::make_shared<const std::vector<std::byte>>(copy.from, copy.from + bytes);
     }
@@ -288,8 +290,8 @@ double Device::run_copy(const Copy& copy) {
     if (!to_device && !from->is_written(from_offset, copy.bytes)) {
         const std::size_t at = first_unwritten(*from, from_offset, copy.bytes);
         complain(fmt::format(
-            "a copy of {} bytes to the host reads what nothing has written: byte {} of it, byte {} of "
-            "its allocation of {}",
+            "a copy of {} bytes to the host reads bytes that were never written; the first is byte {} of the "
+            "copy and byte {} of its allocation of {} bytes",
             copy.bytes, at, from_offset + at, from->bytes()));
     }
     std::memcpy(copy.to, copy.staged ? copy.staged->data() : copy.from, copy.bytes);
@@ -335,8 +337,8 @@ cudaError_t Device::ready_for_use(StreamNumber stream) {
     const auto own = captures_.find(stream);
     if (own != captures_.end()) return own->second.invalid ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
     if (stream != kLegacyStream || captures_.empty()) return cudaSuccess;
-    // CUDA allows it beside the capture of a non-blocking stream; what is meant for the graph then runs once,
-    // at once.
+    // CUDA allows work on the legacy stream during the capture of a non-blocking stream. It is refused here,
+    // because it is probably a mistake: work that was meant for the graph would run once and immediately.
     for (auto& [number, capture] : captures_) capture.invalid = true;
     const bool waited_for = std::any_of(captures_.begin(), captures_.end(), [&](const auto& capture) {
         return streams_.is_blocking(capture.first);
@@ -420,7 +422,8 @@ cudaError_t Device::record(Number event, StreamNumber stream) {
     found->second->captured = captures_.contains(stream);
     found->second->place = {};
     if (found->second->captured) return cudaSuccess;
-    // An object of its own for each record: what is recorded anew no longer hears of the last time.
+    // Each call makes a new Event object, so that pending work of an earlier call cannot change the time of
+    // this one.
     found->second = std::make_shared<Event>(*found->second);
     found->second->place = streams_.enqueue(stream, [event = found->second](double begin_s) {
         event->at_s = begin_s;
@@ -510,7 +513,8 @@ cudaError_t Device::launch_graph(Number executable, StreamNumber stream) {
         for (const Node& node : graph->nodes) seconds += node(true);
         return seconds;
     };
-    graph->last = streams_.enqueue(stream, run_nodes, graph->last);  // never beside itself
+    // A graph never runs concurrently with itself.
+    graph->last = streams_.enqueue(stream, run_nodes, graph->last);
     return cudaSuccess;
 }
 

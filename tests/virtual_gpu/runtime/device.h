@@ -1,7 +1,7 @@
 #pragma once
-// The virtual GPU as a CUDA runtime holds it: memory, streams, events, captures and graphs. Every call
-// answers with the status that CUDA documents, and refuses what CUDA forbids. Once a kernel has faulted,
-// nothing works any more.
+// The virtual GPU with the objects of the CUDA runtime: memory, streams, events, captures and graphs. Every
+// call returns the status that CUDA documents and refuses what CUDA forbids. After a kernel has faulted,
+// calls fail with the status of that fault.
 #include <driver_types.h>
 
 #include <cstddef>
@@ -24,14 +24,14 @@
 
 namespace paretoken::virtual_gpu {
 
-/// Names of events, graphs and executable graphs; never given twice.
+/// Identifies an event, a graph or an executable graph. A number is never used again.
 using Number = std::uint64_t;
 
 /// A kernel that the host has registered.
 struct HostKernel {
     std::string name;                                        ///< mangled
-    const FoundKernel* found = nullptr;                      ///< from its first use on
-    std::size_t most_dynamic_shared = kSharedWithoutAsking;  ///< without its static memory
+    const FoundKernel* found = nullptr;                      ///< set when the kernel is first used
+    std::size_t most_dynamic_shared = kSharedWithoutAsking;  ///< limit of the dynamic shared memory, in bytes
 };
 
 struct Launch {
@@ -40,7 +40,9 @@ struct Launch {
     std::vector<std::byte> parameters;
 };
 
-enum class Capturing { relaxed, strict };  ///< strict: the modes "global" and "thread local", on one thread
+/// The mode of a capture. `strict` stands for CUDA's modes "global" and "thread local", which are equal if
+/// the program has one thread.
+enum class Capturing { relaxed, strict };
 
 class Device {
   public:
@@ -49,7 +51,7 @@ class Device {
     const Settings& settings() const { return settings_; }
     const Limits& limits() const { return limits_; }
     Report& report() { return report_; }
-    /// Of the kernel that faulted; cudaSuccess while all is well.
+    /// The status of the fault that stopped the device; cudaSuccess if there was none.
     cudaError_t death() const { return death_; }
     std::size_t free_bytes() const { return memory_.capacity() - memory_.used(); }
 
@@ -64,7 +66,7 @@ class Device {
     cudaError_t free_host(void* at);
 
     cudaError_t launch(HostKernel& kernel, const LaunchShape& shape, void** arguments, StreamNumber stream);
-    /// `waits`: cudaMemcpy, which returns when the host's memory may be used again.
+    /// `waits`: the call is a cudaMemcpy, which returns when the program may use the host memory again.
     cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, StreamNumber stream,
                      bool waits);
     cudaError_t set(void* at, int value, std::size_t bytes, StreamNumber stream);
@@ -81,7 +83,7 @@ class Device {
     cudaError_t elapsed(Number begin, Number end, float& milliseconds);
 
     cudaError_t begin_capture(StreamNumber stream, Capturing mode);
-    /// `graph` is 0 unless it succeeds.
+    /// Sets `graph` to 0 if it fails.
     cudaError_t end_capture(StreamNumber stream, Number& graph);
     cudaError_t nodes_of(Number graph, std::size_t& nodes) const;
     cudaError_t destroy_graph(Number graph);
@@ -91,7 +93,7 @@ class Device {
     cudaError_t destroy_executable(Number executable);
 
   private:
-    /// Work of a stream or of a graph; returns the seconds that it takes.
+    /// A piece of work of a stream or a graph. It returns its duration in seconds.
     using Node = std::function<double(bool in_graph)>;
     struct Event {
         bool captured = false;
@@ -109,17 +111,19 @@ class Device {
     };
     struct Copy;
 
-    /// Into the stream, or into the graph that is captured from it.
+    /// Adds work to the stream, or to the graph that is being captured from it.
     cudaError_t issue(StreamNumber stream, Node node);
     /// cudaSuccess unless the stream does not exist, is captured, or is the legacy one during a capture.
     cudaError_t ready_for_use(StreamNumber stream);
-    /// For what waits or allocates: invalidates the captures that forbid it.
+    /// For functions that wait or allocate. Captures with the mode `strict` forbid these functions: if there
+    /// are such captures, they become invalid and an error is returned.
     cudaError_t refuse_while_capturing();
     cudaError_t checked_shape(const HostKernel& kernel, const LaunchShape& shape) const;
     bool is_pinned(const void* at, std::size_t bytes) const;
 
     double run_launch(const Launch& launch, bool in_graph);
-    /// What launches of equal work have in common: all but where it lies.
+    /// A key that is equal for launches of equal work: it holds the kernel, the shape and the parameters, in
+    /// which words that point to device memory count as 0.
     std::vector<std::uint64_t> likeness(const Launch& launch);
     double run_copy(const Copy& copy);
     double run_set(std::byte* at, int value, std::size_t bytes);
@@ -144,7 +148,7 @@ class Device {
         std::uint64_t runs = 0;
         double seconds = 0;
     };
-    std::map<std::vector<std::uint64_t>, Repeats> repeats_;  ///< Settings::graph_runs
+    std::map<std::vector<std::uint64_t>, Repeats> repeats_;  ///< key: likeness; for Settings::graph_runs
 };
 
 }  // namespace paretoken::virtual_gpu

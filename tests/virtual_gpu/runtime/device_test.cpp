@@ -19,14 +19,14 @@ using ::testing::HasSubstr;
 
 constexpr int kCount = 64;
 
-/// A kernel of kernels.cu.
+/// A kernel of test_kernels.cu.
 HostKernel kernel_named(const std::string& name) {
     std::ifstream file(PARETOKEN_PTX_DIRECTORY "/sm_90/test_kernels.ptx");
     const std::string ptx{std::istreambuf_iterator<char>(file), {}};
     for (const std::string& entry : entries_of(ptx)) {
         if (entry.find(name) != std::string::npos) return {.name = entry};
     }
-    ADD_FAILURE() << "kernels.ptx has no " << name;
+    ADD_FAILURE() << "test_kernels.ptx has no kernel " << name;
     return {};
 }
 
@@ -34,7 +34,7 @@ class DeviceTest : public ::testing::Test {
   protected:
     Device& make(const Settings& settings) {
         device = std::make_unique<Device>(settings, PARETOKEN_PTX_DIRECTORY);
-        add.found = nullptr;  // it was another device's
+        add.found = nullptr;  // it belongs to the previous device
         EXPECT_EQ(device->allocate(kCount * sizeof(int), memory), cudaSuccess);
         EXPECT_EQ(device->set(memory, 0, kCount * sizeof(int), kLegacyStream), cudaSuccess);
         EXPECT_EQ(device->create_stream(false, stream), cudaSuccess);
@@ -75,10 +75,10 @@ TEST_F(DeviceTest, work_is_late_unless_the_order_is_eager) {
 
 TEST_F(DeviceTest, launches_of_equal_work_in_graphs_may_take_their_time_only) {
     make({.graph_runs = 2});
-    add_one(kCount);  // in no graph: not counted
+    add_one(kCount);  // this launch is not in a graph and does not count
     EXPECT_EQ(device->begin_capture(stream, Capturing::strict), cudaSuccess);
     for (int i = 0; i < 5; ++i) add_one(kCount);
-    add_one(1);  // other work
+    add_one(1);  // this launch does other work
     Number graph = 0;
     Number executable = 0;
     EXPECT_EQ(device->end_capture(stream, graph), cudaSuccess);

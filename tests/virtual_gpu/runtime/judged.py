@@ -1,4 +1,4 @@
-"""What the tests here have in common: a program to judge, and sentences about what does not hold."""
+"""The common part of the tests in this folder: they check a program and print one sentence per failed check."""
 
 import argparse
 import os
@@ -9,16 +9,17 @@ SKIPPED = 77  # ctest's SKIP_RETURN_CODE
 
 
 def judged(description, complaints, all_right, add_options=lambda parser: None):
-    """Exit code: 0 when `complaints(options, folder)` yields nothing, 1 when it does, 77 with nothing at --bin.
+    """Runs a test and returns its exit code.
 
-    `folder` is empty and goes away; `all_right` is printed when all holds.
+    The code is 0 if `complaints(options, folder)` yields nothing, 1 if it yields sentences, and 77 if there is no
+    program at --bin. `folder` is an empty folder that is deleted afterwards; `all_right` is printed if nothing fails.
     """
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--bin", required=True, type=os.path.abspath)
     add_options(parser)
     options = parser.parse_args()
     if not os.access(options.bin, os.X_OK):
-        print(f"skipped: there is no {options.bin} (is nvcc here?)")
+        print(f"skipped: there is no program {options.bin} (it is only built if nvcc is installed)")
         return SKIPPED
     with tempfile.TemporaryDirectory() as folder:
         wrong = list(complaints(options, pathlib.Path(folder)))

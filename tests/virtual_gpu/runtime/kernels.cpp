@@ -27,7 +27,7 @@ bool is_name_character(char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$';
 }
 
-/// The subfolder to take; empty: there is none.
+/// The subfolder of the highest architecture that is not above `capability`; empty if there is none.
 std::filesystem::path best_below(const std::filesystem::path& folder, int capability) {
     std::filesystem::path best;
     int best_capability = 0;
@@ -53,7 +53,8 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
 std::string settled_name(std::string_view mangled) {
     std::string result;
     while (true) {
-        // "44_GLOBAL__N__e22a9996_11_ceilings_cu_2f8b286e": its length, and between the hashes its file
+        // Example: "44_GLOBAL__N__e22a9996_11_ceilings_cu_2f8b286e". 44 is the length of the rest, and the
+        // file name stands between the two hashes.
         const std::size_t at = mangled.find(kUnnamed);
         if (at == std::string_view::npos) return result.append(mangled);
         std::size_t digits = at;
@@ -96,7 +97,7 @@ KernelFolder::KernelFolder(const std::filesystem::path& folder, int capability) 
     const auto chosen = best_below(folder, capability);
     if (chosen.empty()) {
         throw RuntimeError(
-            fmt::format("{} has no folder sm_80 … sm_{} with PTX: build the target virtual_gpu_ptx",
+            fmt::format("{} has no folder with PTX from sm_80 to sm_{}: build the target virtual_gpu_ptx",
                         folder.string(), capability));
     }
     for (const auto& entry : std::filesystem::directory_iterator(chosen)) {

@@ -1,6 +1,6 @@
 #pragma once
-// The kernels of a folder of PTX files, <folder>/sm_80/*.ptx, <folder>/sm_90/*.ptx: found by the name under
-// which nvcc's host code registers them, read from their file when one of it is first asked for.
+// The kernels of a folder of PTX files, <folder>/sm_80/*.ptx, <folder>/sm_90/*.ptx. A kernel is found by the
+// name under which nvcc's host code registers it. A file is parsed when one of its kernels is first needed.
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -12,14 +12,14 @@
 
 namespace paretoken::virtual_gpu {
 
-/// Without the digits by which nvcc tells files' unnamed namespaces apart: they depend on where a source
-/// lies.
+/// Removes the hashes by which nvcc distinguishes the unnamed namespaces of different files, because they
+/// depend on the folder of a source file.
 std::string settled_name(std::string_view mangled);
 
-/// What a program reads: demangled, without the namespaces of the project.
+/// The name of a kernel in reports: demangled, without the namespaces of the project's kernels.
 std::string readable_name(std::string_view mangled);
 
-/// Names of the kernels that a PTX file defines, as written.
+/// The mangled names of the kernels that a PTX file defines.
 std::vector<std::string> entries_of(std::string_view ptx);
 
 struct FoundKernel {
@@ -29,11 +29,12 @@ struct FoundKernel {
 
 class KernelFolder {
   public:
-    /// Those of the highest architecture that is not above `capability`, as a driver would choose.
-    /// RuntimeError where there is none.
+    /// Takes the kernels for the highest architecture that is not above `capability`, as a CUDA driver would.
+    /// Throws a RuntimeError if there is no such architecture.
     KernelFolder(const std::filesystem::path& folder, int capability);
 
-    /// Null: no file has it. RuntimeError when its file holds what is not understood.
+    /// Returns null if no file has the kernel. Throws a RuntimeError if its file contains PTX that is not
+    /// supported.
     const FoundKernel* find(std::string_view mangled);
 
   private:
@@ -43,11 +44,11 @@ class KernelFolder {
     };
     struct Entry {
         std::size_t file = 0;
-        std::string name;  ///< as written
+        std::string name;  ///< mangled, as in the PTX
         FoundKernel found = {};
     };
     std::vector<File> files_;
-    std::map<std::string, Entry, std::less<>> entries_;  ///< by settled name
+    std::map<std::string, Entry, std::less<>> entries_;  ///< key: settled_name
 };
 
 }  // namespace paretoken::virtual_gpu

@@ -23,7 +23,7 @@ constexpr int kThreadsByRegisters = 65536 / 64;
 bool on_or_off(std::string_view key, std::string_view text) {
     if (text == "on") return true;
     if (text == "off") return false;
-    throw UsageError(fmt::format("{}:{}: it is on or off", key, text));
+    throw UsageError(fmt::format("{}:{}: the value must be on or off", key, text));
 }
 
 void set(Settings& settings, std::string_view key, std::string_view text) {
@@ -37,7 +37,7 @@ void set(Settings& settings, std::string_view key, std::string_view text) {
         settings.l2_bytes = parse_count(text);
     } else if (key == "order") {
         if (text != "lazy" && text != "eager")
-            throw UsageError(fmt::format("order:{}: it is lazy or eager", text));
+            throw UsageError(fmt::format("order:{}: the order must be lazy or eager", text));
         settings.lazy = text == "lazy";
     } else if (key == "seed") {
         settings.seed = parse_count(text);
@@ -48,10 +48,10 @@ void set(Settings& settings, std::string_view key, std::string_view text) {
     } else if (key == "initialised") {
         settings.check_initialised = on_or_off(key, text);
     } else {
-        throw UsageError(fmt::format(
-            "'{}' is no property of a virtual GPU: there are sm, multiprocessors, memory, l2, order, seed, "
-            "graph_runs, races, initialised",
-            key));
+        throw UsageError(
+            fmt::format("'{}' is not a property of a virtual GPU; the properties are sm, multiprocessors, "
+                        "memory, l2, order, seed, graph_runs, races, initialised",
+                        key));
     }
 }
 
@@ -64,7 +64,7 @@ const Limits& limits_of(int capability) {
     if (found != std::end(kLimits)) return *found;
     std::vector<int> known;
     for (const Limits& limits : kLimits) known.push_back(limits.capability);
-    throw UsageError(fmt::format("sm:{}: there are {}", capability, fmt::join(known, ", ")));
+    throw UsageError(fmt::format("sm:{}: the known values are {}", capability, fmt::join(known, ", ")));
 }
 
 std::string Settings::name() const {
@@ -79,7 +79,7 @@ Settings settings_of(std::string_view text) {
         const auto colon = field.find(':');
         if (colon == std::string_view::npos)
             throw UsageError(
-                fmt::format("'{}' is no property of a virtual GPU: write sm:90,memory:2G", field));
+                fmt::format("'{}' is not a property of a virtual GPU; an example is sm:90,memory:2G", field));
         set(settings, field.substr(0, colon), field.substr(colon + 1));
     }
     return settings;

@@ -1,8 +1,8 @@
 #pragma once
-// Which GPU is imitated: its limits, how much it has of everything, how fast it is taken to be. Pure. Limits
-// are those of the CUDA C++ Programming Guide ("Technical Specifications per Compute Capability"); speeds are
-// nobody's promise, but of the size of a large GPU's, so that what is computed from modelled times comes out
-// plausible.
+// The model of the GPU that is imitated: its limits, its sizes and its speeds. The functions are pure. The
+// limits are those of the CUDA C++ Programming Guide ("Technical Specifications per Compute Capability"). The
+// speeds are not those of a real GPU, but they have the magnitude of a large GPU's, so that results that are
+// computed from modelled times are plausible.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -12,44 +12,45 @@
 
 namespace paretoken::virtual_gpu {
 
-/// Of a compute capability.
+/// The limits of a compute capability.
 struct Limits {
-    int capability = 0;  ///< 90 for 9.0
-    std::size_t shared_per_multiprocessor = 0;
-    std::size_t shared_per_block = 0;  ///< opt-in
+    int capability = 0;                         ///< 90 for compute capability 9.0
+    std::size_t shared_per_multiprocessor = 0;  ///< bytes
+    std::size_t shared_per_block = 0;           ///< bytes; the limit after an opt-in
     int threads_per_multiprocessor = 0;
     int blocks_per_multiprocessor = 0;
 
     bool operator==(const Limits&) const = default;
 };
 
-constexpr std::size_t kSharedWithoutAsking = 48 << 10;
-constexpr std::size_t kSharedReserved = 1 << 10;  ///< of each resident block, since sm_80
+constexpr std::size_t kSharedWithoutAsking = 48 << 10;  ///< bytes per block without an opt-in
+constexpr std::size_t kSharedReserved = 1 << 10;        ///< bytes per resident block, since sm_80
 constexpr unsigned kMostThreads = 1024;
 
-/// UsageError: not known; names those that are.
+/// Throws a UsageError that lists the known capabilities if this one is not known.
 const Limits& limits_of(int capability);
 
 struct Speeds {
     double memory_bytes_per_s = 4.3e12;
-    double flops_per_s = 6e14;  ///< of matrix instructions
-    double copy_bytes_per_s = 50e9;
-    double launch_s = 2.2e-6;  ///< a kernel takes at least this
-    double node_s = 1.4e-6;    ///< the same in a graph
-    double copy_s = 5e-6;      ///< before a copy's first byte
+    double flops_per_s = 6e14;       ///< of matrix instructions
+    double copy_bytes_per_s = 50e9;  ///< between host and device
+    double launch_s = 2.2e-6;        ///< minimum time of a kernel outside of graphs
+    double node_s = 1.4e-6;          ///< minimum time of a kernel in a graph
+    double copy_s = 5e-6;            ///< time before the first byte of a copy
 
     bool operator==(const Speeds&) const = default;
 };
 
 struct Settings {
     int capability = 90;
-    int multiprocessors = 4;  ///< few: grids that fill the GPU stay small
+    int multiprocessors = 4;  ///< few, so that grids that fill the GPU are small
     std::size_t memory_bytes = 2'000'000'000;
     std::size_t l2_bytes = 1 << 20;
-    bool lazy = true;  ///< a stream's work waits until somebody waits for that stream
+    bool lazy = true;  ///< the work of a stream is not done before the program waits for that stream
     std::uint64_t seed = 1;
-    /// Of one kernel in one shape of launch, so many are run in graphs; later ones only take the time that
-    /// the last one took. For measuring loops, whose results nobody reads. 0: all are run.
+    /// How many launches of equal work (kernel, shape and parameters that are not pointers) are executed in
+    /// graphs. Later ones are not executed; they take the modelled time of the last one that was. This is for
+    /// measuring loops whose results are not read. 0: all launches are executed.
     std::uint64_t graph_runs = 0;
     bool check_races = true;
     bool check_initialised = true;
@@ -59,15 +60,17 @@ struct Settings {
     std::string name() const;  ///< "virtual GPU (sm_90)"
 };
 
-/// "sm:90,multiprocessors:4,memory:2G,l2:1M,order:eager,seed:3,graph_runs:2,races:off,initialised:off", every
-/// field optional. UsageError says which is wrong and what there is.
+/// Parses settings such as "sm:90,memory:2G". Every field is optional; the others are, with examples of their
+/// values, multiprocessors:4, l2:1M, order:eager, seed:3, graph_runs:2, races:off and initialised:off. Throws
+/// a UsageError that names the wrong field and the permitted values.
 Settings settings_of(std::string_view text);
 
-/// Blocks that run at once on a multiprocessor. Registers are not in PTX: 64 per thread are assumed, of which
-/// a multiprocessor has for 1024 threads.
+/// Number of blocks that run at once on a multiprocessor. PTX does not state the number of registers: 64 per
+/// thread are assumed, for which the registers of a multiprocessor suffice for 1024 threads.
 int resident_blocks(const Limits& limits, int threads, std::size_t shared_bytes);
 
-/// Seconds of a launch that takes at least `least_s`: bound by its distinct bytes or its matrix instructions.
+/// The modelled time of a launch in seconds: the largest of `least_s`, the time to move its distinct bytes
+/// and the time of its matrix instructions.
 double launch_seconds(const Speeds& speeds, const LaunchReport& report, double least_s);
 
 }  // namespace paretoken::virtual_gpu

@@ -39,10 +39,10 @@ TEST(Model, what_there_is_not_is_refused_with_what_there_is) {
 
 TEST(Model, threads_shared_memory_and_slots_bound_the_resident_blocks) {
     const Limits& large = limits_of(90);
-    EXPECT_EQ(resident_blocks(large, 256, 0), 4);          // 1024 threads by registers
-    EXPECT_EQ(resident_blocks(large, 32, 0), 32);          // slots
-    EXPECT_EQ(resident_blocks(large, 128, 227 << 10), 1);  // all of the shared memory
-    EXPECT_EQ(resident_blocks(large, 128, 113 << 10), 2);  // half, with what is reserved
+    EXPECT_EQ(resident_blocks(large, 256, 0), 4);          // the registers suffice for 1024 threads
+    EXPECT_EQ(resident_blocks(large, 32, 0), 32);          // the limit of blocks per multiprocessor
+    EXPECT_EQ(resident_blocks(large, 128, 227 << 10), 1);  // one block uses all of the shared memory
+    EXPECT_EQ(resident_blocks(large, 128, 113 << 10), 2);  // a block uses half of it, with 1 KiB reserved
     EXPECT_EQ(resident_blocks(large, 128, 114 << 10), 1);
     EXPECT_EQ(resident_blocks(large, 128, (227 << 10) + 1), 0);
     EXPECT_EQ(resident_blocks(limits_of(89), 32, 0), 24);

@@ -1,5 +1,5 @@
 #pragma once
-// What a program did with the virtual GPU: totals of every kernel, and everything that was wrong, as JSON.
+// The report of the virtual GPU about a program, as JSON: totals of every kernel, and all errors.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -13,25 +13,26 @@ namespace paretoken::virtual_gpu {
 
 struct KernelTotals {
     std::uint64_t launches = 0;
-    std::uint64_t timed_only = 0;  ///< of these: Settings::graph_runs
-    double seconds = 0;            ///< modelled
-    std::size_t most_shared = 0;   ///< bytes of a block, static and dynamic
-    LaunchReport sum = {};         ///< without its fault
+    std::uint64_t timed_only = 0;  ///< launches that were not executed because of Settings::graph_runs
+    double seconds = 0;            ///< modelled time of all launches
+    std::size_t most_shared = 0;   ///< largest shared memory of a block in bytes, static and dynamic
+    LaunchReport sum = {};         ///< sum over the executed launches; its fault is not set
     std::vector<std::string> faults = {};
 };
 
 struct Report {
     std::string gpu = {};
-    std::map<std::string, KernelTotals> kernels = {};  ///< by readable name
-    /// What is wrong and no error of the API, such as a copy of memory that nobody wrote.
+    std::map<std::string, KernelTotals> kernels = {};  ///< key: readable name
+    /// Errors outside of kernels: a copy of memory that was never written, a kernel that no PTX file has, or
+    /// a PTX file that is not supported.
     std::vector<std::string> complaints = {};
-    /// (call, name of the status) → how often
+    /// (call, name of the status) → number of failed calls
     std::map<std::pair<std::string, std::string>, std::uint64_t> refusals = {};
 };
 
 void add(KernelTotals& totals, const LaunchReport& report);
 
-/// "paretoken/virtual-gpu/1". Ratios are absent where there is nothing to divide by.
+/// The report as JSON with the schema "paretoken/virtual-gpu/1". A ratio is absent if its divisor is 0.
 std::string json_of(const Report& report);
 
 }  // namespace paretoken::virtual_gpu

@@ -41,7 +41,7 @@ Place Streams::enqueue(StreamNumber stream, Task task, Place after) {
 
 bool Streams::is_done(const Place& place) const {
     const auto found = streams_.find(place.stream);
-    if (found == streams_.end()) return true;  // destroyed, and all its work done
+    if (found == streams_.end()) return true;  // it was destroyed and all its work is done
     const std::deque<Waiting>& waiting = found->second.waiting;
     return waiting.empty() || waiting.front().ticket > place.ticket;
 }

@@ -1,8 +1,8 @@
 #pragma once
-// Streams whose work is done as late as it may be: when somebody waits for it. What a program forgets to wait
-// for then has not happened, so that a missing synchronisation shows. Within a stream work is done in the
-// order of issue; the legacy stream and blocking streams wait for each other, non-blocking streams for
-// nobody. Eager streams do work when it is issued.
+// CUDA streams. Lazy streams do their work as late as possible: when the program waits for it. Work for which
+// a program forgets to wait has then not been done, so that a missing synchronisation becomes visible. Eager
+// streams do their work when it is issued. The work of one stream is done in the order of issue. The legacy
+// stream and blocking streams wait for each other; non-blocking streams do not wait for other streams.
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -11,16 +11,17 @@
 
 namespace paretoken::virtual_gpu {
 
-/// Told when it begins on the device's clock, seconds; returns how many seconds it takes.
+/// A piece of work. It receives the time at which it begins on the device's clock, in seconds, and returns
+/// its duration in seconds.
 using Task = std::function<double(double begin_s)>;
 
 using StreamNumber = std::uint64_t;
 constexpr StreamNumber kLegacyStream = 0;
 
-/// Where work stands: in a stream, at a place in the order of issue over all streams.
+/// Identifies a piece of work.
 struct Place {
     StreamNumber stream = kLegacyStream;
-    std::uint64_t ticket = 0;  ///< 0: nothing
+    std::uint64_t ticket = 0;  ///< position in the order of issue over all streams; 0: no work
 
     bool operator==(const Place&) const = default;
 };
@@ -30,20 +31,22 @@ class Streams {
     explicit Streams(bool lazy) : lazy_(lazy) { streams_[kLegacyStream] = {.blocking = true}; }
 
     StreamNumber create(bool blocking);
-    /// Its work is still done. False: there is no such stream.
+    /// Destroys a stream; its pending work is still done. Returns false if there is no such stream or if it
+    /// is the legacy stream.
     bool destroy(StreamNumber stream);
     bool has(StreamNumber stream) const;
     bool is_blocking(StreamNumber stream) const { return streams_.at(stream).blocking; }
 
-    /// Begins after what is before it in its stream, after `after`, and after what its stream's kind waits
-    /// for.
+    /// Adds work to a stream. It begins after the earlier work of its stream, after the work `after`, and
+    /// after the earlier work of the other streams for which its stream waits.
     Place enqueue(StreamNumber stream, Task task, Place after = {});
 
     bool is_done(const Place& place) const;
-    /// Does all that must be done up to there.
+    /// Does this piece of work and all work that must be done before it.
     void wait_for(const Place& place);
     void wait_for(StreamNumber stream);
-    /// Non-blocking streams first, so that what they did not wait for is missing.
+    /// Does the work of all streams: the newest stream comes first and the legacy stream last, so that work
+    /// on which a newer stream depends without waiting for it has not been done.
     void wait_for_all();
 
   private:
@@ -56,8 +59,8 @@ class Streams {
     struct Stream {
         bool blocking = false;
         bool destroyed = false;
-        std::uint64_t last = 0;  ///< ticket
-        double end_s = 0;
+        std::uint64_t last = 0;  ///< ticket of the work that was issued last
+        double end_s = 0;        ///< time at which the work that was done last ended
         std::deque<Waiting> waiting = {};
     };
 
@@ -67,7 +70,7 @@ class Streams {
     std::map<StreamNumber, Stream> streams_;
     StreamNumber newest_ = kLegacyStream;
     std::uint64_t tickets_ = 0;
-    double seen_s_ = 0;  ///< the host knows that it is later than this
+    double seen_s_ = 0;  ///< latest end of work for which the host has waited
 };
 
 }  // namespace paretoken::virtual_gpu

@@ -89,7 +89,7 @@ TEST_F(StreamsTest, streams_run_beside_each_other_until_the_host_waits) {
     streams.wait_for(a);
     streams.enqueue(b, task("b 2", 1));
     streams.wait_for(b);
-    EXPECT_THAT(begun, ElementsAre(0, 0, 5));  // issued when the host had seen 5 s pass
+    EXPECT_THAT(begun, ElementsAre(0, 0, 5));  // "b 2" was issued after the host had waited until 5 s
 }
 
 TEST_F(StreamsTest, a_destroyed_stream_still_does_its_work) {

@@ -36,7 +36,7 @@ unsigned blocks_for(int count) {
     return (static_cast<unsigned>(count) + kThreads - 1) / kThreads;
 }
 
-/// The launch's own status: what calls before it left is taken away.
+/// The status of this launch; the error of an earlier call is removed first.
 template <class Launch>
 cudaError_t status_of(const Launch& launch) {
     cudaGetLastError();

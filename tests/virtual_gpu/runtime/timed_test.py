@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Timed rows of microbench on the virtual GPU: captured graphs run, and kernels read the bytes that their rows claim.
+"""Timed rows of microbench on the virtual GPU: captured graphs run, and kernels read the bytes that their rows state.
 
     timed_test.py --bin paretoken-microbench-virtual
 
-The clock is a model, so that times say nothing; bytes are counted. Exit codes: 0 all holds, 1 something does not, 77
-there is no such program (no nvcc). Standard library only.
+The clock is a model, so that the times are not checked; the bytes are counted exactly. Exit codes: 0 if all checks
+hold, 1 if one does not, 77 if there is no such program (no nvcc). Standard library only.
 """
 
 import json
@@ -14,11 +14,13 @@ import sys
 
 from judged import judged
 
-MOST_OFF = 0.03  # sums that thread blocks hand each other are read beside what the row counts
-# A row and the kernel that no other of these rows runs.
+# Largest relative difference of the bytes. Kernels also read partial sums of other thread blocks, which the row does
+# not count.
+MOST_OFF = 0.03
+# Prefix of a row → the kernel that only this row runs.
 ROWS = {"weights/preset:smollm2-135m/op:down/w:bf16/batch:1/": "multiply_weights<Bf16Weights, 1, 1, false>",
         "weights/preset:smollm2-135m/op:down/w:int4/batch:1/": "multiply_weights<Int4Weights, 1, 1, false>"}
-# Every graph runs once; what it would take again is known.
+# In graphs, a launch is executed once; repeated launches only take its modelled time.
 SETTINGS = "sm:90,memory:400M,graph_runs:1,races:off"
 
 
@@ -38,7 +40,7 @@ def measured(program, folder):
 
 
 def complaints(options, folder):
-    """What does not hold, in sentences."""
+    """Yields one sentence per check that does not hold."""
     rows, report = measured(options.bin, folder)
     for name, row in rows.items():
         if row.get("error_occurred"):
@@ -53,15 +55,15 @@ def complaints(options, folder):
         row = next((row for name, row in rows.items() if name.startswith(prefix)), None)
         kernel = next((kernel for kernel in report["kernels"] if kernel_name in kernel["name"]), None)
         if row is None or kernel is None:
-            yield f"{prefix}: was not timed by {kernel_name}"
+            yield f"{prefix}: there is no such row, or the kernel {kernel_name} was not launched"
             continue
         run = kernel["launches"] - kernel["timed_only"]
         off = kernel["read_bytes"] / run / row["read_bytes"] - 1
         if abs(off) > MOST_OFF:
-            yield f"{prefix}: {kernel_name} reads {100 * off:+.1f} % of what the row claims"
+            yield f"{prefix}: the bytes that {kernel_name} reads differ by {100 * off:+.1f} % from those of the row"
         if kernel["timed_only"] == 0:
-            yield f"{prefix}: no graph was launched again"
+            yield f"{prefix}: no launch of a graph was repeated"
 
 
 if __name__ == "__main__":
-    sys.exit(judged(__doc__, complaints, "timed: graphs run, and kernels read what their rows claim"))
+    sys.exit(judged(__doc__, complaints, "timed: graphs run, and kernels read the bytes that their rows state"))

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Every kernel of microbench on the virtual GPU: each row is right, and wrong once its operands are spoilt.
+"""Every kernel of microbench on the virtual GPU: each row passes, and fails once a fault is planted in its operands.
 
     verify_test.py --bin paretoken-microbench-virtual [--sm 90] [--multiprocessors 4] [--filter REGEX]
 
-Nothing may be found on the way: no access out of bounds, no race, no byte that is used before it was written, no call
-that the runtime refuses. Rows of libraries are left out, as they need a GPU. Exit codes: 0 all hold, 1 one does not,
-77 there is no such program (no nvcc). Standard library only.
+The virtual GPU must report no error: no access out of bounds, no race, no read of bytes that were never written, no
+call that the runtime refuses. Rows of libraries are left out because they need a GPU. Exit codes: 0 if all checks
+hold, 1 if one does not, 77 if there is no such program (no nvcc). Standard library only.
 """
 
 import json
@@ -47,7 +47,7 @@ def faults_of(report):
 
 
 def complaints(options, folder):
-    """What does not hold, in sentences."""
+    """Yields one sentence per check that does not hold."""
     rows, report, _ = rows_of(options, folder, [])
     if not rows:
         yield "no row was verified"
@@ -57,20 +57,22 @@ def complaints(options, folder):
     yield from faults_of(report)
     verified = set(rows)
     rows, report, _ = rows_of(options, folder, ["--plant-fault"])
-    # Those of launches have nothing to spoil.
+    # The program omits the rows launch/… when a fault is planted, since an empty launch computes nothing. This check
+    # reports them as missing unless --filter leaves them out.
     for name in sorted(verified - set(rows)):
-        yield f"{name}: is not there with a planted fault"
+        yield f"{name}: the row is missing when a fault is planted"
     for name, row in rows.items():
         if "verification failed" not in row.get("error_message", ""):
-            yield f"{name}: passes with a planted fault ({row.get('error_message', 'no error')})"
+            yield f"{name}: verification does not fail with a planted fault ({row.get('error_message', 'no error')})"
     yield from faults_of(report)
 
 
 def add_options(parser):
     parser.add_argument("--sm", type=int, default=90)
-    parser.add_argument("--multiprocessors", type=int, default=4, help="many make many thread blocks with small shares")
-    parser.add_argument("--filter", help="only these rows")
+    parser.add_argument("--multiprocessors", type=int, default=4,
+                        help="multiprocessors of the virtual GPU; more of them split the work into smaller shares")
+    parser.add_argument("--filter", help="regular expression of the rows to run")
 
 
 if __name__ == "__main__":
-    sys.exit(judged(__doc__, complaints, "verify: every row holds", add_options))
+    sys.exit(judged(__doc__, complaints, "verify: all checks hold", add_options))
