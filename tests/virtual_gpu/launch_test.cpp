@@ -159,12 +159,12 @@ TEST(Uninitialised, ReadingWhatNobodyWroteIsFound) {
 
 TEST(Race, NeighboursOfAWarpNeedItsBarrier) {
     expect_fault(kWriteOwn + "ld.shared.u32 %r20, [%r13];", FaultKind::race,
-                 "wrote it without a barrier since");
+                 "wrote it, and no barrier separates the two accesses");
     expect_legal(kWriteOwn + "bar.warp.sync -1;\nld.shared.u32 %r20, [%r13];");
     expect_legal(kWriteOwn + "bar.sync 0;\nld.shared.u32 %r20, [%r13];");
     expect_legal(kWriteOwn + "ld.shared.u32 %r20, [%r12];\nst.shared.u32 [%r12], %r20;");
     expect_fault(kWriteOwn + "bar.warp.sync -1;\nld.shared.u32 %r20, [%r13];\nst.shared.u32 [%r12], %r20;",
-                 FaultKind::race, "read it without a barrier since");
+                 FaultKind::race, "read it, and no barrier separates the two accesses");
     expect_legal(
         kWriteOwn +
         "bar.warp.sync -1;\nld.shared.u32 %r20, [%r13];\nbar.warp.sync -1;\nst.shared.u32 [%r12], %r20;");
@@ -175,11 +175,11 @@ TEST(Race, WarpsNeedTheBlocksBarrier) {
     // may name either.
     const std::string again = kWriteOwn + "bar.sync 0;\nst.shared.u32 [%r12], %r1;\n";
     expect_fault(again + "bar.warp.sync -1;\nld.shared.u32 %r20, [%r14];", FaultKind::race,
-                 "without a barrier since");
+                 "no barrier separates the two accesses");
     expect_legal(again + "bar.sync 0;\nld.shared.u32 %r20, [%r14];");
     const std::string read = kWriteOwn + "bar.sync 0;\nld.shared.u32 %r20, [%r14];\n";
     expect_fault(read + "bar.warp.sync -1;\nst.shared.u32 [%r12], %r20;", FaultKind::race,
-                 "without a barrier since");
+                 "no barrier separates the two accesses");
     expect_legal(read + "bar.sync 0;\nst.shared.u32 [%r12], %r20;");
     expect_legal(read + "ld.shared.u32 %r21, [%r11];");
 }
@@ -191,7 +191,7 @@ TEST(Race, AReadOfSeveralWarpsIsRememberedAfterOneOfThemPassesItsOwnBarrier) {
         "mov.u32 %r11, memory;\nsetp.eq.s32 %p1, %r1, 0;\n@%p1 st.shared.u32 [%r11], %r1;\nbar.sync 0;\n"
         "ld.shared.u32 %r20, [%r11];\nbar.warp.sync -1;\n@%p1 st.shared.u32 [%r11], %r1;\nld.shared.u32 "
         "%r20, [%r11];",
-        FaultKind::race, "without a barrier since");
+        FaultKind::race, "no barrier separates the two accesses");
 }
 
 TEST(Race, TwoLanesOfOneStoreMustNotMeet) {
@@ -250,7 +250,7 @@ TEST(Race, CopiesMustBeWaitedForAndThenABarrierPassed) {
     // The order of the warps decides whether another warp's copy has arrived, is in progress or has not been
     // issued at the time of the load.
     expect_fault(own + kCopy + barrier + wait + read_other, FaultKind::race, "byte ");
-    expect_fault(own + kCopy + wait + read_other, FaultKind::race, "without a barrier since");
+    expect_fault(own + kCopy + wait + read_other, FaultKind::race, "no barrier separates the two accesses");
     expect_fault(own + kCopy + "cp.async.wait_group 1;\n" + barrier + read_other, FaultKind::race,
                  "has not been waited for");
     expect_fault(own + kCopy + "st.shared.u32 [%r12], %r1;", FaultKind::race, "has not been waited for");
@@ -263,7 +263,7 @@ TEST(Race, ACopyMustNotOvertakeReadersOfWhatWasThere) {
     expect_fault(kCopyOwn + write + read + kCopy, FaultKind::race, "byte ");
     expect_fault(
         kCopyOwn + "st.shared.u32 [%r12], %r1;\nbar.warp.sync -1;\nld.shared.u32 %r20, [%r11];\n" + kCopy,
-        FaultKind::race, "read it without a barrier since", 32);
+        FaultKind::race, "read it, and no barrier separates the two accesses", 32);
     expect_legal(kCopyOwn + write + read + "bar.sync 0;\n" + kCopy + "cp.async.wait_all;");
 }
 

@@ -189,7 +189,7 @@ class Parser {
         if (item.end == ':') {
             if (!kernel_) complain("a label outside of kernels", item.line);
             if (!kernel_->labels.emplace(item.text, kernel_->statements.size()).second)
-                complain(fmt::format("the label '{}' stands twice in a kernel", item.text), item.line);
+                complain(fmt::format("the label '{}' is defined twice in a kernel", item.text), item.line);
         } else if (item.text.starts_with('.')) {
             take_directive(item);
         } else if (item.end == '{') {
@@ -222,9 +222,9 @@ class Parser {
             return false;
         };
         if (has(".entry")) return open_kernel(item);
-        if (has(".func")) complain("functions that are called are not supported", item.line);
+        if (has(".func")) complain("device functions (.func) are not supported", item.line);
         if (words.front() == ".target") {
-            // "sm_90", "sm_90a," …
+            // The word is "sm_90", "sm_90a," or the like.
             if (words.size() < 2 || !words[1].starts_with("sm_"))
                 complain("an architecture like sm_90 was expected", item.line);
             module_.capability = static_cast<int>(number_in(words[1].substr(3)));

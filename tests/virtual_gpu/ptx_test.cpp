@@ -149,7 +149,7 @@ std::string complaint_about(std::string_view ptx) {
 
 TEST(Ptx, SaysInWhichLineWhatIsNotUnderstood) {
     EXPECT_THAT(complaint_about(".version 8.0\n.target sm_90\n.visible .func f()\n{ ret; }"),
-                HasSubstr("bad.ptx:3: functions"));
+                HasSubstr("bad.ptx:3: device functions"));
     EXPECT_THAT(complaint_about(".version 8.0\n\nadd.s32 %r1, %r1, 1;"),
                 HasSubstr("bad.ptx:3: an instruction outside"));
     EXPECT_THAT(complaint_about(".entry a()\n{\nret;\n"), HasSubstr("the file ends inside a kernel"));
@@ -158,7 +158,7 @@ TEST(Ptx, SaysInWhichLineWhatIsNotUnderstood) {
                 HasSubstr("bad.ptx:1: memory of this kind"));
     EXPECT_THAT(complaint_about(".target compute_90\n"), HasSubstr("bad.ptx:1: an architecture"));
     EXPECT_THAT(complaint_about(".entry a()\n{\n$x:\n$x:\nret;\n}"),
-                HasSubstr("bad.ptx:4: the label '$x' stands twice"));
+                HasSubstr("bad.ptx:4: the label '$x' is defined twice"));
     EXPECT_THAT(complaint_about("}"), HasSubstr("closes nothing"));
     EXPECT_THAT(complaint_about("$x:"), HasSubstr("a label outside"));
 }

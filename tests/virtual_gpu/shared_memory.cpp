@@ -58,7 +58,8 @@ bool SharedMemory::fail(const Place& place, std::uint64_t at, const Access* othe
                 ? fmt::format(
                       "byte {} of shared memory: the asynchronous copy by {} to it has not been waited for",
                       at, thread)
-                : fmt::format("byte {} of shared memory: {} {} it without a barrier since", at, thread, did);
+                : fmt::format("byte {} of shared memory: {} {} it, and no barrier separates the two accesses",
+                              at, thread, did);
     }
     return false;
 }

@@ -349,7 +349,7 @@ TEST_F(Captures, an_event_recorded_in_a_capture_cannot_be_waited_for) {
     EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
 }
 
-// ---- death
+// ---- calls after a fault
 
 TEST(ApiDeath, after_a_fault_every_call_tells_of_it) {
     // This runs in a separate process, because every call in that process fails after the fault.

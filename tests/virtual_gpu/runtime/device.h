@@ -113,7 +113,9 @@ class Device {
 
     /// Adds work to the stream, or to the graph that is being captured from it.
     cudaError_t issue(StreamNumber stream, Node node);
-    /// cudaSuccess unless the stream does not exist, is captured, or is the legacy one during a capture.
+    /// Returns cudaSuccess, or an error if a kernel has faulted, if the stream does not exist, if its capture
+    /// is invalid, or if it is the legacy stream while another stream is captured. The last case also
+    /// invalidates all captures.
     cudaError_t ready_for_use(StreamNumber stream);
     /// For functions that wait or allocate. Captures with the mode `strict` forbid these functions: if there
     /// are such captures, they become invalid and an error is returned.
