@@ -83,9 +83,10 @@ double number_of(KvFormat format, std::uint16_t code) {
             return value_of_fp16(code);
         case KvFormat::int8:
             return static_cast<std::int8_t>(code & 0xff);
-        default:
-            return value_of_e4m3(code);
+        case KvFormat::fp8:
+            break;
     }
+    return value_of_e4m3(code);
 }
 
 PoolNumbers::PoolNumbers(const PoolShape& shape, std::uint64_t seed, double pool_scale)

@@ -30,9 +30,10 @@ std::string_view name_of(Access access) {
             return "strided";
         case Access::shares:
             return "shares";
-        default:
+        case Access::staged:
             return "staged";
     }
+    return "";
 }
 
 /// Returns how many thread blocks of `kernel` run at the same time. With more blocks than that, the last ones
@@ -337,9 +338,10 @@ class SequentialRead : public ReadKernel {
                 return read_kernel<Access::strided>;
             case Access::shares:
                 return read_kernel<Access::shares>;
-            default:
-                return staged_read_kernel;
+            case Access::staged:
+                break;
         }
+        return staged_read_kernel;
     }
     Read kernel_;
 };

@@ -80,11 +80,11 @@ std::optional<std::string> fault_of(GemmForm form, std::span<const std::uint32_t
 }
 
 double weight_bytes(GemmForm form, const GemmShape& shape) {
-    return operand_bytes(form, weight_scaling(form), shape.rows, shape.k);
+    return operand_bytes(form, traits_of(form).weights, shape.rows, shape.k);
 }
 
 double token_bytes(GemmForm form, const GemmShape& shape) {
-    return operand_bytes(form, token_scaling(form), shape.tokens, shape.k);
+    return operand_bytes(form, traits_of(form).tokens, shape.tokens, shape.k);
 }
 
 }  // namespace paretoken::microbench::gpu

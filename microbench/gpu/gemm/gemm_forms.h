@@ -62,30 +62,38 @@ constexpr bool has_fast_accumulation(GemmForm form, int capability) {
 /// Returns whether the dimensions are multiples that the kernels of the form need (16 bytes).
 bool fits(GemmForm form, const GemmShape& shape);
 
+/// The properties of a form that its operands have. Its name and the GPUs that support it stand in
+/// gemm_forms.cpp.
+struct GemmTraits {
+    int bits;  ///< of an element
+    Scaling weights;
+    Scaling tokens;
+    std::uint32_t sign_bits;  ///< of the elements in a word; bit 7 of integers, which is worth 128
+};
+PARETOKEN_HOST_DEVICE constexpr GemmTraits traits_of(GemmForm form) {
+    switch (form) {
+        case GemmForm::bf16:
+            return {16, Scaling::none, Scaling::none, 0x80008000U};
+        case GemmForm::fp8:
+            return {8, Scaling::operand, Scaling::operand, 0x80808080U};
+        case GemmForm::fp8_rows:
+            return {8, Scaling::row, Scaling::row, 0x80808080U};
+        case GemmForm::fp8_blocks:
+            return {8, Scaling::blocks_of_128, Scaling::groups_of_128, 0x80808080U};
+        case GemmForm::mxfp8:
+            return {8, Scaling::groups_of_32, Scaling::groups_of_32, 0x80808080U};
+        case GemmForm::nvfp4:
+            return {4, Scaling::groups_of_16, Scaling::groups_of_16, 0x88888888U};
+        case GemmForm::int8:
+            return {8, Scaling::none, Scaling::none, 0x80808080U};
+    }
+    return {};
+}
 PARETOKEN_HOST_DEVICE constexpr int bits_of(GemmForm form) {
-    return form == GemmForm::bf16 ? 16 : form == GemmForm::nvfp4 ? 4 : 8;
+    return traits_of(form).bits;
 }
 PARETOKEN_HOST_DEVICE constexpr std::size_t result_bytes(GemmForm form) {
     return form == GemmForm::int8 ? 4 : 2;
-}
-PARETOKEN_HOST_DEVICE constexpr Scaling weight_scaling(GemmForm form) {
-    switch (form) {
-        case GemmForm::fp8:
-            return Scaling::operand;
-        case GemmForm::fp8_rows:
-            return Scaling::row;
-        case GemmForm::fp8_blocks:
-            return Scaling::blocks_of_128;
-        case GemmForm::mxfp8:
-            return Scaling::groups_of_32;
-        case GemmForm::nvfp4:
-            return Scaling::groups_of_16;
-        default:
-            return Scaling::none;
-    }
-}
-PARETOKEN_HOST_DEVICE constexpr Scaling token_scaling(GemmForm form) {
-    return form == GemmForm::fp8_blocks ? Scaling::groups_of_128 : weight_scaling(form);
 }
 
 /// Returns the relative L2 error that 64 neighbouring results may have, which is 4e-3 for all forms but int8.
@@ -127,9 +135,13 @@ PARETOKEN_HOST_DEVICE inline double element_value(GemmForm form, const std::uint
             return value_of_e2m1(operand[place / 2] >> (place % 2 * 4) & 15U);
         case GemmForm::int8:
             return static_cast<double>(static_cast<std::int8_t>(operand[place]));
-        default:
-            return value_of_e4m3(operand[place]);
+        case GemmForm::fp8:
+        case GemmForm::fp8_rows:
+        case GemmForm::fp8_blocks:
+        case GemmForm::mxfp8:
+            break;
     }
+    return value_of_e4m3(operand[place]);
 }
 
 // ---- scales of an operand [outer, k], where `outer` is the number of rows of W or of tokens
@@ -151,9 +163,12 @@ PARETOKEN_HOST_DEVICE constexpr std::size_t group_of(Scaling scaling) {
             return 32;
         case Scaling::groups_of_16:
             return 16;
-        default:
-            return 0;
+        case Scaling::none:
+        case Scaling::operand:
+        case Scaling::row:
+            break;
     }
+    return 0;
 }
 PARETOKEN_HOST_DEVICE constexpr bool is_tiled(Scaling scaling) {
     return scaling == Scaling::groups_of_32 || scaling == Scaling::groups_of_16;
@@ -218,9 +233,13 @@ PARETOKEN_HOST_DEVICE inline double scale_value(Scaling scaling, std::uint32_t b
             return value_of_e8m0(bits & 0xff);
         case Scaling::groups_of_16:
             return value_of_ue4m3(bits & 0xff);
-        default:
-            return small_float(bits, 8, 23, 127);
+        case Scaling::operand:
+        case Scaling::row:
+        case Scaling::groups_of_128:
+        case Scaling::blocks_of_128:
+            break;
     }
+    return small_float(bits, 8, 23, 127);
 }
 
 /// Makes a scale from random bits: a float in [2^-7, 2^-6), an e8m0 number from 2^-9 to 2^-5, or an e4m3
@@ -232,15 +251,14 @@ PARETOKEN_HOST_DEVICE constexpr std::uint32_t random_scale(Scaling scaling, std:
             return 118 + low % 5;
         case Scaling::groups_of_16:
             return (5 + low / 8 % 4) << 3 | low % 8;
-        default:
-            return 0x3c000000U | (low & 0x007fffffU);
+        case Scaling::none:
+        case Scaling::operand:
+        case Scaling::row:
+        case Scaling::groups_of_128:
+        case Scaling::blocks_of_128:
+            break;
     }
-}
-
-/// Returns a mask of the sign bits of the elements of a word, which a planted fault inverts. In int8 elements
-/// the mask selects bit 7, so that inverting it changes the element by 128.
-PARETOKEN_HOST_DEVICE constexpr std::uint32_t sign_bits(GemmForm form) {
-    return form == GemmForm::bf16 ? 0x80008000U : form == GemmForm::nvfp4 ? 0x88888888U : 0x80808080U;
+    return 0x3c000000U | (low & 0x007fffffU);
 }
 
 // ---- bytes of the operands with their scales, without padding

@@ -102,9 +102,13 @@ cudaDataType_t element_type(GemmForm form) {
             return CUDA_R_8I;
         case GemmForm::nvfp4:
             return CUDA_R_4F_E2M1;
-        default:
-            return CUDA_R_8F_E4M3;
+        case GemmForm::fp8:
+        case GemmForm::fp8_rows:
+        case GemmForm::fp8_blocks:
+        case GemmForm::mxfp8:
+            break;
     }
+    return CUDA_R_8F_E4M3;
 }
 
 cublasLtMatmulMatrixScale_t mode_of(Scaling scaling) {
@@ -119,9 +123,11 @@ cublasLtMatmulMatrixScale_t mode_of(Scaling scaling) {
             return CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0;
         case Scaling::groups_of_16:
             return CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3;
-        default:
-            return CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
+        case Scaling::none:
+        case Scaling::operand:
+            break;
     }
+    return CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
 }
 
 template <class Value>
@@ -140,9 +146,11 @@ OwnedMatmulDesc new_desc(GemmForm form, bool fast_accumulation) {
     set(created, CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T, "setting TRANSA");
     const std::int8_t fast = fast_accumulation ? 1 : 0;
     if (fast_accumulation) set(created, CUBLASLT_MATMUL_DESC_FAST_ACCUM, fast, "setting FAST_ACCUM");
-    if (weight_scaling(form) != Scaling::none) {
-        set(created, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, mode_of(weight_scaling(form)), "setting W's scaling");
-        set(created, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, mode_of(token_scaling(form)), "setting x's scaling");
+    if (traits_of(form).weights != Scaling::none) {
+        set(created, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, mode_of(traits_of(form).weights),
+            "setting W's scaling");
+        set(created, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, mode_of(traits_of(form).tokens),
+            "setting x's scaling");
     }
     return desc;
 }

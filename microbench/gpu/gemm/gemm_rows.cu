@@ -158,7 +158,7 @@ class LibraryGemm : public GpuKernel {
     void prepare(std::size_t copies, std::uint64_t seed) override {
         const GemmShape& shape = row_.shape;
         w_ = GemmOperand(weight_shape(copies), derived_seed(seed, "weights"));
-        x_ = GemmOperand({row_.form, token_scaling(row_.form), shape.tokens, shape.k, 1},
+        x_ = GemmOperand({row_.form, traits_of(row_.form).tokens, shape.tokens, shape.k, 1},
                          derived_seed(seed, "tokens"));
         y_ = DeviceBuffer<std::uint32_t>(result_words());
         operands_.clear();
@@ -179,7 +179,8 @@ class LibraryGemm : public GpuKernel {
             w_.numbers(copy), x_.numbers(0), expected.data(), checked, step);
         PARETOKEN_CUDA_LAUNCHED();
         if (plant_fault_)
-            turn_signs<<<1, kThreads, 0, stream>>>(w_.codes(copy), kPlantedWords, sign_bits(row_.form));
+            turn_signs<<<1, kThreads, 0, stream>>>(w_.codes(copy), kPlantedWords,
+                                                   traits_of(row_.form).sign_bits);
         y_.fill(0xff, stream);  // NaN in bf16, or -1 in int8's 32-bit results
         launch(copy, stream);
         PARETOKEN_CUDA(cudaStreamSynchronize(stream));
@@ -197,7 +198,7 @@ class LibraryGemm : public GpuKernel {
 
   private:
     OperandShape weight_shape(std::size_t copies) const {
-        return {row_.form, weight_scaling(row_.form), row_.shape.rows, row_.shape.k, copies};
+        return {row_.form, traits_of(row_.form).weights, row_.shape.rows, row_.shape.k, copies};
     }
     std::size_t result_words() const {
         return row_.shape.tokens * row_.shape.rows * result_bytes(row_.form) / 4;

@@ -112,7 +112,7 @@ TEST(GemmElements, a_turned_sign_changes_each_element_of_a_word_that_is_not_zero
     for (const GemmForm form : kGemmForms) {
         for (int i = 0; i < 1000; ++i) {
             const auto word = static_cast<std::uint32_t>(random());
-            const std::uint32_t turned = word ^ sign_bits(form);
+            const std::uint32_t turned = word ^ traits_of(form).sign_bits;
             const auto at = [&](const std::uint32_t& from, std::size_t place) {
                 return element_value(form, reinterpret_cast<const std::uint8_t*>(&from), place);
             };
