@@ -114,7 +114,7 @@ std::uint32_t AnswerReader::on_body(std::span<const char> bytes, TimePoint stamp
     kernel_stamp_ = kernel_stamp;
     if (!any_body_) {
         // Only bytes within the limit are looked at, so that the result does not depend on the cuts.
-        const auto seen = whole_ ? bytes : bytes.first(std::min<std::size_t>(bytes.size(), bytes_left()));
+        const auto seen = bytes.first(std::min<std::size_t>(bytes.size(), bytes_left()));
         const auto first = std::find_if(seen.begin(), seen.end(), [](char byte) {
             return byte != ' ' && byte != '\t' && byte != '\r' && byte != '\n';
         });
@@ -125,7 +125,7 @@ std::uint32_t AnswerReader::on_body(std::span<const char> bytes, TimePoint stamp
         }
     }
     if (whole_) {
-        if (whole_body_.size() + bytes.size() > options_.limits.whole_bytes) {
+        if (bytes.size() > bytes_left()) {
             fail(Outcome::malformed, "the answer is not a stream and is longer than " +
                                          std::to_string(options_.limits.whole_bytes) + " bytes");
         } else {

@@ -81,8 +81,11 @@ class AnswerReader {
     void on_delta(const Delta& delta);
     void on_output(const Delta& delta);
     void fail(Outcome outcome, std::string error);
-    /// The bytes of a stream that may still come.
-    std::uint64_t bytes_left() const { return options_.limits.stream_bytes - stream_bytes_; }
+    /// The number of bytes that may still come: of a stream, or of an answer that is no stream.
+    std::uint64_t bytes_left() const {
+        return whole_ ? options_.limits.whole_bytes - whole_body_.size()
+                      : options_.limits.stream_bytes - stream_bytes_;
+    }
     void finish_whole(bool http_complete);
     void finish_stream(bool http_complete);
     void check_counts();

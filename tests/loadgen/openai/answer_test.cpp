@@ -642,15 +642,19 @@ TEST(Answer, a_stream_is_kept_up_to_its_limit_wherever_it_was_cut) {
 TEST(Answer, blanks_before_an_answer_are_the_same_wherever_they_were_cut) {
     const std::string blanks(40, ' ');
     for (const std::string& body : {blanks + text("abcd") + kDone, blanks + R"({"choices":[]})"}) {
-        for (const std::size_t limit : {std::size_t{30}, std::size_t{45}, std::size_t{4096}}) {
-            AnswerOptions options;
-            options.limits.stream_bytes = limit;
-            options.limits.whole_bytes = 20;
-            const RequestRecord whole = Answer(options).read(1, body).end();
-            Answer cut(options);
-            cut.read(1, body.substr(0, 1));
-            for (std::size_t i = 1; i < body.size(); ++i) cut.more_of_that_read(1, body.substr(i, 1));
-            EXPECT_EQ(cut.end(), whole) << body << " with at most " << limit << " bytes";
+        for (const std::size_t limit :
+             {std::size_t{0}, std::size_t{30}, std::size_t{45}, std::size_t{4096}}) {
+            for (const bool stream : {true, false}) {
+                AnswerOptions options;
+                options.stream = stream;
+                options.limits.stream_bytes = limit;
+                options.limits.whole_bytes = stream ? 20 : limit;
+                const RequestRecord whole = Answer(options).read(1, body).end();
+                Answer cut(options);
+                cut.read(1, body.substr(0, 1));
+                for (std::size_t i = 1; i < body.size(); ++i) cut.more_of_that_read(1, body.substr(i, 1));
+                EXPECT_EQ(cut.end(), whole) << body << " with at most " << limit << " bytes";
+            }
         }
     }
 }
