@@ -100,6 +100,10 @@ function(paretoken_virtual_gpu_tests)
              COMMAND Python3::Interpreter ${tests}/timed_test.py
                      --bin ${CMAKE_BINARY_DIR}/paretoken-microbench-virtual)
     set_tests_properties(microbench/virtual_gpu/timed PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 LABELS unit)
+    add_test(NAME microbench/virtual_gpu/page
+             COMMAND Python3::Interpreter ${tests}/page_test.py
+                     --bin ${CMAKE_BINARY_DIR}/paretoken-microbench-virtual)
+    set_tests_properties(microbench/virtual_gpu/page PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 LABELS unit)
     add_test(NAME virtual_gpu/canary
              COMMAND Python3::Interpreter ${tests}/canary_test.py --bin ${CMAKE_BINARY_DIR}/virtual_gpu_canary)
     set_tests_properties(virtual_gpu/canary PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS unit)
