@@ -71,15 +71,26 @@ std::vector<double> centred(std::vector<double> values) {
     return values;
 }
 
-/// Returns the sums of `size` consecutive values; the last sum may have fewer.
-std::vector<double> grouped(std::span<const double> values, std::size_t size) {
-    std::vector<double> sums((values.size() + size - 1) / size, 0);
-    for (std::size_t i = 0; i < values.size(); ++i) sums[i / size] += values[i];
+/// Returns sum_of(part) for each part of `size` consecutive values; the last part may have fewer.
+template <class SumOf>
+std::vector<double> of_groups(std::span<const double> values, std::size_t size, SumOf sum_of) {
+    std::vector<double> sums;
+    sums.reserve((values.size() + size - 1) / size);
+    for (std::size_t at = 0; at < values.size(); at += size)
+        sums.push_back(sum_of(values.subspan(at, std::min(size, values.size() - at))));
     return sums;
 }
 
 double sum_of(std::span<const double> values) {
     return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+std::vector<double> grouped(std::span<const double> values, std::size_t size) {
+    return of_groups(values, size, sum_of);
+}
+
+std::size_t group_for(std::size_t values) {
+    return (values + kLongest - 1) / kLongest;
 }
 
 /// Returns the number of equal values with the same sum and the same sum of squares.
@@ -219,7 +230,7 @@ LoadMemory memory_of(std::span<const Stay> stays, Interval window, bool closed_l
     if (arrivals.at_s.size() < kFewest) return memory;
     const auto n = static_cast<double>(arrivals.at_s.size());
     const double step_s = memory.window_s / n;
-    const std::size_t group = (arrivals.at_s.size() + kLongest - 1) / kLongest;
+    const std::size_t group = group_for(arrivals.at_s.size());
     const auto about_mean = centred(arrivals.in_flight);
     const auto series = centred(grouped(about_mean, group));
     const double in_flight = memory.residence_s / step_s / static_cast<double>(group);
@@ -234,14 +245,23 @@ LoadMemory memory_of(std::span<const Stay> stays, Interval window, bool closed_l
     return memory;
 }
 
-double effective_sample(std::span<const double> over, std::span<const double> weights,
-                        const LoadMemory& memory) {
+namespace {
+
+/// The exceedances of a series.
+struct Exceedances {
+    std::size_t group = 1;       ///< consecutive elements of the series in each element of the two below
+    std::vector<double> counts;  ///< values over the limit
+    std::vector<double> totals;  ///< all values
+    // Sums over the ungrouped elements:
+    double over_squares = 0;   ///< squares of the numbers of values over the limit
+    double under_squares = 0;  ///< squares of the numbers of the others
+};
+
+double effective_sample(const Exceedances& exceedances, const LoadMemory& memory) {
     constexpr double kResidences = 1.5;
     constexpr double kQueueTimes = 2;
-    if (over.empty() || !(memory.window_s > 0)) return 0;
-    const std::size_t group = (over.size() + kLongest - 1) / kLongest;
-    const auto counts = grouped(over, group);
-    const auto totals = grouped(weights, group);
+    const auto& [group, counts, totals, over_squares, under_squares] = exceedances;
+    if (counts.empty() || !(memory.window_s > 0)) return 0;
     const double total = sum_of(totals);
     const double share = total > 0 ? sum_of(counts) / total : 0;
     std::vector<double> off(counts.size());
@@ -261,12 +281,6 @@ double effective_sample(std::span<const double> over, std::span<const double> we
     const auto found = memory_of_series(off, bin_for(in_flight), least);
 
     // With few exceedances, or few clumps of them, the autocorrelation time itself is uncertain.
-    double over_squares = 0;
-    double under_squares = 0;
-    for (std::size_t i = 0; i < over.size(); ++i) {
-        over_squares += over[i] * over[i];
-        under_squares += (weights[i] - over[i]) * (weights[i] - over[i]);
-    }
     const double seen = std::max(1.0, std::min(effective_count(share * total, over_squares),
                                                effective_count((1 - share) * total, under_squares)));
     double time = found.time + (found.time - 1) * std::sqrt(found.time / seen);
@@ -276,6 +290,34 @@ double effective_sample(std::span<const double> over, std::span<const double> we
     const double widened = student_t(0.95, degrees) / 1.959964;
     time *= widened * widened * (memory.queue_s > 0 ? kQueueing : kChance);
     return std::min(memory.most_samples, share * (1 - share) * total * total / (squares * time));
+}
+
+}  // namespace
+
+double effective_sample(std::span<const double> over, std::span<const double> weights,
+                        const LoadMemory& memory) {
+    Exceedances exceedances{.group = group_for(over.size()), .counts = {}, .totals = {}};
+    exceedances.counts = grouped(over, exceedances.group);
+    exceedances.totals = grouped(weights, exceedances.group);
+    for (std::size_t i = 0; i < over.size(); ++i) {
+        exceedances.over_squares += over[i] * over[i];
+        exceedances.under_squares += (weights[i] - over[i]) * (weights[i] - over[i]);
+    }
+    return effective_sample(exceedances, memory);
+}
+
+double effective_sample_above(std::span<const double> values, double limit, const LoadMemory& memory) {
+    const auto above = [limit](std::span<const double> part) {
+        const auto is_above = [limit](double value) { return value > limit || value == kInfinity; };
+        return static_cast<double>(std::count_if(part.begin(), part.end(), is_above));
+    };
+    const auto size = [](std::span<const double> part) { return static_cast<double>(part.size()); };
+    const std::size_t group = group_for(values.size());
+    Exceedances exceedances{
+        .group = group, .counts = of_groups(values, group, above), .totals = of_groups(values, group, size)};
+    exceedances.over_squares = sum_of(exceedances.counts);  // every element is one value
+    exceedances.under_squares = static_cast<double>(values.size()) - exceedances.over_squares;
+    return effective_sample(exceedances, memory);
 }
 
 double samples_for_interval(double p, double confidence) {

@@ -55,6 +55,10 @@ LoadMemory memory_of(std::span<const Stay> stays, Interval window, bool closed_l
 double effective_sample(std::span<const double> over, std::span<const double> weights,
                         const LoadMemory& memory);
 
+/// Returns the number of independent samples about the share of `values` above `limit`; infinite values are
+/// above every limit. The result is that of effective_sample() with 0 or 1 for each value and weights of 1.
+double effective_sample_above(std::span<const double> values, double limit, const LoadMemory& memory);
+
 /// Returns the quantile levels between which percentile p lies with this confidence, given n independent
 /// samples (Clopper and Pearson 1934). Returns nothing when n is too small to bound it on both sides.
 std::optional<Interval> percentile_levels(double p, double n, double confidence = 0.95);

@@ -6,18 +6,21 @@
 namespace paretoken {
 
 EventPass::EventPass(const RequestTable& requests, const EventSource& events)
-    : requests_(requests), events_(events), by_key_(requests.size()) {
-    std::iota(by_key_.begin(), by_key_.end(), 0U);
-    std::sort(by_key_.begin(), by_key_.end(),
-              [&](std::uint32_t a, std::uint32_t b) { return requests_.key(a) < requests_.key(b); });
-}
+    : requests_(requests), events_(events) {}
 
-std::size_t EventPass::row_of(const RequestKey& key, std::size_t likely) const {
+std::size_t EventPass::row_of(const RequestKey& key, std::size_t likely,
+                              std::vector<std::uint32_t>& by_key) const {
     if (likely < requests_.size() && requests_.key(likely) == key) return likely;
+    if (by_key.empty()) {
+        by_key.resize(requests_.size());
+        std::iota(by_key.begin(), by_key.end(), 0U);
+        std::sort(by_key.begin(), by_key.end(),
+                  [&](std::uint32_t a, std::uint32_t b) { return requests_.key(a) < requests_.key(b); });
+    }
     const auto found = std::lower_bound(
-        by_key_.begin(), by_key_.end(), key,
+        by_key.begin(), by_key.end(), key,
         [&](std::uint32_t row, const RequestKey& wanted) { return requests_.key(row) < wanted; });
-    if (found == by_key_.end() || requests_.key(*found) != key) return requests_.size();
+    if (found == by_key.end() || requests_.key(*found) != key) return requests_.size();
     return *found;
 }
 

@@ -19,10 +19,11 @@ class EventPass {
     template <class Visit>
     std::vector<bool> for_each(Visit visit) const {
         std::vector<bool> seen(requests_.size());
+        std::vector<std::uint32_t> by_key;
         RequestRecord record;
         std::size_t next = 0;
         events_.for_each([&](const RequestKey& key, std::span<const StreamEvent> events) {
-            const std::size_t row = row_of(key, next);
+            const std::size_t row = row_of(key, next, by_key);
             if (row == requests_.size() || seen[row]) return;
             seen[row] = true;
             next = row + 1;
@@ -35,12 +36,12 @@ class EventPass {
 
   private:
     /// Returns the row of a request, or the number of rows if there is none. `likely` is tried first, because
-    /// events mostly come in the order of the rows.
-    std::size_t row_of(const RequestKey& key, std::size_t likely) const;
+    /// events mostly come in the order of the rows. `by_key` is filled with the rows in ascending order of
+    /// their keys when they are first searched.
+    std::size_t row_of(const RequestKey& key, std::size_t likely, std::vector<std::uint32_t>& by_key) const;
 
     const RequestTable& requests_;
     const EventSource& events_;
-    std::vector<std::uint32_t> by_key_;  ///< rows in ascending order of their keys
 };
 
 }  // namespace paretoken

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/radix_sort.h"
+
 namespace paretoken {
 namespace {
 
@@ -192,9 +194,16 @@ RequestRows::RequestRows(const RequestTable& table) : table_(&table), rows_(tabl
 }
 
 void RequestRows::sort_by_schedule() {
-    std::stable_sort(rows_.begin(), rows_.end(), [this](std::uint32_t a, std::uint32_t b) {
-        return table_->scheduled(a) < table_->scheduled(b);
-    });
+    struct Scheduled {
+        std::int64_t at;  ///< nanoseconds since boot
+        std::uint32_t row;
+    };
+    std::vector<Scheduled> rows;
+    rows.reserve(rows_.size());
+    for (const std::uint32_t row : rows_) rows.push_back({packed_time(table_->scheduled(row)), row});
+    radix_sort(rows, [](const Scheduled& scheduled) { return radix_key(scheduled.at); });
+    std::transform(rows.begin(), rows.end(), rows_.begin(),
+                   [](const Scheduled& scheduled) { return scheduled.row; });
 }
 
 }  // namespace paretoken

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/radix_sort.h"
 #include "core/statistics.h"
 
 namespace paretoken {
@@ -51,18 +52,31 @@ void add_abandoned(const Metric& metric, const RequestRecord& request, Values& v
     }
 }
 
-/// Returns the values in the order of the requests; failures are infinite, or absent if that would make them
-/// look good.
-Values values_of(const Metric& metric, const RequestRows& requests) {
-    Values values;
-    values.in_order.reserve(requests.size());
+/// Adds the value of a request. A failure is infinite, or absent if that would make it look good.
+void add(const Metric& metric, const RequestRecord& request, Values& values) {
+    if (request.outcome == Outcome::abandoned) return add_abandoned(metric, request, values);
+    if (request.outcome != Outcome::ok) {
+        if (metric.better == Better::lower) values.in_order.push_back(kInfinity);
+        return;
+    }
+    if (const auto value = metric.of_request(request)) values.in_order.push_back(*value);
+}
+
+/// Returns whether a summary of the metric is computed from its own value of each request.
+bool has_values(const Metric& metric) {
+    return metric.pool == nullptr && metric.inverse_of.empty();
+}
+
+/// Returns the values of every metric in the order of metrics(), each in the order of the requests; empty for
+/// a metric that has none of its own. One pass over the requests serves all, because reading a request takes
+/// longer than most of its values.
+std::vector<Values> values_of(const RequestRows& requests) {
+    std::vector<Values> values(metrics().size());
+    for (std::size_t i = 0; i < values.size(); ++i)
+        if (has_values(metrics()[i])) values[i].in_order.reserve(requests.size());
     requests.for_each([&](const RequestRecord& request) {
-        if (request.outcome == Outcome::abandoned) return add_abandoned(metric, request, values);
-        if (request.outcome != Outcome::ok) {
-            if (metric.better == Better::lower) values.in_order.push_back(kInfinity);
-            return;
-        }
-        if (const auto value = metric.of_request(request)) values.in_order.push_back(*value);
+        for (std::size_t i = 0; i < values.size(); ++i)
+            if (has_values(metrics()[i])) add(metrics()[i], request, values[i]);
     });
     return values;
 }
@@ -81,13 +95,6 @@ double distinct_samples(std::span<const double> sorted) {
     return distinct;
 }
 
-double effective_n_of(std::span<const double> in_order, double limit, const LoadMemory& memory) {
-    std::vector<double> over;
-    over.reserve(in_order.size());
-    for (const double value : in_order) over.push_back(value > limit || value == kInfinity ? 1 : 0);
-    return effective_sample(over, std::vector<double>(over.size(), 1), memory);
-}
-
 std::vector<PercentileValue> percentiles_of(std::span<const double> in_order, std::span<const double> sorted,
                                             const MetricScope& scope) {
     std::vector<double> limits;
@@ -96,7 +103,7 @@ std::vector<PercentileValue> percentiles_of(std::span<const double> in_order, st
     std::vector<double> effective;
     if (scope.steady)
         effective = effective_samples(scope.percentiles, [&](std::size_t i) {
-            return std::min(distinct, effective_n_of(in_order, limits[i], scope.memory));
+            return std::min(distinct, effective_sample_above(in_order, limits[i], scope.memory));
         });
     std::vector<PercentileValue> percentiles;
     for (std::size_t i = 0; i < scope.percentiles.size(); ++i) {
@@ -120,7 +127,7 @@ std::vector<PercentileValue> percentiles_of(std::span<const double> in_order, st
 /// Summarises values; returns nothing when no success has a value.
 std::optional<MetricSummary> summary_of_values(const Values& values, const MetricScope& scope) {
     auto sorted = values.in_order;
-    std::sort(sorted.begin(), sorted.end());
+    radix_sort(sorted);
     const auto finite = finite_part(sorted);
     if (finite.empty()) return std::nullopt;
     MetricSummary summary;
@@ -135,6 +142,11 @@ std::optional<MetricSummary> summary_of_values(const Values& values, const Metri
 }
 
 // ---- inverse
+
+/// Returns the place of a metric in metrics().
+std::size_t place_of(std::string_view tag) {
+    return static_cast<std::size_t>(metric_named(tag) - metrics().data());
+}
 
 double inverse_of(double value) {
     return value > 0 ? 1 / value : kInfinity;
@@ -151,10 +163,9 @@ PercentileValue inverted(PercentileValue percentile) {
     return percentile;
 }
 
-/// Inverts the percentiles of the base metric. Moments and extremes are computed from the inverted
-/// values.
-std::optional<MetricSummary> inverse_summary(const Metric& base, const MetricScope& scope) {
-    const auto values = values_of(base, scope.requests);
+/// Inverts the percentiles of the base metric, which has these values. Moments and extremes are computed from
+/// the inverted values.
+std::optional<MetricSummary> inverse_summary(const Values& values, const MetricScope& scope) {
     auto summary = summary_of_values(values, scope);
     if (!summary) return std::nullopt;
     std::vector<double> inverses;
@@ -187,12 +198,18 @@ void set_certified(std::vector<PercentileValue>& percentiles) {
     }
 }
 
-std::optional<MetricSummary> summary_of(const Metric& metric, const MetricScope& scope) {
-    if (metric.pool != nullptr) return std::nullopt;
-    auto summary = metric.inverse_of.empty() ? summary_of_values(values_of(metric, scope.requests), scope)
-                                             : inverse_summary(*metric_named(metric.inverse_of), scope);
-    if (summary) summary->key = key_of(metric);
-    return summary;
+std::vector<std::optional<MetricSummary>> summaries_of(const MetricScope& scope) {
+    const std::vector<Values> values = values_of(scope.requests);
+    std::vector<std::optional<MetricSummary>> summaries(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        const Metric& metric = metrics()[i];
+        if (metric.pool != nullptr) continue;
+        summaries[i] = metric.inverse_of.empty()
+                           ? summary_of_values(values[i], scope)
+                           : inverse_summary(values[place_of(metric.inverse_of)], scope);
+        if (summaries[i]) summaries[i]->key = key_of(metric);
+    }
+    return summaries;
 }
 
 }  // namespace paretoken

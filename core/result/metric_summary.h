@@ -31,9 +31,9 @@ struct MetricScope {
     std::vector<double> percentiles{kPercentiles.begin(), kPercentiles.end()};  ///< ascending
 };
 
-/// Summarises a metric; returns nothing if it was not measured or is pooled over events
-/// (core/result/pooled.h).
-std::optional<MetricSummary> summary_of(const Metric& metric, const MetricScope& scope);
+/// Summarises every metric, in the order of metrics(); nothing for a metric that was not measured or that is
+/// pooled over events (core/result/pooled.h).
+std::vector<std::optional<MetricSummary>> summaries_of(const MetricScope& scope);
 
 // Functions that the metrics of requests and those of events share.
 

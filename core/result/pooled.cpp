@@ -4,7 +4,7 @@
 #include <bit>
 #include <limits>
 
-#include "core/result/radix_sort.h"
+#include "core/radix_sort.h"
 
 namespace paretoken {
 namespace {

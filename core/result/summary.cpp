@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/radix_sort.h"
 #include "core/record/event_pass.h"
 #include "core/result/metric_summary.h"
 #include "core/result/metrics.h"
@@ -59,7 +60,7 @@ std::optional<double> median_e2e(const RequestRows& requests) {
         if (request.outcome == Outcome::ok && value) values.push_back(*value);
     });
     if (values.empty()) return std::nullopt;
-    std::sort(values.begin(), values.end());
+    radix_sort(values);
     return percentile(values, 0.5);
 }
 
@@ -256,8 +257,10 @@ class ScopeFold {
         scope.counts = counts_of(requests_, options_.window.span);
         scope.counts.without_events = without_events_;
         const MetricScope measured{measured_, options_.window.steady, options_.memory, options_.percentiles};
-        for (const Metric& metric : metrics()) {
-            auto held = metric.pool == nullptr ? summary_of(metric, measured) : pooled_.summary_of(metric);
+        auto summaries = summaries_of(measured);
+        for (std::size_t i = 0; i < summaries.size(); ++i) {
+            auto& held = summaries[i];
+            if (metrics()[i].pool != nullptr) held = pooled_.summary_of(metrics()[i]);
             if (held) scope.metrics.push_back(std::move(*held));
         }
         totals_.write_to(scope);

@@ -95,6 +95,21 @@ TEST(EffectiveSample, of_blocks_of_time_is_not_more_than_the_blocks_when_each_is
     EXPECT_GT(n, 120);
 }
 
+TEST(EffectiveSample, of_values_above_a_limit_is_that_of_one_or_zero_for_each) {
+    for (const std::size_t n : {1U, 300U, 4096U, 4097U, 50'001U}) {
+        std::vector<double> values = clumps(n, 16, n);
+        for (std::size_t i = 0; i < n; i += 50) values[i] = kInfinity;
+        for (const double limit : {0.0, 0.7, 3.0, kInfinity}) {
+            std::vector<double> over;
+            for (const double value : values) over.push_back(value > limit || value == kInfinity ? 1 : 0);
+            const auto memory = together(n, 16);
+            EXPECT_EQ(effective_sample_above(values, limit, memory),
+                      effective_sample(over, std::vector<double>(n, 1), memory))
+                << n << " values, " << limit;
+        }
+    }
+}
+
 TEST(EffectiveSample, of_what_never_varies_is_nothing) {
     EXPECT_EQ(effective_sample({}, {}, alone(1)), 0);
     EXPECT_EQ(effective_sample(std::vector<double>(100, 0), std::vector<double>(100, 1), alone(100)), 0);

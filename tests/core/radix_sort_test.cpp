@@ -1,8 +1,9 @@
-#include "core/result/radix_sort.h"
+#include "core/radix_sort.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "core/random.h"
 
@@ -17,9 +18,18 @@ TEST(RadixSort, OrdersDoublesOfEverySignAndSize) {
             values.push_back(random.normal() * (seed % 2 == 0 ? 1e-3 : 1e9));
         auto expected = values;
         std::sort(expected.begin(), expected.end());
-        radix_sort(values, [](double value) { return radix_key(value); });
+        radix_sort(values);
         EXPECT_EQ(values, expected);
     }
+}
+
+TEST(RadixSort, OrdersIntegersOfEverySign) {
+    std::vector<std::int64_t> values{3, -1, std::numeric_limits<std::int64_t>::min(), 0, -1'000'000'000'000,
+                                     std::numeric_limits<std::int64_t>::max()};
+    auto expected = values;
+    std::sort(expected.begin(), expected.end());
+    radix_sort(values, [](std::int64_t value) { return radix_key(value); });
+    EXPECT_EQ(values, expected);
 }
 
 TEST(RadixSort, KeepsTheOrderOfEquals) {
@@ -35,10 +45,10 @@ TEST(RadixSort, KeepsTheOrderOfEquals) {
 
 TEST(RadixSort, TakesNothingAndOne) {
     std::vector<double> none;
-    radix_sort(none, [](double value) { return radix_key(value); });
+    radix_sort(none);
     EXPECT_TRUE(none.empty());
     std::vector<double> one{3};
-    radix_sort(one, [](double value) { return radix_key(value); });
+    radix_sort(one);
     EXPECT_EQ(one, std::vector<double>{3});
 }
 

@@ -14,6 +14,11 @@ inline std::uint64_t radix_key(double value) {
     return (bits & kSign) != 0 ? ~bits : bits | kSign;
 }
 
+/// Returns a key with the order of the integers.
+inline std::uint64_t radix_key(std::int64_t value) {
+    return static_cast<std::uint64_t>(value) ^ (std::uint64_t{1} << 63U);
+}
+
 /// Sorts. `key_of(value)` is a std::uint64_t. Digits that all keys share cost one pass in all.
 template <class T, class KeyOf>
 void radix_sort(std::vector<T>& values, KeyOf key_of) {
@@ -40,6 +45,11 @@ void radix_sort(std::vector<T>& values, KeyOf key_of) {
         for (const T& value : values) sorted[count[digit_of(value)]++] = value;
         values.swap(sorted);
     }
+}
+
+/// Sorts numbers in ascending order; NaN is not allowed.
+inline void radix_sort(std::vector<double>& values) {
+    radix_sort(values, [](double value) { return radix_key(value); });
 }
 
 }  // namespace paretoken
