@@ -1,7 +1,8 @@
 #pragma once
-// The number formats that GPU kernels stream, and the integer half of how they turn stored words into fp16
-// pairs without a conversion per element. Exact: what a kernel multiplies is the value of the code, or that
-// value times a constant that its scale takes back. The same functions run in kernels, packers and tests.
+// The number formats of weights, and the integer operations that turn stored words into pairs of fp16 numbers
+// without a conversion instruction per element. The results are exact: a kernel multiplies by the value of
+// the code, or by that value times a constant that the kernel's scale factor cancels. Kernels, packers and
+// tests share these functions.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -16,29 +17,29 @@ inline constexpr WeightFormat kWeightFormats[] = {WeightFormat::bf16, WeightForm
                                                   WeightFormat::fp8,  WeightFormat::int8,
                                                   WeightFormat::int4, WeightFormat::mxfp4};
 
-/// The kind of number that a stored code represents. `offset_integer`: the unsigned code minus half of the
+/// The kind of number that a stored code represents. `offset_integer` is the unsigned code minus half of the
 /// number of codes, e.g. a byte minus 128.
 enum class CodeKind { bf16, fp16, e4m3, offset_integer, e2m1 };
 
 /// The type of a scale and the weights that share it: all of a row, or a group along k within a row.
 enum class WeightScale { none, row_float, group_fp16, group_e8m0 };
 
-/// All properties of a weight format but its name: device code cannot hold texts, and nvcc drops a switch
-/// whose results hold a std::string_view without a warning.
+/// All properties of a weight format except its name. Device code cannot hold strings, and nvcc silently
+/// drops a switch whose results contain a std::string_view.
 struct WeightTraits {
     CodeKind kind;
-    int bits;  ///< of a code
+    int bits;  ///< bits per code
     WeightScale scale;
-    int group;  ///< weights along k that share a scale; 0: all of a row, or the format has no scale
-    /// The approximate root mean square of random weights (random_words.h), scales applied.
+    int group;  ///< number of weights along k that share a scale; 0: the whole row, or there is no scale
+    /// The approximate root mean square of random weights (random_words.h) after scaling.
     double deviation;
-    /// A bit of a code whose change changes the value of every code considerably.
+    /// A bit of a code. Flipping it changes the value considerably, whatever the code is.
     unsigned weighty_bit;
 };
 
-/// The table of weight formats: one row per format. A new format whose element and scale exist needs a row
-/// here, its decoding in weights_body.h, and its kernels in weights_*.cu. mxfp4 is the format of OCP's
-/// Microscaling Formats specification 1.0.
+/// The table of weight formats, with one row per format. A new format with an existing kind of code and an
+/// existing type of scale needs a row here, its decoding in weights_body.h, and its kernels in weights_*.cu.
+/// mxfp4 is the format of OCP's Microscaling Formats specification 1.0.
 PARETOKEN_HOST_DEVICE constexpr WeightTraits traits_of(WeightFormat format) {
     switch (format) {
         case WeightFormat::bf16:
@@ -83,15 +84,16 @@ PARETOKEN_HOST_DEVICE constexpr WeightScale scale_of(WeightFormat format) {
     return traits_of(format).scale;
 }
 
-/// Activations are bf16 beside bf16 weights and fp16 beside all others, because every dequantised weight is
-/// exact in fp16.
+/// Returns whether the weights are bf16. Activations are then bf16 too. They are fp16 for all other formats,
+/// because the values of their codes are exact in fp16.
 PARETOKEN_HOST_DEVICE constexpr bool is_bf16(WeightFormat format) {
     return traits_of(format).kind == CodeKind::bf16;
 }
 
 // ---- values of codes
 
-/// A sign bit, `exponent_bits` with this bias, `mantissa_bits`; no infinities or NaN.
+/// Returns the value of a floating-point code with a sign bit, `exponent_bits` bits of exponent with this
+/// bias, and `mantissa_bits` bits of mantissa. The format has no infinities and no NaN.
 PARETOKEN_HOST_DEVICE inline double small_float(unsigned code, int exponent_bits, int mantissa_bits,
                                                 int bias) {
     const int exponent = static_cast<int>(code >> mantissa_bits) & ((1 << exponent_bits) - 1);
@@ -111,11 +113,11 @@ PARETOKEN_HOST_DEVICE inline double value_of_e4m3(unsigned code) {
 PARETOKEN_HOST_DEVICE inline double value_of_e2m1(unsigned code) {
     return small_float(code, 2, 1, 1);
 }
-/// 2^(code − 127); 255 is NaN.
+/// Returns 2^(code − 127); code 255 is NaN.
 PARETOKEN_HOST_DEVICE inline double value_of_e8m0(unsigned code) {
     return code == 255 ? std::numeric_limits<double>::quiet_NaN() : ldexp(1.0, static_cast<int>(code) - 127);
 }
-/// Finite ones only.
+/// Return the value of a 16-bit code, which must be finite.
 PARETOKEN_HOST_DEVICE inline double value_of_fp16(unsigned code) {
     return small_float(code, 5, 10, 15);
 }
@@ -123,7 +125,7 @@ PARETOKEN_HOST_DEVICE inline double value_of_bf16(unsigned code) {
     return small_float(code, 8, 7, 127);
 }
 
-/// The value of a stored code, without its scale.
+/// Returns the value of a stored code, without its scale.
 PARETOKEN_HOST_DEVICE inline double value_of(WeightFormat format, unsigned code) {
     switch (traits_of(format).kind) {
         case CodeKind::bf16:
@@ -142,12 +144,13 @@ PARETOKEN_HOST_DEVICE inline double value_of(WeightFormat format, unsigned code)
 
 // ---- fields of a 32-bit word
 
-/// A word holds 32 / bits codes as pairs: pair p is what one mma register wants, half 0 in its low half.
-///   16 bits  the pair itself
-///   8 bits   bytes 2p, 2p + 1
+/// A word holds 32 / bits codes in pairs. Pair p becomes the content of one mma register, with element 0 in
+/// its low half. The codes of pair p lie at these places:
+///   16 bits  the two halves of the word
+///   8 bits   bytes 2p and 2p + 1
 ///   int4     nibble p of each half of the word
-///   mxfp4    of each half of the word, the sign and three magnitude bits at e2m1_sign_place and
-///            e2m1_magnitude_place: pairs 0 and 1 become fp16 by one mask
+///   mxfp4    in each half of the word, the sign at bit e2m1_sign_place(p) and three bits of magnitude from
+///            bit e2m1_magnitude_place(p) on; pairs 0 and 1 need only one mask to become fp16
 PARETOKEN_HOST_DEVICE constexpr int e2m1_sign_place(int pair) {
     return pair == 0 ? 15 : pair == 1 ? 12 : pair == 2 ? 14 : 13;
 }
@@ -155,7 +158,7 @@ PARETOKEN_HOST_DEVICE constexpr int e2m1_magnitude_place(int pair) {
     return 9 - 3 * pair;
 }
 
-/// The bits of a word that hold `code` as element `half` of pair `pair`.
+/// Returns a word with `code` as element `half` of pair `pair` and zeros elsewhere.
 PARETOKEN_HOST_DEVICE inline std::uint32_t placed_code(WeightFormat format, unsigned code, int pair,
                                                        int half) {
     const int bits = bits_of(format);
@@ -165,7 +168,7 @@ PARETOKEN_HOST_DEVICE inline std::uint32_t placed_code(WeightFormat format, unsi
     return ((code >> 3) << e2m1_sign_place(pair) | (code & 7) << e2m1_magnitude_place(pair)) << (16 * half);
 }
 
-/// The inverse of placed_code.
+/// Returns the code at a place of a word. This is the inverse of placed_code.
 PARETOKEN_HOST_DEVICE inline unsigned code_at(WeightFormat format, std::uint32_t word, int pair, int half) {
     const int bits = bits_of(format);
     if (bits == 16) return word >> (16 * half) & 0xffff;
@@ -175,10 +178,10 @@ PARETOKEN_HOST_DEVICE inline unsigned code_at(WeightFormat format, std::uint32_t
     return (half_word >> e2m1_sign_place(pair) & 1) << 3 | (half_word >> e2m1_magnitude_place(pair) & 7);
 }
 
-// ---- words → raw fp16 pairs, integer operations only
+// ---- conversion of words to raw fp16 pairs, by integer operations only
 
-/// Bytes of `low` (0 … 3) and `high` (4 … 7) picked by the nibbles of `selector`, its lowest nibble for the
-/// lowest byte; the nibbles' top bits are 0.
+/// Returns four of the eight bytes of `low` (bytes 0 … 3) and `high` (bytes 4 … 7). Nibble i of `selector` is
+/// the number of the byte that becomes byte i of the result. The top bit of every nibble must be 0.
 PARETOKEN_HOST_DEVICE inline std::uint32_t picked_bytes(std::uint32_t low, std::uint32_t high,
                                                         std::uint32_t selector) {
 #ifdef __CUDA_ARCH__
@@ -192,7 +195,8 @@ PARETOKEN_HOST_DEVICE inline std::uint32_t picked_bytes(std::uint32_t low, std::
 #endif
 }
 
-/// A raw fp16 value times a multiplier plus an addend is the weight; exact in fp16. Bits of fp16 numbers.
+/// Turns a raw fp16 value into the value of its code: raw · multiplier + addend, which is exact in fp16. Both
+/// constants are the bits of fp16 numbers.
 struct Correction {
     std::uint32_t multiplier_bits = 0;
     std::uint32_t addend_bits = 0;
@@ -201,13 +205,15 @@ struct Correction {
 };
 inline constexpr std::uint32_t kFp16One = 0x3c00;
 
-/// fp16's 1024 + u, as the mantissa's last bit is worth 1 there.
+/// Returns 1024 + u in fp16 for both codes u of a pair. The code is simply placed in the low bits of the
+/// mantissa, because the last bit of the mantissa is worth 1 in this range.
 PARETOKEN_HOST_DEVICE inline std::uint32_t raw_int8_pair(std::uint32_t word, int pair) {
     return picked_bytes(word, 0x64646464, pair == 0 ? 0x4140 : 0x4342);
 }
-inline constexpr Correction kInt8Correction{kFp16One, 0xe480};  // − 1152
+inline constexpr Correction kInt8Correction{kFp16One, 0xe480};  // adds −1152
 
-/// (word & mask) | bits; on a GPU one instruction, which nvcc makes two of when both are constants.
+/// Returns (word & mask) | bits. The assembly is one instruction, whereas nvcc compiles the expression to two
+/// if both `mask` and `bits` are constants.
 PARETOKEN_HOST_DEVICE inline std::uint32_t masked_or(std::uint32_t word, std::uint32_t mask,
                                                      std::uint32_t bits) {
 #ifdef __CUDA_ARCH__
@@ -219,23 +225,26 @@ PARETOKEN_HOST_DEVICE inline std::uint32_t masked_or(std::uint32_t word, std::ui
 #endif
 }
 
-/// fp16's 1024 + u for even pairs, 1024 + 16 u for odd ones.
+/// Returns, in fp16, 1024 + u for both codes u of an even pair, and 1024 + 16 u for those of an odd pair.
 PARETOKEN_HOST_DEVICE inline std::uint32_t raw_int4_pair(std::uint32_t word, int pair) {
     const std::uint32_t mask = (pair & 1) == 0 ? 0x000f000fU : 0x00f000f0U;
     return masked_or(pair < 2 ? word : word >> 8, mask, 0x64006400U);
 }
+/// Returns the correction of a pair: raw − 1032 for an even pair, raw ÷ 16 − 72 for an odd one.
 PARETOKEN_HOST_DEVICE constexpr Correction int4_correction(int pair) {
-    return (pair & 1) == 0 ? Correction{kFp16One, 0xe408} : Correction{0x2c00, 0xd480};  // − 1032; ÷ 16 − 72
+    return (pair & 1) == 0 ? Correction{kFp16One, 0xe408} : Correction{0x2c00, 0xd480};
 }
 
-/// e4m3's bits moved to fp16's places: the value / 256, exact for finite codes (also subnormal ones).
+/// Moves the bits of e4m3 codes to the places that they have in fp16. The result is the value / 256, which is
+/// exact for finite codes, including subnormal ones.
 PARETOKEN_HOST_DEVICE inline std::uint32_t raw_e4m3_pair(std::uint32_t word, int pair) {
     const std::uint32_t high_bytes = picked_bytes(word, 0, pair == 0 ? 0x1404 : 0x3424);
     return (high_bytes & 0x80008000U) | (high_bytes >> 1 & 0x3f803f80U);
 }
 inline constexpr float kRawE4m3Scale = 256;
 
-/// e2m1's bits moved to the places of fp16: the value / 2^14, exact.
+/// Moves the bits of e2m1 codes to the places that they have in fp16. The result is the value / 2^14, which
+/// is exact.
 PARETOKEN_HOST_DEVICE inline std::uint32_t raw_e2m1_pair(std::uint32_t word, int pair) {
     if (pair == 0) return word & 0x8e008e00U;
     if (pair == 1) return word << 3 & 0x8e008e00U;
@@ -243,7 +252,8 @@ PARETOKEN_HOST_DEVICE inline std::uint32_t raw_e2m1_pair(std::uint32_t word, int
     return (word << 2 & 0x80008000U) | (word << 9 & 0x0e000e00U);
 }
 inline constexpr float kRawE2m1Scale = 16384;
-/// e8m0's scale and kRawE2m1Scale at once, as the bits of a float; for codes up to 240.
+/// Returns the bits of a float: the value of an e8m0 scale times kRawE2m1Scale. It is valid for codes up to
+/// 240.
 PARETOKEN_HOST_DEVICE constexpr std::uint32_t float_bits_of_raw_e8m0(std::uint32_t code) {
     return (code + 14) << 23;
 }

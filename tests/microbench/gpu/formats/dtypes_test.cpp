@@ -14,7 +14,7 @@
 namespace paretoken::microbench::gpu {
 namespace {
 
-// fp16 arithmetic as the GPU has it: exact, then rounded once.
+// Returns raw · multiplier + addend as a GPU computes it in fp16: exactly, then rounded once.
 std::uint16_t corrected(std::uint16_t raw, Correction correction) {
     return f16_of(static_cast<float>(value_of_fp16(raw) * value_of_fp16(correction.multiplier_bits) +
                                      value_of_fp16(correction.addend_bits)));
@@ -24,7 +24,7 @@ std::uint16_t half_of(std::uint32_t pair, int half) {
     return static_cast<std::uint16_t>(pair >> (16 * half));
 }
 
-/// A word with `code` at (pair, half), random codes everywhere else.
+/// Returns a word with `code` at (pair, half) and random codes everywhere else.
 std::uint32_t word_with(WeightFormat format, unsigned code, int pair, int half, Random& random) {
     std::uint32_t word = 0;
     const int pairs = 16 / bits_of(format);
