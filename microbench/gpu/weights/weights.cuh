@@ -1,5 +1,6 @@
 #pragma once
-// The kernel of weights_body.h, with what its lanes do as instructions.
+// The weight kernel of weights_body.h on a GPU. Each function of its machine compiles to one or two
+// instructions of the calling thread.
 #include <cuda_fp16.h>
 
 #include "microbench/gpu/attention/attention_machine.cuh"
@@ -10,7 +11,7 @@ namespace paretoken::microbench::gpu {
 
 class WeightsMachine : public DeviceMachine {
   public:
-    /// 16 bytes that are read once.
+    /// Starts the copy of 16 bytes that are read only once.
     __device__ __forceinline__ void copy_streamed(std::byte* to, const Words* from) const {
         copy_async_16_streamed(to, from, policy_);
     }

@@ -3,7 +3,8 @@
 
 namespace paretoken::microbench::gpu {
 
-// At batch 32 two blocks of 16 rows share what is loaded of x: L1 would not keep up otherwise.
+// The kernels for batches above 16 have units of two 16-row parts, which share the loaded values of x. With
+// one part, the bandwidth of L1 would limit them.
 std::span<const WeightsVariant> weights_variants_4_bits() {
     static const WeightsVariant variants[] = {
         weights_variant<Int4Weights, 1, 1>(),       weights_variant<Int4Weights, 2, 1>(),

@@ -1,10 +1,12 @@
 #pragma once
-// y[batch, rows] = W[rows, k] · x[batch, k] for batches up to 32: W streamed once as mma A fragments, x as
-// the n8 operand from L1. Each warp takes an even share of the units as one linear stream, however the matrix
-// is shaped; what it leaves of a block of rows is summed in a fixed order (no float atomics). What is on the
-// way lies in shared memory: asynchronous copies are waited for by count, oldest first, while loads to
-// registers are waited for all together. A lane reads back only what it copied, so that no barrier is needed.
-// The Machine is a lane's instructions: a GPU's, or emulated ones in tests.
+// The body of the weight kernel: y[batch, rows] = W[rows, k] · x[batch, k] for batches up to 32. W is
+// streamed once as A operand of mma instructions. x is the B operand and is loaded through L1. Each team of
+// warps streams an even, contiguous share of the units, whatever the shape of the matrix. The partial sums of
+// a block of rows are added in a fixed order, without float atomics. W is copied to a ring in shared memory
+// by asynchronous copies, because a lane can wait for the oldest copies only, whereas it has to wait for all
+// its loads to registers together. A lane reads only the bytes that it copied itself, so that no barrier is
+// needed. The template parameter `Machine` provides the instructions of a lane, on a GPU (weights.cuh) or
+// emulated in tests.
 #include <cstddef>
 #include <cstdint>
 
@@ -12,21 +14,22 @@
 
 namespace paretoken::microbench::gpu {
 
-/// What one load of 16 bytes gives.
+/// The 16 bytes of one load.
 struct alignas(16) Words {
     std::uint32_t w[4] = {};
 
     bool operator==(const Words&) const = default;
 };
 
-/// Several matrices of one shape at once, each with activations of its own: the routed experts of a decode
-/// step. x is then [entries, batch, k], y [entries, batch, rows], and stacks count on over the entries.
+/// Several matrices of the same shape that one launch multiplies, each by its own activations, e.g. those of
+/// the routed experts of a decode step. x is then [entries, batch, k] and y [entries, batch, rows]. The
+/// stacks of all entries are numbered consecutively.
 struct ExpertList {
-    const std::int32_t* of_entries = nullptr;  ///< [entries]: which of the stored matrices
+    const std::int32_t* of_entries = nullptr;  ///< [entries], index of the stored matrix
     int entries = 0;
-    int stacks = 0;            ///< of one matrix
-    std::uint32_t words = 0;   ///< of 16 bytes, from a matrix to the next
-    std::uint32_t scales = 0;  ///< words, from the scales of a matrix to those of the next
+    int stacks = 0;            ///< stacks per matrix
+    std::uint32_t words = 0;   ///< distance from a matrix to the next, in units of 16 bytes
+    std::uint32_t scales = 0;  ///< distance from the scales of a matrix to the next, in words
 };
 
 struct WeightsCall {
@@ -35,7 +38,7 @@ struct WeightsCall {
     const std::uint16_t* x = nullptr;  ///< [batch, k], bf16 or fp16
     float* y = nullptr;                ///< [batch, rows]
     float* partials = nullptr;         ///< [thread blocks, 2, stacked, batch, rows of a unit]
-    std::int32_t* arrivals = nullptr;  ///< [entries · row blocks], zero between launches
+    std::int32_t* arrivals = nullptr;  ///< [entries · row blocks], zero before and after every launch
     int rows = 0;
     int batch = 0;
     int steps = 0;  ///< k / 64
@@ -43,12 +46,14 @@ struct WeightsCall {
     ExpertList experts = {};
 };
 
-/// Two fp16 numbers as they stand in every constant of an mma register.
+/// Returns a word with the same fp16 number in both halves.
 PARETOKEN_HOST_DEVICE constexpr std::uint32_t both_halves(std::uint32_t fp16) {
     return fp16 << 16 | fp16;
 }
 
-/// How stored words become mma operands, and what a row's or a block's scale is.
+/// The following types convert the weights of a format. `pair` converts a pair of codes of a word into a
+/// register of an mma operand. `row_scale` and `block_scale` return the factor of a row, or of a block of 32
+/// k of a row, by which the kernel multiplies its sums.
 struct Bf16Weights {
     static constexpr WeightFormat kFormat = WeightFormat::bf16;
     template <class Machine>
@@ -63,7 +68,7 @@ struct Fp16Weights {
         return word;
     }
 };
-/// By the conversion instruction, where there is one.
+/// fp8 weights that are converted by the machine's conversion instruction, or by moving bits if it has none.
 struct Fp8Weights {
     static constexpr WeightFormat kFormat = WeightFormat::fp8;
     template <class Machine>
@@ -75,7 +80,7 @@ struct Fp8Weights {
         return m.e4m3_pair(word, p);
     }
 };
-/// By moving bits.
+/// fp8 weights that are converted by moving bits, on every GPU.
 struct Fp8ShiftedWeights {
     static constexpr WeightFormat kFormat = WeightFormat::fp8;
     template <class Machine>
@@ -107,7 +112,8 @@ struct Int4Weights {
         if (c.multiplier_bits == kFp16One) return m.add_halves(raw, both_halves(c.addend_bits));
         return m.multiply_add_halves(raw, both_halves(c.multiplier_bits), both_halves(c.addend_bits));
     }
-    /// Of row g (0) or g + 8 (1), for one block of 32.
+    /// Returns the scale of row g (row_half 0) or row g + 8 (row_half 1), which is the same for both blocks
+    /// of 32 k of a unit.
     template <class Machine>
     PARETOKEN_HOST_DEVICE static float block_scale(const Machine& m, std::uint32_t word, int, int row_half) {
         return m.float_of_half(word >> (16 * row_half) & 0xffff);
@@ -128,7 +134,7 @@ struct Mxfp4Weights {
 
 inline constexpr int kWeightThreads = kWeightWarps * kLanes;
 
-/// `kColumns` · 8 ≥ batch; `kParts` · 16 rows per unit.
+/// Sizes of the kernel for batches up to 8 · kColumns and units of kParts 16-row parts.
 template <class Weights, int kColumns, int kParts>
 struct WeightsTile {
     static constexpr WeightFormat kFormat = Weights::kFormat;
@@ -137,36 +143,45 @@ struct WeightsTile {
     static constexpr bool kGrouped = group_of(kFormat) != 0;
     static constexpr bool kRowScaled = kScale == WeightScale::row_float;
     static constexpr int kRows = 16 * kParts;
-    static constexpr int kColumnStride =
-        kRows + 4;  ///< in shared memory: the four columns of a store then lie in other banks
+    /// Distance from a column to the next in shared memory, in floats. It is padded by four, so that the four
+    /// columns that a warp stores to at the same time lie in different banks.
+    static constexpr int kColumnStride = kRows + 4;
     static constexpr int kSlot = kColumns * 8 * kColumnStride;
 
-    /// A unit on the way: a lane's 16 bytes of each load, then its scale's word of each part.
+    /// Layout of a unit in the ring: 16 bytes per lane for each load, then one word of scales per lane for
+    /// each part.
     static constexpr int kUnitLoads = kParts * kLoads;
     static constexpr int kScalesAt = kUnitLoads * kLanes * 16;
     static constexpr int kStageBytes = kScalesAt + (kGrouped ? kParts * kLanes * 4 : 0);
-    /// Thread blocks per multiprocessor that registers are kept low for.
+    /// Number of thread blocks that must fit on a multiprocessor at the same time, which limits their
+    /// registers.
     static constexpr int kResident = kColumns < 4 ? 3 : 2;
-    /// 4 KiB of weights per warp are 64 to 96 KiB per multiprocessor, and leave L1 to x.
+    /// Number of stages of the ring of a warp; a stage holds one unit. The ring holds 4 KiB of weights per
+    /// warp, i.e. 64 to 96 KiB per multiprocessor, and leaves the rest of L1 to x.
     static constexpr int kStages = 8 / kUnitLoads;
     static constexpr int kRingBytes = kStages * kStageBytes;
 
-    static constexpr int kXWords = kUnitK / 8;  ///< of 16 bytes, of a column of x along a unit
+    static constexpr int kXWords = kUnitK / 8;  ///< words of 16 bytes per unit in a column of x
 
-    /// Shared memory: slot 0 of each warp, then their rings; slot 1 is where the ring was.
+    /// Shared memory holds slot 0 of every warp, followed by the rings of all warps. Slot 1 of a warp reuses
+    /// the memory of its ring.
     static constexpr int kRingsAt = static_cast<int>(kWeightWarps) * kSlot * 4;
     static constexpr int kSharedBytes = kRingsAt + static_cast<int>(kWeightWarps) * kRingBytes;
     static_assert(kSlot * 4 <= kRingBytes);
-    static_assert(kSharedBytes <= 99 * 1024, "what a thread block of sm_89 and sm_120 may have");
+    static_assert(kSharedBytes <= 99 * 1024,
+                  "a thread block of sm_89 and sm_120 can use at most 99 KiB of shared memory");
 
     static constexpr bool kBf16 = is_bf16(kFormat);
-    /// x of the next unit is on the way while this one is multiplied, where registers allow it.
+    /// Whether x of the next unit is loaded while the current unit is multiplied. Only the kernels for
+    /// batches up to 8 have enough registers for it.
     static constexpr bool kXAhead = kColumns == 1;
-    /// Both halves of a unit in a group of 128 are summed before they are scaled, if registers allow it.
+    /// Number of halves of a unit that are summed before they are scaled. Both halves can be scaled together
+    /// if the unit lies in one group of 128 and there are enough registers.
     static constexpr int kHalvesPerScale = kScale == WeightScale::group_fp16 && kParts == 1 ? 2 : 1;
 };
 
-/// One lane of multiply_weights. `kExperts`: by the call's list of experts, else one matrix.
+/// One lane of the kernel multiply_weights. With `kExperts` it multiplies by the matrices of the call's
+/// ExpertList, otherwise by a single matrix.
 template <class Machine, class Weights, int kColumns, int kParts, bool kExperts = false>
 class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
     using Tile = WeightsTile<Weights, kColumns, kParts>;
@@ -213,13 +228,13 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
     PARETOKEN_HOST_DEVICE std::byte* ring_of(std::uint32_t warp) const {
         return m_.shared() + kRingsAt + warp * kRingBytes;
     }
-    /// Where a warp leaves its part of its block of rows, see StackDivision::slot.
+    /// Returns the place of a warp's partial sums of its block of rows, see StackDivision::slot.
     PARETOKEN_HOST_DEVICE float* slot_of(std::uint32_t warp, std::uint32_t slot) const {
         return slot == 0 ? reinterpret_cast<float*>(m_.shared()) + warp * kSlot
                          : reinterpret_cast<float*>(ring_of(warp));
     }
 
-    /// A stack: which of its matrix, and whose that is.
+    /// The position of a stack: its index in its matrix, the entry of the list, and the stored matrix.
     struct Where {
         int stack = 0;
         int entry = 0;
@@ -231,7 +246,7 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
         return {stack - entry * call_.experts.stacks, entry,
                 m_.load_cached(call_.experts.of_entries + entry)};
     }
-    /// True when it has come to another matrix.
+    /// Advances to the next stack. Returns true if that stack belongs to another matrix.
     PARETOKEN_HOST_DEVICE bool advance(Where& at) const {
         ++at.stack;
         if constexpr (kExperts) {
@@ -242,12 +257,12 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
         }
         return false;
     }
-    /// This warp's block of rows.
+    /// Returns the index of this warp's block of rows.
     PARETOKEN_HOST_DEVICE int row_block(const Where& at) const {
         return at.stack * stacked() + static_cast<int>(warp_ % call_.division.stacked());
     }
     PARETOKEN_HOST_DEVICE int stacked() const { return static_cast<int>(call_.division.stacked()); }
-    /// The index of this warp's unit of a step, in units of the matrix.
+    /// Returns the index of this warp's unit of a step among the units of the matrix.
     PARETOKEN_HOST_DEVICE std::size_t unit_index(const Where& at, int step) const {
         return (static_cast<std::size_t>(at.stack) * call_.steps + step) * call_.division.stacked() +
                warp_ % call_.division.stacked();
@@ -268,7 +283,7 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
         return call_.y + entry + static_cast<std::size_t>(row_block(at)) * kRows;
     }
 
-    /// Copies this lane's share of units one after the other, and nothing once all are under way.
+    /// Starts this lane's copies of the units of its share, one unit per call of `next`.
     class Copier {
       public:
         PARETOKEN_HOST_DEVICE Copier(const WeightsLane& lane, std::uint32_t first, std::uint32_t end)
@@ -277,7 +292,8 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
             where_ = of_.where(static_cast<int>(first / steps));
             take_matrix(static_cast<int>(first % steps));
         }
-        /// The next unit to a stage of the ring. Every call is a group of copies, also an empty one.
+        /// Starts the copy of the next unit to the stage of the ring at offset `stage`, in bytes. After the
+        /// last unit it copies nothing. Every call commits one group of copies, which may be empty.
         PARETOKEN_HOST_DEVICE void next(std::uint32_t stage) {
             if (unit_ != end_) {
                 PARETOKEN_UNROLL
@@ -296,7 +312,7 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
       private:
         PARETOKEN_HOST_DEVICE void advance() {
             at_ += of_.stacked() * (kUnitLoads * kLanes);
-            // Of int4 two steps share a scale, and a row has an even number of them.
+            // In int4, two steps share a scale, and the number of steps of a matrix is even.
             if constexpr (kGrouped) {
                 if (kScale != WeightScale::group_fp16 || (unit_ & 1) != 0)
                     scale_ += of_.stacked() * (kParts * 8);
@@ -312,7 +328,7 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
             left_in_stack_ = of_.call_.steps - step;
             at_ = of_.unit_at(where_, step);
             if constexpr (kGrouped) {
-                constexpr int kSteps = kScale == WeightScale::group_fp16 ? 2 : 1;  // that share a scale
+                constexpr int kSteps = kScale == WeightScale::group_fp16 ? 2 : 1;  // steps that share a scale
                 const std::size_t group =
                     static_cast<std::size_t>(where_.stack) * (of_.call_.steps / kSteps) + step / kSteps;
                 const std::size_t stacked = of_.call_.division.stacked();
@@ -330,11 +346,13 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
         const std::uint32_t* scale_ = nullptr;
     };
 
-    /// x of half a unit: 16 bytes of each column make the registers of two mma tiles. Columns beyond the
-    /// batch repeat the last one: a column of B reaches only its own of C, and that one is not kept.
-    using X = Words[2][kColumns];  // of each half
+    /// x for one unit: for each half of the unit, 16 bytes of every column, which are the registers of two
+    /// mma tiles. Columns beyond the batch repeat the last column. They do no harm, because a column of B
+    /// affects only the same column of C, and these columns of C are not stored.
+    using X = Words[2][kColumns];  // [halves of the unit][groups of eight columns]
     struct XRows {
-        const Words* of[kColumns];  ///< where k begins
+        /// The first 16 bytes that this lane loads for the current unit, in each of its columns.
+        const Words* of[kColumns];
     };
     PARETOKEN_HOST_DEVICE XRows x_rows(const Where& where) const {
         const unsigned row_words = static_cast<unsigned>(call_.steps) * kXWords;
@@ -363,7 +381,7 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
         for (int c = 0; c < kColumns; ++c) rows.of[c] += units * kXWords;
     }
 
-    /// What this lane copied of a unit.
+    /// The words and scales of a unit that this lane copied.
     struct Unit {
         Words words[kParts][kLoads];
         std::uint32_t scales[kParts];
@@ -391,7 +409,7 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
     }
 
     using Sums = float[kParts][kColumns][4];
-    /// Without x loaded ahead it is of these rows.
+    /// Adds the product of a unit to the sums. Without kXAhead, x is loaded from `rows` here.
     PARETOKEN_HOST_DEVICE void multiply(Sums& sums, const Unit& unit, X& x, const XRows& rows) const {
         Sums block;
         PARETOKEN_UNROLL
@@ -440,8 +458,9 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
         }
     }
 
-    /// Sums to `to`, which has its columns `stride` apart and begins with the block's first row; `rows` of it
-    /// exist.
+    /// Stores the sums, multiplied by the scales of their rows, and sets them to zero. `to` is the place of
+    /// the first row of the block in column 0, and `stride` is the distance from a column to the next. Only
+    /// the first `rows` rows are stored.
     PARETOKEN_HOST_DEVICE void put(Sums& sums, float* to, std::size_t stride, int rows,
                                    const Where& where) const {
         PARETOKEN_UNROLL
@@ -473,29 +492,31 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
         return left < kRows ? left : kRows;
     }
 
-    /// What goes on from unit to unit.
+    /// The state that is carried from one unit to the next.
     struct Progress {
         Sums sums = {};
         XRows rows;
-        std::uint32_t stage = 0;  ///< bytes into the ring
+        std::uint32_t stage = 0;  ///< offset in the ring in bytes
     };
-    /// One unit. `x` is its own where that is loaded ahead, and `next` becomes that of the unit `ahead` units
-    /// further along k.
+    /// Multiplies one unit and advances x by `ahead` units along k. With kXAhead, `x` already holds the
+    /// values for this unit, and the values for the unit that follows are loaded to `next`.
     PARETOKEN_HOST_DEVICE void take_unit(Progress& progress, Copier& copier, X& x, X& next, int ahead) const {
         m_.template wait_until_pending<kStages - 1>();
         Unit unit;
         read(unit, progress.stage);
         multiply(progress.sums, unit, x, progress.rows);
         go_on(progress.rows, ahead);
-        // Not before: loads are waited for all together, and this x would be waited for with the last one.
+        // x is loaded only now: a lane waits for all its loads together, so the multiplication would have to
+        // wait for this x as well.
         if constexpr (kXAhead) load_x(next, progress.rows);
         copier.next(progress.stage);
         progress.stage += kStageBytes;
         if (progress.stage == kRingBytes) progress.stage = 0;
     }
 
-    /// Units along one row of units; `to_end`: up to its last. `x` is then that of the next row's first, and
-    /// of no use at the end of the share.
+    /// Multiplies the next `left` units along k of one block of rows. `to_end` means that they end with the
+    /// last unit of the block; x then returns to k = 0. With kXAhead, `x` holds the values for the unit that
+    /// follows; at the end of the share they are not used.
     PARETOKEN_HOST_DEVICE void take_units(Progress& progress, Copier& copier, X& x, int left,
                                           bool to_end) const {
         const int back = to_end ? 1 - call_.steps : 0;
@@ -503,7 +524,7 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
             for (; left > 1; --left) take_unit(progress, copier, x, x, 1);
             take_unit(progress, copier, x, x, back);
         } else {
-            X other;  // in turns, as moving it would cost as much as loading it
+            X other;  // alternates with x, because copying x would cost as much as loading it
             for (; left > 2; left -= 2) {
                 take_unit(progress, copier, x, other, 1);
                 take_unit(progress, copier, other, x, 1);
@@ -518,9 +539,9 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
         }
     }
 
-    /// Streams this warp's part of its team's share. Blocks of rows that it has for itself go to y, of others
-    /// its part goes to shared memory: slot 0 for the first of the share when it begins before the share,
-    /// else slot 1.
+    /// Streams this warp's part of its team's share, the steps `first` … `end`. The sums of a block of rows
+    /// go to y if the share contains all its steps. Otherwise they go to shared memory: to slot 0 if the
+    /// block begins before the share, else to slot 1.
     PARETOKEN_HOST_DEVICE void stream(std::uint32_t first, std::uint32_t end) const {
         if (first == end) return;
         Copier copier(*this, first, end);
@@ -541,7 +562,7 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
             const int count = to_end < units ? to_end : units;
             take_units(progress, copier, x, count, count == to_end);
             const bool whole = count == call_.steps;
-            m_.sync_warp();  // slot 1 lies where other lanes may still read
+            m_.sync_warp();  // other lanes may still read the ring, whose memory slot 1 reuses
             put(progress.sums, whole ? outputs_of(now) : slot_of(warp_, step != 0 ? 0 : 1),
                 whole ? static_cast<std::size_t>(call_.rows) : kColumnStride,
                 whole ? existing_rows(now) : kRows, now);
@@ -562,9 +583,9 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
         }
     }
 
-    /// Sums what the teams of this thread block, from `team` on, have of this warp's block of rows of a
-    /// stack. Where other thread blocks have parts too the sum goes to `partials`, and the last one to arrive
-    /// adds all of them up.
+    /// Adds the parts that the teams of this thread block, from `team` on, have of this warp's block of rows
+    /// of a stack. If other thread blocks have parts too, the sum goes to `partials`, and the thread block
+    /// that arrives last adds all sums.
     PARETOKEN_HOST_DEVICE void combine(std::uint32_t stack, std::uint32_t team) const {
         const StackDivision& division = call_.division;
         const std::uint32_t stacked = division.stacked();
@@ -606,7 +627,7 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
         const auto others = static_cast<std::int32_t>(last_block - first_block);
         if (!m_.any(lane_ == 0 && m_.raise(arrivals) == others)) return;
         m_.publish();
-        m_.sync_warp();  // what the lane that counted has seen is seen by all
+        m_.sync_warp();  // all lanes now see what the lane that counted has seen
         for (unsigned i = lane_; i < values; i += kLanes) {
             float sum = 0;
             for (std::uint32_t block = first_block; block <= last_block; ++block)
@@ -620,8 +641,8 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
     const WeightsCall& call_;
     int lane_;
     std::uint32_t warp_;
-    std::byte* words_;   ///< of this lane, in stage 0 of its warp's ring
-    std::byte* scales_;  ///< the same of its scales
+    std::byte* words_;   ///< this lane's words in stage 0 of its warp's ring
+    std::byte* scales_;  ///< this lane's scales in stage 0 of its warp's ring
 };
 
 }  // namespace paretoken::microbench::gpu

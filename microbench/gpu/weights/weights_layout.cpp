@@ -21,7 +21,7 @@ double format_bytes(WeightFormat format, double rows, double k) {
 }
 
 int stacked_blocks(const WeightsShape& shape, std::size_t matrices) {
-    constexpr std::size_t kLeast = 1024;  // steps of stacks: a few for each of 132 × 3 thread blocks
+    constexpr std::size_t kLeast = 1024;  // steps of all stacks: a few for each of 132 × 3 thread blocks
     const std::size_t units = matrices * shape.units();
     std::size_t stacked = kWeightWarps;
     while (stacked > 1 && (shape.row_blocks() % stacked != 0 || units / stacked < kLeast)) stacked /= 2;

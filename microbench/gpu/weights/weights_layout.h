@@ -1,9 +1,10 @@
 #pragma once
-// Where weight (row, k) lies in the operand that the kernels stream, and how work on it is divided. The
-// matrix is cut into units of 16 · tiles rows × 64 of k, stored one after the other, k inside. Up to eight
-// blocks of rows make a stack: their units of one step lie side by side, so that as many warps of a thread
-// block read one linear stream, and the same x. Within a unit each lane's 16-byte load holds complete mma A
-// registers (mma.h).
+// The layout of the weights that the kernels stream, and the division of the work on them. The matrix is cut
+// into units of 16 · tiles rows × 64 values along k. The units of one block of rows are its steps along k. Up
+// to eight blocks of rows form a stack, which is stored step by step: the units of all its blocks for the
+// same step are adjacent. Warps of a thread block, one for each block of rows of a stack, therefore read one
+// contiguous stream together and use the same x. Within a unit, each 16-byte load of a lane holds complete A
+// registers of mma instructions (mma.h).
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -15,16 +16,17 @@
 namespace paretoken::microbench::gpu {
 
 inline constexpr int kUnitK = 64;
-inline constexpr int kTilesPerUnit = kUnitK / kMmaK;  ///< mma instructions along k
+inline constexpr int kTilesPerUnit = kUnitK / kMmaK;  ///< mma instructions along k per unit
 inline constexpr int kFp16Group = 128;                ///< weights along k that share an fp16 scale
 
-/// The k, within a unit, of column `column` of A (= row of B) in its mma `tile`. Lane t of a group of four
-/// then finds its x for two tiles in 16 consecutive bytes; a tile never leaves its block of 32.
+/// Returns the index k within a unit of column `column` of A (row `column` of B) in mma `tile` of the unit.
+/// In this order, each lane finds its values of x for two tiles in 16 consecutive bytes, and all k of a tile
+/// lie in the same block of 32.
 PARETOKEN_HOST_DEVICE constexpr int k_of(int tile, int column) {
     return tile / 2 * 32 + column % 8 / 2 * 8 + tile % 2 * 4 + column / 8 * 2 + column % 2;
 }
 
-/// 16-byte loads of a lane per 16 rows of a unit.
+/// Returns the number of 16-byte loads per lane for 16 rows of a unit.
 PARETOKEN_HOST_DEVICE constexpr int loads_of(WeightFormat format) {
     return bits_of(format) / 4;
 }
@@ -32,16 +34,16 @@ PARETOKEN_HOST_DEVICE constexpr int loads_of(WeightFormat format) {
 struct WeightsShape {
     WeightFormat format = WeightFormat::bf16;
     std::size_t rows = 0;
-    std::size_t k = 0;  ///< a multiple of 64 and of the scale's group
-    int tiles = 1;      ///< 16 rows each, per unit
-    int stacked = 1;    ///< blocks of rows side by side, see stacked_blocks
+    std::size_t k = 0;  ///< a multiple of 64 and of the number of weights that share a group scale
+    int tiles = 1;      ///< number of 16-row parts per unit
+    int stacked = 1;    ///< blocks of rows per stack, see stacked_blocks
 
     bool operator==(const WeightsShape&) const = default;
     PARETOKEN_HOST_DEVICE std::size_t unit_rows() const { return 16 * static_cast<std::size_t>(tiles); }
     PARETOKEN_HOST_DEVICE std::size_t row_blocks() const { return (rows + unit_rows() - 1) / unit_rows(); }
     PARETOKEN_HOST_DEVICE std::size_t steps() const { return k / kUnitK; }
     PARETOKEN_HOST_DEVICE std::size_t units() const { return row_blocks() * steps(); }
-    /// The index of a unit in the stream.
+    /// Returns the index of a unit in the stream.
     PARETOKEN_HOST_DEVICE std::size_t unit_at(std::size_t row_block, std::size_t step) const {
         const auto of_stack = static_cast<std::size_t>(stacked);
         return (row_block / of_stack * steps() + step) * of_stack + row_block % of_stack;
@@ -50,21 +52,22 @@ struct WeightsShape {
         return static_cast<std::size_t>(tiles * loads_of(format)) * kLanes * 4;
     }
     PARETOKEN_HOST_DEVICE std::size_t words() const { return units() * unit_words(); }
-    /// The number of words that hold the scales, in the order of the units that they belong to:
+    /// Returns the number of words that hold the scales. They are stored in the order of the units that they
+    /// belong to:
     ///   row_float   one float per row
-    ///   group_fp16  a word with two fp16 (rows g and g + 8) for each g < 8 of 16 rows, per 128 of k
-    ///   group_e8m0  a word with four e8m0 for each g < 8 of 16 rows, per 64 of k: rows g and g + 8 of the
-    ///               first 32 of k, then of the second 32
+    ///   group_fp16  eight words per 16 rows and 128 k; word g holds two fp16, for rows g and g + 8
+    ///   group_e8m0  eight words per 16 rows and 64 k; word g holds four e8m0: for rows g and g + 8 and the
+    ///               first 32 k, then for the same rows and the second 32 k
     PARETOKEN_HOST_DEVICE std::size_t scale_words() const;
 };
 
-/// Can these kernels multiply by such a matrix?
+/// Returns whether the kernels support a matrix with this format and this k.
 constexpr bool fits(WeightFormat format, std::size_t k) {
     return k > 0 && k % kUnitK == 0 &&
            (group_of(format) == 0 || k % static_cast<std::size_t>(group_of(format)) == 0);
 }
 
-/// Bytes of the format itself, without padding: codes and scales.
+/// Returns the number of bytes of the codes and scales of a matrix, without padding.
 double format_bytes(WeightFormat format, double rows, double k);
 
 struct Place {
@@ -75,11 +78,11 @@ struct Place {
     bool operator==(const Place&) const = default;
 };
 
-/// Where element `element` (mma.h) of A of mma `tile` lies, in the unit's 16-row part; words within that
-/// part.
+/// Returns the place of element `element` (mma.h) of a lane's A operand of mma `tile` within a 16-row part of
+/// a unit. Words are counted from the beginning of the part.
 PARETOKEN_HOST_DEVICE constexpr Place place_in_part(int bits, int lane, int tile, int element) {
     const int half = element & 1;
-    const int reg = element / 2;  // of the mma: row half + 2 · column half
+    const int reg = element / 2;  // mma register: row half + 2 · column half
     const int row_half = reg & 1;
     const int column_half = reg / 2;
     const auto word = [lane](int load, int index) {
@@ -90,14 +93,15 @@ PARETOKEN_HOST_DEVICE constexpr Place place_in_part(int bits, int lane, int tile
     return {word(0, tile), reg, half};
 }
 
-/// The place of weight (row, k).
+/// Returns the place of weight (row, k) among the words of the matrix.
 PARETOKEN_HOST_DEVICE inline Place place_of(const WeightsShape& shape, std::size_t row, std::size_t k) {
     const std::size_t unit = shape.unit_at(row / shape.unit_rows(), k / kUnitK);
     const int row_in_unit = static_cast<int>(row % shape.unit_rows());
     const int part = row_in_unit / 16;
     const int m = row_in_unit % 16;
     const int k_in_unit = static_cast<int>(k % kUnitK);
-    // k_of, inverted: 32 · tile half, 8 · lane, 4 · tile parity, 2 · column half, parity
+    // The inverse of k_of:
+    // k = 32 · (tile / 2) + 8 · (lane % 4) + 4 · (tile % 2) + 2 · (element / 4) + element % 2.
     const int tile = k_in_unit / 32 * 2 + k_in_unit / 4 % 2;
     const int lane = m % 8 * 4 + k_in_unit % 32 / 8;
     const int element = k_in_unit % 2 + m / 8 * 2 + k_in_unit / 2 % 2 * 4;
@@ -107,8 +111,8 @@ PARETOKEN_HOST_DEVICE inline Place place_of(const WeightsShape& shape, std::size
     return place;
 }
 
-/// The index of the scale's word for the lanes of group `g` (lane / 4), and which of its fields. Not for
-/// formats without groups.
+/// The place of the scale of a group of weights: the index of the word that holds it, and the index of the
+/// scale within the word. Formats without groups do not use it.
 struct ScalePlace {
     std::size_t word = 0;
     int field = 0;  ///< index of the fp16, or of the byte with an e8m0, in the word
@@ -146,13 +150,13 @@ PARETOKEN_HOST_DEVICE inline std::size_t WeightsShape::scale_words() const {
     return 0;
 }
 
-/// Codes [rows, k] → the streamed operand; rows that only pad hold code 0.
+/// Returns codes [rows, k] in the layout of the kernels. Rows that only pad the last unit hold code 0.
 std::vector<std::uint32_t> packed(const WeightsShape& shape, std::span<const std::uint16_t> codes);
 
-// ---- dividing steps of stacks among teams of warps
+// ---- division of the work among teams of warps
 
-/// A number of units in contiguous shares, as even as can be, the larger ones first. Without divisions:
-/// kernels ask for it before their first load.
+/// Divides a number of units into contiguous shares whose sizes differ by at most one; the larger shares come
+/// first. `first` needs no division, because kernels call it before their first load.
 struct EvenShares {
     std::uint32_t quotient = 0;
     std::uint32_t remainder = 0;
@@ -161,32 +165,35 @@ struct EvenShares {
     PARETOKEN_HOST_DEVICE static constexpr EvenShares of(std::uint32_t units, std::uint32_t workers) {
         return {units / workers, units % workers};
     }
-    /// Where worker i begins; for i = workers the end.
+    /// Returns the first unit of worker i; for i = workers, the number of units.
     PARETOKEN_HOST_DEVICE constexpr std::uint32_t first(std::uint32_t i) const {
         return i * quotient + (i < remainder ? i : remainder);
     }
-    /// Whose share `unit` is in.
+    /// Returns the worker whose share contains `unit`.
     PARETOKEN_HOST_DEVICE constexpr std::uint32_t owner(std::uint32_t unit) const {
         const std::uint32_t in_larger = remainder * (quotient + 1);
         return unit < in_larger ? unit / (quotient + 1) : remainder + (unit - in_larger) / quotient;
     }
 };
 
-inline constexpr std::uint32_t kWeightWarps = 8;  ///< of a thread block
+inline constexpr std::uint32_t kWeightWarps = 8;  ///< warps per thread block
 
-/// How many blocks of rows of such a matrix to stack: as many as a thread block has warps, unless they do not
-/// divide its blocks, or too little would be left to give every thread block of a large GPU its share.
+/// Returns the number of blocks of rows per stack for `matrices` matrices of this shape. It is the number of
+/// warps of a thread block, unless that number does not divide the blocks of rows, or leaves too few steps to
+/// give every thread block of a large GPU its share. It is then halved until neither is the case.
 int stacked_blocks(const WeightsShape& shape, std::size_t matrices);
 
-/// Stacks, `steps` deep, divided among thread blocks (no more of them than steps of stacks) and then among
-/// their teams, all numbered through: a team has as many warps as a stack has blocks of rows, each its own. A
-/// team that has a stack for itself writes its outputs; the others are summed: first the parts that lie in
-/// one thread block, by the first of its teams that has one, then the sums of thread blocks, by whoever is
-/// last.
+/// The division of the steps of all stacks among teams of warps. A stack has `steps` steps, and the steps of
+/// all stacks are numbered consecutively. They are divided among the thread blocks, of which there are at
+/// most as many as steps, and the steps of a thread block are divided among its teams. Teams are numbered
+/// consecutively over all thread blocks. A team has one warp for each block of rows of a stack. A team that
+/// has all steps of a stack writes its outputs. All other stacks are summed in two stages: in each thread
+/// block, the first team with steps of the stack adds the parts of the thread block's teams; then the thread
+/// block that finishes last adds the sums of the thread blocks.
 struct StackDivision {
     EvenShares thread_blocks;
     std::uint32_t steps = 1;
-    std::uint32_t team_bits = 3;  ///< 2^team_bits teams are a thread block's warps
+    std::uint32_t team_bits = 3;  ///< a thread block has 2^team_bits teams
 
     bool operator==(const StackDivision&) const = default;
     static StackDivision of(const WeightsShape& shape, std::size_t matrices, std::uint32_t thread_blocks);
@@ -194,7 +201,7 @@ struct StackDivision {
     PARETOKEN_HOST_DEVICE constexpr std::uint32_t teams() const { return 1U << team_bits; }
     PARETOKEN_HOST_DEVICE constexpr std::uint32_t stacked() const { return kWeightWarps >> team_bits; }
 
-    /// Where a team's share begins.
+    /// Returns the first step of a team's share.
     PARETOKEN_HOST_DEVICE constexpr std::uint32_t first(std::uint32_t team) const {
         const std::uint32_t block = team >> team_bits;
         const std::uint32_t begin = thread_blocks.first(block);
@@ -203,20 +210,22 @@ struct StackDivision {
     }
     PARETOKEN_HOST_DEVICE constexpr std::uint32_t end(std::uint32_t team) const { return first(team + 1); }
 
-    /// Where a team keeps its part of a stack: 0 when the stack begins before its share, else 1.
+    /// Returns the slot in which a team keeps its part of a stack: 0 if the stack begins before the team's
+    /// share, otherwise 1.
     PARETOKEN_HOST_DEVICE constexpr std::uint32_t slot(std::uint32_t team, std::uint32_t stack) const {
         return first(team) > stack * steps ? 0 : 1;
     }
-    /// The same for a thread block's sum.
+    /// Returns the slot in which a thread block keeps its sum of a stack, by the same rule.
     PARETOKEN_HOST_DEVICE constexpr std::uint32_t thread_block_slot(std::uint32_t block,
                                                                     std::uint32_t stack) const {
         return thread_blocks.first(block) > stack * steps ? 0 : 1;
     }
+    /// Returns whether a thread block has all steps of a stack.
     PARETOKEN_HOST_DEVICE constexpr bool within(std::uint32_t block, std::uint32_t stack) const {
         return thread_blocks.first(block) <= stack * steps &&
                thread_blocks.first(block + 1) >= (stack + 1) * steps;
     }
-    /// Thread blocks that have units of a stack: first … last.
+    /// Return the first and the last thread block that have steps of a stack.
     PARETOKEN_HOST_DEVICE constexpr std::uint32_t first_thread_block(std::uint32_t stack) const {
         return thread_blocks.owner(stack * steps);
     }
@@ -224,8 +233,9 @@ struct StackDivision {
         return thread_blocks.owner((stack + 1) * steps - 1);
     }
 
-    /// Which stacks this team sums up for its thread block: the one its share begins within, and the
-    /// one it ends within.
+    /// The stacks whose parts a team adds for its thread block: `first_stack`, within which the team's share
+    /// begins, and `last_stack`, within which it ends. `first` and `last` tell whether the team has to add
+    /// them.
     struct Duties {
         bool first = false;
         bool last = false;

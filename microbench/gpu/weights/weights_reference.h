@@ -1,6 +1,6 @@
 #pragma once
-// What a matrix in the kernels' layout holds, in fp64, and how far from its product an output may lie.
-// Nothing here knows how a kernel goes about it, only where a weight lies.
+// The reference of the weight kernels in fp64: the values of a matrix in the kernels' layout, its products,
+// and the error that an output may have. It shares only the layout of the weights with the kernels.
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace paretoken::microbench::gpu {
 
-/// The factor of weight (row, k) besides its code. `scales` are laid out as WeightsShape::scale_words says.
+/// Returns the factor by which the code of weight (row, k) is multiplied. `scales` are laid out as described
+/// at WeightsShape::scale_words.
 PARETOKEN_HOST_DEVICE inline double scale_at(const WeightsShape& shape, const std::uint32_t* scales,
                                              std::size_t row, std::size_t k) {
     switch (scale_of(shape.format)) {
@@ -36,7 +37,7 @@ PARETOKEN_HOST_DEVICE inline double scale_at(const WeightsShape& shape, const st
     return 1;
 }
 
-/// The number that weight (row, k) stands for.
+/// Returns the value of weight (row, k).
 PARETOKEN_HOST_DEVICE inline double weight_at(const WeightsShape& shape, const std::uint32_t* words,
                                               const std::uint32_t* scales, std::size_t row, std::size_t k) {
     const Place place = place_of(shape, row, k);
@@ -44,24 +45,24 @@ PARETOKEN_HOST_DEVICE inline double weight_at(const WeightsShape& shape, const s
     return value_of(shape.format, code) * scale_at(shape, scales, row, k);
 }
 
-/// [rows, k]
+/// Returns the values of all weights: [rows, k].
 std::vector<double> dequantised(const WeightsShape& shape, std::span<const std::uint32_t> words,
                                 std::span<const std::uint32_t> scales);
 
-/// W [rows, k] · x [batch, k] → [batch, rows]
+/// Returns W [rows, k] · x [batch, k]: [batch, rows].
 std::vector<double> product(const WeightsShape& shape, std::span<const double> weights,
                             std::span<const double> x);
 
-/// Of one product: the matrix as its format has it, 16-bit x and fp32 y.
+/// Returns the work of one product: it reads the matrix in its format and 16-bit x, and writes fp32 y.
 Work product_work(WeightFormat format, double rows, double k, double batch);
 
-/// Relative L2 error that an fp32 output may have. The matrix units cut each partial sum off instead of
-/// rounding it: along an unbroken chain of k the errors add up. Formats with group scales begin a new sum per
-/// group.
+/// Returns the relative L2 error that an fp32 output may have. The tensor cores truncate each partial sum
+/// instead of rounding it, so that the errors add up along k. Formats with group scales begin a new sum for
+/// each group, so that their bound does not depend on k.
 double product_bound(const WeightsShape& shape);
 
-/// The largest relative L2 error of any 64 outputs that follow one another: a fault in one row must not
-/// drown. NaN where the reference is no number.
+/// Returns the largest relative L2 error among the blocks of 64 consecutive outputs. An error in a single row
+/// therefore stays visible. Returns NaN if the reference is not a number.
 double worst_relative_l2(std::span<const float> output, std::span<const double> reference);
 
 }  // namespace paretoken::microbench::gpu

@@ -1,5 +1,5 @@
-// weights/preset:P/op:O/w:F/batch:B, for routed experts with /experts:N: skinny matrix products of a decode
-// step, checked against fp64 on the device.
+// The rows weights/preset:P/op:O/w:F/batch:B, with /experts:N for routed experts: the matrix products of a
+// decode step, which have few columns. They are checked against fp64 on the device.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class WeightsGpuKernel : public GpuKernel {
 
     void prepare(std::size_t copies, std::uint64_t seed) override {
         copies_ = copies;
-        stream_.reset();  // before more is asked for
+        stream_.reset();  // frees the memory before more is allocated
         stream_.emplace(matrix_, copies, seed);
         x_ = DeviceBuffer<std::uint16_t>(matrix_.k * matrix_.columns());
         y_ = DeviceBuffer<float>(matrix_.rows * matrix_.columns());
@@ -45,7 +45,8 @@ class WeightsGpuKernel : public GpuKernel {
             const double bound = product_bound(matrix_.shape());
             if (!(error <= bound)) return fmt::format("relative error {:.2g} > {:.0g}", error, bound);
             const std::vector<float> second = output_of(copy, stream);
-            if (!std::equal(first.begin(), first.end(), second.begin())) return "two launches differ";
+            if (!std::equal(first.begin(), first.end(), second.begin()))
+                return "two launches with the same inputs gave different outputs";
         }
         return std::nullopt;
     }
@@ -55,7 +56,7 @@ class WeightsGpuKernel : public GpuKernel {
     }
 
   private:
-    /// Poisoned with NaN before.
+    /// Returns the output of a launch. Outputs and partial sums are set to NaN before it.
     std::vector<float> output_of(std::size_t copy, Stream stream) {
         y_.fill(0xff, stream);
         stream_->poison(stream);
@@ -85,8 +86,8 @@ class WeightRows {
                                     decode == Decode::shifted ? "/decode:shift" : "", batch),
                         making(streamed)});
     }
-    /// `tokens` of a batch draw their experts evenly: as many different ones as expected, each with its share
-    /// of them.
+    /// Adds the row of routed experts for a batch of `tokens` tokens, which choose their experts evenly. The
+    /// number of different experts is the expected one, and each expert has an equal share of the tokens.
     void add_experts(const std::string& where, const MatrixShape& matrix, const cards::MixtureOfExperts& moe,
                      WeightFormat format, int tokens) {
         const ExpertLoad load = expert_load(moe.experts, moe.active, static_cast<std::size_t>(tokens));
@@ -110,12 +111,13 @@ class WeightRows {
     const GpuSettings& settings_;
 };
 
-/// Small shapes that reach every branch: ragged rows, one unit, fewer units than warps, shares that begin and
-/// end inside blocks of rows, warps that have blocks of rows for themselves.
+/// Small shapes that reach every branch of the kernel: rows that do not fill the last unit, a single unit,
+/// fewer units than warps, shares that begin and end within blocks of rows, and warps that have whole blocks
+/// of rows.
 struct SmallShape {
     std::size_t rows;
     std::size_t k;
-    std::array<int, 4> batches;  // 0: none
+    std::array<int, 4> batches;  // unused elements are 0
 };
 constexpr SmallShape kSmallShapes[] = {{1, 128, {3}},
                                        {17, 128, {1, 8, 13, 32}},

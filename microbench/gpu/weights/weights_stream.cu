@@ -11,7 +11,7 @@ namespace {
 
 struct ReferenceCall {
     WeightsShape shape;
-    const std::int32_t* experts = nullptr;  ///< none: one matrix
+    const std::int32_t* experts = nullptr;  ///< [entries], or null for a single matrix
     std::size_t entries = 1;
     const std::uint32_t* words = nullptr;
     const std::uint32_t* scales = nullptr;
@@ -20,12 +20,13 @@ struct ReferenceCall {
     int batch = 0;
 };
 
-/// One warp per output, element by element, in fp64: nothing of the fast kernels but where a weight lies.
+/// Computes each output in fp64 with one warp, element by element. It shares only the layout of the weights
+/// with the fast kernels.
 __global__ void reference_kernel(const ReferenceCall call) {
     const std::size_t warp = (static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x) / kLanes;
     if (warp >= call.entries * call.shape.rows * static_cast<std::size_t>(call.batch)) return;
     const std::size_t row = warp % call.shape.rows;
-    const std::size_t column = warp / call.shape.rows;  // counted on over entries
+    const std::size_t column = warp / call.shape.rows;  // numbered consecutively over all entries
     const std::size_t expert =
         call.experts != nullptr ? call.experts[column / static_cast<std::size_t>(call.batch)] : 0;
     const std::uint32_t* const words = call.words + expert * call.shape.words();
@@ -41,14 +42,16 @@ __global__ void reference_kernel(const ReferenceCall call) {
     if (threadIdx.x % kLanes == 0) call.y[warp] = sum;
 }
 
-/// In as many words as there are threads: what one weight is multiplied by may be next to nothing.
+/// Flips a bit in one word per thread. A single word is not enough, because the weights in it may be
+/// multiplied by numbers near zero.
 __global__ void flip_bit(std::uint32_t* words, std::uint32_t bit) {
     words[threadIdx.x] ^= bit;
 }
 
-/// Shared memory for so many thread blocks of a kernel, and the rest of it for L1, where x lives.
+/// Sets the shared memory of a multiprocessor to the needs of `blocks` thread blocks of a kernel. The rest
+/// remains for L1, which caches x.
 void leave_l1(const void* kernel, int blocks, int shared_bytes) {
-    constexpr int kReserved = 1024;  // of every thread block, by the system
+    constexpr int kReserved = 1024;  // bytes that the system reserves per thread block
     int available = 0;
     PARETOKEN_CUDA(cudaDeviceGetAttribute(&available, cudaDevAttrMaxSharedMemoryPerMultiprocessor, 0));
     const int wanted = blocks * (shared_bytes + kReserved);
@@ -56,7 +59,8 @@ void leave_l1(const void* kernel, int blocks, int shared_bytes) {
     PARETOKEN_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, percent));
 }
 
-/// Matrices of a list lie anywhere among those of all copies, so that no launch finds its own in a cache.
+/// Returns the numbers 0 … count − 1 in random order. The matrices of a list therefore lie anywhere among
+/// those of all copies, so that no launch finds its matrices in a cache.
 std::vector<std::int32_t> random_order(std::size_t count, std::uint64_t seed) {
     std::vector<std::int32_t> order(count);
     for (std::size_t i = 0; i < count; ++i) order[i] = static_cast<std::int32_t>(i);
@@ -106,7 +110,8 @@ std::vector<std::int32_t> WeightStream::list(std::size_t copy) const {
     return lists_.download(copy * matrix_.entries, matrix_.entries);
 }
 
-/// As many thread blocks as run at once, but no more than there are steps of stacks.
+/// Prepares the launches with as many thread blocks as can be resident at the same time, but no more than
+/// there are steps of stacks.
 void WeightStream::configure() {
     const auto kernel = reinterpret_cast<const void*>(matrix_.variant.kernel);
     PARETOKEN_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,

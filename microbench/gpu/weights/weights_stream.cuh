@@ -1,6 +1,6 @@
 #pragma once
-// Matrices in device memory, as many copies of them as a ring has, and launches that multiply activations by
-// one copy. Checking and timing are others'.
+// Matrices in device memory, in as many copies as a ring has (ring.h), and launches that multiply activations
+// by one copy. Their users check and time the launches.
 #include <optional>
 #include <vector>
 
@@ -11,7 +11,7 @@
 
 namespace paretoken::microbench::gpu {
 
-/// The variant with the fewest columns that hold the batch; nothing when none does.
+/// Returns the variant with the fewest columns that are enough for the batch, or nothing if there is none.
 std::optional<WeightsVariant> variant_for(WeightFormat format, Decode decode, int batch,
                                           bool experts = false);
 
@@ -20,7 +20,7 @@ struct StreamedMatrix {
     std::size_t k = 0;
     int batch = 1;
     WeightsVariant variant;
-    std::size_t entries = 1;  ///< matrices of a launch; more than one only by a list of experts
+    std::size_t entries = 1;  ///< matrices per launch; more than one only with a list of experts
 
     WeightsShape shape() const {
         WeightsShape shape{variant.format, rows, k, variant.parts};
@@ -37,24 +37,28 @@ Work work_of(const StreamedMatrix& matrix);
 
 class WeightStream {
   public:
-    /// Random weights and scales, enqueued on the default stream. `seed` and the next are used.
+    /// Fills the matrices with random weights and scales, on the default stream. Uses the seeds `seed` and
+    /// `seed` + 1.
     WeightStream(const StreamedMatrix& matrix, std::size_t copies, std::uint64_t seed);
 
-    /// y [entries, batch, rows] = W · x [entries, batch, k], both in device memory; x is bf16 beside bf16
-    /// weights, else fp16.
+    /// Computes y [entries, batch, rows] = W · x [entries, batch, k] with one copy. x and y are in device
+    /// memory; x is bf16 for bf16 weights, otherwise fp16.
     void launch(std::size_t copy, const std::uint16_t* x, float* y, Stream stream) const;
-    /// By a list in device memory, of what `list` names.
+    /// Computes the product with the stored matrices of a list in device memory. The list contains indices
+    /// such as those that `list` returns.
     void launch_by(const std::int32_t* of_entries, const std::uint16_t* x, float* y, Stream stream) const;
-    /// Which stored matrices a copy's entries are.
+    /// Returns the indices of the stored matrices that are the entries of a copy.
     std::vector<std::int32_t> list(std::size_t copy) const;
-    /// The same in fp64, element by element. Synchronises.
+    /// Returns the result of `launch` in fp64, computed element by element. Synchronises the stream.
     std::vector<double> reference(std::size_t copy, const std::uint16_t* x, Stream stream) const;
-    /// Changes some weights of a copy, whatever they were; twice: back again.
+    /// Flips a bit in some weights of a copy, which changes every value considerably. A second call restores
+    /// them.
     void spoil(std::size_t copy, Stream stream);
-    /// What thread blocks hand each other becomes NaN: a launch must not find an earlier one's.
+    /// Sets the partial sums that thread blocks exchange to NaN, so that a launch cannot use those of an
+    /// earlier one unnoticed.
     void poison(Stream stream) { partials_.fill(0xff, stream); }
 
-    /// Of one copy, its entries one after the other.
+    /// Returns the values of the weights of one copy, entry by entry.
     std::vector<double> dequantised_copy(std::size_t copy) const;
 
   private:
@@ -69,7 +73,7 @@ class WeightStream {
     DeviceBuffer<std::uint32_t> scales_;
     DeviceBuffer<float> partials_;
     DeviceBuffer<std::int32_t> arrivals_;
-    DeviceBuffer<std::int32_t> lists_;  // [copies, entries]: which of all matrices
+    DeviceBuffer<std::int32_t> lists_;  // [copies, entries], indices of stored matrices
     WeightsCall call_;
 };
 

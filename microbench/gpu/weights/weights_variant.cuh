@@ -1,5 +1,5 @@
 #pragma once
-// One row of the tables of weights_*.cu.
+// Makes an entry of the tables of kernels in weights_*.cu.
 #include "microbench/gpu/weights/weights.cuh"
 #include "microbench/gpu/weights/weights_variants.h"
 

@@ -1,5 +1,6 @@
 #pragma once
-// The instantiated weight kernels, by file: they are compiled apart, as each takes seconds per architecture.
+// The instantiated weight kernels, in one table per source file. The files are separate, because each kernel
+// takes seconds to compile for each architecture.
 #include <span>
 
 #include "microbench/gpu/weights/weights_layout.h"
@@ -8,15 +9,16 @@ namespace paretoken::microbench::gpu {
 
 struct WeightsCall;
 
-/// How fp8 becomes fp16: by the conversion instruction where there is one, or by moving bits.
+/// How a kernel converts fp8 to fp16. `usual`: by the conversion instruction if the GPU has one. `shifted`:
+/// by moving bits.
 enum class Decode { usual, shifted };
 
 struct WeightsVariant {
     WeightFormat format;
     Decode decode;
     int most_batch;
-    int parts;     ///< 16 rows each, per unit
-    bool experts;  ///< by a list of experts
+    int parts;     ///< number of 16-row parts per unit
+    bool experts;  ///< multiplies the matrices of an ExpertList
     void (*kernel)(WeightsCall);
     int shared_bytes;
 };

@@ -85,8 +85,9 @@ std::vector<double> reference_of(const Problem& p) {
     return y;
 }
 
-/// A launch over these matrices by a list of them, each with the activations of `problems[entry]`; without a
-/// list the only one. The counters must be zero again afterwards.
+/// Returns the output of a launch over a list of matrices, each multiplied by the activations of its problem.
+/// Without kExperts, there is only one problem, and the list is {0}. Expects the counters to be zero after
+/// the launch.
 template <class Weights, int kColumns, int kParts, bool kByShift = false, bool kExperts = false>
 std::vector<float> output_of(const std::vector<Problem>& problems, const std::vector<std::int32_t>& list,
                              std::uint32_t thread_blocks, std::uint64_t seed) {
@@ -149,8 +150,9 @@ void expect_right(std::size_t rows, std::size_t k, int batch, std::uint32_t thre
     const Problem p = random_problem({Weights::kFormat, rows, k, kParts, stacked}, batch, rows + k);
     ASSERT_LE(thread_blocks, p.shape.units() / static_cast<std::size_t>(p.shape.stacked));
     const auto y = output_of<Weights, kColumns, kParts, kByShift>(p, thread_blocks, 1);
-    EXPECT_LE(relative_l2(y, reference_of(p)), 2e-6) << name_of(Weights::kFormat) << ' ' << rows << 'x' << k
-                                                     << " batch " << batch << " on " << thread_blocks;
+    EXPECT_LE(relative_l2(y, reference_of(p)), 2e-6)
+        << name_of(Weights::kFormat) << ' ' << rows << 'x' << k << ", batch " << batch
+        << ", thread blocks: " << thread_blocks;
 }
 
 TEST(WeightsKernel, every_format_gives_the_product_of_its_codes_and_scales) {
@@ -175,22 +177,22 @@ TEST(WeightsKernel, more_columns_and_taller_units_give_the_same) {
 TEST(WeightsKernel, rows_and_shares_of_every_kind_reach_the_output) {
     expect_right<Mxfp4Weights, 1, 1>(1, 64, 1, 1);    // one unit, most warps idle
     expect_right<Bf16Weights, 1, 1>(16, 1024, 2, 5);  // one block of rows in five thread blocks
-    expect_right<Int8Weights, 1, 1>(17, 192, 2, 6);   // a unit each
-    expect_right<Int4Weights, 1, 1>(330, 128, 3, 2);  // warps with blocks of rows for themselves
-    expect_right<Fp8Weights, 1, 1>(100, 640, 1, 3);   // shares longer than what is on the way
-    expect_right<Int4Weights, 1, 1>(16, 8192, 1, 2);  // one long row: the ring goes round
-    expect_right<Bf16Weights, 1, 1>(700, 64, 2, 1);   // many blocks of rows in one warp
+    expect_right<Int8Weights, 1, 1>(17, 192, 2, 6);   // one unit per thread block
+    expect_right<Int4Weights, 1, 1>(330, 128, 3, 2);  // warps that have whole blocks of rows
+    expect_right<Fp8Weights, 1, 1>(100, 640, 1, 3);   // shares that begin and end within blocks of rows
+    expect_right<Int4Weights, 1, 1>(16, 8192, 1, 2);  // one block of rows, shares as long as the ring
+    expect_right<Bf16Weights, 1, 1>(700, 64, 2, 1);   // several blocks of rows per warp, a ring of 2 stages
 }
 
 TEST(WeightsKernel, stacked_blocks_of_rows_are_shared_by_a_team_of_warps) {
     expect_right<Bf16Weights, 1, 1>(128, 256, 3, 1, 8);  // one stack
-    expect_right<Int4Weights, 1, 1>(250, 256, 3, 3,
-                                    8);  // two, the last rows ragged, thread blocks within both
-    expect_right<Int4Weights, 1, 1>(128, 128, 1, 2, 8);   // a step each
-    expect_right<Mxfp4Weights, 1, 1>(128, 192, 2, 2, 4);  // two teams
+    // Two stacks, the last block of rows not full, and a thread block whose share spans the two stacks:
+    expect_right<Int4Weights, 1, 1>(250, 256, 3, 3, 8);
+    expect_right<Int4Weights, 1, 1>(128, 128, 1, 2, 8);   // one step per thread block
+    expect_right<Mxfp4Weights, 1, 1>(128, 192, 2, 2, 4);  // two teams per thread block
     expect_right<Mxfp4Weights, 4, 2>(120, 128, 17, 2, 4);
     expect_right<Int4Weights, 4, 2>(64, 256, 20, 1, 2);
-    expect_right<Int8Weights, 2, 1>(60, 320, 16, 3, 2);  // four teams
+    expect_right<Int8Weights, 2, 1>(60, 320, 16, 3, 2);  // four teams per thread block
     expect_right<Fp8Weights, 1, 1>(512, 64, 1, 1, 8);    // stacks of one step
 }
 

@@ -19,7 +19,8 @@ std::vector<std::uint16_t> random_codes(WeightFormat format, std::size_t count, 
     for (std::uint16_t& code : codes) {
         code = static_cast<std::uint16_t>(random.below(1ULL << bits_of(format)));
         if (format == WeightFormat::fp8 && !is_finite_e4m3(code)) code ^= 1;
-        // Sign, an exponent near 0, mantissa: finite in both formats of 16 bits.
+        // The codes of both 16-bit formats keep their sign and low mantissa bits and get the exponent −1, so
+        // that they are finite.
         if (bits_of(format) == 16) code = (code & 0x807f) | (format == WeightFormat::bf16 ? 0x3f00 : 0x3800);
     }
     return codes;
@@ -41,7 +42,7 @@ TEST(WeightsLayout, a_lane_finds_its_x_for_two_tiles_in_16_consecutive_bytes_in_
         for (int lane = 0; lane < kLanes; ++lane) {
             for (int tile = 2 * half; tile < 2 * half + 2; ++tile) {
                 for (int element = 0; element < kBElements; ++element) {
-                    // What kernels load: 8 values from k = 32 · half + 8 · (lane % 4), four for each tile.
+                    // Kernels load 8 values from k = 32 · half + 8 · (lane % 4) on, four for each tile.
                     const int loaded = half * 32 + lane % 4 * 8 + tile % 2 * 4 + element;
                     EXPECT_EQ(k_of(tile, b_element(lane, element).row), loaded);
                 }
@@ -55,7 +56,7 @@ TEST(WeightsLayout, the_place_of_a_weight_is_where_the_mma_that_multiplies_it_lo
         for (const int tiles : {1, 2}) {
             const WeightsShape shape{format, 64, 256, tiles, tiles};
             for (std::size_t unit = 0; unit < shape.units(); ++unit) {
-                // Units of a stack lie side by side.
+                // The units of a stack for the same step are adjacent.
                 const auto stacked = static_cast<std::size_t>(shape.stacked);
                 const std::size_t step_of_stack = unit / stacked;
                 const std::size_t row_block = step_of_stack / shape.steps() * stacked + unit % stacked;
@@ -149,10 +150,10 @@ TEST(WeightsLayout, blocks_of_rows_are_stacked_as_far_as_they_go_and_leave_work_
     };
     EXPECT_EQ(stacked(28672, 4096), 8);
     EXPECT_EQ(stacked(4096, 4096), 8);
-    EXPECT_EQ(stacked(4096, 512), 2);   // 2048 units in all
+    EXPECT_EQ(stacked(4096, 512), 2);   // 2048 units in total
     EXPECT_EQ(stacked(2880, 2880), 4);  // 180 blocks of rows
     EXPECT_EQ(stacked(16, 64), 1);
-    EXPECT_EQ(stacked(1536, 2048, 8), 8);  // eight experts have work enough
+    EXPECT_EQ(stacked(1536, 2048, 8), 8);  // eight experts have enough steps
     EXPECT_EQ(stacked(1536, 2048), 2);
 }
 
@@ -162,18 +163,19 @@ TEST(WeightsLayout, bytes_of_formats_are_those_of_the_codes_and_their_scales) {
     EXPECT_EQ(format_bytes(WeightFormat::int4, 4096, 4096), 4096.0 * 4096 * 4.125 / 8);
     EXPECT_EQ(format_bytes(WeightFormat::mxfp4, 4096, 4096), 4096.0 * 4096 * 4.25 / 8);
     EXPECT_TRUE(fits(WeightFormat::mxfp4, 2880));  // gpt-oss
-    EXPECT_FALSE(fits(WeightFormat::int4, 2880));  // no whole groups of 128
+    EXPECT_FALSE(fits(WeightFormat::int4, 2880));  // 2880 is not a multiple of 128
     EXPECT_FALSE(fits(WeightFormat::bf16, 360));
     EXPECT_FALSE(fits(WeightFormat::bf16, 0));
 }
 
-// ---- a warp of the weight kernel, instruction by instruction, on packed words
+// ---- products of one warp, computed lane by lane from packed words
 
 float fp16_value(std::uint32_t pair, int half) {
     return float_of_f16(static_cast<std::uint16_t>(pair >> (16 * half)));
 }
 
-/// What a register of A holds after dequantisation, and what a block's scale makes of it.
+/// Returns the value of one element of an A register after conversion, multiplied by the constant that the
+/// kernel includes in the scale.
 double operand_value(WeightFormat format, std::uint32_t word, int pair, int half) {
     switch (format) {
         case WeightFormat::bf16:
@@ -194,7 +196,8 @@ double operand_value(WeightFormat format, std::uint32_t word, int pair, int half
     }
 }
 
-/// y of 16 · tiles rows over all steps, as the warp's 32 lanes compute it from the words in stream order.
+/// Returns y of the 16 · tiles rows of a block over all steps, as the 32 lanes of a warp compute it from the
+/// packed words.
 std::vector<double> warp_product(const WeightsShape& shape, const std::vector<std::uint32_t>& words,
                                  const std::vector<double>& x, std::size_t row_block) {
     std::vector<double> y(shape.unit_rows());
@@ -247,7 +250,7 @@ TEST(WeightsLayout, warps_over_packed_words_give_the_product_of_the_codes) {
     }
 }
 
-// ---- dividing the work
+// ---- division of the work
 
 struct Case {
     std::uint32_t stacks;
@@ -306,12 +309,12 @@ TEST(StackDivision, teams_of_all_thread_blocks_follow_each_other_and_differ_by_t
         }
         for (std::uint32_t block = 0; block < c.thread_blocks; ++block) {
             EXPECT_GT(division.thread_blocks.first(block + 1), division.thread_blocks.first(block))
-                << "an idle thread block";
+                << "a thread block has no steps";
         }
     }
 }
 
-/// Runs the kernel's bookkeeping: a stack is worth the number of units that reached its output.
+/// Simulates which parts the kernel adds: the output of a stack is the number of its steps that reached it.
 class Bookkeeping {
   public:
     explicit Bookkeeping(const Case& c)
@@ -326,7 +329,7 @@ class Bookkeeping {
             if (duties.first) combine(block, duties.first_stack, team);
             if (duties.last) combine(block, duties.last_stack, team);
         }
-        EXPECT_TRUE(slots_.empty()) << "a part was left over";
+        EXPECT_TRUE(slots_.empty()) << "a partial sum was not added";
     }
 
   private:
@@ -347,7 +350,7 @@ class Bookkeeping {
                 output[stack] += case_.steps;
             } else {
                 EXPECT_TRUE(slots_.emplace(Slot{team, division_.slot(team, stack)}, stop - unit).second)
-                    << "two parts in one slot";
+                    << "two partial sums in one slot";
             }
             unit = stop;
         }
@@ -359,7 +362,7 @@ class Bookkeeping {
             if (division_.first(team) >= (stack + 1) * case_.steps) break;
             if (division_.first(team) == division_.end(team)) continue;
             const auto part = slots_.extract({team, division_.slot(team, stack)});
-            ASSERT_FALSE(part.empty()) << "nobody has put that part";
+            ASSERT_FALSE(part.empty()) << "this partial sum was not stored";
             sum += part.mapped();
         }
         if (division_.within(block, stack)) {
