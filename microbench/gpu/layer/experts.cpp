@@ -32,7 +32,8 @@ ExpertDraw drawn_experts(const LayerExperts& experts, std::size_t tokens, std::u
     for (std::size_t left = order.size(); left > 1; --left)
         std::swap(order[left - 1], order[random.below(left)]);
     order.resize(expert_load(experts.count, experts.active, tokens).entries);
-    // Tokens take turns at the drawn experts: no token meets one twice, as active <= entries.
+    // The (token, expert) pairs get the drawn experts in turn. No token gets an expert twice, because active
+    // <= entries.
     ExpertDraw draw{.masks = std::vector<std::uint32_t>(tokens * words_of_mask(experts.count)),
                     .touched = order};
     for (std::size_t pair = 0; pair < tokens * experts.active; ++pair) {
@@ -47,7 +48,7 @@ Routing routing_of(const LayerExperts& experts, const ExpertLoad& load, std::spa
                    std::span<const double> logits, double scale) {
     const std::size_t tokens = logits.size() / experts.count;
     Routing routing;
-    std::map<std::int32_t, std::vector<std::size_t>> pairs_of;  // by expert, then in order
+    std::map<std::int32_t, std::vector<std::size_t>> pairs_of;  // pairs of each expert, ascending
     for (std::size_t token = 0; token < tokens; ++token) {
         const auto of_token = logits.subspan(token * experts.count, experts.count);
         std::vector<std::int32_t> allowed;

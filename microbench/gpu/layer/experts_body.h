@@ -1,7 +1,9 @@
 #pragma once
-// What a routing decode layer does around its experts' products, one kernel each: choosing experts for every
-// token and listing who goes where, gathering the tokens' rows for the list, and mixing the experts' results.
-// The lists are made on the device; nothing waits for the host. Written for two machines, as layer_body.h is.
+// The bodies of the kernels that a decode layer with routed experts runs around the experts' products.
+// `route` chooses the experts of every token and lists the tokens of every expert, `gather` copies the rows
+// of the tokens into the order of this list, and `mix` adds the experts' results. The lists are made on the
+// device, so that no kernel waits for the host. A GPU runs the bodies through attention_machine.cuh, and the
+// tests run the same code on an emulation of the lanes.
 #include <cstdint>
 
 #include "microbench/gpu/attention/attention_tile.h"
@@ -11,12 +13,12 @@
 
 namespace paretoken::microbench::gpu {
 
-/// Where a step's tokens go. A place is entry · columns + column: a row of x and y of an expert list's
-/// launch.
+/// The routing of the tokens of a step. A place is a row of x and y in the launch over a list of experts:
+/// place = entry · columns + column.
 struct RoutingTables {
     float* weights = nullptr;            ///< [tokens, active]
-    std::int32_t* places = nullptr;      ///< [tokens, active]; kNoPlace where the list has none left
-    std::int32_t* tokens = nullptr;      ///< [entries, columns]: whose row a place holds; kNoToken: nobody's
+    std::int32_t* places = nullptr;      ///< [tokens, active]; kNoPlace if the list has no place left
+    std::int32_t* tokens = nullptr;      ///< [entries, columns]: token of each place, or kNoToken
     std::int32_t* of_entries = nullptr;  ///< [2, entries]: ExpertList::of_entries of gate_up and of down
 };
 inline constexpr std::int32_t kNoPlace = -1;
@@ -24,36 +26,42 @@ inline constexpr std::int32_t kNoToken = -1;
 
 // ---- route
 
-/// Of the experts that its mask allows, each token is given the `active` ones with the largest logits (of
-/// equal ones the lower number), largest first, and their softmax as weights: what both a softmax over all
-/// experts that is normalised over the chosen and one over the chosen logits come to. Touched experts become
-/// entries in ascending order, tokens of one its columns in theirs. One block.
+/// Each token gets the `active` experts with the largest logits among the experts that its mask allows, the
+/// largest first; if logits are equal, the expert with the lower number comes first. The weights are the
+/// softmax of the chosen logits. A softmax over all experts, normalised over the chosen ones, gives the same
+/// weights. The touched experts become entries in ascending order, and the tokens of an expert become its
+/// columns in ascending order. The kernel is a single block.
 struct RouteCall {
-    const float* logits = nullptr;         ///< [tokens, experts]
-    const std::uint32_t* masks = nullptr;  ///< [tokens, mask words]: bit i % 32 of word i / 32 is expert i's
-    const std::int32_t* stored = nullptr;  ///< [2, experts]: which matrix an expert is, of gate_up and down
+    const float* logits = nullptr;  ///< [tokens, experts]
+    /// [tokens, mask words]: bit i % 32 of word i / 32 is set if the token may choose expert i
+    const std::uint32_t* masks = nullptr;
+    /// [2, experts]: index of the stored matrix of each expert, for gate_up and for down
+    const std::int32_t* stored = nullptr;
     RoutingTables out = {};
     std::int32_t tokens = 0;
     std::int32_t experts = 0;  ///< at most kMostExperts
-    std::int32_t active = 0;   ///< at most 32; a mask allows as many
-    std::int32_t entries = 0;  ///< of the list, and columns of each
-    std::int32_t columns = 0;
-    float scale = 1;  ///< of logits, in the softmax
+    std::int32_t active = 0;   ///< at most 32; every mask allows at least as many
+    std::int32_t entries = 0;  ///< entries of the list
+    std::int32_t columns = 0;  ///< columns of each entry
+    float scale = 1;           ///< factor of the logits in the softmax
 };
 
 inline constexpr int kExpertsOfLane = 16;
 inline constexpr int kMostExperts = kExpertsOfLane * 32;
 inline constexpr int kMostActive = 32;
-inline constexpr int kRouteWarps = 32;  ///< of the GPU's block
+inline constexpr int kRouteWarps = 32;  ///< warps of the block on a GPU
 PARETOKEN_HOST_DEVICE constexpr std::int32_t mask_words(std::int32_t experts) {
     return (experts + 31) / 32;
 }
-/// Each pair's expert, and again where the pair is the expert's first.
+/// Returns the size of the shared memory: two numbers for each (token, expert) pair. The first number is the
+/// expert of the pair. The second is also the expert if the pair is the expert's first one, otherwise
+/// kMostExperts.
 PARETOKEN_HOST_DEVICE constexpr int route_shared_bytes(std::int32_t tokens, std::int32_t active) {
     return tokens * active * 2 * static_cast<int>(sizeof(std::int32_t));
 }
 
-/// An expert in the running for a token: of larger keys wins the one with the lower number.
+/// A candidate in the choice of an expert for a token. The larger key wins; if keys are equal, the lower
+/// number wins.
 struct ExpertCandidate {
     float key = 0;
     std::int32_t expert = 0;
@@ -63,11 +71,13 @@ struct ExpertCandidate {
     }
 };
 
-/// A warp chooses for one token: lane i has the i-th choice.
+/// Chooses the experts of a token with one warp. Lane i gets the i-th choice.
 template <class Machine>
 PARETOKEN_HOST_DEVICE std::int32_t chosen_expert(const Machine& m, const RouteCall& call, int token) {
+    // kNotThere is the key of experts that do not exist or are already chosen. kLeast is the smallest key of
+    // all others; experts that the mask does not allow or whose logit is NaN have it.
     constexpr float kNotThere = -INFINITY;
-    constexpr float kLeast = -3.0e38F;  // of experts that are there: also of those not allowed, and of NaN
+    constexpr float kLeast = -3.0e38F;
     float keys[kExpertsOfLane];
     PARETOKEN_UNROLL
     for (int j = 0; j < kExpertsOfLane; ++j) {
@@ -130,7 +140,7 @@ PARETOKEN_HOST_DEVICE void route_body(const Machine& m, const RouteCall& call) {
     for (int pair = thread; pair < pairs; pair += kThreadsOfBlock) {
         int before = 0;
         for (int other = 0; other < pair; ++other) before += experts[other] == experts[pair] ? 1 : 0;
-        call.out.places[pair] = before;  // the column, for now
+        call.out.places[pair] = before;  // the column, which is replaced by the place below
         first_of[pair] = before == 0 ? experts[pair] : kMostExperts;
     }
     m.sync_block();
@@ -152,7 +162,7 @@ PARETOKEN_HOST_DEVICE void route_body(const Machine& m, const RouteCall& call) {
 
 // ---- gather
 
-/// out[place] = rows[its token], zeros where a place is nobody's. A block per place.
+/// out[place] = rows[tokens[place]], or zeros if the place has no token. One block per place.
 struct GatherCall {
     const std::uint16_t* rows = nullptr;   ///< [tokens, hidden]
     const std::int32_t* tokens = nullptr;  ///< [places]
@@ -176,15 +186,15 @@ PARETOKEN_HOST_DEVICE void gather_body(const Machine& m, const GatherCall& call)
 
 // ---- mix
 
-/// out = Σ weight · the chosen expert's result, in the order of the choices, + what shared experts gave; NaN
-/// where a pair got no place. Blocks of kGateThreads · 4 columns of one token each.
+/// out = result of the shared experts + Σ weight · result of the chosen expert, added in the order of the
+/// choices. It is NaN if a pair has no place. Each block computes kGateThreads · 4 columns of one token.
 struct MixCall {
-    const float* results = nullptr;  ///< [places, hidden]
-    const float* weights = nullptr;  ///< as in RoutingTables
-    const std::int32_t* places = nullptr;
-    const float* shared = nullptr;  ///< [tokens, hidden], or none
-    float* out = nullptr;           ///< [tokens, hidden]
-    std::int32_t hidden = 0;        ///< a multiple of 4
+    const float* results = nullptr;        ///< [places, hidden]
+    const float* weights = nullptr;        ///< RoutingTables::weights
+    const std::int32_t* places = nullptr;  ///< RoutingTables::places
+    const float* shared = nullptr;         ///< [tokens, hidden], or null
+    float* out = nullptr;                  ///< [tokens, hidden]
+    std::int32_t hidden = 0;               ///< a multiple of 4
     std::int32_t active = 0;
 };
 

@@ -1,8 +1,9 @@
 #pragma once
-// What a layer with multi-head latent attention does between its products, one kernel each: rotary embedding
-// of queries and of the new token's latent row with its norm and append to the paged cache, and narrowing of
-// fp32 results to the next product's 16 bits in the order of its list. Written for two machines, as
-// layer_body.h is.
+// The bodies of the kernels that a layer with multi-head latent attention (MLA) runs between its products.
+// One kernel applies the rotary embedding to the queries and to the new token's latent row, normalises that
+// row and appends it to the paged cache. The other narrows fp32 results to 16 bits in the order that the next
+// product needs. A GPU runs the bodies through attention_machine.cuh, and the tests run the same code on an
+// emulation of the lanes.
 #include <cmath>
 #include <cstdint>
 
@@ -14,33 +15,34 @@
 namespace paretoken::microbench::gpu {
 
 inline constexpr int kMlaRope = kMlaRow - kMlaValue;
-inline constexpr int kMlaNope = 128;     ///< dimensions of a query that are not turned
-inline constexpr int kMlaHeadOut = 128;  ///< of a head's result once expanded
+inline constexpr int kMlaNope = 128;     ///< dimensions of a query without rotary embedding
+inline constexpr int kMlaHeadOut = 128;  ///< dimensions of a head's result after its expansion
 inline constexpr int kMlaQuery = kMlaNope + kMlaRope;
 
 // ---- rotary embedding, norm and append
 
-/// A query's last kMlaRope numbers are turned and go behind where its absorbed part will be, the others
-/// become 16-bit in the order of the heads' list; the latent row is normed, its rotary key turned, both
-/// appended. A warp per head, and one per request for its latent row.
+/// Rotates the last kMlaRope numbers of every query and stores them behind the place of its absorbed part.
+/// Narrows the other numbers of the query to 16 bits, in the order of the list of heads. Normalises the
+/// latent part of the new token's row, rotates its rotary key, and appends both to the cache. One warp per
+/// head, and one warp per request for the latent row.
 struct LatentCall {
-    const float* q = nullptr;             ///< [batch, heads, 192]: not turned, turned
-    const float* kv = nullptr;            ///< [batch, 576]: latent, rotary key
-    const float* turns = nullptr;         ///< [batch, 32, 2]: cosine and sine
-    const std::uint16_t* gain = nullptr;  ///< [512], bf16
-    std::uint16_t* nope = nullptr;        ///< [heads, batch, 128], bf16 or fp16
-    std::uint16_t* absorbed = nullptr;    ///< [batch, heads, 576] bf16, the last 64 of each
-    std::uint16_t* pool = nullptr;        ///< [pages][page][576] bf16
-    const std::int32_t* pages = nullptr;  ///< PageTable
-    const std::int32_t* first_page = nullptr;
-    const std::int32_t* lengths = nullptr;  ///< [batch]: tokens, the new one among them
+    const float* q = nullptr;      ///< [batch, heads, 192]: 128 numbers that are not rotated, 64 that are
+    const float* kv = nullptr;     ///< [batch, 576]: latent part, rotary key
+    const float* turns = nullptr;  ///< [batch, 32, 2]: cosine and sine
+    const std::uint16_t* gain = nullptr;       ///< [512], bf16
+    std::uint16_t* nope = nullptr;             ///< [heads, batch, 128], bf16 or fp16
+    std::uint16_t* absorbed = nullptr;         ///< [batch, heads, 576] bf16; the last 64 of each are written
+    std::uint16_t* pool = nullptr;             ///< [pages][page][576] bf16
+    const std::int32_t* pages = nullptr;       ///< PageTable::pages
+    const std::int32_t* first_page = nullptr;  ///< PageTable::first
+    const std::int32_t* lengths = nullptr;     ///< [batch]: number of tokens, including the new one
     std::int32_t batch = 0;
     std::int32_t heads = 0;
     std::int32_t page_shift = 0;
     float epsilon = 0;
 };
 
-/// Dimensions lane and lane + 32 of `from`, turned, to `to`.
+/// Rotates dimensions lane and lane + 32 of `from` and stores them in `to` as bf16.
 template <class Machine>
 PARETOKEN_HOST_DEVICE void turn_pair(const Machine& m, const float* from, const float* turns,
                                      std::uint16_t* to) {
@@ -107,13 +109,14 @@ PARETOKEN_HOST_DEVICE void latent_body(const Machine& m, const LatentCall& call)
 
 // ---- narrowing
 
-/// to[inner · to_inner + outer · to_outer + i] = from[outer, inner, i] in 16 bits. A warp per row.
+/// to[inner · to_inner + outer · to_outer + i] = from[outer, inner, i], narrowed to 16 bits. One warp per row
+/// of `from`.
 struct NarrowCall {
     const float* from = nullptr;  ///< [outer, inner, size]
     std::uint16_t* to = nullptr;  ///< bf16 or fp16
     std::int32_t outer = 0;
     std::int32_t inner = 0;
-    std::int32_t size = 0;  ///< a multiple of 4, as are the strides
+    std::int32_t size = 0;  ///< a multiple of 4, like to_outer and to_inner
     std::int32_t to_outer = 0;
     std::int32_t to_inner = 0;
 };

@@ -15,7 +15,7 @@
 namespace paretoken::microbench::gpu {
 namespace {
 
-/// Bytes of one token's keys and values, with their scales.
+/// Returns the number of bytes of one token's keys and values, with their scales.
 double token_bytes(const LayerOptions& options) {
     if (options.latent) return kMlaRow * 2;
     const double scale_bytes = options.attention().pool().page_scales() != 0 ? sizeof(float) : 0;
@@ -28,7 +28,8 @@ double query_numbers(const LayerOptions& options) {
     return static_cast<double>(options.batch() * options.heads.query_heads * options.heads.head_dim);
 }
 
-/// Who may choose which expert, and which matrices the touched ones are.
+/// Returns the number of bytes of the masks of the experts and of the indices of the touched experts'
+/// matrices.
 double routing_bytes(const LayerOptions& options) {
     const auto words =
         static_cast<std::size_t>(mask_words(static_cast<std::int32_t>(options.experts->count)));
@@ -331,9 +332,9 @@ std::uint16_t gain_code(const LayerOptions& options, LayerNorm norm, std::uint64
     const double usual =
         1.5 / (std::sqrt(static_cast<double>(width_of(options, norm))) * traits_of(multiplied).deviation);
     switch (norm) {
-        case LayerNorm::latent:  // results are as large as the numbers in the cache
+        case LayerNorm::latent:  // the results are as large as the numbers in the cache
             return bf16_of(static_cast<float>(.3 * share));
-        case LayerNorm::query:  // absorption makes the results larger
+        case LayerNorm::query:  // smaller, because absorption makes the results larger
             return bf16_of(static_cast<float>(.05 * usual * share));
         case LayerNorm::attention:
         case LayerNorm::feed_forward:
@@ -392,7 +393,8 @@ GateCall gate_call(const LayerOptions& options, LayerMatrix matrix) {
     return {.width = static_cast<std::int32_t>(matrix_of(options, matrix).rows / 2)};
 }
 
-/// Logits of random weights are scaled to about 1, as gains have products of the others' format come out.
+/// The scale brings the logits of random weights to about 1. It is needed because the gains are chosen for
+/// products with the format `weights`, which may differ from the format of the router.
 RouteCall route_call(const LayerOptions& options) {
     const LayerExperts& experts = *options.experts;
     const ExpertLoad load = options.load();
@@ -459,7 +461,7 @@ NewTokenPlaces new_token_places(const LayerOptions& options, const PageTable& ta
     }
     const PoolShape pool = options.attention().pool();
     const PageStrides strides = pool.strides();
-    assert(pool.layout == PageLayout::nhd);  // all heads of a token side by side
+    assert(pool.layout == PageLayout::nhd);  // all heads of a token are contiguous
     NewTokenPlaces places{.row_bytes = strides.token};
     for (std::size_t request = 0; request < options.batch(); ++request) {
         const std::int32_t token = options.lengths[request] - 1;

@@ -1,6 +1,7 @@
 #pragma once
-// One decoder layer that decodes, dense or with routed experts: its matrices, its operations in their order,
-// the bytes that a step must move, its inputs, and reference results in fp64. Compiles without CUDA.
+// One decoder layer in a decode step, dense or with routed experts, without its kernels: its matrices, its
+// operations in order, the bytes that a step must move, its inputs, and its reference results in fp64.
+// Compiles without CUDA.
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -23,25 +24,29 @@ namespace paretoken::microbench::gpu {
 
 struct LayerOptions {
     std::string preset;
-    std::size_t tp = 1;  ///< GPUs that share the layer; this is one's part, without what they exchange
+    /// Number of GPUs that share the layer. The options describe the part of one GPU, without communication.
+    std::size_t tp = 1;
     std::size_t hidden = 0;
-    std::size_t width = 0;  ///< of the feed-forward part, beside routed experts of the shared ones; 0: none
+    /// Width of the dense feed-forward part, or of the shared experts if there are routed experts; 0: none.
+    std::size_t width = 0;
     std::optional<LayerExperts> experts = {};
     HeadShape heads;
-    std::optional<LayerLatent> latent = {};  ///< then of `heads` only the query heads count, and kv is bf16
+    /// With latent attention, `heads` only gives the number of query heads, and `kv` is bf16.
+    std::optional<LayerLatent> latent = {};
     WeightFormat weights = WeightFormat::bf16;
-    /// Of attention's matrices where not the others'. As bf16 or not as those.
+    /// Weight format of the attention matrices, if it differs from `weights`. Both are bf16 or neither is,
+    /// because all products share the 16-bit format of the activations.
     std::optional<WeightFormat> attention_weights = {};
     KvFormat kv = KvFormat::bf16;
     std::int32_t page = 16;
-    std::vector<std::int32_t> lengths;  ///< tokens per request that attention sees, the new one among them
+    std::vector<std::int32_t> lengths;  ///< number of tokens of each request, including the new one
 
     bool operator==(const LayerOptions&) const = default;
     std::size_t batch() const { return lengths.size(); }
     double tokens() const;
     AttentionOptions attention() const;
     MlaOptions mla() const;
-    /// Of a layer with experts.
+    /// Returns the load of the routed experts, which the layer must have.
     ExpertLoad load() const;
 };
 
@@ -71,26 +76,29 @@ inline constexpr std::size_t kLayerNorms = 4;
 constexpr std::size_t index_of(LayerNorm norm) {
     return static_cast<std::size_t>(norm);
 }
-/// Numbers of a row that it norms; 0 where a layer does not have it.
+/// Returns the length of the rows that a norm normalises, or 0 if the layer does not have the norm.
 std::size_t width_of(const LayerOptions& options, LayerNorm norm);
 
-/// Those that a layer has.
+/// Returns the matrices that a layer has.
 std::vector<LayerMatrix> matrices_of(const LayerOptions& options);
-/// rows × k, of one expert or head where it is theirs
+/// Returns the shape of a matrix: rows × k of one expert or head if each of them has such a matrix.
 MatrixShape matrix_of(const LayerOptions& options, LayerMatrix matrix);
-/// The router's is one of 16 bits.
+/// Returns the weight format of a matrix. The router has a 16-bit format.
 WeightFormat format_of(const LayerOptions& options, LayerMatrix matrix);
-/// Whether a launch multiplies by a list of matrices: experts, or heads (absorb: keys' part of the latent
-/// expansion, into queries; expand: values' part).
+/// Returns whether a launch multiplies by a list of matrices, one for each expert or head. Matrices of heads
+/// are `absorb`, the part of the latent expansion for keys, which is applied to the queries, and `expand`,
+/// the part for values.
 bool is_listed(LayerMatrix matrix);
-/// The number of matrices in a launch, and the rows of x for each.
+/// Returns the number of matrices per launch (entries) and the number of rows of x per matrix (columns).
 ExpertLoad launched(const LayerOptions& options, LayerMatrix matrix);
-/// The numbers that all matrices of a launch take and give; 0 if a layer does not have the matrix.
+/// Return the total number of inputs and of outputs of the matrices of a launch; 0 if the layer does not have
+/// the matrix.
 std::size_t inputs_of(const LayerOptions& options, LayerMatrix matrix);
 std::size_t outputs_of(const LayerOptions& options, LayerMatrix matrix);
 
-/// In the order of a forward pass, shared experts before routed ones. The residual's additions are the
-/// norms': the second norm adds what `o` gave, the first one what the layer before gave last.
+/// The operations of all layers, in the order of a forward pass; shared experts come before routed ones. The
+/// norms also do the additions to the residual: `norm` adds the last result of the layer before, and
+/// `ffn_norm` adds the result of `o`.
 enum class LayerOp {
     norm,
     qkv,
@@ -121,50 +129,55 @@ enum class LayerOp {
     mix
 };
 std::string_view name_of(LayerOp op);
-/// Those that a layer has, in order.
+/// Returns the operations that a layer has, in order.
 std::vector<LayerOp> ops_of(const LayerOptions& options);
 
-/// "layer/preset:llama3-8b/w:bf16/kv:bf16/batch:1/ctx:4096", "/tp:8" after the preset where there is one,
-/// "/attn_w:fp16" after the weights, and "/experts:40" at the end: different ones that a step touches.
+/// Returns a name such as "layer/preset:llama3-8b/w:bf16/kv:bf16/batch:1/ctx:4096". "/tp:8" follows the
+/// preset if several GPUs share the layer, "/attn_w:fp16" follows the weights if the attention matrices have
+/// another format, and "/experts:40" at the end is the number of different experts that a step touches.
 std::string name_of(const LayerOptions& options);
 
-/// Of the step as a whole: weights and their scales (of experts each touched one once), gains, keys and
-/// values that were cached before, the page table, who may choose which expert and where that lies, and the
-/// new token's key and value. What operations hand one another stays in a cache at best, and is not counted.
-/// Products of experts: of the (token, expert) pairs, not of places that are nobody's.
+/// Returns the work of the whole step. It reads the weights and their scales (each touched expert once), the
+/// gains, the keys and values that were cached before, the page table, the masks of the experts, and the
+/// indices of the touched experts' matrices. It writes the new token's key and value. Data that operations
+/// pass to each other stays in a cache at best and is not counted. The arithmetic of experts is counted for
+/// the (token, expert) pairs, not for places without a token.
 Work layer_work(const LayerOptions& options);
-/// Of one operation for itself, as the rows of its kind count it.
+/// Returns the work of one operation alone, counted as in the rows that measure this kind of operation.
 Work op_work(const LayerOptions& options, LayerOp op);
 
 // ---- inputs, by formula
 
-/// bf16, `place` counted on over the norms. About what makes products of random weights of the format
-/// (fill.cuh's) come out near 1: softmax then tells tokens apart, and nothing leaves fp16.
+/// Returns a gain in bf16. `place` counts the gains of all norms consecutively. The gains make products with
+/// random weights of the format (fill.cuh) come out near 1. The softmax then distinguishes tokens, and all
+/// numbers stay in the range of fp16.
 std::uint16_t gain_code(const LayerOptions& options, LayerNorm norm, std::uint64_t seed, std::uint64_t place);
-/// By LayerNorm.
+/// The gains of all norms, indexed by LayerNorm.
 using LayerGains = std::array<std::vector<std::uint16_t>, kLayerNorms>;
 LayerGains gains_of(const LayerOptions& options, std::uint64_t seed);
-/// What `residual` and `down` begin with.
+/// Return element `place` of the initial values of `residual` and `down`.
 float residual_number(std::uint64_t seed, std::uint64_t place);
 float down_number(std::uint64_t seed, std::uint64_t place);
-/// RopeCall::turns
+/// Returns RopeCall::turns, or LatentCall::turns for latent attention.
 std::vector<float> turns_of(const LayerOptions& options);
 
+/// The following functions return calls with the sizes but without the pointers.
 NormCall norm_call(const LayerOptions& options, LayerNorm norm);
 RopeCall rope_call(const LayerOptions& options);
-/// `matrix`: whose results are gated.
+/// `matrix` is the matrix whose results are gated.
 GateCall gate_call(const LayerOptions& options, LayerMatrix matrix);
 RouteCall route_call(const LayerOptions& options);
 MixCall mix_call(const LayerOptions& options);
 LatentCall latent_call(const LayerOptions& options);
 NarrowCall narrow_call(const LayerOptions& options, LayerOp op);
-/// Queries are bf16, what a product takes as the layer's other 16-bit results are.
+/// Returns whether an operation narrows to bf16. Queries are always bf16; inputs of products have the 16-bit
+/// format of the layer's activations.
 bool narrows_to_bf16(const LayerOptions& options, LayerOp op);
 
 // ---- references
 
-/// What is known of a layer apart from its matrices: the caches are filled by the formulas of paged.h and
-/// `kv_seed`, gains by `gain_code`.
+/// The inputs of a layer except its matrices. The caches are filled by the formulas of paged.h with
+/// `kv_seed`, and the gains are those of `gain_code`.
 struct LayerInputs {
     LayerOptions options;
     PageTable table;
@@ -175,53 +188,57 @@ struct LayerInputs {
     std::vector<std::int32_t> stored = {};  ///< RouteCall::stored
 };
 
-/// The new token's place in the caches of all requests: bytes [batch][K, V][KV heads · head_dim] in the
-/// cache's format, and for int8 scales [batch][KV heads][K, V]; of latent caches [batch][576] in bf16.
+/// The contents of the new token's place in the caches of all requests. `bytes` is [batch][K, V][KV heads ·
+/// head_dim] in the cache's format, or [batch][576] in bf16 for latent caches. `scales` is [batch][KV
+/// heads][K, V], for int8 only.
 struct AppendedTokens {
     std::vector<std::byte> bytes;
     std::vector<float> scales;
 };
 
-/// Where in a pool and among its scales they lie, in the same order.
+/// The positions of AppendedTokens in the pool and among its scales, in the same order.
 struct NewTokenPlaces {
-    std::vector<std::uint64_t> rows = {};  ///< [batch][K, V]: byte offsets of `row_bytes` each
-    std::uint32_t row_bytes = 0;
+    std::vector<std::uint64_t> rows = {};    ///< [batch][K, V], or [batch] if latent: offsets in bytes
+    std::uint32_t row_bytes = 0;             ///< size of each row
     std::vector<std::uint64_t> scales = {};  ///< [batch][KV heads][K, V]
 };
 NewTokenPlaces new_token_places(const LayerOptions& options, const PageTable& table);
 
-struct LayerSeen;  ///< layer_buffers.h
+struct LayerSeen;  ///< defined in layer_buffers.h
 
-/// Gives W · x in fp64, x being what the layer multiplied by; of experts those that were drawn, in ascending
-/// order, each with its rows; so of heads.
+/// Returns W · x in fp64, where x is the input that the layer really multiplied. For experts, it returns the
+/// products of the drawn experts in ascending order, each with its own rows of x. For heads, it returns the
+/// products of all heads in order.
 using ProductOf = std::function<std::vector<double>(LayerMatrix)>;
 
-/// Compares every operation with fp64, each from what those before it really gave: nothing when all are
-/// right, else the first that is wrong and by how much. Attention of large layers is compared by a sample.
+/// Compares the result of every operation with fp64. The reference of an operation uses the results that the
+/// layer itself computed before it. Returns nothing if all results are right, otherwise the first operation
+/// that is wrong and its error. Attention of large layers is compared by a sample.
 std::optional<std::string> layer_fault(const LayerInputs& inputs, const LayerSeen& seen,
                                        const ProductOf& product_of);
 
-/// The inputs with one operand that is not what the layer had: each must be found wrong. Matrices are the
-/// machine's to spoil.
+/// Inputs in which one operand differs from that of the layer, so that a check with them must find a fault.
+/// Matrices are not part of the inputs; the machine that holds them plants faults in them.
 struct PlantedFault {
     std::string operand;
     LayerInputs inputs;
 };
 std::vector<PlantedFault> planted_faults(const LayerInputs& inputs);
 
-/// By LayerMatrix: [rows, k], of experts those that were drawn, in ascending order, of heads all.
+/// The matrices of a layer, indexed by LayerMatrix, each [rows, k]. A list of experts holds the drawn experts
+/// in ascending order, and a list of heads holds all heads.
 using LayerMatrices = std::array<std::vector<double>, kLayerMatrices>;
 
-/// residual + down after one layer in fp64 throughout, but for the new token's key and value, which are
-/// rounded to the cache's format.
+/// Returns residual + down after one layer, computed in fp64. Only the new token's key and value are rounded,
+/// to the cache's format.
 std::vector<double> layer_reference(const LayerInputs& inputs, const LayerMatrices& matrices,
                                     std::span<const float> residual, std::span<const float> down);
 
-/// Relative L2 error that a layer's output may have against layer_reference: roundings of 16-bit inputs of
-/// its products, and of the cache's format.
+/// Returns the relative L2 error that a layer's output may have against layer_reference. The error comes from
+/// rounding the inputs of products to 16 bits, and keys and values to the cache's format.
 double layer_bound(const LayerOptions& options);
 
-/// The rows of a suite; `models` as in GpuSettings.
+/// Returns the options of the rows of a suite. `models` is that of GpuSettings.
 std::vector<LayerOptions> layer_suite(RowSet set, std::span<const ModelShape> models);
 
 }  // namespace paretoken::microbench::gpu

@@ -1,7 +1,8 @@
 #pragma once
-// What a decoder layer does between its matrix products at decode, one kernel each: RMS norm with the
-// residual's addition, rotary embedding with the append to the paged KV cache, and the gated activation. Each
-// warp's or block's work is independent of the others'. Written for two machines, as attention_body.h is.
+// The bodies of the kernels that a decoder layer runs between its matrix products in decode: RMS norm with
+// the addition to the residual, rotary embedding with the append to the paged KV cache, and the gated
+// activation. The warps or blocks of a kernel work independently of each other. A GPU runs the bodies through
+// attention_machine.cuh, and the tests run the same code on an emulation of the lanes.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -22,20 +23,20 @@ struct alignas(8) Pairs2 {
 
 // ---- norm
 
-/// residual += delta, where there is one; out = residual ÷ √(mean of its squares + epsilon) · gain. A block
-/// per row.
+/// residual += delta, if `delta` is not null. Then out = residual ÷ √(mean of its squares + epsilon) · gain.
+/// One block per row.
 struct NormCall {
     float* residual = nullptr;            ///< [batch, hidden]
-    const float* delta = nullptr;         ///< [batch, hidden], or none
+    const float* delta = nullptr;         ///< [batch, hidden], or null
     const std::uint16_t* gain = nullptr;  ///< [hidden], bf16
     std::uint16_t* out = nullptr;         ///< [batch, hidden], bf16 or fp16
-    std::int32_t hidden = 0;              ///< a multiple of 4, at most kWarps · kNormOfWarp
+    std::int32_t hidden = 0;              ///< a multiple of 4, at most kWarpsOfBlock · kNormOfWarp
     float epsilon = 0;
 };
 
-inline constexpr int kNormQuads = 4;  ///< of four numbers each, in a lane's registers
-inline constexpr int kNormOfWarp = kNormQuads * 4 * 32;
-inline constexpr int kNormWarps = 32;  ///< of the GPU's blocks
+inline constexpr int kNormQuads = 4;  ///< groups of four numbers in the registers of a lane
+inline constexpr int kNormOfWarp = kNormQuads * 4 * 32;  ///< numbers in the registers of a warp
+inline constexpr int kNormWarps = 32;                    ///< warps of a block on a GPU
 inline constexpr int kMostHidden = kNormWarps * kNormOfWarp;
 PARETOKEN_HOST_DEVICE constexpr int norm_shared_bytes(int warps) {
     return warps * static_cast<int>(sizeof(float));
@@ -90,17 +91,18 @@ PARETOKEN_HOST_DEVICE void norm_body(const Machine& m, const NormCall& call) {
 
 // ---- rotary embedding and append
 
-/// Queries and the new token's key are turned by its position; key and value go into the token's place in the
-/// cache, in the cache's format: fp8 with the pool's scale 1, int8 with a scale of its own. A warp per head.
+/// Rotates the queries and the new token's key by the token's position. Stores the key and the value in the
+/// token's place in the cache, in the cache's format: fp8 with the pool's scale of 1, int8 with a scale for
+/// each token and head. One warp per head.
 struct RopeCall {
     const float* qkv = nullptr;    ///< [batch, query heads + 2 · KV heads, head_dim]: q, k, v
     const float* turns = nullptr;  ///< [batch, head_dim / 2, 2]: cosine and sine at the request's position
     std::uint16_t* q = nullptr;    ///< [batch, query heads, head_dim], bf16 for bf16 caches, else fp16
     std::byte* pool = nullptr;
-    float* scales = nullptr;              ///< int8 only, as in paged.h
-    const std::int32_t* pages = nullptr;  ///< PageTable
-    const std::int32_t* first_page = nullptr;
-    const std::int32_t* lengths = nullptr;  ///< [batch]: tokens, the new one among them
+    float* scales = nullptr;                   ///< int8 only, laid out as in paged.h
+    const std::int32_t* pages = nullptr;       ///< PageTable::pages
+    const std::int32_t* first_page = nullptr;  ///< PageTable::first
+    const std::int32_t* lengths = nullptr;     ///< [batch]: number of tokens, including the new one
     PageStrides strides;
     std::int32_t batch = 0;
     std::int32_t query_heads = 0;
@@ -112,7 +114,8 @@ struct RopeCall {
 
 inline constexpr int kRopeWarps = 4;
 
-/// One head in the registers of a warp: numbers kEach · lane … of each half of its dimensions.
+/// One head in the registers of a warp. Each lane holds kEach consecutive numbers of each half of the
+/// dimensions, beginning with number kEach · lane.
 template <KvFormat kFormat, int kDim>
 struct RopeHead {
     static constexpr int kEach = kDim / 64;
@@ -128,7 +131,7 @@ struct RopeHead {
             for (int e = 0; e < kEach; ++e) x[half][e] = from[half * (kDim / 2) + m.lane() * kEach + e];
         }
     }
-    /// Dimensions d and d + kDim / 2 are a point in the plane.
+    /// Rotates every point whose coordinates are dimensions d and d + kDim / 2 by its angle.
     template <class Machine>
     PARETOKEN_HOST_DEVICE void turn(const Machine& m, const float* turns) {
         PARETOKEN_UNROLL
@@ -153,7 +156,7 @@ struct RopeHead {
             }
         }
     }
-    /// Its scale; all lanes have it.
+    /// Stores the numbers in the 8-bit format. Returns their scale in all lanes.
     template <class Machine>
     PARETOKEN_HOST_DEVICE float store_8_bits(const Machine& m, std::byte* to) const {
         float scale = 1;
@@ -220,7 +223,8 @@ PARETOKEN_HOST_DEVICE void rope_body(const Machine& m, const RopeCall& call) {
 
 // ---- gated activation
 
-/// out = silu(gate) · up, silu(x) = x ÷ (1 + e^−x). Blocks of kGateThreads · 4 columns of one row each.
+/// out = silu(gate) · up, where silu(x) = x ÷ (1 + e^−x). Each block computes kGateThreads · 4 columns of one
+/// row.
 struct GateCall {
     const float* gate_up = nullptr;  ///< [batch, 2, width]
     std::uint16_t* out = nullptr;    ///< [batch, width], bf16 or fp16

@@ -52,8 +52,8 @@ struct LayerTable {
     Of<float> expert_down{};           ///< [places, hidden]
 };
 
-/// Calls visit(elements, buffer of each table…) for every buffer; 0 elements if a layer of these options does
-/// not have it. `tables` are LayerTables of any kind.
+/// Calls visit(elements, buffer of each table…) for every buffer. `elements` is 0 if a layer with these
+/// options does not have the buffer. `tables` are LayerTables of any kind.
 template <class Visit, class... Tables>
 void for_each_buffer(const LayerOptions& options, Visit&& visit, Tables&&... tables) {
     const std::size_t rows = options.batch() * options.hidden;
@@ -146,11 +146,11 @@ struct LayerSeen : LayerTable<HostBuffer> {
     std::vector<float> residual_before, down_before;
     AppendedTokens appended;
 
-    /// residual + down: the next layer's input, [batch, hidden]
+    /// Returns residual + down, the input of the next layer: [batch, hidden].
     std::vector<float> output() const;
 };
 
-/// Starts one operation on `machine`, which has
+/// Starts one operation on `machine`, which has the functions
 ///   norm(LayerNorm, residual, delta, out)   multiply(LayerMatrix, x, y)   rope(qkv, q)   attend(q, out)
 ///   gate(LayerMatrix, gate_up, out)   route(logits, tables)   gather(rows, tables, out)
 ///   multiply_experts(LayerMatrix, tables, x, y)   mix(results, tables, shared, out)

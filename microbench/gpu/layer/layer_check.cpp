@@ -1,4 +1,4 @@
-// What comes of a layer, held against fp64.
+// Compares the results of a layer with references in fp64.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ bool is_bf16(KvFormat format) {
     return format == KvFormat::bf16;
 }
 
-/// Relative rounding of a 16-bit result, at most.
+/// Returns the largest relative rounding error of a 16-bit result.
 double rounding_of(bool bf16) {
     return bf16 ? 0x1p-8 : 0x1p-11;
 }
@@ -50,7 +50,8 @@ std::vector<double> normed(std::span<const double> residual, std::span<const std
     return out;
 }
 
-/// What a step makes of q, k and v: [batch][heads][head_dim] each, queries and keys turned.
+/// The queries, keys and values of a step after the rotary embedding of queries and keys, each
+/// [batch][heads][head_dim].
 struct Turned {
     std::vector<double> q, keys, values;
 };
@@ -81,7 +82,7 @@ Turned turned(const LayerInputs& inputs, std::span<const double> qkv) {
     return result;
 }
 
-/// Numbers of appended tokens, scales applied: [batch][KV heads][head_dim].
+/// The values of the appended tokens, multiplied by their scales, each [batch][KV heads][head_dim].
 struct Appended {
     std::vector<double> keys, values;
 };
@@ -111,8 +112,9 @@ double largest(std::span<const double> values) {
     return most;
 }
 
-/// As far as a number may lie from what is stored for it: half a step of the format, and what fp32 lost
-/// before, where large numbers may have met. `most`: the head's largest number.
+/// Returns the largest difference that is allowed between a number and its stored value: half a step of the
+/// format, plus the rounding errors of the fp32 arithmetic before, which grow with the largest number of the
+/// head, `most`.
 double half_step(KvFormat format, double number, double most) {
     const double lost = 1e-5 * std::abs(number) + 1e-6 * most;
     switch (format) {
@@ -143,7 +145,7 @@ std::optional<std::string> append_fault(const LayerOptions& options, const char*
     return std::nullopt;
 }
 
-/// The nearest numbers that the cache's format has.
+/// Returns the nearest numbers of the cache's format.
 std::vector<double> rounded_to(const LayerOptions& options, std::vector<double> numbers) {
     const std::size_t dim = options.heads.head_dim;
     for (std::size_t head = 0; head < numbers.size(); head += dim) {
@@ -168,8 +170,8 @@ std::vector<double> rounded_to(const LayerOptions& options, std::vector<double> 
     return numbers;
 }
 
-/// Results of all query heads of one KV head: [group, head_dim]. The last token's key and value are those of
-/// `appended`.
+/// Returns the results of all query heads of one KV head: [group, head_dim]. The key and the value of the
+/// last token are those of `appended`.
 std::vector<double> attended(const LayerInputs& inputs, std::span<const double> q, const Appended& appended,
                              std::size_t request, std::size_t kv_head) {
     const AttentionOptions options = inputs.options.attention();
@@ -202,7 +204,7 @@ std::vector<double> gated(std::span<const double> gate_up, std::size_t width) {
     return out;
 }
 
-/// Σ weight · result of the chosen expert, [batch, hidden]. `results` [places, hidden].
+/// Returns Σ weight · result of the chosen expert: [batch, hidden]. `results` is [places, hidden].
 std::vector<double> mixed(const LayerOptions& options, std::span<const double> weights,
                           std::span<const std::int32_t> places, std::span<const double> results) {
     std::vector<double> out(options.batch() * options.hidden);
@@ -220,7 +222,7 @@ std::vector<double> sum_of(std::span<const double> a, std::span<const double> b)
     return sum;
 }
 
-/// In fp32, as a kernel does it.
+/// Returns the sum in fp32, as a kernel computes it.
 std::vector<float> float_sum(std::span<const float> a, std::span<const float> b) {
     std::vector<float> sum(a.begin(), a.end());
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += b[i];
@@ -245,11 +247,11 @@ std::optional<std::string> difference(LayerOp op, std::string_view what, const s
     return std::nullopt;
 }
 
-/// Of a layer with experts: who goes where, and with which weight.
+/// Checks the routing of a layer with experts: places, tokens, matrices and weights.
 std::optional<std::string> route_fault(const LayerInputs& inputs, const LayerSeen& seen) {
     const LayerOptions& options = inputs.options;
     if (std::any_of(seen.logits.begin(), seen.logits.end(), [](float x) { return std::isnan(x); }))
-        return "router: a logit is no number";
+        return "router: a logit is NaN";
     const Routing wanted = routing_of(*options.experts, options.load(), inputs.draw.masks,
                                       doubles_of(seen.logits), double{route_call(options).scale});
     const LayerOp op = LayerOp::route;
@@ -304,7 +306,7 @@ std::optional<std::string> attention_fault(const LayerInputs& inputs, const Laye
 
 using ProductFault = std::function<std::optional<std::string>(LayerMatrix, std::span<const float>)>;
 
-/// Of attention with keys and values of their own: everything between the first norm and what `o` multiplies.
+/// Checks grouped-query attention: all operations between the first norm and `o`.
 std::optional<std::string> headed_fault(const LayerInputs& inputs, const LayerSeen& seen,
                                         const ProductFault& product_fault) {
     const LayerOptions& options = inputs.options;
@@ -319,7 +321,7 @@ std::optional<std::string> headed_fault(const LayerInputs& inputs, const LayerSe
     return attention_fault(inputs, seen, appended);
 }
 
-/// Numbers `first` … `end` of each row of `stride`.
+/// Returns the columns `first` … `end` − 1 of rows of length `stride`.
 template <class Value>
 std::vector<Value> columns_of(std::span<const Value> rows, std::size_t stride, std::size_t first,
                               std::size_t end) {
@@ -331,7 +333,7 @@ std::vector<Value> columns_of(std::span<const Value> rows, std::size_t stride, s
     return result;
 }
 
-/// A request's cached rows with the new token's as the last.
+/// Returns the cached rows of a request, the last of which is the new token's.
 std::vector<double> latent_rows(const LayerInputs& inputs, std::span<const double> appended,
                                 std::size_t request) {
     constexpr auto kRow = static_cast<std::size_t>(kMlaRow);
@@ -348,7 +350,8 @@ std::vector<double> appended_rows(const AppendedTokens& tokens) {
     return rows;
 }
 
-/// (request, head) pairs of a latent cache that a check compares: all while they are few.
+/// Returns the (request, head) pairs that a check of latent attention compares: all heads of a small layer,
+/// or the first and the last head of a large one.
 std::vector<std::pair<std::size_t, std::size_t>> latent_pairs(const LayerInputs& inputs) {
     constexpr double kFew = 1 << 16;
     const std::size_t heads = inputs.options.heads.query_heads;
@@ -361,7 +364,7 @@ std::vector<std::pair<std::size_t, std::size_t>> latent_pairs(const LayerInputs&
     return pairs;
 }
 
-/// Of latent attention: everything between the first norm and what `o` multiplies.
+/// Checks latent attention: all operations between the first norm and `o`.
 std::optional<std::string> latent_fault(const LayerInputs& inputs, const LayerSeen& seen,
                                         const ProductFault& product_fault, double rounding) {
     constexpr auto kRow = static_cast<std::size_t>(kMlaRow);
@@ -470,7 +473,7 @@ std::optional<std::string> layer_fault(const LayerInputs& inputs, const LayerSee
 
 namespace {
 
-/// [batch, query heads, head_dim] from what qkv gave.
+/// Returns the results of grouped-query attention, [batch, query heads, head_dim], from the result of qkv.
 std::vector<double> headed_reference(const LayerInputs& inputs, std::span<const double> product_of_qkv) {
     const LayerOptions& options = inputs.options;
     const Turned qkv = turned(inputs, product_of_qkv);
@@ -485,7 +488,8 @@ std::vector<double> headed_reference(const LayerInputs& inputs, std::span<const 
     return attention;
 }
 
-/// [batch, heads, 128] from what the first norm gave, without absorption.
+/// Returns the results of latent attention, [batch, heads, 128], from the result of the first norm. It is
+/// computed without absorption.
 std::vector<double> latent_reference(const LayerInputs& inputs, const LayerMatrices& matrices,
                                      std::span<const double> x) {
     constexpr auto kRope = static_cast<std::size_t>(kMlaRope);
@@ -544,7 +548,7 @@ std::vector<double> layer_reference(const LayerInputs& inputs, const LayerMatric
     const Routing routing =
         routing_of(*options.experts, options.load(), inputs.draw.masks,
                    multiply(LayerMatrix::router, ffn_normed), double{route_call(options).scale});
-    // Pair by pair: nothing of entries and columns.
+    // The results are computed for each (token, expert) pair alone, without entries and columns.
     const auto of_expert = [&](LayerMatrix matrix, std::int32_t expert, std::span<const double> x) {
         const auto& drawn = inputs.draw.touched;
         const auto index =
@@ -584,7 +588,7 @@ std::vector<PlantedFault> planted_faults(const LayerInputs& inputs) {
     if (options.tokens() > static_cast<double>(options.batch()))
         plant("cached keys and values", [](LayerInputs& i) { ++i.kv_seed; });
     if (!options.experts) return planted;
-    // The first token may choose one expert instead of another.
+    // In the mask of the first token, one allowed expert is replaced by another one.
     const auto allows = [&](std::size_t expert) {
         return (inputs.draw.masks[expert / 32] >> expert % 32 & 1) != 0;
     };
@@ -606,7 +610,8 @@ std::vector<PlantedFault> planted_faults(const LayerInputs& inputs) {
 
 double layer_bound(const LayerOptions& options) {
     const bool bf16 = is_bf16(options.weights) || is_bf16(options.kv);
-    // Few elements come to lie on the other side of a step, but each by a whole one.
+    // A few elements are rounded to the next step of the cache's format, and each of them then differs by a
+    // whole step.
     const double of_cache = options.kv == KvFormat::fp8 ? 1.5e-2 : options.kv == KvFormat::int8 ? 5e-3 : 0;
     return (bf16 ? 1.5e-2 : 2e-3) + of_cache;
 }

@@ -1,5 +1,5 @@
-// layer/preset:P/w:F/kv:K/batch:B/ctx:C, with routed experts /experts:N: all operations of a decoder layer in
-// one CUDA graph, a ring of layers one after the other as in a model's step.
+// The rows layer/preset:P/w:F/kv:K/batch:B/ctx:C, with /experts:N for routed experts: all operations of a
+// decoder layer in one CUDA graph. The layers of a ring run one after the other, as in a step of a model.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -91,7 +91,7 @@ StreamedMatrix streamed(const LayerOptions& options, LayerMatrix matrix) {
     const bool by_list = is_listed(matrix);
     const auto variant = variant_for(format, Decode::usual, static_cast<int>(launch.columns), by_list);
     if (!variant) {
-        throw RuntimeError(fmt::format("no weight kernel for {} at batch {}: use at most 32{}",
+        throw RuntimeError(fmt::format("no weight kernel for {} at batch {}: use a batch of at most 32{}",
                                        name_of(format), options.batch(),
                                        by_list ? ", and at most 8 tokens per expert or head" : ""));
     }
@@ -110,8 +110,8 @@ LayerResults allocated(const LayerOptions& options) {
     return results;
 }
 
-/// Overwrites all buffers but those that the layer begins with. Indices become 0, because kernels follow
-/// them; numbers become NaN.
+/// Overwrites all buffers except `residual` and `down`, with which the layer begins. Indices become 0,
+/// because kernels use them to address memory; numbers become NaN.
 void poison(const LayerOptions& options, LayerResults& results, Stream stream) {
     for_each_buffer(
         options,
@@ -124,24 +124,24 @@ void poison(const LayerOptions& options, LayerResults& results, Stream stream) {
         results);
 }
 
-/// What `prepare` builds.
+/// The device memory of a row, built by `prepare`.
 struct LayerMemory {
-    std::array<std::optional<WeightStream>, kLayerMatrices> matrices;  ///< those that the layer has
-    std::optional<PagedAttention> attention;                           ///< or
-    std::optional<MlaAttention> latent;
-    DeviceBuffer<std::uint16_t> gains;  ///< [copies] of LayerGains
+    std::array<std::optional<WeightStream>, kLayerMatrices> matrices;  ///< only those that the layer has
+    std::optional<PagedAttention> attention;                           ///< empty for latent attention
+    std::optional<MlaAttention> latent;                                ///< empty for grouped-query attention
+    DeviceBuffer<std::uint16_t> gains;                                 ///< [copies] of LayerGains
     std::size_t gains_of_copy = 0;
     DeviceBuffer<float> turns;
     DeviceBuffer<std::int32_t> lengths;
-    DeviceBuffer<std::uint32_t> masks;  ///< [copies] of ExpertDraw's
-    DeviceBuffer<std::int32_t> stored;  ///< [copies] of RouteCall's
+    DeviceBuffer<std::uint32_t> masks;  ///< [copies] of ExpertDraw::masks
+    DeviceBuffer<std::int32_t> stored;  ///< [copies] of RouteCall::stored
     LayerResults results;
     LayerBuffers buffers;  ///< addresses of `results`
 
     const DecodeRing& ring() const { return latent ? latent->ring() : attention->ring(); }
 };
 
-/// Enqueues operations of one copy, as launch_op asks for them.
+/// The machine that `launch_op` uses: enqueues the operations of one copy.
 class LayerLauncher {
   public:
     LayerLauncher(const LayerOptions& options, const LayerMemory& memory, std::size_t copy, Stream stream)
@@ -285,7 +285,7 @@ class LayerKernel final : public GpuKernel {
     void prepare(std::size_t copies, std::uint64_t seed) override {
         copies_ = copies;
         seed_ = seed;
-        memory_.reset();  // before more is asked for
+        memory_.reset();  // frees the memory before more is allocated
         LayerResults results = allocated(options_);
         const LayerBuffers buffers = buffers_of(options_, results);
         std::array<std::optional<WeightStream>, kLayerMatrices> matrices;
@@ -352,12 +352,12 @@ class LayerKernel final : public GpuKernel {
     }
 
   private:
-    /// Every ring copy draws its own experts.
+    /// Returns the draw of experts of a copy. Every copy of the ring has its own draw.
     ExpertDraw draw_of(std::size_t copy) const {
         return drawn_experts(*options_.experts, options_.batch(), derived_seed(seed_, "experts", copy));
     }
-    /// RouteCall::stored: the drawn experts are the matrices of the copies' lists, in ascending order; only
-    /// they are there.
+    /// Returns RouteCall::stored of a copy. The drawn experts, in ascending order, are the matrices of the
+    /// copy's lists. Other experts have no matrix.
     std::vector<std::int32_t> stored_of(
         const std::array<std::optional<WeightStream>, kLayerMatrices>& matrices, const ExpertDraw& draw,
         std::size_t copy) const {
@@ -378,7 +378,7 @@ class LayerKernel final : public GpuKernel {
         launch_op(op, memory_->buffers, LayerLauncher(options_, *memory_, copy, stream));
     }
 
-    /// What comes into the first layer; the caller synchronises.
+    /// Sets `residual` and `down` to the input of the first layer. The caller synchronises.
     void begin_anew() {
         std::vector<float> residual(memory_->results.residual.size());
         std::vector<float> down(residual.size());
@@ -403,7 +403,8 @@ class LayerKernel final : public GpuKernel {
         return inputs;
     }
 
-    /// Every operand in turn is made another one than the layer had. Nothing when one of them passed.
+    /// Checks the layer once for every operand, with a fault planted in that operand. Returns nothing if a
+    /// planted fault was not noticed, otherwise the text of the last fault.
     std::optional<std::string> noticed_fault(const LayerInputs& inputs, const LayerSeen& seen,
                                              std::size_t copy, Stream stream) {
         const ProductOf product_of = products_of(copy, stream);
@@ -434,7 +435,7 @@ class LayerKernel final : public GpuKernel {
                                : memory_->attention->pool().data();
     }
 
-    /// Caches' places of the new tokens, spoilt or read.
+    /// Sets all bytes of the new tokens' places in the cache, and of their scales, to 0xff.
     void poison_new_tokens(const NewTokenPlaces& places, Stream stream) {
         for (const std::uint64_t at : places.rows)
             PARETOKEN_CUDA(cudaMemsetAsync(cache() + at, 0xff, places.row_bytes, stream));
@@ -455,7 +456,7 @@ class LayerKernel final : public GpuKernel {
         return tokens;
     }
 
-    /// One layer from the same beginning, over poisoned results.
+    /// Runs one layer from its initial input, with poisoned results, and returns its results.
     LayerSeen seen_of(std::size_t copy, Stream stream) {
         LayerResults& results = memory_->results;
         const NewTokenPlaces places = new_token_places(options_, memory_->ring().table(copy));
@@ -479,7 +480,7 @@ class LayerKernel final : public GpuKernel {
         return seen;
     }
 
-    /// From the layer's own inputs of the products, which are still there.
+    /// Returns the products of the layer's own inputs, which are still in its buffers.
     ProductOf products_of(std::size_t copy, Stream stream) const {
         return [this, copy, stream](LayerMatrix matrix) {
             return memory_->matrices[index_of(matrix)]->reference(copy, input_of(memory_->buffers, matrix),
@@ -487,7 +488,7 @@ class LayerKernel final : public GpuKernel {
         };
     }
 
-    /// The layer as a whole, where a host can compute it.
+    /// Compares the layer's output with layer_reference if the layer is small enough for the host.
     std::optional<std::string> whole_fault(const LayerInputs& inputs, const LayerSeen& seen,
                                            std::size_t copy) const {
         constexpr std::size_t kMostWeights = 1 << 24;

@@ -1,4 +1,4 @@
-// Which layers are timed, and which small ones are verified.
+// The layers that are timed, and the small layers that are verified.
 #include <algorithm>
 
 #include "microbench/gpu/layer/layer.h"
@@ -49,13 +49,13 @@ constexpr SuiteRow kRoutedSuite[] = {
     {RowSet::full, "deepseek-v3", WeightFormat::fp8, KvFormat::bf16, 8, 32768, 8},
 };
 
-/// Weight kernels by a list of experts have columns for so many tokens of one.
+/// The largest number of tokens per expert of the weight kernels for lists of experts.
 constexpr std::size_t kMostColumns = 8;
 bool has_expert_kernel(WeightFormat format) {
     return format != WeightFormat::fp16 && format != WeightFormat::int8;
 }
 
-/// Whether the experts' kernels hold what a step asks of them.
+/// Returns whether the kernels support the experts of a layer.
 bool fits(const LayerOptions& options) {
     const LayerExperts& experts = *options.experts;
     return experts.width != 0 && experts.active <= static_cast<std::size_t>(kMostActive) &&
@@ -63,7 +63,7 @@ bool fits(const LayerOptions& options) {
            has_expert_kernel(options.weights) && options.load().columns <= kMostColumns;
 }
 
-/// Whether a latent cache is as the kernels have it, and its heads' lists hold the batch.
+/// Returns whether the kernels support the sizes of latent attention, and the batch in the lists of heads.
 bool fits(const cards::LatentAttention& mla, const SuiteRow& row) {
     return mla.kv_rank == static_cast<std::size_t>(kMlaValue) &&
            mla.rope_dim == static_cast<std::size_t>(kMlaRope) &&
@@ -73,7 +73,8 @@ bool fits(const cards::LatentAttention& mla, const SuiteRow& row) {
            has_expert_kernel(row.attention_weights.value_or(row.weights));
 }
 
-/// One GPU's part of a layer; nothing for models that these kernels have no layer for.
+/// Returns the options of one GPU's part of a layer, or nothing if the kernels do not support the model's
+/// layers.
 std::optional<LayerOptions> options_of(const ModelShape& model, const SuiteRow& row) {
     if (model.mla ? !fits(*model.mla, row) : model.heads.head_dim != 64 && model.heads.head_dim != 128)
         return std::nullopt;
@@ -96,7 +97,7 @@ std::optional<LayerOptions> options_of(const ModelShape& model, const SuiteRow& 
         if (matrix.op == "o") options.hidden = matrix.rows;
         if (matrix.op == "down") options.width = matrix.k;
         if (matrix.op == "moe_down") options.experts->width = matrix.k;
-        if (matrix.op == "up" || matrix.op == "moe_up") return std::nullopt;  // not gated
+        if (matrix.op == "up" || matrix.op == "moe_up") return std::nullopt;  // the activation is not gated
     }
     if (options.hidden == 0 || options.hidden > kMostHidden) return std::nullopt;
     if (options.experts ? !fits(options) : options.width == 0) return std::nullopt;
@@ -106,8 +107,9 @@ std::optional<LayerOptions> options_of(const ModelShape& model, const SuiteRow& 
     return options;
 }
 
-/// Every format of weights and caches, both head dimensions, every number of columns that a product has, and
-/// lengths around the edges of pages and tiles, small and ragged.
+/// Returns small layers that cover every format of weights and caches, both head dimensions, every number of
+/// columns of the weight kernels, and lengths around the edges of pages and tiles. Many sizes are not
+/// multiples of the sizes of tiles.
 std::vector<LayerOptions> small_checks() {
     return {
         {.preset = "tiny1",

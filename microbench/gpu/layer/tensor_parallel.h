@@ -7,9 +7,10 @@
 
 namespace paretoken::microbench::gpu {
 
-/// What one of `tp` ≥ 1 GPUs multiplies by in a decode step: a layer's matrices, then the output projection.
-/// By rows: qkv (at least one KV head each), gate_up, up, lm_head; by k: o, down; latent down-projections are
-/// held by all. A matrix that does not divide is left out.
+/// Returns the matrices by which one of `tp` ≥ 1 GPUs multiplies in a decode step: those of a layer, then the
+/// output projection. o, down and moe_down are divided along k. q_a and kv_a, the latent down-projections,
+/// are not divided: every GPU has them whole. All other matrices are divided along their rows; in qkv, every
+/// GPU has at least one KV head. A matrix that cannot be divided evenly is left out.
 std::vector<MatrixShape> shares_of(const ModelShape& model, std::size_t tp);
 
 }  // namespace paretoken::microbench::gpu

@@ -20,13 +20,14 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 using Machine = EmulatedMachine<false>;
 
-/// What the kernel writes, and around it what it must not.
+/// The results of the kernel. During its launch each vector has one more element, which must not change.
 struct Routed {
     std::vector<float> weights;
     std::vector<std::int32_t> places, tokens, of_entries;
 };
 
-/// Matrices of gate_up are numbered 1000 + expert, of down 2000 + expert.
+/// Returns the results of the kernel. The matrices of expert e are 1000 + e for gate_up and 2000 + e for
+/// down.
 template <int kWarps = 2>
 Routed routed(const LayerExperts& experts, const ExpertLoad& load, const std::vector<std::uint32_t>& masks,
               const std::vector<float>& logits, float scale = 1, std::uint64_t order = 1) {
@@ -71,7 +72,7 @@ std::vector<std::uint32_t> all_allowed(std::size_t experts, std::size_t tokens) 
         tokens * static_cast<std::size_t>(mask_words(static_cast<std::int32_t>(experts))), ~0U);
 }
 
-/// Expert of each pair, by its place.
+/// Returns the expert of each pair, which its place gives, or −1 without a place.
 std::vector<std::int32_t> experts_of(const Routed& routed, std::size_t columns) {
     std::vector<std::int32_t> experts;
     for (const std::int32_t place : routed.places) {
@@ -97,7 +98,7 @@ void expect_as_the_reference(const Routed& got, const LayerExperts& experts, con
         ASSERT_NEAR(static_cast<double>(got.weights[i]), wanted.weights[i], 1e-5) << i;
 }
 
-// ---- choosing
+// ---- choice of the experts
 
 TEST(GpuExperts, the_largest_logits_are_chosen_in_their_order_and_weighed_by_their_softmax) {
     //                                 0  1   2   3   4  5
@@ -105,7 +106,7 @@ TEST(GpuExperts, the_largest_logits_are_chosen_in_their_order_and_weighed_by_the
                                        7, 3, 8,  -5, -6, 8};
     const auto got = routed({6, 3, 64}, {6, 2}, all_allowed(6, 2), logits);
     EXPECT_EQ(experts_of(got, 2), (std::vector<std::int32_t>{1, 3, 0, 2, 5, 0}));
-    // Touched are 0, 1, 2, 3, 5; the second token is the second of expert 0.
+    // Experts 0, 1, 2, 3 and 5 are touched. The second token is the second one of expert 0.
     EXPECT_EQ(got.places, (std::vector<std::int32_t>{2, 6, 0, 4, 8, 1}));
     EXPECT_EQ(got.tokens, (std::vector<std::int32_t>{0, 1, 0, -1, 1, -1, 0, -1, 1, -1, -1, -1}));
     EXPECT_EQ(got.of_entries, (std::vector<std::int32_t>{1000, 1001, 1002, 1003, 1005, 0,  //
@@ -118,7 +119,7 @@ TEST(GpuExperts, the_largest_logits_are_chosen_in_their_order_and_weighed_by_the
 
 TEST(GpuExperts, of_equal_logits_the_lower_number_wins_wherever_lanes_hold_them) {
     std::vector<float> logits(100, 1.0F);
-    logits[99] = logits[64] = logits[3] = logits[35] = 2;  // 3 and 35 are of one lane
+    logits[99] = logits[64] = logits[3] = logits[35] = 2;  // 3 and 35 are in the same lane
     const auto got = routed({100, 6, 64}, {6, 1}, all_allowed(100, 1), logits);
     EXPECT_EQ(experts_of(got, 1), (std::vector<std::int32_t>{3, 35, 64, 99, 0, 1}));
     const auto zeros = routed({100, 3, 64}, {3, 1}, all_allowed(100, 1), std::vector<float>(100, -0.0F));
@@ -149,7 +150,8 @@ TEST(GpuExperts, a_logit_that_is_no_number_is_chosen_last_and_shows_in_the_weigh
 }
 
 TEST(GpuExperts, pairs_beyond_the_list_get_no_place_and_are_not_written_anywhere) {
-    // Three tokens want expert 1 where two have room, and four experts are touched where three have.
+    // Three tokens choose expert 1, which has room for two. Four experts are touched, and the list has room
+    // for three.
     const std::vector<float> logits = {0, 9, 8, 1,  //
                                        8, 9, 0, 1,  //
                                        0, 9, 1, 8};
@@ -169,7 +171,7 @@ TEST(GpuExperts, random_logits_are_routed_as_fp64_does_it_for_any_numbers_of_exp
         const LayerExperts experts{c.experts, c.active, 64};
         std::vector<float> logits(c.experts * c.tokens);
         for (float& x : logits)
-            x = std::round(static_cast<float>(random.normal() * 8)) / 4;  // with equal ones
+            x = std::round(static_cast<float>(random.normal() * 8)) / 4;  // some are equal
         const ExpertLoad roomy{std::min(c.experts, c.active * c.tokens), c.tokens};
         const ExpertLoad tight{(roomy.entries + 1) / 2, (c.tokens + 1) / 2};
         for (const ExpertLoad& load : {roomy, tight}) {
@@ -188,7 +190,7 @@ TEST(GpuExperts, random_logits_are_routed_as_fp64_does_it_for_any_numbers_of_exp
     }
 }
 
-// ---- what is drawn
+// ---- draws
 
 TEST(GpuExperts, a_draw_touches_exactly_as_many_experts_as_expected_with_room_for_every_pair) {
     struct Case {
@@ -213,8 +215,8 @@ TEST(GpuExperts, a_draw_touches_exactly_as_many_experts_as_expected_with_room_fo
             EXPECT_EQ(routing.touched, draw.touched);
             EXPECT_EQ(std::count(routing.places.begin(), routing.places.end(), kNoPlace), 0);
             const std::set<std::int32_t> places(routing.places.begin(), routing.places.end());
-            EXPECT_EQ(places.size(), tokens * c.active) << "a place has two pairs";
-            // Whatever the logits, the same experts.
+            EXPECT_EQ(places.size(), tokens * c.active) << "two pairs have the same place";
+            // The experts do not depend on the logits.
             const Routing other =
                 routing_of(experts, load, draw.masks, std::vector<double>(logits.size()), 1);
             EXPECT_EQ(other.tokens, routing.tokens);
@@ -229,10 +231,10 @@ TEST(GpuExperts, draws_differ_by_their_seed_and_repeat_by_it) {
     EXPECT_NE(drawn_experts(experts, 8, 2).touched, one.touched);
 }
 
-// ---- rows
+// ---- gather and mix
 
 TEST(GpuExperts, places_get_their_tokens_rows_and_zeros_where_they_are_nobodys) {
-    constexpr std::int32_t kHidden = 1096;  // more than the block's lanes take at once, and ragged
+    constexpr std::int32_t kHidden = 1096;  // more than the block copies at once, and not a multiple of it
     const std::vector<std::int32_t> tokens = {2, kNoToken, 0, 2};
     std::vector<Words> rows(3 * kHidden / 8), out(4 * kHidden / 8 + 1, Words{{~0U, ~0U, ~0U, ~0U}});
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -257,7 +259,7 @@ TEST(GpuExperts, places_get_their_tokens_rows_and_zeros_where_they_are_nobodys) 
 }
 
 TEST(GpuExperts, results_are_mixed_by_their_weights_and_a_pair_without_a_place_shows) {
-    constexpr std::int32_t kHidden = 516;  // two blocks, the second with one lane
+    constexpr std::int32_t kHidden = 516;  // two blocks; only one lane of the second has columns
     const std::vector<float> weights = {.5F, .25F, 2, -1};
     const std::vector<std::int32_t> places = {4, 0, 1, kNoPlace};
     Random random(1);

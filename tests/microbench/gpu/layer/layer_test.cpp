@@ -35,9 +35,9 @@ std::vector<float> floats_of(const std::vector<std::uint16_t>& codes, bool bf16)
     return numbers;
 }
 
-// ---- a layer in host memory, each operation run by emulated thread blocks
+// ---- a layer in host memory, whose operations are run by emulated thread blocks
 
-/// Runs the kernels' own code on emulated blocks. Meets what `launch_op` asks of a machine.
+/// Runs the code of the kernels on emulated thread blocks. It has the functions that `launch_op` calls.
 class EmulatedLayer {
   public:
     EmulatedLayer(const LayerOptions& options, std::uint64_t order)
@@ -81,7 +81,7 @@ class EmulatedLayer {
 
     LayerBuffers buffers() { return buffers_of(inputs.options, seen); }
 
-    /// One layer; afterwards `seen` holds what every operation gave.
+    /// Runs one layer. Afterwards `seen` holds the results of every operation.
     void step() {
         seen.residual_before = seen.residual;
         seen.down_before = seen.down;
@@ -89,7 +89,8 @@ class EmulatedLayer {
         gather_appended();
     }
 
-    /// Of one entry after the other.
+    /// Returns the products of all entries of a launch, one after the other. `weights` holds the matrices of
+    /// the entries.
     std::vector<double> product_of(LayerMatrix matrix, std::span<const double> weights) const {
         const LayerOptions& options = inputs.options;
         const MatrixShape shape = matrix_of(options, matrix);
@@ -118,7 +119,7 @@ class EmulatedLayer {
     }
     std::optional<std::string> fault() const { return layer_fault(inputs, seen, products()); }
 
-    // ---- what launch_op calls
+    // ---- functions that launch_op calls
 
     void norm(LayerNorm which, float* residual, const float* delta, std::uint16_t* out) {
         NormCall call = norm_call(inputs.options, which);
@@ -370,7 +371,7 @@ class EmulatedLayer {
         }
     }
 
-    /// Taller units at the largest batch, as the 4-bit kernels have them.
+    /// Batches above 16 use units of kParts 16-row parts, like the 4-bit kernels on a GPU.
     template <class Weights, int kParts>
     void multiply_by_batch(LayerMatrix matrix, const std::uint16_t* x, float* y) {
         if (batch() <= 8) {
@@ -382,8 +383,9 @@ class EmulatedLayer {
         }
     }
 
-    /// Experts lie in memory in an order of their own: a list's i-th is matrix (i · 3 + 1) % 2 ^ n of as many
-    /// as hold them all.
+    /// Returns the number n of stored matrices of experts, the smallest power of two that is enough. The
+    /// matrix of the i-th touched expert is (3 i + 1) % n for gate_up and (5 i + 1) % n for down, so that the
+    /// matrices are not in the order of the experts.
     std::size_t stored_matrices() const { return std::bit_ceil(inputs.options.load().entries); }
     std::size_t stored_matrices(LayerMatrix matrix) const {
         if (!is_listed(matrix)) return 1;
@@ -415,7 +417,7 @@ class EmulatedLayer {
         const MatrixShape shape = matrix_of(inputs.options, matrix);
         return {format_of(inputs.options, matrix), shape.rows, shape.k, parts(matrix)};
     }
-    /// Of all matrices that are stored.
+    /// Returns the words of all stored matrices.
     std::vector<std::uint32_t> words(LayerMatrix matrix) const {
         const WeightsShape shape = shape_of(matrix);
         std::vector<std::uint32_t> result(shape.words() * stored_matrices(matrix));
@@ -499,7 +501,8 @@ class EmulatedLayer {
     std::vector<float> scales_;
 };
 
-/// Emulating takes time in proportion to batch · weights.
+/// Returns whether a layer is small enough to emulate. The time of the emulation is proportional to batch ·
+/// weights.
 bool is_tiny(const LayerOptions& options) {
     double multiplications = 0;
     for (const LayerMatrix matrix : matrices_of(options)) {
@@ -580,7 +583,7 @@ TEST(GpuLayer, the_experts_of_a_step_are_those_that_were_drawn_whatever_the_logi
     EmulatedLayer layer(tiny_routed(WeightFormat::bf16, 7), 1);
     layer.step();
     const LayerOptions& options = layer.inputs.options;
-    ASSERT_GT(options.load().columns, 1U);  // experts that several tokens share
+    ASSERT_GT(options.load().columns, 1U);  // some experts have several tokens
     std::vector<std::int32_t> entries;
     for (const std::size_t first : {std::size_t{0}, options.experts->count}) {
         for (const std::int32_t expert : layer.inputs.draw.touched)
@@ -588,7 +591,7 @@ TEST(GpuLayer, the_experts_of_a_step_are_those_that_were_drawn_whatever_the_logi
     }
     EXPECT_EQ(layer.seen.route_entries, entries);
     const LayerSeen before = layer.seen;
-    layer.step();  // from another residual: other logits
+    layer.step();  // another residual gives other logits
     EXPECT_NE(layer.seen.logits, before.logits);
     EXPECT_NE(layer.seen.route_weights, before.route_weights);
     EXPECT_EQ(layer.seen.route_entries, entries);
@@ -596,7 +599,7 @@ TEST(GpuLayer, the_experts_of_a_step_are_those_that_were_drawn_whatever_the_logi
     EXPECT_LE(whole_error(layer), layer_bound(options));
 }
 
-// ---- what a check must notice
+// ---- faults that a check must notice
 
 template <class Value>
 std::size_t largest(const std::vector<Value>& values, bool bf16 = true) {
@@ -617,7 +620,7 @@ void spoil(std::vector<std::uint16_t>& codes) {
     codes[largest(codes)] ^= 0x8000;
 }
 
-/// Changes one thing of what a layer has seen, and expects a fault that begins with a name.
+/// Changes one of the results of a layer, and expects a fault whose text begins with a name.
 class NamedFaults {
   public:
     explicit NamedFaults(EmulatedLayer& layer) : layer_(layer), right_(layer.seen) {}
@@ -738,7 +741,7 @@ TEST(GpuLayer, a_new_latent_row_is_appended_in_its_page_and_nothing_else_is_touc
             const auto key = turned(kv + kMlaValue);
             EXPECT_NEAR(cached(kMlaValue + d), key.real(), .004 * std::abs(key));
             EXPECT_NEAR(cached(kMlaValue + 32 + d), key.imag(), .004 * std::abs(key));
-            const std::size_t head = request * 2 + 1;  // the second of two
+            const std::size_t head = request * 2 + 1;  // the second of two heads
             const auto query = turned(layer.seen.q_b.data() + head * kMlaQuery + kMlaNope);
             const auto number = [&](std::size_t i) {
                 return static_cast<double>(float_of_bf16(layer.seen.q[head * kMlaRow + kMlaValue + i]));
@@ -773,13 +776,13 @@ TEST(GpuLayer, every_operand_that_is_not_the_layers_is_noticed) {
     }
 }
 
-// ---- each kernel
+// ---- single kernels
 
 template <bool kBf16, int kWarpsOfBlock>
 void expect_normed(std::int32_t hidden, std::size_t rows) {
     Random random(static_cast<std::uint64_t>(hidden));
     const std::size_t size = rows * static_cast<std::size_t>(hidden);
-    std::vector<Floats4> residual(size / 4 + 1);  // and some that is nobody's
+    std::vector<Floats4> residual(size / 4 + 1);  // with four numbers at the end that must not change
     std::vector<Floats4> delta(size / 4);
     std::vector<Pairs2> gain(static_cast<std::size_t>(hidden) / 4);
     std::vector<Pairs2> out(size / 4 + 1, Pairs2{{~0U, ~0U}});
@@ -845,7 +848,7 @@ TEST(GpuLayer, norms_add_to_the_residual_and_scale_rows_of_every_length) {
     expect_normed<true, kNormWarps>(4160, 1);
 }
 
-/// What a place in the cache holds, its scale applied.
+/// Returns a number of the new token in the cache, multiplied by its scale.
 double cached_number(const EmulatedLayer& layer, std::size_t request, std::uint32_t which, std::uint32_t head,
                      std::uint32_t d) {
     const LayerOptions& options = layer.inputs.options;
@@ -945,7 +948,7 @@ void expect_gated(std::int32_t width, std::size_t rows) {
     for (Floats4& four : gate_up) {
         for (float& x : four.v) x = static_cast<float>(random.normal() * 4);
     }
-    gate_up.front().v[0] = -200;  // e^200 is no float
+    gate_up.front().v[0] = -200;  // e^200 is too large for a float
     gate_up.front().v[1] = 200;
     std::vector<Pairs2> out(rows * static_cast<std::size_t>(width) / 4 + 1, Pairs2{{~0U, ~0U}});
     const GateCall call{
@@ -977,7 +980,7 @@ TEST(GpuLayer, gates_multiply_rows_of_every_width) {
     expect_gated<false>(1536, 1);
 }
 
-// ---- numbers
+// ---- bytes and operations
 
 TEST(GpuLayer, bytes_are_those_of_weights_and_of_keys_and_values_that_were_cached_before) {
     const auto suite = layer_suite(RowSet::quick, {});
@@ -1008,12 +1011,12 @@ TEST(GpuLayer, bytes_of_experts_are_those_of_the_different_ones_that_a_step_touc
     EXPECT_EQ(work.read_bytes, (kAttention + 128 * 2048 + 8 * kExpert) * 2 + 2 * 2048 * 2 +
                                    4095 * kTokenBytes + 256 * 4 + 4 * 4 + 2 * 8 * 4);
     EXPECT_EQ(work.flops, 2 * (kAttention + 128 * 2048 + 8 * kExpert) + 4.0 * 4096 * 32 * 128);
-    // 128 · (1 - (1 - 8 / 128) ^ 8) = 51.6; each of 8 tokens goes through 8
+    // 128 · (1 - (1 - 8 / 128) ^ 8) = 51.6 experts are touched; each of the 8 tokens goes through 8 of them.
     work = layer_work(with_name("layer/preset:qwen3-30b-a3b/w:bf16/kv:bf16/batch:8/ctx:4096/experts:52"));
     EXPECT_EQ(work.read_bytes, (kAttention + 128 * 2048 + 52 * kExpert) * 2 + 2 * 2048 * 2 +
                                    8 * (4095 * kTokenBytes + 256 * 4 + 4 * 4) + 2 * 52 * 4);
     EXPECT_EQ(work.flops, 8 * (2 * (kAttention + 128 * 2048 + 8 * kExpert) + 4.0 * 4096 * 32 * 128));
-    // Attention and router of 16 bits, experts of 4 and a byte of scale per 32.
+    // Attention and router have 16-bit weights. Experts have 4-bit weights with a byte of scale per 32.
     work = layer_work(
         with_name("layer/preset:gpt-oss-120b/w:mxfp4/attn_w:fp16/kv:bf16/batch:1/ctx:4096/experts:4"));
     EXPECT_EQ(work.read_bytes, (5120.0 * 2880 + 2880.0 * 4096 + 128 * 2880) * 2 +
@@ -1031,7 +1034,8 @@ TEST(GpuLayer, bytes_of_latent_attention_are_its_matrices_and_one_row_per_cached
     const double heads = 128;
     const double attention = fp8(1536, 7168) + fp8(heads * 192, 1536) + fp8(576, 7168) +
                              heads * (fp8(512, 128) + fp8(128, 512)) + fp8(7168, heads * 128);
-    const double feed_forward = 9 * (fp8(4096, 7168) + fp8(7168, 2048)) + 256.0 * 7168 * 2;  // one is shared
+    // Eight routed experts, a shared one, and the router.
+    const double feed_forward = 9 * (fp8(4096, 7168) + fp8(7168, 2048)) + 256.0 * 7168 * 2;
     const Work work = layer_work(*found);
     EXPECT_EQ(work.read_bytes, attention + feed_forward + (2 * 7168 + 1536 + 512) * 2 + 4095.0 * 576 * 2 +
                                    64 * 4 + 8 * 4 + 2 * 8 * 4);
@@ -1047,7 +1051,7 @@ TEST(GpuLayer, a_launch_of_experts_counts_what_a_row_of_their_matrix_counts) {
     const auto columns = static_cast<double>(load.columns);
     EXPECT_EQ(down.read_bytes, entries * (128.0 * 128 * 2 + columns * 128 * 2));
     EXPECT_EQ(down.written_bytes, entries * columns * 128 * 4);
-    EXPECT_EQ(down.flops, 2 * 128.0 * 128 * 7 * 3);  // of pairs, not of places
+    EXPECT_EQ(down.flops, 2 * 128.0 * 128 * 7 * 3);  // counts pairs, not places
     const Work mix = op_work(options, LayerOp::mix);
     EXPECT_EQ(mix.read_bytes, 7 * 3 * (128 * 4 + 8) + 7 * 128 * 4);
     EXPECT_EQ(mix.written_bytes, 7 * 128 * 4);
@@ -1091,7 +1095,7 @@ TEST(GpuLayer, suites_have_dense_models_names_of_their_own_and_a_gpus_share) {
     EXPECT_GT(shared, 0U);
     EXPECT_LT(layer_suite(RowSet::quick, {}).size(), layer_suite(RowSet::standard, {}).size());
     ModelShape other = model_shape("deepseek-v3");
-    other.mla->kv_rank = 256;  // no kernel has such rows
+    other.mla->kv_rank = 256;  // no kernel supports such rows
     EXPECT_TRUE(layer_suite(RowSet::full, std::vector{other}).empty());
     const std::vector<ModelShape> one{model_shape("qwen3-32b")};
     const auto named = layer_suite(RowSet::quick, one);
