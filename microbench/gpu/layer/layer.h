@@ -146,7 +146,7 @@ Work layer_work(const LayerOptions& options);
 /// Returns the work of one operation alone, counted as in the rows that measure this kind of operation.
 Work op_work(const LayerOptions& options, LayerOp op);
 
-// ---- inputs, by formula
+// ---- inputs, computed by formulas
 
 /// Returns a gain in bf16. `place` counts the gains of all norms consecutively. The gains make products with
 /// random weights of the format (fill.cuh) come out near 1. The softmax then distinguishes tokens, and all

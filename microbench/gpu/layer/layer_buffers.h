@@ -9,8 +9,9 @@
 
 namespace paretoken::microbench::gpu {
 
-/// Every buffer of a step, as `Of<element type>`. 16-bit numbers are bf16 beside bf16 weights, otherwise
-/// fp16; `q` has the cache's 16-bit type. `residual` and `down` carry a layer's result to the next layer.
+/// Every buffer of a step, as `Of<element type>`. 16-bit numbers are bf16 if the weights are bf16, otherwise
+/// fp16; `q` has the 16-bit type of the cache. `residual` and `down` carry a layer's result to the next
+/// layer.
 template <template <class> class Of>
 struct LayerTable {
     Of<float> residual{};            ///< [batch, hidden]

@@ -24,7 +24,8 @@ TEST(TensorParallel, one_gpu_has_the_whole_model) {
 }
 
 TEST(TensorParallel, columns_divide_rows_and_rows_divide_k) {
-    const ModelShape model = model_shape("llama3-70b");  // hidden 8192, 64 and 8 heads of 128, 28672
+    // Hidden size 8192, 64 query heads and 8 KV heads of 128 dimensions, feed-forward width 28672.
+    const ModelShape model = model_shape("llama3-70b");
     EXPECT_EQ(share(model, 8, "qkv"), (MatrixShape{"qkv", (8 + 2) * 128, 8192}));
     EXPECT_EQ(share(model, 8, "o"), (MatrixShape{"o", 8192, 1024}));
     EXPECT_EQ(share(model, 8, "gate_up"), (MatrixShape{"gate_up", 2 * 3584, 8192}));
