@@ -90,7 +90,7 @@ std::vector<double> grouped(std::span<const double> values, std::size_t size) {
 }
 
 std::size_t group_for(std::size_t values) {
-    return (values + kLongest - 1) / kLongest;
+    return std::max<std::size_t>(1, (values + kLongest - 1) / kLongest);
 }
 
 /// Returns the number of equal values with the same sum and the same sum of squares.

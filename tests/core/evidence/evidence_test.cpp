@@ -112,6 +112,7 @@ TEST(EffectiveSample, of_values_above_a_limit_is_that_of_one_or_zero_for_each) {
 
 TEST(EffectiveSample, of_what_never_varies_is_nothing) {
     EXPECT_EQ(effective_sample({}, {}, alone(1)), 0);
+    EXPECT_EQ(effective_sample_above({}, 1, alone(1)), 0);
     EXPECT_EQ(effective_sample(std::vector<double>(100, 0), std::vector<double>(100, 1), alone(100)), 0);
 }
 

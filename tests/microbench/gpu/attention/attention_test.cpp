@@ -113,9 +113,10 @@ struct Emulation {
                 return run_on<KvFormat::fp16, false>();
             case KvFormat::int8:
                 return run_on<KvFormat::int8, false>();
-            default:
-                return run_on<KvFormat::fp8, kByShift>();
+            case KvFormat::fp8:
+                break;
         }
+        return run_on<KvFormat::fp8, kByShift>();
     }
 
     /// Returns the largest relative error among all (request, KV head) pairs.

@@ -167,8 +167,11 @@ class EmulatedLayer {
                 return multiply_as<Fp8Weights, 1, 1, true>(matrix, x, y, list);
             case WeightFormat::int4:
                 return multiply_as<Int4Weights, 1, 1, true>(matrix, x, y, list);
-            default:
+            case WeightFormat::mxfp4:
                 return multiply_as<Mxfp4Weights, 1, 1, true>(matrix, x, y, list);
+            case WeightFormat::fp16:
+            case WeightFormat::int8:
+                ADD_FAILURE() << "there is no kernel with a list of matrices for this format";
         }
     }
     void route(const float* logits, const RoutingTables& tables) {

@@ -30,17 +30,19 @@ std::uint16_t random_16_bits(bool bf16, Random& random) {
 }
 
 std::uint32_t random_scale(WeightFormat format, Random& random) {
-    switch (format) {
-        case WeightFormat::int4:
+    switch (scale_of(format)) {
+        case WeightScale::group_fp16:
             return 0x20002000U | (static_cast<std::uint32_t>(random()) & 0x03ff03ffU);
-        case WeightFormat::mxfp4: {
+        case WeightScale::group_e8m0: {
             std::uint32_t word = 0;
             for (int i = 0; i < 32; i += 8) word |= static_cast<std::uint32_t>(120 + random.below(10)) << i;
             return word;
         }
-        default:
-            return std::bit_cast<std::uint32_t>(static_cast<float>(random.uniform() + .5));
+        case WeightScale::none:
+        case WeightScale::row_float:
+            break;
     }
+    return std::bit_cast<std::uint32_t>(static_cast<float>(random.uniform() + .5));
 }
 
 Problem random_problem(const WeightsShape& shape, int batch, std::uint64_t seed) {
@@ -61,7 +63,7 @@ Problem random_problem(const WeightsShape& shape, int batch, std::uint64_t seed)
     return p;
 }
 
-double scale_of(const Problem& p, std::size_t row, std::size_t k) {
+double scale_in(const Problem& p, std::size_t row, std::size_t k) {
     if (bits_of(p.shape.format) == 16) return 1;
     if (bits_of(p.shape.format) == 8) return static_cast<double>(std::bit_cast<float>(p.scales[row]));
     const ScalePlace place = scale_place_of(p.shape, row, k);
@@ -77,7 +79,7 @@ std::vector<double> reference_of(const Problem& p) {
             for (std::size_t k = 0; k < p.shape.k; ++k) {
                 const std::uint16_t x = p.x[b * p.shape.k + k];
                 y[b * p.shape.rows + row] += value_of(p.shape.format, p.codes[row * p.shape.k + k]) *
-                                             scale_of(p, row, k) *
+                                             scale_in(p, row, k) *
                                              (is_bf16(p.shape.format) ? value_of_bf16(x) : value_of_fp16(x));
             }
         }
@@ -181,7 +183,9 @@ TEST(WeightsKernel, rows_and_shares_of_every_kind_reach_the_output) {
     expect_right<Int4Weights, 1, 1>(330, 128, 3, 2);  // warps that have whole blocks of rows
     expect_right<Fp8Weights, 1, 1>(100, 640, 1, 3);   // shares that begin and end within blocks of rows
     expect_right<Int4Weights, 1, 1>(16, 8192, 1, 2);  // one block of rows, shares as long as the ring
-    expect_right<Bf16Weights, 1, 1>(700, 64, 2, 1);   // several blocks of rows per warp, a ring of 2 stages
+    expect_right<Fp8Weights, 1, 1>(16, 8192, 1,
+                                   1);  // one block of rows, shares four times as long as the ring
+    expect_right<Bf16Weights, 1, 1>(700, 64, 2, 1);  // several blocks of rows per warp, a ring of 2 stages
 }
 
 TEST(WeightsKernel, stacked_blocks_of_rows_are_shared_by_a_team_of_warps) {

@@ -191,9 +191,10 @@ double operand_value(WeightFormat format, std::uint32_t word, int pair, int half
             return fp16_value(raw_int4_pair(word, pair), half) * value_of_fp16(c.multiplier_bits) +
                    value_of_fp16(c.addend_bits);
         }
-        default:
-            return static_cast<double>(fp16_value(raw_e2m1_pair(word, pair), half) * kRawE2m1Scale);
+        case WeightFormat::mxfp4:
+            break;
     }
+    return static_cast<double>(fp16_value(raw_e2m1_pair(word, pair), half) * kRawE2m1Scale);
 }
 
 /// Returns y of the 16 · tiles rows of a block over all steps, as the 32 lanes of a warp compute it from the
