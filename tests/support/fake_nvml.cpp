@@ -21,8 +21,14 @@ struct PciInfo {
     char bus_id[32];
 };
 
+struct ViolationTime {
+    unsigned long long reference_us;
+    unsigned long long violation_ns;
+};
+
 constexpr int kSuccess = 0;
 constexpr int kNotSupported = 3;
+constexpr int kNotFound = 6;
 
 int gpus[2] = {0, 1};
 
@@ -72,6 +78,11 @@ int nvmlDeviceGetCount_v2(unsigned* count) {
 }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
     *device = &gpus[index];
+    return kSuccess;
+}
+int nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, void** device) {
+    if (std::strcmp(bus_id, "0000:65:00.0") != 0) return kNotFound;
+    *device = &gpus[0];
     return kSuccess;
 }
 int nvmlDeviceGetName(void* device, char* name, unsigned size) {
@@ -129,6 +140,20 @@ int nvmlDeviceGetUtilizationRates(void*, unsigned* rates) {
 }
 int nvmlDeviceGetClockInfo(void*, int type, unsigned* megahertz) {
     *megahertz = type == 1 ? 1755 : 2619;
+    return kSuccess;
+}
+int nvmlDeviceGetViolationStatus(void*, int policy, void* time) {
+    constexpr int kPower = 0;
+    if (policy != kPower) return kNotSupported;
+    *static_cast<ViolationTime*>(time) = {9000, 1200};
+    return kSuccess;
+}
+int nvmlDeviceGetMaxPcieLinkGeneration(void*, unsigned* generation) {
+    *generation = 5;
+    return kSuccess;
+}
+int nvmlDeviceGetMaxPcieLinkWidth(void*, unsigned* width) {
+    *width = 16;
     return kSuccess;
 }
 int nvmlDeviceGetTemperature(void*, int, unsigned* celsius) {

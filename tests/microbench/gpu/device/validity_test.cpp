@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "microbench/gpu/device/nvml.h"
+#include "tests/support/paths.h"
 
 namespace paretoken::microbench::gpu {
 namespace {
@@ -108,6 +109,25 @@ TEST(Nvml, without_its_library_every_answer_is_missing) {
 TEST(Nvml, a_library_without_its_functions_is_as_good_as_none) {
     const Nvml nvml("0000:00:00.0", "libm.so.6");
     EXPECT_EQ(nvml.conditions(), GpuConditions{});
+}
+
+TEST(Nvml, answers_for_the_gpu_with_the_bus_id) {
+    const std::string library = paths::binary_dir() + "/fake_nvml.so";
+    const Nvml nvml("0000:65:00.0", library);
+    EXPECT_EQ(nvml.driver_version(), "580.82.07");
+    EXPECT_EQ(nvml.pcie_link(), (PcieLink{5, 16}));
+    EXPECT_EQ(nvml.conditions(), (GpuConditions{.memory_clock_mhz = 2619,
+                                                .max_memory_clock_mhz = 3201,
+                                                .sm_clock_mhz = 1755,
+                                                .thermal_violation_ns = {},
+                                                .hardware_violation_ns = {},
+                                                .power_violation_ns = 1200,
+                                                .slowdown_reasons = 0,
+                                                .other_processes = 0,
+                                                .mig = false}));
+    const Nvml absent("0000:17:00.0", library);
+    EXPECT_EQ(absent.conditions(), GpuConditions{});
+    EXPECT_FALSE(absent.pcie_link());
 }
 
 TEST(Nvml, violation_times_of_a_row_are_what_was_added_during_it) {
