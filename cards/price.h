@@ -93,11 +93,15 @@ struct HourlyRate {
     bool operator==(const HourlyRate&) const = default;
 };
 
-/// The hourly rate of hardware by a price card. The basis is `basis` if given, else the card's mix, else
-/// on_demand, else the only one there is. Nothing when the card does not have the hardware. Throws UsageError
-/// when it has the hardware but no price on that basis, or on one of the mix: another basis never replaces
-/// it. If power is not in the rate, `measured` replaces the card's watts if exactly the priced devices were
-/// measured: the same number of GPUs, or the packages of a CPU host.
+/// Returns the hourly rate of hardware by a price card; nothing if the card does not have the hardware.
+///
+/// The price basis is `basis` if given. Otherwise it is the card's mix, otherwise "on_demand", otherwise the
+/// only basis of the entry. The function throws UsageError if the entry has no price for this basis or for a
+/// part of the mix; it never uses another basis instead.
+///
+/// If the rate does not include power, the cost of power is added. `measured` (times the PUE) is used if it
+/// covers exactly the priced devices: the same number of GPUs, or the packages of the CPU host. Otherwise the
+/// card's watts are used, and UsageError is thrown if the card has none.
 std::optional<HourlyRate> hourly_rate(const PriceCard& card, const PricedHardware& hardware,
                                       const std::optional<std::string>& basis = {},
                                       const std::optional<MeasuredPower>& measured = {});

@@ -15,14 +15,15 @@ struct SteadyTest {
     std::string test;      ///< "trend" (Student's t of the slope) or "pettitt" (a shift of the level)
     double statistic = 0;  ///< Student's t, or Pettitt's K
     double p = 1;          ///< probability of such a statistic for a steady series
-    double change = 0;     ///< change from first to last value, or from before to after; share of the mean
+    double change = 0;     ///< share of the mean: rise of the fitted line, or mean after − mean before
 
     bool operator==(const SteadyTest&) const = default;
 };
 
-/// A quantity over time: means over equal groups of requests, or intervals of time.
+/// A quantity over time, as means over up to kMostParts parts of the run: equal groups of requests, or equal
+/// intervals of time.
 struct Course {
-    static constexpr std::size_t kMostStretches = 100;
+    static constexpr std::size_t kMostParts = 100;
 
     std::string series;  ///< e.g. "ttft"
     std::string title;   ///< subject of a sentence, e.g. "the time to first token"
@@ -33,9 +34,9 @@ struct Course {
 
 /// A change that is beyond chance and large enough to matter.
 struct Unsteady {
-    std::string text;  ///< e.g. "the time to first token rose by 40 %"
-    /// The time in which the level shifted, which belongs to neither level; nothing: a drift over the whole
-    /// time.
+    std::string text;  ///< e.g. "the time to first token rose by 40 % of its mean"
+    /// The interval in which the level shifted, which belongs to neither level. Absent if the quantity
+    /// drifted over the whole time.
     std::optional<TimeSpan> shift;
     double p = 1;
 };
@@ -47,9 +48,10 @@ struct SteadinessOf {
     std::optional<Unsteady> change;
 };
 
-/// Tests a course. A trend counts if its significance is below .005 and it changes the mean by more than 10 %
-/// over the time; a shift counts if its significance is below .01 and it is more than 5 % of the mean; both
-/// must exceed `least_change`. If both count, the one with the smaller residuals is reported.
+/// Tests a course. A trend is reported if its p-value is below .005 and it changes the quantity by more than
+/// 10 % of the mean from beginning to end. A shift is reported if its p-value is below .01 and it is larger
+/// than 5 % of the mean. In either case the absolute change must also exceed `least_change`. If both a trend
+/// and a shift qualify, the one that leaves the smaller squared residuals is reported.
 SteadinessOf steadiness_of(const Course& course);
 
 }  // namespace paretoken

@@ -74,7 +74,9 @@ struct AlertRule {
 /// Returns the table of default alerts, used if no other is given.
 std::vector<AlertRule> default_alerts();
 
-/// Returns the threshold for a value; nothing when the rule needs a baseline and there is none.
+/// Returns the value that the series is compared with. `baseline` is the series' value in earlier runs;
+/// `before` is its value one interval of the rule ago. Returns nothing if the rule needs one of them and it
+/// is absent.
 std::optional<double> threshold_of(const AlertRule& rule, std::optional<double> baseline,
                                    std::optional<double> before = {});
 

@@ -125,11 +125,11 @@ std::vector<Beginning> open_loop_beginnings(const std::vector<Step>& steps, Time
 std::optional<std::string> queue_growth(const std::vector<Step>& steps, TimeSpan span) {
     constexpr double kSignificance = 0.01;
     constexpr double kRelevant = 0.3;  // share of the mean
-    constexpr std::size_t kStretches = 20;
+    constexpr std::size_t kParts = 20;
     std::vector<double> course;
-    for (std::size_t i = 0; i < kStretches; ++i) {
+    for (std::size_t i = 0; i < kParts; ++i) {
         const auto edge = [&](std::size_t k) {
-            return span.begin + span.length() * static_cast<std::int64_t>(k) / std::int64_t{kStretches};
+            return span.begin + span.length() * static_cast<std::int64_t>(k) / std::int64_t{kParts};
         };
         course.push_back(mean_level(steps, {edge(i), edge(i + 1)}));
     }
@@ -163,10 +163,10 @@ Course course_of(const RequestRows& requests, const Metric& metric, std::string_
         begins.push_back(request.scheduled);
     });
     Course course{std::string(metric.tag), std::string(title), {}, {}, least_change};
-    const std::size_t stretches = std::min(values.size(), Course::kMostStretches);
-    for (std::size_t i = 0; i < stretches; ++i) {
-        const std::size_t begin = i * values.size() / stretches;
-        const std::size_t end = (i + 1) * values.size() / stretches;
+    const std::size_t parts = std::min(values.size(), Course::kMostParts);
+    for (std::size_t i = 0; i < parts; ++i) {
+        const std::size_t begin = i * values.size() / parts;
+        const std::size_t end = (i + 1) * values.size() / parts;
         course.means.push_back(moments_of(std::span(values).subspan(begin, end - begin)).mean);
         course.begins.push_back(begins[begin]);
     }
@@ -176,10 +176,10 @@ Course course_of(const RequestRows& requests, const Metric& metric, std::string_
 /// Returns the mean number in flight over equal intervals of the time.
 Course in_flight_means(const std::vector<Step>& steps, TimeSpan span) {
     constexpr double kLeastChange = 0.5;
-    constexpr auto kStretches = static_cast<std::int64_t>(Course::kMostStretches);
+    constexpr auto kParts = static_cast<std::int64_t>(Course::kMostParts);
     Course course{"in_flight", "the number in flight", {}, {}, kLeastChange};
-    for (std::int64_t i = 0; i < kStretches; ++i) {
-        const auto edge = [&](std::int64_t k) { return span.begin + span.length() * k / kStretches; };
+    for (std::int64_t i = 0; i < kParts; ++i) {
+        const auto edge = [&](std::int64_t k) { return span.begin + span.length() * k / kParts; };
         course.means.push_back(mean_level(steps, {edge(i), edge(i + 1)}));
         course.begins.push_back(edge(i));
     }

@@ -15,7 +15,8 @@
 
 namespace paretoken::scrape {
 
-/// A share is a gauge between 0 and 1; several engines have its mean and not its sum.
+/// A share is a gauge between 0 and 1. The value of several engines is the mean of their shares; for other
+/// gauges it is the sum.
 enum class MetricKind : std::uint8_t { gauge, share, counter, histogram };
 
 /// A quantity and its names in engines and their versions. The names of different engines never
@@ -83,14 +84,20 @@ ServerScrape server_scrape_of(const Scrape& scrape, TimePoint at);
 std::map<std::string, double> kept_series(const Scrape& scrape,
                                           const std::function<bool(std::string_view name)>& wants);
 
-/// Combines at least one server into one whose engines they are, at the times of the first server's scrapes.
-/// Of each other server it takes the scrape that is nearest in time.
+/// Returns the scrapes of several servers as if they were one server with several engines. There must be at
+/// least one server. The times are those of the first server that has scrapes; each other server contributes
+/// the scrape that is nearest to each of these times. Shares are averaged, and all other quantities are
+/// added. Servers without scrapes only contribute their failures and kept series.
 ServerScrapes combined(std::vector<ServerScrapes> servers);
 
-/// Returns figures over `span`: gauges as means (and maxima; for several engines also the largest engine's
-/// mean ÷ the mean of all, as "KEY_imbalance"), counters as differences, histograms as means of the samples
-/// added. Counters grow linearly between two scrapes. A counter that falls was reset and counts from 0. The
-/// result is empty for fewer than two scrapes.
+/// Returns the figures of the time `span`, by key:
+///   gauge, share  KEY: the mean of the scrapes in `span`; KEY_max: their maximum; with several engines also
+///                 KEY_imbalance: the largest mean of an engine ÷ the mean of all engines
+///   counter       KEY: the growth within `span`
+///   histogram     KEY_mean_s: the mean of the samples that were added within `span`
+/// Ratios of counters are included too, e.g. "acceptance_ratio". Between two scrapes, a counter is assumed to
+/// grow linearly. A counter that falls was reset and started again at 0. The result is empty if there are
+/// fewer than two scrapes.
 std::map<std::string, double> figures_over(std::span<const ServerScrape> scrapes, TimeSpan span);
 
 /// Returns the share of the passes in `span` whose i-th drafted token was accepted; empty if unknown.

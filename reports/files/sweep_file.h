@@ -65,23 +65,26 @@ struct SweepRepeats {
     bool operator==(const SweepRepeats&) const = default;
 };
 
-/// The course and the result of a search for the highest load that meets the SLOs.
+/// The course and the result of a search for the highest load that meets the SLOs. The search doubles the
+/// load until a level fails, then bisects, then measures the level that it found a second time.
 struct SweepSearch {
     std::vector<std::string> slos = {};      ///< SLOs as the user wrote them
-    std::optional<double> pass = {};         ///< highest load that was measured twice and met all SLOs
-    std::optional<double> unconfirmed = {};  ///< higher load that met them once and was not shown to again
-    std::optional<double> fail = {};         ///< lowest load that certainly missed an SLO
-    std::string binding = {};                ///< SLO that `fail` missed
+    std::optional<double> pass = {};         ///< highest load that met all SLOs in two runs
+    std::optional<double> unconfirmed = {};  ///< load above `pass` (if any) that met all SLOs in one run
+    std::optional<double> fail = {};         ///< lowest load that was shown to miss an SLO
+    std::string binding = {};  ///< SLO that `fail` missed, or a clause that says the server did not keep up
     std::uint64_t runs = 0;
-    std::optional<double> most_requests_per_s = {};  ///< highest rate of all levels
-    std::optional<double> saturation =
-        {};  ///< load by Little's law: most requests/s × end-to-end time of the lowest level
-    /// Values of d ln(requests/s) / d ln(load) from each level of the doubling to the next.
+    std::optional<double> most_requests_per_s = {};  ///< highest throughput of all levels
+    /// The number of requests in flight at which the server saturates, by Little's law: most_requests_per_s ×
+    /// median end-to-end time at the lowest level. It is in requests in flight on either axis.
+    std::optional<double> saturation = {};
+    /// d ln(requests/s) / d ln(load) between successive levels while the search doubles the load. A value
+    /// near 0 means that more load gives no more throughput.
     std::vector<double> elasticity = {};
-    std::string ended = {};                    ///< reason why it ended, in one sentence
-    std::string narrow = {};                   ///< command that narrows the bracket; empty if no command can
+    std::string ended = {};   ///< reason why it ended, in one sentence
+    std::string narrow = {};  ///< command that continues the search with more runs; empty if none can help
     std::optional<double> at = {};             ///< load that the user asked about (--at)
-    std::optional<double> of_saturation = {};  ///< `at` as a share of the load that saturates the server
+    std::optional<double> of_saturation = {};  ///< `at` ÷ saturation; by rate: `at` ÷ most_requests_per_s
 
     bool operator==(const SweepSearch&) const = default;
 };

@@ -39,25 +39,28 @@ enum class GateDesign : std::uint8_t {
     within_runs  ///< one run per side, by blocks of time; variation between runs is not included
 };
 
-/// The result for one metric of the policy.
+/// The result for one metric of the policy, or for one of its absolute limits on the candidate.
 struct GateRow {
     std::string metric;
     std::string title;
     std::string unit;
     double tolerance = 0;
     double floor = 0;
-    bool points = false;                   ///< whether it is a share; shift and limit are then differences
+    bool points = false;  ///< whether the metric is a share; `shift` and `limit` are then differences
     std::optional<double> baseline = {};   ///< typical value (geometric mean), or a share
     std::optional<double> candidate = {};  ///< typical value or share of the candidate
     std::optional<double> shift = {};  ///< ln(candidate ÷ baseline) or difference of shares; positive: worse
-    std::optional<Interval> ci95 = {};  ///< interval of the shift, as if there were only one look
-    double limit = 0;                   ///< limit of the shift: the tolerance or the floor, as a shift
-    std::uint64_t samples = 0;          ///< the candidate's requests or questions for a share
-    double p_fail = 1;
+    std::optional<Interval> ci95 = {};  ///< 95 % interval of the shift, not widened for repeated looks
+    /// The largest shift that is accepted: the tolerance or the floor, whichever is larger. For an absolute
+    /// limit: the limit in the metric's unit.
+    double limit = 0;
+    std::uint64_t samples = 0;  ///< for a share: number of the candidate's requests, answers or questions
+    double p_fail = 1;          ///< p-value for "the shift exceeds the limit"
     GateVerdict verdict = GateVerdict::inconclusive;
-    std::uint64_t decided_at = 0;           ///< number of pairs at the look that decided it; 0: undecided
-    std::string reason = {};                ///< explanation, if the interval alone does not give one
-    std::optional<double> detectable = {};  ///< smallest shift beyond the limit that this data could show
+    std::uint64_t decided_at = 0;  ///< number of pairs at the look that decided it; 0: undecided
+    std::string reason = {};       ///< explanation, if the interval alone does not give one
+    /// The smallest shift (in total, above `limit`) that this data would find in 80 % of the cases.
+    std::optional<double> detectable = {};
     std::optional<std::uint64_t> pairs_to_decide = {};
 
     bool operator==(const GateRow&) const = default;
@@ -110,9 +113,11 @@ struct GateReport {
 std::vector<Look> looks_of(const GatePolicy& policy);
 std::vector<Look> one_look(const GatePolicy& policy, std::uint64_t pairs);
 
-/// Throws a UsageError that names both directories and the difference when two runs did not do the same work.
-/// Throws an Error with ExitCode::measurement_invalid that names an invalid run and the reason. A candidate's
-/// run that is invalid only because its requests failed is evidence, and is kept.
+/// Checks that all runs can be compared. Every run must have done the same work as the first baseline run,
+/// except for the differences that `across` allows; otherwise it throws a UsageError that names both
+/// directories and the difference. Every run must be valid and complete; otherwise it throws an Error with
+/// ExitCode::measurement_invalid that names the run and the reason. A candidate's run that is invalid only
+/// because requests failed is accepted, because the gate judges the failures.
 void require_comparable(std::span<const GateRun> baseline, std::span<const GateRun> candidate,
                         const std::set<Across>& across);
 

@@ -35,17 +35,20 @@ class PrefixCache {
 
     explicit PrefixCache(std::int64_t blocks);
 
-    /// Returns how many of `names` are in the cache without a gap from the first on.
+    /// Returns the length of the longest beginning of `names` that is completely in the cache.
     std::size_t contiguous_hit(std::span<const std::uint64_t> names) const;
 
-    /// Appends to `held` the blocks of `hit` (all are in the cache) and `fresh` new ones, the longest idle
-    /// first, which lose their names. Returns false and allocates none when there are too few.
+    /// Appends blocks to `held`: first the blocks named in `hit`, all of which must be in the cache, then the
+    /// `fresh` blocks that have been idle longest. The fresh blocks lose their names. If there are not enough
+    /// idle blocks (idle blocks of `hit` are needed too), it returns false and changes nothing.
     bool allocate(std::span<const std::uint64_t> hit, std::int64_t fresh, std::vector<Block>& held);
 
-    /// Names a block in use, which can then be hit. Two blocks may have the same name.
+    /// Gives a name to a block in use, so that contiguous_hit() finds it. Two blocks may have the same name;
+    /// allocate() then uses the one that was named first.
     void name(Block block, std::uint64_t name);
 
-    /// Releases all of `held`, the last first, so that a sequence's end is evicted before its beginning.
+    /// Releases all blocks of `held`, the last one first, and clears `held`. A sequence's end is therefore
+    /// evicted before its beginning.
     void release(std::vector<Block>& held);
 
     /// Forgets all names; does nothing and returns false while a block is in use.

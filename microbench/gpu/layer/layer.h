@@ -137,13 +137,17 @@ std::vector<LayerOp> ops_of(const LayerOptions& options);
 /// another format, and "/experts:40" at the end is the number of different experts that a step touches.
 std::string name_of(const LayerOptions& options);
 
-/// Returns the work of the whole step. It reads the weights and their scales (each touched expert once), the
-/// gains, the keys and values that were cached before, the page table, the masks of the experts, and the
-/// indices of the touched experts' matrices. It writes the new token's key and value. Data that operations
-/// pass to each other stays in a cache at best and is not counted. The arithmetic of experts is counted for
-/// the (token, expert) pairs, not for places without a token.
+/// Returns the memory traffic and the arithmetic of the whole step, as a lower bound. The step reads the
+/// weights and their scales (each expert that a token uses once), the weights of the norms (gains), the keys
+/// and values of earlier tokens, the page table, the masks that say which experts each token may choose, and
+/// the indices of the matrices of the experts in use. It writes the key and value of the new token. Data that
+/// one operation passes to the next is not counted, because it can stay in the L2 cache. The arithmetic of
+/// experts is counted per (token, expert) pair; the padding of a launch, which gives every expert the same
+/// number of columns, is not counted.
 Work layer_work(const LayerOptions& options);
-/// Returns the work of one operation alone, counted as in the rows that measure this kind of operation.
+/// Returns the work of one operation alone, counted as the benchmark of this kind of operation counts it,
+/// including the inputs and outputs that it exchanges with other operations. Attention writes 16-bit results
+/// here.
 Work op_work(const LayerOptions& options, LayerOp op);
 
 // ---- inputs, computed by formulas

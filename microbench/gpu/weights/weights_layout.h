@@ -1,10 +1,15 @@
 #pragma once
-// The layout of the weights that the kernels stream, and the division of the work on them. The matrix is cut
-// into units of 16 · tiles rows × 64 values along k. The units of one block of rows are its steps along k. Up
-// to eight blocks of rows form a stack, which is stored step by step: the units of all its blocks for the
-// same step are adjacent. Warps of a thread block, one for each block of rows of a stack, therefore read one
-// contiguous stream together and use the same x. Within a unit, each 16-byte load of a lane holds complete A
-// registers of mma instructions (mma.h).
+// The layout of the weights in memory, and the division of the work on them. A kernel computes W · x.
+//
+// A unit is a part of W: 64 values along k of 16, 32, … rows (16 · WeightsShape::tiles). Units that have the
+// same rows form a block of rows; each unit of it is one step of the walk along k. A stack consists of 1, 2,
+// 4 or 8 adjacent blocks of rows, and all stacks of a matrix have the same size. Memory holds one stack after
+// the other, within a stack one step after the other, and within a step the units of all blocks of the stack.
+// A team of warps has one warp for each block of rows of a stack. It therefore reads one contiguous stream,
+// and all its warps use the same values of x.
+//
+// Within a unit, a lane loads 16 bytes at a time. One such load holds the lane's complete A operands for one
+// mma instruction (16-bit weights), two (8-bit) or four (4-bit). mma.h describes the A operand.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -19,9 +24,9 @@ inline constexpr int kUnitK = 64;
 inline constexpr int kTilesPerUnit = kUnitK / kMmaK;  ///< mma instructions along k per unit
 inline constexpr int kFp16Group = 128;                ///< weights along k that share an fp16 scale
 
-/// Returns the index k within a unit of column `column` of A (row `column` of B) in mma `tile` of the unit.
-/// In this order, each lane finds its values of x for two tiles in 16 consecutive bytes, and all k of a tile
-/// lie in the same block of 32.
+/// Returns which k of a unit (0 to 63) is column `column` of A, and row `column` of B, of the unit's mma
+/// instruction number `tile`. The order is chosen so that a lane finds its values of x for two instructions
+/// in 16 consecutive bytes. All k of one instruction lie in the same block of 32.
 PARETOKEN_HOST_DEVICE constexpr int k_of(int tile, int column) {
     return tile / 2 * 32 + column % 8 / 2 * 8 + tile % 2 * 4 + column / 8 * 2 + column % 2;
 }
@@ -70,6 +75,8 @@ constexpr bool fits(WeightFormat format, std::size_t k) {
 /// Returns the number of bytes of the codes and scales of a matrix, without padding.
 double format_bytes(WeightFormat format, double rows, double k);
 
+/// The position of one weight: the 32-bit word, the pair of weights within that word (always 0 for 16-bit
+/// weights), and the half of the pair (0 is the weight with the lower k).
 struct Place {
     std::size_t word = 0;
     int pair = 0;
