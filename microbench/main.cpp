@@ -39,7 +39,7 @@ constexpr const char* kUsage =
     "  --working-set=BYTES    memory to stream, e.g. 512M (default: max(1 GiB, 4 x last-level cache))\n"
     "  --preset=NAME          model whose matrices are streamed (default: smollm2-135m)\n"
     "  --model-card=FILE      the same from a config.json or a GGUF file, or a shipped card's name\n"
-    "  --isa=NAME             scalar, avx2 or avx512 (default: the best of this CPU)\n"
+    "  --isa=NAME             scalar, avx2, avx512 or amx (default: the best of this CPU)\n"
     "  --probe-read-ceiling   one row, the read ceiling with all threads, as JSON on standard output\n"
     "  --list                 names of the rows, nothing is run\n"
     "  --report-to-parent     complaints on standard output, as \"error: …\"\n"

@@ -1,12 +1,10 @@
 #include "microbench/cpu/flops.h"
 
 #include "microbench/cpu/isa.h"
+#include "microbench/cpu/tiles.h"
 
 #if defined(PARETOKEN_X86)
-#include <cpuid.h>
 #include <immintrin.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #endif
 
 namespace paretoken::microbench {
@@ -83,41 +81,19 @@ bool has_vex_vnni() {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("avxvnni");
 }
 
-/// Returns whether the CPU has AMX: CPUID leaf 7, EDX bits 22 (bf16), 24 (tiles) and 25 (int8).
-bool has_amx(FlopsKind kind) {
-    unsigned a = 0;
-    unsigned b = 0;
-    unsigned c = 0;
-    unsigned d = 0;
-    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d >> 24 & 1) == 0) return false;
-    return kind == FlopsKind::bf16_dot ? (d >> 22 & 1) != 0
-                                       : kind == FlopsKind::int8_dot && (d >> 25 & 1) != 0;
-}
-
-/// Requests the state of tiles, which Linux grants only on request; threads inherit the permission.
-bool may_use_tiles() {
-    constexpr int kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
-    constexpr int kTileData = 18;               // XFEATURE_XTILEDATA
-    static const bool granted = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-    return granted;
-}
-
 bool has_amx_bf16() {
-    return has_amx(FlopsKind::bf16_dot) && may_use_tiles();
+    return has_bf16_tiles() && may_use_tiles();
 }
 bool has_amx_int8() {
-    return has_amx(FlopsKind::int8_dot) && may_use_tiles();
+    return has_byte_tiles() && may_use_tiles();
 }
 
-/// The configuration for LDTILECFG: eight tiles of 16 rows of 64 bytes.
-struct alignas(64) TileConfiguration {
-    std::uint8_t palette = 1;
-    std::uint8_t start_row = 0;
-    std::uint8_t reserved[14] = {};
-    std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-    std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-static_assert(sizeof(TileConfiguration) == 64);
+/// Eight tiles of 16 rows of 64 bytes.
+constexpr TileConfiguration kWholeTiles = [] {
+    TileConfiguration tiles;
+    for (int tile = 0; tile < kTiles; ++tile) tiles.set(tile, 16, 64);
+    return tiles;
+}();
 
 // Six accumulators of 16 cycles each hide a latency of 52. A product multiplies 16 rows by 16 columns over 64
 // bytes of each.
@@ -126,7 +102,6 @@ constexpr double kTileFlopsPerValue = 2.0 * 16 * 16;
 
 #define PARETOKEN_TILE_BURN(function, instruction)                                              \
     std::uint64_t function(std::uint64_t repeats) {                                             \
-        static constexpr TileConfiguration kTiles;                                              \
         asm volatile(                                                                           \
             "ldtilecfg %1\n\t"                                                                  \
             "tilezero %%tmm0\n\ttilezero %%tmm1\n\ttilezero %%tmm2\n\t"                         \
@@ -140,7 +115,7 @@ constexpr double kTileFlopsPerValue = 2.0 * 16 * 16;
             "jnz 1b\n\t"                                                                        \
             "tilerelease"                                                                       \
             : "+r"(repeats)                                                                     \
-            : "m"(kTiles)                                                                       \
+            : "m"(kWholeTiles)                                                                  \
             : "cc");                                                                            \
         return repeats;                                                                         \
     }
@@ -192,8 +167,10 @@ std::span<const FlopsVariant> flops_variants() {
 std::string faster_hardware_unused(FlopsKind kind) {
 #if defined(PARETOKEN_X86)
     if (!has_fma()) return "no upper bound: written for AVX2 at least";
-    if (has_amx(kind) && !may_use_tiles())
-        return "no upper bound: the system gives this process no AMX tiles";
+    const bool has_tiles = kind == FlopsKind::bf16_dot   ? has_bf16_tiles()
+                           : kind == FlopsKind::int8_dot ? has_byte_tiles()
+                                                         : false;
+    if (has_tiles && !may_use_tiles()) return "no upper bound: the system gives this process no AMX tiles";
     return {};
 #else
     static_cast<void>(kind);

@@ -6,10 +6,32 @@
 
 #include "core/error.h"
 
+#if defined(PARETOKEN_X86)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 namespace paretoken::microbench {
 namespace {
-constexpr Isa kIsas[] = {Isa::scalar, Isa::avx2, Isa::avx512};
+constexpr Isa kIsas[] = {Isa::scalar, Isa::avx2, Isa::avx512, Isa::amx};
+
+#if defined(PARETOKEN_X86)
+/// The bits of CPUID leaf 7, EDX: Intel 64 and IA-32 Software Developer's Manual, volume 2, CPUID.
+constexpr unsigned kBf16Tiles = 1U << 22;
+constexpr unsigned kTileRegisters = 1U << 24;
+constexpr unsigned kByteTiles = 1U << 25;
+
+bool has_tiles(unsigned products) {
+    unsigned a = 0;
+    unsigned b = 0;
+    unsigned c = 0;
+    unsigned d = 0;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kTileRegisters) != 0 && (d & products) != 0;
 }
+#endif
+
+}  // namespace
 
 std::string_view name_of(Isa isa) {
     switch (isa) {
@@ -19,6 +41,8 @@ std::string_view name_of(Isa isa) {
             return "avx2";
         case Isa::avx512:
             return "avx512";
+        case Isa::amx:
+            return "amx";
     }
     return "";
 }
@@ -29,7 +53,7 @@ Isa isa_named(std::string_view name) {
         if (!available(isa)) throw UsageError(fmt::format("this CPU cannot run --isa={}", name));
         return isa;
     }
-    throw UsageError(fmt::format("unknown --isa={}: use scalar, avx2 or avx512", name));
+    throw UsageError(fmt::format("unknown --isa={}: use scalar, avx2, avx512 or amx", name));
 }
 
 bool available([[maybe_unused]] Isa isa) {
@@ -38,9 +62,11 @@ bool available([[maybe_unused]] Isa isa) {
     const bool avx2 =
         __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
     if (isa == Isa::avx2) return avx2;
-    return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16");
+    const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+                        __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16");
+    if (isa == Isa::avx512) return avx512;
+    return avx512 && has_bf16_tiles() && has_byte_tiles() && may_use_tiles();
 #else
     return false;
 #endif
@@ -55,5 +81,30 @@ std::vector<Isa> available_isas() {
 Isa best_isa() {
     return available_isas().back();
 }
+
+#if defined(PARETOKEN_X86)
+bool has_bf16_tiles() {
+    return has_tiles(kBf16Tiles);
+}
+bool has_byte_tiles() {
+    return has_tiles(kByteTiles);
+}
+bool may_use_tiles() {
+    constexpr int kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+    constexpr int kTileData = 18;               // XFEATURE_XTILEDATA
+    static const bool granted = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+    return granted;
+}
+#else
+bool has_bf16_tiles() {
+    return false;
+}
+bool has_byte_tiles() {
+    return false;
+}
+bool may_use_tiles() {
+    return false;
+}
+#endif
 
 }  // namespace paretoken::microbench

@@ -13,11 +13,10 @@
 
 namespace paretoken::microbench {
 
-enum class Isa {
-    scalar,
-    avx2,
-    avx512
-};  ///< avx512 = F, BW, DQ, VL, VNNI and BF16 together (Zen 4, Cooper Lake on)
+/// Each instruction set includes the ones before it. avx512 is F, BW, DQ, VL, VNNI and BF16 together (since
+/// Zen 4 and Cooper Lake), amx is the tile registers with their products of bf16 and of bytes (since Sapphire
+/// Rapids).
+enum class Isa { scalar, avx2, avx512, amx };
 
 std::string_view name_of(Isa isa);
 /// Throws UsageError on an unknown name and on one that this CPU lacks.
@@ -27,5 +26,12 @@ bool available(Isa isa);
 Isa best_isa();
 /// Returns all instruction sets of this CPU, the simplest first.
 std::vector<Isa> available_isas();
+
+/// Returns whether the CPU has tile registers with products of bf16, or of bytes.
+bool has_bf16_tiles();
+bool has_byte_tiles();
+/// Asks Linux for the permission to use tile registers, which it grants a process only on request. Returns
+/// whether it was granted. Threads inherit the permission.
+bool may_use_tiles();
 
 }  // namespace paretoken::microbench

@@ -115,7 +115,7 @@ constexpr ReadVariant kScalar[] = {{"plain", Isa::scalar, read_scalar}};
 
 std::span<const ReadVariant> read_variants(Isa isa) {
 #if defined(PARETOKEN_X86)
-    if (isa == Isa::avx512) return kAvx512;
+    if (isa >= Isa::avx512) return kAvx512;
     if (isa == Isa::avx2) return kAvx2;
 #endif
     static_cast<void>(isa);

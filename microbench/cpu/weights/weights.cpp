@@ -156,12 +156,14 @@ Activations activations_for(WeightType type, std::span<const float> x, std::size
 
 std::vector<GemvVariant> gemvs_for(WeightType type, Layout layout, Isa isa, std::size_t batch) {
     std::vector<GemvVariant> best;  // the scalar rows take any batch
-    for (const GemvVariant& v : gemvs_of(type)) {
-        if (v.type != type || v.layout != layout || v.isa > isa || (v.batch != 0 && v.batch != batch))
-            continue;
-        if (!best.empty() && v.isa < best.front().isa) continue;
-        if (!best.empty() && v.isa > best.front().isa) best.clear();
-        best.push_back(v);
+    for (const auto gemvs : {gemvs_of(type), tile_gemvs()}) {
+        for (const GemvVariant& v : gemvs) {
+            if (v.type != type || v.layout != layout || v.isa > isa || (v.batch != 0 && v.batch != batch))
+                continue;
+            if (!best.empty() && v.isa < best.front().isa) continue;
+            if (!best.empty() && v.isa > best.front().isa) best.clear();
+            best.push_back(v);
+        }
     }
     return best;
 }

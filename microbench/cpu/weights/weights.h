@@ -121,9 +121,10 @@ std::span<const GemvVariant> q8_0_gemvs();
 std::span<const GemvVariant> q4_gemvs(WeightType type);  ///< q4_0 or q4_1
 std::span<const GemvVariant> q4_k_gemvs();
 std::span<const GemvVariant> q6_k_gemvs();
+std::span<const GemvVariant> tile_gemvs();  ///< kernels of Isa::amx, all types
 
-/// Returns the kernels of the best instruction set up to `isa` that accepts the batch; never empty. They give
-/// equal bits and differ in the way of prefetching, of which the fastest depends on the CPU.
+/// Returns the kernels of the best instruction set up to `isa` that has one for the batch; never empty. They
+/// give equal bits and differ in the way of prefetching, of which the fastest depends on the CPU.
 std::vector<GemvVariant> gemvs_for(WeightType type, Layout layout, Isa isa, std::size_t batch);
 
 /// Converts the row layout to the packed layout; missing rows of the last panel are zeros.

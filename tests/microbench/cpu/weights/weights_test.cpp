@@ -62,7 +62,7 @@ std::vector<float> output_of(const Problem& p, Layout layout, Isa isa) {
     for (const GemvVariant& variant : gemvs_for(p.type, layout, isa, p.x.batch)) {
         std::vector<float> y(p.x.batch * p.rows + 32, guard);
         std::fill(y.begin() + 16, y.end() - 16, std::numeric_limits<float>::quiet_NaN());
-        EXPECT_TRUE(variant.isa == isa || variant.isa == Isa::scalar);
+        EXPECT_LE(variant.isa, isa);
         variant.run(
             {.weights = stored.data(), .rows = p.rows, .x = &p.x, .y = y.data() + 16, .y_stride = p.rows});
         for (std::size_t i = 0; i < 16; ++i) {
