@@ -1,5 +1,8 @@
 // run.json, sweep.json, a configuration file and lines of requests.jsonl: an accepted text is written as
 // a text that is read and written to the same text again.
+#include <algorithm>
+
+#include "core/text/secrets.h"
 #include "reports/files/json.h"
 #include "reports/files/plan_file.h"
 #include "tests/fuzz/fuzz.h"
@@ -21,13 +24,24 @@ void sweep(std::string_view text) {
     require(reports::sweep_json(reports::parse_sweep_json(once, "sweep.json")) == once, kSame);
 }
 
+/// Returns whether values of headers, or credentials in a URL, are hidden in the texts.
+bool hides_a_secret(const PlanTexts& texts) {
+    return std::any_of(texts.begin(), texts.end(), [](const auto& field) {
+        return std::any_of(field.second.begin(), field.second.end(), [](const std::string& text) {
+            return text.find(Secrets::kHidden) != std::string::npos;
+        });
+    });
+}
+
 void plan(std::string_view text) {
     const PlanTexts texts = reports::parse_plan_json(text, "plan.json");
     const std::string once = reports::plan_json(texts);
     require(reports::plan_json(reports::parse_plan_json(once, "plan.json")) == once, kSame);
     LoadPlan asked;
     if (refuses([&] { asked = plan_of(texts); })) return;
-    require(plan_of(texts_of(asked)) == asked || !asked.headers.empty(), "a plan's texts give the plan");
+    const PlanTexts again = texts_of(asked);
+    if (hides_a_secret(again)) return;
+    require(plan_of(again) == asked, "a plan's texts give the plan");
 }
 
 void lines(std::string_view text) {
