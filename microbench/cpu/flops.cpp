@@ -4,6 +4,7 @@
 #include "microbench/cpu/tiles.h"
 
 #if defined(PARETOKEN_X86)
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -78,7 +79,13 @@ bool has_vnni() {
     return has_avx512() && __builtin_cpu_supports("avx512vnni");
 }
 bool has_vex_vnni() {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("avxvnni");
+    constexpr unsigned kAvxVnni = 1U << 4;  // CPUID leaf 7, subleaf 1, EAX
+    unsigned a = 0;
+    unsigned b = 0;
+    unsigned c = 0;
+    unsigned d = 0;
+    return __builtin_cpu_supports("avx2") && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 &&
+           (a & kAvxVnni) != 0;
 }
 
 bool has_amx_bf16() {

@@ -22,6 +22,15 @@ constexpr unsigned kBf16Tiles = 1U << 22;
 constexpr unsigned kTileRegisters = 1U << 24;
 constexpr unsigned kByteTiles = 1U << 25;
 
+/// CPUID leaf 1, ECX bit 29.
+bool has_f16c() {
+    unsigned a = 0;
+    unsigned b = 0;
+    unsigned c = 0;
+    unsigned d = 0;
+    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c >> 29 & 1) != 0;
+}
+
 bool has_tiles(unsigned products) {
     unsigned a = 0;
     unsigned b = 0;
@@ -59,8 +68,7 @@ Isa isa_named(std::string_view name) {
 bool available([[maybe_unused]] Isa isa) {
     if (isa == Isa::scalar) return true;
 #if defined(PARETOKEN_X86)
-    const bool avx2 =
-        __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
     if (isa == Isa::avx2) return avx2;
     const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&

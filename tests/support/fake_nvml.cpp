@@ -61,6 +61,7 @@ int answer(char* to, unsigned size, const char* text) {
 
 }  // namespace
 
+// NOLINTBEGIN(readability-identifier-naming): the names are NVML's
 extern "C" {
 
 int nvmlInit_v2() {
@@ -167,3 +168,4 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, void*) {
 }
 
 }  // extern "C"
+// NOLINTEND(readability-identifier-naming)

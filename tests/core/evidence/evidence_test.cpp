@@ -100,8 +100,8 @@ TEST(EffectiveSample, of_values_above_a_limit_is_that_of_one_or_zero_for_each) {
         std::vector<double> values = clumps(n, 16, n);
         for (std::size_t i = 0; i < n; i += 50) values[i] = kInfinity;
         for (const double limit : {0.0, 0.7, 3.0, kInfinity}) {
-            std::vector<double> over;
-            for (const double value : values) over.push_back(value > limit || value == kInfinity ? 1 : 0);
+            std::vector<double> over(n);
+            for (std::size_t i = 0; i < n; ++i) over[i] = values[i] > limit || values[i] == kInfinity ? 1 : 0;
             const auto memory = together(n, 16);
             EXPECT_EQ(effective_sample_above(values, limit, memory),
                       effective_sample(over, std::vector<double>(n, 1), memory))

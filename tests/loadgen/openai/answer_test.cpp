@@ -641,7 +641,8 @@ TEST(Answer, a_stream_is_kept_up_to_its_limit_wherever_it_was_cut) {
 
 TEST(Answer, blanks_before_an_answer_are_the_same_wherever_they_were_cut) {
     const std::string blanks(40, ' ');
-    for (const std::string& body : {blanks + text("abcd") + kDone, blanks + R"({"choices":[]})"}) {
+    const std::string stream_end = text("abcd") + kDone;
+    for (const std::string& body : {blanks + stream_end, blanks + R"({"choices":[]})"}) {
         for (const std::size_t limit :
              {std::size_t{0}, std::size_t{30}, std::size_t{45}, std::size_t{4096}}) {
             for (const bool stream : {true, false}) {
