@@ -33,6 +33,7 @@ std::span<const FormatAlias> format_aliases();
 
 /// Finds a format by name or alias; case does not matter, and "-" equals "_". Null when unknown.
 const NumberFormat* find_format(std::string_view name);
+/// Finds a format by its number in GGUF files. Null when unknown.
 const NumberFormat* format_of_ggml(int ggml_type);
 
 /// Finds a format. Throws UsageError naming the most similar known format if there is one, else all of them.

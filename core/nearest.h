@@ -11,7 +11,8 @@ namespace paretoken {
 /// `b`.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// Returns the most similar of `names`, if it is similar enough to have been meant; else empty.
+/// Returns the name that is nearest to `word`; empty if its edit distance is more than a quarter of the
+/// word's length (at least 1 is allowed).
 std::string nearest(std::string_view word, const std::vector<std::string>& names);
 
 }  // namespace paretoken

@@ -19,7 +19,8 @@ inline std::uint64_t radix_key(std::int64_t value) {
     return static_cast<std::uint64_t>(value) ^ (std::uint64_t{1} << 63U);
 }
 
-/// Sorts. `key_of(value)` is a std::uint64_t. Digits that all keys share cost one pass in all.
+/// Sorts in ascending order of `key_of(value)`, a std::uint64_t. A digit that is equal in all keys needs no
+/// pass of its own. There are fewer than 2^32 values.
 template <class T, class KeyOf>
 void radix_sort(std::vector<T>& values, KeyOf key_of) {
     constexpr unsigned kBits = 11;

@@ -16,13 +16,14 @@ namespace paretoken {
 /// Reads "30s", "1.5m", "20ms", "300us", "2h"; a bare number is seconds.
 Duration parse_duration(std::string_view text);
 
-/// Returns a text that parse_duration() reads: "90s", "1500us", in the largest unit that needs no fraction.
+/// Returns a text that parse_duration() reads: "90s", "1500us". The unit is the largest of s, ms, us and ns
+/// that needs no fraction.
 std::string text_of(Duration duration);
 
-/// Reads "8", "1.5", "4k" (powers of 1000); finite.
+/// Reads a finite number: "8", "1.5", "4k". The suffixes k, M and G are powers of 1000.
 double parse_number(std::string_view text);
 
-/// Reads "500", "64k", "2M" (powers of 1000).
+/// Reads a whole number from 0: "500", "64k", "2M" (powers of 1000).
 std::uint64_t parse_count(std::string_view text);
 
 /// Returns whether a text can be a name: letters, digits, - and _, at least one.
@@ -34,8 +35,8 @@ enum class Rungs : std::uint8_t {
     decimal,  ///< numbers above 0
 };
 
-/// Reads "1,2,4" as a list; "1..64" by doubling (the end is always included); "8..64:8" in steps; "0.25..8"
-/// if decimals are allowed. The result is ascending without repeats.
+/// Reads "1,2,4" as a list; "1..64" by doubling; "8..64:8" in steps; "0.25..8" if decimals are allowed. The
+/// end of a range is always included. The result is ascending without repeats.
 std::vector<double> parse_ladder(std::string_view text, Rungs rungs);
 
 /// A name with fields: "poisson:rate=8" → name "poisson", fields {rate: "8"}; "64" → name "64", no fields.

@@ -11,7 +11,7 @@
 namespace paretoken {
 
 /// Returns a percentile of type 7 (linear interpolation; Hyndman and Fan 1996). `sorted` is ascending and not
-/// empty, p in [0, 1]. The result is +infinity if a neighbour with a weight is.
+/// empty, p in [0, 1]. The result is +infinity if one of the values that are interpolated is.
 double percentile(std::span<const double> sorted, double p);
 
 /// The position of a percentile between two neighbouring order statistics.
@@ -51,15 +51,16 @@ class RunningMoments {
 };
 
 /// Returns the fewest independent samples that certify percentile p when `over` of them exceed the limit, by
-/// MLPerf's early-stopping rule (d = 0, confidence c). p .90 → 44 at 0 over; p .99 → 459 at 0 over, 662 at 1.
+/// MLPerf's early-stopping rule (d = 0). At 99 % confidence p .90 needs 44 samples with none over; p .99
+/// needs 459 with none over and 662 with one.
 std::uint64_t samples_to_certify(double p, std::uint64_t over = 0, double confidence = 0.99);
 
-/// Returns the most samples over the limit that still certify p with n samples; nothing when n is too small
-/// even for 0.
+/// Returns the largest number of samples over the limit with which n samples still certify p; nothing when n
+/// is too small even if none is over.
 std::optional<std::uint64_t> allowed_over(double p, std::uint64_t n, double confidence = 0.99);
 
-/// Returns the fewest of n samples over the limit that refute percentile p with this confidence; nothing when
-/// even n would not.
+/// Returns the smallest number of samples over the limit with which n samples refute that percentile p meets
+/// it; nothing when even n over the limit would not.
 std::optional<std::uint64_t> refuting_over(double p, std::uint64_t n, double confidence = 0.99);
 
 /// Returns the value below which the share `probability` of a beta distribution lies; a and b above 0.
@@ -88,9 +89,9 @@ struct Trend {
 /// Fits the trend; there is none (p_value 1) for fewer than 5 values.
 Trend trend_of(std::span<const double> series);
 
-/// The point where the level of a series most likely shifted, by Pettitt's rank test for one change
-/// point (Pettitt 1979; its approximate significance). Autocorrelated residuals reduce the evidence, as in
-/// trend_of().
+/// The most likely shift of a series' level. Its position is the one that leaves the smallest squared
+/// residuals about the means before and after. Its significance is that of Pettitt's rank test for one change
+/// point (Pettitt 1979, approximate). Autocorrelated residuals reduce the evidence, as in trend_of().
 struct LevelShift {
     std::size_t at = 0;    ///< index of the first value after the shift
     double change = 0;     ///< mean after − mean before
@@ -108,21 +109,22 @@ LevelShift level_shift_of(std::span<const double> series);
 /// or all values are equal. Values may be infinite.
 double rank_sum_p_value(std::span<const double> a, std::span<const double> b);
 
-/// Returns how many values at the start of a series differ from the rest. It cuts means of 5 values so that
-/// the standard error of the mean of the others is smallest (MSER-5: White, Cobb and Spratt 2000). It cuts at
-/// most half of the series.
+/// Returns the number of values to cut from the start of a series because they differ from the rest. It is
+/// the multiple of 5, up to half of the series, for which the standard error of the mean of the others (as
+/// means of 5 values) is smallest (MSER-5: White, Cobb and Spratt 2000).
 std::size_t start_to_cut(std::span<const double> series);
 
-/// The mean and its interval from equal blocks, merged in pairs until their lag-1 autocorrelation is below .2
-/// (never below 10 blocks; nothing for fewer than 10). If merging has to stop before that, the interval is
-/// widened by the remaining autocorrelation.
+/// The mean of a series of equal blocks and its interval. The blocks are merged in pairs until their lag-1
+/// autocorrelation is below .2, but never to fewer than 10. If merging has to stop before that, the interval
+/// is widened by the remaining autocorrelation.
 struct BlockMean {
     double mean = 0;
     Interval ci95;
-    std::size_t blocks = 0;
+    std::size_t blocks = 0;  ///< number of blocks after merging
 
     bool operator==(const BlockMean&) const = default;
 };
+/// Returns the mean; nothing for fewer than 10 blocks.
 std::optional<BlockMean> block_mean(std::span<const double> blocks);
 
 }  // namespace paretoken

@@ -21,15 +21,16 @@ struct Stay {
     bool operator==(const Stay&) const = default;
 };
 
-/// How long the state of the server influences requests. It is given in times, so that it holds for any
-/// series of the same window: all requests, those of one class, or blocks of time.
+/// The length of time for which the state of the server influences requests. It does not depend on the
+/// series, so that one value serves all series of the window: all requests, those of one class, or blocks of
+/// time.
 struct LoadMemory {
     double window_s = 0;     ///< length of the window
     double residence_s = 0;  ///< mean time of a request in the system
     double queue_s = 0;      ///< correlation time of the number in flight; 0 in a closed loop
-    double enough_s = 0;     ///< shortest window with enough variation of that number
-    /// The upper bound of independent samples of any series of the window: few if the server's slots are
-    /// nearly all taken, infinite if nothing shows that they are.
+    double enough_s = 0;     ///< length that a window needs to show the variation of that number
+    /// An upper bound of the number of independent samples of any series of the window. It is low if the
+    /// server's slots are nearly all taken, and infinite if nothing shows that they are.
     double most_samples = std::numeric_limits<double>::infinity();
 
     bool operator==(const LoadMemory&) const = default;
@@ -41,17 +42,18 @@ struct LoadMemory {
 /// constant by construction and shows nothing. In an open loop the window must be 8 times as long as the
 /// longest interval in which the number in flight stayed on one side of its mean, and longer by the square of
 /// the ratio of that number's variation to the variation by arrivals alone. A calm run near saturation passes
-/// both tests by chance, so the slots are checked too: if a twentieth of the arrivals find the largest number
-/// of requests with output, the window has one independent sample per 1.5 relaxation times of a queue with
-/// that many slots.
+/// both tests by chance, so the slots are checked too. Their number is taken to be the largest number of
+/// requests with output that an arrival finds. If a twentieth of the arrivals find nearly that many,
+/// `most_samples` is one independent sample per 1.5 relaxation times of a queue with that many slots.
 LoadMemory memory_of(std::span<const Stay> stays, Interval window, bool closed_loop);
 
 /// Returns the number of independent samples that have as much evidence about the share Σ over ÷ Σ weights as
-/// this series in order of time: requests (each of weight 1, over 0 or 1) or equal blocks of time (values in
-/// the block, and how many of them are over). The series covers the window of `memory`. The result is 0 when
-/// nothing varies. Method: the integrated autocorrelation time of over − share · weight, summed until the
-/// correlations vanish but at least over the memory of the load (Geyer 1992; Madras and Sokal 1988), enlarged
-/// by its own uncertainty.
+/// this series. The series is in order of time and covers the window of `memory`. Its elements are requests
+/// (weight 1; `over` is 1 if the value is over the limit, else 0) or equal blocks of time (weight: the number
+/// of values in the block; `over`: the number of them over the limit). The result is 0 when all values or
+/// none are over the limit. Method: the integrated autocorrelation time of over − share · weight, summed
+/// until the correlations vanish but at least over the memory of the load (Geyer 1992; Madras and Sokal
+/// 1988), enlarged by its own uncertainty.
 double effective_sample(std::span<const double> over, std::span<const double> weights,
                         const LoadMemory& memory);
 
@@ -59,12 +61,14 @@ double effective_sample(std::span<const double> over, std::span<const double> we
 /// above every limit. The result is that of effective_sample() with 0 or 1 for each value and weights of 1.
 double effective_sample_above(std::span<const double> values, double limit, const LoadMemory& memory);
 
-/// Returns the quantile levels between which percentile p lies with this confidence, given n independent
-/// samples (Clopper and Pearson 1934). Returns nothing when n is too small to bound it on both sides.
+/// Returns the sample quantiles, as levels from 0 to 1, between which the true percentile p lies with this
+/// confidence, given n independent samples (Clopper and Pearson 1934). Returns nothing when n is too small to
+/// bound it on both sides.
 std::optional<Interval> percentile_levels(double p, double n, double confidence = 0.95);
 
-/// Returns the percentile's confidence interval from `sorted` ascending values with `effective_n` effective
-/// samples; nothing when the evidence is too small. An end among failures is +infinity.
+/// Returns the 95 % confidence interval of percentile p from `sorted` ascending values with `effective_n`
+/// effective samples. An end among failures is +infinity. Returns nothing when the samples are too few, or
+/// when both ends are one value.
 std::optional<Interval> effective_interval(std::span<const double> sorted, double p, double effective_n);
 
 /// Returns the limits on percentile p that the values decide at 99 % confidence (MLPerf's early-stopping rule
@@ -72,7 +76,8 @@ std::optional<Interval> effective_interval(std::span<const double> sorted, doubl
 /// evidence is insufficient. `low` is 0 and `high` +infinity if no limit can be decided.
 Interval decided_limits(std::span<const double> sorted, double p, double effective_n);
 
-/// Returns the fewest independent samples that give percentile p an interval.
+/// Returns the smallest number of independent samples that gives percentile p an interval; it may have a
+/// fraction.
 double samples_for_interval(double p, double confidence = 0.95);
 
 }  // namespace paretoken

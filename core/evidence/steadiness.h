@@ -15,7 +15,9 @@ struct SteadyTest {
     std::string test;      ///< "trend" (Student's t of the slope) or "pettitt" (a shift of the level)
     double statistic = 0;  ///< Student's t, or Pettitt's K
     double p = 1;          ///< probability of such a statistic for a steady series
-    double change = 0;     ///< share of the mean: rise of the fitted line, or mean after − mean before
+    /// The change as share of the mean: the rise of the fitted line from the first value to the last, or the
+    /// mean after the shift less the mean before it.
+    double change = 0;
 
     bool operator==(const SteadyTest&) const = default;
 };

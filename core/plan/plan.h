@@ -21,21 +21,22 @@ namespace paretoken {
 struct RequestClass {
     std::string name = {};  ///< name; empty if there is only one class
 
-    /// The dataset, checked by the table of datasets. Without a name: custom with a path, else synthetic.
+    /// The dataset, by the table of datasets (datasets/catalog.h). An empty name stands for "custom" if there
+    /// is a dataset_path, and for "synthetic" otherwise.
     Spec dataset = {};
     std::string dataset_path = {};     ///< file of the dataset, if it is one
     std::string dataset_content = {};  ///< hash of that file's content; empty when there is none
-    /// The replies from which conversations continue: the server's own answers ("live", or empty), or those
-    /// of the dataset ("recorded").
+    /// The replies with which conversations continue: the server's own answers ("live" or empty), or those of
+    /// the dataset ("recorded").
     std::string replies = {};
 
-    /// Requests per second (open loop, Poisson or gamma gaps); infinity: all at once. Resolved: a part of
-    /// `arrivals`.
+    /// Requests per second of an open loop with Poisson or gamma gaps; infinity sends all at once. In a
+    /// resolved plan `arrivals` states it.
     std::optional<double> request_rate = {};
     std::optional<double> burstiness = {};          ///< shape of gamma gaps: 1 is Poisson, below 1 burstier
-    std::optional<Spec> arrivals = {};              ///< process, checked by its table; resolved: never empty
+    std::optional<Spec> arrivals = {};              ///< arrival process; a resolved plan always has it
     std::optional<std::uint64_t> concurrency = {};  ///< largest number of requests in flight
-    std::optional<std::uint64_t> prefill_concurrency = {};  ///< largest number without a first token
+    std::optional<std::uint64_t> prefill_concurrency = {};  ///< most requests without a first token
     std::optional<Duration> ramp_up = {};       ///< closed loop: time over which the slots open evenly
     std::string think_time = {};                ///< pause of a slot or a conversation after each request, in
                                                 ///< the form of core/plan/random_duration.h
@@ -47,8 +48,8 @@ struct RequestClass {
     bool operator==(const RequestClass&) const = default;
 };
 
-/// The rules that end the starting of requests: the first one met. Requests in flight are followed to the
-/// end.
+/// The rules for when no more requests are started: as soon as the first of them is met. Requests in flight
+/// are followed to their end.
 struct StopRules {
     std::optional<std::uint64_t> requests = {};  ///< number of measured requests
     std::optional<Duration> duration = {};       ///< time from the first measured request's start
@@ -70,19 +71,22 @@ struct Sampling {
 /// A server that is started for the measurement and stopped after it.
 struct ServerLaunch {
     std::string command = {};  ///< words in a shell's syntax; "{port}" becomes a free port; empty: none
-    std::vector<std::string> environment = {};   ///< "NAME=VALUE"
-    std::string ready_url = {};                  ///< URL or path that answers 200 when the server is ready
-    std::optional<Duration> ready_timeout = {};  ///< without a command: longest wait for the URL to answer
-    bool reset_cache = false;                    ///< whether each run first empties the server's prefix cache
-    std::string after_run_command = {};          ///< command that runs after every run
+    std::vector<std::string> environment = {};  ///< "NAME=VALUE"
+    /// The URL or path that answers 200 when the server is ready; empty: /health, or else /v1/models.
+    std::string ready_url = {};
+    /// The longest wait for the server to be ready. If absent, a command has 10 minutes, and a server without
+    /// a command must be ready at once.
+    std::optional<Duration> ready_timeout = {};
+    bool reset_cache = false;            ///< whether each run first empties the server's prefix cache
+    std::string after_run_command = {};  ///< command that runs after every run
 
     bool operator==(const ServerLaunch&) const = default;
 };
 
 struct LoadPlan {
     // ---- the servers
-    std::vector<std::string> targets = {"sim:"};  ///< URLs
-    std::string route = "round-robin";            ///< for several targets; or "least-in-flight", "prefix"
+    std::vector<std::string> targets = {"sim:"};  ///< URLs, or "sim:PROFILE" for the simulated server
+    std::string route = "round-robin";            ///< choice of a target: also "least-in-flight", "prefix"
     std::string model = {};                       ///< model; empty: the first that the server lists
     std::string endpoint_type = "chat";           ///< "chat" or "completions"
     std::string endpoint_path = {};               ///< path; empty: the endpoint type's own
@@ -94,8 +98,8 @@ struct LoadPlan {
 
     // ---- the requests
     std::vector<RequestClass> classes = {RequestClass{}};  ///< never empty
-    /// The classes as the user wrote them: "batch:rate=2,isl=8k". Each replaces options that all share.
-    /// Resolved: `classes` holds them.
+    /// The classes as the user wrote them: "batch:rate=2,isl=8k". The values of each replace those that all
+    /// classes share; with_classes() makes `classes` of them.
     std::vector<std::string> class_specs = {};
     std::string prompt_form = "auto";  ///< "auto", "text" or "token-ids"; resolved: not auto
     Sampling sampling = {};
@@ -112,7 +116,7 @@ struct LoadPlan {
     std::optional<Duration> warmup_duration = {};  ///< time in which started requests are warm-ups
     Duration request_timeout = std::chrono::minutes(10);
     bool no_keepalive = false;                  ///< whether every request has its own connection
-    Duration grace = std::chrono::seconds(30);  ///< for requests in flight, after an interrupt
+    Duration grace = std::chrono::seconds(30);  ///< time that requests in flight have after an interrupt
 
     // ---- the measurement
     bool virtual_time = false;  ///< whether to simulate without sockets or waiting
@@ -120,12 +124,12 @@ struct LoadPlan {
         std::chrono::microseconds(100);  ///< virtual time: time from an answer to the next request
     Duration write_time{};               ///< virtual time: time to write one event
     std::uint32_t workers = 1;
-    Duration spin{};
+    Duration spin{};  ///< time before each due request in which a worker polls instead of sleeping
     bool user_timestamps = false;
     /// The places where metrics of servers and other exporters are read, in the form of
     /// core/plan/scrape_places.h.
     std::vector<std::string> scrape = {"auto"};
-    /// Regular expressions for other series of these places that are kept.
+    /// Regular expressions: other series of these places whose names match are kept in the result.
     std::vector<std::string> scrape_keep = {};
     Duration scrape_interval = std::chrono::seconds(1);
     std::string power = "auto";   ///< source of the power, in the form of `loadgen/power`
@@ -137,9 +141,8 @@ struct LoadPlan {
     std::string model_card = {};  ///< card of the served model, in the form of `cards/model.h`
 
     // ---- the judgement
-    std::vector<std::string> slos =
-        {};                    ///< limits on percentiles in the form of core/result/slo.h: "ttft_p95:800"
-    double max_failed = 0.10;  ///< share of requests that may fail before the run is invalid
+    std::vector<std::string> slos = {};  ///< limits on percentiles (core/result/slo.h): "ttft_p95:800"
+    double max_failed = 0.10;            ///< share of requests that may fail before the run is invalid
     /// Questions with known answers that are asked after the load, in the form of datasets/questions.h;
     /// empty: none.
     std::string probe = {};

@@ -15,8 +15,8 @@ std::string shell_line(const std::vector<std::string>& argv);
 std::vector<std::string> with_option(std::vector<std::string> argv, std::string_view name,
                                      std::string_view value);
 
-/// Returns options for the fields of `echo` that are not at their defaults, except the place of results, the
-/// salt (each run has a new one), and secrets.
+/// Returns options for the fields of `echo` that are not at their defaults. Left out are hidden secrets, the
+/// salt (each run has a new one), --out, --overwrite and --metadata.
 std::vector<std::string> arguments_of(const PlanEcho& echo);
 
 }  // namespace paretoken

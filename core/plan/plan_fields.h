@@ -32,24 +32,24 @@ enum class FieldType : std::uint8_t { text, flag, count, number, duration, list 
 /// A field's value as texts: none when the value is absent or empty, several for a list.
 using Texts = std::vector<std::string>;
 
-/// Maps field names to values, for the fields that have one. Command lines and configuration files give it
-/// too.
+/// Maps field names to values, for the fields that have one. Command lines and configuration files are read
+/// into it.
 using PlanTexts = std::map<std::string, Texts, std::less<>>;
 
 struct PlanField {
     std::string_view name;        ///< name in files: "num_prompts"
-    std::string_view flags = {};  ///< names of the option, our long name before other long ones; empty: none
+    std::string_view flags = {};  ///< names of the option, ours before those of other tools; empty: no option
     std::string_view group = {};  ///< heading in --help
     FieldType type = FieldType::text;
     FieldKind kind = FieldKind::none;
     bool of_class = false;  ///< whether each request class has its own value
     bool levels = false;    ///< whether a sweep takes several values and measures each
-    bool words = false;     ///< whether the option of a list takes all words that follow it
+    bool words = false;     ///< whether the option takes all words that follow it, for a list
     std::string_view help = {};
     Texts (*get)(const LoadPlan& plan, std::size_t request_class) = nullptr;
     /// Sets the value. Throws UsageError naming the mistake in the text, without the option's name.
     void (*set)(LoadPlan& plan, std::size_t request_class, const Texts& texts) = nullptr;
-    /// Removes the value, if `set` refuses to replace one. Null: `set` replaces.
+    /// Removes the value, for a field whose `set` refuses to replace a value. Null: `set` replaces it.
     void (*clear)(LoadPlan& plan, std::size_t request_class) = nullptr;
     /// Returns the part of a text that may be shown. Null: the field is not secret and is shown whole.
     std::string (*shown)(std::string_view text) = nullptr;
@@ -61,35 +61,38 @@ const PlanField* plan_field_named(std::string_view name);  ///< null when there 
 /// "--num-prompts"; the field's name when it has no option.
 std::string option_of(const PlanField& field);
 
-/// Returns the default plan with `texts` applied, in the order of the list. Throws UsageError naming the
-/// option and the mistake in its value, or a name that is no option.
+/// Returns the default plan with the values of `texts` set, in the order of plan_fields(). Throws UsageError
+/// naming the option and the mistake in its value, or a name that is no option.
 LoadPlan plan_of(const PlanTexts& texts);
 
-/// Returns the plan with a class for each of its `class_specs`: the specs override values of the one class of
-/// the plan as asked. Other plans are unchanged. Throws UsageError naming --class and the mistake.
+/// Returns the plan with one class for each of its `class_specs`. Each class begins as a copy of the plan's
+/// only class; its spec then replaces values. A plan without class_specs, or whose classes have names
+/// already, is returned unchanged. Throws UsageError naming --class and the mistake.
 LoadPlan with_classes(LoadPlan asked);
 
-/// Returns the options of a plan as asked that are not at their defaults, for plan_of(); secrets are hidden.
+/// Returns the values of all options of a plan as asked that have a value, defaults included, for plan_of().
+/// Secrets are hidden.
 PlanTexts texts_of(const LoadPlan& plan);
 
 /// Returns every field that has a value, as one line, with secrets hidden. The fields of a class with a name
 /// have that name before theirs ("batch.isl").
 PlanEcho echo_of(const LoadPlan& plan);
 
-/// Replaces each hidden secret in `texts` by its value from `environment`, which maps a variable's name to
-/// its value or nothing. Throws UsageError naming the variable that is missing.
+/// Replaces each hidden secret in `texts` by its value from `environment`, which returns the value of a
+/// variable or nothing. Throws UsageError naming the variable that is missing.
 void restore_secrets(PlanTexts& texts,
                      const std::function<std::optional<std::string>(const std::string&)>& environment);
 
 /// The first field in which two plans differ, and both values; a value is empty if it is not given.
 struct PlanDifference {
     const PlanField* field = nullptr;
-    std::string name;  ///< name of the option, with the class if classes have names
+    std::string name;  ///< option, with the class if it has a name: "--isl of class batch"
     std::string before;
     std::string after;
 };
 
-/// Compares the fields for which `compared` is true. Secrets are compared, and hidden in the result.
+/// Compares the fields for which `compared` is true (all if it is null); nothing if they are equal. Secrets
+/// are compared, and are hidden in the result.
 std::optional<PlanDifference> difference(const LoadPlan& before, const LoadPlan& after,
                                          const std::function<bool(const PlanField&)>& compared = {});
 
@@ -99,7 +102,8 @@ std::optional<PlanDifference> difference(const PlanEcho& before, const PlanEcho&
                                          const std::function<bool(const PlanField&)>& compared = {});
 
 /// Returns the fingerprint of "paretoken/workload/2": 16 hexadecimal digits over the workload fields of a
-/// resolved plan. Runs with equal fingerprints are comparable. Seed, salt, model and load are not part of it.
+/// resolved plan that are not at their defaults. Runs with equal fingerprints are comparable. Seed, salt,
+/// model and load are not part of it.
 std::string workload_fingerprint(const LoadPlan& resolved);
 
 }  // namespace paretoken

@@ -15,15 +15,16 @@ struct Exporter {
 };
 
 struct ScrapePlaces {
-    bool automatic = true;                  ///< whether to read /metrics of the loaded server
-    std::vector<std::string> servers = {};  ///< URLs that replace it
+    bool automatic = true;                  ///< whether to read /metrics of the server under load
+    std::vector<std::string> servers = {};  ///< URLs that are read in place of it
     std::vector<Exporter> exporters = {};
 
     bool operator==(const ScrapePlaces&) const = default;
 };
 
-/// Reads the texts. Throws UsageError naming the mistake: an unknown text, auto or none together with a
-/// server's URL, or two exporters of one name.
+/// Reads the texts. Throws UsageError naming the mistake: an unknown text, auto together with none, either of
+/// them together with a server's URL, two exporters of one name, or a name that a source of the run itself
+/// has.
 ScrapePlaces parse_scrape_places(const std::vector<std::string>& texts);
 
 /// Returns a text with the credentials of its URL hidden.

@@ -13,9 +13,9 @@ class EventPass {
     /// Both must outlive this.
     EventPass(const RequestTable& requests, const EventSource& events);
 
-    /// Calls `visit(row, record)` for every request that has events; the record has the events. Events of a
-    /// request that the table does not have, or that was visited before, are left out. Returns by row whether
-    /// the request was visited.
+    /// Calls `visit(row, record)` for every request that has events; `record` contains them and is valid
+    /// during the call. Events of a request that the table lacks, or that was visited before, are left out.
+    /// Element i of the result tells whether row i was visited.
     template <class Visit>
     std::vector<bool> for_each(Visit visit) const {
         std::vector<bool> seen(requests_.size());

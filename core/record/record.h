@@ -47,7 +47,7 @@ struct StreamEvent {
     TimePoint time;  ///< when its last byte reached this host
     std::uint32_t tokens = 1;
     EventKind kind = EventKind::content;
-    bool same_read = false;    ///< whether the read of the event before completed it: the gap is unknown
+    bool same_read = false;  ///< whether one read completed this event and the one before: the gap is unknown
     bool kernel_stamp = true;  ///< whether `time` is the kernel's receive stamp, not the clock after the read
 
     bool operator==(const StreamEvent&) const = default;
@@ -63,7 +63,7 @@ struct TokenUsage {
     bool operator==(const TokenUsage&) const = default;
 };
 
-/// The times to open a connection; only the request that caused it has them.
+/// The times that opening a connection took. Only the request for which it was opened has them.
 struct ConnectTimes {
     Duration dns{};
     Duration tcp{};
@@ -97,17 +97,17 @@ struct RequestRecord {
     int http_status = 0;
     std::string finish_reason;
 
-    TimePoint scheduled;            ///< open loop: drawn arrival; closed loop: when the slot came free, which
-                                    ///< is when the last bytes of the request before it reached this host
-    Duration slot_wait{};           ///< time since `scheduled` spent waiting for the in-flight cap
-    TimePoint started;              ///< when a worker took it
-    TimePoint ready;                ///< when it had a usable connection
+    TimePoint scheduled;   ///< open loop: drawn arrival; closed loop: when the slot came free, which
+                           ///< is when the last bytes of the request before it reached this host
+    Duration slot_wait{};  ///< part of the time after `scheduled` spent waiting for the in-flight cap
+    TimePoint started;     ///< when a worker took it
+    TimePoint ready;       ///< when it had a usable connection
     std::optional<TimePoint> sent;  ///< clock just before the sendmsg of its last byte
     std::optional<TimePoint> headers;
     std::optional<TimePoint> first_event;   ///< first content, reasoning or tool-call event
     std::optional<TimePoint> first_answer;  ///< first event that is not reasoning
     std::optional<TimePoint> last_event;
-    std::optional<TimePoint> finished;  ///< when the terminal marker came
+    std::optional<TimePoint> finished;  ///< when the marker of the answer's end came
     TimePoint closed;                   ///< when the exchange was over
 
     std::optional<ConnectTimes> connect;
@@ -116,9 +116,11 @@ struct RequestRecord {
     TokenUsage usage;
     std::int64_t streamed_tokens = 0;     ///< sum of events[].tokens
     std::int64_t first_group_tokens = 0;  ///< tokens that arrived with the first read that brought any
-    std::int64_t chunks = 0;              ///< events with output
-    std::int64_t grouped_chunks = 0;      ///< chunks with same_read
+    std::int64_t chunks = 0;              ///< number of events
+    std::int64_t grouped_chunks = 0;      ///< number of events with same_read
     TokenSource token_source = TokenSource::one_per_chunk;
+    /// The longest time between two consecutive events that came in different reads; absent if no event came
+    /// in a later read than the first.
     std::optional<Duration> longest_gap;
     std::optional<std::int64_t> wanted_input_tokens;
     std::optional<std::int64_t> wanted_output_tokens;

@@ -1,8 +1,10 @@
 #pragma once
 // The packed scalars of finished requests, which a run keeps in memory after their events are on the disk. A
-// row takes kBytesPerRequest. Ids, answers and events are not kept; error texts are limited to the first
-// kMostErrors different ones, SLOs to the first kMostSlos. All other values of a RequestRecord are restored
-// exactly.
+// row takes kBytesPerRequest; a request that opened a connection takes its connect times in addition. Ids,
+// answers and events are not kept. Only the first kMostErrors different error texts are kept, the first
+// kMostFinishReasons finish reasons and the first kMostSlos texts of SLOs; a request with a later one gets an
+// empty text. Counts of tokens and events are clamped to 2^31 − 1. All other values of a RequestRecord are
+// restored exactly, if the worker and the target are below 255 and the turn below 65536.
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -40,7 +42,8 @@ class RequestTable {
     RequestRecord operator[](std::size_t row) const;
     RequestRecord front() const { return (*this)[0]; }
 
-    /// Writes the scalars of a row into `record`, whose memory is reused and whose events stay.
+    /// Writes the scalars of a row into `record`, whose memory is reused. Its id and answer become empty; its
+    /// events stay as they are.
     void unpack(std::size_t row, RequestRecord& record) const;
 
     RequestKey key(std::size_t row) const;
@@ -142,7 +145,7 @@ class RequestTable {
     Texts finish_reasons_;
 };
 
-/// Some requests of a table in their own order. The table must outlive them.
+/// A selection of the requests of a table, in any order. The table must outlive it.
 class RequestRows {
   public:
     RequestRows(const RequestTable& table, std::vector<std::uint32_t> rows)

@@ -27,8 +27,8 @@ std::optional<AlertSeverity> alert_severity_named(std::string_view name);
 enum class AlertSource : std::uint8_t {
     gauge,       ///< gauge of the server
     ratio,       ///< ratio of two counters of the server
-    rate,        ///< growth of a counter of the server per second
-    percentile,  ///< percentile over requests; in an open loop from the intended start
+    rate,        ///< growth of a counter of the server per second; without it, the requests' own figure
+    percentile,  ///< percentile over requests; TTFT and E2E of an open loop are from the intended start
     failures,    ///< share of the requests that failed
 };
 
@@ -53,7 +53,7 @@ enum class AlertComparison : std::uint8_t {
     below,
     above_baseline_times,  ///< above the baseline's value times the threshold
     below_baseline_by,     ///< below the baseline's value by more than the threshold
-    risen_by,              ///< above the value `over` ago by more than the threshold, a share of that value
+    risen_by,  ///< above an earlier value (`over` ago) by more than the threshold, as share of that value
 };
 std::string_view name_of(AlertComparison comparison);
 std::optional<AlertComparison> alert_comparison_named(std::string_view name);
@@ -64,8 +64,8 @@ struct AlertRule {
     std::string series;  ///< one of alert_series()
     AlertComparison comparison = AlertComparison::above;
     double threshold = 0;
-    Duration held_for{};
-    Duration over{};  ///< time span of risen_by
+    Duration held_for{};  ///< time for which the condition must hold before the alert fires
+    Duration over{};      ///< only for risen_by: how long ago the earlier value was
     AlertSeverity severity = AlertSeverity::warn;
 
     bool operator==(const AlertRule&) const = default;
@@ -75,13 +75,12 @@ struct AlertRule {
 std::vector<AlertRule> default_alerts();
 
 /// Returns the value that the series is compared with. `baseline` is the series' value in earlier runs;
-/// `before` is its value one interval of the rule ago. Returns nothing if the rule needs one of them and it
-/// is absent.
+/// `before` is its value `rule.over` ago. Returns nothing if the rule needs one of them and it is absent.
 std::optional<double> threshold_of(const AlertRule& rule, std::optional<double> baseline,
                                    std::optional<double> before = {});
 
-/// Returns "2m", "4h", "90s": the largest unit that needs no fraction, which rule files of Prometheus accept
-/// too.
+/// Returns "4h", "2m", "90s" or "500ms": the largest of these units that needs no fraction. Parts of a
+/// millisecond are dropped. Rule files of Prometheus accept the text.
 std::string span_text(Duration duration);
 
 /// Returns "kv_usage above 0.9 for 2m".
@@ -92,11 +91,11 @@ std::string text_of(const AlertRule& rule);
 /// The values of a set of earlier runs, by series name.
 using AlertBaseline = std::map<std::string, double, std::less<>>;
 
-/// Returns the median over the runs, for every series that one of them has.
+/// Returns the median over the runs of each series, over its finite values. A series without any is left out.
 AlertBaseline alert_baseline_of(std::span<const RunResult> runs);
 
-/// Returns the value of a series over the window of a run: infinity for a percentile that falls among
-/// failures; nothing when the series was not measured.
+/// Returns the value of a series over the window of a run; the share of failures is over the whole run. It is
+/// infinity for a percentile that falls among failures, and nothing when the series was not measured.
 std::optional<double> alert_value_of(const RunResult& run, const AlertSeries& series);
 
 /// Follows one rule through time. Its memory is bounded for any length of time.
@@ -112,7 +111,8 @@ class AlertJudge {
     bool has_fired() const { return fired_at_s_.has_value(); }
     std::optional<double> last_value() const { return last_; }
 
-    /// Returns the result over all values: firing if it fired at any time.
+    /// Returns the result over all values. The state is `firing` if it fired at any time, else the current
+    /// one.
     AlertResult result() const;
 
   private:
@@ -135,15 +135,17 @@ class AlertJudge {
     std::optional<double> worst_threshold_;
 };
 
-/// Adds a finished run's values of the judge's series: gauges reading by reading, others as one value over
-/// the window. `begin_s`: the run's start on the judge's clock.
+/// Adds a finished run's values of the judge's series. A gauge is added reading by reading; the value of any
+/// other series is added at the begin and at the end of the window. `begin_s`: the run's start on the judge's
+/// clock.
 void add_run(AlertJudge& judge, const RunResult& run, double begin_s);
 
 /// Judges every rule over one run.
 std::vector<AlertResult> judged_alerts(const RunResult& run, std::span<const AlertRule> rules,
                                        const AlertBaseline& baseline);
 
-/// Returns "kv_usage was 0.95, above 0.9, from 12 s on", for an alert that is firing or pending.
+/// Returns "kv_cache_full firing: kv_usage is 0.95, the threshold 0.9, since 12 s", for an alert that is
+/// firing or pending.
 std::string text_of(const AlertResult& alert);
 
 }  // namespace paretoken

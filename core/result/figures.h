@@ -15,7 +15,7 @@
 
 namespace paretoken {
 
-/// A ratio: above ÷ below.
+/// A ratio: `above` ÷ `below`.
 struct Ratio {
     double above = 0;
     double below = 0;
@@ -55,7 +55,7 @@ inline constexpr std::string_view kCachedPromptRatio = "cached_prompt_ratio";
 struct FigureValue {
     std::string key;
     double value = 0;
-    std::optional<Interval> ci95;  ///< interval from blocks of time; nothing for too little evidence
+    std::optional<Interval> ci95;  ///< interval; nothing without at least 10 blocks of time
 
     bool operator==(const FigureValue&) const = default;
 };
@@ -74,9 +74,10 @@ struct Figures {
 /// Returns every figure of the table that the totals have.
 Figures figures_of(const Totals& totals);
 
-/// Computes the figures with 95 % intervals, from consecutive blocks of the same interval: block means of
-/// above − value · below (linearised), merged until they are independent (block_mean). No intervals for fewer
-/// than 10 blocks.
+/// Computes the figures with 95 % intervals. `blocks`: the totals of consecutive equal blocks of the interval
+/// that `totals` covers. The interval of a ratio follows from `above` − value · `below` of the blocks
+/// (linearisation), which are merged until they are independent (block_mean). There are no intervals for
+/// fewer than 10 blocks.
 Figures figures_of(const Totals& totals, std::span<const Totals> blocks);
 
 }  // namespace paretoken

@@ -17,7 +17,8 @@ class Histogram {
     std::uint64_t count() const { return count_; }
     Duration max() const { return max_; }
     Duration mean() const;
-    Duration percentile(double p) const;  ///< upper edge of its bucket; 0 when empty
+    Duration percentile(double p) const;  ///< upper edge of its bucket, at most max(); 0 when empty
+    /// Returns the share of values in buckets above that of `limit`; 0 when empty.
     double share_above(Duration limit) const;
 
   private:

@@ -1,9 +1,9 @@
 #pragma once
 // Computes percentiles, intervals and certificates of one metric over the requests of a window. Failures are
 // +infinity if lower is better and left out otherwise. A metric without any successful request has no
-// summary. An abandoned request counts with the values that its first token decides. If it was abandoned
-// before that, it is only known to take longer than its wait: percentiles beyond the shortest such wait have
-// no value.
+// summary. A request that was abandoned after its first token counts only for the metrics whose value that
+// token decides. A request that was abandoned before its first token is only known to take longer than its
+// wait: if lower is better it counts as infinite, and percentiles above the shortest such wait have no value.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -37,8 +37,9 @@ std::vector<std::optional<MetricSummary>> summaries_of(const MetricScope& scope)
 
 // Functions that the metrics of requests and those of events share.
 
-/// Returns the effective sample of each of `percentiles` (ascending). `effective_n(i)` gives it for that one
-/// alone; above p90 it is at most that of the lower percentiles from p90 on, which have more exceedances.
+/// Returns the effective sample of each of `percentiles` (ascending). `effective_n(i)` gives that of
+/// percentile i alone. From p90 on, the result is at most that of any lower percentile from p90 on, because a
+/// lower one has more values above it and is estimated better.
 template <class EffectiveN>
 std::vector<double> effective_samples(std::span<const double> percentiles, EffectiveN effective_n) {
     constexpr double kFewExceedances = 0.9;
@@ -52,10 +53,12 @@ std::vector<double> effective_samples(std::span<const double> percentiles, Effec
     return effective;
 }
 
-/// Returns how many values would give percentile p an interval, at the same rate; nothing when unknown.
+/// Returns the number of values of a longer run that would give percentile p an interval. `n`: the number of
+/// values of this run, whose effective sample is `effective_n`. Returns nothing when `effective_n` is 0.
 std::optional<std::uint64_t> enough_values(double p, double n, double effective_n, const LoadMemory& memory);
 
-/// Certifies percentiles in ascending order; none above one that is not certified.
+/// Sets `certified` of percentiles in ascending order; no percentile above one that is not certified is
+/// certified.
 void set_certified(std::vector<PercentileValue>& percentiles);
 
 }  // namespace paretoken

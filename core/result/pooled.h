@@ -20,20 +20,23 @@
 namespace paretoken {
 
 struct PooledOptions {
-    TimeSpan window;         ///< window; values whose later event lies outside are left out
+    TimeSpan window;         ///< values whose time (PooledValue::at) lies outside are left out
     std::size_t blocks = 0;  ///< blocks of time for the evidence; 0: too few fit, so there are no intervals
     bool steady = false;
     LoadMemory memory;
 };
 
-/// Ascending buckets of values. The width of each is about a thousandth of its values, or a four-millionth.
+/// Ascending buckets of values. The width of a bucket is about a thousandth of its values or, after refine(),
+/// a four-millionth.
 class PooledBuckets {
   public:
     PooledBuckets();
 
     std::size_t size() const { return size_; }
-    std::size_t of(double value) const;
-    /// Splits every bucket with more than `most` values into finer ones. Returns whether there was one.
+    std::size_t of(double value) const;  ///< number of the value's bucket
+    /// Splits every bucket that has more than `most` values into 4,096 finer ones, except the first and the
+    /// last. `counts`: the number of values in each bucket. Returns whether any was split. Must be called at
+    /// most once.
     bool refine(const std::vector<std::uint64_t>& counts, std::uint64_t most);
 
   private:

@@ -14,15 +14,16 @@
 
 namespace paretoken {
 
-/// Judges a record by SLOs: its own, if it has any, else those of its class, else the run's.
-/// Warm-up and requests that the run's end or their users cut off are not judged.
+/// Judges a record by SLOs: its own, if it has any, else those of its class, else the run's. It is not judged
+/// if there are none, if it is a warm-up, or if the run's end or its user cut it off.
 Judgement judgement_of(const RequestRecord& record, const SummaryOptions& options, RequestSlos& request_slos);
 
-/// Returns the number of blocks of at least 3 × `median_e2e_s` for an interval: at most 200; 0 when fewer
-/// than 10 fit.
+/// Returns the number of equal blocks into which an interval is divided for confidence intervals: as many as
+/// fit with at least 3 × `median_e2e_s` (seconds) each, at most 200; 0 when fewer than 10 fit.
 std::size_t interval_blocks(TimeSpan span, double median_e2e_s);
 
-/// The seconds of a run from its start. A last second that is too short for a rate is left out.
+/// The seconds of a run from its start. A last second of which less than 0.1 s belongs to the run is left
+/// out.
 struct SecondsOfRun {
     TimeSpan span;
     std::size_t count = 0;

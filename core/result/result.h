@@ -16,8 +16,9 @@ namespace paretoken {
 
 /// A reference to the run's model card, with enough data to find it again and to notice a change.
 struct ModelCardNote {
-    std::string
-        spec;  ///< the user's text: "llama-3.1-8b:weights=int4", or a path; empty: a simulated server's own
+    /// The text that the user gave: "llama-3.1-8b:weights=int4", or a path. Empty if the card is that of the
+    /// simulated server.
+    std::string spec;
     std::string name;     ///< name of the card
     std::string weights;  ///< number format of the weights
     std::string kv;       ///< number format of the KV cache
@@ -29,9 +30,9 @@ struct ModelCardNote {
 /// The start of a server by a command for the measurement.
 struct ServerStart {
     std::string command;         ///< the command with placeholders filled in and secrets hidden
-    std::string version = {};    ///< version that the server reports; empty: none
+    std::string version = {};    ///< version that the server reports; empty if it reports none
     double ready_s = 0;          ///< time from its start until it was ready
-    std::uint64_t restarts = 0;  ///< earlier starts in the same measurement
+    std::uint64_t restarts = 0;  ///< number of times that it was started before, in one measurement
     std::string log = {};        ///< file with its output, relative to the run's directory
 
     bool operator==(const ServerStart&) const = default;
@@ -52,9 +53,13 @@ struct Provenance {
     std::string url;
     std::string model;        ///< model id in requests
     std::string server_kind;  ///< "vllm", "llama.cpp", "paretoken-sim", … or empty
-    std::string hardware;     ///< serving hardware: --gpu, "sim:PROFILE", or the CPU for a local server
-    std::uint32_t hardware_count = 1;
-    std::map<std::string, double> simulator;  ///< terms of the simulated profile's limit; else empty
+    /// The serving hardware: the name in --gpu, otherwise "sim:PROFILE" for a simulated server, otherwise the
+    /// CPU model for a server on this machine, otherwise empty.
+    std::string hardware;
+    std::uint32_t hardware_count = 1;  ///< number of GPUs or machines
+    /// The quantities of the simulated profile that determine its hardware limit, by name. Empty if the
+    /// server is not simulated.
+    std::map<std::string, double> simulator;
     std::optional<ModelCardNote> model_card = {};
     std::map<std::string, std::string> metadata;  ///< --metadata K=V
     std::optional<ServerStart> server = {};       ///< absent if no command started the server
@@ -62,11 +67,12 @@ struct Provenance {
     bool operator==(const Provenance&) const = default;
 };
 
-/// The plan as asked, in the syntax of the command line (effective values, aliases resolved, secrets
-/// hidden).
+/// A plan as text: the values of its fields by field name, in the syntax of the command line, with secrets
+/// hidden. A result holds the plan as resolved (core/plan/plan.h).
 using PlanEcho = std::map<std::string, std::string>;
 
-/// A mean length in tokens: the requested one and the server's count.
+/// A mean length in tokens: as requested, and as counted by the server (if it does not report the length of
+/// an answer, as streamed).
 struct Asked {
     double asked = 0;
     double counted = 0;
@@ -74,10 +80,9 @@ struct Asked {
     bool operator==(const Asked&) const = default;
 };
 
-/// The description of the load's requests. Runs are comparable when their fingerprints are equal; the salt
-/// and the load level are not part of a fingerprint.
+/// The description of the load's requests. Runs are comparable when their fingerprints are equal.
 struct Workload {
-    std::string fingerprint;  ///< 16 hex digits over everything below
+    std::string fingerprint;  ///< workload_fingerprint() of core/plan/plan_fields.h: no seed, salt or load
     std::string dataset;      ///< "synthetic:isl=512,osl=128"
     std::string endpoint;     ///< "chat" or "completions"
     std::uint64_t seed = 0;
@@ -87,17 +92,20 @@ struct Workload {
     /// The material of generated prompts: "random words", "random token ids", or the name of a text file and
     /// the hash of its content. Empty if the dataset holds all prompts.
     std::string text = {};
-    std::optional<double> wanted_input_tokens;  ///< mean
+    /// The mean lengths of the dataset; absent if it does not know them, or if there are several classes.
+    std::optional<double> wanted_input_tokens;
     std::optional<double> wanted_output_tokens;
+    /// The mean lengths over the successful requests without warm-up; absent if no length is known.
     std::optional<double> achieved_input_tokens;
     std::optional<double> achieved_output_tokens;
-    /// The means of counted and requested lengths over the same requests. They differ if the server counts
-    /// differently, or does not do what was requested. Absent if no length was requested.
+    /// The means of requested and counted lengths, over the successful requests that have both. They differ
+    /// if the server counts differently, or does not do what was requested. Absent if no request has both;
+    /// the output length is also absent if the server may end an answer early (no ignore_eos).
     std::optional<Asked> input_length;
     std::optional<Asked> output_length;
-    /// The cached prompt tokens of a request that shares only the chat template with those before it, from
-    /// the usage of two probes with different salts. Absent if requests share more by design, or usage does
-    /// not tell.
+    /// The cached prompt tokens of a request that shares only the chat template with earlier ones, as the
+    /// usage of two probes with different salts reports it. Absent if the requests share more by design, or
+    /// if usage does not report cached tokens.
     std::optional<double> cached_by_template = {};
 
     bool operator==(const Workload&) const = default;
@@ -127,49 +135,58 @@ struct Validity {
 struct Window {
     double begin_s = 0;
     double end_s = 0;
-    double run_s = 0;     ///< length of the run, from first dispatch to last byte
+    double run_s = 0;     ///< length of the run, from its start until the last request ended
     bool steady = false;  ///< false: no steady state was found and the window is the whole run
-    bool overloaded =
-        false;        ///< whether an open loop's queue grew: the server does not keep up with the arrivals
-    std::string how;  ///< one sentence
+    /// Whether the number in flight of an open loop grew, because the server does not keep up with the
+    /// arrivals.
+    bool overloaded = false;
+    std::string how;                  ///< one sentence
     std::vector<SteadyTest> tests{};  ///< tests for trends and shifts of the window's series
-    double zero_s = 0;                ///< the run's start in the seconds of requests.jsonl, after the warm-up
+    double zero_s = 0;  ///< the run's start on the clock of requests.jsonl, which begins with the warm-up
 
     bool operator==(const Window&) const = default;
 };
 
 struct Counts {
-    std::uint64_t requests = 0;  ///< requests without warm-up and cancelled ones
+    std::uint64_t requests = 0;  ///< ok + failed + abandoned; warm-up and cancelled requests are left out
     std::uint64_t ok = 0;
     std::uint64_t failed = 0;
-    std::uint64_t cancelled = 0;
+    std::uint64_t cancelled = 0;  ///< requests that the end of the run cut off
     std::uint64_t abandoned = 0;  ///< requests on which users hung up
-    std::uint64_t warmup = 0;
-    std::uint64_t in_window = 0;  ///< requests scheduled inside the window
-    std::uint64_t resent = 0;
-    std::uint64_t without_events = 0;  ///< with output but without kept events: in no pooled metric
-    std::uint64_t unstreamed = 0;      ///< ok, but in one piece although a stream was requested
-    std::map<std::string, std::uint64_t> by_outcome;    ///< failures: outcome name → requests
+    std::uint64_t warmup = 0;     ///< warm-up requests of any outcome
+    std::uint64_t in_window = 0;  ///< part of `requests` that was scheduled inside the window
+    std::uint64_t resent = 0;     ///< part of `requests` that was sent twice
+    /// Requests of any kind whose answer had output, but whose events were not kept. No pooled metric
+    /// includes them.
+    std::uint64_t without_events = 0;
+    std::uint64_t unstreamed = 0;  ///< part of `ok` whose answer came in one piece, not as a stream
+    std::map<std::string, std::uint64_t> by_outcome;    ///< failures: outcome name → number of requests
     std::map<std::string, std::string> example_errors;  ///< outcome name → the first error text seen
 
     bool operator==(const Counts&) const = default;
 };
 
 struct PercentileValue {
-    double p = 0;                 ///< .5, .75, .9, .95, .99, .999
-    std::optional<double> value;  ///< value; nothing when it falls among failures
-    /// The interval; absent when the evidence is insufficient. An end among failures is +infinity (null in
-    /// JSON).
+    double p = 0;  ///< level: .5, .75, .9, .95, .99, .999, or another that was asked for
+    /// The percentile's value. Absent if it falls among failures or abandoned requests, or if the run
+    /// withholds its percentiles because the server did not keep up with the load.
+    std::optional<double> value;
+    /// The confidence interval; absent when the evidence is insufficient. An end among failures is +infinity
+    /// (null in JSON).
     std::optional<Interval> ci95 = {};
-    /// Whether the effective sample is large enough to certify this percentile if no value exceeds the limit;
-    /// false if it is false for a lower percentile.
+    /// Whether there is an interval, and the effective sample is large enough to certify this percentile if
+    /// no value exceeds the limit. It is false if it is false for a lower percentile.
     bool certified = false;
-    std::optional<double> effective_n =
-        {};  ///< number of independent samples with as much evidence (core/evidence/evidence.h)
-    std::optional<std::uint64_t> enough_n =
-        {};  ///< without `ci95`: number of requests (pooled: values) that would suffice
-    /// The limits that the values decide at 99 %: one below `low` is missed, one at or above `high` is met,
-    /// between them the evidence is insufficient. It is reversed if higher is better.
+    /// The number of independent samples that have as much evidence (core/evidence/evidence.h); absent if no
+    /// steady state was found.
+    std::optional<double> effective_n = {};
+    /// Only without `ci95`: the number of requests (for pooled metrics, of values) that would give an
+    /// interval.
+    std::optional<std::uint64_t> enough_n = {};
+    /// The limits that the values decide at 99 % confidence. If lower is better, a limit below `low` is
+    /// missed and one at or above `high` is met. If higher is better, a limit above `high` is missed and one
+    /// at or below `low` is met. Between them the evidence is insufficient. Absent for pooled metrics, and if
+    /// the window is not steady or too short.
     std::optional<Interval> decided = {};
 
     bool operator==(const PercentileValue&) const = default;
@@ -181,21 +198,24 @@ enum class SloVerdict : std::uint8_t { pass, fail, insufficient };
 /// The result of a run for a limit on a percentile.
 struct SloResult {
     std::string key;                         ///< "ttft_p95"
-    double p = 0;                            ///< .95
+    double p = 0;                            ///< level of the percentile: .95
     double limit = 0;                        ///< limit in the metric's unit
-    std::optional<double> value = {};        ///< percentile; nothing when it falls among failures
-    std::uint64_t n = 0;                     ///< requests of the window, including failures
-    std::optional<double> n_effective = {};  ///< effective sample
-    std::uint64_t over = 0;                  ///< number of the n requests that miss the limit
+    std::optional<double> value = {};        ///< percentile's value; absent as in PercentileValue
+    std::uint64_t n = 0;                     ///< MetricSummary::n of the metric
+    std::optional<double> n_effective = {};  ///< PercentileValue::effective_n
+    std::uint64_t over = 0;                  ///< requests of the window that failed or missed the limit
     SloVerdict verdict = SloVerdict::insufficient;
 
     bool operator==(const SloResult&) const = default;
 };
 
 struct MetricSummary {
-    std::string key;             ///< "ttft_s"
-    std::uint64_t n = 0;         ///< number of values; for per-request metrics with failures
-    std::optional<double> mean;  ///< mean of successes
+    std::string key;  ///< "ttft_s"
+    /// The number of values. If lower is better, each failure and each request that was abandoned before its
+    /// first token counts as a value. For a pooled metric it is the number of tokens or arrivals.
+    std::uint64_t n = 0;
+    // Over the finite values; absent if the run withholds its percentiles:
+    std::optional<double> mean;
     std::optional<double> std;
     std::optional<double> min;
     std::optional<double> max;
@@ -209,34 +229,42 @@ struct MetricSummary {
 
 /// The score of a probe: the share of questions that were answered as expected.
 struct ProbeScore {
-    std::string
-        probe;  ///< name of the questions: "recall:ctx=4096,n=40", or a file's name and its content's hash
+    /// The name of the questions: "recall:ctx=4096,n=40", or the name of a file and the hash of its content.
+    std::string probe;
     double score = 0;     ///< share of right answers
-    std::uint64_t n = 0;  ///< questions
+    std::uint64_t n = 0;  ///< number of questions
     Interval ci95 = {};   ///< interval of the score (Wilson 1927)
 
     bool operator==(const ProbeScore&) const = default;
 };
 
-/// The client's own figures, which show whether it was the bottleneck.
+/// The client's own figures, which show whether it was the bottleneck. Delays are those of the requests that
+/// were scheduled in the window, without warm-up and resent ones. A figure is absent if nothing was measured
+/// for it.
 struct ClientHealth {
-    std::string timing;                        ///< "kernel" or "user"
+    std::string timing;  ///< "kernel" if at least half of the events have a kernel stamp,
+                         ///< else "user"
     std::optional<double> kernel_stamp_share;  ///< share of events with a kernel stamp
-    std::optional<double> loop_lag_p50_s;      ///< loop part of send_lag
+    /// The client's own delay before sending: the time from the scheduled start until the request was sent,
+    /// less the waits for the in-flight cap and for a connection.
+    std::optional<double> loop_lag_p50_s;
     std::optional<double> loop_lag_p99_s;
-    std::optional<double> connection_wait_p99_s;
-    std::optional<double> slot_wait_p99_s;
-    std::optional<double> refill_lag_mean_s;    ///< for a closed loop
-    std::optional<double> achieved_rate_ratio;  ///< for an open loop
-    std::optional<double> user_delay_p50_s;     ///< time from kernel stamp to read
+    std::optional<double> connection_wait_p99_s;  ///< time from a request's start until it had a connection
+    std::optional<double> slot_wait_p99_s;        ///< wait for the in-flight cap; only for an open loop
+    std::optional<double> refill_lag_mean_s;      ///< mean of the client's own delay; only for a closed loop
+    /// Only for an open loop: the requests that the client could send inside the window ÷ those that were due
+    /// in it. Waits for the in-flight cap and for connections do not reduce it.
+    std::optional<double> achieved_rate_ratio;
+    std::optional<double> user_delay_p50_s;  ///< time from an event's kernel stamp until the client read it
     std::optional<double> user_delay_p99_s;
-    std::optional<double> unstamped_delay_p99_s;  ///< estimate for events without a stamp
-    std::optional<double> grouped_share;          ///< share of events in the read of the event before
-    std::optional<double> late_grouped_share;     ///< share of events grouped because the client read late
-    std::optional<double> cpu_share;              ///< busiest worker, as share of one core
-    std::optional<double> cpu_windows_above_85;   ///< share of 100 ms windows above 85 %
-    std::optional<double> hiccup_share;           ///< share of time that a meter thread lost to the host
-    std::optional<double> retransmit_share;       ///< share of TCP segments
+    std::optional<double> unstamped_delay_p99_s;  ///< estimate of this delay for events without a stamp
+    std::optional<double> grouped_share;  ///< share of events that came in one read with the event before
+    std::optional<double> late_grouped_share;  ///< share of events that did so because the client read late
+    std::optional<double> cpu_share;           ///< mean load of the busiest worker, as share of one core
+    std::optional<double>
+        cpu_windows_above_85;                ///< share of the workers' 100 ms windows above 85 % of a core
+    std::optional<double> hiccup_share;      ///< share of time that a meter thread lost to the host
+    std::optional<double> retransmit_share;  ///< share of the sent TCP segments that were sent again
     std::optional<double> clock_jump_max_s;  ///< largest jump of the realtime clock against the monotonic one
     std::uint64_t connections_opened = 0;
     std::uint32_t workers = 0;
@@ -249,7 +277,7 @@ struct ClientHealth {
 struct Series {
     std::string name;    ///< "output_tokens_per_s"
     std::string unit;    ///< "tok/s"
-    std::string source;  ///< "requests", or the name of the place or meter
+    std::string source;  ///< "requests", "server", or the name of an exporter or a power meter
     std::vector<double> times_s;
     std::vector<double> values;
 
@@ -264,10 +292,13 @@ struct ServerFigures {
     std::string engine;                          ///< "vllm", "sglang", "trtllm", "tgi", "llamacpp", or empty
     std::optional<std::uint64_t> engines = {};   ///< number of engines; absent for one
     std::map<std::string, std::string> sources;  ///< quantity → metric that it was read from
-    std::map<std::string, double> window;
-    std::map<std::string, double> whole_run;
-    std::map<std::string, double> asked;  ///< sums over this client's requests, including warm-up
-    /// The share of the window's passes whose i-th drafted token was accepted; empty if unknown.
+    std::map<std::string, double> window;        ///< quantities over the window
+    std::map<std::string, double> whole_run;     ///< quantities from the first scrape to the last
+    /// The sums that this client's requests caused, including warm-up, under the keys of the counters. Empty
+    /// if a request did not succeed, because the tokens that the server computed for it are unknown.
+    std::map<std::string, double> asked;
+    /// Element i is the share of the window's speculation passes in which drafted token i was accepted. Empty
+    /// if unknown.
     std::vector<double> accepted_per_position = {};
     std::map<std::string, std::string> config = {};  ///< the server's own settings, secrets hidden
     std::uint64_t scrapes = 0;
@@ -277,7 +308,8 @@ struct ServerFigures {
     bool operator==(const ServerFigures&) const = default;
 };
 
-/// The state of an alert. Unknown: its series was not measured, or it needs a baseline and none was given.
+/// The state of an alert. It is unknown if its series was not measured, or if the value to compare with is
+/// missing: the baseline, or the series' value some time ago.
 enum class AlertState : std::uint8_t { inactive, pending, firing, unknown };
 
 enum class AlertSeverity : std::uint8_t { warn, fail };
@@ -287,12 +319,12 @@ struct AlertResult {
     std::string name;    ///< name of the rule: "kv_cache_full"
     std::string series;  ///< "kv_usage"
     AlertSeverity severity = AlertSeverity::warn;
-    AlertState state = AlertState::unknown;  ///< firing: it fired at some time of the run
-    /// The series' worst value while the alert fired, otherwise its last one. Nothing: the series was not
-    /// measured, or the value falls among failures.
+    AlertState state = AlertState::unknown;  ///< `firing` if it fired at any time of the run
+    /// The series' worst value while the alert fired; if it never fired, its last value. Absent if the series
+    /// was not measured, or if the value falls among failures.
     std::optional<double> value = {};
-    std::optional<double> threshold = {};  ///< threshold for values, including the baseline
-    std::optional<double> at_s = {};       ///< time of the first firing since the run's start
+    std::optional<double> threshold = {};  ///< value that `value` was compared with: threshold_of()
+    std::optional<double> at_s = {};       ///< when it first fired, since the run's start; absent: it did not
     std::string note = {};                 ///< reason why the state is unknown, one sentence
 
     bool operator==(const AlertResult&) const = default;
@@ -301,17 +333,21 @@ struct AlertResult {
 /// The electrical power of the serving hardware over the window. A quantity that could not be read is absent.
 struct PowerFigures {
     std::string source;                         ///< "nvml", "rapl", "dcgm"
-    std::optional<std::uint32_t> devices = {};  ///< number of GPUs or CPU packages that were read
+    std::optional<std::uint32_t> devices = {};  ///< number of GPUs or CPU packages; absent if it changed
     std::optional<double> mean_w = {};          ///< mean power of all devices together
-    std::optional<double> energy_j = {};        ///< energy; absent if readings are missing for more than 3 s
-    std::optional<double> counter_j = {};       ///< energy by the driver's own counter
+    /// The energy of all devices together. Absent if two readings are more than 3 s apart, or if the readings
+    /// do not enclose the window.
+    std::optional<double> energy_j = {};
+    /// The energy by the driver's own counter, for comparison, if `energy_j` comes from readings of power.
+    std::optional<double> counter_j = {};
     std::optional<double> j_per_output_token = {};
     std::optional<double> j_per_token = {};  ///< joules per input or output token
     std::optional<double> output_tokens_per_s_per_w = {};
-    std::optional<double> throttled_share = {};  ///< share of readings with throttled clocks of a device
-    std::optional<double> utilization = {};      ///< mean share of the time that a GPU was busy
-    std::uint64_t readings = 0;                  ///< readings of the whole run
-    std::string note = {};                       ///< reason for an absent or doubtful value, one sentence
+    std::optional<double> throttled_share =
+        {};  ///< share of readings in which any device's clocks were throttled
+    std::optional<double> utilization = {};  ///< mean share of the time that a GPU was busy
+    std::uint64_t readings = 0;              ///< readings of the whole run
+    std::string note = {};                   ///< reason for an absent or doubtful value, one sentence
 
     bool operator==(const PowerFigures&) const = default;
 };
@@ -323,12 +359,12 @@ struct Scope {
     Totals totals;                       ///< totals of the window
     Totals whole_run_totals;
     Figures throughput;  ///< figures of the window, with intervals if it is steady
-    Figures whole_run;
+    Figures whole_run;   ///< figures of the whole run, without intervals
 
     bool operator==(const Scope&) const = default;
 
     const MetricSummary* metric(std::string_view key) const;  ///< null when it was not measured
-    /// Returns a percentile; nothing when it was not measured or falls among failures.
+    /// Returns a percentile's value; nothing when it was not measured or has no value.
     std::optional<double> percentile(std::string_view key, double p) const;
 };
 

@@ -16,32 +16,32 @@ namespace paretoken {
 struct Slo {
     std::string tag;   ///< tag of a per-request metric of core/result/metrics.h
     double limit = 0;  ///< in the metric's unit
-    std::optional<double> p =
-        {};  ///< percentile of the limit, one of kPercentiles; nothing for a limit on each request
+    /// The percentile that is limited (.95). If absent, each request is limited; as a limit on a percentile
+    /// it then stands for kSloPercentile.
+    std::optional<double> p = {};
 
     bool operator==(const Slo&) const = default;
 };
 
-/// Splits a text into its limits, which have spaces or commas between them: "ttft_p95:800 tpot:15".
+/// Splits a text into its limits, which have blanks or commas between them: "ttft_p95:800 tpot:15".
 std::vector<std::string> slo_texts_in(std::string_view text);
 
-/// Returns one or several limits, split by slo_texts_in(), as texts for parse_slo(). A preset
-/// ("@chat",
-/// "@mlperf:llama2-70b", "@mlperf:llama2-70b:interactive") is replaced by its limits. Throws
-/// UsageError naming the known presets, and as parse_slo() does.
+/// Splits a text by slo_texts_in() and replaces each preset ("@chat", "@mlperf:llama2-70b",
+/// "@mlperf:llama2-70b:interactive") by its limits; the result is for parse_slo(). Throws UsageError naming
+/// the known presets, and the errors of parse_slo().
 std::vector<std::string> slo_texts(std::string_view text);
 
-/// The percentile of a limit that names none.
+/// The percentile that a limit without a percentile stands for.
 inline constexpr double kSloPercentile = 0.9;
 
 /// The percentiles that a limit may have: those that every result holds, or any that can be folded from the
 /// requests of a run.
 enum class SloPercentiles { held, any };
 
-/// Reads "ttft:500" or, for a percentile, "ttft_p95:500", times in milliseconds, or with their own unit
-/// ("ttft:0.5s"); other limits in the metric's unit
-/// ("interactivity:35", at least). "e2el" is accepted for "e2e".
-/// Throws UsageError on an unknown tag, naming the known ones.
+/// Reads "ttft:500" or, for a percentile, "ttft_p95:500". A time is in milliseconds unless it has a unit
+/// ("ttft:0.5s"); any other limit is in the metric's unit ("interactivity:35", a lower limit, because higher
+/// is better). "e2el" is accepted for "e2e". Throws UsageError for another form, an unknown tag (naming the
+/// known ones), a pooled metric, or a percentile that `percentiles` excludes.
 Slo parse_slo(std::string_view text, SloPercentiles percentiles = SloPercentiles::held);
 
 /// Reads a limit on each request like parse_slo(), but refuses a percentile, which needs many requests.
@@ -50,41 +50,44 @@ Slo parse_request_slo(std::string_view text);
 std::string_view name_of(SloVerdict verdict);
 std::optional<SloVerdict> slo_verdict_named(std::string_view name);
 
-/// Judges a percentile. `limit` is in the metric's unit; a percentile that falls among failures meets none.
-/// The verdict is insufficient if the window was not steady, and for pooled metrics, which have no limits.
+/// Judges a percentile by PercentileValue::decided. `limit` is in the metric's unit. The verdict is
+/// insufficient between the decided limits, if the window was not steady, and for pooled metrics.
 SloVerdict verdict_on(const PercentileValue& percentile, double limit, bool higher_is_better);
 
-/// Returns "ttft_p95", in the form of parse_slo().
+/// Returns the name of a limit without its value, as parse_slo() reads it: "ttft_p95".
 std::string name_of(const Slo& slo);
 
 /// The finding of one run about one SLO.
 struct SloFinding {
     SloVerdict verdict = SloVerdict::insufficient;
-    std::optional<double> value =
-        {};  ///< value of the percentile; nothing when it falls among failures or was not measured
+    /// The percentile's value; nothing when it falls among failures or was not measured.
+    std::optional<double> value = {};
 };
-/// Judges the SLO's metric and percentile, in an open loop from the intended start. A metric
-/// that was not measured gives an insufficient verdict.
+/// Judges the percentile of an SLO. In an open loop "ttft" and "e2e" count from the intended start. The
+/// verdict is insufficient if the result lacks the metric or the percentile.
 SloFinding finding_on(const RunResult& result, const Slo& slo);
 
-/// Returns the factor of requests that a run with an insufficient finding would probably need for a decision:
-/// the distance that can be decided shrinks with the square root of their number.
-/// Returns nothing when it is unknown: the limit was not measured, or the window was not steady.
+/// Returns how many times as many requests a run with an insufficient finding would probably need for a
+/// decision, because the distance from a limit that can be decided shrinks with the square root of their
+/// number. It is 2 if nothing is known about the evidence. Returns nothing when the result lacks the metric
+/// or the percentile.
 std::optional<double> times_enough(const RunResult& result, const Slo& slo);
 
-/// Returns the finding for each limit, by finding_on(), with its evidence. `over` is not counted.
+/// Returns the finding for each limit, by finding_on(), with its evidence. `over` is 0; count_over() counts
+/// it.
 std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Slo>& slos);
 
-/// Adds a request to `over` of each limit that it misses: by a failure, or a value over the limit.
-/// Call it for the requests of the run's percentiles.
+/// Adds 1 to `over` of each limit that a request misses, by a failure or by its value. `results` are those of
+/// slo_results() for `slos`. An abandoned request counts for none. To be called for the requests of the
+/// window.
 void count_over(std::vector<SloResult>& results, const std::vector<Slo>& slos, bool open_loop,
                 const RequestRecord& request);
 
-/// Returns "ttft_p95 is 812 ms: over the limit of 800 ms (14 of 120 requests are)", or what is missing to
-/// decide.
+/// Returns a sentence such as "ttft_p95 is 812 ms: misses the limit of 800 ms (14 of 120 requests miss it)";
+/// for an insufficient verdict it says which evidence is missing.
 std::string slo_text(const SloResult& result);
 
-/// Returns fail when one limit is certainly missed, pass when all are certainly met. No limits: pass.
+/// Returns fail if one limit fails, pass if all pass or there are none, else insufficient.
 SloVerdict verdict_on_all(const std::vector<SloResult>& results);
 
 /// The requests' own limits (RequestRecord::slo); each text is parsed once.

@@ -3,8 +3,9 @@
 
 namespace paretoken {
 
-/// Returns the expected tokens per pass with `drafts` checked, each right with probability `acceptance` if
-/// those before it were: (1 − a^(k+1)) / (1 − a) (Leviathan et al. 2023).
+/// Returns the expected number of tokens per pass if k = `drafts` drafted tokens are checked, each of which
+/// is right with probability a = `acceptance` if all before it are: (1 − a^(k+1)) / (1 − a) (Leviathan et al.
+/// 2023).
 double speculative_tokens_per_pass(double acceptance, double drafts);
 
 }  // namespace paretoken

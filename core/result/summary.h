@@ -1,8 +1,9 @@
 #pragma once
-// Folds the records of a run into figures: finds the steady window, counts, percentiles with intervals,
-// throughput credited by event time. Works in passes over the events, so that a run of any size can be
-// folded. Warm-up and cancelled records are counted, but no latency includes them;
-// their streamed tokens count in throughput and in-flight, because the server did that work.
+// Computes the results of a run from its records: the steady window, counts, percentiles with intervals, and
+// throughput, in which each token counts at the time it arrived. This takes several passes over the events
+// and little memory, so that a run can have any size. Warm-up and cancelled records are counted, but no
+// latency includes them. Their tokens and their time in flight count in throughput and in the number in
+// flight, because the server did that work.
 #include <map>
 #include <optional>
 #include <span>
@@ -19,13 +20,13 @@ namespace paretoken {
 
 struct SummaryOptions {
     bool open_loop = false;
-    std::optional<std::uint64_t> concurrency;  ///< in-flight cap
-    std::optional<TimePoint> last_dispatch;    ///< when the schedule ran out; nothing: the last `started`
+    std::optional<std::uint64_t> concurrency;  ///< largest number of requests in flight; nothing: no limit
+    std::optional<TimePoint> last_dispatch;    ///< when the schedule ended; nothing: last request's `started`
     std::vector<Slo> slos;
     std::map<std::string, std::vector<Slo>> class_slos = {};  ///< SLOs of classes that have their own
 };
 
-/// The scope of all requests, and what belongs to the run as a whole.
+/// The results for all requests, and those that exist only for the run as a whole.
 struct RunSummary : Scope {
     TimeSpan window;  ///< window on the clock of the records
     TimeSpan run;
@@ -36,17 +37,17 @@ struct RunSummary : Scope {
     std::vector<Series> series;
 };
 
-/// Summarises `requests` in any order; their events come from `events`, in up to three passes. A request
-/// without events is credited from its scalars as core/result/totals.h explains, is in no pooled metric, and
-/// is counted in `counts.without_events`. No requests give counts of zero and no metrics.
+/// Summarises `requests`, which may have any order; their events come from `events`, in up to four passes. A
+/// request without events is credited from its scalars as core/result/totals.h explains, is in no pooled
+/// metric, and is counted in `counts.without_events`. No requests give counts of zero and no metrics.
 RunSummary summarize(const RequestTable& requests, const EventSource& events, const SummaryOptions& options);
 
 /// Summarises records that hold their events.
 RunSummary summarize(std::span<const RequestRecord> records, const SummaryOptions& options);
 
-/// Judges the requests of a finished run by other SLOs: replaces the totals and figures that depend on
-/// SLOs, for the whole run, its classes and turns, and leaves the rest. `zero`: the run's epoch on the clock
-/// of the requests.
+/// Judges the requests of a finished run by other SLOs: replaces the totals and figures that depend on SLOs,
+/// for the whole run, its classes, turns and targets, and leaves the rest. `zero`: the time in `requests`
+/// that is 0 s in requests.jsonl.
 void judge_anew(RunResult& result, const RequestTable& requests, const EventSource& events, TimePoint zero,
                 const std::vector<Slo>& slos, const std::map<std::string, std::vector<Slo>>& class_slos = {});
 
@@ -54,11 +55,11 @@ void judge_anew(RunResult& result, const RequestTable& requests, const EventSour
 struct FoldAnew {
     std::vector<Slo> slos = {};
     std::map<std::string, std::vector<Slo>> class_slos = {};
-    std::vector<double> percentiles = {};  ///< more percentiles than those of every metric of requests
+    std::vector<double> percentiles = {};  ///< percentiles of requests to compute besides kPercentiles
 };
 
-/// Folds the requests of a finished run anew over the window that was found when it ended: replaces counts,
-/// totals, figures and metrics of the whole run, its classes, turns and targets. `zero` as for judge_anew().
+/// Computes counts, totals, figures and metrics of a finished run again, over the window that was found when
+/// it ended, and replaces them for the whole run, its classes, turns and targets. `zero` as for judge_anew().
 void fold_anew(RunResult& result, const RequestTable& requests, const EventSource& events, TimePoint zero,
                const FoldAnew& anew);
 

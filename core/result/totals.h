@@ -1,9 +1,9 @@
 #pragma once
 // Additive sums over requests and intervals of time: the totals of two classes, two intervals or two parts of
 // a run are the sums of their fields. Every run-level figure (core/result/figures.h) and the hardware limit
-// are computed from them. A token is credited to the time at which it arrived, so a request that crosses an
-// edge counts by its tokens and not as a whole. Tokens of failed requests are left out, but their time in the
-// system is included.
+// are computed from them. A token is credited to the time at which it arrived, so a request that crosses the
+// edge of an interval counts by its tokens and not as a whole. Tokens of failed requests are left out, but
+// their time in the system is included. Warm-up, cancelled and abandoned requests count with their tokens.
 #include <array>
 #include <cstddef>
 #include <vector>
@@ -12,8 +12,8 @@
 
 namespace paretoken {
 
-/// The sizes of sliding windows for which sums are kept, in tokens of context. They include the windows of
-/// known models.
+/// The sizes of attention windows for which sums are kept, in tokens of context. They include the sliding
+/// windows of known models.
 inline constexpr std::array<double, 11> kWindows{128,  256,   512,   1024,  2048,  4096,
                                                  8192, 16384, 32768, 65536, 131072};
 
@@ -24,9 +24,9 @@ struct WindowedSums {
     bool operator==(const WindowedSums&) const = default;
 };
 
-/// Returns the sum for any window, never above the true one: a sum of min(context, window) is concave in the
-/// window, so straight lines between the summed windows lie below it. It is exact for the windows of
-/// kWindows.
+/// Returns the sum for any window. It is exact for the windows of kWindows and otherwise never above the true
+/// sum: a sum of min(context, window) is concave in the window, so the straight lines between two windows of
+/// kWindows lie below it. Beyond the largest window it is the sum for that one.
 double within_window(const WindowedSums& sums, double window);
 
 struct Totals {
@@ -37,8 +37,8 @@ struct Totals {
 
     double prompts = 0;              ///< answered prompts, counted at their first event
     double known_prompts = 0;        ///< answered prompts of known length
-    double known_cached = 0;         ///< of these, prompts whose cached part is known from usage
-    double fresh_input_tokens = 0;   ///< prompt tokens without cached ones
+    double known_cached = 0;         ///< prompts of known length whose cached part is known from usage
+    double fresh_input_tokens = 0;   ///< tokens of prompts of known length without the cached ones
     double cached_input_tokens = 0;  ///< prompt tokens from a prefix cache, by usage
     double output_tokens = 0;
 
@@ -50,12 +50,12 @@ struct Totals {
     // The sums that a hardware limit needs. The pass over the prompt gives the first output token; all
     // further ones are decoded.
     double decoded_tokens = 0;  ///< output tokens after a request's first
-    double decoded_context_tokens =
-        0;  ///< Σ over decoded tokens of the tokens before them (cached + fresh + output)
-    double decoded_cached_tokens = 0;  ///< the part of these sums from prompt tokens in a prefix cache
+    /// Σ over decoded tokens of the number of tokens before each: cached, fresh and output tokens.
+    double decoded_context_tokens = 0;
+    double decoded_cached_tokens = 0;  ///< the cached tokens in decoded_context_tokens
     double prefill_pairs = 0;  ///< Σ over prompts of fresh · cached + fresh² / 2: attention of the prefill
-    WindowedSums decoded_context_within;  ///< decoded_context_tokens, each at most the window
-    WindowedSums prefill_pairs_within;    ///< prefill_pairs, each fresh token at most the window
+    WindowedSums decoded_context_within;  ///< decoded_context_tokens with at most the window for each token
+    WindowedSums prefill_pairs_within;    ///< prefill_pairs with at most the window for each fresh token
 
     bool operator==(const Totals&) const = default;
 };
@@ -74,9 +74,10 @@ class TotalsTimeline {
     /// `bins` at least 1.
     TotalsTimeline(TimeSpan span, std::size_t bins);
 
-    /// Credits a request to the bins of its times. Without events, its first arrival is credited at
-    /// its time and the rest evenly up to the last event. Output tokens are output_tokens_of(record): tokens
-    /// that usage counts but no event has are spread like the streamed ones.
+    /// Credits a request to the bins of its times. Without events, the tokens of the first arrival are
+    /// credited at the time of the first event, and the others evenly between the first event and the last. A
+    /// request has output_tokens_of(record) tokens: those that usage counts but no event has are spread in
+    /// proportion to the streamed ones.
     void add(const RequestRecord& record, Judgement judgement = Judgement::not_judged);
 
     const std::vector<Totals>& bins() const { return bins_; }

@@ -6,18 +6,18 @@
 namespace paretoken {
 
 struct ValidityOptions {
-    double max_failed = 0.10;  ///< share of requests that may fail before the run is invalid
+    double max_failed = 0.10;  ///< a run of which a larger share of requests failed is invalid
 
     bool operator==(const ValidityOptions&) const = default;
 };
 
-/// Judges a result by `result.client`, `.metrics`, `.counts`, `.window`, `.workload` and `.partial`. A figure
-/// that was not measured passes its check, and so does one too small to matter on any host (delays below 0.1
-/// to 0.2 ms, a single late request).
+/// Judges a result by its client's figures, metrics, counts, window, workload, totals, the server's figures
+/// and series, power, and `partial`. A figure that was not measured passes its check, and so does one that
+/// any host has (delays below 0.1 to 0.2 ms, a single late request).
 Validity validity_of(const RunResult& result, const ValidityOptions& options = {});
 
-/// Judges a result again that already has a verdict, for example one from a file. Its reasons
-/// that no check here gives (lost records) stay.
+/// Judges a result again that already has a verdict, for example one from a file. Reasons that validity_of()
+/// never gives (for example for lost records) stay.
 Validity judged_anew(const RunResult& result, const ValidityOptions& options);
 
 }  // namespace paretoken

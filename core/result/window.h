@@ -1,6 +1,7 @@
 #pragma once
-// Finds the steady part of a run. Ramp-up and drain are outside. A closed loop's in-flight is constant by
-// construction and proves nothing, so latency must be steady too. The verdict may be "no steady state".
+// Finds the steady part of a run, which leaves out its start and its end. The number in flight of a closed
+// loop is constant by construction and proves nothing, so latency must be steady too. The verdict may be "no
+// steady state".
 #include <string>
 #include <vector>
 
@@ -16,26 +17,28 @@ struct SteadyWindow {
     bool steady = false;
     std::string how;                  ///< explanation in one sentence
     bool overloaded = false;          ///< whether an open loop's queue grew: the server does not keep up
-    std::vector<SteadyTest> tests{};  ///< tests of the span, or of the time without a steady state
+    std::vector<SteadyTest> tests{};  ///< tests of `span`, or those that found no steady state
 
     bool operator==(const SteadyWindow&) const = default;
 };
 
-/// Returns the time from the first request's scheduled start to just after the last byte, without warm-up.
-/// Records may be empty.
+/// Returns the time from the first scheduled start to 1 ns after the last request left the system, without
+/// warm-up. The span is empty without records.
 TimeSpan run_of(const RequestTable& records);
 
-/// Finds the steady window. Begin in a closed loop: when half of the first `concurrency` requests had ended
-/// (the lockstep first wave is ramp-up), or if that leaves too few, when in-flight reached the cap. Begin in
-/// an open loop: when in-flight first reached its mean over the second half of the arrivals, after cutting a
-/// start that differs from the rest, and only if the number in flight does not grow. Both end at the last
-/// dispatch, and need at least max(10, 2 × in-flight) requests and 3 × the median time of a request, and
-/// neither a trend nor a shift in the time to first token, the time per output token, the cache hits and
-/// (open loop) the number in flight. If a level shifts, the window is the first plateau with at least a
-/// quarter of the requests; `how` names the other one.
+/// Finds the steady window, which ends at the last dispatch. In a closed loop it begins when half of the
+/// first `concurrency` requests have ended (these all start together and are not typical) or, if too little
+/// time or too few requests are left then, when 95 % of the cap were in flight. In an open loop it begins
+/// when the number in flight first reaches its mean over the second half of the arrivals, or later if the
+/// start of the run differs from the rest. The window needs at least max(10, 2 × number in flight) requests
+/// and 3 × the median time of a request. There is no steady state if more than half of its requests failed,
+/// if the number in flight of an open loop grows over the second half of the arrivals, or if there is a trend
+/// in the time to first token, the time per output token, the cache hits or (open loop) the number in flight.
+/// If one of these shifts to another level, the window is the first part with one level that has at least a
+/// quarter of the requests; `how` names the shift.
 SteadyWindow steady_window_of(const RequestTable& records, const SummaryOptions& options);
 
-/// Returns when the request left the system.
+/// Returns when the request left the system: when its exchange was over.
 TimePoint end_of(const RequestRecord& record);
 
 /// Returns whether metrics include a request: not warm-up, and not cut off by the end of the run.

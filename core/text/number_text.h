@@ -4,8 +4,9 @@
 
 namespace paretoken {
 
-/// Returns three significant digits and never an exponent: "0.00123", "12.3", "1467". A value nearer to 0
-/// than a millionth is written as a millionth.
+/// Returns a text with three significant digits, or all digits before the point if these are more, and at
+/// most six decimals; never an exponent: "0.00123", "12.3", "1467". A value nearer to 0 than a millionth is
+/// written as a millionth.
 std::string number_text(double value);
 
 /// Returns a share as "3.1 %".

@@ -7,12 +7,13 @@
 
 namespace paretoken {
 
-/// Returns one line of valid UTF-8: runs of white space and control characters become one space, invalid
-/// bytes become U+FFFD, and characters that change the direction of writing are left out. It has at most
-/// `most` bytes; a cut text ends in "…".
+/// Returns one line of valid UTF-8: runs of white space and control characters become one space (none at
+/// either end), invalid bytes become U+FFFD, and characters that change the direction of writing are left
+/// out. It has at most `most` bytes; a cut text ends in "…".
 std::string printable_line(std::string_view text, std::size_t most = std::string_view::npos);
 
-/// Returns the length of the UTF-8 character at the front of `text`; 0 when it is invalid.
+/// Returns the number of bytes of the UTF-8 character at the front of `text`, which is not empty; 0 when it
+/// is invalid.
 std::size_t utf8_length(std::string_view text);
 
 }  // namespace paretoken

@@ -30,8 +30,8 @@ class Secrets {
 
     bool empty() const { return known_.empty(); }
 
-    /// Returns `text` with every occurrence of a known secret replaced by kHidden. The beginning of a secret
-    /// at the end of the text, which a length limit may leave, is hidden as well.
+    /// Returns `text` with every occurrence of a known secret replaced by kHidden. If the text ends with the
+    /// first 6 or more bytes of a secret, which a length limit may leave, these are hidden as well.
     std::string redacted(std::string_view text) const;
 
     bool operator==(const Secrets&) const = default;
@@ -47,7 +47,7 @@ class Secrets {
 bool names_a_secret(std::string_view variable);
 
 /// Returns `url` with its credentials and the values of its query string hidden, except the harmless ones. It
-/// is for URLs that are stored or printed. A text that is not a URL, and the simulated server's "sim:…", are
+/// is for URLs that are stored or printed. A text without either, and the simulated server's "sim:…", are
 /// returned unchanged.
 std::string redacted_url(std::string_view url);
 
