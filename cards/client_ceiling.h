@@ -29,7 +29,8 @@ struct IntendedLoad {
     std::uint32_t workers = 1;
 };
 
-/// One sentence for each quantity of the load that is above the measured ceiling of the host. Pure.
+/// One sentence for each quantity of the load that is known and above the measured ceiling, of all its
+/// workers together; empty if there is none. Pure.
 std::vector<std::string> shortfalls(const IntendedLoad& load, const ClientCeiling& ceiling);
 
 /// The path of the ceiling's file: $XDG_STATE_HOME/paretoken/client_ceiling.json, or the same below

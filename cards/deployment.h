@@ -10,12 +10,13 @@ namespace paretoken::cards {
 /// The share of the memory that servers use, as in vLLM's default configuration.
 inline constexpr double kMemoryShare = 0.9;
 
-/// The number of ranks that hold different parts of the KV cache: if there are more ranks than KV heads, some
-/// parts are replicated. A latent cache is spread by requests instead.
+/// The number of ranks that hold different parts of the KV cache: at most the number of KV heads, because
+/// further ranks hold copies. For latent attention it is all ranks, because each holds the cache of other
+/// requests.
 double kv_ranks(const ModelCard& model, double ranks);
 
-/// The bytes for the KV cache: kMemoryShare of `memory_bytes` (of all ranks) less the weights; nothing when
-/// the weights do not fit.
+/// The bytes that are left for the KV cache: kMemoryShare of `memory_bytes` (of all ranks together) less all
+/// weights; nothing when nothing is left.
 std::optional<double> kv_pool_bytes(const ModelCard& model, double memory_bytes);
 
 /// The FLOP of one token in all linear layers, including the output head.

@@ -12,7 +12,8 @@
 
 namespace paretoken::cards {
 
-/// The length of an array, and its numbers if they are few enough to be one per layer.
+/// The length of an array, and its numbers. They are left out (empty) for an array of texts, and for one of
+/// more than 4096 numbers, which is no list with one number per layer.
 struct GgufArray {
     std::uint64_t length = 0;
     std::vector<double> numbers;
@@ -26,8 +27,8 @@ struct GgufTensor {
     std::string name;
     std::vector<std::uint64_t> shape;  ///< sizes of the dimensions, the fastest-varying first
     std::string dtype;                 ///< number format by its name in core/formats.h
-    std::uint64_t values = 0;
-    std::uint64_t bytes = 0;
+    std::uint64_t values = 0;          ///< number of values
+    std::uint64_t bytes = 0;           ///< their size
 
     bool operator==(const GgufTensor&) const = default;
 };
@@ -37,13 +38,14 @@ struct GgufHeader {
     std::map<std::string, GgufValue> metadata;
     std::vector<GgufTensor> tensors;
 
+    // These return nothing (null) when the key is absent or has another type. A flag is the number 0 or 1.
     std::optional<double> number(const std::string& key) const;
     std::optional<std::string> string(const std::string& key) const;
     const GgufArray* array(const std::string& key) const;
 };
 
-/// Reads the header of a file. Throws a UsageError that names the file and the problem (not GGUF, too old,
-/// cut off, impossible sizes).
+/// Reads the header of a file. Throws a UsageError that names the file and the problem: not GGUF, another
+/// version, cut off (also within the weights), impossible sizes.
 GgufHeader read_gguf_header(const std::filesystem::path& path);
 
 /// Whether the file begins with GGUF's magic number; false for a file that cannot be read.

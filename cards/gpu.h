@@ -34,11 +34,11 @@ struct GpuSpec {
     bool operator==(const GpuSpec&) const = default;
 };
 
-/// Finds the card that a text names. A text names a card if it contains all words of one of its aliases; the
-/// longest alias wins: "NVIDIA H100 80GB HBM3", "sim:llama3-8b-h100-bf16" → h100-sxm. Nothing when no card or
-/// several match, and nothing for a variant without a card of its own, recognised by its words or its memory:
-/// "NVIDIA H200 NVL", "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA
-/// A100-SXM-64GB".
+/// Finds the card that a text names: the text contains all words of the card's name or of one of its aliases,
+/// in any order. If several cards match, the one with the most words wins: "NVIDIA H100 80GB HBM3",
+/// "sim:llama3-8b-h100-bf16" → h100-sxm. Returns nothing when no card matches or the best match is a tie. A
+/// variant without a card of its own matches none; it is recognised by its words or its memory: "NVIDIA H200
+/// NVL", "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA A100-SXM-64GB".
 std::optional<GpuCard> find_gpu(std::string_view text);
 
 /// Finds a card like find_gpu(), but throws a UsageError that lists the known names when there is none.
@@ -49,14 +49,14 @@ GpuCard gpu_card(std::string_view text);
 GpuSpec parse_gpu_spec(std::string_view text);
 
 struct GpuFlops {
-    std::string dtype;
+    std::string dtype;  ///< key in GpuCard::flops
     double per_s = 0;
 };
 /// The kinds of arithmetic that can multiply weights of this format, the fastest first: "fp4", "fp8", "bf16",
-/// "f16" for mxfp4.
+/// "f16" for mxfp4. An unknown format is treated as 8-bit integers.
 std::span<const std::string_view> arithmetic_for_weights(std::string_view weight_dtype);
 
-/// The fastest arithmetic that weights of this type can use (fp8 if the GPU has it, else bf16, …).
+/// The first of arithmetic_for_weights() for which the card has a figure; nothing when it has none.
 std::optional<GpuFlops> flops_for_weights(const GpuCard& card, std::string_view weight_dtype);
 
 std::vector<std::string> known_gpus();

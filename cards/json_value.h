@@ -23,7 +23,8 @@ struct JsonValue {
 /// deeper than 64 levels.
 JsonValue parse_json_value(std::string_view text, const std::string& where);
 
-/// A position in a JsonValue, which must outlive the cursor.
+/// A position in a JsonValue, which must outlive the cursor. Functions that read a value throw UsageError, as
+/// complain() does, if it has another type or is out of range.
 class JsonCursor {
   public:
     JsonCursor(const JsonValue& value, std::string where) : value_(&value), where_(std::move(where)) {}
@@ -39,7 +40,7 @@ class JsonCursor {
     JsonCursor at(const std::string& key, std::string_view expected) const;  ///< throws when absent
     std::vector<std::pair<std::string, JsonCursor>> members() const;
     std::vector<JsonCursor> elements() const;
-    void expect_only(std::initializer_list<std::string_view> keys) const;
+    void expect_only(std::initializer_list<std::string_view> keys) const;  ///< throws on any other key
 
     std::string string() const;
     bool boolean() const;

@@ -15,10 +15,10 @@ namespace paretoken::cards {
 
 /// The routed experts of a model; shared experts count as dense weights.
 struct MixtureOfExperts {
-    std::uint64_t layers = 0;   ///< number of layers with routed experts
-    std::uint64_t experts = 0;  ///< experts per layer
-    std::uint64_t active = 0;   ///< active experts per token and layer
-    std::uint64_t expert_ffn = 0;
+    std::uint64_t layers = 0;        ///< number of layers with routed experts
+    std::uint64_t experts = 0;       ///< experts per layer
+    std::uint64_t active = 0;        ///< active experts per token and layer
+    std::uint64_t expert_ffn = 0;    ///< width of one expert
     std::uint64_t shared_ffn = 0;    ///< total width of the shared experts
     std::uint64_t expert_bytes = 0;  ///< bytes of one expert in one layer (mean over layers)
 
@@ -29,8 +29,8 @@ struct MixtureOfExperts {
 struct LatentAttention {
     std::uint64_t kv_rank = 0;
     std::uint64_t rope_dim = 0;
-    std::uint64_t q_rank = 0;  ///< 0: queries are not compressed
-    std::uint64_t qk_head_dim = 0;
+    std::uint64_t q_rank = 0;       ///< 0: queries are not compressed
+    std::uint64_t qk_head_dim = 0;  ///< with rope_dim
     std::uint64_t v_head_dim = 0;
 
     bool operator==(const LatentAttention&) const = default;
@@ -49,8 +49,8 @@ struct ModelCard {
     std::uint64_t ffn = 0;  ///< width in dense layers; 0 if every layer has experts
     bool gated_ffn = true;  ///< whether there are three matrices (gate, up and down) or two (up and down)
     bool tied_embeddings = false;
-    std::optional<std::uint64_t> sliding_window;
-    std::uint64_t windowed_layers = 0;
+    std::optional<std::uint64_t> sliding_window;  ///< tokens that the layers with a window see
+    std::uint64_t windowed_layers = 0;            ///< number of layers with a window
     std::optional<MixtureOfExperts> moe;
     std::optional<LatentAttention> mla;
     std::optional<std::uint64_t> max_context;
@@ -62,10 +62,10 @@ struct ModelCard {
     std::map<std::string, std::uint64_t> bytes_by_dtype;
     std::uint64_t parameters = 0;
     std::uint64_t active_parameters = 0;    ///< used per token: no embedding lookup, only active experts
-    std::uint64_t kv_values_per_token = 0;  ///< values in the layers that keep the whole context
-    std::uint64_t windowed_kv_values_per_token = 0;  ///< values in the layers with a window
-    double attention_flops_per_pair = 0;  ///< for one query token and one key, layers without a window
-    double windowed_attention_flops_per_pair = 0;  ///< for layers with a window
+    std::uint64_t kv_values_per_token = 0;  ///< keys and values of one token, all layers without a window
+    std::uint64_t windowed_kv_values_per_token = 0;  ///< such values in all layers with a window
+    double attention_flops_per_pair = 0;  ///< FLOP of a query token and a key, all layers without a window
+    double windowed_attention_flops_per_pair = 0;  ///< FLOP of such a pair in all layers with a window
 
     bool operator==(const ModelCard&) const = default;
 };
@@ -73,7 +73,8 @@ struct ModelCard {
 /// The expected number of distinct experts that `tokens` tokens use in one layer: E·(1 − (1 − k/E)^tokens).
 double distinct_experts(double experts, double active, double tokens);
 
-/// The bytes of weights that a step of `tokens` tokens reads.
+/// The bytes of weights that a step of `tokens` tokens reads: dense weights once, and the expected number of
+/// distinct routed experts.
 double streamed_weight_bytes(const ModelCard& card, double tokens = 1);
 
 /// The bytes of KV cache that one more token takes while no window is full.
@@ -83,8 +84,10 @@ double kv_bytes_per_token(const ModelCard& card);
 double kv_bytes_per_sequence(const ModelCard& card, double context);
 
 struct ModelCardOptions {
-    std::optional<std::string> weight_dtype;  ///< type of the linear layers; embedding and output keep theirs
-    std::optional<std::string> kv_dtype;
+    /// The type of the linear layers. The embedding and the output projection have it too if it is a plain
+    /// format of 16 bits or more; otherwise they keep theirs. Refused for a GGUF file.
+    std::optional<std::string> weight_dtype;
+    std::optional<std::string> kv_dtype;  ///< type of the KV cache
 };
 
 /// The hf_quant_config.json that ModelOpt writes beside a config.json.

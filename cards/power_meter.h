@@ -14,12 +14,12 @@ struct PowerSample {
     std::optional<std::uint32_t> devices = {};  ///< number of GPUs or CPU packages that were read
     std::optional<double> watts = {};           ///< power of all devices together
     std::optional<double> counter_j = {};       ///< energy of all devices since some moment; never falls
-    std::optional<bool> throttled = {};         ///< whether power or temperature lowers a device's clocks
-    std::optional<double> utilization = {};     ///< mean over the devices, 0 to 1
-    std::optional<double> sm_clock_hz = {};     ///< lowest clock
-    std::optional<double> memory_clock_hz = {};
-    std::optional<double> temperature_c = {};  ///< highest temperature
-    std::optional<double> memory_bytes = {};   ///< memory in use, of all devices together
+    std::optional<bool> throttled = {};         ///< whether power or temperature lowers any device's clocks
+    std::optional<double> utilization = {};     ///< share of the time that a GPU is busy, mean of all devices
+    std::optional<double> sm_clock_hz = {};     ///< lowest SM clock of the devices
+    std::optional<double> memory_clock_hz = {};  ///< lowest memory clock of the devices
+    std::optional<double> temperature_c = {};    ///< highest temperature of a device
+    std::optional<double> memory_bytes = {};     ///< memory in use, of all devices together
 
     bool operator==(const PowerSample&) const = default;
 };
@@ -29,12 +29,13 @@ class PowerMeter {
     virtual ~PowerMeter() = default;
 
     virtual std::string_view source() const = 0;  ///< "nvml", "rapl"
-    /// Takes a reading; nothing when no device answered. Must not be called from several threads at once.
+    /// Takes a reading; nothing when one of the devices did not answer, because the sums would be too low.
+    /// Must not be called from several threads at once.
     virtual std::optional<PowerSample> read() = 0;
 };
 
-/// The meter of the GPUs that run processes, or of all GPUs if none does. Null when there is no library, or
-/// no GPU that reports its power.
+/// The meter of the GPUs that run processes now, or of all GPUs if none does. GPUs that do not report their
+/// power are left out. Null when there is no library or no such GPU.
 std::unique_ptr<PowerMeter> gpu_power_meter(const std::string& library = "libnvidia-ml.so.1");
 
 /// The meter of the CPU packages. Null when there is none whose counter may be read. A counter that falls has

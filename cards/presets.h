@@ -11,8 +11,8 @@ struct ModelPreset {
 };
 std::span<const ModelPreset> model_presets();
 
-/// The name of the card for a row's preset; a name that is not a preset is taken as the name of a card. For a
-/// share of a model ("deepseek-v3-tp8") it is the card of the whole model.
+/// The name of the card for a row's preset. The share of a model on one of several GPUs ("deepseek-v3-tp8")
+/// has the card of the whole model. A name that is not a preset is taken as the name of a card.
 std::string_view card_of_preset(std::string_view name);
 
 }  // namespace paretoken::cards

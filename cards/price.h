@@ -16,7 +16,7 @@ namespace paretoken::cards {
 struct PricedItem {
     std::map<std::string, double> usd_per_h;  ///< "on_demand", "reserved_1y", "spot", "owned_tco" → price
     std::optional<double> power_w_allin;      ///< power with its share of host and cooling; no PUE is applied
-    std::optional<double> tdp_w;              ///< power of the board alone
+    std::optional<double> tdp_w;              ///< power of the board alone; the PUE is applied
     std::optional<std::uint32_t> cores;       ///< cores of a CPU machine; a host is priced by its cores
 
     bool operator==(const PricedItem&) const = default;
@@ -35,12 +35,12 @@ struct ApiPrice {
     double output = 0;
     std::optional<double> cache_read;
     std::optional<double> cache_write;
-    std::optional<double> cache_write_1h;  ///< price of writing to a cache that is kept for an hour
-    std::optional<double> storage_m_tok_h;
-    std::optional<std::uint64_t> min_cache_tokens;
-    std::optional<double> ttl_s;
-    std::string as_of = {};   ///< date, if it differs from the card's
-    std::string source = {};  ///< source, if it differs from the card's
+    std::optional<double> cache_write_1h;   ///< price of writing to a cache that is kept for an hour
+    std::optional<double> storage_m_tok_h;  ///< price of keeping a million tokens in a cache for an hour
+    std::optional<std::uint64_t> min_cache_tokens;  ///< shortest prefix that is cached
+    std::optional<double> ttl_s;                    ///< time for which a cached prefix is kept
+    std::string as_of = {};                         ///< date, if it differs from the card's
+    std::string source = {};                        ///< source, if it differs from the card's
 
     bool operator==(const ApiPrice&) const = default;
 };
@@ -51,12 +51,13 @@ struct PriceCard {
     std::string currency;
     std::string source;
     std::map<std::string, PricedItem> gpus;
-    std::map<std::string, PricedItem> cpus;  ///< key "cpu" (any CPU host) or a part of the CPU's model name
-    std::map<std::string, double> mix;       ///< share of each basis; the sum is 1
+    /// CPU hosts by a part of the CPU's model name, or by "cpu" for any host whose number of cores is known.
+    std::map<std::string, PricedItem> cpus;
+    std::map<std::string, double> mix;  ///< share of each price basis; the sum is 1; empty: no mix
     std::optional<double> usd_per_kwh;
-    double pue = 1;
-    bool power_in_rate = true;
-    std::optional<double> utilization;
+    double pue = 1;                     ///< power at the plug ÷ power of the hardware
+    bool power_in_rate = true;          ///< whether the hourly prices include power
+    std::optional<double> utilization;  ///< share of the paid time in which the hardware serves
     std::optional<Availability> availability;
     double ops_usd_month = 0;            ///< operation of the whole deployment; a month has 720 h
     std::optional<Interval> price_band;  ///< factors on the rates, e.g. [0.8, 1.25]
@@ -97,7 +98,8 @@ struct HourlyRate {
 ///
 /// The price basis is `basis` if given. Otherwise it is the card's mix, otherwise "on_demand", otherwise the
 /// only basis of the entry. The function throws UsageError if the entry has no price for this basis or for a
-/// part of the mix; it never uses another basis instead.
+/// part of the mix, or has several bases without "on_demand"; it never uses another basis instead. The rate
+/// of a CPU host is multiplied by its share of the cores that the price is for.
 ///
 /// If the rate does not include power, the cost of power is added. `measured` (times the PUE) is used if it
 /// covers exactly the priced devices: the same number of GPUs, or the packages of the CPU host. Otherwise the
@@ -121,8 +123,9 @@ std::vector<std::string> known_price_cards();
 /// known names.
 ApiPrice api_price_named(const std::string& name, const std::vector<PriceCard>& cards);
 
-/// The dollars per million tokens of a mix of fresh input, cached input and output (tokens in any unit).
-/// Cached tokens cost as much as fresh ones if the API has no price for them.
+/// The dollars per million tokens of a mix of fresh input, cached input and output tokens; only the ratios of
+/// the three numbers matter, and their sum is above 0. Cached tokens cost as much as fresh ones if the API
+/// has no price for them.
 double api_usd_per_m(const ApiPrice& api, double fresh, double cached, double output);
 
 /// The cards that a report uses when the user named none: cloud GPUs and a plain CPU machine.
