@@ -61,6 +61,7 @@ bool has_conversations(const Spec& spec);
 RowFormat row_format_of(const Spec& spec);
 
 /// Returns the dataset's file: `path`, or else the spec's field "path"; empty if the dataset is not a file.
+/// Throws UsageError when a dataset that is a file has neither, or on an unknown name.
 std::string file_of(const Spec& spec, const std::string& path);
 
 }  // namespace paretoken::datasets

@@ -1,7 +1,8 @@
 #pragma once
 // A dataset is the source of requests. It holds conversations; most have one turn and are a single request.
-// The i-th opening is a pure function of (seed, salt, i). A follow-up also depends on the turns before it.
-// Requests are therefore the same for every caller and in every order of calls.
+// The first request of a conversation is its opening, the others are follow-ups. The i-th opening is a pure
+// function of (seed, salt, i). A follow-up also depends on the turns before it. Requests therefore do not
+// depend on the caller or on the order of calls.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,11 +23,12 @@ class Dataset {
   public:
     virtual ~Dataset() = default;
 
-    /// Returns the request of this index. Thread-safe. Past size() the requests repeat from the first one.
+    /// Returns the opening of conversation `index`. Thread-safe. From size() on the requests repeat from the
+    /// first one.
     virtual Request request(std::uint64_t index) const = 0;
 
-    /// Returns the same request for callers that only need its lengths. Its prompt may be empty if its
-    /// lengths are known.
+    /// Returns request(index) for callers that only need its lengths: its prompt may have another form, or be
+    /// empty if the lengths are known.
     virtual Request outline(std::uint64_t index) const { return request(index); }
 
     /// Returns whether turns() may be above 1.
@@ -35,8 +37,8 @@ class Dataset {
     /// Returns the number of turns of the conversation that request(index) opens.
     virtual std::uint32_t turns(std::uint64_t /*index*/) const { return 1; }
 
-    /// Returns turn `turn` of that conversation, from 1 and below turns(index). `said` is used only if
-    /// needs_replies() is true.
+    /// Returns turn `turn` of the conversation that request(index) opens; `turn` is at least 1 (the opening
+    /// is 0) and below turns(index). `said` is used only if needs_replies() is true.
     virtual Request follow_up(std::uint64_t index, std::uint32_t turn, const Said& said) const;
 
     /// Returns whether follow-ups continue from the server's answers instead of the dataset's replies.
@@ -45,8 +47,8 @@ class Dataset {
     /// Returns the number of different openings; nothing if there is no limit.
     virtual std::optional<std::uint64_t> size() const { return std::nullopt; }
 
-    /// Returns the time of the request, counted from the first request; nothing in a dataset without times.
-    /// Times never descend. `index` is below size().
+    /// Returns the recorded time of the opening, counted from the first one; nothing in a dataset without
+    /// times. Times never descend. `index` is below size().
     virtual std::optional<Duration> recorded_time(std::uint64_t /*index*/) const { return std::nullopt; }
 
     /// Returns a description for people: "synthetic:isl=512,osl=128".

@@ -9,7 +9,7 @@
 
 namespace paretoken::datasets {
 
-/// Statistics of a number of tokens over all rows of the file.
+/// Statistics of a number of tokens per row, over all rows of the file.
 struct LengthSummary {
     double mean = 0;
     double p50 = 0;
@@ -20,7 +20,9 @@ struct LengthSummary {
     bool operator==(const LengthSummary&) const = default;
 };
 
-/// Amounts per second: the mean over the whole time, and over the busiest second, minute and hour.
+/// Amounts per second: the mean over the whole time, and the means over the busiest second, minute and hour.
+/// These intervals follow each other from the first row on. If the file is shorter than one, the mean is over
+/// the file's time (at least 1 s).
 struct RateSummary {
     double mean = 0;
     double peak_second = 0;
@@ -33,13 +35,14 @@ struct RateSummary {
 struct FileDescription {
     std::string format;
     std::uint64_t rows = 0;
-    std::optional<LengthSummary> input = {};  ///< prompt tokens; nothing unless every row has them
-    std::optional<LengthSummary> output = {};
-    std::optional<LengthSummary> total = {};
-    std::optional<double> seconds = {};  ///< time from the first row to the last one
+    std::optional<LengthSummary> input = {};   ///< prompt tokens; nothing unless every row has them
+    std::optional<LengthSummary> output = {};  ///< output tokens; nothing unless every row has them
+    std::optional<LengthSummary> total = {};   ///< prompt and output tokens of a row together
+    std::optional<double> seconds = {};        ///< time from the first row to the last; nothing without times
     std::optional<RateSummary> requests_per_s = {};
     std::optional<RateSummary> prompt_tokens_per_s = {};
-    /// The shares of blocks and of prompt tokens that a prefix cache of unlimited size would find.
+    /// The share of the blocks, and of the tokens in blocks, that an earlier row has too, which a prefix
+    /// cache of unlimited size would find. Nothing if rows have no blocks.
     std::optional<double> block_hits = {};
     std::optional<double> token_hits = {};
     std::optional<std::int64_t> max_model_len = {};  ///< ⌈1.2 · p99 of input and output together⌉
@@ -50,8 +53,8 @@ struct FileDescription {
 /// Describes a file. Throws the errors of RowFile, and those of the format's reader if a row is wrong.
 FileDescription description_of(const std::string& path, const RowFormat& format);
 
-/// Returns the name of the dataset whose format the file's first row fits. Throws UsageError when no format
-/// fits, RuntimeError when the file cannot be read.
+/// Returns the name of the dataset whose format the file probably has, by the names of fields and columns in
+/// its first 64 KiB. Throws UsageError when none is found, RuntimeError when the file cannot be read.
 std::string guessed_format(const std::string& path);
 
 }  // namespace paretoken::datasets

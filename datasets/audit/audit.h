@@ -1,7 +1,7 @@
 #pragma once
 // Audits a log of requests for prefix caching: the share of input tokens that came from the cache by usage,
-// the share of prompts that repeats earlier prompts, and the parts near their front that change.
-// The log is read twice, line by line; memory does not grow with its length.
+// the share of prompts that repeats earlier prompts, and the parts near their front that change. The log is
+// read line by line, a second time if such parts are found; memory does not grow with its length.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -17,12 +17,12 @@ struct AuditGroup {
     std::string name = {};         ///< name of the class; for a section, the time of its first line, if any
     std::uint64_t first_line = 0;  ///< first line of a section, counted from 1
     std::uint64_t requests = 0;
-    std::uint64_t with_usage = 0;  ///< requests whose usage has the tokens from the cache
-    std::uint64_t input_tokens = 0;
-    std::uint64_t cached_tokens = 0;
+    std::uint64_t with_usage = 0;     ///< requests whose usage reports input tokens and cached tokens
+    std::uint64_t input_tokens = 0;   ///< input tokens of these, cached ones included
+    std::uint64_t cached_tokens = 0;  ///< input tokens of these that came from the cache
 
     bool operator==(const AuditGroup&) const = default;
-    /// Returns the share of input tokens that came from the cache; nothing if no request has usage.
+    /// Returns the share of input tokens that came from the cache; nothing without input tokens.
     std::optional<double> served() const;
 };
 
@@ -33,7 +33,7 @@ struct AuditChange {
     std::string example = {};   ///< at most 20 characters
     std::string before = {};    ///< the words in front of it, at most 20 characters
     std::size_t at = 0;         ///< its first byte in the prompt
-    std::uint64_t prompts = 0;  ///< number of prompts in which it changed
+    std::uint64_t prompts = 0;  ///< number of prompts in which it differed from an earlier one
 
     bool operator==(const AuditChange&) const = default;
 };
@@ -44,13 +44,17 @@ struct LogAudit {
     std::uint64_t without_anything = 0;  ///< lines with neither a prompt nor usage
     AuditGroup all = {};
     std::vector<AuditGroup> groups = {};     ///< classes or endpoints; at most 64 and "others"
-    std::vector<AuditGroup> stretches = {};  ///< at most 20 sections of equally many requests, in order
+    std::vector<AuditGroup> stretches = {};  ///< at most 20 sections of equally many requests, in order; the
+                                             ///< last may be shorter
     /// The share of the prompts' bytes that repeat the start of an earlier prompt, in blocks of 256 bytes.
+    /// Nothing if no line has a prompt.
     std::optional<double> cacheable = {};
-    std::optional<double> cacheable_moved = {};  ///< this share if each class's changing part stood last
-    std::vector<AuditChange> changes = {};       ///< the most frequent change of each class that has any
-    std::uint64_t blocks_room = 0;               ///< number of different blocks that fit into the table
-    std::uint64_t blocks_forgotten = 0;          ///< blocks dropped by a full table; shares are then too low
+    /// This share if the most frequent changing part of each class were moved to the end of its prompts.
+    /// Nothing if no class has such a part.
+    std::optional<double> cacheable_moved = {};
+    std::vector<AuditChange> changes = {};  ///< the most frequent change of each class that has any
+    std::uint64_t blocks_room = 0;          ///< number of different blocks that fit into the table
+    std::uint64_t blocks_forgotten = 0;     ///< blocks dropped by a full table; shares are then too low
 
     bool operator==(const LogAudit&) const = default;
 };

@@ -15,8 +15,8 @@ class BlockTable {
     /// Makes a table for `names` names (8 bytes each), rounded up to a power of two of at least 8.
     explicit BlockTable(std::size_t names);
 
-    /// Returns the number of bytes at the start of `text` whose blocks were all seen before, after the same
-    /// beginning. Adds the blocks that are new. Texts of different `world`s (models) share no blocks.
+    /// Returns the number of bytes at the start of `text` that an earlier text began with, in whole blocks of
+    /// kBlockBytes, and adds the blocks that are new. Texts of different `world`s (models) share no blocks.
     std::size_t seen_bytes(std::string_view text, std::uint64_t world);
 
     std::size_t room() const { return names_.size(); }

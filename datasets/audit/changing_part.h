@@ -16,18 +16,20 @@ struct ChangingPart {
     std::size_t at = 0;       ///< its first byte in the prompt
     std::string before = {};  ///< up to 32 bytes in front of it
     std::string text = {};
-    std::string after = {};  ///< 24 bytes behind it, which both prompts have
+    std::string after = {};  ///< the 24 bytes after it, which both prompts have
 
     bool operator==(const ChangingPart&) const = default;
 };
 
-/// Returns the part where `text` first differs from `earlier`, if both agree again for 64 bytes after at most
-/// six words. Returns nothing if one is the beginning of the other, or if the rest differs.
+/// Returns the part of `text`, from the start of a word on, where it first differs from `earlier`. The part
+/// has at most six words and 256 bytes; after it, both texts agree again for at least 64 bytes. Returns
+/// nothing if there is no such part, or if one text is the beginning of the other.
 std::optional<ChangingPart> changing_part(std::string_view earlier, std::string_view text);
 
 ChangeKind kind_of(std::string_view text);
 
-/// Returns `text` with such a part moved to its end; unchanged if `text` has no such part.
+/// Returns `text` with its own changing part, which lies between `part.before` and `part.after`, moved to the
+/// end; unchanged if `text` has none.
 std::string moved_back(const ChangingPart& part, std::string_view text);
 
 /// Returns the text in a form that may be shown: at most 20 characters.

@@ -14,7 +14,8 @@ namespace paretoken::datasets {
 
 struct Row;
 
-/// Returns the messages that a row adds to a conversation. A text becomes a message of the user.
+/// Returns the messages that a row's prompt (not token ids) adds to a conversation. A text becomes a message
+/// of the user.
 Messages messages_of(Prompt prompt);
 
 /// Counts the assistant's messages at the front, which are the recorded reply to the turn before.

@@ -13,7 +13,7 @@ namespace paretoken::datasets {
 std::string_view csv_field(std::string_view row, std::string_view header, std::string_view column,
                            const RowPlace& place);
 
-/// Returns that field as a whole number from 1.
+/// Returns that field as a whole number from 1 to 10^9. Throws through `place` if it is none.
 std::int64_t csv_tokens(std::string_view row, std::string_view header, std::string_view column,
                         const RowPlace& place);
 
@@ -24,7 +24,7 @@ std::string csv_numbers(std::string_view row);
 bool is_length(std::string_view field);
 
 /// Returns the seconds since 1970 of "2023-11-16 18:15:46.6805900", also with 'T', 'Z' or an offset (UTC if
-/// no offset is given). A number is returned unchanged. Returns nothing for any other text.
+/// no offset is given). A number from 0 is returned unchanged. Returns nothing for any other text.
 std::optional<double> seconds_of_time(std::string_view text);
 
 }  // namespace paretoken::datasets

@@ -43,8 +43,9 @@ struct RowFormat {
     std::uint32_t most_turns = UINT16_MAX;  ///< largest number of turns from one row; later ones are left out
 };
 
-/// Makes the dataset. Throws the errors of RowFile, and UsageError if a row is wrong: a time before the last
-/// row's, no tokens, or a length that no option gives.
+/// Makes the dataset. Throws the errors of RowFile and of the format's reader, and UsageError if rows do not
+/// fit together: a time before the previous row's, times in some rows only, more than 1,000 different SLOs,
+/// or turns out of order.
 std::unique_ptr<Dataset> make_file_dataset(const DatasetOptions& options, const RowFormat& format);
 
 /// Calls `visit` with every row of a file in order, for `dataset describe` and `dataset convert`.

@@ -1,7 +1,8 @@
 #pragma once
 // ShareGPT's conversations: a JSON array, or lines, of {"conversations": [{"from": "human", "value": …},
-// {"from": "gpt", "value": …}, …]}. A request is the first message of the human; osl= sets the length of
-// the answer.
+// {"from": "gpt", "value": …}, …]}. A conversation opens with the first message of the human, after the
+// system message if there is one. turns=N takes up to N of the human's messages as turns (1 if not given),
+// with the replies between them. osl= sets the length of the answers.
 #include <memory>
 
 #include "datasets/files/file_dataset.h"

@@ -21,7 +21,7 @@ struct Calibration {
     bool operator==(const Calibration&) const = default;
 };
 
-/// Returns one token per word and no overhead, which is assumed when a server gives no counts.
+/// Returns the calibration that is assumed when a server gives no counts: one token per word and no overhead.
 Calibration uncalibrated();
 
 /// Returns the text that the server must tokenize for calibration_from_pieces().
@@ -46,7 +46,8 @@ struct OverheadSample {
     double prompt_tokens = 0;
 };
 
-/// Returns the mean surplus of tokens; nothing for no samples. Below 0, the calibration counts too many.
+/// Returns the mean of the counted tokens less the expected ones: the overhead. Returns nothing without
+/// samples. A value below 0 means that the calibration expects too many.
 std::optional<double> overhead_from(std::span<const OverheadSample> samples);
 
 }  // namespace paretoken::datasets

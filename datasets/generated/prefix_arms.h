@@ -20,8 +20,8 @@ enum class Arm : std::uint8_t {
     warm,           ///< its prefix is sent in every round
     pinned,         ///< like warm, with prefixes of its own, and always for the same slot of the server
     dynamic_first,  ///< the same prefix as warm, but the part that changes stands before it
-    shared,         ///< a share of its prefix is sent in every round
-    varied,         ///< a number of tokens of the longest warm prefix that each round draws
+    shared,         ///< begins with a share of the warm prefix; the rest of its prefix is new
+    varied,         ///< begins with a part of the longest warm prefix, whose length each round draws
     repeat          ///< the same prompt in every round
 };
 std::string_view name_of(Arm arm);  ///< "dynamic-first"
@@ -29,10 +29,12 @@ std::string_view name_of(Arm arm);  ///< "dynamic-first"
 /// One request of the experiment.
 struct ArmRequest {
     Arm arm = Arm::cold;
-    std::uint64_t round = 0;   ///< round 0 sends the prefixes that later rounds find in the cache
-    std::int64_t prefix = 0;   ///< tokens of the prefix length that the request is counted under
-    double hit = 0;            ///< share of the prefix that is reused, for `shared`
-    std::int64_t reused = 0;   ///< tokens at its start that were sent before, once round 0 is over
+    std::uint64_t round = 0;  ///< round 0 sends the prefixes that later rounds find in the cache
+    std::int64_t prefix = 0;  ///< length of its prefix in tokens, by which results are grouped
+    double hit = 0;           ///< only for `shared`: share of the prefix that is reused
+    /// The number of tokens at its start that are those of its family. From round 1 on they were sent before,
+    /// except by a primer.
+    std::int64_t reused = 0;
     std::uint64_t family = 0;  ///< requests of equal family share their prefix; 0: shares with no other
     std::optional<std::uint64_t> slot = {};  ///< slot of the server that is requested ("id_slot")
     bool operator==(const ArmRequest&) const = default;

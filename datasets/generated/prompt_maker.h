@@ -1,7 +1,7 @@
 #pragma once
-// Makes prompts of a wanted length, as text or as token ids. Equal salt, place and length make equal prompts;
-// another salt changes every prompt and no length. Texts are random words, or are cut from prose after a few
-// random words that keep a prefix cache from finding them.
+// Makes prompts of a wanted length, as text or as token ids. Prompts are numbered: equal seed, salt, number
+// (`place`) and length make equal prompts. Another salt changes every prompt and no length. Texts are random
+// words, or are cut from prose after a few random words that keep a prefix cache from finding them.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -19,11 +19,12 @@ class PromptMaker {
   public:
     explicit PromptMaker(const DatasetOptions& options);
 
-    /// Returns a prompt that shares no beginning with the prompts of other places.
+    /// Returns prompt number `place`, of `tokens` tokens with the overhead. It begins with another word or
+    /// token than the prompts with the nearest numbers, so that they share no beginning.
     Prompt prompt(std::int64_t tokens, std::uint64_t place) const;
 
-    /// Appends `tokens` token ids, or words of so many tokens, to `prompt`. They are a function of salt and
-    /// `name`: equal names make equal content at any position.
+    /// Appends `tokens` token ids, or words of so many tokens, to `prompt`. They are a function of seed, salt
+    /// and `name`: equal names make equal content at any position.
     void append(Prompt& prompt, std::int64_t tokens, std::uint64_t name) const;
 
     /// Returns an empty prompt of the form that append() continues.

@@ -13,7 +13,7 @@ namespace paretoken::datasets {
 /// One question, which is a pure function of its number.
 struct RecallQuestion {
     std::string asked;  ///< name of the number
-    std::string value;  ///< six digits
+    std::string value;  ///< the number, of six digits
     double depth = 0;   ///< its position in the text: 0 the beginning, 1 the end
 
     bool operator==(const RecallQuestion&) const = default;

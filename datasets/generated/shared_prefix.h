@@ -1,7 +1,7 @@
 #pragma once
-// Random prompts that share beginnings, as system prompts, examples and documents do. A prompt is a path down
-// a tree: each level has `groups` continuations, of which the first are taken more often if zipf is above 0.
-// Tokens that only this prompt has end it.
+// Random prompts that share beginnings, as system prompts, examples and documents do. The shared part is a
+// path down a tree: on each level, one of `groups` continuations is drawn (with zipf above 0 the first ones
+// more often), and prompts with equal draws so far share it. Tokens that no other prompt has follow.
 #include <memory>
 
 #include "datasets/catalog.h"

@@ -17,15 +17,16 @@ namespace paretoken::datasets {
 /// Returns words of 2 to 7 letters, lower case, all different.
 std::span<const std::string_view> vocabulary();
 
-/// Returns how many of the first words may begin a text.
+/// Returns the number of words at the front of vocabulary() that may begin a text.
 std::size_t opening_words();
 
 class TextWriter {
   public:
     explicit TextWriter(Calibration calibration);
 
-    /// Returns a text that makes a prompt of `tokens` tokens with the overhead; it has at least one word.
-    /// `opening`: texts of different openings (modulo openings()) begin differently.
+    /// Returns a text that makes a prompt of `tokens` tokens, the calibration's overhead included; it has at
+    /// least one word. `opening` selects the first word: texts whose numbers differ modulo openings() begin
+    /// with different words.
     std::string prompt(std::int64_t tokens, std::uint64_t opening, Random random) const;
 
     /// Appends words of `tokens` tokens. The words do not depend on the text before them.
@@ -34,7 +35,7 @@ class TextWriter {
     /// Returns a text of `words` words, for calibration_from_counts().
     std::string of_words(std::size_t words, std::uint64_t opening, Random random) const;
 
-    /// Returns the tokens that such a text is expected to have, without overhead.
+    /// Returns the number of tokens that a text of vocabulary() is expected to have, without overhead.
     double expected_tokens(std::string_view text) const;
 
     std::size_t openings() const { return openings_.size(); }
