@@ -20,11 +20,11 @@ struct HttpRequest {
     std::string body;
     std::string request_id;  ///< X-Request-Id
     std::string authorization;
-    bool wants_truth = false;  ///< X-Sim-Truth: whether events tell when they were due and written
+    bool wants_truth = false;  ///< X-Sim-Truth: whether each event states when it was due and written
     bool keep_alive = true;
     bool http_1_0 = false;
-    TimePoint received;  ///< when its last byte reached this host
-    bool kernel_stamp = false;
+    TimePoint received;         ///< when its last byte reached this host
+    bool kernel_stamp = false;  ///< false: `received` is the clock after the read
 };
 
 enum class BadHttp : std::uint8_t { malformed, too_large };
@@ -55,7 +55,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
     void send(std::string_view bytes);
 
-    /// Ends the answer: the next request is read, or the connection is closed once all is written.
+    /// Ends the answer. If `keep_alive`, the next request is read; otherwise the connection is closed once
+    /// all is written.
     void finish(bool keep_alive);
 
     void close();
@@ -67,6 +68,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::int64_t requests = 0;   ///< for the owner: number of requests so far
     TimePoint idle_since = Clock::now();
 
+    /// Returns whether no answer is in progress and no received bytes wait to be processed.
     bool idle() const { return !answering_ && inbox_.empty(); }
 
   private:

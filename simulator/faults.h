@@ -41,8 +41,8 @@ struct Fault {
     Misbehaviour what = Misbehaviour::crlf;
     double probability = 1;                  ///< probability of affecting a request
     std::optional<std::uint64_t> seed = {};  ///< seed of the draws; nothing: the server's
-    std::int64_t count = 0;  ///< tokens before it happens, bytes per piece, or tokens per write
-    Duration time{};         ///< its duration
+    std::int64_t count = 0;                  ///< value of FaultRow::count_field; 0 if it has none
+    Duration time{};                         ///< its duration; 0 if it has none
 
     bool operator==(const Fault&) const = default;
 };
@@ -51,10 +51,12 @@ struct FaultRow {
     std::string_view name;
     FaultKind kind;
     Misbehaviour what;
-    std::string_view count_field;  ///< "after", "bytes", "tokens", "every"; empty: none
-    std::int64_t count;            ///< the default
-    bool has_time;
-    Duration time;  ///< the default
+    /// The name of its count: "after" (tokens before it happens), "bytes" (per piece), "tokens" (per write),
+    /// "every" (tokens from one comment to the next). Empty: it has none.
+    std::string_view count_field;
+    std::int64_t count;  ///< default of the count
+    bool has_time;       ///< whether it has a duration: the field "ms"
+    Duration time;       ///< default of the duration
     std::string_view title;
 };
 std::span<const FaultRow> fault_table();
@@ -78,13 +80,14 @@ struct InjectedFaults {
     std::int64_t ping_every = 0;   ///< tokens from one comment to the next; 0: no comments
     std::int64_t piece_bytes = 0;  ///< size of the pieces in which the body is written; 0: one piece
     std::int64_t coalesce = 1;     ///< tokens per write
+    // Numbers of tokens after which the fault happens; nothing: it does not.
     std::optional<std::int64_t> reset_after = {};
     std::optional<std::int64_t> error_after = {};
     std::optional<std::int64_t> truncate_after = {};
     std::optional<std::int64_t> stall_after = {};
-    Duration stall{};
-    Duration header_delay{};
-    int status = 0;  ///< status of a refusal; 0: the request is answered
+    Duration stall{};         ///< length of the stall
+    Duration header_delay{};  ///< time for which the answer, head included, is held back
+    int status = 0;           ///< status of a refusal; 0: the request is answered
 
     bool operator==(const InjectedFaults&) const = default;
 };
@@ -92,11 +95,12 @@ struct InjectedFaults {
 /// Returns the faults of request `number` of a server with this seed.
 InjectedFaults faults_of_answer(std::span<const Fault> faults, std::uint64_t seed, std::uint64_t number);
 
-/// Returns the events of one write with the faults injected: `events` are plain ("data: …\n\n").
+/// Returns the events of one write with the quirks of their text injected. `events` are without faults
+/// ("data: …\n\n").
 std::string events_with_faults(const InjectedFaults& injected, std::string_view events);
 
-/// Cuts the bytes of a body into the parts that are written at once, each an HTTP chunk of its own when
-/// `chunked`.
+/// Cuts the bytes of a body into pieces of `piece_bytes`, each for a write of its own, and makes each an HTTP
+/// chunk when `chunked`.
 std::vector<std::string> writes_with_faults(const InjectedFaults& injected, std::string_view body,
                                             bool chunked);
 

@@ -1,8 +1,8 @@
 #pragma once
 // The simulated OpenAI server in real time: sockets, the engine's schedule and the truth log on the one
 // thread that runs the io_context. Invariant: a token is written at its step's end or later, never before.
-// Each step has a write of its own (the last one also ends the answer). The schedule is absolute, so
-// a late write delays no later step.
+// The tokens that a request gets in one step are one write (the last write also ends the answer), unless a
+// fault changes this. The times of steps do not depend on the writes, so a late write delays no later step.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -33,8 +33,8 @@ struct ServerOptions {
     Dialect dialect = Dialect::vllm;
     std::optional<KeepAliveLimits> keep_alive = {};  ///< limits; nothing: the dialect's
     std::vector<Fault> faults;                       ///< misbehaviour to inject
-    Duration spin =
-        std::chrono::microseconds(80);  ///< time before a step's end that is polled instead of waited for
+    /// The time before a step's end in which the thread polls the clock instead of sleeping.
+    Duration spin = std::chrono::microseconds(80);
 };
 
 class Server {

@@ -1,6 +1,7 @@
 #pragma once
-// The two socket calls that Asio does not have: reading with the kernel's receive stamp, and writing at
-// once. Stamps are CLOCK_REALTIME and are mapped to CLOCK_MONOTONIC with a mono/real/mono bracket.
+// The two socket calls that Asio does not have: reading with the kernel's receive stamp, and writing at once.
+// The kernel's stamps are CLOCK_REALTIME. They are converted to CLOCK_MONOTONIC by reading CLOCK_REALTIME
+// between two readings of CLOCK_MONOTONIC.
 #include <cstddef>
 #include <span>
 #include <string_view>
@@ -17,14 +18,16 @@ enum class Reading : std::uint8_t { bytes, would_block, closed };
 
 struct Received {
     Reading what = Reading::would_block;
-    std::size_t size = 0;
+    std::size_t size = 0;       ///< bytes read; this and the members below are set only for `bytes`
     TimePoint at;               ///< when the last segment of this read reached this host
     bool kernel_stamp = false;  ///< false: `at` is the clock after the read
 };
 
+/// Reads the bytes that have arrived, without waiting. `closed`: the peer ended the connection, or it broke.
 Received receive(int socket, std::span<char> into);
 
-/// The number of bytes that the kernel accepted without waiting, or a broken connection.
+/// The number of bytes that the kernel accepted without waiting (0 if it accepts none now), or a broken
+/// connection.
 struct Sent {
     std::size_t size = 0;
     bool broken = false;

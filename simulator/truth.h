@@ -16,14 +16,14 @@ struct TruthEntry {
     std::string id;             ///< X-Request-Id, or else the server's own id
     TimePoint received;         ///< when the request's last byte reached this host
     bool kernel_stamp = false;  ///< false: `received` is the clock after the read
-    TimePoint admitted;         ///< begin of the first step that processed it
+    TimePoint admitted;         ///< begin of the first step that processed it; fixed timing: `received`
     std::int64_t prompt_tokens = 0;
     std::optional<std::int64_t> cached_tokens = {};  ///< found in the prefix cache; nothing: there is none
     std::int64_t reasoning_tokens = 0;               ///< number of reasoning tokens, which come first
-    bool complete = false;                           ///< false: the client closed before the end
-    std::vector<TimePoint> due;                      ///< per token: end of the step that emitted it
-    std::vector<TimePoint> written;                  ///< per event with output: clock just before its send
-    std::vector<std::int32_t> tokens;                ///< tokens per event with output
+    bool complete = false;             ///< whether the HTTP answer was ended; truncated ones too
+    std::vector<TimePoint> due;        ///< per token: end of the step that emitted it
+    std::vector<TimePoint> written;    ///< per event with output: clock just before its send
+    std::vector<std::int32_t> tokens;  ///< tokens per event with output
 
     bool operator==(const TruthEntry&) const = default;
 };

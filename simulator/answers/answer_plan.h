@@ -12,7 +12,7 @@ enum class Part : std::uint8_t { reasoning, content, tool_name, tool_arguments }
 
 struct AnswerPlan {
     std::uint64_t seed = 0;
-    std::int64_t tokens = 0;
+    std::int64_t tokens = 0;                    ///< length of the answer, reasoning included
     std::int64_t reasoning_tokens = 0;          ///< number of reasoning tokens, which come first
     std::string tool = {};                      ///< tool that the other tokens call; empty: they are text
     std::string_view finish_reason = "length";  ///< or "stop", "tool_calls"
@@ -23,6 +23,7 @@ struct AnswerPlan {
     bool operator==(const AnswerPlan&) const = default;
 };
 
+/// Returns the part of the answer that token k, counted from 0, belongs to.
 Part part_of(const AnswerPlan& plan, std::int64_t k);
 
 /// Returns the text of token k. The arguments of a tool, joined, are a JSON object.

@@ -59,7 +59,8 @@ class AnswerWriter {
   public:
     virtual ~AnswerWriter() = default;
 
-    /// Writes the part that precedes the first token: vLLM's role frame.
+    /// Appends the part that precedes the first token, such as vLLM's frame with the role; llama.cpp has
+    /// none.
     virtual void append_opening(std::string& out) const = 0;
 
     /// Appends the event of tokens [first, first + count) of the plan, count ≥ 1.
@@ -69,7 +70,7 @@ class AnswerWriter {
     /// Returns the number of events that append_tokens() writes for so many tokens.
     virtual std::int64_t events_for(std::int64_t count) const = 0;
 
-    /// Writes the part that follows the last token: usage if it was asked for, [DONE], the end of the body.
+    /// Appends the part that follows the last token: usage if it was asked for, [DONE], the end of the body.
     virtual void append_closing(std::string& out, const AnswerState& state) const = 0;
 
     /// Returns the body of an answer that is not streamed.

@@ -43,20 +43,20 @@ struct KeepAliveLimits {
 /// The rules for request bodies.
 struct RequestRules {
     bool any_model = false;  ///< whether every model name is accepted
-    /// Whether every token limit is accepted: a negative one means none, 0 gives one token, "n_predict" is
-    /// another name of it, and an answer is cut at the end of the context. Otherwise such requests are
-    /// refused.
+    /// Whether every token limit is accepted: a negative limit means no limit, 0 gives one token, "n_predict"
+    /// is another name of the limit, and an answer is cut at the end of the context. Otherwise such requests
+    /// are refused.
     bool any_limit = false;
     bool stream_options_alone = false;  ///< whether stream_options is ignored without a stream, not refused
 };
 
 /// The keys of POST /tokenize and of POST /detokenize.
 struct TokenizeKeys {
-    std::string_view text;     ///< key of the text, in the answer of /detokenize too
-    std::string_view special;  ///< key of the switch for the tokens of the template
-    bool special_unless_told = true;
-    std::string_view pieces;  ///< key of the switch for the texts of the tokens
-    bool messages = false;    ///< whether messages can be sent in place of a text
+    std::string_view text;            ///< key of the text, in the answer of /detokenize too
+    std::string_view special;         ///< key of the switch for the tokens of the template
+    bool special_unless_told = true;  ///< value of this switch if the request does not have it
+    std::string_view pieces;          ///< key of the switch for the texts of the tokens
+    bool messages = false;            ///< whether messages can be sent in place of a text
     bool text_is_required = false;
 };
 

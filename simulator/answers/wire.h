@@ -60,14 +60,17 @@ struct TokenList {
     std::vector<std::string> pieces;  ///< text of each token
 };
 
+/// Reads the body of a request for an answer; returns the error to answer with if it cannot be served.
 std::variant<GenerationRequest, ApiError> parse_generation(Endpoint endpoint, std::string_view body,
                                                            const ServedModel& model);
 
-/// Returns the tokens of the answer: max_tokens with ignore_eos; else an answer ends by itself after a length
-/// drawn from the seed (log-normal, sigma 0.5, the given median).
+/// Returns the number of tokens of the answer: max_tokens with ignore_eos. Otherwise the answer ends by
+/// itself after a length that is drawn from the seed (log-normal, sigma 0.5, the given median), at least
+/// min_tokens and at most max_tokens.
 std::int64_t answer_length(const GenerationRequest& request, double median_tokens, std::uint64_t seed);
 
-/// Returns the plan of an answer: its length, its share of reasoning, the reason for its end.
+/// Returns the plan of an answer: its content, its length, the tokens of reasoning in it, and the reason for
+/// its end. Reasoning exists in chats only.
 AnswerPlan answer_plan(const GenerationRequest& request, const Profile& profile, std::uint64_t seed);
 
 /// Answers POST /tokenize; `memory` learns the pieces.

@@ -19,21 +19,22 @@ struct CardEfficiencies {
     double kv_bandwidth = 0.87;
     double linear = 0.65;         ///< matrix multiplications in 16 bits
     double linear_narrow = 0.59;  ///< matrix multiplications in fewer bits
-    double attention = 0.455;     ///< attention of prefill, share of the 16-bit figure
-    double output_head = 0.61;    ///< share of the 16-bit figure
+    double attention = 0.455;     ///< attention of prefill, as share of the bf16 figure
+    double output_head = 0.61;    ///< output head, as share of the bf16 figure
 };
 
-/// Returns whether a spec has the form MODEL/GPU rather than a file's.
+/// Returns whether a spec may have the form MODEL/GPU: it contains a slash and does not end in .json.
 bool names_cards(std::string_view spec);
 
-/// Returns the model that a profile of this form serves, with its types; nothing for any other profile.
+/// Returns the model that a profile of the form MODEL/GPU serves, with the types that the spec names; nothing
+/// for any other profile.
 std::optional<cards::ModelCard> model_of_card_profile(std::string_view profile);
 
-/// Returns 2 for "llama3-70b/h200x2/fp8?jitter=0"; 1 for a profile that names no GPU.
+/// Returns the number of GPUs: 2 for "llama3-70b/h200x2/fp8?jitter=0"; 1 for a profile that names no GPU.
 std::uint32_t gpu_count_of(std::string_view profile);
 
-/// Makes the profile. Throws UsageError in one line: an unknown model, GPU or type with the known ones, or
-/// weights that do not fit.
+/// Makes the profile of a spec without changes. Throws UsageError for an unknown model, GPU or type (naming
+/// the known ones), or weights that leave no room for a KV cache.
 Profile card_profile(const std::string& spec, const CardEfficiencies& efficiencies = {});
 
 }  // namespace paretoken::sim

@@ -1,8 +1,9 @@
 #pragma once
 // Continuous batching in virtual time: takes requests with arrival times and returns steps with the tokens
 // that they emitted. It has no clock and no sockets: its driver (a test, a virtual sweep, the server) decides
-// when a step has happened. Invariant: a step begins exactly when the step before it ended, or, after idling,
-// when the next request arrived.
+// when a step has happened. Invariant of batching: a step begins exactly when the step before it ended, or,
+// after idling, when the next request arrived. With fixed timing a step takes no time: it is a moment at
+// which tokens are due.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -54,9 +55,9 @@ struct Admission {
 
 struct Step {
     TimePoint begin;
-    TimePoint end;  ///< when all tokens below were emitted
+    TimePoint end;  ///< when all of `emitted` was emitted
     StepWork work;
-    std::vector<Admission> admitted;  ///< requests taken; none with fixed timing
+    std::vector<Admission> admitted;  ///< requests that it begins to process; none with fixed timing
     std::vector<Emission> emitted;
 };
 
@@ -65,15 +66,16 @@ struct EngineState {
     std::int64_t waiting = 0;
     std::int64_t blocks = 0;  ///< KV blocks; 0 when there is no KV cache
     std::int64_t blocks_used = 0;
-    std::uint64_t preemptions = 0;     ///< requests that lost their blocks and were computed again
-    std::uint64_t prefix_queries = 0;  ///< tokens of first admissions, looked up in the prefix cache
-    std::uint64_t prefix_hits = 0;     ///< tokens found in the prefix cache
+    // Counters since the engine was made:
+    std::uint64_t preemptions = 0;     ///< times that a request lost its blocks and had to be computed again
+    std::uint64_t prefix_queries = 0;  ///< prompt tokens of requests at their first admission
+    std::uint64_t prefix_hits = 0;     ///< part of these found in the prefix cache
     std::uint64_t steps = 0;
-    std::uint64_t step_sequences = 0;  ///< Σ sequences over steps
-    std::uint64_t drafts = 0;          ///< number of times that drafts of a sequence were checked
-    std::uint64_t draft_tokens = 0;
-    std::uint64_t accepted_tokens = 0;  ///< right drafts; at an answer's end not all are used
-    std::vector<std::uint64_t> accepted_per_position = {};
+    std::uint64_t step_sequences = 0;   ///< Σ sequences over steps
+    std::uint64_t drafts = 0;           ///< number of times that drafts of a sequence were checked
+    std::uint64_t draft_tokens = 0;     ///< drafts that were checked
+    std::uint64_t accepted_tokens = 0;  ///< drafts that were right, including those beyond an answer's end
+    std::vector<std::uint64_t> accepted_per_position = {};  ///< right drafts by position in the check, from 0
 
     bool operator==(const EngineState&) const = default;
 };
@@ -82,8 +84,9 @@ class Engine {
   public:
     virtual ~Engine() = default;
 
-    /// Adds a request. `at` may be later than the schedule (the request waits until then) or earlier (it
-    /// joins the next step). prompt + output must not exceed context_limit(profile).
+    /// Adds a request that arrives at `at`. If that is later than the next step, the request waits until
+    /// then; if it is earlier than the current time, the request joins the next step. The tokens of prompt
+    /// and output together must not exceed context_limit(profile).
     virtual void submit(const EngineRequest& request, TimePoint at) = 0;
 
     /// Forgets an unfinished request: nothing more is emitted for it. Unknown ids are ignored.
@@ -101,7 +104,8 @@ class Engine {
 
     virtual EngineState state() const = 0;
 
-    /// Empties the prefix cache. While any block is in use it does nothing and returns false.
+    /// Empties the prefix cache and returns true. While any block is in use it does nothing and returns
+    /// false. Without a cache it returns true.
     virtual bool reset_prefix_cache() = 0;
 };
 

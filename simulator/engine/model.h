@@ -16,8 +16,8 @@ struct StepWork {
     std::int64_t decode_context_tokens = 0;    ///< Σ context over decodes
     double prefill_token_pairs = 0;            ///< Σ chunk · (context before + chunk / 2) over prefills
     std::int64_t drafts = 0;                   ///< drafts of speculation among `tokens`
-    std::int64_t windowed_context_tokens = 0;  ///< like decode_context_tokens, each at most the window
-    double windowed_token_pairs = 0;           ///< like prefill_token_pairs, at most the window per token
+    std::int64_t windowed_context_tokens = 0;  ///< decode_context_tokens with at most the window for each
+    double windowed_token_pairs = 0;           ///< prefill_token_pairs with at most chunk · window for each
 
     bool operator==(const StepWork&) const = default;
 };

@@ -43,8 +43,8 @@ class PrefixCache {
     /// idle blocks (idle blocks of `hit` are needed too), it returns false and changes nothing.
     bool allocate(std::span<const std::uint64_t> hit, std::int64_t fresh, std::vector<Block>& held);
 
-    /// Gives a name to a block in use, so that contiguous_hit() finds it. Two blocks may have the same name;
-    /// allocate() then uses the one that was named first.
+    /// Gives a name to a block in use, in place of its former one, so that contiguous_hit() finds it. Two
+    /// blocks may have the same name; allocate() then uses the one that was named first.
     void name(Block block, std::uint64_t name);
 
     /// Releases all blocks of `held`, the last one first, and clears `held`. A sequence's end is therefore

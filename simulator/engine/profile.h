@@ -17,7 +17,8 @@ enum class Timing : std::uint8_t {
     fixed,     ///< token k of a request is due at received + ttft + k · itl, independent of other requests
 };
 
-/// The reasoning part of a chat's answer: a number of tokens plus a share of all.
+/// The length of the reasoning in a chat's answer: a number of tokens plus a share of all tokens of the
+/// answer.
 struct ReasoningPart {
     std::int64_t tokens = 0;
     double share = 0;
@@ -44,13 +45,17 @@ enum class Answers : std::uint8_t {
 
 /// The profile. The keys of a JSON file are the names of these fields.
 struct Profile {
-    std::string name;   ///< text of the spec, with changes: "llama3-8b-h100-fp8?max_num_seqs=2048"
-    std::string model;  ///< served model: the name without changes or, for a model card, the card's
+    std::string name;  ///< text of the spec, with changes: "llama3-8b-h100-fp8?max_num_seqs=2048"
+    /// The served model: the name without folder and changes or, for a profile made from cards, the name of
+    /// the model card.
+    std::string model;
     Timing timing = Timing::batching;
 
-    Duration ttft{};  ///< for fixed timing only; zero is allowed
+    // Only for fixed timing; zero is allowed:
+    Duration ttft{};
     Duration itl{};
 
+    // For batching; `vocabulary` and the fields from max_model_len on also for fixed timing:
     double weight_bytes = 0;  ///< bytes read once per step
     double weight_bytes_per_s = 0;
     double linear_s_per_token = 0;       ///< compute time of all linear layers
@@ -82,7 +87,7 @@ struct Profile {
     double expert_bytes = 0;    ///< bytes of one expert in one layer
 
     // Layers whose attention sees only the last `window` tokens; kv_bytes_per_token is for the others.
-    std::int64_t window = 0;
+    std::int64_t window = 0;  ///< 0: there are no such layers
     double windowed_kv_bytes_per_token = 0;
     double windowed_attention_flops_per_pair = 0;
     double attention_flops_per_pair = 0;  ///< for the other layers; 0: 4 · layers · hidden_size
@@ -103,14 +108,16 @@ Profile profile_named(std::string_view spec);
 /// Returns the names of the embedded profiles.
 std::vector<std::string> profile_names();
 
-/// Returns the longest context that is served: max_model_len, or the KV cache's tokens if those are fewer.
+/// Returns the longest context that is served: max_model_len or, with batching, the tokens that the KV cache
+/// holds if those are fewer.
 std::int64_t context_limit(const Profile& profile);
 
 /// Returns the number of tokens that the KV cache holds.
 std::int64_t kv_capacity_tokens(const Profile& profile);
 
-/// Returns the terms of this profile's hardware limit and of the gap to it, in SI units; the keys are an
-/// interface (GET /sim/profile). Fixed timing has only fixed_ttft_s and fixed_itl_s.
+/// Returns, by name and in SI units, the quantities that determine this profile's hardware limit, and those
+/// that explain why a step takes longer than the limit. The names are an interface (GET /sim/profile). Fixed
+/// timing has only fixed_ttft_s and fixed_itl_s.
 std::map<std::string, double> limit_terms(const Profile& profile);
 
 }  // namespace paretoken::sim

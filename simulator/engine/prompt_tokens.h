@@ -17,7 +17,7 @@ std::string special_piece(std::string_view group, std::int64_t i);
 
 class PromptTokens {
   public:
-    /// `block_tokens` 0: there is no prefix cache, and blocks get no names.
+    /// `block_tokens`: tokens per block; 0: there is no prefix cache, so blocks get no names.
     PromptTokens(std::int64_t vocabulary, std::int64_t block_tokens, std::uint64_t salt = 0);
 
     void add_special(std::int64_t count, std::string_view name);  ///< adds tokens of the chat template
@@ -25,7 +25,8 @@ class PromptTokens {
     void add_id(std::int64_t id);
 
     std::int64_t count() const { return count_; }
-    const std::vector<std::uint64_t>& blocks() const { return blocks_; }
+    const std::vector<std::uint64_t>& blocks() const { return blocks_; }  ///< names of the full blocks
+    /// Returns the hasher after the last token; nothing without a prefix cache.
     const std::optional<BlockHasher>& hasher() const { return hasher_; }
 
   private:
