@@ -86,12 +86,12 @@ struct ServerLaunch {
 struct LoadPlan {
     // ---- the servers
     std::vector<std::string> targets = {"sim:"};  ///< URLs, or "sim:PROFILE" for the simulated server
-    std::string route = "round-robin";            ///< choice of a target: also "least-in-flight", "prefix"
-    std::string model = {};                       ///< model; empty: the first that the server lists
-    std::string endpoint_type = "chat";           ///< "chat" or "completions"
-    std::string endpoint_path = {};               ///< path; empty: the endpoint type's own
-    std::vector<std::string> headers = {};        ///< "Name: value"; the values are secret
-    std::string api_key_env = {};  ///< variable that holds the key; empty: OPENAI_API_KEY, if set
+    std::string route = "round-robin";      ///< choice among several targets; or "least-in-flight", "prefix"
+    std::string model = {};                 ///< model; empty: the first that the server lists
+    std::string endpoint_type = "chat";     ///< "chat" or "completions"
+    std::string endpoint_path = {};         ///< path; empty: the endpoint type's own
+    std::vector<std::string> headers = {};  ///< "Name: value"; the values are secret
+    std::string api_key_env = {};           ///< variable that holds the key; empty: OPENAI_API_KEY, if set
     bool insecure = false;
     std::string ca_file = {};
     ServerLaunch server = {};

@@ -1,6 +1,6 @@
 #pragma once
 // The record of one request: its times on CLOCK_MONOTONIC, its tokens, its outcome. The scalars, which
-// requests.jsonl holds, determine every per-request metric; the pooled metrics also need
+// requests.jsonl holds, determine every per-request metric; the metrics that are pooled over events also need
 // `events`.
 #include <cstdint>
 #include <optional>

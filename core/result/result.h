@@ -242,8 +242,7 @@ struct ProbeScore {
 /// were scheduled in the window, without warm-up and resent ones. A figure is absent if nothing was measured
 /// for it.
 struct ClientHealth {
-    std::string timing;  ///< "kernel" if at least half of the events have a kernel stamp,
-                         ///< else "user"
+    std::string timing;  ///< "kernel" if at least half of the events have a kernel stamp, else "user"
     std::optional<double> kernel_stamp_share;  ///< share of events with a kernel stamp
     /// The client's own delay before sending: the time from the scheduled start until the request was sent,
     /// less the waits for the in-flight cap and for a connection.
@@ -259,12 +258,11 @@ struct ClientHealth {
     std::optional<double> user_delay_p99_s;
     std::optional<double> unstamped_delay_p99_s;  ///< estimate of this delay for events without a stamp
     std::optional<double> grouped_share;  ///< share of events that came in one read with the event before
-    std::optional<double> late_grouped_share;  ///< share of events that did so because the client read late
-    std::optional<double> cpu_share;           ///< mean load of the busiest worker, as share of one core
-    std::optional<double>
-        cpu_windows_above_85;                ///< share of the workers' 100 ms windows above 85 % of a core
-    std::optional<double> hiccup_share;      ///< share of time that a meter thread lost to the host
-    std::optional<double> retransmit_share;  ///< share of the sent TCP segments that were sent again
+    std::optional<double> late_grouped_share;    ///< share of events that did so because the client read late
+    std::optional<double> cpu_share;             ///< mean load of the busiest worker, as share of one core
+    std::optional<double> cpu_windows_above_85;  ///< share of 100 ms windows of workers above 85 % of a core
+    std::optional<double> hiccup_share;          ///< share of time that a meter thread lost to the host
+    std::optional<double> retransmit_share;      ///< share of the sent TCP segments that were sent again
     std::optional<double> clock_jump_max_s;  ///< largest jump of the realtime clock against the monotonic one
     std::uint64_t connections_opened = 0;
     std::uint32_t workers = 0;
@@ -343,11 +341,10 @@ struct PowerFigures {
     std::optional<double> j_per_output_token = {};
     std::optional<double> j_per_token = {};  ///< joules per input or output token
     std::optional<double> output_tokens_per_s_per_w = {};
-    std::optional<double> throttled_share =
-        {};  ///< share of readings in which any device's clocks were throttled
-    std::optional<double> utilization = {};  ///< mean share of the time that a GPU was busy
-    std::uint64_t readings = 0;              ///< readings of the whole run
-    std::string note = {};                   ///< reason for an absent or doubtful value, one sentence
+    std::optional<double> throttled_share = {};  ///< share of readings with throttled clocks of any device
+    std::optional<double> utilization = {};      ///< mean share of the time that a GPU was busy
+    std::uint64_t readings = 0;                  ///< readings of the whole run
+    std::string note = {};                       ///< reason for an absent or doubtful value, one sentence
 
     bool operator==(const PowerFigures&) const = default;
 };

@@ -37,9 +37,10 @@ struct RunSummary : Scope {
     std::vector<Series> series;
 };
 
-/// Summarises `requests`, which may have any order; their events come from `events`, in up to four passes. A
-/// request without events is credited from its scalars as core/result/totals.h explains, is in no pooled
-/// metric, and is counted in `counts.without_events`. No requests give counts of zero and no metrics.
+/// Summarises `requests`, which may have any order; their events come from `events`, in up to four passes.
+/// The tokens of a request without events are credited as TotalsTimeline::add() explains; it is in no pooled
+/// metric, and if its answer had output it is counted in `counts.without_events`. No requests give counts of
+/// zero and no metrics.
 RunSummary summarize(const RequestTable& requests, const EventSource& events, const SummaryOptions& options);
 
 /// Summarises records that hold their events.
