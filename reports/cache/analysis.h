@@ -17,12 +17,12 @@ namespace paretoken::reports {
 struct CacheSample {
     /// "cold", "primer", "primed", "warm", "pinned", "dynamic-first", "shared", "varied", "repeat"
     std::string arm = {};
-    bool setup = false;         ///< whether it only fills the cache; counts only in the whole level's hits
+    bool setup = false;         ///< whether it only fills the cache; then it only counts for CacheLevel::hits
     std::int64_t prefix = 0;    ///< length of the prefix in tokens, by which results are grouped
     double hit = 0;             ///< for `shared`: share of the prefix that repeats
     std::int64_t repeated = 0;  ///< tokens after the head that repeat the start of an earlier request
     std::int64_t head = 0;      ///< tokens at the start of every prompt, such as a chat template's
-    std::int64_t wanted_tokens = 0;
+    std::int64_t wanted_tokens = 0;                  ///< length of the prompt that was intended
     std::optional<std::int64_t> prompt_tokens = {};  ///< as reported in `usage`
     std::optional<std::int64_t> cached_tokens = {};  ///< as reported in `usage`
     std::optional<double> ttft_s = {};               ///< absent if the request failed
@@ -33,7 +33,7 @@ struct CacheSample {
 
 /// The share of prompt tokens that came from the cache, by three sources.
 struct CacheHits {
-    std::optional<double> expected = {};  ///< computed from earlier requests, in whole blocks
+    std::optional<double> expected = {};  ///< possible share: tokens that were sent before, in whole blocks
     std::optional<double> usage = {};     ///< reported in the `usage` of the answers
     std::optional<double> server = {};    ///< computed from the server's counters
 
@@ -44,15 +44,17 @@ struct CacheArm {
     std::string arm = {};
     std::int64_t prefix = 0;
     double hit = 0;
-    std::uint64_t n = 0;
+    std::uint64_t n = 0;  ///< number of requests, including failed ones
     std::uint64_t failed = 0;
-    std::optional<double> prompt_tokens = {};  ///< mean number of prompt tokens
+    std::optional<double> prompt_tokens =
+        {};  ///< mean number of prompt tokens of a request that did not fail
     std::optional<double> ttft_p50_s = {};
     std::optional<Interval> ttft_p50_ci95 = {};
     std::optional<double> ttft_p95_s = {};
     CacheHits hits = {};
-    std::optional<double> p_value = {};  ///< p-value against the cold arm of that length (rank sum)
-    bool differs = false;                ///< significant at 5 % over all arms of the level together
+    std::optional<double> p_value = {};  ///< of its times to first token against the cold arm with this
+                                         ///< prefix length (rank sum)
+    bool differs = false;                ///< whether p_value < 5 % ÷ number of comparisons of the level
     /// The output rate of the level's number of requests in flight if all requests were of this arm.
     std::optional<double> output_tokens_per_s = {};
     std::optional<double> usd_per_m_output = {};  ///< cost at that rate, if a price is known
@@ -67,6 +69,8 @@ struct CacheLevel {
     std::string invalid = {};    ///< reason why the run is not valid; empty if it is
     std::vector<CacheArm> arms = {};
     std::optional<TtftFit> fit = {};
+    /// The milliseconds of time to first token that 1000 cached tokens save, by `fit`. Absent without a fit,
+    /// or if its slope is not certainly above 0.
     std::optional<double> saved_ms_per_1k_cached = {};
     std::optional<double> output_tokens_per_s = {};
     CacheHits hits = {};  ///< hits of all requests, including those that fill the cache
@@ -78,8 +82,9 @@ struct CacheLevel {
 struct WorkingSet {
     std::int64_t prefix_tokens = 0;
     std::int64_t request_tokens = 0;         ///< tokens of prefix, suffix and answer
-    std::uint64_t held = 0;                  ///< largest number of prefixes with at least half found; 0: none
-    std::optional<std::uint64_t> lost = {};  ///< smallest number with less than half found; absent if none
+    std::uint64_t held = 0;                  ///< largest measured number below `lost`; 0: none
+    std::optional<std::uint64_t> lost = {};  ///< smallest number of prefixes of which less than half of the
+                                             ///< tokens were found; absent if there is none
     std::map<std::uint64_t, double> found = {};  ///< number of prefixes → share of tokens found
 
     bool operator==(const WorkingSet&) const = default;
@@ -87,14 +92,16 @@ struct WorkingSet {
 
 /// How long the cache keeps a prefix that is not used.
 struct IdleTime {
-    std::optional<double> held_s = {};    ///< longest gap after which at least half was found
-    std::optional<double> lost_s = {};    ///< shortest gap after which less than half was found
+    std::optional<double> held_s =
+        {};  ///< longest measured idle time below `lost_s`; absent if there is none
+    std::optional<double> lost_s = {};    ///< shortest idle time after which less than half of the prefix was
+                                          ///< found; absent if there is none
     std::map<double, double> found = {};  ///< seconds → share of the prefix that was found
 
     bool operator==(const IdleTime&) const = default;
 };
 
-/// Hits before, during and after half a minute with four times the request rate.
+/// Hits before, during and after a burst: half a minute with four times the request rate.
 struct CacheBurst {
     double rate = 0;                    ///< requests per second before and after
     std::uint64_t prefixes = 0;         ///< number of prefixes that are used in turn
@@ -119,9 +126,8 @@ struct CacheReport {
     std::string model = {};
     std::string engine = {};  ///< name of the engine by its metrics; may be empty
     std::vector<CacheLevel> levels = {};
-    /// The size of a block in tokens; counts of cached tokens are multiples of it.
-    std::optional<std::int64_t> granularity_tokens = {};
-    /// The shortest repeated beginning of a prompt of which tokens were reused.
+    std::optional<std::int64_t> granularity_tokens = {};  ///< granularity_of(): size of a block of the cache
+    /// least_cached_prefix_of(): the shortest repeated beginning of a prompt of which any token was reused.
     std::optional<std::int64_t> least_cached_prefix = {};
     std::optional<WorkingSet> working_set = {};
     std::optional<IdleTime> idle_time = {};
@@ -137,28 +143,36 @@ struct CacheReport {
 /// cached tokens are not reported.
 std::int64_t head_of(std::span<const CacheSample> samples, double template_tokens);
 
-/// The greatest common divisor of the counts of cached tokens; nothing for fewer than three different counts.
+/// The greatest common divisor of the counts of cached tokens, without counts of 0 and without the arm
+/// "repeat". Nothing for fewer than three different counts.
 std::optional<std::int64_t> granularity_of(std::span<const CacheSample> samples);
+
+/// The shortest repeated beginning (CacheSample::repeated) in the arm "varied" of which at least one token
+/// was reused. Nothing if there is none.
 std::optional<std::int64_t> least_cached_prefix_of(std::span<const CacheSample> samples);
 
-/// The results of a level. `granularity` is absent if it is not known and then counts as 1. `server` is the
-/// hit ratio by the server's counters.
+/// The results of a level. The arms "primer" and "varied" only count for its hits. `granularity` is absent if
+/// it is not known and then counts as 1. `server` is the hit ratio by the server's counters.
 CacheLevel level_of(std::span<const CacheSample> samples, std::uint64_t concurrency,
                     std::optional<std::int64_t> granularity, std::optional<double> server);
 
-/// The number of prefixes to try next: `from` is doubled until a number is lost or `most` is held; then the
-/// numbers between are tried. Nothing when the limit is known to one prefix. Pure.
+/// The number of prefixes to measure next. `found` holds the share of tokens that was found for each number
+/// measured so far. The search begins at `from` and doubles until less than half is found (see
+/// WorkingSet::lost) or `most` is reached; then it bisects. Nothing when the search is over: the limit is
+/// known to one prefix, the cache holds `most` prefixes, or it does not even hold `from`. Pure.
 std::optional<std::uint64_t> next_working_set(const std::map<std::uint64_t, double>& found,
                                               std::uint64_t from, std::uint64_t most);
 WorkingSet working_set_of(const std::map<std::uint64_t, double>& found, std::int64_t prefix_tokens,
                           std::int64_t request_tokens);
 
-/// The idle time to try next: 1 s, 5 s, 30 s, 2 min, 10 min, 30 min, 1 h and on by doubling, `most_s` last,
-/// until a prefix is lost. Nothing when the limit is known. Pure.
+/// The idle time in seconds to measure next: 1 s, 5 s, 30 s, 2 min, 10 min, 30 min, 1 h, then twice the one
+/// before, but at most `most_s`. Nothing once less than half of a prefix was found, or `most_s` was measured.
+/// Pure.
 std::optional<double> next_idle_time(const std::map<double, double>& found, double most_s);
 IdleTime idle_time_of(const std::map<double, double>& found);
 
-/// Adds to each arm the cost of a million output tokens.
+/// Adds to each arm with an output rate the cost of a million output tokens. `usd_per_h` is the cost of the
+/// whole deployment.
 void add_prices(CacheReport& report, double usd_per_h);
 
 /// The verdicts from one level and its samples: one verdict on the cache's effect, and one more for each

@@ -27,7 +27,7 @@ struct TtftFit {
     std::uint64_t n = 0;
     FitTerm base_s;
     FitTerm per_token_s;
-    std::optional<FitTerm> per_token2_s;  ///< only present if its 99.9 % interval lies above 0
+    std::optional<FitTerm> per_token2_s;  ///< absent unless its 99.9 % interval lies above 0
 
     bool operator==(const TtftFit&) const = default;
 };

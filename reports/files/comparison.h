@@ -9,8 +9,8 @@
 namespace paretoken::reports {
 
 /// Compares the finished, valid points of `servers[0]` with those of `servers[1]`, cell by cell: throughput,
-/// TTFT p50 and TPOT p50. Repeats are averaged. Two values are equal if they differ by at most 1 %, or if
-/// there are repeats on both sides and the difference lies within its 95 % interval (Student's t).
+/// TTFT p50 and TPOT p50. Repeats are averaged. Two values count as equal if they differ by at most 1 %, or
+/// if there are repeats on both sides and the 95 % interval of the difference (Student's t) contains 0.
 SweepComparison comparison_of(const std::vector<SweepPoint>& points, const std::vector<std::string>& servers);
 
 /// Sentences for people, one per line: for each cell and figure, which server is better and at which load

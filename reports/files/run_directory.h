@@ -47,19 +47,21 @@ void write_sweep(const std::filesystem::path& directory, const SweepFile& sweep)
 /// Reads sweep.json. Throws a UsageError that names what is missing or malformed.
 SweepFile read_sweep(const std::filesystem::path& directory);
 
-/// The run directories at or below `path`: itself, the points of its sweep.json in that order (those that are
-/// done or left records), or those in its subdirectories, by name. Throws UsageError when there is none, or
-/// when a point that is marked as done is missing.
+/// The run directories at or below `path`. A directory with a run.json is a run. Otherwise, a directory with
+/// a sweep.json contributes its points in the order of that file, if they are done or left records. Any other
+/// directory contributes those of its subdirectories, sorted by name (symbolic links are not followed).
+/// Throws UsageError when there is none, or when a point that is marked as done is missing.
 std::vector<std::filesystem::path> find_run_directories(const std::filesystem::path& path);
 
 /// The directories that a report is made from.
 struct ResultDirectories {
     std::vector<std::filesystem::path> runs;
-    std::vector<std::filesystem::path> caches;  ///< results of `paretoken cache`, with their own runs
+    std::vector<std::filesystem::path>
+        caches;  ///< results of `paretoken cache`; the runs in them are not in `runs`
 };
 
-/// Finds results like find_run_directories(), but lists experiments on prefix caching separately; they count
-/// as results too.
+/// Finds results like find_run_directories(), and experiments on prefix caching besides. Throws UsageError
+/// only when there is neither a run nor such an experiment.
 ResultDirectories find_result_directories(const std::filesystem::path& path);
 
 }  // namespace paretoken::reports

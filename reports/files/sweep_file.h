@@ -18,9 +18,9 @@ std::optional<PointState> point_state_named(std::string_view name);
 
 /// One load level with the headline figures of its run, which are absent until the run is done.
 struct SweepPoint {
-    std::string directory = {};   ///< path relative to the sweep's directory
-    std::string load_label = {};  ///< load in words: "c=16" or "4 req/s"
-    double load = 0;
+    std::string directory = {};                    ///< path relative to the sweep's directory
+    std::string load_label = {};                   ///< load in words: "c=16" or "4 req/s"
+    double load = 0;                               ///< requests in flight or requests/s, by the sweep's axis
     std::map<std::string, std::string> cell = {};  ///< option → value, for the options that the sweep varies
     std::uint64_t repeat = 1;                      ///< number of the repeat, from 1
     PointState state = PointState::pending;
@@ -28,7 +28,8 @@ struct SweepPoint {
 
     std::optional<double> requests_per_s = {};
     std::optional<double> output_tokens_per_s = {};
-    std::optional<double> interactivity_tok_per_s = {};  ///< tokens/s per user, p90
+    std::optional<double> interactivity_tok_per_s =
+        {};  ///< tokens/s per user that 90 % of the requests reach
     std::optional<double> ttft_p50_s = {};
     std::optional<double> ttft_p99_s = {};
     std::optional<double> tpot_p50_s = {};
@@ -54,12 +55,12 @@ struct RepeatSpread {
     bool operator==(const RepeatSpread&) const = default;
 };
 
-/// The repeats of one cell and load, once two of them are done.
+/// The repeats of one cell and load: the runs that are done and not invalid, of which there are at least two.
 struct SweepRepeats {
     std::string load_label = {};
     double load = 0;
     std::map<std::string, std::string> cell = {};
-    std::uint64_t runs = 0;
+    std::uint64_t runs = 0;                            ///< number of these runs
     std::map<std::string, RepeatSpread> figures = {};  ///< key of SweepPoint, e.g. "ttft_p50_s" → spread
 
     bool operator==(const SweepRepeats&) const = default;
@@ -103,8 +104,8 @@ struct Crossing {
     double load = 0;  ///< load of the crossing, interpolated between `low` and `high` on the load's logarithm
     double low = 0;   ///< highest measured load below it at which `below` is better
     double high = 0;  ///< lowest measured load above it at which `above` is better
-    std::string below = {};
-    std::string above = {};
+    std::string below = {};  ///< better server below the crossing
+    std::string above = {};  ///< better server above the crossing
 
     bool operator==(const Crossing&) const = default;
 };
@@ -114,7 +115,8 @@ struct ComparedFigure {
     std::string figure = {};  ///< key of SweepPoint, e.g. "ttft_p50_s"
     std::uint64_t loads = 0;  ///< number of loads that were measured on both servers
     std::vector<Crossing> crossings = {};
-    std::string better = {};  ///< the one better server; empty if they cross or never differ
+    std::string better = {};  ///< server that is better wherever they differ; empty if there are crossings or
+                              ///< they never differ
 
     bool operator==(const ComparedFigure&) const = default;
 };
@@ -156,10 +158,10 @@ std::string load_label_of(const RunResult& result);
 /// The load as a number: requests per second, or requests in flight; 0 when neither was given.
 double load_of(const RunResult& result);
 
-/// The finished point of a run, with the place of `planned` in the sweep.
+/// The finished point of a run. Directory, load, cell and repeat are those of `planned`.
 SweepPoint sweep_point_of(const RunResult& result, const SweepPoint& planned);
 
-/// The spreads of all points with more than one repeat.
+/// One entry for each cell and load with at least two valid finished runs.
 std::vector<SweepRepeats> repeats_of(const std::vector<SweepPoint>& points);
 
 }  // namespace paretoken::reports

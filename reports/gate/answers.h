@@ -11,16 +11,16 @@ namespace paretoken::reports {
 /// The numbers of faulty answers of one run, with examples.
 struct AnswerFaults {
     std::uint64_t answers = 0;
-    std::uint64_t empty = 0;  ///< answers that contain only white space
-    std::uint64_t repeated = 0;
-    std::string empty_example = {};  ///< the first request with an empty answer
-    std::string repeated_example = {};
+    std::uint64_t empty = 0;     ///< answers that contain only white space
+    std::uint64_t repeated = 0;  ///< answers of 96 bytes or more that repeat themselves or an earlier answer
+    std::string empty_example = {};     ///< first such request: "request 7"; empty if there is none
+    std::string repeated_example = {};  ///< first such request with the beginning of its answer
 
     bool operator==(const AnswerFaults&) const = default;
 };
 
-/// Whether a text of 96 bytes or more is mostly repetition: fewer than 30 % of its sequences of 16 bytes are
-/// distinct. In ordinary text more than 80 % are distinct.
+/// Whether a text of 96 bytes or more is mostly repetition: fewer than 30 % of the sequences of 16 bytes in
+/// its first 16 KiB are distinct. In ordinary text more than 80 % are distinct.
 bool repeats_itself(std::string_view text);
 
 /// Counts the faults of answers that are added one after the other.
@@ -31,7 +31,7 @@ class AnswerCheck {
 
   private:
     AnswerFaults faults_;
-    std::unordered_set<std::size_t> seen_;  ///< hashes of longer answers
+    std::unordered_set<std::size_t> seen_;  ///< hashes of the answers of 96 bytes or more
 };
 
 }  // namespace paretoken::reports

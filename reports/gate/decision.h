@@ -61,12 +61,15 @@ struct GateRow {
     std::string reason = {};       ///< explanation, if the interval alone does not give one
     /// The smallest shift (in total, above `limit`) that this data would find in 80 % of the cases.
     std::optional<double> detectable = {};
+    /// The total number of pairs (or runs per side) that would decide, if the shift and its spread stay the
+    /// same. Absent if the row is decided, in the design within_runs, and if not even 1000 pairs suffice.
     std::optional<std::uint64_t> pairs_to_decide = {};
 
     bool operator==(const GateRow&) const = default;
 };
 
-/// How much a metric varies from day to day in earlier baselines.
+/// How much a metric varies from day to day in earlier baselines. It widens the intervals of
+/// GateDesign::two_sets only.
 struct DaySpread {
     double deviation = 0;  ///< standard deviation of the days' mean logarithms
     std::size_t days = 0;
@@ -80,7 +83,7 @@ struct GateInput {
     GateDesign design = GateDesign::pairs;
     /// The looks, fixed before the first pair. A look is only taken if there are enough pairs for it.
     std::vector<Look> looks;
-    std::map<std::string, DaySpread> day_spread = {};  ///< spread by metric; widens the intervals of two sets
+    std::map<std::string, DaySpread> day_spread = {};  ///< metric → spread
 };
 
 /// A fact that should be known before a rollout.
@@ -94,8 +97,8 @@ struct CheckItem {
 
 struct GateReport {
     GateVerdict verdict = GateVerdict::inconclusive;
-    std::string headline = {};  ///< which metrics moved, by how much, and what to do next
-    std::string why = {};       ///< likely cause of the moved metrics; may be empty
+    std::string headline = {};  ///< headline_of(): which metrics moved, by how much, and what to do next
+    std::string why = {};       ///< why_of(): likely cause of the moved metrics; may be empty
     std::vector<GateRow> rows = {};
     std::vector<std::string> notes = {};  ///< facts that are needed to judge the verdict
     GateDesign design = GateDesign::pairs;
@@ -108,8 +111,9 @@ struct GateReport {
     std::vector<CheckItem> checklist = {};  ///< checklist, if asked for (reports/gate/checklist.h)
 };
 
-/// looks_of() gives the looks of a gate with up to the policy's largest number of pairs, one_look() the
-/// single look of a gate over runs that were measured already.
+/// looks_of() returns the looks of a gate with at most `policy.max_pairs` pairs. one_look() returns the
+/// single look after `pairs` pairs, for runs that were measured already; it may spend all of alpha and beta.
+/// A look is a point of time at which a verdict may be given (core/evidence/sequential.h).
 std::vector<Look> looks_of(const GatePolicy& policy);
 std::vector<Look> one_look(const GatePolicy& policy, std::uint64_t pairs);
 
@@ -121,15 +125,16 @@ std::vector<Look> one_look(const GatePolicy& policy, std::uint64_t pairs);
 void require_comparable(std::span<const GateRun> baseline, std::span<const GateRun> candidate,
                         const std::set<Across>& across);
 
-/// The reason why a run cannot be used; empty when it can. Failed requests do not exclude a candidate's run,
-/// because a gate judges them.
+/// The reason why a run cannot be used (it was interrupted or is invalid); empty when it can be used. Failed
+/// requests do not exclude a candidate's run, because a gate judges them.
 std::string why_unusable(const RunResult& run, bool is_candidate);
 
 /// The verdict on comparable runs. In the design of pairs, both sides of `input` have one run for each pair.
 /// Throws UsageError when the policy names a class that no run has.
 GateReport decided(const GatePolicy& policy, const GateInput& input);
 
-/// exp(shift) − 1 in percent: 5 for a metric that is 5 % worse.
+/// exp(shift) − 1 in percent: 5 for a metric that is 5 % worse. `shift` is a logarithm, not a difference of
+/// shares.
 double percent_of(double shift);
 
 /// The smallest shift that the data would have shown, as a clause: "this data would have shown 12 % or more".

@@ -16,8 +16,10 @@ namespace paretoken::reports {
 
 struct GateMetric {
     std::string name;
-    double tolerance = 0;   ///< .05: 5 % worse passes; for a share ("failures"): a difference of shares
-    double floor = 0;       ///< in the metric's unit; a shift up to the floor never fails
+    double tolerance =
+        0;             ///< largest change for the worse that passes: .05 is 5 %; for a share ("failures"):
+                       ///< a difference of shares; "output_length", "finish_reasons": in either direction
+    double floor = 0;  ///< a change of at most this, in the metric's unit, never fails; unused for shares
     bool optional = false;  ///< whether it is left out if neither side has it, e.g. goodput without SLOs
 
     bool operator==(const GateMetric&) const = default;
@@ -45,12 +47,13 @@ struct GatePolicy {
 /// The policy that is used by default; docs/gate.md lists it.
 GatePolicy default_policy();
 
-/// Throws a UsageError that names what is wrong: a metric that does not exist or has no better and worse, or
-/// a tolerance or an error rate out of range.
+/// Throws a UsageError that names what is wrong: a metric that does not exist or for which neither direction
+/// is better, a value out of range, or a policy without metrics and limits.
 void check(const GatePolicy& policy);
 
 /// Parses a limit: "ttft_p95<800ms", "interactivity_p90>=35", "output_tokens_per_s>1000". Times without a
-/// unit are milliseconds. Throws UsageError.
+/// unit are milliseconds; "<=" means "<". Throws UsageError, also for a share, and for a limit in the
+/// direction in which the metric is better.
 GateLimit parse_limit(std::string_view text);
 
 /// The limit as text that parse_limit() can read.
@@ -58,17 +61,18 @@ std::string text_of(const GateLimit& limit);
 
 /// The kinds of quantities that a metric's name can mean.
 enum class GateKind : std::uint8_t {
-    figure,
-    percentile,
-    failures,
-    output_length,
-    finish_reasons,
+    figure,            ///< a figure of a run, such as its throughput
+    percentile,        ///< a percentile of a metric over requests
+    failures,          ///< share of failed requests
+    output_length,     ///< mean output tokens of an answer
+    finish_reasons,    ///< answers that ended by themselves, not at their limit of tokens
     quality,           ///< right answers to the questions of --probe
     empty_answers,     ///< answers without a text
     repeated_answers,  ///< answers that repeat themselves or another answer
 };
 
-/// Whether both sides are compared by counts; then the tolerance is a difference of shares.
+/// Whether a quantity is a share of requests, answers or questions. Both sides are then compared by counts,
+/// and the tolerance is a difference of shares.
 bool is_share(GateKind kind);
 
 struct GateQuantity {
@@ -89,16 +93,17 @@ GateQuantity quantity_named(std::string_view name);
 /// The value of a quantity in one run.
 struct GateValue {
     std::optional<double> value;  ///< absent when it was not measured, or falls among failures
-    bool among_failures = false;
+    bool among_failures = false;  ///< whether so many requests failed that the percentile falls among them
 
     bool operator==(const GateValue&) const = default;
 };
 
-/// The value of a figure, a percentile or the output length. In an open loop "ttft" and "e2e" count from the
-/// intended start.
+/// The value of a figure, a percentile or the output length; for shares, and if the run lacks the class of
+/// requests, it is absent. In an open loop "ttft" and "e2e" count from the intended start.
 GateValue value_of(const GateQuantity& quantity, const RunResult& run);
 
-/// The percentile of a quantity, for limits. Null when it was not measured.
+/// The percentile of a quantity, for limits. Null when it was not measured or the quantity is not a
+/// percentile.
 const PercentileValue* percentile_of(const GateQuantity& quantity, const RunResult& run);
 
 /// The scope of a class, or of all requests. Null when the run has no such class.

@@ -25,7 +25,8 @@ std::optional<std::string> difference_of_work(const RunResult& first, const RunR
 /// Differences that do not make runs incomparable but may explain a shift: another client host or version.
 std::vector<std::string> oddities_of(const RunResult& first, const RunResult& second);
 
-/// The hardware that served, without changes to a simulated profile: "sim:llama3-8b-h100-bf16".
+/// The hardware that served. For a simulated server it is the name of the profile, without the settings after
+/// "?": "sim:llama3-8b-h100-bf16".
 std::string hardware_of(const RunResult& run);
 
 }  // namespace paretoken::reports

@@ -1,6 +1,6 @@
 #pragma once
-// The bound of a kernel: whether memory or arithmetic limited it, by its shares of the read ceiling and of
-// the arithmetic ceiling. Pure.
+// The bound of a kernel is what limited its speed: memory, arithmetic or neither. It follows from the
+// kernel's shares of the read ceiling and of the arithmetic ceiling. Pure.
 #include <optional>
 #include <span>
 #include <string>
@@ -24,7 +24,8 @@ inline constexpr double kNearCompute = 0.5;
 inline constexpr double kNearCached = 0.8;
 
 /// The bound from the shares of the two ceilings. `near_compute` is the share from which arithmetic is the
-/// bound. Nothing when too little is known.
+/// bound. If both shares are large enough, the larger one decides. Nothing if a share is absent and the other
+/// one does not decide.
 std::optional<Bound> bound_by(std::optional<double> of_memory, std::optional<double> of_compute,
                               double near_compute = kNearCompute);
 
@@ -41,9 +42,10 @@ struct RowBound {
 /// of bf16_dot)".
 std::string text_of(const RowBound& bound);
 
-/// The bound of each valid row. Rows of `weights` and `attention` are compared with their kernel's own speed
-/// in cache if they have one. Otherwise a row is compared with the arithmetic ceiling of its number format,
-/// backend and threads (ceiling/flops/kind:…), if the file has one.
+/// The bound of each row, in the order of `rows`. It is absent for ceilings, for rows that are not valid or
+/// have no share of the read ceiling, and if bound_by() returns nothing. A row is compared with its kernel's
+/// own speed in cache if it has one. Otherwise it is compared with the arithmetic ceiling of its number
+/// format, device and threads (ceiling/flops/…), if there is one.
 std::vector<std::optional<RowBound>> bounds_of(std::span<const MicroRow> rows);
 
 }  // namespace paretoken::reports

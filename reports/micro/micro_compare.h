@@ -14,7 +14,8 @@ namespace paretoken::reports {
 enum class Verdict { faster, slower, same, ambiguous };  ///< verdict on the second file against the first
 std::string_view name_of(Verdict verdict);
 
-/// A speed and the interval that most windows fell into: [p25, p75] if both files have it, else [p10, p90].
+/// A median speed and the interval of the windows' speeds: [p25, p75] if the row has both in both files,
+/// otherwise [p10, p90].
 struct Speed {
     double median = 0;
     Interval interval;
@@ -23,7 +24,7 @@ struct Speed {
 };
 
 /// The verdict is "same" if the medians differ by at most `least_effect` (0.03: 3 %) in either direction. It
-/// is "faster" or "slower" if they differ by more and the intervals do not overlap.
+/// is "faster" or "slower" if they differ by more and the intervals do not overlap, otherwise "ambiguous".
 Verdict verdict_of(const Speed& before, const Speed& after, double least_effect);
 
 enum class SpeedUnit { bytes_per_s, flops_per_s, operations_per_s };
@@ -32,9 +33,10 @@ struct RowComparison {
     std::string name;
     Verdict verdict = Verdict::ambiguous;
     SpeedUnit unit = SpeedUnit::operations_per_s;
-    std::optional<Speed> before = {};  ///< absent if it failed or its spread is not in the file
+    std::optional<Speed> before = {};  ///< absent if the row failed or the file lacks its quantiles
     std::optional<Speed> after = {};
-    std::string note = {};  ///< reason why there is no verdict
+    std::string note =
+        {};  ///< reason why the rows cannot be compared (`verdict` is then ambiguous); may be empty
 
     bool operator==(const RowComparison&) const = default;
     /// The relative change: after ÷ before − 1.

@@ -29,9 +29,10 @@ double seconds_of(const SizeFit& fit, double bytes);
 /// "ceiling/read/backend:cpu/threads:2".
 std::string kernel_of(std::string_view name);
 
-/// One fit for each kernel with enough rows, in the order of the rows. It uses valid rows at their fastest
-/// decile if that is known, because the fit is used for a limit and noise only makes rows slower. Working
-/// sets that are partly in caches do not follow this law and are left out.
+/// One fit for each kernel and device with enough rows (see size_fit()), in the order of the rows. It uses
+/// valid rows, with the speed of their fastest decile if that is known, because the fit is used for a limit
+/// and noise only makes rows slower. Rows of ceiling/cached_read are left out: their working sets are partly
+/// in caches, so that T = a + V ÷ b does not hold.
 std::vector<SizeFit> size_fits(std::span<const MicroRow> rows);
 
 }  // namespace paretoken::reports

@@ -44,13 +44,15 @@ struct KernelSpeeds {
     bool operator==(const KernelSpeeds&) const = default;
 };
 
-/// The speeds from valid rows with the model's number formats: rows of its own matrices if there are any,
-/// else rows of other models. `ranks` is the number of GPUs that share each layer; rows for that share are
-/// preferred.
+/// The speeds of one rank from valid rows with the model's number formats: rows of its own matrices if there
+/// are any, else rows of other models. `ranks` is the number of GPUs that share each layer: for `weights` and
+/// `attention`, rows for that share are preferred; prefill uses rows of the whole layer. `layers` holds only
+/// rows of this model for this share.
 KernelSpeeds kernel_speeds(const MicroResults& micro, const cards::ModelCard& model, std::uint32_t ranks);
 
-/// The bytes/s at a batch. Between measured batches the time per byte is interpolated over the logarithm of
-/// the batch; beyond the first and the last it is constant. Nothing without a row.
+/// The bytes/s of KernelSpeeds::weights at a batch. Between measured batches the time per byte is
+/// interpolated over the logarithm of the batch; beyond the first and the last it is constant. Nothing
+/// without a row.
 std::optional<double> weight_speed_at(const KernelSpeeds& kernels, double batch);
 /// The entry nearest in batch and context, both by their logarithms; null if there is none.
 const SpeedAt* nearest_speed(const std::vector<SpeedAt>& speeds, double batch, double tokens);

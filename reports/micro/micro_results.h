@@ -1,7 +1,7 @@
 #pragma once
 // The measurements of `paretoken micro` on one device, read from micro.json files. The read ceiling is the
-// best bandwidth of any probe on that device: no later measurement on the device may be above it. Every
-// figure keeps the name of the row that it was read from.
+// best bandwidth of any read probe on that device, as an upper bound for kernels and servers. Every figure
+// keeps the name of the row that it was read from.
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -23,49 +23,55 @@ struct MeasuredFigure {
     bool operator==(const MeasuredFigure&) const = default;
 };
 
-/// The results of one device. Rows that are not valid are counted and kept in `rows`, but not used for any
-/// figure.
+/// The results of one device. Rows that are not valid are kept in `rows`. They are not used for any figure,
+/// with one exception: a read ceiling that was not steady counts as if it were valid, because its speed was
+/// reached.
 struct MicroResults {
     MicroDevice device;
     std::string date;  ///< date of the latest file
     std::vector<std::string> files;
     std::optional<MeasuredFigure> read_bytes_per_s;       ///< ceiling for a working set far beyond the caches
     std::vector<SizeFit> read_fits;                       ///< cost of a read by its size
-    std::map<double, MeasuredFigure> reread_bytes_per_s;  ///< working set in bytes, read repeatedly → ceiling
+    std::map<double, MeasuredFigure> reread_bytes_per_s;  ///< size of a working set in bytes → ceiling for
+                                                          ///< reading it again and again
     std::map<std::string, MeasuredFigure>
         flops_per_s;  ///< ceilings of a CPU by kind: "f32_fma", "bf16_dot", "int8_dot"
     /// Ceilings of a GPU by format: the speed of its library's products, and that of one instruction on
     /// registers.
     std::map<std::string, MeasuredFigure> library_flops_per_s;
     std::map<std::string, MeasuredFigure> instruction_flops_per_s;
-    bool arithmetic_is_bounded = true;  ///< whether they are bounds; false if units of the CPU were idle
+    bool arithmetic_is_bounded = true;  ///< false if an arithmetic ceiling of a CPU is not valid; then none
+                                        ///< of `flops_per_s` is a bound
     std::vector<MicroRow> rows;         ///< all rows of this device, valid or not
-    std::uint64_t invalid_rows = 0;
+    std::uint64_t invalid_rows = 0;     ///< rows that were not used because they are not valid
 
     bool operator==(const MicroResults&) const = default;
 };
 
-/// The fastest measured arithmetic that weights of this format can use. Nothing when no kind was measured, or
-/// when one of them is known not to be an upper bound. If a GPU's library was not measured, its instruction
-/// is a bound only up to sm_89, because later GPUs have faster instructions.
+/// An upper bound of the arithmetic for weights of this format. For a CPU it is the fastest kind of all;
+/// nothing if arithmetic_is_bounded is false. For a GPU it is the library's speed in the fastest arithmetic
+/// that can multiply these weights; below compute capability 9.0 it may also be the speed of one instruction,
+/// because later GPUs have faster instructions. Nothing if that was not measured, or if the GPU's datasheet
+/// has a faster arithmetic for these weights.
 std::optional<MeasuredFigure> flops_ceiling_of(const MicroResults& micro, std::string_view weight_format);
 
-/// The highest bandwidth at which `bytes` can be read when every step reads them again, since caches hold a
-/// part of a small working set. It is taken from the sizes up to this one and all above it; nothing without
-/// any ceiling.
+/// The highest bandwidth at which `bytes` can be read if every step reads them again. Caches hold a part of a
+/// small working set, so that the result may exceed read_bytes_per_s. It is the largest of read_bytes_per_s
+/// and of the ceilings in reread_bytes_per_s from the largest size that is at most `bytes` upwards. Nothing
+/// without any ceiling.
 std::optional<MeasuredFigure> read_ceiling_of(const MicroResults& micro, double bytes);
 
 /// The fit that gives the shortest time for one read of `bytes`; null if there is none.
 const SizeFit* fastest_read_fit(const MicroResults& micro, double bytes);
 
-/// Reads the results of each device in a file. `where` is the file's name, for messages. Throws a UsageError
-/// that names the file, the key and what was expected.
+/// Reads the results of each device in a file; devices without rows are left out. `where` is the file's name,
+/// for messages. Throws a UsageError that names the file, the key and what was expected.
 std::vector<MicroResults> parse_micro_results(std::string_view json, const std::string& where);
 std::vector<MicroResults> results_of(const MicroFile& file);
 
 /// Merges the results of each device from several files (e.g. probes before and after a sweep) into one
-/// result per device. Two devices are the same if their identifiers are equal, or, without identifiers in
-/// different files, if their names and places in the file are equal.
+/// result per device. Two devices are the same if their UUIDs are equal. If one of them has no UUID, they are
+/// the same if their names and their ids in the file ("gpu0") are equal.
 std::vector<MicroResults> merged(const std::vector<MicroResults>& results);
 
 /// Reads files and merges their results. Throws UsageError.

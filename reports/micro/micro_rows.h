@@ -50,14 +50,15 @@ struct MicroRow {
     std::optional<double> bytes_per_s = {};
     std::optional<double> best_bytes_per_s = {};  ///< bandwidth of the fastest decile
     std::optional<double> flops_per_s = {};
-    std::optional<double> of_ceiling = {};
+    std::optional<double> of_ceiling =
+        {};  ///< median of bandwidth ÷ read ceiling that was measured next to it
     std::optional<double> cached_flops_per_s = {};  ///< speed of the kernel with its operand in caches
     std::map<std::string, double> part_s = {};      ///< seconds of each operation of a layer, timed alone
     std::optional<double> gap_s = {};               ///< time of the whole layer beyond the sum of its parts
 
     bool operator==(const MicroRow&) const = default;
-    double bytes() const;  ///< bytes of one window or launch; 0 if none were counted
-    double flops() const;
+    double bytes() const;  ///< bytes_per_s × median_s: bytes of one window or launch; 0 if unknown
+    double flops() const;  ///< flops_per_s × median_s; 0 if unknown
 };
 
 /// T = fixed_s + bytes ÷ bytes_per_s over rows of one kernel that differ in size (reports/micro/micro_fit.h).

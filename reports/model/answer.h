@@ -9,13 +9,14 @@
 
 namespace paretoken::reports {
 
-/// The point that the sentence is about: the cheapest point on the configuration's own front, where certified
-/// points go before all others. Null when there is none.
+/// The point that the sentence is about: on the configuration's own front, the point with the most output
+/// tokens per second, which is the cheapest one. Certified points are preferred. Null if the front is empty.
 const ReportPoint* answer_point(const Configuration& configuration);
 
 struct AnswerInputs {
     std::optional<LimitPoint>
-        floor;  ///< hard limit at the point's interactivity, with a price if one is known
+        floor;  ///< the hard limit at which each user still gets the tokens/s of answer_point();
+                ///< its price is the lowest price that the hardware allows; absent without a limit
 };
 
 /// The sentence for the head of the report. It starts with the configuration's title.

@@ -1,7 +1,7 @@
 #pragma once
 // The cost of tokens, computed from the deployment's cost per second (of every GPU that is held, including
-// idle ones) and from the tokens that it delivers. Pure formulas, in dollars per million tokens. If no tokens
-// were delivered, the result is nothing, never 0 or infinity.
+// idle ones) and from the tokens that it delivers. Prices of tokens are in dollars per million tokens. If no
+// tokens were delivered, there is no price: functions that return an optional return nothing. Pure.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -30,7 +30,7 @@ std::optional<double> usd_per_m_output(double usd_per_s, double output_per_s);
 std::optional<double> usd_per_m_total(double usd_per_s, const TokenRates& rates);
 
 /// The interval of the price, computed by inverting the interval of the rate; it is not symmetric in dollars.
-/// Nothing when the rate's low end is not positive.
+/// Nothing unless both ends of the rate are positive and finite.
 std::optional<Interval> usd_per_m_interval(double usd_per_s, const Interval& output_per_s);
 
 /// Prices per kind of token whose sum over all tokens is exactly the cost: Σ price × rate = cost.
@@ -47,25 +47,31 @@ struct SplitPrices {
 std::optional<SplitPrices> split_by_ratio(double usd_per_s, const TokenRates& rates, double output_ratio,
                                           double cached_ratio);
 
-/// Splits the cost so that input tokens carry the measured share of time that went into prefill.
+/// Splits the cost so that input tokens carry `prefill_share` of it (the share of time that went into
+/// prefill) and output tokens the rest. A cached input token costs `cached_ratio` fresh ones. Nothing without
+/// input or without output tokens.
 std::optional<SplitPrices> split_by_prefill_share(double usd_per_s, const TokenRates& rates,
                                                   double prefill_share, double cached_ratio);
 
-/// The prices that best explain the cost of at least 3 different mixes, by non-negative least squares. The
-/// solution is exact for 3 unknowns.
+/// The token rates of one run and its cost.
 struct PricedMix {
     double usd_per_s = 0;
     TokenRates rates;
 };
+
+/// The prices that best explain the costs of several runs, by non-negative least squares. Every subset of the
+/// three prices is tried, so that the optimum is found. Nothing for fewer than 3 runs. If the mixes of tokens
+/// differ too little to tell the prices apart, some prices are 0.
 std::optional<SplitPrices> split_by_mixes(std::span<const PricedMix> mixes);
 
 /// The rule by which the cost is split between input and output tokens.
 struct SplitRule {
     enum class Kind : std::uint8_t { ratio, prefill_share, mixes };
     Kind kind = Kind::ratio;
-    double output_ratio = 4;                   ///< price of an output token, in fresh input tokens
-    double cached_ratio = 0.1;                 ///< price of a cached input token, in fresh input tokens
-    std::optional<double> prefill_share = {};  ///< if absent, taken from the waterfall's part for prefill
+    double output_ratio = 4;    ///< price of an output token, in fresh input tokens (ratio only)
+    double cached_ratio = 0.1;  ///< price of a cached input token, in fresh input tokens
+    std::optional<double> prefill_share =
+        {};  ///< share of the cost; absent: each run's share of prefill in its waterfall
     std::string source = "an output token costs 4 fresh input tokens and a cached one 0.1 (default)";
 };
 
@@ -81,17 +87,19 @@ bool is_simulated(const Provenance& provenance);
 /// or if the server is simulated, since its host's power is not that of the hardware it stands for.
 std::optional<cards::MeasuredPower> measured_power_of(const RunResult& result);
 
-/// The energy per token, from the board power or the all-in power of the deployment.
+/// The energy per token. `watts` is the power of the whole deployment; infinite if `tokens_per_s` is 0.
 double joules_per_token(double watts, double tokens_per_s);
+/// The price of the energy for a million tokens.
 double usd_of_energy_per_m(double joules_per_token, double usd_per_kwh);
 
-/// The tokens per month above which a machine of this price is cheaper than an API; nothing when the machine
-/// cannot generate that many.
+/// The number of tokens per month (720 hours) above which a machine of this price is cheaper than an API.
+/// Nothing when the machine cannot process that many at `capacity_tokens_per_s`.
 std::optional<double> self_host_break_even_tokens(double usd_per_month, double api_usd_per_m,
                                                   double capacity_tokens_per_s);
 
-/// The number of requests that must share a prompt before caching it is cheaper than sending it, by an API's
-/// prices.
+/// The number of requests that must share a prompt before caching it is cheaper than sending it each time.
+/// `write`, `read` and `base` are an API's prices of a token that is written to its cache, read from it, or
+/// not cached.
 double prompt_cache_break_even_requests(double write, double read, double base);
 
 /// The mean price when the share `escalated_share` of the requests goes to the more expensive model and the
@@ -101,20 +109,21 @@ double cascade_price(double cheap, double dear, double escalated_share);
 /// The share of prompt tokens that were read from the cache, as providers count them.
 double provider_cache_hit_rate(double uncached_input, double cache_writes, double cache_reads);
 
-/// The number of requests in flight by Little's law, and the number of GPUs that they need with one stream
-/// per GPU.
+/// The number of requests in flight by Little's law, and the number of GPUs that they need if each GPU serves
+/// one request at a time.
 struct Capacity {
     double seconds_per_request = 0;
     double in_flight = 0;
-    double with_headroom = 0;
-    std::uint64_t gpus = 0;
+    double with_headroom = 0;  ///< in_flight × the factor `headroom`
+    std::uint64_t gpus = 0;    ///< with_headroom, rounded up
 };
 Capacity single_stream_capacity(double requests_per_s, double input_tokens, double output_tokens,
                                 double hit_share, double prefill_s_per_1k, double s_per_output_token,
                                 double headroom);
 
-/// The speedup of speculative decoding over decoding one token per pass, if each draft costs `draft_cost`
-/// passes.
+/// The speedup of speculative decoding over decoding one token per pass, with `drafts` draft tokens per pass.
+/// `draft_cost` is the time of one draft token ÷ the time of a pass; `acceptance` is the probability that a
+/// draft token is accepted.
 double speculative_speedup(double acceptance, double drafts, double draft_cost);
 
 }  // namespace paretoken::reports

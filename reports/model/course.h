@@ -8,19 +8,20 @@
 
 namespace paretoken::reports {
 
-/// The most points that a page draws of a series. A longer series is drawn as the means of stretches of equal
-/// length.
+/// The most points that a page draws of a series. A longer series is drawn as means over equal parts of its
+/// time.
 inline constexpr std::size_t kMostCoursePoints = 120;
 
 /// The most runs whose course a page shows.
 inline constexpr std::size_t kMostCourses = 16;
 
-/// The means of a series over at most `most` stretches of equal length, each at the mean time of its values.
-/// A series of at most `most` values stays as it is.
+/// The series with at most `most` values: its time is cut into parts of equal length, and each part gives the
+/// mean of its values at the mean of their times. A series of at most `most` values stays as it is.
 Series thinned(const Series& series, std::size_t most);
 
-/// The charts of one run: requests in flight, tokens per second, times to first token, failures if there were
-/// any, and the values that the server and a power meter reported during the run.
+/// The charts of one run: requests in flight, tokens per second, times to first token, requests per second,
+/// failures if there were any, and the values that the server and a power meter reported. A series that the
+/// run does not have gives no chart.
 std::vector<Picture> course_of(const RunResult& run);
 
 /// The courses of the runs that have series, in the order of the report. If more than kMostCourses runs have

@@ -1,8 +1,9 @@
 #pragma once
 // The Pareto front over configurations. Points are compared if their configurations serve the same model
-// under the same workload and are priced on the same basis. A point dominates a point of another
-// configuration only if its own figures are certified and its quality is neither certainly worse nor unknown.
-// Pure.
+// under the same workload and, on an axis in dollars, are priced on the same basis. A point dominates a point
+// of another configuration only if its percentile on the horizontal axis is certified and its quality is not
+// certainly worse. If quality was not measured on both sides with the same questions, their number formats
+// must be equal. Pure.
 #include <optional>
 #include <span>
 #include <string>
@@ -42,14 +43,15 @@ std::span<const FrontY> front_ys();
 std::size_t place_of_axes(std::size_t x, std::size_t y);
 
 /// The index of a name in front_xs() or front_ys(). Both throw a UsageError that lists the known names.
+/// kDateAxis has no index.
 std::size_t front_x_named(std::string_view name);
 std::size_t front_y_named(std::string_view name);
 
-/// The point's value on the axis, in shown units; nothing when the percentile falls among failures or was not
-/// measured.
+/// The point's value on the axis, in the unit that is shown (FrontX::scale); nothing when the percentile
+/// falls among failures or was not measured.
 std::optional<double> front_value(const ReportPoint& point, const FrontX& x);
 
-/// Output tokens/s divided by the number of GPUs or machines.
+/// Output tokens/s divided by the number of GPUs or machines; nothing without output tokens.
 std::optional<double> tokens_per_s_per_gpu(const ReportPoint& point);
 
 struct FrontOptions {
@@ -58,11 +60,12 @@ struct FrontOptions {
     bool over_time = false;      ///< whether the page opens with the history of every load
     std::vector<Slo> slos = {};  ///< limits; a point that does not certainly meet them is on no front
     bool quality_equal = false;  ///< whether the user says that all configurations answer equally well
-    bool anyway = false;         ///< whether all valid points are compared with each other
+    bool anyway = false;         ///< whether configurations are compared although they differ (--anyway);
+                                 ///< without prices they are still not compared in dollars
 };
 
-/// Sets every point's `places`, and its `on_front`, `within_noise` and `why_not` for the axes asked for. The
-/// note says which configurations are not compared with each other.
+/// Sets every point's `places` for all pairs of axes, and its `on_front`, `on_own_front`, `within_noise` and
+/// `why_not` for the axes in `options`. The note says which configurations are not compared with each other.
 FrontNote place_on_fronts(std::vector<Configuration>& configurations, const FrontOptions& options);
 
 }  // namespace paretoken::reports

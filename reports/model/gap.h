@@ -1,8 +1,8 @@
 #pragma once
 // The parts of a step's time: a waterfall from the hardware limit to the measured time, in milliseconds per
 // step and in dollars. A model of the run is extended by one cause at a time, in a fixed order; each part is
-// the time that its cause adds. A part for which nothing was measured is unattributed, and the rest is the
-// residual, so that the parts always sum to the measured step. Pure.
+// the time that its cause adds. A part for which nothing was measured has no time (it is unattributed). The
+// last part, the residual, is the measured step less all other parts, and may be negative. Pure.
 //
 // A step gives every request in flight one pass. It takes requests in flight × tokens per pass ÷ output
 // tokens per second.
@@ -24,8 +24,8 @@ inline constexpr std::string_view kPrefillPart = "prefill interference";
 struct GapInputs {
     LimitInputs datasheet;  ///< hardware limit by the datasheet alone
     LimitInputs measured;   ///< hardware limit with measured bandwidths, or `datasheet` if none were measured
-    /// A simulated server's own terms (Provenance::simulator), which give every part; empty for a real
-    /// server.
+    /// The terms of a simulated server's profile (Provenance::simulator), from which its parts are computed;
+    /// empty for a real server.
     std::map<std::string, double> simulator = {};
     std::optional<double> communication_s_per_step = {};
     std::string communication_source = {};
@@ -47,15 +47,15 @@ struct GapRun {
     std::optional<double> usd_per_m_output = {};
 };
 
-/// The waterfall of a run. Nothing without output tokens or a limit, and for a simulated server of fixed
-/// times, because it has no steps.
+/// The waterfall of a run. Nothing without output tokens, requests in flight or a limit, and for a simulated
+/// server of fixed times, because it has no steps.
 std::optional<Gap> gap_of(const GapRun& run, const GapInputs& inputs);
 
 /// The largest part that has a remedy; null when no part with a remedy takes time.
 const GapPart* first_to_fix(const Gap& gap);
 
-/// A sentence about that part: "batch shortfall: 4.1 ms of the 12.3 ms of a step; without it $0.41 → $0.27
-/// per million output tokens"
+/// Sentences about first_to_fix(): "batch shortfall: 4.1 ms of the 12.3 ms of a step; without it $0.41 →
+/// $0.27 per million output tokens. What helps: …". Empty if first_to_fix() is null.
 std::string what_to_fix_first(const Gap& gap);
 
 }  // namespace paretoken::reports

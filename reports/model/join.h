@@ -27,7 +27,7 @@ struct JoinOptions {
     std::string title = "Cost and performance";
     std::string generated_at;                 ///< time in UTC: "2026-11-21T09:38:00Z"
     std::vector<MicroResults> micro;          ///< --micro, one per device (read_micro_results)
-    std::string micro_note;                   ///< how `micro` was found, if --micro did not name it
+    std::string micro_note;                   ///< how `micro` was found; empty if --micro named it
     std::vector<LoadedSearch> searches = {};  ///< searches of the sweeps whose points the runs are
     std::vector<LoadedCache> caches = {};     ///< experiments on prefix caching
     std::vector<CardChoice> models;           ///< --model-card
@@ -37,8 +37,8 @@ struct JoinOptions {
     std::function<cards::ModelCard(const std::string& spec, const cards::ModelCardOptions& formats)> card_of;
     std::vector<WhatIfSpec> what_ifs;                  ///< --what-if
     std::optional<std::vector<std::string>> group_by;  ///< --group-by; if absent, see grouped_runs()
-    std::optional<std::string>
-        gpu;  ///< --gpu NAME[xN]: the GPUs of real runs, and those that simulated runs are priced as
+    std::optional<std::string> gpu;  ///< --gpu NAME[xN]: GPUs of real runs that name no known GPU, and GPUs
+                                     ///< that simulated runs are priced as
     std::vector<cards::PriceCard> prices;         ///< --price; the first card that knows the hardware is used
     std::optional<std::string> basis;             ///< --price-basis
     SplitRule split;                              ///< --split
@@ -51,14 +51,16 @@ struct JoinOptions {
     bool over_time = false;                   ///< --x date
     std::size_t front_y = 0;                  ///< --y: index in front_ys()
     std::vector<std::string> slo_texts = {};  ///< limits in `slos` as the user wrote them
-    std::vector<Slo> slos;  ///< --slo: limits on percentiles (p90 by default); a point that misses one is on
-                            ///< no front. If empty, the limits that the runs were judged by, if all runs have
-                            ///< the same
+    std::vector<Slo>
+        slos;  ///< --slo: limits on percentiles (p90 by default); a point that is not shown to
+               ///< meet all of them is on no front. If empty, the limits of --goodput are used if
+               ///< all runs have the same, otherwise those of the searches if all have the same
 };
 
-/// Groups runs into configurations, in order of first appearance, with points by load. Throws UsageError when
-/// a card has no price on the basis asked for, when `gpu` cannot be read or contradicts a run's own number of
-/// GPUs, and for the reasons given in labels.h.
+/// Groups runs into configurations, in order of first appearance. The points of a configuration are ordered
+/// by load, those of closed loops first. Throws UsageError when a card has no price on the basis asked for,
+/// when `gpu` cannot be read or contradicts a run's own number of GPUs, and for the reasons given in
+/// labels.h.
 ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options);
 
 }  // namespace paretoken::reports

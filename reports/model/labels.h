@@ -15,8 +15,9 @@
 namespace paretoken::reports {
 
 /// The labels of a run: --metadata, the options that the sweep varied besides the workload, and facts of the
-/// run: model, hardware, gpus, engine, speculation, and the model card's weights and kv. Values given by the
-/// user take precedence over values known from the run.
+/// run: model, hardware, gpus (if more than one), engine, speculation, and the model card's weights and kv. A
+/// label without a value is left out. --metadata takes precedence over the sweep's options, and these over
+/// facts of the run.
 Labels labels_of(const LoadedRun& run);
 
 /// Every label of the runs with its values, in words.
@@ -30,17 +31,19 @@ struct CardChoice {
 };
 
 /// A parsed --model-card: "precision=q8_0:FILE", "precision=q8_0,threads=2:CARD" or a card alone. The text
-/// before the first colon is a selector if it has an equals sign.
+/// before the first colon is a selector if it has an equals sign. parse_card_spec() throws UsageError.
 struct CardSpec {
     Labels selector;
     std::string card;
 };
 CardSpec parse_card_spec(const std::string& text);
 
-/// The card among `choices` that selects this run; nothing when none does. Throws UsageError when two do.
+/// The card for this run among `choices`: the one whose selector fits the run, otherwise the one without a
+/// selector; null if there is neither. Throws UsageError if two are equally good.
 const cards::ModelCard* selected_card(const LoadedRun& run, const std::vector<CardChoice>& choices);
 
-/// Throws a UsageError that lists the existing labels for a selector that selects none of the runs.
+/// Throws a UsageError that lists the existing labels if a selector fits none of the runs. Does nothing
+/// without runs.
 void refuse_unmatched(const std::vector<LoadedRun>& runs, const std::vector<CardChoice>& choices);
 
 /// The runs of one curve, and the labels that set the curve apart from others.
@@ -50,19 +53,21 @@ struct RunGroup {
 };
 
 /// Groups runs into curves, in order of first appearance. `hardware_of` gives all spellings of one GPU the
-/// same name. If `by` is absent, runs are grouped by every label that differs between sweeps and is constant
-/// within each (a cell of a sweep, and a run on its own, count as a sweep). Throws UsageError for a label in
+/// same name. The runs of a curve have the same hardware, model and workload, and equal values of the labels
+/// in `by`. If `by` is absent, these are the labels that are constant within each sweep and differ between
+/// sweeps; each cell of a sweep and each run on its own counts as a sweep. Throws UsageError for a label in
 /// `by` that no run has.
 std::vector<RunGroup> grouped_runs(std::vector<LoadedRun> runs,
                                    const std::optional<std::vector<std::string>>& by,
                                    std::string (*hardware_of)(std::string_view));
 
-/// Labels in words: "precision=q8_0, threads=2". A label whose value is a word in the text `said` is left
-/// out, unless the value is a number.
+/// Labels in words: "precision=q8_0, threads=2". A label is left out if its value is a word of the text
+/// `said`, except for values without a letter (numbers).
 std::string text_of(const Labels& labels, std::string_view said = {});
 
-/// Gives every configuration the shortest name that distinguishes it from the others; empty if there are no
-/// others.
+/// Sets the names of configurations: the parts (hardware, model, labels, workload) that are not equal in all
+/// of them. The workload is only added if a name would not be unique without it. A single configuration gets
+/// an empty name.
 void name_configurations(std::vector<Configuration>& configurations);
 
 }  // namespace paretoken::reports

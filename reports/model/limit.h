@@ -27,7 +27,8 @@ struct Sourced {
     bool operator==(const Sourced&) const = default;
 };
 
-/// The known figures of one rank's hardware. A term without a figure is left out of the limit by name.
+/// The known figures of one rank's hardware. A term without a figure is left out of the limit and named in
+/// LimitInputs::dropped.
 struct HardwareTerms {
     std::optional<Sourced> read_bytes_per_s;
     std::optional<Sourced> read_fixed_s = {};  ///< fixed time of one read, however small the read is
@@ -44,19 +45,21 @@ struct HardwareTerms {
 HardwareTerms hardware_of_datasheet(const cards::GpuCard& gpu, std::uint32_t count,
                                     const std::string& weight_dtype);
 
-/// Measured figures of `count` equal devices: the read ceiling, the fastest arithmetic, and the speeds of our
-/// own kernels. The memory size is set only for a GPU, because a CPU shares its memory with other programs.
+/// Measured figures of `count` equal devices: the read ceiling, the fixed time of a read, the fastest
+/// arithmetic, and the speeds of our own kernels. The memory size is set only for a GPU, because a CPU shares
+/// its memory with other programs.
 HardwareTerms hardware_of_micro(const MicroResults& micro, const cards::ModelCard& model,
                                 std::uint32_t count = 1);
 
 /// The figures of `measured`, with those of `datasheet` where a measured figure is missing.
 HardwareTerms overlaid(const HardwareTerms& measured, const HardwareTerms& datasheet);
 
+/// The weights of a mixture of experts.
 struct RoutedWeights {
-    double layers = 0;
-    double experts = 0;
-    double active = 0;
-    double expert_bytes = 0;
+    double layers = 0;        ///< layers with experts
+    double experts = 0;       ///< experts of a layer
+    double active = 0;        ///< experts of a layer that one token uses
+    double expert_bytes = 0;  ///< bytes of one expert in one layer
 
     bool operator==(const RoutedWeights&) const = default;
 };
@@ -65,11 +68,11 @@ struct RoutedWeights {
 struct ReachableTerms {
     KernelSpeeds kernels;  ///< speeds on one rank
     double ranks = 1;
-    double kv_ranks = 1;
+    double kv_ranks = 1;  ///< ranks that hold different parts of the KV cache, at most `ranks`
     double layers = 0;
     double head_bytes = 0;  ///< bytes of the output projection, over all ranks
     double small_kernels_s =
-        0;  ///< time of a step's launches that move few bytes: norms, rotation, activation
+        0;  ///< seconds that a step needs to launch its small kernels: norms, rotation, activation
     double linear_flops_per_token = 0;
     double head_flops = 0;
     double attention_flops_per_pair = 0;
@@ -80,7 +83,7 @@ struct ReachableTerms {
 
 /// All inputs of the formulas, already summed over the ranks. An absent term costs no time.
 struct LimitInputs {
-    double dense_weight_bytes = 0;  ///< bytes of the weights that every step streams
+    double dense_weight_bytes = 0;  ///< bytes of the weights that every step reads, without routed experts
     std::optional<RoutedWeights> routed;
     double kv_bytes_per_token = 0;           ///< bytes in the layers that keep the whole context
     double windowed_kv_bytes_per_token = 0;  ///< bytes in the layers with a sliding window
@@ -88,22 +91,26 @@ struct LimitInputs {
     std::optional<double> weight_bytes_per_s;
     std::optional<double> kv_bytes_per_s;
     double weight_pass_fixed_s =
-        0;  ///< fixed time of a pass over the weights, one matrix after another; not in the hard limit
+        0;  ///< time that a pass over the weights needs besides the bandwidth, because matrices that depend
+            ///< on each other are read one after the other; not in the hard limit
 
-    std::optional<double> linear_s_per_token;  ///< arithmetic of a token in the body's linear layers
-    double lm_head_s_per_sequence = 0;         ///< output head's time: once per prompt, then once per token
+    std::optional<double>
+        linear_s_per_token;  ///< arithmetic of a token in all linear layers but the output head
+    double lm_head_s_per_sequence =
+        0;  ///< arithmetic of the output head, once per prompt and once per decoded token
     std::optional<double> prefill_attention_s_per_pair;
     std::optional<double> windowed_prefill_attention_s_per_pair;
     std::optional<double> decode_attention_s_per_pair;
     std::optional<double> windowed_decode_attention_s_per_pair;
 
-    std::optional<double> kv_pool_bytes;       ///< usual server setting: 0.9 of memory less the weights
-    std::optional<double> kv_pool_bytes_most;  ///< pool size if all of the memory were used
+    std::optional<double> kv_pool_bytes;  ///< at a usual setting of servers: 0.9 of memory, less the weights
+    std::optional<double> kv_pool_bytes_most;  ///< if all of the memory were used: memory less the weights
     std::optional<double> max_sequences;       ///< most sequences that the server runs at once
-    double tokens_per_pass = 1;                ///< output tokens per pass; above 1 with speculation
-    double drafts = 0;                         ///< draft tokens checked per pass, besides its own token
+    double tokens_per_pass = 1;  ///< output tokens per pass of a sequence; above 1 with speculation
+    double drafts = 0;           ///< draft tokens that a pass checks; a pass computes drafts + 1 tokens
 
-    std::optional<double> fixed_ttft_s;  ///< set for a server of fixed times, and then the only terms
+    std::optional<double> fixed_ttft_s;  ///< these two are set for a simulated server of fixed times, and are
+                                         ///< then the only terms
     std::optional<double> fixed_itl_s;
 
     std::optional<ReachableTerms> reachable;  ///< terms of the reachable limit; not part of the hard limit
@@ -127,7 +134,7 @@ bool limits_anything(const LimitInputs& inputs);
 /// The seconds to read the weights that a step of `tokens` tokens needs; 0 if the bandwidth is unknown.
 double weight_pass_s(const LimitInputs& inputs, double tokens);
 
-/// The seconds to read the KV cache for every decoded token of `work`.
+/// The seconds to read the KV cache for all decoding of `work`, once per pass; 0 if the bandwidth is unknown.
 double cache_read_s(const LimitInputs& inputs, const Totals& work);
 
 /// The seconds of arithmetic for `work` at the inputs' speed: each token is computed once, without wrong
@@ -138,7 +145,7 @@ double arithmetic_s(const LimitInputs& inputs, const Totals& work);
 struct StepTime {
     double memory_s = 0;
     double compute_s = 0;
-    double fixed_s = 0;  ///< cost of reading one matrix after another; hidden by prefetching
+    double fixed_s = 0;  ///< LimitInputs::weight_pass_fixed_s; a server that prefetches could avoid it
 
     double step_s() const { return memory_s + fixed_s > compute_s ? memory_s + fixed_s : compute_s; }
 };
@@ -149,17 +156,19 @@ StepTime step_time(const LimitInputs& inputs, double batch, double context);
 struct PrefillTime {
     double compute_s = 0;
     double memory_s = 0;
-    double fixed_s = 0;  ///< cost of reading one matrix after another, as in StepTime
+    double fixed_s = 0;  ///< prompts × weight_pass_fixed_s
 
     double prefill_s() const { return memory_s + fixed_s > compute_s ? memory_s + fixed_s : compute_s; }
 };
 PrefillTime prefill_time(const LimitInputs& inputs, const Totals& work);
 
-/// The kinds of limits. hard: reading at the read ceiling and arithmetic at its ceiling, both at once.
-/// size_aware: the hard limit, but each matrix is read on its own at the cost of a read of its size.
-/// no_overlap: prefill and decode one after the other, at the ceilings. reachable: prefill and decode one
-/// after the other with our own kernels; nothing if no kernel was measured for the model's format.
-enum class LimitKind { hard, size_aware, no_overlap, reachable };
+/// The kinds of limits.
+enum class LimitKind {
+    hard,  ///< all reads of decoding at the read ceiling and all arithmetic at its ceiling, both at once
+    size_aware,  ///< the hard limit with weight_pass_fixed_s for each step
+    no_overlap,  ///< prefill and decoding one after the other, each at the ceilings with weight_pass_fixed_s
+    reachable    ///< prefill and decoding one after the other, with our own kernels; nothing without kernels
+};
 
 /// The bytes/s that our kernels reach at a load, over all ranks; nothing without a row in the micro results.
 struct ReachedBandwidth {
@@ -168,35 +177,39 @@ struct ReachedBandwidth {
 };
 ReachedBandwidth reached_bandwidth(const LimitInputs& inputs, double batch, double context);
 
-/// The seconds of one decode step with our own kernels. If a whole layer was measured at this batch and
-/// context, it gives the time directly; near such a load, the sum of the parts is scaled by the ratio of the
-/// layer to its parts.
+/// The seconds of one decode step with our own kernels: the sum of the separate times of its parts, scaled by
+/// (measured time of whole layers ÷ sum of their parts) at the nearest load at which a layer was measured. At
+/// such a load the result is therefore the measured time. Nothing without a kernel for the weights.
 std::optional<double> reachable_step_s(const LimitInputs& inputs, double batch, double context);
 
-/// The rates at which `work` is done in the shortest possible time with `batch` requests in flight (requests
-/// that do not fit wait). Only the proportions of the sums matter. Nothing without output tokens or limiting
-/// terms.
+/// The rates if `work` is done in the shortest possible time with `batch` requests in flight. Requests that
+/// do not fit into memory wait, but count for the interactivity, which is output tokens/s ÷ `batch`. Only the
+/// proportions of the sums in `work` matter. Nothing without output tokens, limiting terms or, for a
+/// reachable limit, kernels.
 std::optional<LimitPoint> limit_at(const LimitInputs& inputs, LimitKind kind, const Totals& work,
                                    double batch);
 
-/// The share of a window's work that may have been done before the window: requests in flight at its
-/// beginning ÷ prompts answered in it. Nothing if no prompt was answered.
+/// The share of a window's work that may have been done before the window: the mean number of requests in
+/// flight ÷ the number of prompts answered in the window. Nothing if no prompt was answered. `stretch` holds
+/// the sums of the window.
 std::optional<double> edge_tolerance(const Totals& stretch);
 
-/// The largest number of requests that run at once: KV pool ÷ mean of (input + output), or the server's own
-/// cap if it is smaller.
+/// The largest number of requests that run at once: the KV pool (kv_pool_bytes) ÷ the KV cache of a request
+/// of mean length (input + output), or max_sequences if it is smaller; rounded down, at least 1. Nothing if
+/// neither is known.
 std::optional<double> batch_cap(const LimitInputs& inputs, const Totals& work);
 
-/// The limit from batch 1 to the cap, or to `up_to` if no cap is known, with two points per doubling.
+/// The limit at batches from 1 to batch_cap(), or to `up_to` if no cap is known: 1, 2, 3, 4, 6, 8, 12 …
 std::vector<LimitPoint> limit_curve(const LimitInputs& inputs, LimitKind kind, const Totals& work,
                                     double up_to);
 
-/// The limit at the largest batch, up to the cap or `up_to`, at which each user still gets `interactivity`
-/// tokens/s.
+/// The limit at the largest batch at which each user still gets `interactivity` tokens/s. The batch is at
+/// most batch_cap(), or `up_to` if no cap is known. Nothing if not even one request gets that many, or if
+/// there is no limit.
 std::optional<LimitPoint> limit_at_interactivity(const LimitInputs& inputs, LimitKind kind,
                                                  const Totals& work, double interactivity, double up_to);
 
-/// The FLOP per byte above which arithmetic is the limit.
+/// The FLOP per byte above which arithmetic, not memory bandwidth, is the limit.
 double ridge_flops_per_byte(double flops_per_s, double bytes_per_s);
 
 }  // namespace paretoken::reports

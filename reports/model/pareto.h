@@ -1,7 +1,7 @@
 #pragma once
 // The Pareto front of points for which a large x (tokens/s per user) and a small y (dollars per million
-// tokens) are better. The points are sorted and scanned once. Equal points are all kept; a point that is not
-// a number is on no front.
+// tokens) are better. The points are sorted and scanned once. Equal points are all kept. A point with a
+// coordinate that is not finite is on no front.
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -18,7 +18,7 @@ struct ParetoPoint {
 struct ParetoPlace {
     bool on_front = false;
     std::optional<std::size_t>
-        dominated_by;  ///< index of a better point on the front; nothing for a point that is not a number
+        dominated_by;  ///< index of a point on the front that dominates it; absent if there is none
 
     bool operator==(const ParetoPlace&) const = default;
 };

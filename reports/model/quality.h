@@ -1,7 +1,7 @@
 #pragma once
-// How well a configuration answers, as the user measured or states it. A configuration only dominates another
-// one if its quality is not certainly worse. Unknown quality is never taken to be equal if number formats
-// differ: otherwise a broken quantization would win. Pure.
+// The quality of a configuration's answers, from --quality or from the questions of --probe. A configuration
+// only dominates another one if its quality is not certainly worse. Unknown quality is never taken to be
+// equal if number formats differ: otherwise a broken quantization would win. Pure.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,7 +17,7 @@ namespace paretoken::reports {
 /// A score for the runs that have all of the labels.
 struct QualityScore {
     Labels selector;
-    double score = 0;  ///< share of answers that were right
+    double score = 0;  ///< share of answers that were right, 0 to 1
     double n = 0;      ///< answers that were scored
     std::string source;
 
@@ -25,22 +25,24 @@ struct QualityScore {
 };
 
 /// Reads a JSON array of {"label": "precision=q8_0", "score": 0.61, "n": 500}, or a result file of
-/// lm-evaluation-harness for one model, which is for the runs that `selector` names. Throws a UsageError that
-/// names what is missing.
+/// lm-evaluation-harness for one model. Such a file gives one score, the mean over its tasks weighted by
+/// their numbers of answers, for the runs with the labels `selector`; the array needs an empty `selector`.
+/// Throws a UsageError that names what is missing.
 std::vector<QualityScore> parse_quality(std::string_view json, const std::string& where,
                                         const Labels& selector = {});
 
 /// Wilson's 95 % confidence interval of a share.
 Interval quality_interval(double score, double n);
 
-/// The measured quality of this run's configuration: the score in `scores` whose labels the run has, or else
-/// the score of the run's own probe. Throws UsageError when two scores are for the run.
+/// The measured quality for this run: the score in `scores` whose labels the run has, otherwise the score of
+/// the run's own probe; nothing if there is neither. Throws UsageError when two scores are for the run.
 std::optional<Quality> quality_of(const LoadedRun& run, const std::vector<QualityScore>& scores);
 
 /// Throws UsageError for a score whose labels none of the runs has.
 void refuse_unmatched(const std::vector<LoadedRun>& runs, const std::vector<QualityScore>& scores);
 
-/// The number formats that quality depends on: the labels weights, kv, precision and quantization, in words.
+/// The number formats that quality depends on, in words: the run's labels weights, kv, precision and
+/// quantization. `card` replaces the labels weights and kv if it is not null.
 std::string precision_of(const LoadedRun& run, const cards::ModelCard* card);
 
 }  // namespace paretoken::reports

@@ -26,26 +26,28 @@ struct SourcedTerm {
 /// The cost of one point, at the price of the price card with the utilisation and availability that the card
 /// states.
 struct PointCost {
-    double usd_per_m_output = 0;         ///< price if output tokens carry the whole cost
-    double usd_per_h = 0;                ///< cost of the whole deployment, whether it is used or not
-    std::string power = {};              ///< "card" or "measured by NVML"; empty if the rate includes power
+    double usd_per_m_output = 0;  ///< price if output tokens carry the whole cost
+    double usd_per_h = 0;         ///< cost of the whole deployment, whether it is used or not
+    std::string power =
+        {};  ///< source of the watts: "card" or "measured by NVML"; empty if the rate includes power
     std::optional<double> power_w = {};  ///< power that was priced, of the whole deployment at the plug
     std::optional<Interval> usd_per_m_output_ci95;  ///< interval of the price, from that of the throughput
     std::optional<Interval> price_band;             ///< price at the card's low and at its high price
     std::optional<double> usd_per_m_total;          ///< price if input and output tokens cost the same
-    std::optional<double> usd_per_m_input_split;    ///< split prices, for which Σ price × rate is the cost
+    std::optional<double> usd_per_m_input_split;    ///< price of fresh input tokens, by the rule of --split;
+                                                  ///< with the two prices below, Σ price × rate is the cost
     std::optional<double> usd_per_m_cached_split = {};
     std::optional<double> usd_per_m_output_split;
-    std::optional<double> usd_per_m_goodput;  ///< cost per token of requests that met every SLO
+    std::optional<double> usd_per_m_goodput;  ///< whole cost ÷ output tokens of requests that met every SLO
 
     bool operator==(const PointCost&) const = default;
 };
 
 /// One part of a step's time.
 struct GapPart {
-    std::string name;               ///< "prefill interference"
-    std::optional<double> ms = {};  ///< time per step; absent (unattributed) if it was not measured
-    std::optional<double> usd_per_m = {};
+    std::string name;                      ///< "prefill interference"
+    std::optional<double> ms = {};         ///< time per step; absent (unattributed) if it was not measured
+    std::optional<double> usd_per_m = {};  ///< its share of the price of output tokens
     std::string source = {};
     std::string remedy = {};  ///< change that helps; empty if there is none
 
@@ -86,8 +88,10 @@ struct PointAt {
 /// The place of a point among all others for one pair of axes.
 struct FrontPlace {
     bool on_front = false;
-    bool within_noise = false;            ///< whether it is dominated, but its interval reaches the front
-    std::optional<PointAt> dominated_by;  ///< point that dominates it; absent if on the front or unfit
+    bool within_noise = false;  ///< whether it is dominated, but would not be at the best end of its
+                                ///< 95 % intervals
+    std::optional<PointAt> dominated_by;  ///< point that dominates it; absent if none does, or if this point
+                                          ///< cannot be compared (invalid, limits not met, not measured)
 
     bool operator==(const FrontPlace&) const = default;
 };
@@ -98,7 +102,7 @@ struct Quality {
     double n = 0;
     Interval ci95;
     std::string source;
-    std::string probe = {};  ///< questions that the run was asked; empty if the score is from --quality
+    std::string probe = {};  ///< name of the set of questions (--probe); empty if the score is from --quality
 
     bool operator==(const Quality&) const = default;
 };
@@ -111,7 +115,7 @@ struct ReportPoint {
     bool open_loop = false;
     RunResult result;
 
-    std::optional<double> interactivity;  ///< tok/s per user: 1 / p90 of normalised latency
+    std::optional<double> interactivity;  ///< tokens/s per user that 90 % of the requests reach
     bool certified = false;               ///< whether that percentile has enough samples
     std::optional<double> output_tokens_per_s;
     std::optional<PointCost> cost;
@@ -119,14 +123,16 @@ struct ReportPoint {
     std::optional<double> limit_output_tokens_per_s;  ///< hard limit at this point's load
     std::optional<double> limit_interactivity;
     std::optional<double> of_limit;         ///< measured ÷ hard limit of output tokens/s at the same load
-    std::optional<double> limit_tolerance;  ///< how far above 1 `of_limit` may be (edges of the window)
+    std::optional<double> limit_tolerance;  ///< edge_tolerance(): `of_limit` is an error only above 1 + this
     std::optional<Gap> gap;                 ///< parts of the step's time
     std::optional<Utilisation> utilisation = {};
-    bool reached = true;    ///< whether the run sent enough requests for its load; if not, no chart draws it
+    bool reached = true;    ///< whether the run sent at least as many requests as its concurrency; if not, no
+                            ///< chart draws it
     bool on_front = false;  ///< whether it is on the front over all comparable configurations
-    bool within_noise = false;  ///< whether it is dominated, but its interval reaches the front
+    bool within_noise = false;  ///< as in FrontPlace
     bool on_own_front = false;  ///< whether it is on the front of its own configuration
-    std::string why_not;  ///< "dominated by c=8 on NVIDIA L40S", "invalid: loop_lag", "no output tokens"
+    std::string why_not;  ///< reason why it is not on the front: "dominated by c=8 on NVIDIA L40S", "invalid:
+                          ///< loop_lag"; empty if it is
     std::vector<FrontPlace> places;  ///< its place for every pair of axes, by place_of_axes()
 };
 
@@ -144,23 +150,25 @@ using Labels = std::map<std::string, std::string>;  ///< name → value
 
 /// The runs with one model, one set of labels, one workload, one kind of hardware and one price basis.
 struct Configuration {
-    std::string title;               ///< "SmolLM2-135M q4_1 on AMD EPYC (2 cores), threads=2"
-    std::string name;                ///< shortest name that distinguishes it: "NVIDIA L40S precision=int4"
-    std::string model;               ///< "SmolLM2-135M q4_1"
-    Labels labels;                   ///< labels that set it apart from others of the same model and hardware
-    std::string served;              ///< model without its number formats; fronts compare only equal ones
-    std::string precision;           ///< number formats that quality depends on, in words; may be empty
+    std::string title;      ///< "SmolLM2-135M q4_1 on AMD EPYC (2 cores), threads=2"
+    std::string name;       ///< parts of the title that distinguish it from the other configurations:
+                            ///< "NVIDIA L40S precision=int4"; empty if there are no others
+    std::string model;      ///< "SmolLM2-135M q4_1"
+    Labels labels;          ///< labels that set it apart from others of the same model and hardware
+    std::string served;     ///< model without its number formats; fronts compare only equal ones
+    std::string precision;  ///< number formats that quality depends on, in words; may be empty
     std::optional<Quality> quality;  ///< measured quality of the answers
     std::string price_basis;         ///< basis and date of the price; empty without a price
     std::string hardware;
-    std::string workload;                    ///< "512 in : 128 out, chat"
-    std::string answer;                      ///< sentence at the top of the report
-    std::vector<ReportPoint> points;         ///< ascending load
-    std::vector<LimitPoint> hard_limit;      ///< ascending batch; empty when unknown
-    std::vector<LimitPoint> datasheet;       ///< hard limit by the datasheet, if `hard_limit` is measured
-    std::vector<LimitPoint> size_aware;      ///< hard limit with the cost of reads of the matrices' sizes
-    std::vector<LimitPoint> no_overlap;      ///< reference without overlap of prefill and decode
-    std::vector<LimitPoint> reachable;       ///< limit with our own kernels; empty if none was measured
+    std::string workload;                ///< "512 in : 128 out, chat"
+    std::string answer;                  ///< sentence at the top of the report
+    std::vector<ReportPoint> points;     ///< closed loops before open loops, each by ascending load
+    std::vector<LimitPoint> hard_limit;  ///< ascending batch; empty when unknown
+    std::vector<LimitPoint>
+        datasheet;  ///< hard limit by the datasheet; empty unless `hard_limit` uses micro's measurements
+    std::vector<LimitPoint> size_aware;  ///< LimitKind::size_aware: with the fixed time of each read
+    std::vector<LimitPoint> no_overlap;  ///< LimitKind::no_overlap: prefill and decoding one after the other
+    std::vector<LimitPoint> reachable;   ///< limit with our own kernels; empty if none was measured
     std::vector<SourcedTerm> limit_terms;    ///< terms that the limit was computed from
     std::vector<std::string> dropped_terms;  ///< names of the limit's terms that are unknown
     std::vector<std::string> missing;        ///< what is missing in the report, and the flag that adds it
@@ -170,13 +178,14 @@ struct Configuration {
 /// The cheapest run of a configuration that meets the limits.
 struct Choice {
     std::size_t configuration = 0;  ///< index of the configuration in the model
-    std::string load_label = {};    ///< load of the run; empty when no run meets the limits
+    std::string load_label = {};    ///< load of the run; empty if no run was shown to meet the limits
     std::optional<double> usd_per_m_output = {};
     std::optional<double> output_tokens_per_s = {};
     std::optional<double> interactivity = {};
     std::vector<std::string> margins = {};  ///< one text per limit: "ttft_p95 48.1 ms of 800 ms"
-    std::string why_not = {};               ///< reason why no run can be chosen
-    std::string undecided = {};  ///< run that may meet the limits: "c=64 at $0.161 would be cheaper, …"
+    std::string why_not = {};               ///< reason why no run can be chosen; empty if one is
+    std::string undecided = {};  ///< a cheaper run with too few requests to decide: "c=64 at $0.161 would be
+                                 ///< cheaper, …"; empty if there is none
     std::string command = {};    ///< command that measures the run again
 
     bool operator==(const Choice&) const = default;
@@ -204,7 +213,7 @@ struct FrontNote {
 struct Estimate {
     std::size_t point = 0;  ///< index of the run in its configuration
     std::string load_label = {};
-    double of_limit = 0;  ///< share of the limit that the run reached where it was measured
+    double of_limit = 0;  ///< measured rate ÷ hard limit where it was measured, at most 1
     double output_tokens_per_s = 0;
     std::optional<double> interactivity = {};
     std::optional<double> usd_per_m_output = {};
@@ -216,28 +225,28 @@ struct Estimate {
 /// the limit of the imagined deployment × the share of the limit that the runs reached where they were
 /// measured. Estimates are on no front.
 struct WhatIf {
-    std::string asked;              ///< question as the user wrote it
+    std::string asked;              ///< value of --what-if as the user wrote it
     std::size_t configuration = 0;  ///< index of the configuration that was measured
     std::string title;              ///< title of the imagined deployment: "llama-3.1-8b fp8 on 2 × NVIDIA
                                     ///< H100 SXM 80 GB"
     std::uint32_t gpus = 1;
     std::vector<Estimate> points = {};
-    std::string why_not = {};  ///< reason why there are no estimates
+    std::string why_not = {};  ///< reason why there are no estimates; empty if there are
 
     bool operator==(const WhatIf&) const = default;
 };
 
-/// The prices of an API, compared with ours for the same mix of tokens.
+/// The prices of an API in dollars per million tokens, compared with ours for the same mix of tokens.
 struct ApiLine {
     std::string name;
-    std::string as_of;
+    std::string as_of;  ///< date of the prices
     double input = 0;
     std::optional<double> cached = {};
     double output = 0;
-    double usd_per_m_at_mix = 0;
+    double usd_per_m_at_mix = 0;  ///< mean price over input, cached and output tokens of the chosen run
     std::optional<double> break_even_tokens_per_month =
-        {};  ///< number of tokens above which the deployment is cheaper; absent if it cannot generate that
-             ///< many
+        {};  ///< input and output tokens per month above which the deployment is cheaper; absent if it cannot
+             ///< process that many
 
     bool operator==(const ApiLine&) const = default;
 };
@@ -249,11 +258,11 @@ struct CostSheet {
     double input_tokens = 0;  ///< mean input tokens of a request
     double output_tokens = 0;
     std::optional<double> hit = {};  ///< share of input tokens from a cache
-    double usd_per_m_total = 0;
-    double usd_per_month = 0;  ///< cost of the deployment, whether it is used or not
+    double usd_per_m_total = 0;      ///< price if input and output tokens cost the same
+    double usd_per_month = 0;        ///< cost of the deployment in 720 hours, whether it is used or not
     double output_tokens_per_usd = 0;
-    std::optional<double> target_usd_per_m = {};
-    std::optional<double> needed_output_tokens_per_s = {};
+    std::optional<double> target_usd_per_m = {};            ///< --target-usd-per-m, for output tokens
+    std::optional<double> needed_output_tokens_per_s = {};  ///< rate at which the target is met
     std::vector<ApiLine> apis = {};
 
     bool operator==(const CostSheet&) const = default;
@@ -264,7 +273,7 @@ struct SearchPicture {
     std::string directory;  ///< directory of the sweep
     std::vector<std::string> slos;
     std::string text;               ///< result in sentences
-    std::string narrow;             ///< command that narrows the bracket; empty if no command can
+    std::string narrow;             ///< command that continues the search; empty if none can help
     std::vector<Picture> pictures;  ///< one chart per limit: its percentile against load
 
     bool operator==(const SearchPicture&) const = default;
@@ -305,12 +314,12 @@ struct ReportModel {
     std::vector<Configuration> configurations;
     FrontNote front;
     std::vector<SearchPicture> searches;
-    std::vector<RunCourse> courses;    ///< courses of the runs whose courses a page shows
+    std::vector<RunCourse> courses;    ///< of at most kMostCourses runs (reports/model/course.h)
     std::vector<CachePicture> caches;  ///< experiments on prefix caching
     ChoiceTable choice;                ///< the cheapest configuration within the limits
     std::string split_source;          ///< rule by which prices are split between input and output tokens
     std::optional<CostSheet> cost;
-    std::optional<double> measurement_usd;  ///< cost of all runs of this report
+    std::optional<double> measurement_usd;  ///< cost of the time that all runs of this report took
     std::vector<WhatIf> what_ifs;           ///< --what-if
     std::vector<DevicePicture> devices;     ///< measured figures of the devices
     std::optional<PriceNote> price;

@@ -1,6 +1,7 @@
 #pragma once
-// The result of a search for the highest load that meets limits, in words and as charts. A chart shows a
-// limit's percentile against load, the limit as a line, and marks of the bracket. Pure.
+// The result of a search for the highest load that meets limits, in words and as charts. A chart shows the
+// percentile of one limit against load. A line shows the limit; marks show the highest load that met all
+// limits and the lowest load that missed one. Pure.
 #include <string>
 #include <vector>
 
@@ -20,7 +21,8 @@ struct LoadedSearch {
 /// The result in sentences: "91 in flight is the highest load that was shown to meet ttft_p95:500; …".
 std::string found_text(const SweepSearch& search, const std::string& axis);
 
-/// The charts and the text of a search. `runs` may contain runs of other sweeps, which are left out.
+/// The charts and the text of a search. `runs` may contain runs of other sweeps, which are left out. A limit
+/// whose percentile no run has gets no chart.
 SearchPicture picture_of(const LoadedSearch& search, const std::vector<LoadedRun>& runs);
 
 }  // namespace paretoken::reports

@@ -2,10 +2,10 @@
 // Model FLOPs utilisation (MFU) and model bandwidth utilisation (MBU) of a run: the least arithmetic and the
 // least bytes that the delivered tokens need, as shares of the hardware's peaks. Pure.
 //
-// MFU counts each computed prompt token and each output token once, with attention; the output head is
-// computed once per prompt. Drafts that were wrong and prompts that were computed again do not count. MBU
-// counts the weights once per decoding step and the KV cache of every decoded token; reads of prompts are
-// left out.
+// MFU counts each computed prompt token and each output token once, with attention; for prompt tokens, the
+// output head is computed once per prompt. Drafts that were wrong and prompts that were computed again do not
+// count. MBU counts the weights once per decoding step and the KV cache of every decoded token; reads of
+// prompts are left out.
 #include <optional>
 #include <string>
 

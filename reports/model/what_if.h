@@ -26,8 +26,8 @@ struct WhatIfSpec {
     bool operator==(const WhatIfSpec&) const = default;
 };
 
-/// Parses a text such as "gpu=h100-sxm,weights=fp8,kv=fp8,tp=2,hit=.9", with each key at most once. Throws
-/// UsageError.
+/// Parses a text such as "gpu=h100-sxm,weights=fp8,kv=fp8,tp=2,hit=.9", with each key at most once and at
+/// least one key. "gpu=NAMExN" sets `tp` too. Throws UsageError.
 WhatIfSpec parse_what_if(std::string_view text);
 
 /// The same work with the share `hit` of its input tokens from a cache, so that these are not computed.
@@ -37,15 +37,15 @@ Totals with_hit(Totals work, double hit);
 struct MeasuredLoad {
     std::size_t point = 0;  ///< index of the run in its configuration
     Totals work;
-    double batch = 0;  ///< requests in flight
+    double batch = 0;  ///< mean number of requests in flight
 };
 
 /// The limits of the measured and of the imagined deployment, and the cost of the imagined one.
 struct WhatIfLimits {
-    LimitInputs here;
-    LimitInputs there;
+    LimitInputs here;   ///< of the measured deployment
+    LimitInputs there;  ///< of the imagined deployment
     std::optional<double> usd_per_s = {};
-    std::optional<double> hit = {};
+    std::optional<double> hit = {};  ///< imagined share of input tokens from a cache; absent: as measured
 };
 
 /// The estimates for those of `loads` that have a limit in both deployments. A run above its limit counts as
@@ -53,7 +53,7 @@ struct WhatIfLimits {
 std::vector<Estimate> estimates_of(const Configuration& configuration, const std::vector<MeasuredLoad>& loads,
                                    const WhatIfLimits& limits);
 
-/// The estimate with the most output tokens/s in words, or the reason why there is none.
+/// The estimate with the most output tokens/s as a text, or the reason why there is no estimate.
 std::string what_if_sentence(const ReportModel& model, const WhatIf& what_if);
 
 }  // namespace paretoken::reports
