@@ -1,7 +1,7 @@
 #pragma once
 // The table of arrival processes, which set when requests start. A row has a name, its fields, and a
-// generator of times that is a function of the seed: the i-th time depends on seed and i only. A new process
-// is a row.
+// generator of times. The i-th time depends on the seed and i only (recorded times depend on i only). A new
+// process is a row.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -15,8 +15,8 @@
 
 namespace paretoken::loadgen {
 
-/// Returns the times of arrivals since the run's start, one with each call, ascending; nothing when there are
-/// no more. A copy continues independently from the original's position.
+/// Returns the times of arrivals since the run's start, one with each call, never earlier than the one
+/// before; nothing when there are no more. A copy continues independently from the original's position.
 using ArrivalTimes = std::function<std::optional<Duration>()>;
 
 /// A process with its fields, after the checks. `at_once`: every request is due at the start and the
@@ -24,13 +24,13 @@ using ArrivalTimes = std::function<std::optional<Duration>()>;
 struct Arrivals {
     std::string text;  ///< text of the user, e.g. "poisson:rate=8"
     bool at_once = true;
-    double rate = 0;          ///< requests/s (the mean, if the rate changes); 0 when at_once
+    double rate = 0;          ///< requests/s; if the rate changes, its mean over the change; 0 when at_once
     bool stationary = false;  ///< whether the rate is constant
     bool recorded = false;    ///< whether the dataset has the times; with_recorded_times() sets `times`
     double time_scale = 1;    ///< factor of recorded times
     Duration spread{};        ///< time over which rows of one recorded time are spread, before scaling
-    /// The number n of users who take turns: the k-th time is that of user k modulo n. Nothing: times have no
-    /// users.
+    /// The number n of users who take turns: the k-th time (from 0) belongs to user k modulo n. Absent if
+    /// times do not belong to users.
     std::optional<std::uint64_t> users = {};
     std::function<ArrivalTimes(std::uint64_t seed)> times = {};  ///< empty when at_once
 };

@@ -41,8 +41,9 @@ struct ClientCounters {
     std::uint64_t chunks = 0;
     std::uint64_t stamped_chunks = 0;       ///< chunks timed by a kernel stamp
     std::uint64_t grouped_chunks = 0;       ///< chunks completed by the same read as the chunk before
-    std::uint64_t late_grouped_chunks = 0;  ///< grouped chunks that were read later than the stream's mean
-                                            ///< time per event, because of the client
+    std::uint64_t late_grouped_chunks = 0;  ///< grouped chunks whose bytes may have waited in this process
+                                            ///< (http::Read::lay) for longer than the stream's mean time
+                                            ///< per event and 300 µs
 };
 
 class ClientSink {
@@ -50,8 +51,8 @@ class ClientSink {
     virtual ~ClientSink() = default;
     /// Reports the first output of an answer. Called at most once for a request, before on_finished.
     virtual void on_first_token(const RequestRecord& record, TimePoint at) = 0;
-    /// Reports the end of a request. `over_at`: when the last bytes of the answer reached this host (kernel
-    /// stamp), or when it failed.
+    /// Reports the end of a request. `over_at`: when the last bytes of the answer reached this host (by
+    /// kernel stamp, if there is one), or when it failed.
     virtual void on_finished(RequestRecord record, TimePoint over_at) = 0;
 };
 
@@ -69,12 +70,14 @@ class Client {
     /// Sends requests again that were lost on a closing connection. Never called from inside a callback.
     void resend();
 
+    /// Ends requests that exceed connect_timeout or request_timeout. It also ends answers that are complete,
+    /// but whose HTTP message has not ended shortly after; these are no failures.
     void end_overdue(TimePoint now);
 
-    /// Gives up the requests whose users have waited long enough.
+    /// Gives up the requests whose time hangs_up_after is over, unless their answers are complete.
     void hang_up(TimePoint now);
-    TimePoint next_hang_up() const;
-    void cancel_all();
+    TimePoint next_hang_up() const;  ///< earliest such time, TimePoint::max() if there is none
+    void cancel_all();               ///< ends all requests in flight; those with complete answers succeed
 
     std::size_t in_flight() const { return active_.size(); }
     const ClientCounters& counters() const { return counters_; }
@@ -85,8 +88,8 @@ class Client {
     void finish(Exchange& exchange, TimePoint over_at);
     bool leaves_answers_open() const { return left_open_in_a_row_ >= kLeftOpen; }
 
-    /// The number of answers in a row whose HTTP message did not end with [DONE], after which the client no
-    /// longer waits for the end.
+    /// After this many answers in a row whose HTTP message stayed open after [DONE], the client no longer
+    /// waits for the end of a message.
     static constexpr int kLeftOpen = 3;
 
     http::Pool& pool_;

@@ -19,8 +19,8 @@ class Conversations {
     explicit Conversations(const datasets::Dataset& dataset, std::uint32_t step = 1)
         : dataset_(&dataset), step_(step) {}
 
-    /// Returns the request of an opening, or of a follow-up from ended(). `outline`: its prompt is needed
-    /// only if its length is not known otherwise.
+    /// Returns the request of a conversation's first turn, or of a further turn from ended(). With `outline`,
+    /// the prompt of a first turn may be empty if its length is known (Dataset::outline()).
     Request request(const Planned& planned, bool outline = false) const;
 
     /// Returns the position in the conversation for the request's record.
@@ -32,8 +32,8 @@ class Conversations {
     /// Notes that a request was started with this prompt.
     void started(const Planned& planned, Prompt prompt);
 
-    /// Returns the next turn, if there is one; no turn follows a failure. Takes the answer's text out of
-    /// `record` if `takes_answer`, else copies it.
+    /// Notes that a request has ended. Returns the conversation's next turn, if there is one; no turn follows
+    /// a failure. The answer's text is moved out of `record` if `takes_answer`, otherwise it is copied.
     std::optional<Planned> ended(RequestRecord& record, bool takes_answer);
 
   private:

@@ -22,8 +22,10 @@ namespace paretoken::loadgen {
 
 struct Start {
     Planned planned;
-    TimePoint scheduled;   ///< open loop: time of the arrival; closed loop: when the slot came free
-    Duration slot_wait{};  ///< open loop: part of the time since then that was spent waiting for a cap
+    /// The time of the arrival; for a further turn of a conversation, the time at which it is due; otherwise
+    /// in a closed loop, the time since which the caps allow the start.
+    TimePoint scheduled;
+    Duration slot_wait{};                         ///< time from `scheduled` until the caps allowed the start
     std::optional<Duration> hangs_up_after = {};  ///< time from the start until the user gives up
 };
 struct Wait {
@@ -52,8 +54,8 @@ class Slots {
     Slots(std::optional<std::uint64_t> cap, Share share, TimePoint begin, Duration ramp_up);
 
     bool capped() const { return capped_; }
-    /// Returns the time since which, or from which on, a slot is free; nothing while all are taken, the
-    /// earliest possible time without a cap.
+    /// Returns the earliest time at which a slot is free, which may be in the past or in the future. Returns
+    /// nothing while all slots are taken, and TimePoint::min() without a cap.
     std::optional<TimePoint> free_since() const;
     void take();
     void give_back(TimePoint free_since);
@@ -70,14 +72,18 @@ class Dispatcher {
     Dispatcher(Schedule schedule, const Limits& limits, std::optional<std::uint64_t> cap,
                const Pacing& pacing, TimePoint begin);
 
+    /// Returns what to do at `now`: start a request (which then counts as started), wait, or nothing more,
+    /// because all requests have ended and none is to be started.
     Step next(TimePoint now);
 
     /// Reports the first token of a request.
     void on_first_token(const RequestKey& request, TimePoint at);
 
-    /// Reports the end of a request. Its slot is free from `slot_free` on, or after the think time if there
-    /// is one. After a failure the slot waits, longer with every failure in a row, so that failures of a dead
-    /// server do not fill the sample. `follow_up`: the conversation's next turn, due after the think time.
+    /// Reports the end of a request. Its slot is free from `slot_free` on, in a closed loop after the think
+    /// time. After a failure the slot waits besides, from 10 ms, doubled with every failure in a row, to 1.28
+    /// s, so that failures of a dead server do not fill the sample. `follow_up` is the conversation's next
+    /// turn. It is due after the think time; if users send at fixed times, not before its time. In a closed
+    /// loop it keeps the slot.
     void finished(const RequestKey& request, TimePoint slot_free, bool failed,
                   const std::optional<Planned>& follow_up = {});
 
@@ -89,7 +95,9 @@ class Dispatcher {
     /// Returns the request of the probable next Start, if there is one.
     std::optional<Planned> next_planned() const;
 
-    /// Returns when the schedule ran out or the time was up; nothing while there is more to start.
+    /// Returns the time from which on slots were no longer filled: the schedule ran out, the time was up, or
+    /// stop() was called. In a closed loop with conversations that ran out of openings, it is the time at
+    /// which the first slot stayed empty afterwards. Returns nothing before.
     std::optional<TimePoint> ran_dry() const { return ran_dry_; }
     /// Returns the limit that ended it: requests or duration; nothing while there is more to start, and after
     /// stop().

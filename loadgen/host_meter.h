@@ -1,6 +1,7 @@
 #pragma once
-// Notices when the host freezes. A thread sleeps 2 ms at a time and adds up how much later than that it
-// wakes. Virtual machines lose time slices that no steal counter shows, and a run must know of them.
+// Measures how long the host was frozen. A thread sleeps for 2 ms at a time. If it wakes more than 1 ms late,
+// the delay counts as a pause. Virtual machines lose time slices that no steal counter shows, and a run must
+// know of them.
 #include <atomic>
 #include <thread>
 
@@ -15,7 +16,7 @@ class HostMeter {
     HostMeter(const HostMeter&) = delete;
     HostMeter& operator=(const HostMeter&) = delete;
 
-    /// Ends the measurement. Returns the share of the time since construction lost in pauses above 1 ms.
+    /// Ends the measurement. Returns the sum of the pauses ÷ the time since construction. Call it once.
     double lost_share();
 
   private:

@@ -26,9 +26,10 @@ inline constexpr double kLazyReadsPerSecond = 20'000;
 inline constexpr double kBusy = 0.8;
 inline constexpr Duration kLongestNap = std::chrono::microseconds(200);
 
-/// Returns the nap for rates per second, streams in flight and the share of time that the worker is busy. It
-/// is at most kLongestNap, 1/50 of a stream's mean gap between reads and 1/200 of the mean time of a request;
-/// zero when that is too short to be worth a call to the kernel, and when the worker is too busy.
+/// Returns the nap for rates per second, the number of streams in flight and the share of time that the
+/// worker is busy. It is the smallest of kLongestNap, 1/50 of a stream's mean gap between reads, and 1/200 of
+/// the mean time of a request. It is zero if that is too short to be worth a call to the kernel, below
+/// kLazyReadsPerSecond, and above kBusy.
 Duration nap_for(double reads_per_s, double finished_per_s, double streams, double busy);
 
 /// Keeps smoothed rates, measured over intervals of 5 ms.

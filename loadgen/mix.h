@@ -31,9 +31,12 @@ struct CombinedLoad {
     bool open_loop = false;                         ///< whether at least one class is an open loop
     bool stationary = true;                         ///< whether the arrivals of every class are stationary
     double request_rate = 0;                        ///< requests/s of all open loops
-    std::optional<std::uint64_t> concurrency = {};  ///< cap of all classes; nothing if one has none
-    std::optional<std::uint64_t> filled_cap = {};   ///< cap that the requests in flight fill
-    Limits limits = {};                             ///< limits; `requests` is the sum of all classes
+    std::optional<std::uint64_t> concurrency = {};  ///< sum of the caps; absent if a class has none, or if
+                                                    ///< there are several classes and one is an open loop
+    std::optional<std::uint64_t> filled_cap = {};  ///< `concurrency`, if the requests in flight can fill it:
+                                                   ///< absent with a think time or a cap on prefills
+    Limits limits = {};  ///< those of the first class, but `requests` is the sum
+                         ///< over all classes; absent if one has no such limit
 };
 CombinedLoad combined(const std::vector<ClassLoad>& classes);
 

@@ -11,14 +11,14 @@ namespace paretoken::loadgen {
 
 enum class Route : std::uint8_t {
     round_robin,      ///< each server in turn, by the request's index
-    least_in_flight,  ///< server with the worker's fewest requests; ties as in round_robin
+    least_in_flight,  ///< server on which this worker has the fewest requests; ties as in round_robin
     prefix,           ///< same server for prompts with the same beginning
 };
 std::optional<Route> route_named(std::string_view name);
 
-/// The number of leading bytes of a prompt that Route::prefix looks at.
-inline constexpr std::size_t kRoutedBytes = 512;
-inline constexpr std::size_t kRoutedIds = 128;
+/// The length of the beginning of a prompt that decides for Route::prefix.
+inline constexpr std::size_t kRoutedBytes = 512;  ///< bytes of a text
+inline constexpr std::size_t kRoutedIds = 128;    ///< token ids
 
 /// Returns the server as a position in `in_flight`, which holds the worker's requests on each server and is
 /// not empty.

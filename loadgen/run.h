@@ -39,13 +39,14 @@ struct LoadOutcome {
     std::vector<scrape::ServerScrapes> exporters = {};  ///< kept series of other exporters
     power::PowerReadings power;                         ///< empty unless there was a meter
     TimePoint began;
-    std::optional<TimePoint> ran_dry;  ///< when the first worker had nothing more to start
+    std::optional<TimePoint> ran_dry;  ///< earliest Dispatcher::ran_dry() of all workers
     double host_lost_share = 0;
     std::optional<Stopped> stopped;  ///< reason why nothing more was started
     bool interrupted = false;
 };
 
-/// Makes a load. Blocks until it has been made, or is ended from outside. Every
+/// Makes a load. Blocks until a limit or a stop rule is met and all requests have ended, or until it is ended
+/// from outside. Every
 /// finished record goes to `sink` at once. Throws RuntimeError when this host cannot make it (no threads, no
 /// descriptors).
 LoadOutcome make_load(const LoadOptions& options, RecordSink& sink, Progress& progress,
@@ -65,9 +66,11 @@ struct FoldOptions {
     ValidityOptions validity = {};
 };
 
-/// `events`: events of the requests in `outcome`. Fills counts, window, metrics, throughput, series, client,
-/// validity, the load axis and achieved lengths of `result`. It leaves provenance, options and workload
-/// unchanged, which only the command knows.
+/// Sets everything in `result` that follows from the load: its counts, window, metrics, series, client,
+/// server, power, stop, validity, load, and the achieved lengths in its workload. It leaves provenance, plan
+/// and the rest of the workload unchanged, which only the command knows. `events` are those of the requests
+/// in `outcome`. If the load diverged, percentiles are removed, because they would depend on the length of
+/// the run.
 void fold_into(RunResult& result, const LoadOutcome& outcome, const EventSource& events,
                const LoadOptions& load, const FoldOptions& options);
 

@@ -31,7 +31,7 @@ struct Share {
     std::uint32_t workers = 1;
 };
 
-/// The indexes of a class's schedule: `part`, `part` + `parts`, `part` + 2·`parts`, …
+/// The indexes of the requests of one class: `part`, `part` + `parts`, `part` + 2·`parts`, …
 struct Numbering {
     std::uint32_t part = 0;
     std::uint32_t parts = 1;
@@ -52,8 +52,8 @@ class Schedule {
     void end_warmup();
 
     bool at_once() const { return at_once_; }
-    /// Returns the time between turns of a conversation, if users send at fixed times; nothing if a turn is
-    /// due when the turn before has ended.
+    /// Returns the time between the turns of a conversation if each user sends at fixed times
+    /// (Arrivals::users). Returns nothing if a turn is due when the turn before has ended.
     std::optional<Duration> turn_period() const { return turn_period_; }
     std::uint64_t seed() const { return seed_; }
     Share share() const { return share_; }

@@ -1,7 +1,8 @@
 #pragma once
 // Evaluates the stop rules of a run. It is told of every start and every end, and tells when nothing more is
 // to be started, and why. Its state is a function of what it was told; it neither sleeps nor sends. Workers
-// call it from their threads; look() evaluates the rules that need statistics.
+// call it from their threads, which evaluates the rules that only count (tokens, errors). Another thread
+// calls look(), which evaluates the rules that need statistics.
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -28,7 +29,8 @@ struct Stopped {
 struct StopMonitorOptions {
     std::vector<StopRule> rules = {};
     bool open_loop = false;
-    bool stationary = false;  ///< whether the rate is constant: divergence is then checked by default
+    bool stationary = false;  ///< whether the rate of arrivals is constant; an open loop is then checked for
+                              ///< divergence without a rule
     std::optional<std::uint64_t> concurrency = {};  ///< cap, as in core/result/summary.h
 };
 
@@ -39,8 +41,9 @@ class StopMonitor {
     void started(const RequestRecord& record);
     void ended(const RequestRecord& record);
 
-    /// Evaluates the rules that need statistics, if enough requests have ended since the last look. Called
-    /// from one thread only; it does not block others.
+    /// Evaluates the rules that need statistics (precision, slo, diverging). It does so when 50 requests have
+    /// ended, and then each time a quarter more have ended; otherwise it does nothing. Called from one thread
+    /// only; it does not block others.
     void look(TimePoint now);
 
     /// Returns whether look() has anything to do.
@@ -48,7 +51,7 @@ class StopMonitor {
 
     /// Returns whether a rule was met, so that nothing more is to be started.
     bool is_met() const { return met_.load(std::memory_order_relaxed); }
-    /// Returns the first rule that was met.
+    /// Returns the first rule that was met; nothing if none was.
     std::optional<Stopped> stopped() const;
 
   private:
@@ -74,7 +77,7 @@ class StopMonitor {
     std::uint64_t ended_ = 0;  ///< measured requests that ended
     std::uint64_t failed_ = 0;
     std::uint64_t tokens_ = 0;
-    std::uint64_t next_look_ = 0;  ///< number of ended requests for the next look
+    std::uint64_t next_look_ = 0;  ///< number of ended requests at which look() evaluates next
 
     /// The values that the rules based on statistics evaluate.
     struct Told {
@@ -86,19 +89,20 @@ class StopMonitor {
     Told known_;  ///< values before it; only look() uses them
 };
 
-/// The course of a load. divergence_of() tells how it grows beyond what its server can serve, if it does.
-/// `due_s`: when requests were due; `ends`: when they ended and how long they had waited for their first
-/// token. Times, also `now_s`, are in seconds since the first request was due. Pure, for tests.
+/// The course of a load. Times are in seconds since the first request was due.
 struct CourseOfLoad {
-    std::vector<double> due_s;
+    std::vector<double> due_s;  ///< when requests were due, including those in flight
     struct End {
         double due_s = 0;
-        double at_s = 0;
-        double waited_s = 0;
+        double at_s = 0;      ///< when the request ended
+        double waited_s = 0;  ///< seconds from `due_s` to its first token, or to its end if it had none
     };
-    std::vector<End> ends;
+    std::vector<End> ends;  ///< requests that have ended
     double now_s = 0;
 };
+/// Returns a sentence if the load diverges: the server serves significantly fewer requests than arrive, and
+/// waiting times grow accordingly. Returns nothing otherwise, in the first 10 s, and for fewer than 100 ended
+/// requests. Pure.
 std::optional<std::string> divergence_of(const CourseOfLoad& course);
 
 }  // namespace paretoken::loadgen

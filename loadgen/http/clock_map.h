@@ -1,7 +1,7 @@
 #pragma once
 // Kernel receive stamps are CLOCK_REALTIME; everything here is CLOCK_MONOTONIC. The offset between the two is
-// read with a mono/real/mono bracket and renewed every 100 ms, so that a slewed clock costs microseconds at
-// most.
+// measured by reading the realtime clock between two readings of the monotonic clock. It is renewed every 100
+// ms, so that a slewed clock causes an error of microseconds at most.
 #include <ctime>
 
 #include "core/units.h"

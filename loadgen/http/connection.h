@@ -16,12 +16,13 @@ struct ExchangeFailure {
     enum class Kind { connect_failed, tls_failed, disconnected, malformed };
     Kind kind = Kind::disconnected;
     std::string why;
-    bool before_any_byte =
-        false;  ///< no byte of the answer had come: on a reused connection the request may be sent again
+    bool before_any_byte = false;  ///< whether no byte of the answer had come; on a reused connection the
+                                   ///< request may then be sent again
 };
 
-/// The events that the owner of an exchange receives, in this order: on_ready, on_sent, on_head, on_body…,
-/// and one of the last two.
+/// The events that the owner of an exchange receives: on_ready, on_sent, on_head, on_body (any number of
+/// times) and on_complete. on_failure may come instead of any of them. on_complete and on_failure are the
+/// last event.
 class ExchangeSink {
   public:
     virtual ~ExchangeSink() = default;

@@ -1,8 +1,9 @@
 #pragma once
 // The event loop of a worker's sockets: an epoll descriptor without any layer around it, so that a wake-up
-// costs one call to the kernel and a read another. A round first reads all ready sockets, and only then tells
-// their owners, so that the kernel's code and ours do not evict each other from the caches at every event.
-// The drain pushes bytes to owners. Except for wake(), it is not thread-safe: one drain, one thread.
+// costs one call to the kernel and a read another. A round first reads the ready sockets, up to kMostAhead
+// bytes, and only then tells their owners, so that the kernel's code and ours do not evict each other from
+// the caches at every event. The drain pushes bytes to owners. Except for wake(), it is not thread-safe: one
+// drain, one thread.
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -36,8 +37,10 @@ struct Read {
     TimePoint at;  ///< kernel receive stamp of the last segment, or else the clock right after the read
     bool kernel_stamp = false;
     Duration delay{};  ///< clock after the read − stamp; zero without a stamp
-    Duration lay{};    ///< longest time that bytes can have waited here: since the drain's last look, unless
-                       ///< it was waiting when they came
+    /// An upper bound of the time that the bytes waited before they were read. It counts from the drain's
+    /// previous call for ready sockets, or, if the last call had to wait for a socket, from the end of that
+    /// wait.
+    Duration lay{};
     bool filled = false;  ///< whether the read filled the buffer, so that more may be waiting
 };
 inline constexpr std::size_t kReadPadding = 64;
@@ -57,7 +60,7 @@ class Drain {
     /// The result of one round of serving.
     struct Round {
         int served = 0;
-        bool more = false;  ///< whether the round was full, so that the caller looks again before waiting
+        bool more = false;  ///< whether it served kMostPerRound sockets, so that more may be ready
     };
 
     /// Serves sockets that are ready, at most kMostPerRound, so that a burst never delays the caller's due
@@ -80,9 +83,9 @@ class Drain {
     std::uint64_t reads() const { return reads_; }  ///< number of reads that brought bytes
     Duration waited() const { return waited_; }     ///< approximate time spent waiting for ready sockets
     bool kernel_stamps() const { return kernel_stamps_; }
-    const Histogram& read_delay() const { return read_delay_; }  ///< Read::delay of reads with a stamp
+    const Histogram& read_delay() const { return read_delay_; }  ///< over reads with a stamp
 
-    /// Returns Read::lay of reads without a stamp.
+    /// Returns the distribution of Read::lay over the reads without a stamp.
     const Histogram& unstamped_delay() const { return unstamped_delay_; }
     Duration largest_clock_jump() const { return clock_map_.largest_jump(); }
 

@@ -17,19 +17,19 @@ namespace paretoken::openai {
 /// The limits beyond which an answer is rejected. They lie far above the answers of a correct server, and
 /// protect memory and figures from one that is faulty or hostile.
 struct AnswerLimits {
-    std::optional<std::int64_t> asked_output_tokens = {};  ///< named in errors
-    std::int64_t output_tokens = kMostTokens;              ///< server's count for the whole answer
-    std::int64_t prompt_tokens = kMostTokens;              ///< server's count
-    std::size_t events = std::size_t{1} << 18;             ///< with output, if the length was left open
+    std::optional<std::int64_t> asked_output_tokens = {};  ///< only named in errors
+    std::int64_t output_tokens = kMostTokens;              ///< most by the server's count, over all choices
+    std::int64_t prompt_tokens = kMostTokens;              ///< most by the server's count
+    std::size_t events = std::size_t{1} << 18;             ///< events with output
     std::uint64_t stream_bytes = std::uint64_t{1} << 32;
     std::size_t whole_bytes = std::size_t{16} << 20;  ///< bytes of an answer that is not a stream
 
     bool operator==(const AnswerLimits&) const = default;
 };
 
-/// Returns the limits for a request of `request_bytes` with a limit on output tokens of all choices together;
-/// nothing: no limit. A prompt has at most as many tokens as bytes, plus those that a template or an image
-/// can add.
+/// Returns the limits for a request whose body has `request_bytes`. `asked_output_tokens` is its limit on the
+/// output tokens of all choices together; absent if it has none. A prompt is taken to have at most as many
+/// tokens as the body has bytes, plus those that a template or an image can add.
 AnswerLimits limits_for(std::optional<std::int64_t> asked_output_tokens, std::size_t request_bytes);
 
 struct AnswerOptions {

@@ -18,7 +18,7 @@ struct PowerReading {
     cards::PowerSample sample;  ///< values; the utilization is the mean over merged readings
     std::uint32_t merged = 1;   ///< number of readings that it replaces
     // For merged readings only:
-    std::optional<double> joules = {};           ///< energy by the power, since the reading before this one
+    std::optional<double> joules = {};           ///< energy since the reading before this one, by the power
     std::optional<double> throttled_share = {};  ///< share of the readings that were throttled
     Duration longest_gap{};                      ///< longest gap from the reading before this one on
 
@@ -35,8 +35,9 @@ struct PowerReadings {
 /// The most readings that a run of any length keeps.
 inline constexpr std::size_t kMostReadings = 16384;
 
-/// Adds a reading in bounded memory: if there are too many, neighbours are merged, each time twice as
-/// many as before. The energy between the remaining ones is that of all readings, and no gap is lost.
+/// Adds a reading in bounded memory: above kMostReadings, every two neighbours are merged, and later readings
+/// are merged as they come, `stride` at a time. The energy between the remaining readings is that of all
+/// readings, and the longest gap is kept.
 void add_reading(PowerReadings& power, const PowerReading& reading);
 
 /// The longest gap between readings that may be interpolated.
@@ -50,10 +51,12 @@ std::optional<double> energy_over(std::span<const PowerReading> readings, TimeSp
 /// Returns the joules over `span` by the energy counter; nothing if there is none, or as for energy_over().
 std::optional<double> counted_energy_over(std::span<const PowerReading> readings, TimeSpan span);
 
-/// Returns the figures of a window with its `totals`; nothing when there are no readings.
+/// Returns the figures of a window. `totals` are the sums of the window, for figures per token. Returns
+/// nothing when there are no readings or the window is empty.
 std::optional<PowerFigures> power_figures(const PowerReadings& power, TimeSpan window, const Totals& totals);
 
-/// Returns the series "power_w": the mean power of each second since `zero`.
+/// Returns the series "power_w": the mean power of consecutive seconds from the first reading on. Times are
+/// those of the middle of each second, in seconds since `zero`. Returns nothing if no second is complete.
 std::optional<Series> power_series(const PowerReadings& power, TimePoint zero);
 
 }  // namespace paretoken::power
