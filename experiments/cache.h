@@ -22,15 +22,15 @@ struct CachePlan {
     LoadPlan asked;  ///< plan with a target; the experiment sets load and dataset
     std::vector<std::int64_t> prefixes = {256, 512, 1024, 2048, 4096, 8192};
     bool cut_prefixes = true;  ///< whether prefixes that exceed the context are left out instead of refused
-    std::vector<double> hits = {0.5, 0.9};
-    std::int64_t suffix = 64;
+    std::vector<double> hits = {0.5, 0.9};  ///< shares of the prefix that repeat, for the arm "shared"
+    std::int64_t suffix = 64;               ///< tokens after the prefix
     std::int64_t output_tokens = 16;
     std::vector<std::uint64_t> concurrency = {1, 8};
     /// The number of slots that own the server's cache; each prefix is then also sent to one slot. 0: none.
     std::uint64_t slots = 0;
     std::uint64_t samples = 30;
-    std::uint64_t working_set_from = 0;  ///< fewest prefixes in turn; 0: no search for the working set
-    std::uint64_t working_set_most = 0;
+    std::uint64_t working_set_from = 0;     ///< fewest prefixes in turn; 0: no search for the working set
+    std::uint64_t working_set_most = 0;     ///< most prefixes in turn
     std::optional<double> burst_rate = {};  ///< requests per second around a burst; nothing: no burst
     std::uint64_t burst_prefixes = 8;
     std::optional<double> idle_most_s = {};  ///< longest idle time to try; nothing: none
@@ -54,14 +54,15 @@ LoadPlan plan_of_idle_time(const CachePlan& plan, std::int64_t prefix, double id
 /// Returns the plan of a run of 90 s, whose rate is four times as high from 30 s to 60 s.
 LoadPlan plan_of_burst(const CachePlan& plan, std::int64_t prefix);
 
-/// Returns the requests of the run in `directory`, each with the tokens of its prompt that were sent before.
+/// Returns the requests of the run in `directory`, each with the number of its prompt's tokens that repeat
+/// the beginning of an earlier prompt.
 std::vector<reports::CacheSample> samples_in(const std::filesystem::path& directory,
                                              const datasets::PrefixArms& arms);
 
 /// Runs the experiment. On servers whose cache belongs to slots, each prefix is also sent to a slot of its
-/// own (the arm pinned). The value of a level tells if its run is invalid. Throws UsageError; RuntimeError
-/// when the server cannot be reached, nothing can be written, or `stop` is requested; Error with
-/// ExitCode::measurement_invalid when prompts of one length differ by more than 1 %.
+/// own (the arm "pinned"). CacheLevel::invalid says whether the run of a level is not valid. Throws
+/// UsageError; RuntimeError when the server cannot be reached, nothing can be written, or `stop` is
+/// requested; Error with ExitCode::measurement_invalid when prompts of one length differ by more than 1 %.
 reports::CacheReport measure_cache(const CachePlan& asked, const Target& target,
                                    const std::filesystem::path& directory, const Invocation& invocation,
                                    Watcher& watcher, const std::stop_token& stop);

@@ -1,8 +1,8 @@
 #pragma once
-// A gate compares a candidate with a baseline. It measures pairs of runs, interleaved (ABBA) and with
-// the same seeds on both sides, until a look decides or the largest number of pairs is measured; or it judges
-// runs that were measured before. gate.json is written after every pair, so that an interrupted gate can
-// continue.
+// A gate compares a candidate with a baseline. It measures pairs of runs, interleaved (ABBA) and with the
+// same seeds on both sides. After certain numbers of pairs (looks) it checks whether the evidence decides; it
+// ends then, or at the largest number of pairs. It can also judge runs that were measured before. gate.json
+// is written after every pair, so that an interrupted gate can continue.
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -68,20 +68,22 @@ reports::GateRun gate_run_in(const std::filesystem::path& directory);
 struct GateDirectories {
     std::vector<std::filesystem::path> baseline;
     std::vector<std::filesystem::path> candidate;
-    /// Earlier baselines. Their spread between days widens the intervals, and the report shows their trends.
-    /// Runs that did other work are left out.
+    /// Earlier baselines. The report shows their trends; their spread between days widens the intervals if
+    /// the sides count as two separate sets. Runs that are invalid or did other work are left out.
     std::vector<std::filesystem::path> history = {};
 };
 
-/// Judges runs that were measured before; each directory holds one or several. They count as pairs if the
-/// sides alternated in time. Throws as measure_gate() does.
+/// Judges runs that were measured before; each directory holds one or several. They count as pairs if there
+/// are at least 3 on each side and are_interleaved(). A single run per side is judged by its own intervals if
+/// `within_run`. Otherwise the sides count as two separate sets. Throws as measure_gate() does.
 reports::GateReport judge_gate(const reports::GatePolicy& policy, const GateDirectories& directories,
                                const std::set<reports::Across>& across, bool within_run,
                                bool checklist = false);
 
-/// Sorts the runs of both sides by their starts. Returns whether the sides were measured in turn: in the
-/// order of all starts, every two runs are one of each side. Runs in virtual time, which has no drift, are
-/// pairs in the order given.
+/// Returns whether the sides were measured in turn: if all runs are sorted by their starts, the first two,
+/// the next two and so on are one run of each side. It sorts both sides by their starts. Runs in virtual
+/// time, which has no drift, count as measured in turn, in the order given. Returns false if the sides have
+/// different numbers of runs.
 bool are_interleaved(std::vector<reports::GateRun>& baseline, std::vector<reports::GateRun>& candidate);
 
 }  // namespace paretoken::experiments

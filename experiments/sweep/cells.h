@@ -29,15 +29,18 @@ struct Variation {
 /// shape the load (files, notes, limits) or that hold secrets, and without a value.
 Variation parse_variation(std::string_view text, const std::set<std::string>& placeholders = {});
 
-/// Returns the product of all values; the first variation changes slowest. No variation gives one empty cell.
+/// Returns one cell for each combination of values; the first variation changes slowest. No variation gives
+/// one empty cell. Throws UsageError when a field is varied twice.
 std::vector<Cell> product_of(const std::vector<Variation>& variations);
 
-/// Returns the cells of a file, with names resolved as in parse_variation(). `where` names the file
-/// in errors.
+/// Returns the cells of a file, with names resolved as in parse_variation(). `where` names the file in
+/// errors. Throws UsageError for a name that parse_variation() refuses, for two equal cells, and without a
+/// cell.
 std::vector<Cell> resolved_cells(const std::vector<Cell>& cells, const std::string& where,
                                  const std::set<std::string>& placeholders = {});
 
-/// Throws UsageError naming a placeholder of the plan's server without a value in a cell, except `others`.
+/// Throws UsageError if a placeholder of the server's options has no value in one of the cells. Placeholders
+/// in `others` get their values elsewhere.
 void require_values(const ServerLaunch& server, const std::vector<Cell>& cells,
                     const std::set<std::string>& others = {});
 

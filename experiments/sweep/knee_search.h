@@ -1,9 +1,10 @@
 #pragma once
-// Finds the highest load whose SLOs are met. It doubles until a level fails, bisects between the highest
-// level that passed and the lowest that failed, and measures the level that it found once more with new
-// requests, because the best of many noisy measurements is biased. A level that cannot be decided is measured
-// for longer, by the factor that its evidence suggests; new levels begin at that length, because they need no
-// less. Pure: it returns the next level to measure and is told the result.
+// Finds the highest load that meets SLOs. A level is a load that is measured. The search doubles the level
+// until one fails or the server is saturated (if the first level fails, it halves it), then bisects between
+// the highest level that passed and the lowest that failed. It measures the level that it found once more
+// with new requests, because the best of many noisy measurements is biased. A level whose run has too little
+// evidence is measured with more requests, by the factor that its evidence suggests; new levels then begin
+// with as many. Pure: it returns the next level to measure and is told the result.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -19,14 +20,14 @@ struct KneeSearchOptions {
     double from = 1;         ///< first level
     double most = 1e6;       ///< highest level
     bool whole = true;       ///< whether levels are whole numbers
-    double precision = 1.1;  ///< ratio of failing to passing level that ends the search
+    double precision = 1.1;  ///< the bisection ends when fail ÷ pass is at most this
     std::uint64_t max_runs = 12;
 };
 
 /// One measurement.
 struct SearchStep {
     double level = 0;
-    std::uint64_t longer = 1;  ///< factor of the requests that a level has at first
+    std::uint64_t longer = 1;  ///< number of requests ÷ number that a level has at first
     bool confirms = false;     ///< whether it repeats a level with another seed
 
     bool operator==(const SearchStep&) const = default;
@@ -34,28 +35,27 @@ struct SearchStep {
 
 class KneeSearch {
   public:
-    static constexpr std::uint64_t kLongest =
-        8;  ///< largest factor of the requests of a level with insufficient evidence
+    static constexpr std::uint64_t kLongest = 8;  ///< largest SearchStep::longer
 
     explicit KneeSearch(const KneeSearchOptions& options);
 
     /// Returns the next level to measure; nothing when the search is over. It stays the same until tell().
     std::optional<SearchStep> next() const { return next_; }
 
-    /// Takes the result of next(): the verdict on all SLOs together, the rate at which requests were
-    /// completed, and, for an insufficient run, the factor of its requests that would probably decide (2 if
-    /// unknown).
+    /// Takes the result of next(): the verdict on all SLOs together and the rate at which requests were
+    /// completed. For an insufficient run, `times_enough` is the factor by which it needs more requests for a
+    /// decision.
     void tell(SloVerdict verdict, double requests_per_s, double times_enough = 2);
 
-    /// Returns the highest level that passed twice; nothing when none did.
+    /// Returns the level that passed in both of its runs; nothing when none did.
     std::optional<double> pass() const { return confirmed_; }
-    /// Returns the highest level that passed once and has no second run that passed; nothing when there is
-    /// none above pass().
+    /// Returns the highest level that passed in its first run only; nothing unless it lies above pass() (if
+    /// any) and below fail() (if any).
     std::optional<double> unconfirmed() const;
-    /// Returns the lowest level that failed.
+    /// Returns the lowest level that failed; nothing when none did.
     std::optional<double> fail() const { return fail_; }
     std::uint64_t runs() const { return runs_; }
-    /// Returns d ln(requests/s) / d ln(load) between successive levels of the doubling.
+    /// Returns d ln(requests/s) / d ln(load) between successive levels while the search doubles the load.
     std::vector<double> elasticity() const;
     /// Returns a sentence that says why the search ended.
     const std::string& ended() const { return ended_; }

@@ -11,14 +11,14 @@ namespace paretoken::experiments {
 
 inline constexpr std::size_t kUsualRates = 8;
 
-/// Returns rates from `lowest` to `highest` with a constant ratio, rounded to three significant digits,
-/// ascending and without repeats. Pure.
+/// Returns `count` rates from `lowest` to `highest` with a constant ratio, rounded to three significant
+/// digits, in ascending order. Rates that are equal after rounding are returned once. Pure.
 std::vector<double> spread_rates(double lowest, double highest, std::size_t count);
 
-/// Measures 1, 2, 4, … requests in flight below `directory`/pilot until two doublings in a row gave less than
-/// 5 % more requests per second. Returns `count` rates spread over the measured range. Results of an earlier
-/// call there are not measured again. Throws RuntimeError when no request succeeds or the measurement is
-/// interrupted.
+/// Measures 1, 2, 4, … requests in flight, at most 4096, below `directory`/pilot, until two doublings in a
+/// row gave less than 3.5 % (2^0.05) more requests per second. Returns at most `count` rates, spread from the
+/// rate of one request at a time to the highest measured rate. Results of an earlier call there are not
+/// measured again. Throws RuntimeError when no request succeeds or the measurement is interrupted.
 std::vector<double> rates_to_saturation(const Target& target, const SweepPlan& plan, std::size_t count,
                                         const std::filesystem::path& directory, const Invocation& invocation,
                                         Watcher& watcher, const loadgen::Interruption& interruption);

@@ -13,10 +13,10 @@
 namespace paretoken::experiments {
 
 struct SloSearchPlan {
-    SweepPlan sweep;  ///< sweep; its levels are the first one and the highest one allowed
+    SweepPlan sweep;  ///< its `levels` hold the first level and the highest level allowed
     std::vector<Slo> slos = {};
     std::vector<std::string> slo_texts = {};  ///< the SLOs as the user wrote them
-    double precision = 1.1;
+    double precision = 1.1;                   ///< KneeSearchOptions::precision
     std::uint64_t max_runs = 12;
     std::optional<Duration> max_time = {};  ///< time limit: no run begins that would probably exceed it
     std::optional<double> at = {};          ///< load whose share of saturation is reported
@@ -29,17 +29,19 @@ void search_knee(const Target& target, const SloSearchPlan& plan, reports::Sweep
                  const std::filesystem::path& directory, const Invocation& invocation, Watcher& watcher,
                  const loadgen::Interruption& interruption);
 
-/// Returns the verdict of a run on all SLOs together: fail when one is certainly missed or the server does
-/// not keep up, pass when all are certainly met.
+/// Returns the verdict of a run on all SLOs together. It is fail if the server did not keep up or one SLO is
+/// certainly missed, and pass if all are certainly met. If neither holds, it is fail for a run that is
+/// invalid because requests failed, otherwise insufficient.
 SloVerdict verdict_on_all(const RunResult& result, const std::vector<Slo>& slos);
 
-/// Returns the command that continues the search and narrows its bracket: with more runs, and a finer
-/// precision if the bracket has reached the one asked for. Empty when no load lies between the two loads.
+/// Returns the command that continues the search: with 8 more runs, and with a finer precision if the highest
+/// passing and the lowest failing load are already as near as asked for. Empty if these are neighbouring
+/// whole numbers.
 std::string narrowing_command(const SloSearchPlan& plan, const reports::SweepSearch& search,
                               const std::filesystem::path& directory, const Invocation& invocation);
 
-/// Throws Error with ExitCode::gate_failed when no level meets the SLOs, with ExitCode::gate_inconclusive
-/// when the evidence shows it for no level.
+/// Does nothing if the search found a load (SweepSearch::pass). Otherwise it throws Error: with
+/// ExitCode::gate_failed if a level failed and none passed even once, else with ExitCode::gate_inconclusive.
 void require_found(const reports::SweepSearch& search);
 
 }  // namespace paretoken::experiments

@@ -41,8 +41,9 @@ struct SweepPlan {
     LoadPlan asked;  ///< plan without a level, after with_dataset()
     Axis axis = Axis::concurrency;
     std::vector<double> levels = {};  ///< levels, ascending and above 0
-    std::vector<Cell> cells = {{}};   ///< never empty; a cell that sets the axis has only that level
-    std::uint64_t repeats = 1;        ///< number of repeats; the i-th has the seed plus i − 1
+    std::vector<Cell> cells = {
+        {}};                    ///< never empty; a cell that sets the axis is measured at that level only
+    std::uint64_t repeats = 1;  ///< number of repeats; the i-th has the seed plus i − 1
     Order order = Order::ascending;
     Restart restart = Restart::changed;
     /// URLs of a second server. Every cell then exists twice, once for each server, and the points of both

@@ -15,7 +15,7 @@ struct Drift {
     double ratio = 1;  ///< geometric mean of now ÷ geometric mean of the reference
     Interval ci95;
     std::uint64_t n = 0;  ///< number of values of now
-    /// Whether the whole interval lies beyond a change by a tenth, up or down.
+    /// Whether the whole interval lies above 1.1 or below 1 / 1.1.
     bool drifted = false;
 
     bool operator==(const Drift&) const = default;
@@ -24,19 +24,21 @@ struct Drift {
 /// Compares moments of logarithms. Returns nothing for fewer than two values on a side.
 std::optional<Drift> drift_between(const Moments& reference, const Moments& now);
 
-/// Follows one quantity through the intervals of a watch. The reference is given, or is taken from the first
-/// intervals, until they have at least kReferenceValues values.
+/// Follows one quantity through the intervals of a watch. If no reference is given, it consists of the first
+/// intervals that together have at least kReferenceValues values.
 class DriftTracker {
   public:
     static constexpr std::uint64_t kReferenceValues = 20;
     static constexpr std::uint64_t kFewestValues =
-        8;  ///< fewest values to compare; earlier intervals are added up to that
-    static constexpr std::size_t kMostIntervals = 5;  ///< most intervals that are combined
+        8;  ///< the last interval is combined with earlier ones until there are this many values
+    static constexpr std::size_t kMostIntervals = 5;  ///< most intervals that are combined, even if these
+                                                      ///< have fewer values
 
     explicit DriftTracker(std::optional<Moments> reference) : reference_(reference) {}
 
-    /// Adds the values of the next interval; values that are not above 0 are left out. Returns nothing while
-    /// there is no reference or too few values.
+    /// Adds the values of the next interval; values that are not above 0 are left out, and at most 1000
+    /// values per interval are used. Returns the comparison with the reference; nothing while there is no
+    /// reference, or for fewer than two values.
     std::optional<Drift> add(std::span<const double> values);
 
     /// Returns the moments of the logarithms of the values above 0.
