@@ -10,8 +10,8 @@
 
 namespace paretoken::microbench {
 
-/// A kernel window and the read of as much memory next to it in time. Without bytes it is no memory
-/// benchmark.
+/// One timed window of a kernel and the timed read of as much memory next to it in time, over all threads.
+/// Both numbers of bytes are 0 for a benchmark that does not stream memory.
 struct PairedWindow {
     double kernel_s = 0;
     double ceiling_s = 0;
@@ -28,37 +28,39 @@ struct Measurement {
     double p25_s = 0;
     double p75_s = 0;
     double p90_s = 0;
-    double cv = 0;        ///< coefficient of variation of the medians of groups, from their quartiles
+    double cv = 0;        ///< variation of the medians of groups of windows: (p75 − p25) ÷ 1.349 ÷ p50
     std::uint64_t n = 0;  ///< number of windows
     std::optional<double> bytes_per_second = {};  ///< median over windows
     std::optional<double> bytes_per_second_best =
-        {};  ///< fastest decile, used for limits, because noise only slows
-    std::optional<double> flops_per_second = {};
-    std::optional<double> flops_per_second_best = {};
+        {};  ///< p90 over windows, used for limits because noise only slows
+    std::optional<double> flops_per_second = {};       ///< median over windows
+    std::optional<double> flops_per_second_best = {};  ///< p90 over windows
     std::optional<double> of_ceiling = {};  ///< median over pairs of kernel bytes/s ÷ ceiling bytes/s
     std::optional<double> of_ceiling_p25 = {};
     std::optional<double> of_ceiling_p75 = {};
-    std::optional<double> ceiling_drift = {};  ///< |last third ÷ first third − 1| of the ceiling's medians
+    std::optional<double> ceiling_drift = {};  ///< |m ÷ n − 1|, where m and n are the ceiling's median
+                                               ///< speeds in the last and the first third of the windows
 
     bool operator==(const Measurement&) const = default;
 };
 
-/// Computes the figures. `windows` are in order of time, not empty; `group` ≥ 1 neighbours give one value for
-/// the coefficient of variation.
+/// Computes the figures. `windows` are in order of time and not empty. For `cv`, the windows are divided into
+/// groups of `group` (≥ 1) neighbours.
 Measurement measurement_of(std::span<const PairedWindow> windows, std::size_t group);
 
 inline constexpr double kMaxVariation = 0.10;  ///< limit of `cv`, which allows for time slices of the host
-inline constexpr double kMaxDrift = 0.03;
-/// The limit of the pairs' median. A read does not reach the full bandwidth, so a few percent above it are
-/// real; far above it the ceiling's windows lost their CPU to others.
+inline constexpr double kMaxDrift = 0.03;      ///< limit of `ceiling_drift`; above it there is a note
+/// The limit of `of_ceiling`. The ceiling's reads do not reach the full bandwidth, so that a kernel can be a
+/// few percent faster. If it is much faster, other programs took the CPU during the ceiling's windows.
 inline constexpr double kMaxOfCeiling = 1.15;
 
 /// The conditions of a figure besides the clock.
 struct Circumstances {
     std::uint64_t working_set_bytes = 0;
     std::uint64_t llc_bytes = 0;  ///< 0: unknown
-    bool must_exceed_llc = true;
-    bool must_be_steady = true;  ///< false if the fastest decile is used
+    bool must_exceed_llc = true;  ///< whether a working set below 4 × llc_bytes makes the row invalid
+    bool must_be_steady = true;   ///< whether `cv` above kMaxVariation makes it invalid; false if the fastest
+                                  ///< decile is used
     std::string not_a_bound =
         {};  ///< for a compute ceiling: why it is no upper bound here; empty if it is one
 

@@ -35,7 +35,8 @@ std::string name_of(const HeadShape& heads);
 
 struct ModelShape {
     std::string name;
-    std::vector<MatrixShape> layer;  ///< in the order of a forward pass; a routing layer if there are any
+    std::vector<MatrixShape>
+        layer;  ///< in the order of a forward pass; a layer with experts if the model has any
     MatrixShape lm_head;
     HeadShape heads;
     std::optional<cards::MixtureOfExperts> moe = {};

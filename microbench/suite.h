@@ -13,7 +13,8 @@ namespace paretoken::microbench {
 /// "" and "all" match everything. Throws UsageError on a malformed one.
 std::vector<Row> matching(std::vector<Row> rows, const std::string& filter);
 
-/// Registers rows; `failed` counts those whose check failed or that threw. It must outlive the run.
+/// Registers rows. `failed` counts those whose check failed, or that threw anything but NotAvailable. It must
+/// outlive the run.
 void register_rows(const std::vector<Row>& rows, std::size_t& failed);
 
 /// Returns the content of a row's JSON object besides its name: finite numbers only.

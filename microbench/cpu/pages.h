@@ -18,11 +18,12 @@ class PageOrder {
     PageOrder(const Ring& ring, std::size_t page_size, std::uint64_t seed);
 
     bool empty() const { return pages_.empty(); }
-    /// Returns the position of each slot in the order of use, in pages from the start of the ring.
+    /// Returns the pages in the order of use, as numbers counted from the start of the ring.
     std::span<const std::uint32_t> pages() const { return pages_; }
-    /// Returns the slots of `size` bytes at `offset` of the ring.
+    /// Returns the pages that are used in place of the `size` bytes at `offset` of the ring.
     std::span<const std::uint32_t> of(std::size_t offset, std::size_t size) const;
-    /// Returns the window in this order.
+    /// Returns the window with the pages that are used in its place. `begin` is the start of the ring's
+    /// memory.
     Window permuted(const Window& window, const std::byte* begin) const;
 
   private:

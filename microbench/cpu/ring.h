@@ -27,12 +27,13 @@ struct Piece {
 
 class Ring {
   public:
-    /// Holds whole pieces up to `bytes`, at least one, in windows of at least `window_bytes` (less in a small
-    /// ring); allocates nothing yet. `pieces` must outlive the ring.
+    /// Holds whole pieces of at most `bytes` in total, but at least one piece. Windows have at least the
+    /// smaller of `window_bytes` and a quarter of the ring; the last one may be shorter. Allocates nothing
+    /// yet. `pieces` must outlive the ring.
     Ring(std::span<const Piece> pieces, std::size_t bytes, std::size_t window_bytes = kWindowBytes);
 
-    /// Copies `operand` round the ring, followed by 128 bytes of zeros. Called on the thread that will read
-    /// it.
+    /// Allocates the memory and fills it with copies of `operand`, the last of which may be cut, followed by
+    /// 128 bytes of zeros. Called on the thread that will read it.
     void fill(std::span<const std::byte> operand);
 
     std::size_t size() const { return size_; }
@@ -50,7 +51,7 @@ class Ring {
         }
     }
 
-    /// Return the number of pieces of the first copy in the ring, and its memory.
+    /// Return the number of pieces of the first copy of the operand that are in the ring, and its memory.
     std::size_t pieces_of_first_copy() const;
     std::byte* first_copy() { return memory_.data(); }
     const std::byte* first_copy() const { return memory_.data(); }

@@ -11,7 +11,7 @@
 
 namespace paretoken::microbench {
 
-enum class Extent { quick, normal, full };  ///< number of rows and time for each
+enum class Extent { quick, normal, full };  ///< how many rows are measured, and how long each
 std::string_view name_of(Extent extent);    ///< "quick", "default", "full"
 
 struct CpuSettings {
@@ -27,7 +27,8 @@ struct CpuSettings {
     bool plant_fault = false;
 };
 
-/// Returns max(1 GiB, 4 × LLC), with 512 MiB instead of 1 GiB for a quick run; at most half of the memory.
+/// Returns max(1 GiB, 4 × `llc_bytes`), with 512 MiB instead of 1 GiB for a quick run, but at most half of
+/// the available memory.
 std::uint64_t default_working_set(bool quick, std::uint64_t llc_bytes);
 
 std::vector<Row> cpu_rows(const CpuSettings& settings);

@@ -17,8 +17,8 @@ namespace paretoken::microbench {
 using Action = std::function<void(std::size_t thread, std::size_t round)>;
 
 struct Span {
-    double seconds = 1;             ///< least time,
-    std::size_t least_rounds = 32;  ///< and least number of rounds
+    double seconds = 1;             ///< least time, after the warm-up
+    std::size_t least_rounds = 32;  ///< least number of rounds, after the warm-up
 };
 
 /// The seconds of each round of each action, until the last thread had finished.
@@ -27,20 +27,22 @@ struct Rounds {
     std::vector<std::vector<double>> seconds;  ///< [action][round − first]
 };
 
-/// Times the actions, whose order rotates with the rounds. A tenth of the time is warm-up and left out.
+/// Times the actions. Their order rotates with the rounds. The warm-up lasts for a tenth of `span.seconds`
+/// besides that time; its rounds are left out.
 Rounds timed_rounds(PinnedThreads& threads, std::span<const Action> actions, const Span& span);
 
-/// Times kernel windows paired with reads of the opposite side of the ring.
+/// Times kernel windows, each paired with a read of the window that is half a ring away.
 std::vector<PairedWindow> sample_pairs(PinnedThreads& threads, Kernel& kernel, Read ceiling,
                                        const Span& span);
 
-/// Times the windows of each variant, each as kernel and ceiling at once; variants take turns.
+/// Times reads of the memory's windows by each variant; the variants take turns. In the result, each read is
+/// its own ceiling. Returns the windows of each variant.
 std::vector<std::vector<PairedWindow>> sample_reads(PinnedThreads& threads, const Kernel& memory,
                                                     std::span<const ReadVariant> variants, const Span& span);
 
-/// Times each variant alone on whole walks over the memory; a walk is a window. It is for sets that caches
-/// hold partly, whose windows differ, and where taking turns would find too much in the caches. The span is
-/// for all variants together.
+/// Like sample_reads(), but times one variant after the other, and each time a read of the whole memory (a
+/// walk), which counts as one window. It is for working sets that are partly in caches: their windows differ,
+/// and variants that take turns would find too much in the caches. The span is for all variants together.
 std::vector<std::vector<PairedWindow>> sample_walks(PinnedThreads& threads, const Kernel& memory,
                                                     std::span<const ReadVariant> variants, const Span& span);
 

@@ -48,7 +48,7 @@ PARETOKEN_INLINE_AVX2 __m256i dot_signed(__m256i w, __m256i magnitude, __m256i x
     return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
 }
 
-/// The first `rows` (at most 16) of two registers.
+/// Stores the first `rows` (at most 16) values of two registers.
 PARETOKEN_INLINE_AVX2 void store_rows(float* y, std::size_t rows, __m256 low, __m256 high) {
     if (rows >= 16) {
         _mm256_storeu_ps(y, low);
@@ -61,7 +61,7 @@ PARETOKEN_INLINE_AVX2 void store_rows(float* y, std::size_t rows, __m256 low, __
     std::memcpy(y, all, rows * sizeof(float));
 }
 
-/// The first `rows` (at most 32) of four registers.
+/// Stores the first `rows` (at most 32) values of four registers.
 PARETOKEN_INLINE_AVX2 void store_rows(float* y, std::size_t rows, const __m256 (&all)[4]) {
     store_rows(y, rows, all[0], all[1]);
     if (rows > 16) store_rows(y + 16, rows - 16, all[2], all[3]);
@@ -141,12 +141,12 @@ PARETOKEN_INLINE_AVX512 __m512 dot_pairs_broadcast(__m512 sum, __m512i w, const 
     return sum;
 }
 
-/// Returns the lanes of the rows that exist.
+/// Returns a mask of the first `rows` lanes, at most 16.
 PARETOKEN_INLINE_AVX512 __mmask16 rows_mask(std::size_t rows) {
     return static_cast<__mmask16>(rows >= 16 ? 0xffff : (1U << rows) - 1);
 }
 
-/// The first `rows` (at most 32) of two registers.
+/// Stores the first `rows` (at most 32) values of two registers.
 PARETOKEN_INLINE_AVX512 void store_rows(float* y, std::size_t rows, __m512 low, __m512 high) {
     _mm512_mask_storeu_ps(y, rows_mask(rows), low);
     if (rows > 16) _mm512_mask_storeu_ps(y + 16, rows_mask(rows - 16), high);

@@ -1,7 +1,7 @@
 #pragma once
 // Decode attention over a KV cache: one new token's queries against every cached key and value of one KV
 // head, for all query heads that share it, block after block with an online softmax. K and V of a block
-// are packed in the order of one linear walk.
+// are stored in the order in which a kernel reads them.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -23,7 +23,8 @@ inline constexpr std::size_t kMaxGroup = 8;
 inline constexpr std::size_t kMaxHeadDim = 256;
 inline constexpr std::size_t kMaxKvBlock = 128;
 
-/// The cache of one KV head of one sequence. tokens ≥ 1, head_dim and block multiples of 16.
+/// The cache of one KV head of one sequence. `tokens` is at least 1; `head_dim` and `block` are multiples
+/// of 16.
 struct KvShape {
     KvType type = KvType::bf16;
     std::size_t tokens = 0;
@@ -88,11 +89,12 @@ struct AttentionCall {
 };
 using Attention = void (*)(const AttentionCall&);
 
-/// Returns whether these heads have a kernel: up to kMaxGroup query heads on a KV head.
+/// Returns whether there is a kernel for these heads: 1 to kMaxGroup query heads per KV head, and a head_dim
+/// that is a multiple of 16 and at most kMaxHeadDim.
 bool attention_takes(const HeadShape& heads);
 
-/// Returns the best kernel up to `isa`; only the scalar one always exists. Throws UsageError for a group of
-/// heads that no kernel accepts (above kMaxGroup).
+/// Returns the kernel of the best instruction set up to `isa` for `group` query heads per KV head. Throws
+/// UsageError if `group` is 0 or above kMaxGroup.
 Attention attention_for(KvType type, Isa isa, std::size_t group);
 
 /// Computes the attention in fp64 from the same numbers: [group, head_dim].

@@ -14,7 +14,7 @@
 
 namespace paretoken::microbench {
 
-inline constexpr std::size_t kTile = 16;  // tokens of K, or dims of V, in one panel
+inline constexpr std::size_t kTile = 16;  // tokens of K, or dims of V, that are stored side by side
 inline constexpr float kLowest = -1e30F;  // "no maximum yet": finite, so that differences stay numbers
 inline constexpr float kLowestExponent = -126.F;
 /// 2^f for |f| ≤ 1/2 by its series; the seventh term is below 2e-7.

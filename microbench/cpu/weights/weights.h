@@ -14,7 +14,7 @@
 
 namespace paretoken::microbench {
 
-/// row: as in a GGUF file. packed: panels of 32 rows, whose bytes are in the order of one linear walk.
+/// row: as in a GGUF file. packed: panels of 32 rows, each stored in the order in which a kernel reads it.
 enum class Layout { row, packed };
 std::string_view name_of(Layout layout);
 
@@ -34,9 +34,10 @@ constexpr std::size_t stored_bytes(WeightType type, Layout layout, std::size_t r
     return row_bytes(type, k) * (layout == Layout::packed ? panels_of(rows) * kPanel : rows);
 }
 
-/// Returns the zero point. Kernels multiply unsigned bytes u and subtract Σ x times it (q4_1, q4_k: Σ x
-/// itself, for their minimums): q8_0 stores w + 128 or flips the sign bit when loading, q4_0's nibbles are w
-/// + 8, q6_k's numbers w + 32.
+/// Returns the zero point z of stored numbers. Kernels compute Σ u · x with unsigned numbers u = w + z and
+/// subtract z · Σ x. z is 128 for q8_0 (packed bytes are stored so; others get their sign bit flipped when
+/// loaded), 8 for q4_0 and 32 for q6_k. It is 1 for q4_1 and q4_k, whose kernels multiply Σ x by the minimums
+/// of the blocks. The 16-bit types do not use it.
 constexpr float zero_point(WeightType type) {
     switch (type) {
         case WeightType::q8_0:
@@ -97,7 +98,7 @@ struct Activations {
 /// `x` is [batch, k].
 Activations activations_for(WeightType type, std::span<const float> x, std::size_t batch);
 
-/// Row kernels may read 128 bytes past the weights: zeros or further blocks of the same type.
+/// Row kernels may read 128 bytes after the weights, which must be zeros or further blocks of the type.
 struct GemvCall {
     const std::byte* weights = nullptr;
     std::size_t rows = 0;
@@ -133,7 +134,7 @@ std::vector<GemvVariant> gemvs_for(WeightType type, Layout layout, Isa isa, std:
 ///   q8_0  per 32: 32 × d, then [8][32 rows][4] bytes with 128 added
 ///   q4_0  per 32: 32 × d, then [4][32 rows][4] bytes: low halves are weights 8i … 8i + 3, high halves 8i + 4
 ///         … 8i + 7
-///   q4_1  the same with 32 × m after d
+///   q4_1  as q4_0, with 32 × m after d
 ///   q4_k  per 256: 32 × d, 32 × m, the scales' 12 bytes as [12][32 rows], then per 32 as q4_0
 ///   q6_k  per 256: 32 × d, [16][32 rows] scales, then per 16 three times [32 rows][4] bytes: low
 ///   halves

@@ -27,8 +27,9 @@ struct WeightsOptions {
     ModelShape model;
 };
 
-/// Returns the layer's matrices that the type can hold (k of whole blocks), experts one by one. If the layer
-/// would take more than `most_bytes`, rows are cut, all by the same share and to whole panels.
+/// Returns the layer's matrices that the type can hold (k is a multiple of the block), with each expert as a
+/// matrix of its own. If they would take more than `most_bytes`, the rows of all are reduced by the same
+/// factor, to whole panels, at least one.
 std::vector<MatrixShape> streamed_matrices(const ModelShape& model, WeightType type,
                                            std::uint64_t most_bytes);
 
