@@ -62,7 +62,8 @@ std::vector<reports::CacheSample> samples_in(const std::filesystem::path& direct
 /// Runs the experiment. On servers whose cache belongs to slots, each prefix is also sent to a slot of its
 /// own (the arm "pinned"). CacheLevel::invalid says whether the run of a level is not valid. Throws
 /// UsageError; RuntimeError when the server cannot be reached, nothing can be written, or `stop` is
-/// requested; Error with ExitCode::measurement_invalid when prompts of one length differ by more than 1 %.
+/// requested; Error with ExitCode::measurement_invalid when prompts that should be equally long
+/// differ by more than 1 % and 2 tokens.
 reports::CacheReport measure_cache(const CachePlan& asked, const Target& target,
                                    const std::filesystem::path& directory, const Invocation& invocation,
                                    Watcher& watcher, const std::stop_token& stop);

@@ -16,8 +16,8 @@ namespace paretoken::experiments {
 enum class Axis : std::uint8_t { concurrency, request_rate };
 std::string_view name_of(Axis axis);  ///< name of the field: "concurrency"
 
-/// Returns the plan of one point of a sweep. A level of concurrency has at least as many requests as slots,
-/// because it would never be reached with fewer.
+/// Returns the plan of one point of a sweep. For a level of concurrency, a limit on the number of requests is
+/// raised to at least this level, because fewer requests would never reach it.
 LoadPlan at_level(LoadPlan asked, Axis axis, double level);
 
 /// Names the dataset, sets default lengths, and hashes the content of a file unless the plan has the hash.
@@ -29,12 +29,13 @@ LoadPlan with_dataset(LoadPlan plan);
 /// Throws UsageError when options contradict each other. Pure.
 LoadPlan with_load(LoadPlan plan);
 
-/// Does all of the above, and sets what the server accepts: model, form of prompts, options. `salt` is for a
-/// plan without one.
+/// Applies with_dataset() and with_load(), and sets what the server accepts: model, form of prompts, options.
+/// `salt` is used if the plan has none. Throws as these do, and UsageError when token ids are asked for and
+/// the server does not accept them.
 LoadPlan resolved(const LoadPlan& asked, const loadgen::EndpointFacts& facts, const std::string& salt);
 
-/// Returns the most requests that a plan with its load can have in flight, never more than it makes in all.
-/// Returns nothing for an open loop without a cap.
+/// Returns the most requests that a plan after with_load() can have in flight, never more than it makes in
+/// all. Returns nothing if one of its classes has no cap.
 std::optional<std::uint64_t> most_in_flight(const LoadPlan& plan);
 
 /// Returns the requests of one class of a resolved plan.
