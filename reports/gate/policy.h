@@ -52,8 +52,8 @@ GatePolicy default_policy();
 void check(const GatePolicy& policy);
 
 /// Parses a limit: "ttft_p95<800ms", "interactivity_p90>=35", "output_tokens_per_s>1000". Times without a
-/// unit are milliseconds; "<=" means "<". Throws UsageError, also for a share, and for a limit in the
-/// direction in which the metric is better.
+/// unit are milliseconds; "<=" means "<". Throws UsageError, also for a share, for an upper limit of a
+/// metric of which more is better, and for a lower limit of one of which less is better.
 GateLimit parse_limit(std::string_view text);
 
 /// The limit as text that parse_limit() can read.

@@ -39,7 +39,7 @@ struct PictureLine {
     bool operator==(const PictureLine&) const = default;
 };
 
-/// A vertical line, such as the end of a bracket.
+/// A vertical line, such as the beginning of the measured window.
 struct PictureMark {
     std::string name;
     double x = 0;

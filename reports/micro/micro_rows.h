@@ -99,9 +99,9 @@ RowName parse_row_name(std::string_view name);
 /// The title of a device: "NVIDIA H200", "AMD EPYC (2 cores)".
 std::string title_of(const MicroDevice& device);
 
-/// Reads a micro.json. A row or fit without a `device` belongs to the only device of the backend in its name.
-/// `where` is the file's name, for messages. Throws a UsageError that names the file, the key and what was
-/// expected.
+/// Reads a micro.json. A row or fit without a `device` belongs to the only device of the backend in its name,
+/// and to the only CPU if its name has no backend. `where` is the file's name, for messages. Throws a
+/// UsageError that names the file, the key and what was expected.
 MicroFile parse_micro_file(std::string_view json, const std::string& where);
 
 }  // namespace paretoken::reports

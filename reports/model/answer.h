@@ -10,7 +10,8 @@
 namespace paretoken::reports {
 
 /// The point that the sentence is about: on the configuration's own front, the point with the most output
-/// tokens per second, which is the cheapest one. Certified points are preferred. Null if the front is empty.
+/// tokens per second, which makes it the cheapest one at an equal cost per hour. Certified points go before
+/// all others. Null if no point is on the front.
 const ReportPoint* answer_point(const Configuration& configuration);
 
 struct AnswerInputs {
