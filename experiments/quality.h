@@ -15,8 +15,9 @@ struct Quality {
     std::string failure = {};  ///< reason why no question was answered; empty if one was
 };
 
-/// Returns the load that asks the questions of `asked.probe`: as many in flight as in the plan's own load (8
-/// for an open loop), answers that end by themselves, temperature 0. Throws UsageError.
+/// Returns the load that asks each question of `asked.probe` once. As many are in flight as the first class
+/// of the plan allows (8 if it has no cap). Answers end by themselves; the temperature is 0. Throws
+/// UsageError.
 Load load_of_probe(const Target& target, const LoadPlan& asked);
 
 /// Asks the questions. A missing answer counts as a wrong one. Returns nothing when interrupted. Blocks.

@@ -19,8 +19,9 @@ struct Measured {
 };
 
 /// Makes one run in `directory`, which is created; the files of an earlier run are replaced. Throws
-/// RuntimeError when nothing can be written there at the start, and ServerFailed when the server that a
-/// command started has ended. The value tells of later failures, and holds the result in any case.
+/// RuntimeError when nothing can be written there at the start or when the command after the run fails, and
+/// ServerFailed when the server that a command started has ended. Measured::not_written tells of later
+/// failures to write.
 Measured measure(const Target& target, const LoadPlan& asked, const std::filesystem::path& directory,
                  const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption);
 

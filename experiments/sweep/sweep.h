@@ -71,9 +71,9 @@ struct Resumed {
 };
 
 /// Returns `fresh` with the results of an earlier sweep in `directory`; points that failed, are invalid or
-/// lack their directory are pending. New levels are added to the earlier ones. Writes nothing. Throws
-/// UsageError naming the option and both values when the earlier sweep had another workload, load or way of
-/// measuring, and when `directory` holds runs without a sweep.json.
+/// lack their directory are pending. Earlier points that `fresh` does not plan are kept if they are done.
+/// Writes nothing. Throws UsageError naming the option and both values when the earlier sweep had another
+/// workload, load or way of measuring, and when `directory` holds runs without a sweep.json.
 Resumed resumed(reports::SweepFile fresh, const std::filesystem::path& directory);
 
 /// Returns `fresh` as an addition to the sweep `before`: options that differ become a part of the cells of
@@ -87,13 +87,14 @@ struct Outline {
     std::size_t points = 0;
     std::size_t left = 0;                ///< points still to measure
     std::size_t starts = 0;              ///< starts of the server that a command starts
-    std::optional<double> seconds = {};  ///< time of the loads that are left, if it is limited
+    std::optional<double> seconds = {};  ///< time of the loads that are left; absent if one has no duration,
+                                         ///< or runs in virtual time
 
     bool operator==(const Outline&) const = default;
 };
 Outline outline_of(const SweepPlan& plan, const reports::SweepFile& file);
 
-/// Returns "8 runs in 2 cells, 3 of them measured already; 2 starts of the server; about 6:00 of load".
+/// Returns "8 runs in 2 cells, 3 of them measured already; 2 starts of the server; about 6:00 min of load".
 std::string text_of(const Outline& outline);
 
 /// Judges the finished points of `file` by the SLOs of `asked`, and writes sweep.json. Throws as

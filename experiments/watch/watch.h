@@ -17,7 +17,8 @@
 namespace paretoken::experiments {
 
 struct WatchPlan {
-    LoadPlan asked;  ///< an open loop with alerts and baseline; the watch sets its stop rules
+    LoadPlan asked;  ///< an open loop with alerts and baseline; the watch sets its stop rules and adds
+                     ///< the number of the interval to its seed
     Duration every = std::chrono::minutes(1);
     std::optional<Duration> duration = {};  ///< nothing: until it is interrupted
 };
@@ -32,9 +33,10 @@ struct WatchState {
 };
 using OnInterval = std::function<void(const WatchState&)>;
 
-/// Watches until the duration is over or the interruption asks to stop. Appends to watch.jsonl in `directory`
-/// and calls `on_interval` after each interval. Returns the last state. A server that does not answer appears
-/// in the lines and does not end the watch. Throws RuntimeError when the file cannot be written.
+/// Watches until the duration is over or the interruption asks to stop. Writes a line of watch.jsonl in
+/// `directory` (an earlier file is replaced) and calls `on_interval` after each interval. Returns the last
+/// state. A server that does not answer appears in the lines and does not end the watch. Throws RuntimeError
+/// when the file cannot be written.
 WatchState watch(const Target& target, const WatchPlan& plan, const std::filesystem::path& directory,
                  Watcher& watcher, const OnInterval& on_interval, const loadgen::Interruption& interruption);
 
