@@ -46,8 +46,8 @@ struct CacheArm {
     double hit = 0;
     std::uint64_t n = 0;  ///< number of requests, including failed ones
     std::uint64_t failed = 0;
-    std::optional<double> prompt_tokens =
-        {};  ///< mean number of prompt tokens of a request that did not fail
+    /// Mean number of prompt tokens of a request that did not fail.
+    std::optional<double> prompt_tokens = {};
     std::optional<double> ttft_p50_s = {};
     std::optional<Interval> ttft_p50_ci95 = {};
     std::optional<double> ttft_p95_s = {};
@@ -92,8 +92,8 @@ struct WorkingSet {
 
 /// How long the cache keeps a prefix that is not used.
 struct IdleTime {
-    std::optional<double> held_s =
-        {};  ///< longest measured idle time below `lost_s`; absent if there is none
+    /// Longest measured idle time below `lost_s`; absent if there is none.
+    std::optional<double> held_s = {};
     std::optional<double> lost_s = {};    ///< shortest idle time after which less than half of the prefix was
                                           ///< found; absent if there is none
     std::map<double, double> found = {};  ///< seconds → share of the prefix that was found

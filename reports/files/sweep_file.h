@@ -28,8 +28,8 @@ struct SweepPoint {
 
     std::optional<double> requests_per_s = {};
     std::optional<double> output_tokens_per_s = {};
-    std::optional<double> interactivity_tok_per_s =
-        {};  ///< tokens/s per user that 90 % of the requests reach
+    /// Tokens/s per user that 90 % of the requests reach.
+    std::optional<double> interactivity_tok_per_s = {};
     std::optional<double> ttft_p50_s = {};
     std::optional<double> ttft_p99_s = {};
     std::optional<double> tpot_p50_s = {};

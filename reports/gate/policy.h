@@ -16,9 +16,9 @@ namespace paretoken::reports {
 
 struct GateMetric {
     std::string name;
-    double tolerance =
-        0;             ///< largest change for the worse that passes: .05 is 5 %; for a share ("failures"):
-                       ///< a difference of shares; "output_length", "finish_reasons": in either direction
+    /// The largest change for the worse that passes: .05 is 5 %. For a share ("failures") it is a difference
+    /// of shares. For "output_length" and "finish_reasons" it is the largest change in either direction.
+    double tolerance = 0;
     double floor = 0;  ///< a change of at most this, in the metric's unit, never fails; unused for shares
     bool optional = false;  ///< whether it is left out if neither side has it, e.g. goodput without SLOs
 

@@ -35,8 +35,8 @@ struct RowComparison {
     SpeedUnit unit = SpeedUnit::operations_per_s;
     std::optional<Speed> before = {};  ///< absent if the row failed or the file lacks its quantiles
     std::optional<Speed> after = {};
-    std::string note =
-        {};  ///< reason why the rows cannot be compared (`verdict` is then ambiguous); may be empty
+    /// Reason why the rows cannot be compared (`verdict` is then ambiguous); may be empty.
+    std::string note = {};
 
     bool operator==(const RowComparison&) const = default;
     /// The relative change: after ÷ before − 1.

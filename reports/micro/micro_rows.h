@@ -50,8 +50,8 @@ struct MicroRow {
     std::optional<double> bytes_per_s = {};
     std::optional<double> best_bytes_per_s = {};  ///< bandwidth of the fastest decile
     std::optional<double> flops_per_s = {};
-    std::optional<double> of_ceiling =
-        {};  ///< median of bandwidth ÷ read ceiling that was measured next to it
+    /// Median of bandwidth ÷ read ceiling that was measured next to it.
+    std::optional<double> of_ceiling = {};
     std::optional<double> cached_flops_per_s = {};  ///< speed of the kernel with its operand in caches
     std::map<std::string, double> part_s = {};      ///< seconds of each operation of a layer, timed alone
     std::optional<double> gap_s = {};               ///< time of the whole layer beyond the sum of its parts

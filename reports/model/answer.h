@@ -15,9 +15,9 @@ namespace paretoken::reports {
 const ReportPoint* answer_point(const Configuration& configuration);
 
 struct AnswerInputs {
-    std::optional<LimitPoint>
-        floor;  ///< the hard limit at which each user still gets the tokens/s of answer_point();
-                ///< its price is the lowest price that the hardware allows; absent without a limit
+    /// The hard limit at which each user still gets the tokens/s of answer_point(). Its price is the lowest
+    /// that the hardware allows. Absent without a limit.
+    std::optional<LimitPoint> floor;
 };
 
 /// The sentence for the head of the report. It starts with the configuration's title.

@@ -70,8 +70,8 @@ struct SplitRule {
     Kind kind = Kind::ratio;
     double output_ratio = 4;    ///< price of an output token, in fresh input tokens (ratio only)
     double cached_ratio = 0.1;  ///< price of a cached input token, in fresh input tokens
-    std::optional<double> prefill_share =
-        {};  ///< share of the cost; absent: each run's share of prefill in its waterfall
+    /// Share of the cost; absent: each run's share of prefill in its waterfall.
+    std::optional<double> prefill_share = {};
     std::string source = "an output token costs 4 fresh input tokens and a cached one 0.1 (default)";
 };
 

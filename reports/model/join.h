@@ -51,10 +51,10 @@ struct JoinOptions {
     bool over_time = false;                   ///< --x date
     std::size_t front_y = 0;                  ///< --y: index in front_ys()
     std::vector<std::string> slo_texts = {};  ///< limits in `slos` as the user wrote them
-    std::vector<Slo>
-        slos;  ///< --slo: limits on percentiles (p90 by default); a point that is not shown to
-               ///< meet all of them is on no front. If empty, the limits of --goodput are used if
-               ///< all runs have the same, otherwise those of the searches if all have the same
+    /// --slo: limits on percentiles (p90 by default). A point that is not shown to meet all of them is on no
+    /// front. If empty, the limits of --goodput are used if all runs have the same, otherwise those of the
+    /// searches if all have the same.
+    std::vector<Slo> slos;
 };
 
 /// Groups runs into configurations, in order of first appearance. The points of a configuration are ordered

@@ -71,8 +71,8 @@ struct ReachableTerms {
     double kv_ranks = 1;  ///< ranks that hold different parts of the KV cache, at most `ranks`
     double layers = 0;
     double head_bytes = 0;  ///< bytes of the output projection, over all ranks
-    double small_kernels_s =
-        0;  ///< seconds that a step needs to launch its small kernels: norms, rotation, activation
+    /// Seconds that a step needs to launch its small kernels: norms, rotation, activation.
+    double small_kernels_s = 0;
     double linear_flops_per_token = 0;
     double head_flops = 0;
     double attention_flops_per_pair = 0;
@@ -90,14 +90,14 @@ struct LimitInputs {
     std::optional<double> window;
     std::optional<double> weight_bytes_per_s;
     std::optional<double> kv_bytes_per_s;
-    double weight_pass_fixed_s =
-        0;  ///< time that a pass over the weights needs besides the bandwidth, because matrices that depend
-            ///< on each other are read one after the other; not in the hard limit
+    /// Time that a pass over the weights needs besides the bandwidth, because matrices that depend on each
+    /// other are read one after the other; not in the hard limit.
+    double weight_pass_fixed_s = 0;
 
     std::optional<double>
         linear_s_per_token;  ///< arithmetic of a token in all linear layers but the output head
-    double lm_head_s_per_sequence =
-        0;  ///< arithmetic of the output head, once per prompt and once per decoded token
+    /// Arithmetic of the output head, once per prompt and once per decoded token.
+    double lm_head_s_per_sequence = 0;
     std::optional<double> prefill_attention_s_per_pair;
     std::optional<double> windowed_prefill_attention_s_per_pair;
     std::optional<double> decode_attention_s_per_pair;

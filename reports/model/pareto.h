@@ -17,8 +17,8 @@ struct ParetoPoint {
 /// The result for one point; results have the order of the points.
 struct ParetoPlace {
     bool on_front = false;
-    std::optional<std::size_t>
-        dominated_by;  ///< index of a point on the front that dominates it; absent if there is none
+    /// The index of a point on the front that dominates it; absent if there is none.
+    std::optional<std::size_t> dominated_by;
 
     bool operator==(const ParetoPlace&) const = default;
 };

@@ -28,8 +28,8 @@ struct SourcedTerm {
 struct PointCost {
     double usd_per_m_output = 0;  ///< price if output tokens carry the whole cost
     double usd_per_h = 0;         ///< cost of the whole deployment, whether it is used or not
-    std::string power =
-        {};  ///< source of the watts: "card" or "measured by NVML"; empty if the rate includes power
+    /// Source of the watts: "card" or "measured by NVML"; empty if the rate includes power.
+    std::string power = {};
     std::optional<double> power_w = {};  ///< power that was priced, of the whole deployment at the plug
     std::optional<Interval> usd_per_m_output_ci95;  ///< interval of the price, from that of the throughput
     std::optional<Interval> price_band;             ///< price at the card's low and at its high price
@@ -244,9 +244,9 @@ struct ApiLine {
     std::optional<double> cached = {};
     double output = 0;
     double usd_per_m_at_mix = 0;  ///< mean price over input, cached and output tokens of the chosen run
-    std::optional<double> break_even_tokens_per_month =
-        {};  ///< input and output tokens per month above which the deployment is cheaper; absent if it cannot
-             ///< process that many
+    /// Input and output tokens per month above which the deployment is cheaper; absent if it cannot process
+    /// that many.
+    std::optional<double> break_even_tokens_per_month = {};
 
     bool operator==(const ApiLine&) const = default;
 };
