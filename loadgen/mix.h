@@ -33,10 +33,10 @@ struct CombinedLoad {
     double request_rate = 0;                        ///< requests/s of all open loops
     std::optional<std::uint64_t> concurrency = {};  ///< sum of the caps; absent if a class has none, or if
                                                     ///< there are several classes and one is an open loop
-    std::optional<std::uint64_t> filled_cap = {};  ///< `concurrency`, if the requests in flight can fill it:
-                                                   ///< absent with a think time or a cap on prefills
-    Limits limits = {};  ///< those of the first class, but `requests` is the sum
-                         ///< over all classes; absent if one has no such limit
+    std::optional<std::uint64_t> filled_cap = {};   ///< `concurrency`, if the requests in flight can fill it:
+                                                    ///< absent with a think time or a cap on prefills
+    Limits limits = {};                             ///< those of the first class, but `requests` is the sum
+                                                    ///< over all classes; absent if one has no such limit
 };
 CombinedLoad combined(const std::vector<ClassLoad>& classes);
 
