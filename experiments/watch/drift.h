@@ -29,8 +29,8 @@ std::optional<Drift> drift_between(const Moments& reference, const Moments& now)
 class DriftTracker {
   public:
     static constexpr std::uint64_t kReferenceValues = 20;
-    static constexpr std::uint64_t kFewestValues =
-        8;  ///< the last interval is combined with earlier ones until there are this many values
+    /// The last interval is combined with earlier ones until there are this many values.
+    static constexpr std::uint64_t kFewestValues = 8;
     static constexpr std::size_t kMostIntervals = 5;  ///< most intervals that are combined, even if these
                                                       ///< have fewer values
 
