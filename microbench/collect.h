@@ -31,8 +31,8 @@ struct Measurement {
     double cv = 0;        ///< variation of the medians of groups of windows: (p75 − p25) ÷ 1.349 ÷ p50
     std::uint64_t n = 0;  ///< number of windows
     std::optional<double> bytes_per_second = {};  ///< median over windows
-    std::optional<double> bytes_per_second_best =
-        {};  ///< p90 over windows, used for limits because noise only slows
+    /// 90th percentile over windows, used for limits because noise only slows.
+    std::optional<double> bytes_per_second_best = {};
     std::optional<double> flops_per_second = {};       ///< median over windows
     std::optional<double> flops_per_second_best = {};  ///< p90 over windows
     std::optional<double> of_ceiling = {};  ///< median over pairs of kernel bytes/s ÷ ceiling bytes/s
