@@ -375,7 +375,7 @@ void pass_over_all(const RequestTable& requests, const EventPass& events, With w
     }
 }
 
-/// Folds all scopes of a run in up to three passes over the events. `visit(record)` is called for every
+/// Folds all scopes of a run in up to four passes over the events. `visit(record)` is called for every
 /// request, with its events if they are kept.
 template <class Visit>
 FoldsByScope<ScopeFold> folded_scopes(const RequestTable& requests, const EventSource& events,

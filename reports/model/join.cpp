@@ -548,7 +548,7 @@ void add_tolerance(Configuration& configuration) {
     if (largest)
         configuration.limit_terms.push_back({"tolerance for the edges of a window, at most", *largest * 100,
                                              "%",
-                                             "requests in flight when it began ÷ prompts answered in it"});
+                                             "mean requests in flight ÷ prompts answered in the window"});
 }
 
 void add_limit(Configuration& configuration, const LimitInputs& inputs,
