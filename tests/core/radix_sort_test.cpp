@@ -24,7 +24,11 @@ TEST(RadixSort, OrdersDoublesOfEverySignAndSize) {
 }
 
 TEST(RadixSort, OrdersIntegersOfEverySign) {
-    std::vector<std::int64_t> values{3, -1, std::numeric_limits<std::int64_t>::min(), 0, -1'000'000'000'000,
+    std::vector<std::int64_t> values{3,
+                                     -1,
+                                     std::numeric_limits<std::int64_t>::min(),
+                                     0,
+                                     -1'000'000'000'000,
                                      std::numeric_limits<std::int64_t>::max()};
     auto expected = values;
     std::sort(expected.begin(), expected.end());
