@@ -71,13 +71,13 @@ std::vector<double> centred(std::vector<double> values) {
     return values;
 }
 
-/// Returns sum_of(part) for each part of `size` consecutive values; the last part may have fewer.
-template <class SumOf>
-std::vector<double> of_groups(std::span<const double> values, std::size_t size, SumOf sum_of) {
+/// Returns figure_of(part) for each part of `size` consecutive values; the last part may have fewer.
+template <class FigureOf>
+std::vector<double> of_groups(std::span<const double> values, std::size_t size, FigureOf figure_of) {
     std::vector<double> sums;
     sums.reserve((values.size() + size - 1) / size);
     for (std::size_t at = 0; at < values.size(); at += size)
-        sums.push_back(sum_of(values.subspan(at, std::min(size, values.size() - at))));
+        sums.push_back(figure_of(values.subspan(at, std::min(size, values.size() - at))));
     return sums;
 }
 
@@ -257,7 +257,7 @@ struct Exceedances {
     double under_squares = 0;  ///< squares of the numbers of the others
 };
 
-double effective_sample(const Exceedances& exceedances, const LoadMemory& memory) {
+double sample_of(const Exceedances& exceedances, const LoadMemory& memory) {
     constexpr double kResidences = 1.5;
     constexpr double kQueueTimes = 2;
     const auto& [group, counts, totals, over_squares, under_squares] = exceedances;
@@ -303,7 +303,7 @@ double effective_sample(std::span<const double> over, std::span<const double> we
         exceedances.over_squares += over[i] * over[i];
         exceedances.under_squares += (weights[i] - over[i]) * (weights[i] - over[i]);
     }
-    return effective_sample(exceedances, memory);
+    return sample_of(exceedances, memory);
 }
 
 double effective_sample_above(std::span<const double> values, double limit, const LoadMemory& memory) {
@@ -317,7 +317,7 @@ double effective_sample_above(std::span<const double> values, double limit, cons
         .group = group, .counts = of_groups(values, group, above), .totals = of_groups(values, group, size)};
     exceedances.over_squares = sum_of(exceedances.counts);  // every element is one value
     exceedances.under_squares = static_cast<double>(values.size()) - exceedances.over_squares;
-    return effective_sample(exceedances, memory);
+    return sample_of(exceedances, memory);
 }
 
 double samples_for_interval(double p, double confidence) {

@@ -69,7 +69,7 @@ bool has_values(const Metric& metric) {
 
 /// Returns the values of every metric in the order of metrics(), each in the order of the requests; empty for
 /// a metric that has none of its own. One pass over the requests serves all, because reading a request takes
-/// longer than most of its values.
+/// longer than computing most of its values; all values together take about 100 bytes per request.
 std::vector<Values> values_of(const RequestRows& requests) {
     std::vector<Values> values(metrics().size());
     for (std::size_t i = 0; i < values.size(); ++i)

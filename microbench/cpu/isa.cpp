@@ -31,12 +31,13 @@ bool has_f16c() {
     return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c >> 29 & 1) != 0;
 }
 
-bool has_tiles(unsigned products) {
+bool has_tiles(unsigned product_bit) {
     unsigned a = 0;
     unsigned b = 0;
     unsigned c = 0;
     unsigned d = 0;
-    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kTileRegisters) != 0 && (d & products) != 0;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kTileRegisters) != 0 &&
+           (d & product_bit) != 0;
 }
 #endif
 

@@ -85,7 +85,6 @@ class ReadTrials {
         for (std::size_t v = 0; v < trial.size(); ++v)
             all[v].insert(all[v].end(), trial[v].begin(), trial[v].end());
     }
-    bool has(const Access& access) const { return by_access_.contains(access); }
     std::size_t best(const Access& access) const { return fastest(by_access_.at(access)); }
 
   private:
@@ -104,8 +103,8 @@ std::vector<std::size_t> thread_counts(const CpuSettings& settings) {
     return {1, settings.cpus.size()};
 }
 
-/// Returns the numbers of threads that stream memory; a quick suite uses all CPUs only.
-std::vector<std::size_t> thread_counts_of_streams(const CpuSettings& settings) {
+/// Returns the numbers of threads that rows measure with; a quick suite uses all CPUs only.
+std::vector<std::size_t> thread_counts_of_suite(const CpuSettings& settings) {
     if (settings.extent == Extent::quick) return {settings.cpus.size()};
     return thread_counts(settings);
 }
@@ -208,26 +207,17 @@ RowOutcome read_ceiling(Session& session, const ReadOptions& options, const Circ
     return {.measurement = measurement, .judgement = judgement_of(measurement, circumstances)};
 }
 
-/// Returns the reads that a quick suite tries on sets that caches hold partly: only the fastest read of large
-/// memory, if it is known, because a walk over such a set may take a tenth of a second.
-std::span<const ReadVariant> reads_of_cached_sets(const Session& session, std::size_t thread_count) {
-    const auto reads = read_variants(session.settings.isa);
-    const Access in_order{thread_count, 0};
-    if (session.settings.extent != Extent::quick || !session.trials.has(in_order)) return reads;
-    return reads.subspan(session.trials.best(in_order), 1);
-}
-
 /// Measures a limit. For limits, also of flops, the fastest decile counts: noise only slows, and other
 /// programs' cache lines are noise.
-RowOutcome cached_read_ceiling(const Session& session, std::size_t thread_count, std::uint64_t set_bytes) {
-    const CpuSettings& settings = session.settings;
+RowOutcome cached_read_ceiling(const CpuSettings& settings, std::size_t thread_count,
+                               std::uint64_t set_bytes) {
     PinnedThreads threads(first_cpus(settings, thread_count));
     ReadMemory memory({.total_bytes = set_bytes, .threads = thread_count, .seed = settings.seed});
     threads.run([&](std::size_t thread) { memory.prepare(thread); });
     Measurement measurement = steadiest([&] {
         const Span span{.seconds = settings.seconds_per_row,
-                        .least_rounds = settings.extent == Extent::quick ? 6U : 16U};
-        auto variants = sample_walks(threads, memory, reads_of_cached_sets(session, thread_count), span);
+                        .least_rounds = settings.extent == Extent::quick ? 4U : 16U};
+        auto variants = sample_walks(threads, memory, read_variants(settings.isa), span);
         return std::move(variants[fastest(variants)]);
     });
     measurement.bytes_per_second = measurement.bytes_per_second_best;
@@ -286,14 +276,14 @@ void add_random_reads(const SharedSession& session, std::size_t n, std::vector<R
 void add_ceilings(const SharedSession& session, std::vector<Row>& rows) {
     const CpuSettings& settings = session->settings;
     const auto counts = thread_counts(settings);
-    const auto streamed_counts = thread_counts_of_streams(settings);
-    for (const std::size_t n : streamed_counts) {
+    const auto counts_of_suite = thread_counts_of_suite(settings);
+    for (const std::size_t n : counts_of_suite) {
         rows.push_back({fmt::format("ceiling/read/{}", backend(n)), [=] {
                             return read_ceiling(*session, read_options(session->settings, n),
                                                 streaming(session->settings));
                         }});
     }
-    for (const std::size_t n : streamed_counts) {
+    for (const std::size_t n : counts_of_suite) {
         add_reads_by_size(session, n, rows);
         add_random_reads(session, n, rows);
     }
@@ -301,8 +291,9 @@ void add_ceilings(const SharedSession& session, std::vector<Row>& rows) {
         const auto mib =
             static_cast<std::uint64_t>(set.share * static_cast<double>(settings.llc_bytes >> 20));
         if (mib == 0 || !belongs(settings, set.least)) continue;
-        rows.push_back({fmt::format("ceiling/cached_read/mib:{}/{}", mib, backend(counts.back())),
-                        [=, n = counts.back()] { return cached_read_ceiling(*session, n, mib << 20); }});
+        rows.push_back(
+            {fmt::format("ceiling/cached_read/mib:{}/{}", mib, backend(counts.back())),
+             [=, n = counts.back()] { return cached_read_ceiling(session->settings, n, mib << 20); }});
     }
     for (const FlopsKind kind : kFlopsKinds) {
         for (const std::size_t n : counts) {
@@ -405,7 +396,7 @@ std::vector<Row> cpu_rows(const CpuSettings& settings) {
     const auto session = std::make_shared<Session>(Session{settings, {}});
     std::vector<Row> rows;
     add_ceilings(session, rows);
-    const auto counts = thread_counts_of_streams(settings);
+    const auto counts = thread_counts_of_suite(settings);
     for (const std::size_t n : counts) add_weights(session, n, rows);
     for (const std::size_t n : counts) add_attention(session, n, rows);
     return rows;

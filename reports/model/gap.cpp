@@ -339,7 +339,8 @@ std::optional<Gap> gap_of(const GapRun& run, const GapInputs& inputs) {
     for (std::size_t place = kLimit; place < kParts; ++place) {
         GapPart part{.name = kKnownParts[place].name, .remedy = kKnownParts[place].remedy};
         if (place == kResidual) {
-            part.ms = gap.step_ms - before;
+            const double left = gap.step_ms - before;
+            part.ms = std::abs(left) > kRounding * gap.step_ms ? left : 0;
         } else if (chain.seconds[place]) {
             const double added = *chain.seconds[place] * to_ms - before;
             part.ms = std::abs(added) > kRounding * gap.step_ms ? added : 0;

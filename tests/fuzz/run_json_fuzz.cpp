@@ -2,6 +2,7 @@
 // a text that is read and written to the same text again.
 #include <algorithm>
 
+#include "core/plan/plan_fields.h"
 #include "core/text/secrets.h"
 #include "reports/files/json.h"
 #include "reports/files/plan_file.h"
@@ -24,12 +25,17 @@ void sweep(std::string_view text) {
     require(reports::sweep_json(reports::parse_sweep_json(once, "sweep.json")) == once, kSame);
 }
 
-/// Returns whether values of headers, or credentials in a URL, are hidden in the texts.
+/// Returns whether a field whose texts may be secret (headers, environment entries, a URL with credentials)
+/// hides one.
 bool hides_a_secret(const PlanTexts& texts) {
-    return std::any_of(texts.begin(), texts.end(), [](const auto& field) {
-        return std::any_of(field.second.begin(), field.second.end(), [](const std::string& text) {
-            return text.find(Secrets::kHidden) != std::string::npos;
-        });
+    const auto is_hidden = [](const std::string& text) {
+        return text.find(Secrets::kHidden) != std::string::npos;
+    };
+    const auto fields = plan_fields();
+    return std::any_of(fields.begin(), fields.end(), [&](const PlanField& field) {
+        const auto held = texts.find(field.name);
+        return field.shown != nullptr && held != texts.end() &&
+               std::any_of(held->second.begin(), held->second.end(), is_hidden);
     });
 }
 

@@ -32,8 +32,8 @@ std::vector<double> autoregressive(std::uint64_t seed, const std::function<doubl
 
 Course course_of(const std::string& series, const std::vector<double>& values) {
     Course course{series, "the " + series, {}, {}, 0};
-    const std::size_t length = values.size() / Course::kMostStretches;
-    for (std::size_t i = 0; i < Course::kMostStretches; ++i) {
+    const std::size_t length = values.size() / Course::kMostParts;
+    for (std::size_t i = 0; i < Course::kMostParts; ++i) {
         course.means.push_back(moments_of(std::span(values).subspan(i * length, length)).mean);
         course.begins.emplace_back(std::chrono::seconds(i));
     }

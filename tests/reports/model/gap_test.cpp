@@ -79,6 +79,7 @@ TEST(Gap, PartsSumToTheMeasuredStepAndToItsDollars) {
         for (std::size_t part = kLimit; part < kResidual; ++part)
             EXPECT_THAT(gap->parts[part].ms.value_or(0), AnyOf(0.0, Gt(1e-9 * gap->step_ms)))
                 << gap->parts[part].name << " is rounding error";
+        EXPECT_THAT(std::abs(gap->parts[kResidual].ms.value()), AnyOf(0.0, Gt(1e-9 * gap->step_ms)));
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -62,7 +63,8 @@ std::vector<float> output_of(const Problem& p, Layout layout, Isa isa) {
     for (const GemvVariant& variant : gemvs_for(p.type, layout, isa, p.x.batch)) {
         std::vector<float> y(p.x.batch * p.rows + 32, guard);
         std::fill(y.begin() + 16, y.end() - 16, std::numeric_limits<float>::quiet_NaN());
-        EXPECT_LE(variant.isa, isa);
+        const Isa vectors = std::min(isa, Isa::avx512);  // most types have no kernels with tiles
+        EXPECT_TRUE(variant.isa == isa || variant.isa == vectors || variant.isa == Isa::scalar);
         variant.run(
             {.weights = stored.data(), .rows = p.rows, .x = &p.x, .y = y.data() + 16, .y_stride = p.rows});
         for (std::size_t i = 0; i < 16; ++i) {

@@ -19,11 +19,13 @@ class EmulatedTiles {
         for (int tile = 0; tile < kTiles; ++tile) {
             EXPECT_LE(configuration.rows[tile], 16);
             EXPECT_LE(configuration.row_bytes[tile], 64);
+            EXPECT_EQ(configuration.row_bytes[tile] % 4, 0);
         }
     }
 
     template <int kTile>
     void zero() {
+        ASSERT_NE(configuration_.rows[kTile], 0);
         registers_[kTile] = {};
     }
     template <int kTile>
@@ -35,6 +37,7 @@ class EmulatedTiles {
     }
     template <int kTile>
     void store(void* to, std::size_t stride) {
+        ASSERT_NE(configuration_.rows[kTile], 0);
         for (std::size_t row = 0; row < configuration_.rows[kTile]; ++row)
             std::memcpy(static_cast<std::byte*>(to) + row * stride, &registers_[kTile][row],
                         configuration_.row_bytes[kTile]);
@@ -106,7 +109,7 @@ TEST(WeightTiles, multiply_as_fp64_does_on_ragged_shapes) {
     }
 }
 
-TEST(WeightTiles, serve_packed_bf16_batches_where_the_cpu_has_them) {
+TEST(WeightTiles, serve_batches_of_packed_bf16_on_x86) {
     for (const GemvVariant& variant : tile_gemvs()) {
         EXPECT_EQ(variant.isa, Isa::amx);
         EXPECT_EQ(variant.type, WeightType::bf16);
