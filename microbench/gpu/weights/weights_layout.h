@@ -10,8 +10,10 @@
 //
 // Within a unit, a lane loads 16 bytes at a time. One such load holds the lane's complete A operands for one
 // mma instruction (16-bit weights), two (8-bit) or four (4-bit). mma.h describes the A operand.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <vector>
 
@@ -23,6 +25,21 @@ namespace paretoken::microbench::gpu {
 inline constexpr int kUnitK = 64;
 inline constexpr int kTilesPerUnit = kUnitK / kMmaK;  ///< mma instructions along k per unit
 inline constexpr int kFp16Group = 128;                ///< weights along k that share an fp16 scale
+inline constexpr int kE8m0Group = 32;                 ///< weights along k that share an e8m0 scale
+// The functions below compute places of scales for these groups only.
+static_assert(std::all_of(std::begin(kWeightFormats), std::end(kWeightFormats), [](WeightFormat format) {
+    const int group = group_of(format);
+    switch (scale_of(format)) {
+        case WeightScale::none:
+        case WeightScale::row_float:
+            return group == 0;
+        case WeightScale::group_fp16:
+            return group == kFp16Group;
+        case WeightScale::group_e8m0:
+            return group == kE8m0Group;
+    }
+    return false;
+}));
 
 /// Returns which k of a unit (0 to 63) is column `column` of A, and row `column` of B, of the unit's mma
 /// instruction number `tile`. The order is chosen so that a lane finds its values of x for two instructions
@@ -139,7 +156,7 @@ PARETOKEN_HOST_DEVICE inline ScalePlace scale_place_of(const WeightsShape& shape
         ((group * of_stack + row_block % of_stack) * static_cast<std::size_t>(shape.tiles) + part) * 8 +
         row % 8;
     const int row_half = static_cast<int>(row / 8 % 2);
-    return {word, fp16 ? row_half : static_cast<int>(k / 32 % 2) * 2 + row_half};
+    return {word, fp16 ? row_half : static_cast<int>(k / kE8m0Group % 2) * 2 + row_half};
 }
 
 PARETOKEN_HOST_DEVICE inline std::size_t WeightsShape::scale_words() const {
