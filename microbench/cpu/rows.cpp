@@ -64,7 +64,7 @@ struct CachedSet {
     Extent least;
 };
 constexpr CachedSet kCachedSets[] = {{1, Extent::quick},  {1.5, Extent::normal}, {2, Extent::quick},
-                                     {3, Extent::normal}, {4, Extent::quick},    {8, Extent::normal}};
+                                     {3, Extent::normal}, {4, Extent::normal},   {8, Extent::normal}};
 
 constexpr FlopsKind kFlopsKinds[] = {FlopsKind::f32_fma, FlopsKind::bf16_dot, FlopsKind::int8_dot};
 
