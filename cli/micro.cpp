@@ -361,7 +361,7 @@ void add_micro(CLI::App& app) {
     auto options = std::make_shared<MicroOptions>();
     CLI::App* command = app.add_subcommand("micro", "Measure what this machine could deliver");
     auto* const quick =
-        command->add_flag("--quick", options->quick, "Fewer rows, less time for each: under 20 s");
+        command->add_flag("--quick", options->quick, "Fewer rows, less time for each: about 20 s");
     command->add_flag("--full", options->full, "Every row, more time for each: some ten minutes")
         ->excludes(quick);
     command->add_option("--filter", options->filter,

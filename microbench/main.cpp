@@ -33,7 +33,7 @@ using namespace paretoken::microbench;
 
 constexpr const char* kUsage =
     "usage: paretoken-microbench [flags]\n"
-    "  --quick                fewer rows, less time for each (under 20 s)\n"
+    "  --quick                fewer rows, less time for each (about 20 s)\n"
     "  --full                 every row, more time for each\n"
     "  --threads=N            measure with 1 and N threads (default: one per core)\n"
     "  --working-set=BYTES    memory to stream, e.g. 512M (default: max(1 GiB, 4 x last-level cache))\n"
