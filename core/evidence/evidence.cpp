@@ -296,9 +296,9 @@ double sample_of(const Exceedances& exceedances, const LoadMemory& memory) {
 
 double effective_sample(std::span<const double> over, std::span<const double> weights,
                         const LoadMemory& memory) {
-    Exceedances exceedances{.group = group_for(over.size()), .counts = {}, .totals = {}};
-    exceedances.counts = grouped(over, exceedances.group);
-    exceedances.totals = grouped(weights, exceedances.group);
+    const std::size_t group = group_for(over.size());
+    Exceedances exceedances{
+        .group = group, .counts = grouped(over, group), .totals = grouped(weights, group)};
     for (std::size_t i = 0; i < over.size(); ++i) {
         exceedances.over_squares += over[i] * over[i];
         exceedances.under_squares += (weights[i] - over[i]) * (weights[i] - over[i]);

@@ -26,8 +26,6 @@
 namespace paretoken {
 namespace {
 
-constexpr std::string_view kHidden = "***";
-
 // ---- values as texts
 
 Texts texts_of(const std::string& value) {
@@ -229,7 +227,7 @@ void headers_with_names(const std::vector<std::string>& headers) {
 }
 
 std::string without_value(std::string_view header) {
-    return fmt::format("{}: {}", header.substr(0, header.find(':')), kHidden);
+    return fmt::format("{}: {}", header.substr(0, header.find(':')), Secrets::kHidden);
 }
 
 /// Checks that entries are "NAME=VALUE" with a valid name of a variable.
@@ -245,7 +243,7 @@ std::string without_secret_value(std::string_view entry) {
     const auto equals = entry.find('=');
     const std::string name(entry.substr(0, equals));
     if (!names_a_secret(name)) return std::string(entry);
-    return fmt::format("{}={}", name, kHidden);
+    return fmt::format("{}={}", name, Secrets::kHidden);
 }
 
 // ---- fields that are a part of a Spec, or have their own syntax
@@ -1611,7 +1609,7 @@ void restore_secrets(PlanTexts& texts,
         const PlanField* field = plan_field_named(name);
         if (field == nullptr || field->shown == nullptr) continue;
         for (std::string& text : values) {
-            if (text.find(kHidden) == std::string::npos || text != field->shown(text)) continue;
+            if (text.find(Secrets::kHidden) == std::string::npos || text != field->shown(text)) continue;
             const std::size_t end = text.find_first_of(":=");
             // for "Name: value" or NAME=value, but not for a URL
             const bool has_name = field->type == FieldType::list && end != std::string::npos &&

@@ -13,4 +13,12 @@ inline constexpr std::size_t kAheadInL1 = 8192;
 inline constexpr std::size_t kFarAhead = 16384;
 inline constexpr std::size_t kNearAhead = 2048;
 
+/// Prefetches ahead of a line of 64 bytes. For kernels without a dot product to combine the prefetch with.
+[[gnu::always_inline]] inline void fetch_ahead(const std::byte* line, Fetch fetch) {
+    if (fetch == Fetch::l1) __builtin_prefetch(line + kAheadInL1);
+    if (fetch != Fetch::l2) return;
+    __builtin_prefetch(line + kFarAhead, 0, 2);
+    __builtin_prefetch(line + kNearAhead);
+}
+
 }  // namespace paretoken::microbench

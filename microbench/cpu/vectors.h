@@ -96,14 +96,6 @@ PARETOKEN_INLINE_AVX512 __m512i four_lanes(const std::byte* at, std::size_t stri
     return _mm512_inserti32x4(all, lane[3], 3);
 }
 
-/// Prefetches where there is no dot product to combine it with.
-PARETOKEN_INLINE_AVX512 void fetch_ahead(const std::byte* line, Fetch fetch) {
-    if (fetch == Fetch::l1) __builtin_prefetch(line + kAheadInL1);
-    if (fetch != Fetch::l2) return;
-    __builtin_prefetch(line + kFarAhead, 0, 2);
-    __builtin_prefetch(line + kNearAhead);
-}
-
 #define PARETOKEN_FETCHING_L1 : "+v"(sum) : "v"(w), "v"(x), "m"(*(line + kAheadInL1))
 #define PARETOKEN_FETCHING_L2 : "+v"(sum) : "v"(w), "v"(x), "m"(*(line + kFarAhead)), "m"(*(line + kNearAhead))
 
