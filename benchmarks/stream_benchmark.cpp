@@ -15,9 +15,9 @@
 #include "benchmarks/recorded.h"
 #include "core/record/record.h"
 #include "loadgen/http/message.h"
-#include "loadgen/openai/answer.h"
-#include "loadgen/openai/delta.h"
-#include "loadgen/openai/sse.h"
+#include "loadgen/protocol/answer.h"
+#include "loadgen/protocol/delta.h"
+#include "loadgen/protocol/sse.h"
 
 namespace {
 
@@ -34,13 +34,13 @@ void count(benchmark::State& state, const Answer& answer) {
 
 void sse_framing(benchmark::State& state, const char* recording) {
     const Answer answer(recording, kTokens);
-    openai::SseParser parser;
+    protocol::SseParser parser;
     for (auto _ : state) {
         parser.reset();
         std::size_t bytes = 0;
         for (const std::string_view event : answer.events()) {
             parser.feed({event.data(), event.size()},
-                        [&](const openai::SseEvent& sse) { bytes += sse.data.size(); });
+                        [&](const protocol::SseEvent& sse) { bytes += sse.data.size(); });
         }
         benchmark::DoNotOptimize(bytes);
     }
@@ -49,11 +49,11 @@ void sse_framing(benchmark::State& state, const char* recording) {
 
 void sse_framing_of_cut_events(benchmark::State& state, const char* recording) {
     const Answer answer(recording, kTokens);
-    openai::SseParser parser;
+    protocol::SseParser parser;
     for (auto _ : state) {
         parser.reset();
         std::size_t bytes = 0;
-        const auto add = [&](const openai::SseEvent& sse) { bytes += sse.data.size(); };
+        const auto add = [&](const protocol::SseEvent& sse) { bytes += sse.data.size(); };
         for (const std::string_view event : answer.events()) {
             const std::size_t half = event.size() / 2;
             parser.feed({event.data(), half}, add);
@@ -66,7 +66,7 @@ void sse_framing_of_cut_events(benchmark::State& state, const char* recording) {
 
 void delta_parsing(benchmark::State& state, const char* recording) {
     const Answer answer(recording, kTokens);
-    openai::DeltaParser parser;
+    protocol::DeltaParser parser;
     for (auto _ : state) {
         std::uint64_t text_bytes = 0;
         for (const std::string_view event : answer.events()) {
@@ -81,8 +81,8 @@ void delta_parsing(benchmark::State& state, const char* recording) {
 /// conversation that continues from this answer.
 void read_answers(benchmark::State& state, const char* recording, bool keep_text) {
     const Answer answer(recording, kTokens);
-    openai::DeltaParser parser;
-    openai::AnswerReader reader(parser);
+    protocol::DeltaParser parser;
+    protocol::AnswerReader reader(parser);
     RequestRecord record;
     for (auto _ : state) {
         record.events.clear();

@@ -11,7 +11,7 @@ function(paretoken_fuzz)
     if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
         message(FATAL_ERROR "PARETOKEN_FUZZ needs clang and its libFuzzer: cmake --preset fuzz")
     endif()
-    set(folders core cards datasets loadgen/openai reports/files reports/model)
+    set(folders core cards datasets loadgen/protocol reports/files reports/model)
     set(sources loadgen/arrival.cpp loadgen/http/body_framing.cpp loadgen/http/message.cpp loadgen/http/url.cpp
         loadgen/scrape/prometheus.cpp reports/pages/table.cpp)
     foreach(folder IN LISTS folders)

@@ -221,7 +221,7 @@ class Client::Exchange final : public http::ExchangeSink {
 
     std::string http_error_text() const {
         std::string text = fmt::format("HTTP {}", record_.http_status);
-        if (const std::string said = openai::error_text_of(error_body_, client_.secrets_); !said.empty())
+        if (const std::string said = protocol::error_text_of(error_body_, client_.secrets_); !said.empty())
             text += ": " + said;
         if (!head_.location.empty()) text += fmt::format(" (Location: {})", head_.location);
         if (!head_.retry_after.empty()) text += fmt::format(" (Retry-After: {})", head_.retry_after);
@@ -255,11 +255,11 @@ class Client::Exchange final : public http::ExchangeSink {
     std::uint64_t bytes_received_ = 0;
     bool refused_ = false;     ///< whether its status is not 200; the body tells why
     bool has_output_ = false;  ///< whether the sink was told of the first token
-    openai::AnswerReader answer_;
+    protocol::AnswerReader answer_;
 
     Client& client_;
     http::Connection* connection_ = nullptr;
-    openai::AnswerLimits limits_;
+    protocol::AnswerLimits limits_;
     bool keep_answer_ = false;
     bool connected_ = false;
     std::vector<GroupedRead> grouped_reads_;
@@ -282,7 +282,8 @@ Client::~Client() = default;
 
 PreparedRequest Client::prepare(Request request) const {
     std::string body = body_.body(request);
-    const openai::AnswerLimits limits = openai::limits_for(body_.asked_output_tokens(request), body.size());
+    const protocol::AnswerLimits limits =
+        protocol::limits_for(body_.asked_output_tokens(request), body.size());
     return {.request = std::move(request), .body = std::move(body), .limits = limits, .keep_answer = false};
 }
 

@@ -12,15 +12,15 @@
 #include "core/record/request.h"
 #include "core/text/secrets.h"
 #include "loadgen/http/pool.h"
-#include "loadgen/openai/answer.h"
-#include "loadgen/openai/body.h"
-#include "loadgen/openai/delta.h"
+#include "loadgen/protocol/answer.h"
+#include "loadgen/protocol/body.h"
+#include "loadgen/protocol/delta.h"
 
 namespace paretoken::loadgen {
 
 struct ClientOptions {
     http::RequestHead head;
-    openai::BodyOptions body;
+    protocol::BodyOptions body;
     bool ignore_eos_accepted = false;  ///< whether ignore_eos works; a short stream is then a failure
     bool traceparent = false;          ///< whether requests carry a W3C trace context made of their id
     Duration request_timeout = std::chrono::minutes(10);
@@ -31,7 +31,7 @@ struct ClientOptions {
 struct PreparedRequest {
     Request request;
     std::string body;
-    openai::AnswerLimits limits = {};
+    protocol::AnswerLimits limits = {};
     bool keep_answer = false;                     ///< whether the record gets the answer's text
     std::optional<Duration> hangs_up_after = {};  ///< time from the start to giving the request up
 };
@@ -94,11 +94,11 @@ class Client {
 
     http::Pool& pool_;
     ClientOptions options_;
-    openai::BodyWriter body_;
+    protocol::BodyWriter body_;
     std::string head_text_;
     Secrets secrets_;  ///< secrets of the request head, hidden in every text from the server
     ClientSink& sink_;
-    openai::DeltaParser parser_;
+    protocol::DeltaParser parser_;
     std::vector<std::unique_ptr<Exchange>> exchanges_;  ///< all exchanges
     std::vector<Exchange*> free_;
     std::vector<Exchange*> active_;

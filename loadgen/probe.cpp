@@ -17,9 +17,9 @@
 #include "core/text/secrets.h"
 #include "datasets/generated/synthetic.h"
 #include "datasets/generated/text.h"
-#include "loadgen/openai/answer.h"
-#include "loadgen/openai/delta.h"
-#include "loadgen/openai/tokenize.h"
+#include "loadgen/protocol/answer.h"
+#include "loadgen/protocol/delta.h"
+#include "loadgen/protocol/tokenize.h"
 
 namespace paretoken::loadgen {
 namespace {
@@ -48,7 +48,7 @@ std::optional<std::int64_t> count_at(const Json& object, const char* key) {
     const auto it = object.is_object() ? object.find(key) : object.end();
     if (it == object.end() || !it->is_number()) return std::nullopt;
     const auto count = it->get<double>();
-    if (!(count >= 1 && count <= static_cast<double>(openai::kMostTokens))) return std::nullopt;
+    if (!(count >= 1 && count <= static_cast<double>(protocol::kMostTokens))) return std::nullopt;
     return static_cast<std::int64_t>(count);
 }
 
@@ -127,7 +127,7 @@ class Asker {
 
     /// Ends the command because of a status other than 200, and explains it.
     [[noreturn]] void refuse_status(std::string_view what, const http::Fetched& answer) const {
-        const std::string said = openai::error_text_of(answer.body, secrets_);
+        const std::string said = protocol::error_text_of(answer.body, secrets_);
         std::string words = said.empty() ? "" : ": " + said;
         const http::ResponseHead& head = answer.head;
         if (!head.location.empty()) {
@@ -381,15 +381,15 @@ struct Trial {
 
 enum class Need { must, if_quick };
 
-Trial attempt(Asker& asker, const openai::BodyOptions& body, const Request& request, Need need) {
+Trial attempt(Asker& asker, const protocol::BodyOptions& body, const Request& request, Need need) {
     Trial trial;
     const std::string path = target_of(asker.options());
-    const std::string text = openai::BodyWriter(body).body(request);
+    const std::string text = protocol::BodyWriter(body).body(request);
     trial.fetched = need == Need::must ? asker.post(path, text) : asker.post_if_quick(path, text);
-    openai::DeltaParser parser(asker.secrets());
-    openai::AnswerReader reader(parser);
+    protocol::DeltaParser parser(asker.secrets());
+    protocol::AnswerReader reader(parser);
     reader.begin(trial.record, {.stream = body.stream});
-    openai::PaddedBuffer padded;
+    protocol::PaddedBuffer padded;
     padded.append(trial.fetched.body);
     reader.on_body({padded.view().data(), padded.size()}, Clock::now(), false, true);
     reader.finish(!trial.fetched.failure);
@@ -408,13 +408,13 @@ Request small_request(Prompt prompt) {
 void settle_options(Asker& asker, EndpointFacts& facts) {
     struct Dispensable {
         const char* name;
-        bool openai::BodyOptions::*flag;
+        bool protocol::BodyOptions::*flag;
     };
     static constexpr std::array<Dispensable, 4> kDispensable{{
-        {"return_token_ids", &openai::BodyOptions::return_token_ids},
-        {"continuous_usage_stats", &openai::BodyOptions::continuous_usage},
-        {"ignore_eos", &openai::BodyOptions::ignore_eos},
-        {"stream_options", &openai::BodyOptions::include_usage},
+        {"return_token_ids", &protocol::BodyOptions::return_token_ids},
+        {"continuous_usage_stats", &protocol::BodyOptions::continuous_usage},
+        {"ignore_eos", &protocol::BodyOptions::ignore_eos},
+        {"stream_options", &protocol::BodyOptions::include_usage},
     }};
     const Request request = small_request(std::string("Hello there, how are you?"));
     Trial trial = attempt(asker, facts.body, request, Need::must);
@@ -458,12 +458,12 @@ bool takes_token_ids(Asker& asker, const EndpointFacts& facts) {
 }
 
 std::optional<datasets::Calibration> calibration_by_tokenizer(Asker& asker, const EndpointFacts& facts) {
-    for (const auto dialect : {openai::TokenizeDialect::vllm, openai::TokenizeDialect::llama_cpp}) {
+    for (const auto dialect : {protocol::TokenizeDialect::vllm, protocol::TokenizeDialect::llama_cpp}) {
         const std::string body =
-            openai::tokenize_body(dialect, facts.body.model, datasets::calibration_text());
-        const http::Fetched answer = asker.post_if_quick(openai::kTokenizePath, body);
+            protocol::tokenize_body(dialect, facts.body.model, datasets::calibration_text());
+        const http::Fetched answer = asker.post_if_quick(protocol::kTokenizePath, body);
         if (!answer.ok()) continue;
-        const auto tokens = openai::parse_tokenization(answer.body);
+        const auto tokens = protocol::parse_tokenization(answer.body);
         if (!tokens) continue;
         if (auto calibration = datasets::calibration_from_pieces(tokens->pieces)) return calibration;
     }
@@ -514,7 +514,7 @@ void find_prose_cost(Asker& asker, const EndpointFacts& facts, datasets::Calibra
 
 void settle_lengths(Asker& asker, EndpointFacts& facts) {
     const EndpointOptions& options = asker.options();
-    if (options.token_ids && facts.body.endpoint == openai::EndpointType::completions &&
+    if (options.token_ids && facts.body.endpoint == protocol::EndpointType::completions &&
         takes_token_ids(asker, facts)) {
         facts.prompt_form = datasets::PromptForm::token_ids;
         return;
@@ -532,7 +532,7 @@ void settle_lengths(Asker& asker, EndpointFacts& facts) {
 }  // namespace
 
 std::string target_of(const EndpointOptions& options) {
-    if (options.path.empty()) return std::string(openai::path_of(options.body.endpoint));
+    if (options.path.empty()) return std::string(protocol::path_of(options.body.endpoint));
     return options.path.starts_with('/') ? options.path : "/" + options.path;
 }
 

@@ -17,7 +17,7 @@
 #include "loadgen/http/message.h"
 #include "loadgen/http/tls.h"
 #include "loadgen/http/url.h"
-#include "loadgen/openai/body.h"
+#include "loadgen/protocol/body.h"
 
 namespace paretoken::loadgen {
 
@@ -26,10 +26,10 @@ struct EndpointOptions {
     std::string path;       ///< path of requests; empty: the endpoint type's own
     http::Headers headers;  ///< additional headers, including authorisation
     const http::TlsContext* tls = nullptr;
-    openai::BodyOptions body;  ///< wanted options; empty `model`: the first that the server lists
-    bool calibrate = true;     ///< whether to find out how many tokens our words make
-    std::string prose = {};    ///< a piece of the prose that prompts are cut from; empty: no prose
-    bool token_ids = true;     ///< whether prompts are token ids if the server accepts them
+    protocol::BodyOptions body;  ///< wanted options; empty `model`: the first that the server lists
+    bool calibrate = true;       ///< whether to find out how many tokens our words make
+    std::string prose = {};      ///< a piece of the prose that prompts are cut from; empty: no prose
+    bool token_ids = true;       ///< whether prompts are token ids if the server accepts them
     Duration timeout = std::chrono::minutes(10);  ///< for the answer to one request
     std::stop_token stop = {};                    ///< ends the probe with RuntimeError "interrupted"
     /// Called with a sentence on what the probe waits for, when an answer takes longer than 2 s.
@@ -40,7 +40,7 @@ struct EndpointOptions {
 struct EndpointFacts {
     http::Address address;
     bool local = false;                      ///< whether it is a loopback address
-    openai::BodyOptions body;                ///< options with the model set and refused options off
+    protocol::BodyOptions body;              ///< options with the model set and refused options off
     std::vector<std::string> refused;        ///< names of the options that the server refuses
     std::string server_kind;                 ///< "vllm", "llama.cpp", "paretoken-sim", … or empty
     std::optional<std::int64_t> context;     ///< largest number of tokens of prompt and answer together

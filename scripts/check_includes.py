@@ -54,11 +54,11 @@ LOADGEN_PARTS = {
     "conversations": {"schedule"},
     "laziness": set(),
     "http": set(),
-    "openai": set(),
+    "protocol": set(),
     "scrape": {"http", "periodic"},
     "power": {"scrape"},
-    "probe": {"http", "openai"},
-    "client": {"http", "openai"},
+    "probe": {"http", "protocol"},
+    "client": {"http", "protocol"},
     "mix": {"dispatch", "conversations"},
     "route": set(),
     "worker": {"client", "mix", "route", "laziness", "progress", "stop_monitor"},
@@ -69,7 +69,7 @@ LOADGEN_PARTS = {
 # Folders of the project that a part of loadgen may not use although loadgen may.
 LOADGEN_FORBIDDEN_FOLDERS = {
     "http": {"cards", "datasets"},
-    "openai": {"cards", "datasets"},
+    "protocol": {"cards", "datasets"},
 }
 # The parts of loadgen that may use the simulator: they drive its engine in virtual time.
 LOADGEN_PARTS_ON_SIMULATOR = {"virtual"}

@@ -26,7 +26,7 @@ std::optional<TimePoint> optional_time(std::int64_t nanoseconds) {
     return time_of(nanoseconds);
 }
 
-/// Packs a count of tokens. Counts are far below 2^31 (openai::kMostTokens); larger ones are clamped to the
+/// Packs a count of tokens. Counts are far below 2^31 (protocol::kMostTokens); larger ones are clamped to the
 /// bound.
 std::int32_t packed_count(std::int64_t count) {
     constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();

@@ -44,9 +44,9 @@ http::Headers headers_of(const LoadPlan& plan, const std::string& api_key) {
     return headers;
 }
 
-openai::BodyOptions body_of(const LoadPlan& plan) {
-    openai::BodyOptions body;
-    body.endpoint = openai::endpoint_type_named(plan.endpoint_type).value();
+protocol::BodyOptions body_of(const LoadPlan& plan) {
+    protocol::BodyOptions body;
+    body.endpoint = protocol::endpoint_type_named(plan.endpoint_type).value();
     body.model = parse_model_mix(plan.model).front().model;
     body.ignore_eos = plan.sampling.ignore_eos;
     body.max_completion_tokens = plan.sampling.max_completion_tokens;
@@ -417,7 +417,7 @@ class VirtualTarget final : public Target {
         virtual_.write_time = asked.write_time;
         virtual_.ignore_eos = asked.sampling.ignore_eos;
         facts_.body = body_of(asked);
-        virtual_.chat = facts_.body.endpoint == openai::EndpointType::chat;
+        virtual_.chat = facts_.body.endpoint == protocol::EndpointType::chat;
         if (asked.model.empty()) facts_.body.model = virtual_.profile.model;
         facts_.server_kind = "paretoken-sim in virtual time";
         facts_.context = sim::context_limit(virtual_.profile);

@@ -1,6 +1,6 @@
 // A whole answer: the record does not depend on the cuts of the bytes within a read, and no count in it is
 // larger than the request allows.
-#include "loadgen/openai/answer.h"
+#include "loadgen/protocol/answer.h"
 
 #include <numeric>
 
@@ -10,15 +10,15 @@ namespace paretoken::fuzz {
 namespace {
 
 struct Form {
-    openai::AnswerOptions options;
+    protocol::AnswerOptions options;
     std::optional<std::int64_t> wanted;
     bool http_complete = true;
     std::size_t reads = 1;
 };
 
-RequestRecord record_of(openai::DeltaParser& parser, const Form& form, std::string_view bytes,
+RequestRecord record_of(protocol::DeltaParser& parser, const Form& form, std::string_view bytes,
                         std::uint8_t seed) {
-    openai::AnswerReader reader(parser);
+    protocol::AnswerReader reader(parser);
     RequestRecord record;
     record.wanted_output_tokens = form.wanted;
     reader.begin(record, form.options);
@@ -37,7 +37,7 @@ RequestRecord record_of(openai::DeltaParser& parser, const Form& form, std::stri
 }
 
 void require_record(const RequestRecord& record, const Form& form) {
-    const openai::AnswerLimits& limits = form.options.limits;
+    const protocol::AnswerLimits& limits = form.options.limits;
     const auto sum =
         std::accumulate(record.events.begin(), record.events.end(), std::int64_t{0},
                         [](std::int64_t n, const StreamEvent& event) { return n + event.tokens; });
@@ -76,13 +76,13 @@ void fuzz(Input input) {
     form.options.ignore_eos_accepted = (flags & 4) != 0;
     form.reads = 1 + (flags >> 6);
     if ((flags & 8) == 0) form.wanted = asked;
-    form.options.limits = openai::limits_for(form.wanted, 100);
+    form.options.limits = protocol::limits_for(form.wanted, 100);
     if ((flags & 16) != 0) {  // limits that a short answer reaches
         form.options.limits.events = 3;
         form.options.limits.stream_bytes = 8U * asked;
         form.options.limits.whole_bytes = 8U * asked;
     }
-    openai::DeltaParser parser;
+    protocol::DeltaParser parser;
     const RequestRecord whole = record_of(parser, form, input.rest(), 0);
     require_record(whole, form);
     const RequestRecord cut = record_of(parser, form, input.rest(), seed);

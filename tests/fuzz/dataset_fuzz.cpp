@@ -1,7 +1,7 @@
 // A file of requests, one JSON object a line: every request in it can be sent.
 #include "datasets/files/custom_jsonl.h"
 
-#include "loadgen/openai/body.h"
+#include "loadgen/protocol/body.h"
 #include "reports/files/json.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -16,8 +16,8 @@ void fuzz(Input input) {
     if (refuses([&] { dataset = datasets::make_custom_jsonl(options); })) return;
     const auto size = dataset->size();
     require(size && *size > 0, "an accepted file holds requests");
-    const openai::BodyWriter chat({.endpoint = openai::EndpointType::chat, .model = "m"});
-    const openai::BodyWriter completions({.endpoint = openai::EndpointType::completions, .model = "m"});
+    const protocol::BodyWriter chat({.endpoint = protocol::EndpointType::chat, .model = "m"});
+    const protocol::BodyWriter completions({.endpoint = protocol::EndpointType::completions, .model = "m"});
     for (std::uint64_t i = 0; i < *size; ++i) {
         const Request request = dataset->request(i);
         require(!request.wanted_input_tokens || *request.wanted_input_tokens >= 1, "an input has tokens");

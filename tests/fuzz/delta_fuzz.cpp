@@ -1,6 +1,6 @@
 // The JSON of stream events, one a line: recognising an event by its shape gives the result of parsing, and
 // the result is within the bounds of the header.
-#include "loadgen/openai/delta.h"
+#include "loadgen/protocol/delta.h"
 
 #include "core/text/printable.h"
 #include "tests/fuzz/fuzz.h"
@@ -16,11 +16,11 @@ void require_text(const std::string& text, std::size_t most) {
 void require_usage(const std::optional<TokenUsage>& usage) {
     if (!usage) return;
     for (const auto& count : {usage->prompt, usage->cached_prompt, usage->completion, usage->reasoning})
-        require(!count || (*count >= 0 && *count <= openai::kMostTokens),
+        require(!count || (*count >= 0 && *count <= protocol::kMostTokens),
                 "counts are possible, or said not to be");
 }
 
-void require_delta(const openai::Delta& delta, std::size_t bytes) {
+void require_delta(const protocol::Delta& delta, std::size_t bytes) {
     require_text(delta.error, 400);
     require_text(delta.finish_reason, 64);
     require(delta.text_bytes <= 3 * bytes, "output is no longer than its event");
@@ -31,24 +31,24 @@ void require_delta(const openai::Delta& delta, std::size_t bytes) {
 }  // namespace
 
 void fuzz(Input input) {
-    openai::DeltaParser shared;
+    protocol::DeltaParser shared;
     std::string_view rest = input.rest();
     while (!rest.empty()) {
         const auto end = std::min(rest.find('\n'), rest.size());
         const Padded event(rest.substr(0, end));
         rest.remove_prefix(std::min(end + 1, rest.size()));
-        const openai::Delta delta = shared.parse(event.view());
-        openai::DeltaParser fresh;
+        const protocol::Delta delta = shared.parse(event.view());
+        protocol::DeltaParser fresh;
         require(delta == fresh.parse(event.view()), "an event recognised is as one parsed");
         require_delta(delta, event.view().size());
     }
-    const auto answer = openai::parse_whole_answer(input.rest());
+    const auto answer = protocol::parse_whole_answer(input.rest());
     if (answer) {
         require_text(answer->error, 400);
         require_text(answer->finish_reason, 64);
         if (!answer->impossible_count) require_usage(answer->usage);
     }
-    require_text(openai::error_text_of(input.rest()), 400);
+    require_text(protocol::error_text_of(input.rest()), 400);
 }
 
 }  // namespace paretoken::fuzz

@@ -1,6 +1,6 @@
 // Server-sent events: the events do not depend on the cuts of the bytes, and are those of a simple
 // implementation of the WHATWG rule.
-#include "loadgen/openai/sse.h"
+#include "loadgen/protocol/sse.h"
 
 #include <vector>
 
@@ -29,16 +29,16 @@ struct Parsed {
 /// Reads the bytes that must be readable after data.
 void touch(std::string_view data) {
     volatile char last = 0;
-    for (std::size_t i = 0; i < openai::kReadablePadding; ++i) last = data.data()[data.size() + i];
+    for (std::size_t i = 0; i < protocol::kReadablePadding; ++i) last = data.data()[data.size() + i];
     (void)last;
 }
 
-Parsed parse(openai::SseParser& parser, std::string_view bytes, std::uint8_t seed) {
+Parsed parse(protocol::SseParser& parser, std::string_view bytes, std::uint8_t seed) {
     Parsed parsed;
     parser.reset();
     for (const std::string_view piece : pieces_of(bytes, seed)) {
         const Padded padded(piece);
-        parser.feed(padded.span(), [&](const openai::SseEvent& event) {
+        parser.feed(padded.span(), [&](const protocol::SseEvent& event) {
             touch(event.data);
             parsed.events.push_back({std::string(event.type), std::string(event.data)});
         });
@@ -84,7 +84,7 @@ std::vector<Event> by_the_rule(std::string_view bytes) {
 
 void fuzz(Input input) {
     const std::uint8_t seed = input.byte();
-    openai::SseParser parser;
+    protocol::SseParser parser;
     const Parsed cut = parse(parser, input.rest(), seed);
     const Parsed whole = parse(parser, input.rest(), 0);
     require(cut == whole, "a cut does not change the events");

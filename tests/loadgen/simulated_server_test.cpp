@@ -139,8 +139,8 @@ TEST(ThroughTheClient, SpeculatedTokensAreCountedAsTheServerCountsThem) {
 }
 
 TEST(ThroughTheClient, LlamacppsStreamsAreReadAsTheyAre) {
-    for (const openai::EndpointType endpoint :
-         {openai::EndpointType::chat, openai::EndpointType::completions}) {
+    for (const protocol::EndpointType endpoint :
+         {protocol::EndpointType::chat, protocol::EndpointType::completions}) {
         SimulatedLoad load{.profile = "llama3-8b-h100-bf16", .requests = 12};
         load.server.dialect = Dialect::llamacpp;
         load.server.keep_alive = KeepAliveLimits{.requests = 3};

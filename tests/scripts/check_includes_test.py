@@ -21,10 +21,10 @@ CLEAN_TREE = {
     "loadgen/schedule.h": '#pragma once\n#include "loadgen/arrival.h"\n#include "datasets/dataset.h"\n',
     "loadgen/dispatch.h": '#pragma once\n#include "loadgen/schedule.h"\n#include "loadgen/limits.h"\n',
     "loadgen/http/url.h": "#pragma once\n",
-    "loadgen/openai/sse.h": "#pragma once\n",
+    "loadgen/protocol/sse.h": "#pragma once\n",
     "loadgen/client.h": '#pragma once\n#include "loadgen/http/url.h"\n',
-    "loadgen/client.cpp": '#include "loadgen/client.h"\n#include "loadgen/openai/sse.h"\n',
-    "loadgen/worker.cpp": '#include "loadgen/client.h"\n#include "loadgen/openai/sse.h"\n',
+    "loadgen/client.cpp": '#include "loadgen/client.h"\n#include "loadgen/protocol/sse.h"\n',
+    "loadgen/worker.cpp": '#include "loadgen/client.h"\n#include "loadgen/protocol/sse.h"\n',
     "simulator/engine/engine.h": "#pragma once\n",
     "simulator/server.cpp": '#include "cards/model.h"\n#include <boost/beast/http.hpp>\n',
     "loadgen/virtual.cpp": '#include "simulator/engine/engine.h"\n',
@@ -88,7 +88,7 @@ class CheckIncludes(unittest.TestCase):
                    "reports may not include tests")
 
     def test_the_simulated_server_never_sees_the_clients_parser(self):
-        self.finds("simulator/new.cpp", '#include "loadgen/openai/sse.h"\n', "simulator/new.cpp:1",
+        self.finds("simulator/new.cpp", '#include "loadgen/protocol/sse.h"\n', "simulator/new.cpp:1",
                    "simulator may not include loadgen")
 
     def test_only_virtual_time_drives_the_simulators_engine(self):
@@ -105,8 +105,8 @@ class CheckIncludes(unittest.TestCase):
     def test_arrows_inside_loadgen_are_one_way(self):
         self.finds("loadgen/http/new.cpp", '#include "loadgen/client.h"\n', "loadgen/http/new.cpp:1",
                    "loadgen/http may not include loadgen/client")
-        self.finds("loadgen/openai/new.cpp", '#include "datasets/dataset.h"\n', "loadgen/openai/new.cpp:1",
-                   "loadgen/openai may not include datasets")
+        self.finds("loadgen/protocol/new.cpp", '#include "datasets/dataset.h"\n', "loadgen/protocol/new.cpp:1",
+                   "loadgen/protocol may not include datasets")
 
     def test_a_new_part_of_loadgen_needs_a_row(self):
         self.finds("loadgen/oracle.cpp", '#include "loadgen/client.h"\n', "loadgen/oracle.cpp:1", "has no row")

@@ -21,7 +21,7 @@ namespace paretoken::testing {
 struct SimulatedLoad {
     std::string profile = "ideal?ttft=2ms&itl=2ms";
     sim::ServerOptions server = {};
-    openai::BodyOptions body = {};
+    protocol::BodyOptions body = {};
     std::uint64_t requests = 6;
     std::uint64_t concurrency = 3;
     int isl = 16;
@@ -36,7 +36,7 @@ struct SimulatedOutcome {
 
 inline loadgen::LoadOptions load_options(const SimulatedLoad& wanted, const std::string& url) {
     loadgen::LoadOptions load = load_on(url, wanted.concurrency, wanted.requests);
-    if (wanted.body.endpoint != openai::EndpointType::chat)
+    if (wanted.body.endpoint != protocol::EndpointType::chat)
         load.worker.targets.front().head.target = "/v1/completions";
     load.worker.client.body = wanted.body;
     load.worker.client.body.ignore_eos = true;

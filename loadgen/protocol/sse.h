@@ -10,7 +10,7 @@
 #include <span>
 #include <string_view>
 
-namespace paretoken::openai {
+namespace paretoken::protocol {
 
 /// The number of readable bytes (of any value) after every piece given to feed() and after every `data`
 /// returned, so that a vectorised JSON parser needs no copy.
@@ -113,4 +113,4 @@ class SseParser {
     bool malformed_ = false;
 };
 
-}  // namespace paretoken::openai
+}  // namespace paretoken::protocol

@@ -1,4 +1,4 @@
-#include "loadgen/openai/answer.h"
+#include "loadgen/protocol/answer.h"
 
 #include <algorithm>
 #include <bit>
@@ -10,7 +10,7 @@
 
 #include "core/record/record_events.h"
 
-namespace paretoken::openai {
+namespace paretoken::protocol {
 namespace {
 
 constexpr int kChoices = 64;
@@ -338,4 +338,4 @@ void AnswerReader::decide_tokens() {
     }
 }
 
-}  // namespace paretoken::openai
+}  // namespace paretoken::protocol

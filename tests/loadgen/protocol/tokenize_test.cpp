@@ -1,10 +1,10 @@
-#include "loadgen/openai/tokenize.h"
+#include "loadgen/protocol/tokenize.h"
 
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
 
-namespace paretoken::openai {
+namespace paretoken::protocol {
 namespace {
 
 using nlohmann::json;
@@ -43,4 +43,4 @@ TEST(Tokenize, WhatIsNoTokenizationIsNothing) {
 }
 
 }  // namespace
-}  // namespace paretoken::openai
+}  // namespace paretoken::protocol

@@ -5,11 +5,11 @@
 #include <cstring>
 #include <string>
 
-#include "loadgen/openai/answer.h"
-#include "loadgen/openai/delta.h"
-#include "loadgen/openai/sse.h"
+#include "loadgen/protocol/answer.h"
+#include "loadgen/protocol/delta.h"
+#include "loadgen/protocol/sse.h"
 
-namespace paretoken::openai {
+namespace paretoken::protocol {
 namespace {
 
 const std::string kChunk =
@@ -78,4 +78,4 @@ TEST(Allocations, AReusedReaderOfAnswersNeedsNoneButForItsRecord) {
 }
 
 }  // namespace
-}  // namespace paretoken::openai
+}  // namespace paretoken::protocol

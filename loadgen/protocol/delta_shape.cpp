@@ -1,4 +1,4 @@
-#include "loadgen/openai/delta_shape.h"
+#include "loadgen/protocol/delta_shape.h"
 
 #include <simdjson.h>
 
@@ -7,7 +7,7 @@
 #include <bit>
 #include <cstring>
 
-namespace paretoken::openai {
+namespace paretoken::protocol {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "run_length counts bytes from the low end");
@@ -179,4 +179,4 @@ std::optional<std::uint32_t> DeltaShape::output_bytes(std::string_view event,
     return output;
 }
 
-}  // namespace paretoken::openai
+}  // namespace paretoken::protocol

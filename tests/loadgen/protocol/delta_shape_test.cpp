@@ -1,4 +1,4 @@
-#include "loadgen/openai/delta_shape.h"
+#include "loadgen/protocol/delta_shape.h"
 
 #include <gtest/gtest.h>
 
@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "loadgen/openai/delta.h"
-#include "loadgen/openai/sse.h"
+#include "loadgen/protocol/delta.h"
+#include "loadgen/protocol/sse.h"
 #include "tests/support/golden.h"
 
-namespace paretoken::openai {
+namespace paretoken::protocol {
 namespace {
 
 /// Returns the text with the padding that vectorised reading needs.
@@ -208,4 +208,4 @@ TEST(DeltaShape, AStreamWithoutAShapeIsReadAndDoesNotKeepTheNextOneFromBeingReco
 }
 
 }  // namespace
-}  // namespace paretoken::openai
+}  // namespace paretoken::protocol

@@ -10,10 +10,10 @@
 
 #include "core/record/record.h"
 #include "core/text/secrets.h"
-#include "loadgen/openai/delta_shape.h"
-#include "loadgen/openai/sse.h"
+#include "loadgen/protocol/delta_shape.h"
+#include "loadgen/protocol/sse.h"
 
-namespace paretoken::openai {
+namespace paretoken::protocol {
 
 /// The largest possible count of one request's tokens. Counts above it or below zero are impossible.
 inline constexpr std::int64_t kMostTokens = 1'000'000'000;
@@ -96,4 +96,4 @@ std::string error_text_of(std::string_view body, const Secrets& secrets = {});
 /// Reads a whole answer; returns nothing when `body` is not a JSON object. `secrets` are hidden in the texts.
 std::optional<WholeAnswer> parse_whole_answer(std::string_view body, const Secrets& secrets = {});
 
-}  // namespace paretoken::openai
+}  // namespace paretoken::protocol

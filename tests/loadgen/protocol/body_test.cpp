@@ -1,4 +1,4 @@
-#include "loadgen/openai/body.h"
+#include "loadgen/protocol/body.h"
 
 #include <gmock/gmock.h>
 
@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 
-namespace paretoken::openai {
+namespace paretoken::protocol {
 namespace {
 
 using nlohmann::json;
@@ -157,4 +157,4 @@ TEST(Endpoint, HasANameAndAPath) {
 }
 
 }  // namespace
-}  // namespace paretoken::openai
+}  // namespace paretoken::protocol

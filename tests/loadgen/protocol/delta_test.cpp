@@ -1,11 +1,11 @@
-#include "loadgen/openai/delta.h"
+#include "loadgen/protocol/delta.h"
 
 #include <gmock/gmock.h>
 
-#include "loadgen/openai/sse.h"
+#include "loadgen/protocol/sse.h"
 #include "tests/support/golden.h"
 
-namespace paretoken::openai {
+namespace paretoken::protocol {
 namespace {
 
 using ::testing::HasSubstr;
@@ -311,4 +311,4 @@ TEST(Usage, LaterNewsKeepWhatTheyDoNotMention) {
 }
 
 }  // namespace
-}  // namespace paretoken::openai
+}  // namespace paretoken::protocol

@@ -1,4 +1,4 @@
-#include "loadgen/openai/tokenize.h"
+#include "loadgen/protocol/tokenize.h"
 
 #include <fmt/format.h>
 #include <simdjson.h>
@@ -6,9 +6,9 @@
 #include <array>
 #include <charconv>
 
-#include "loadgen/openai/body.h"
+#include "loadgen/protocol/body.h"
 
-namespace paretoken::openai {
+namespace paretoken::protocol {
 namespace {
 
 namespace dom = simdjson::dom;
@@ -116,4 +116,4 @@ std::optional<Tokenization> parse_tokenization(std::string_view body) {
     return result;
 }
 
-}  // namespace paretoken::openai
+}  // namespace paretoken::protocol

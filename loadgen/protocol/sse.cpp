@@ -1,9 +1,9 @@
-#include "loadgen/openai/sse.h"
+#include "loadgen/protocol/sse.h"
 
 #include <algorithm>
 #include <cstring>
 
-namespace paretoken::openai {
+namespace paretoken::protocol {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
@@ -192,4 +192,4 @@ std::optional<SseEvent> SseParser::rest() {
     return ended_event();
 }
 
-}  // namespace paretoken::openai
+}  // namespace paretoken::protocol

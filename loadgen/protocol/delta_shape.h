@@ -11,9 +11,9 @@
 #include <string>
 #include <string_view>
 
-#include "loadgen/openai/sse.h"
+#include "loadgen/protocol/sse.h"
 
-namespace paretoken::openai {
+namespace paretoken::protocol {
 
 /// A value of an event that may differ between events of one shape. A string is taken without its quotes.
 struct ShapeHole {
@@ -56,4 +56,4 @@ class DeltaShape {
     std::size_t hole_count_ = 0;
 };
 
-}  // namespace paretoken::openai
+}  // namespace paretoken::protocol

@@ -1,4 +1,4 @@
-#include "loadgen/openai/body.h"
+#include "loadgen/protocol/body.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 
 #include "core/error.h"
 #include "core/text/printable.h"
-#include "loadgen/openai/delta.h"
+#include "loadgen/protocol/delta.h"
 
-namespace paretoken::openai {
+namespace paretoken::protocol {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -279,4 +279,4 @@ bool BodyWriter::is_prompt(std::string_view key) const {
     return key == (endpoint_ == EndpointType::chat ? "messages" : "prompt");
 }
 
-}  // namespace paretoken::openai
+}  // namespace paretoken::protocol

@@ -1,4 +1,4 @@
-#include "loadgen/openai/delta.h"
+#include "loadgen/protocol/delta.h"
 
 #include <simdjson.h>
 
@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "core/text/printable.h"
-#include "loadgen/openai/delta_shape.h"
-#include "loadgen/openai/sse.h"
+#include "loadgen/protocol/delta_shape.h"
+#include "loadgen/protocol/sse.h"
 
-namespace paretoken::openai {
+namespace paretoken::protocol {
 namespace {
 
 namespace dom = simdjson::dom;
@@ -672,4 +672,4 @@ std::optional<WholeAnswer> parse_whole_answer(std::string_view body, const Secre
     return answer;
 }
 
-}  // namespace paretoken::openai
+}  // namespace paretoken::protocol

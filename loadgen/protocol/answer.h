@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "core/record/record.h"
-#include "loadgen/openai/delta.h"
-#include "loadgen/openai/sse.h"
+#include "loadgen/protocol/delta.h"
+#include "loadgen/protocol/sse.h"
 
-namespace paretoken::openai {
+namespace paretoken::protocol {
 
 /// The limits beyond which an answer is rejected. They lie far above the answers of a correct server, and
 /// protect memory and figures from one that is faulty or hostile.
@@ -116,4 +116,4 @@ class AnswerReader {
     std::vector<std::int64_t> counted_so_far_;  ///< server's count for each choice
 };
 
-}  // namespace paretoken::openai
+}  // namespace paretoken::protocol

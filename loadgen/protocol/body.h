@@ -7,7 +7,7 @@
 
 #include "core/record/request.h"
 
-namespace paretoken::openai {
+namespace paretoken::protocol {
 
 enum class EndpointType { chat, completions };
 std::string_view name_of(EndpointType endpoint);
@@ -69,4 +69,4 @@ class BodyWriter {
 /// Appends `text` with JSON's escapes, without quotes.
 void append_json_escaped(std::string& out, std::string_view text);
 
-}  // namespace paretoken::openai
+}  // namespace paretoken::protocol

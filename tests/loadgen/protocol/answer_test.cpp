@@ -1,4 +1,4 @@
-#include "loadgen/openai/answer.h"
+#include "loadgen/protocol/answer.h"
 
 #include <gmock/gmock.h>
 
@@ -8,7 +8,7 @@
 #include "core/random.h"
 #include "tests/support/golden.h"
 
-namespace paretoken::openai {
+namespace paretoken::protocol {
 namespace {
 
 using ::testing::AllOf;
@@ -685,4 +685,4 @@ TEST(AnswerLimits, grow_with_what_was_asked_for_and_stay_within_what_can_be_coun
 }
 
 }  // namespace
-}  // namespace paretoken::openai
+}  // namespace paretoken::protocol

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace paretoken::openai {
+namespace paretoken::protocol {
 
 enum class TokenizeDialect { vllm, llama_cpp };
 std::string_view name_of(TokenizeDialect dialect);
@@ -29,4 +29,4 @@ struct Tokenization {
 /// Reads the answer of either server; returns nothing for anything else.
 std::optional<Tokenization> parse_tokenization(std::string_view body);
 
-}  // namespace paretoken::openai
+}  // namespace paretoken::protocol

@@ -1,4 +1,4 @@
-#include "loadgen/openai/sse.h"
+#include "loadgen/protocol/sse.h"
 
 #include <gmock/gmock.h>
 
@@ -11,7 +11,7 @@
 #include "core/random.h"
 #include "tests/support/golden.h"
 
-namespace paretoken::openai {
+namespace paretoken::protocol {
 namespace {
 
 using ::testing::ElementsAre;
@@ -269,4 +269,4 @@ TEST(Sse, RandomStreamsParseByTheBookInWhateverPieces) {
 }
 
 }  // namespace
-}  // namespace paretoken::openai
+}  // namespace paretoken::protocol
