@@ -13,6 +13,7 @@
 #include "core/text/number_text.h"
 #include "core/text/printable.h"
 #include "datasets/audit/audit.h"
+#include "datasets/catalog.h"
 #include "datasets/describe.h"
 #include "datasets/files/conversation_index.h"
 
@@ -263,7 +264,7 @@ void audit(const DatasetCommand& command) {
 void add_file(CLI::App& sub, DatasetCommand& command) {
     sub.add_option("file", command.file, "File of requests")->type_name("FILE")->required();
     sub.add_option("--dataset", command.dataset,
-                   "Its format: custom, sharegpt, mooncake, azure, burstgpt or log [by its first row]")
+                   fmt::format("Its format, one of {} [by its first row]", datasets::names_of_file_formats()))
         ->type_name("NAME");
 }
 

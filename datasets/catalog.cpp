@@ -67,6 +67,13 @@ std::span<const CatalogRow> catalog() {
     return kCatalog;
 }
 
+std::string names_of_file_formats() {
+    std::string names;
+    for (const CatalogRow& row : kCatalog)
+        if (row.format != nullptr) names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
+    return names;
+}
+
 std::unique_ptr<Dataset> make_dataset(const DatasetOptions& options) {
     const CatalogRow& row = row_of(options.spec.name);
     const std::string file = file_of(options.spec, options.path);

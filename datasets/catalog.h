@@ -47,6 +47,9 @@ struct CatalogRow {
 };
 std::span<const CatalogRow> catalog();
 
+/// Returns the names of the datasets that are files: "custom, sharegpt, …".
+std::string names_of_file_formats();
+
 /// Throws UsageError on an unknown name (naming the known ones) or field, RuntimeError when a file cannot be
 /// read.
 std::unique_ptr<Dataset> make_dataset(const DatasetOptions& options);

@@ -14,6 +14,7 @@
 
 #include "core/error.h"
 #include "core/statistics.h"
+#include "datasets/catalog.h"
 
 namespace paretoken::datasets {
 namespace {
@@ -160,10 +161,8 @@ std::string guessed_format(const std::string& path) {
     for (const Sign& sign : kSigns) {
         if (begin.find(sign.text) != std::string::npos) return std::string(sign.format);
     }
-    throw UsageError(fmt::format(
-        "'{}' looks like none of the known formats; name one with --dataset (custom, sharegpt, mooncake, "
-        "azure, burstgpt, log)",
-        path));
+    throw UsageError(fmt::format("'{}' looks like none of the known formats; name one with --dataset ({})",
+                                 path, names_of_file_formats()));
 }
 
 }  // namespace paretoken::datasets

@@ -276,7 +276,7 @@ Client::Client(http::Pool& pool, const ClientOptions& options, ClientSink& sink)
       head_text_(http::head_text(options.head)),
       secrets_(secrets_of(options.head)),
       sink_(sink),
-      parser_(secrets_) {}
+      parser_(secrets_, *options.body.protocol) {}
 
 Client::~Client() = default;
 

@@ -386,7 +386,7 @@ Trial attempt(Asker& asker, const protocol::BodyOptions& body, const Request& re
     const std::string path = target_of(asker.options());
     const std::string text = protocol::BodyWriter(body).body(request);
     trial.fetched = need == Need::must ? asker.post(path, text) : asker.post_if_quick(path, text);
-    protocol::DeltaParser parser(asker.secrets());
+    protocol::DeltaParser parser(asker.secrets(), *body.protocol);
     protocol::AnswerReader reader(parser);
     reader.begin(trial.record, {.stream = body.stream});
     protocol::PaddedBuffer padded;
@@ -406,19 +406,14 @@ Request small_request(Prompt prompt) {
 
 /// Leaves out the options that the server refuses, one by one. Throws when it refuses the plainest request.
 void settle_options(Asker& asker, EndpointFacts& facts) {
-    struct Dispensable {
-        const char* name;
-        bool protocol::BodyOptions::*flag;
-    };
-    static constexpr std::array<Dispensable, 4> kDispensable{{
-        {"return_token_ids", &protocol::BodyOptions::return_token_ids},
-        {"continuous_usage_stats", &protocol::BodyOptions::continuous_usage},
-        {"ignore_eos", &protocol::BodyOptions::ignore_eos},
-        {"stream_options", &protocol::BodyOptions::include_usage},
-    }};
+    if (facts.body.ignore_eos &&
+        !protocol::has_field(*facts.body.protocol, &protocol::BodyOptions::ignore_eos)) {
+        facts.body.ignore_eos = false;
+        facts.refused.emplace_back("ignore_eos");
+    }
     const Request request = small_request(std::string("Hello there, how are you?"));
     Trial trial = attempt(asker, facts.body, request, Need::must);
-    for (const Dispensable& option : kDispensable) {
+    for (const protocol::OptionalField& option : facts.body.protocol->optional_fields) {
         if (!trial.refused_options()) break;
         if (!(facts.body.*option.flag)) continue;
         facts.body.*option.flag = false;
@@ -514,8 +509,7 @@ void find_prose_cost(Asker& asker, const EndpointFacts& facts, datasets::Calibra
 
 void settle_lengths(Asker& asker, EndpointFacts& facts) {
     const EndpointOptions& options = asker.options();
-    if (options.token_ids && facts.body.endpoint == protocol::EndpointType::completions &&
-        takes_token_ids(asker, facts)) {
+    if (options.token_ids && facts.body.protocol->takes_token_ids && takes_token_ids(asker, facts)) {
         facts.prompt_form = datasets::PromptForm::token_ids;
         return;
     }
@@ -532,7 +526,7 @@ void settle_lengths(Asker& asker, EndpointFacts& facts) {
 }  // namespace
 
 std::string target_of(const EndpointOptions& options) {
-    if (options.path.empty()) return std::string(protocol::path_of(options.body.endpoint));
+    if (options.path.empty()) return std::string(options.body.protocol->path);
     return options.path.starts_with('/') ? options.path : "/" + options.path;
 }
 

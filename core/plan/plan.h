@@ -88,7 +88,7 @@ struct LoadPlan {
     std::vector<std::string> targets = {"sim:"};  ///< URLs, or "sim:PROFILE" for the simulated server
     std::string route = "round-robin";      ///< choice among several targets; or "least-in-flight", "prefix"
     std::string model = {};                 ///< model; empty: the first that the server lists
-    std::string endpoint_type = "chat";     ///< "chat" or "completions"
+    std::string endpoint_type = "chat";     ///< name of a protocol: "chat", "completions", …
     std::string endpoint_path = {};         ///< path; empty: the endpoint type's own
     std::vector<std::string> headers = {};  ///< "Name: value"; the values are secret
     std::string api_key_env = {};           ///< variable that holds the key; empty: OPENAI_API_KEY, if set

@@ -153,11 +153,6 @@ void within_if_given(const std::optional<double>& value) {
     if (value) within<range>(*value);
 }
 
-void known_endpoint_type(const std::string& type) {
-    if (type == "chat" || type == "completions") return;
-    throw UsageError(fmt::format("'{}': expected chat or completions", type));
-}
-
 void known_prompt_form(const std::string& form) {
     if (form == "auto" || form == "text" || form == "token-ids") return;
     throw UsageError(fmt::format("'{}': expected auto, text or token-ids", form));
@@ -751,9 +746,9 @@ constexpr std::array kFields = {
               .flags = "--endpoint-type",
               .group = kTarget,
               .kind = workload,
-              .help = "chat or completions",
+              .help = "Protocol of the API: {names}",
               .get = EndpointTypeOf::get,
-              .set = EndpointTypeOf::set_checked<known_endpoint_type>},
+              .set = EndpointTypeOf::set},
     PlanField{.name = "endpoint",
               .flags = "--endpoint",
               .group = kTarget,
@@ -928,10 +923,7 @@ constexpr std::array kFields = {
               .group = kPace,
               .kind = load,
               .of_class = true,
-              .help = "at_once, constant:rate=R, poisson:rate=R, gamma:rate=R,burstiness=B, "
-                      "ramp:from=R,to=R,over=60s,shape=linear|exponential, steps:rates=R;R;R,each=60s, "
-                      "bursts:rate=R,size=N,every=10s, users:n=N,rate=R, or trace:scale=1,spread=0s (the "
-                      "dataset's own times)",
+              .help = "When requests start: {names}",
               .get = ArrivalsOf::get,
               .set = ArrivalsOf::set},
     PlanField{.name = "burstiness",
@@ -1138,10 +1130,7 @@ constexpr std::array kFields = {
               .group = kWorkload,
               .kind = workload,
               .of_class = true,
-              .help = "synthetic, shared_prefix:groups=8,levels=1000;500,unique=200,zipf=1.1, "
-                      "multi_turn:turns=4,first=500,next=100, or with --dataset-path: "
-                      "custom, sharegpt, mooncake, azure, burstgpt, log [custom if there is a path, else "
-                      "synthetic]",
+              .help = "{names} [custom if there is a path, else synthetic]",
               .get = get_dataset,
               .set = Dataset::set},
     PlanField{.name = "dataset_path",
@@ -1208,7 +1197,8 @@ constexpr std::array kFields = {
               .group = kWorkload,
               .type = flag,
               .kind = workload,
-              .help = "Make answers as long as requested [on; left out if the server refuses it]",
+              .help = "Make answers as long as requested [on; left out if the server refuses it or the "
+                      "protocol has no such field]",
               .get = IgnoreEos::get,
               .set = IgnoreEos::set},
     PlanField{.name = "max_completion_tokens",

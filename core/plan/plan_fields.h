@@ -45,6 +45,7 @@ struct PlanField {
     bool of_class = false;  ///< whether each request class has its own value
     bool levels = false;    ///< whether a sweep takes several values and measures each
     bool words = false;     ///< whether the option takes all words that follow it, for a list
+    /// "{names}" stands for the names that the field takes, where a room above has their table.
     std::string_view help = {};
     Texts (*get)(const LoadPlan& plan, std::size_t request_class) = nullptr;
     /// Sets the value. Throws UsageError naming the mistake in the text, without the option's name.

@@ -84,7 +84,7 @@ struct Asked {
 struct Workload {
     std::string fingerprint;  ///< workload_fingerprint() of core/plan/plan_fields.h: no seed, salt or load
     std::string dataset;      ///< "synthetic:isl=512,osl=128"
-    std::string endpoint;     ///< "chat" or "completions"
+    std::string endpoint;     ///< name of the protocol: "chat", "completions", …
     std::uint64_t seed = 0;
     std::string salt;
     std::string prompt_form;    ///< "token ids" or "text"

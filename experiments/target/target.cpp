@@ -31,14 +31,24 @@ namespace {
 
 constexpr std::uint64_t kTrialIndex = std::uint64_t{1} << 41;  ///< far from measured and warm-up requests
 
+const protocol::Protocol& protocol_of(const LoadPlan& plan) {
+    if (const protocol::Protocol* known = protocol::protocol_named(plan.endpoint_type)) return *known;
+    std::string names;
+    for (const protocol::Protocol* known : protocol::protocols())
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", known->name);
+    throw UsageError(
+        fmt::format("--endpoint-type '{}' is not a protocol; known are {}", plan.endpoint_type, names));
+}
+
 http::Headers headers_of(const LoadPlan& plan, const std::string& api_key) {
     http::Headers headers;
+    for (const auto& [name, value] : protocol_of(plan).headers) headers.emplace_back(name, value);
     if (!api_key.empty()) headers.emplace_back("Authorization", fmt::format("Bearer {}", api_key));
     for (const std::string& text : plan.headers) {
         const auto colon = text.find(':');
         const auto value = text.find_first_not_of(' ', colon + 1);
         const std::string name = text.substr(0, colon);
-        std::erase_if(headers, [&](const auto& header) { return header.first == name; });
+        std::erase_if(headers, [&](const auto& header) { return http::same_name(header.first, name); });
         headers.emplace_back(name, value == std::string::npos ? "" : text.substr(value));
     }
     return headers;
@@ -46,7 +56,7 @@ http::Headers headers_of(const LoadPlan& plan, const std::string& api_key) {
 
 protocol::BodyOptions body_of(const LoadPlan& plan) {
     protocol::BodyOptions body;
-    body.endpoint = protocol::endpoint_type_named(plan.endpoint_type).value();
+    body.protocol = &protocol_of(plan);
     body.model = parse_model_mix(plan.model).front().model;
     body.ignore_eos = plan.sampling.ignore_eos;
     body.max_completion_tokens = plan.sampling.max_completion_tokens;
@@ -417,7 +427,7 @@ class VirtualTarget final : public Target {
         virtual_.write_time = asked.write_time;
         virtual_.ignore_eos = asked.sampling.ignore_eos;
         facts_.body = body_of(asked);
-        virtual_.chat = facts_.body.endpoint == protocol::EndpointType::chat;
+        virtual_.chat = facts_.body.protocol->chat_template;
         if (asked.model.empty()) facts_.body.model = virtual_.profile.model;
         facts_.server_kind = "paretoken-sim in virtual time";
         facts_.context = sim::context_limit(virtual_.profile);
@@ -458,6 +468,7 @@ std::unique_ptr<Target> open_target(const LoadPlan& asked, const Access& access,
                                     const std::stop_token& stop, std::shared_ptr<CommandServer> server) {
     (void)with_load(with_dataset(asked));  // wrong options are refused before anything starts
     (void)alerting_of(asked);
+    (void)protocol_of(asked);
     if (asked.virtual_time) return std::make_unique<VirtualTarget>(asked);
     return std::make_unique<SocketTarget>(asked, access, watcher, stop, std::move(server));
 }

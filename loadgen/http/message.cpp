@@ -19,10 +19,6 @@ constexpr std::size_t kPadding = 64;
 constexpr std::uint32_t kHeaderLimit = 64 * 1024;
 constexpr int kMostInterim = 100;  ///< heads with a status of 1xx before the answer's head
 
-bool same_name(std::string_view a, std::string_view b) {
-    return beast::iequals(a, b);
-}
-
 bool given(const Headers& headers, std::string_view name) {
     return std::any_of(headers.begin(), headers.end(),
                        [&](const auto& h) { return same_name(h.first, name); });
@@ -43,6 +39,10 @@ void append_header(std::string& out, std::string_view name, std::string_view val
 }
 
 }  // namespace
+
+bool same_name(std::string_view a, std::string_view b) {
+    return beast::iequals(a, b);
+}
 
 std::string head_text(const RequestHead& head) {
     std::string out = fmt::format("{} {} HTTP/1.1\r\n", head.method, head.target);

@@ -13,6 +13,9 @@ namespace paretoken::http {
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
+/// Returns whether two names are of one header: upper and lower case are equal.
+bool same_name(std::string_view a, std::string_view b);
+
 /// A request without its body's length and the body. It is built once and used for every request.
 struct RequestHead {
     std::string method = "POST";

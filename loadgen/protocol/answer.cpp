@@ -152,11 +152,6 @@ std::uint32_t AnswerReader::on_body(std::span<const char> bytes, TimePoint stamp
 
 void AnswerReader::on_delta(const Delta& delta) {
     if (done_) return;
-    if (delta.done) {
-        done_ = true;
-        record_->finished = stamp_;
-        return;
-    }
     if (delta.malformed) return fail(Outcome::malformed, "an event of the stream holds no JSON object");
     if (delta.impossible_count) {
         return fail(Outcome::malformed, "the server's usage holds an impossible count of tokens");
@@ -177,7 +172,11 @@ void AnswerReader::on_delta(const Delta& delta) {
         choices_seen_ |= bit;
         choices_finished_ |= bit;
     }
-    if (!delta.error.empty()) fail(Outcome::stream_error, delta.error);
+    if (!delta.error.empty()) return fail(Outcome::stream_error, delta.error);
+    if (delta.done) {
+        done_ = true;
+        record_->finished = stamp_;
+    }
 }
 
 void AnswerReader::on_output(const Delta& delta) {
@@ -262,7 +261,7 @@ void AnswerReader::finish_whole(bool http_complete) {
     if (any_body_) record.last_event = stamp_;
     if (!http_complete) return fail(Outcome::disconnected, "the connection broke before the answer's end");
     if (done_) return;  // the answer was too long
-    const auto answer = parse_whole_answer(whole_body_.view(), parser_->secrets());
+    const auto answer = parse_whole_answer(whole_body_.view(), parser_->secrets(), parser_->protocol());
     if (!answer) return fail(Outcome::malformed, "the answer is neither a stream nor a JSON object");
     if (answer->impossible_count) {
         return fail(Outcome::malformed, "the server's usage holds an impossible count of tokens");

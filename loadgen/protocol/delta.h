@@ -11,6 +11,7 @@
 #include "core/record/record.h"
 #include "core/text/secrets.h"
 #include "loadgen/protocol/delta_shape.h"
+#include "loadgen/protocol/protocol.h"
 #include "loadgen/protocol/sse.h"
 
 namespace paretoken::protocol {
@@ -19,7 +20,7 @@ namespace paretoken::protocol {
 inline constexpr std::int64_t kMostTokens = 1'000'000'000;
 
 struct Delta {
-    bool done = false;              ///< whether it is "[DONE]"
+    bool done = false;              ///< whether the answer ends with it, such as "[DONE]"
     bool malformed = false;         ///< whether it is not a JSON object
     bool impossible_count = false;  ///< whether a count of tokens is negative or above kMostTokens
     bool has_output = false;        ///< whether it has text, reasoning, a tool call, or token ids
@@ -29,7 +30,8 @@ struct Delta {
     int choice = 0;                ///< index of its (last) choice
     /// The output tokens of this choice up to and including this chunk, if the server counts along.
     std::optional<std::int64_t> completion_tokens_so_far;
-    std::string finish_reason;        ///< empty: not finished; cut after 64 bytes
+    std::string finish_reason;  ///< in the words of chat completions ("stop", "length") where it has one
+                                ///< of theirs, else the server's; empty: not finished; cut after 64 bytes
     std::optional<TokenUsage> usage;  ///< counts that the event has; others stay as they were
     std::string error;                ///< one line of at most 400 bytes; empty: none
 
@@ -52,7 +54,7 @@ struct WholeAnswer {
 class DeltaParser {
   public:
     /// `secrets` are hidden in every text that it returns.
-    explicit DeltaParser(Secrets secrets = {});
+    explicit DeltaParser(Secrets secrets = {}, const Protocol& protocol = default_protocol());
     ~DeltaParser();
     DeltaParser(DeltaParser&&) noexcept;
     DeltaParser& operator=(DeltaParser&&) noexcept;
@@ -71,6 +73,7 @@ class DeltaParser {
     }
 
     const Secrets& secrets() const;
+    const Protocol& protocol() const;
     std::uint64_t recognised() const;  ///< events that needed no JSON parser
 
   private:
@@ -94,6 +97,7 @@ void update(TokenUsage& usage, const TokenUsage& news);
 std::string error_text_of(std::string_view body, const Secrets& secrets = {});
 
 /// Reads a whole answer; returns nothing when `body` is not a JSON object. `secrets` are hidden in the texts.
-std::optional<WholeAnswer> parse_whole_answer(std::string_view body, const Secrets& secrets = {});
+std::optional<WholeAnswer> parse_whole_answer(std::string_view body, const Secrets& secrets = {},
+                                              const Protocol& protocol = default_protocol());
 
 }  // namespace paretoken::protocol

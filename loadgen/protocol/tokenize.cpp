@@ -6,7 +6,7 @@
 #include <array>
 #include <charconv>
 
-#include "loadgen/protocol/body.h"
+#include "loadgen/protocol/json_text.h"
 
 namespace paretoken::protocol {
 namespace {
@@ -14,9 +14,8 @@ namespace {
 namespace dom = simdjson::dom;
 
 std::string quoted(std::string_view text) {
-    std::string out = "\"";
-    append_json_escaped(out, text);
-    out += '"';
+    std::string out;
+    append_json_string(out, text);
     return out;
 }
 

@@ -9,11 +9,15 @@
 #include <fstream>
 
 #include "core/error.h"
+#include "datasets/catalog.h"
+#include "loadgen/arrival.h"
+#include "loadgen/protocol/protocol.h"
 
 namespace paretoken::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// Returns the options of a command line.
 PlanOptions parsed(const std::vector<std::string>& words, Levels levels = Levels::one) {
@@ -38,6 +42,20 @@ TEST(PlanOptions, every_field_with_flags_is_an_option_and_shows_in_the_help) {
         EXPECT_NE(app.get_option_no_throw(option_of(field)), nullptr) << field.name;
         EXPECT_THAT(help, HasSubstr(option_of(field)));
     }
+}
+
+TEST(PlanOptions, help_names_every_protocol_arrival_process_and_dataset) {
+    CLI::App app;
+    PlanOptions options;
+    add_plan_options(app, options, Levels::one);
+    const std::string help = app.help();
+    for (const protocol::Protocol* protocol : protocol::protocols())
+        EXPECT_THAT(help, HasSubstr(std::string(protocol->name)));
+    for (const loadgen::ArrivalRow& row : loadgen::arrival_table())
+        EXPECT_THAT(help, HasSubstr(std::string(row.name)));
+    for (const datasets::CatalogRow& row : datasets::catalog())
+        EXPECT_THAT(help, HasSubstr(std::string(row.name)));
+    EXPECT_THAT(help, Not(HasSubstr("{names}")));
 }
 
 TEST(PlanOptions, nothing_said_is_the_default_plan) {

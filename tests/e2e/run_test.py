@@ -29,7 +29,9 @@ class Run(Case):
         self.assertEqual(len(result["workload"]["fingerprint"]), 16)
         self.assertAlmostEqual(result["workload"]["achieved_input_tokens"], 128, delta=2)
         self.assertEqual(result["workload"]["achieved_output_tokens"], 16)
-        self.assertIn(result["validity"]["verdict"], ("valid", "warn", "invalid"))
+        reasons = result["validity"]["reasons"]
+        worst = max((("valid", "warn", "invalid").index(reason["severity"]) for reason in reasons), default=0)
+        self.assertEqual(result["validity"]["verdict"], ("valid", "warn", "invalid")[worst], reasons)
         for metric in ("ttft_s", "itl_s", "tpot_s", "e2e_s", "send_lag_s"):
             block = result["metrics"][metric]
             self.assertGreater(block["n"], 0, metric)
@@ -54,9 +56,13 @@ class Run(Case):
         first_due = min(line["scheduled_s"] for line in measured)
         self.assertGreater(first_due, 0, "warm-up comes first")
         self.assertAlmostEqual(run_json(out)["window"]["zero_s"], first_due, places=6)
-        ttfts = sorted(line["ttft_s"] for line in measured) if "ttft_s" in measured[0] else None
-        if ttfts:
-            self.assertAlmostEqual(run_json(out)["metrics"]["ttft_s"]["min"], ttfts[0], places=6)
+        result = run_json(out)
+        zero, begin, end = (result["window"][key] for key in ("zero_s", "begin_s", "end_s"))
+        ttfts = [line["first_event_s"] - line["sent_s"] for line in measured
+                 if begin <= round(line["scheduled_s"] - zero, 9) < end]
+        self.assertEqual(result["metrics"]["ttft_s"]["n"], len(ttfts))
+        self.assertAlmostEqual(result["metrics"]["ttft_s"]["min"], min(ttfts), places=6)
+        self.assertAlmostEqual(result["metrics"]["ttft_s"]["max"], max(ttfts), places=6)
 
     def test_an_open_loop_keeps_the_rate_that_was_asked_for(self):
         out = self.directory / "run"

@@ -82,7 +82,10 @@ void fuzz(Input input) {
         form.options.limits.stream_bytes = 8U * asked;
         form.options.limits.whole_bytes = 8U * asked;
     }
-    protocol::DeltaParser parser;
+    const auto protocols = protocol::protocols();
+    const protocol::Protocol& protocol =
+        (flags & 32) == 0 ? protocol::default_protocol() : *protocols[input.byte() % protocols.size()];
+    protocol::DeltaParser parser({}, protocol);
     const RequestRecord whole = record_of(parser, form, input.rest(), 0);
     require_record(whole, form);
     const RequestRecord cut = record_of(parser, form, input.rest(), seed);

@@ -16,8 +16,8 @@ void fuzz(Input input) {
     if (refuses([&] { dataset = datasets::make_custom_jsonl(options); })) return;
     const auto size = dataset->size();
     require(size && *size > 0, "an accepted file holds requests");
-    const protocol::BodyWriter chat({.endpoint = protocol::EndpointType::chat, .model = "m"});
-    const protocol::BodyWriter completions({.endpoint = protocol::EndpointType::completions, .model = "m"});
+    const protocol::BodyWriter chat({.protocol = &protocol::kChat, .model = "m"});
+    const protocol::BodyWriter completions({.protocol = &protocol::kCompletions, .model = "m"});
     for (std::uint64_t i = 0; i < *size; ++i) {
         const Request request = dataset->request(i);
         require(!request.wanted_input_tokens || *request.wanted_input_tokens >= 1, "an input has tokens");

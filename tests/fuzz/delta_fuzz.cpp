@@ -28,26 +28,30 @@ void require_delta(const protocol::Delta& delta, std::size_t bytes) {
     require(!(delta.malformed && delta.has_output), "what is malformed has no output");
 }
 
-}  // namespace
-
-void fuzz(Input input) {
-    protocol::DeltaParser shared;
+void fuzz_protocol(Input input, const protocol::Protocol& protocol) {
+    protocol::DeltaParser shared({}, protocol);
     std::string_view rest = input.rest();
     while (!rest.empty()) {
         const auto end = std::min(rest.find('\n'), rest.size());
         const Padded event(rest.substr(0, end));
         rest.remove_prefix(std::min(end + 1, rest.size()));
         const protocol::Delta delta = shared.parse(event.view());
-        protocol::DeltaParser fresh;
+        protocol::DeltaParser fresh({}, protocol);
         require(delta == fresh.parse(event.view()), "an event recognised is as one parsed");
         require_delta(delta, event.view().size());
     }
-    const auto answer = protocol::parse_whole_answer(input.rest());
+    const auto answer = protocol::parse_whole_answer(input.rest(), {}, protocol);
     if (answer) {
         require_text(answer->error, 400);
         require_text(answer->finish_reason, 64);
         if (!answer->impossible_count) require_usage(answer->usage);
     }
+}
+
+}  // namespace
+
+void fuzz(Input input) {
+    for (const protocol::Protocol* protocol : protocol::protocols()) fuzz_protocol(input, *protocol);
     require_text(protocol::error_text_of(input.rest()), 400);
 }
 

@@ -115,7 +115,7 @@ std::vector<RequestRecord> records_with(std::vector<Fault> faults, bool chat = t
                                         std::uint64_t requests = kRequests) {
     paretoken::testing::SimulatedLoad load{.requests = requests};
     load.server.faults = std::move(faults);
-    load.body.endpoint = chat ? protocol::EndpointType::chat : protocol::EndpointType::completions;
+    load.body.protocol = chat ? &protocol::kChat : &protocol::kCompletions;
     return paretoken::testing::outcome_of(load).records;
 }
 

@@ -139,12 +139,11 @@ TEST(ThroughTheClient, SpeculatedTokensAreCountedAsTheServerCountsThem) {
 }
 
 TEST(ThroughTheClient, LlamacppsStreamsAreReadAsTheyAre) {
-    for (const protocol::EndpointType endpoint :
-         {protocol::EndpointType::chat, protocol::EndpointType::completions}) {
+    for (const protocol::Protocol* protocol : {&protocol::kChat, &protocol::kCompletions}) {
         SimulatedLoad load{.profile = "llama3-8b-h100-bf16", .requests = 12};
         load.server.dialect = Dialect::llamacpp;
         load.server.keep_alive = KeepAliveLimits{.requests = 3};
-        load.body.endpoint = endpoint;
+        load.body.protocol = protocol;
         const SimulatedOutcome outcome = outcome_of(load);
         for (const RequestRecord& r : outcome.records) {
             ASSERT_EQ(r.outcome, Outcome::ok) << r.error;

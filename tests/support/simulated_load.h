@@ -36,8 +36,7 @@ struct SimulatedOutcome {
 
 inline loadgen::LoadOptions load_options(const SimulatedLoad& wanted, const std::string& url) {
     loadgen::LoadOptions load = load_on(url, wanted.concurrency, wanted.requests);
-    if (wanted.body.endpoint != protocol::EndpointType::chat)
-        load.worker.targets.front().head.target = "/v1/completions";
+    load.worker.targets.front().head.target = wanted.body.protocol->path;
     load.worker.client.body = wanted.body;
     load.worker.client.body.ignore_eos = true;
     load.worker.id_prefix = "f-";

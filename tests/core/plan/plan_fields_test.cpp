@@ -274,7 +274,6 @@ TEST(PlanOf, refuses_values_that_make_no_sense_and_names_the_option) {
     refused({{"duration", {"0s"}}}, "--duration");
     refused({{"workers", {"0"}}}, "--workers");
     refused({{"workers", {"257"}}}, "--workers");
-    refused({{"endpoint_type", {"telepathy"}}}, "--endpoint-type 'telepathy'");
     refused({{"prompt_form", {"verse"}}}, "--prompt-form 'verse'");
     refused({{"range_ratio", {"1"}}}, "--range-ratio");
     refused({{"header", {"no colon"}}}, "--header expected 'Name: value'");

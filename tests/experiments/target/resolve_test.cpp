@@ -83,11 +83,6 @@ TEST(WithLoad, leaves_a_trace_its_rows_and_adds_none) {
     EXPECT_THROW(with_load(plan_of({{"arrivals", {"trace"}}, {"num_warmups", {"5"}}})), UsageError);
 }
 
-TEST(PlanFields, help_on_arrivals_names_every_process) {
-    for (const loadgen::ArrivalRow& row : loadgen::arrival_table())
-        EXPECT_THAT(std::string(plan_field_named("arrivals")->help), HasSubstr(std::string(row.name)));
-}
-
 TEST(WithLoad, takes_requests_and_durations_out_of_the_rules) {
     const LoadPlan plan =
         with_load(plan_of({{"num_prompts", {"50"}}, {"stop", {"requests=20", "duration=1m", "errors=5%"}}}));

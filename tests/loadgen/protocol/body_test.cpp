@@ -25,15 +25,13 @@ json body_of(const BodyOptions& options, const Request& request) {
 }
 
 TEST(Body, ATextIsOneUserMessageInChat) {
-    EXPECT_EQ(body_of({.endpoint = EndpointType::chat, .model = "tiny"}, request_of("hello")),
-              json::parse(R"({
+    EXPECT_EQ(body_of({.protocol = &kChat, .model = "tiny"}, request_of("hello")), json::parse(R"({
         "model": "tiny", "stream": true, "stream_options": {"include_usage": true}, "max_tokens": 16,
         "messages": [{"role": "user", "content": "hello"}]})"));
 }
 
 TEST(Body, ATextIsThePromptOfACompletion) {
-    EXPECT_EQ(body_of({.endpoint = EndpointType::completions, .model = "m", .include_usage = false},
-                      request_of("hello")),
+    EXPECT_EQ(body_of({.protocol = &kCompletions, .model = "m", .include_usage = false}, request_of("hello")),
               json::parse(R"({"model": "m", "stream": true, "max_tokens": 16, "prompt": "hello"})"));
 }
 
@@ -42,8 +40,7 @@ TEST(Body, ARequestMayNameItsModelAndBringFieldsThatGoBeforeTheRuns) {
     request.model = "lora-b";
     request.body = R"({"tools": [{"type": "function"}], "max_tokens": 3, "temperature": null})";
     EXPECT_EQ(
-        body_of({.endpoint = EndpointType::chat, .model = "m", .include_usage = false, .temperature = 0.5},
-                request),
+        body_of({.protocol = &kChat, .model = "m", .include_usage = false, .temperature = 0.5}, request),
         json::parse(R"({"model": "lora-b", "stream": true, "max_tokens": 3,
                               "tools": [{"type": "function"}],
                               "messages": [{"role": "user", "content": "hello"}]})"));
@@ -53,23 +50,21 @@ TEST(Body, PartsOfAMessageAreSentInPlaceOfItsText) {
     const std::string parts =
         R"([{"type":"image_url","image_url":{"url":"data:,x"}},{"type":"text","text":"what?"}])";
     const Request request = request_of(Messages{{"user", "what?", parts}});
-    EXPECT_EQ(body_of({.endpoint = EndpointType::chat}, request)["messages"][0]["content"],
-              json::parse(parts));
+    EXPECT_EQ(body_of({.protocol = &kChat}, request)["messages"][0]["content"], json::parse(parts));
 }
 
 TEST(Body, TokenIdsAreAListInCompletionsAndNothingForChat) {
     const Request request = request_of(TokenIds{5, 70000, 8});
-    EXPECT_EQ(body_of({.endpoint = EndpointType::completions}, request)["prompt"],
-              json::parse("[5, 70000, 8]"));
-    EXPECT_THROW(BodyWriter({.endpoint = EndpointType::chat}).body(request), std::invalid_argument);
+    EXPECT_EQ(body_of({.protocol = &kCompletions}, request)["prompt"], json::parse("[5, 70000, 8]"));
+    EXPECT_THROW(BodyWriter({.protocol = &kChat}).body(request), std::invalid_argument);
 }
 
 TEST(Body, AConversationKeepsItsRoles) {
     const Request request = request_of(Messages{{"system", "be brief"}, {"user", "hi\n"}});
     EXPECT_EQ(
-        body_of({.endpoint = EndpointType::chat}, request)["messages"],
+        body_of({.protocol = &kChat}, request)["messages"],
         json::parse(R"([{"role": "system", "content": "be brief"}, {"role": "user", "content": "hi\n"}])"));
-    EXPECT_EQ(body_of({.endpoint = EndpointType::completions}, request)["prompt"], "be brief\nhi\n");
+    EXPECT_EQ(body_of({.protocol = &kCompletions}, request)["prompt"], "be brief\nhi\n");
 }
 
 TEST(Body, OptionsAreSentOnlyWhenAskedFor) {
@@ -90,9 +85,8 @@ TEST(Body, OptionsAreSentOnlyWhenAskedFor) {
     EXPECT_EQ(
         body_of({.model = "m", .stream = false}, request_of("x", std::nullopt)),
         json::parse(R"({"model": "m", "stream": false, "messages": [{"role": "user", "content": "x"}]})"));
-    EXPECT_TRUE(
-        body_of({.endpoint = EndpointType::completions, .max_completion_tokens = true}, request_of("x"))
-            .contains("max_tokens"));
+    EXPECT_TRUE(body_of({.protocol = &kCompletions, .max_completion_tokens = true}, request_of("x"))
+                    .contains("max_tokens"));
 }
 
 TEST(Body, TheUsersExtraBodyWins) {
@@ -130,30 +124,6 @@ TEST(Body, EveryTextSurvivesItsEscaping) {
     text += '\0';
     EXPECT_EQ(body_of({.model = text}, request_of(text))["messages"][0]["content"], text);
     EXPECT_EQ(body_of({.model = text}, request_of(text))["model"], text);
-}
-
-TEST(Body, BytesThatAreNoUtf8BecomeReplacementCharacters) {
-    const auto escaped = [](std::string_view text) {
-        std::string out;
-        append_json_escaped(out, text);
-        return out;
-    };
-    EXPECT_EQ(escaped("a\xFF"
-                      "b"),
-              "a\uFFFDb");
-    EXPECT_EQ(escaped("\xC3"), "\uFFFD");
-    EXPECT_EQ(escaped("\xC0\xAF"), "\uFFFD\uFFFD");
-    EXPECT_EQ(escaped("\xED\xA0\x80"), "\uFFFD\uFFFD\uFFFD");
-    EXPECT_EQ(escaped("\xF0\x9F\x98"), "\uFFFD\uFFFD\uFFFD");
-    EXPECT_EQ(escaped("\xF0\x9F\x98\x80"), "\xF0\x9F\x98\x80");
-}
-
-TEST(Endpoint, HasANameAndAPath) {
-    EXPECT_EQ(path_of(EndpointType::chat), "/v1/chat/completions");
-    EXPECT_EQ(path_of(EndpointType::completions), "/v1/completions");
-    EXPECT_EQ(endpoint_type_named("chat"), EndpointType::chat);
-    EXPECT_EQ(endpoint_type_named(name_of(EndpointType::completions)), EndpointType::completions);
-    EXPECT_EQ(endpoint_type_named("images"), std::nullopt);
 }
 
 }  // namespace

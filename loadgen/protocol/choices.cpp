@@ -1,0 +1,137 @@
+#include "loadgen/protocol/choices.h"
+
+#include <algorithm>
+
+#include "loadgen/protocol/event_reader.h"
+
+namespace paretoken::protocol {
+namespace {
+
+/// Counts the bytes of texts in tool calls: a function's name and arguments, a custom tool's input.
+bool add_tool_call(ondemand::value& value, std::size_t& bytes, Holes& holes) {
+    if (type_of(value) == ondemand::json_type::array) {
+        return for_each_element(value, [&](Value call) { return add_tool_call(call, bytes, holes); });
+    }
+    return for_each_field(value, [&](Key key, Value inner) {
+        if (key == "function" || key == "custom") return add_tool_call(inner, bytes, holes);
+        if (key == "name" || key == "arguments" || key == "input") {
+            if (key == "arguments") holes.add(ShapeHole::Kind::output, inner);
+            if (const auto text = text_of(inner)) bytes += text->size();
+        }
+        return true;
+    });
+}
+
+bool read_delta(ondemand::value& value, OutputBytes& output, Holes& holes) {
+    return for_each_field(value, [&](Key key, Value inner) {
+        if (key == "content" || key == "refusal") {
+            holes.add(ShapeHole::Kind::output, inner);
+            return add_text(inner, output.content, output.reasoning);
+        }
+        if (key == "tool_calls" || key == "function_call") {
+            return add_tool_call(inner, output.tool_call, holes);
+        }
+        if (key == "reasoning_content" || key == "reasoning") {
+            holes.add(ShapeHole::Kind::output, inner);
+            // Some servers send the same text under both names.
+            std::size_t bytes = 0;
+            if (!add_text(inner, bytes, bytes)) return false;
+            output.reasoning = std::max(output.reasoning, bytes);
+        }
+        return true;
+    });
+}
+
+/// Counts log probabilities, one entry per token: "content" in chat, "tokens" in completions.
+bool count_logprobs(ondemand::value& value, std::uint32_t& count) {
+    return for_each_field(value, [&](Key key, Value inner) {
+        return (key == "content" || key == "tokens") ? count_elements(inner, count) : true;
+    });
+}
+
+bool read_choice(ondemand::value& value, Delta& delta, Reading& reading) {
+    return for_each_field(value, [&](Key key, Value inner) {
+        if (key == "delta") return read_delta(inner, reading.output, reading.holes);
+        if (key == "text") {
+            reading.holes.add(ShapeHole::Kind::output, inner);
+            return add_text(inner, reading.output.content, reading.output.reasoning);
+        }
+        if (key == "token_ids") return count_elements(inner, reading.token_ids);
+        if (key == "logprobs") return count_logprobs(inner, reading.logprobs);
+        if (key == "usage") return read_usage(inner, delta.usage);  // Moonshot
+        if (key == "error") return read_error(inner, reading.error);
+        if (key == "index") {
+            delta.choice = static_cast<int>(count_of(inner).value_or(0));
+        } else if (key == "finish_reason") {
+            if (const auto reason = text_of(inner); reason && !reason->empty()) {
+                delta.finish_reason = short_line(*reason, kLongestReason, *reading.secrets);
+            }
+        }
+        return true;
+    });
+}
+
+bool read_field(Key key, Value& value, Delta& delta, Reading& reading) {
+    if (key != "choices") return true;
+    reading.known = true;
+    return for_each_element(value, [&](Value choice) { return read_choice(choice, delta, reading); });
+}
+
+/// Appends the text of a choice: of its message or delta under `key`, as a string or parts, or of a
+/// completion.
+void append_answer_text(dom::element choice, std::string_view key, std::string& out) {
+    std::string_view text;
+    if (!choice["text"].get(text)) out += text;
+    dom::element content;
+    if (choice[key]["content"].get(content)) return;
+    if (!content.get(text)) out += text;
+    dom::array parts;
+    if (content.get(parts)) return;
+    for (const dom::element part : parts)
+        if (!part["text"].get(text)) out += text;
+}
+
+/// Returns the bytes of output text in a choice of a whole answer.
+std::uint64_t text_bytes_in(dom::element choice) {
+    std::uint64_t bytes = 0;
+    std::string_view text;
+    if (!choice["text"].get(text)) bytes += text.size();
+    dom::object message;
+    if (choice["message"].get(message)) return bytes;
+    for (const auto key : {"content", "reasoning_content", "reasoning", "refusal"}) {
+        if (!message[key].get(text)) bytes += text.size();
+    }
+    dom::array calls;
+    if (!message["tool_calls"].get(calls)) bytes += simdjson::minify(calls).size();
+    return bytes;
+}
+
+bool is_first(dom::element choice) {
+    std::int64_t index = 0;
+    return choice["index"].get(index) || index == 0;
+}
+
+void append_text(dom::element event, std::string& out) {
+    dom::array choices;
+    if (event["choices"].get(choices)) return;
+    for (const dom::element choice : choices)
+        if (is_first(choice)) append_answer_text(choice, "delta", out);
+}
+
+void read_whole(dom::element answer, WholeAnswer& whole) {
+    dom::array choices;
+    if (answer["choices"].get(choices)) return;
+    for (const dom::element choice : choices) {
+        if (const auto reason = text_in(choice, "finish_reason"); !reason.empty())
+            whole.finish_reason = reason;
+        whole.text_bytes += text_bytes_in(choice);
+        if (is_first(choice)) append_answer_text(choice, "message", whole.text);
+    }
+}
+
+}  // namespace
+
+constinit const EventFormat kChoices{
+    .read_field = read_field, .append_text = append_text, .read_whole = read_whole};
+
+}  // namespace paretoken::protocol

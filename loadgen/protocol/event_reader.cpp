@@ -1,0 +1,169 @@
+#include "loadgen/protocol/event_reader.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/text/printable.h"
+
+namespace paretoken::protocol {
+
+static_assert(kReadablePadding >= simdjson::SIMDJSON_PADDING);
+
+void Holes::add(ShapeHole::Kind kind, ondemand::value& value) {
+    const bool number = kind == ShapeHole::Kind::number;
+    const ondemand::json_type type = type_of(value);
+    if (type != (number ? ondemand::json_type::number : ondemand::json_type::string)) {
+        unsafe |= kind == ShapeHole::Kind::output && type != ondemand::json_type::null;
+        return;
+    }
+    if (count == list.size()) {
+        unsafe = true;
+        return;
+    }
+    const char* const begin = value.raw_json_token().data() + (number ? 0 : 1);
+    if (const auto hole = hole_at(kind, event, static_cast<std::size_t>(begin - event.data()))) {
+        list[count++] = *hole;
+    } else {
+        unsafe = true;
+    }
+}
+
+std::optional<std::string_view> text_of(ondemand::value& value) {
+    std::string_view text;
+    if (type_of(value) != ondemand::json_type::string || value.get_string().get(text)) return std::nullopt;
+    return text;
+}
+
+std::optional<std::int64_t> count_of(ondemand::value& value) {
+    const auto within = [](std::int64_t count) { return std::clamp<std::int64_t>(count, -1, kAboveAll); };
+    if (const auto text = text_of(value)) {
+        std::int64_t count = 0;
+        const auto end = text->data() + text->size();
+        const auto [stop, error] = std::from_chars(text->data(), end, count);
+        if (stop != end || error == std::errc::invalid_argument) return std::nullopt;
+        if (error == std::errc::result_out_of_range) return text->starts_with('-') ? -1 : kAboveAll;
+        return within(count);
+    }
+    if (type_of(value) != ondemand::json_type::number) return std::nullopt;
+    if (std::int64_t count = 0; !value.get_int64().get(count)) return within(count);
+    double number = 0;
+    if (value.get_double().get(number)) return std::nullopt;
+    if (number < 0) return -1;
+    return number < static_cast<double>(kAboveAll) ? static_cast<std::int64_t>(number) : kAboveAll;
+}
+
+bool is_impossible(const std::optional<std::int64_t>& count) {
+    return count && (*count < 0 || *count > kMostTokens);
+}
+
+bool is_impossible(const TokenUsage& usage) {
+    return is_impossible(usage.prompt) || is_impossible(usage.cached_prompt) ||
+           is_impossible(usage.completion) || is_impossible(usage.reasoning);
+}
+
+bool add_text(ondemand::value& value, std::size_t& bytes, std::size_t& thinking) {
+    switch (type_of(value)) {
+        case ondemand::json_type::string:
+            if (const auto text = text_of(value)) bytes += text->size();
+            return true;
+        case ondemand::json_type::array:
+            return for_each_element(value, [&](Value part) { return add_text(part, bytes, thinking); });
+        case ondemand::json_type::object:
+            return for_each_field(value, [&](Key key, Value inner) {
+                if (key == "text") return add_text(inner, bytes, thinking);
+                if (key == "thinking") return add_text(inner, thinking, thinking);
+                return true;
+            });
+        default:
+            return true;
+    }
+}
+
+bool count_elements(ondemand::value& value, std::uint32_t& count) {
+    return for_each_element(value, [&](Value) {
+        ++count;
+        return true;
+    });
+}
+
+namespace {
+
+bool read_count(ondemand::value& value, std::optional<std::int64_t>& target) {
+    if (const auto count = count_of(value)) target = count;
+    return true;
+}
+
+bool read_detail(ondemand::value& details, std::string_view name, std::optional<std::int64_t>& target) {
+    return for_each_field(details, [&](Key key, Value inner) {
+        return key.unsafe_is_equal(name) ? read_count(inner, target) : true;
+    });
+}
+
+}  // namespace
+
+bool read_usage(ondemand::value& value, std::optional<TokenUsage>& usage) {
+    TokenUsage news;
+    std::optional<std::int64_t> input, cache_read, cache_written;
+    const bool whole = for_each_field(value, [&](Key key, Value inner) {
+        if (key == "prompt_tokens") return read_count(inner, news.prompt);
+        if (key == "input_tokens") return read_count(inner, input);
+        if (key == "completion_tokens" || key == "output_tokens") return read_count(inner, news.completion);
+        if (key == "prompt_tokens_details" || key == "input_tokens_details") {
+            return read_detail(inner, "cached_tokens", news.cached_prompt);
+        }
+        if (key == "prompt_cache_hit_tokens" || key == "cached_tokens")
+            return read_count(inner, news.cached_prompt);
+        if (key == "cache_read_input_tokens") return read_count(inner, cache_read);
+        if (key == "cache_creation_input_tokens") return read_count(inner, cache_written);
+        if (key == "completion_tokens_details" || key == "output_tokens_details") {
+            return read_detail(inner, "reasoning_tokens", news.reasoning);
+        }
+        return key == "reasoning_tokens" ? read_count(inner, news.reasoning) : true;
+    });
+    // Anthropic's input_tokens exclude tokens read from or stored in the cache; those of the Responses API
+    // include them, and never come with cache_read_input_tokens.
+    if (input && !news.prompt) {
+        const bool possible =
+            !is_impossible(input) && !is_impossible(cache_read) && !is_impossible(cache_written);
+        news.prompt = possible ? *input + cache_read.value_or(0) + cache_written.value_or(0) : kAboveAll;
+    }
+    if (cache_read && !news.cached_prompt) news.cached_prompt = cache_read;
+    if (news != TokenUsage{}) {
+        if (!usage) usage.emplace();
+        update(*usage, news);
+    }
+    return whole;
+}
+
+bool read_timings(ondemand::value& value, Timings& timings) {
+    const bool whole = for_each_field(value, [&](Key key, Value inner) {
+        if (key == "cache_n") return read_count(inner, timings.cached);
+        return key == "predicted_n" ? read_count(inner, timings.predicted) : true;
+    });
+    for (auto* count : {&timings.cached, &timings.predicted}) {
+        if (*count && **count < 0) count->reset();
+    }
+    return whole;
+}
+
+bool read_error(ondemand::value& value, bool& error) {
+    const auto text = text_of(value);
+    error |= text ? !text->empty() : type_of(value) == ondemand::json_type::object;
+    return true;
+}
+
+std::string short_line(std::string_view text, std::size_t most, const Secrets& secrets) {
+    return printable_line(secrets.redacted(text), most);
+}
+
+std::string_view text_in(dom::element element, std::string_view key) {
+    std::string_view text;
+    return element[key].get(text) ? std::string_view() : text;
+}
+
+std::string_view text_in(simdjson::simdjson_result<dom::element> element, std::string_view key) {
+    dom::element found;
+    return element.get(found) ? std::string_view() : text_in(found, key);
+}
+
+}  // namespace paretoken::protocol

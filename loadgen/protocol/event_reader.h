@@ -1,0 +1,149 @@
+#pragma once
+// What the protocols share to read the JSON of events: readers of texts, counts, usage and errors that skip
+// values of unexpected types. A protocol's EventFormat builds on them. Every reader returns false when the
+// JSON is invalid, which ends the whole reading.
+#include <simdjson.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/record/record.h"
+#include "core/text/secrets.h"
+#include "loadgen/protocol/delta.h"
+#include "loadgen/protocol/delta_shape.h"
+
+namespace paretoken::protocol {
+
+namespace dom = simdjson::dom;
+namespace ondemand = simdjson::ondemand;
+
+using Key = ondemand::raw_json_string;
+using Value = ondemand::value;
+
+inline constexpr std::int64_t kAboveAll = kMostTokens + 1;  ///< value for every count that is too large
+inline constexpr std::size_t kLongestReason = 64;           ///< bytes of a finish_reason
+
+/// The positions of the values that may differ between events of the same shape.
+struct Holes {
+    std::string_view event;
+    std::array<ShapeHole, DeltaShape::kMostHoles> list;
+    std::size_t count = 0;
+    bool unsafe = false;  ///< too many, of unexpected kinds, or output that is not one string
+
+    /// Adds the position of a string or a number; other values are no holes.
+    void add(ShapeHole::Kind kind, ondemand::value& value);
+};
+
+struct OutputBytes {
+    std::size_t content = 0;
+    std::size_t reasoning = 0;
+    std::size_t tool_call = 0;
+};
+
+/// Timings of llama.cpp: cache_n prompt tokens came from the cache, predicted_n tokens were sent so far.
+struct Timings {
+    std::optional<std::int64_t> cached;
+    std::optional<std::int64_t> predicted;
+};
+
+/// The values of one event before its delta is complete.
+struct Reading {
+    OutputBytes output;
+    std::uint32_t token_ids = 0;
+    std::uint32_t logprobs = 0;
+    Timings timings;
+    Holes holes;
+    const Secrets* secrets = nullptr;
+    /// The event's "type", for protocols whose events have one.
+    std::string_view type;
+    std::size_t typed_bytes = 0;  ///< bytes of output whose kind depends on `type`
+    bool known = false;           ///< whether it is an event of the protocol, with or without output
+    bool error = false;           ///< whether it has an error, which the slow path then reads
+};
+
+/// How a protocol's events, and its answers without a stream, are read.
+struct EventFormat {
+    /// Reads a field of an event that protocols do not share; leaves an unknown field alone.
+    bool (*read_field)(Key key, Value& value, Delta& delta, Reading& reading) = nullptr;
+    /// Completes the delta once all fields are read. Null: there is nothing to do.
+    void (*complete)(Delta& delta, Reading& reading) = nullptr;
+    /// Appends the text that an event adds to the first choice's answer, without reasoning and tool calls.
+    void (*append_text)(dom::element event, std::string& out) = nullptr;
+    /// Reads the texts and the finish_reason of an answer without a stream; `finish_reason` is not cut yet.
+    void (*read_whole)(dom::element answer, WholeAnswer& whole) = nullptr;
+};
+
+/// Returns the type of a value; null if it is not a valid value.
+inline ondemand::json_type type_of(ondemand::value& value) {
+    ondemand::json_type type;
+    return value.type().get(type) ? ondemand::json_type::null : type;
+}
+
+template <class OnField>
+bool for_each_field(ondemand::object& object, OnField&& on_field) {
+    for (auto result : object) {
+        ondemand::field field;
+        if (std::move(result).get(field) || !on_field(field.key(), field.value())) return false;
+    }
+    return true;
+}
+
+/// Calls on_field(key, value) for every field, as long as it returns true.
+template <class OnField>
+bool for_each_field(ondemand::value& value, OnField&& on_field) {
+    ondemand::object object;
+    if (type_of(value) != ondemand::json_type::object) return true;
+    return !value.get_object().get(object) && for_each_field(object, on_field);
+}
+
+template <class OnElement>
+bool for_each_element(ondemand::value& value, OnElement&& on_element) {
+    ondemand::array array;
+    if (type_of(value) != ondemand::json_type::array) return true;
+    if (value.get_array().get(array)) return false;
+    for (auto result : array) {
+        ondemand::value element;
+        if (std::move(result).get(element) || !on_element(element)) return false;
+    }
+    return true;
+}
+
+/// Returns a text; nothing if the value is not text.
+std::optional<std::string_view> text_of(ondemand::value& value);
+
+/// Returns a whole number, also written as 4.0 or "4". Negative numbers become -1, too large ones kAboveAll;
+/// see is_impossible.
+std::optional<std::int64_t> count_of(ondemand::value& value);
+
+/// Returns whether a count of tokens is negative or above kMostTokens.
+bool is_impossible(const std::optional<std::int64_t>& count);
+bool is_impossible(const TokenUsage& usage);
+
+/// Counts the bytes of a string, of parts ([{"type": "text", "text": "…"}]), or of one part, which may be
+/// thinking.
+bool add_text(ondemand::value& value, std::size_t& bytes, std::size_t& thinking);
+
+/// Adds the number of a list's elements.
+bool count_elements(ondemand::value& value, std::uint32_t& count);
+
+/// Reads usage in every spelling: OpenAI, Responses and Anthropic (input_tokens), DeepSeek
+/// (prompt_cache_hit_tokens), Moonshot (cached_tokens).
+bool read_usage(ondemand::value& value, std::optional<TokenUsage>& usage);
+
+bool read_timings(ondemand::value& value, Timings& timings);
+
+/// Sets `error` if the value is an error; null, false and "" are none.
+bool read_error(ondemand::value& value, bool& error);
+
+/// Hides secrets and cuts the text. Secrets are hidden first, because a cut secret would not be recognised.
+std::string short_line(std::string_view text, std::size_t most, const Secrets& secrets);
+
+/// Returns the member's text; empty if it is absent or not text.
+std::string_view text_in(dom::element element, std::string_view key);
+std::string_view text_in(simdjson::simdjson_result<dom::element> element, std::string_view key);
+
+}  // namespace paretoken::protocol

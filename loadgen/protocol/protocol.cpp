@@ -1,0 +1,28 @@
+#include "loadgen/protocol/protocol.h"
+
+#include <algorithm>
+#include <array>
+
+namespace paretoken::protocol {
+namespace {
+
+constexpr std::array kProtocols = {&kChat, &kCompletions, &kMessages, &kResponses};
+
+}  // namespace
+
+std::span<const Protocol* const> protocols() {
+    return kProtocols;
+}
+
+const Protocol* protocol_named(std::string_view name) {
+    const auto found = std::find_if(kProtocols.begin(), kProtocols.end(),
+                                    [&](const Protocol* protocol) { return protocol->name == name; });
+    return found == kProtocols.end() ? nullptr : *found;
+}
+
+bool has_field(const Protocol& protocol, bool BodyOptions::*flag) {
+    return std::any_of(protocol.optional_fields.begin(), protocol.optional_fields.end(),
+                       [&](const OptionalField& field) { return field.flag == flag; });
+}
+
+}  // namespace paretoken::protocol

@@ -1,0 +1,125 @@
+// OpenAI's Responses: loadgen/protocol/responses.cpp.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "loadgen/protocol/body.h"
+#include "tests/support/replayed.h"
+
+namespace paretoken::protocol {
+namespace {
+
+using testing::answer_of;
+using ::testing::HasSubstr;
+using testing::replayed;
+
+constexpr TimePoint at(int milliseconds) {
+    return TimePoint(std::chrono::milliseconds(milliseconds));
+}
+
+std::string event(std::string_view json) {
+    return "data: " + std::string(json) + "\n\n";
+}
+
+std::uint64_t tokens_of(const RequestRecord& record) {
+    std::uint64_t tokens = 0;
+    for (const StreamEvent& event : record.events) tokens += event.tokens;
+    return tokens;
+}
+
+std::string output(std::string_view type, std::string_view delta) {
+    return event(R"({"type":")" + std::string(type) + R"(","item_id":"i","delta":")" + std::string(delta) +
+                 R"("})");
+}
+std::string ended(std::string_view type, std::string_view response) {
+    return event(R"({"type":")" + std::string(type) + R"(","response":)" + std::string(response) + "}");
+}
+const std::string kText = output("response.output_text.delta", "word");
+const std::string kCompleted =
+    ended("response.completed", R"({"status":"completed","usage":{"input_tokens":9,"output_tokens":1}})");
+
+RequestRecord read(const std::vector<std::string>& pieces) {
+    return answer_of(pieces, kResponses, {.keep_text = true});
+}
+
+TEST(Responses, of_llamacpp_are_read) {
+    const RequestRecord record = replayed("streams/llamacpp-responses.http", kResponses, {.keep_text = true});
+    EXPECT_EQ(record.outcome, Outcome::ok);
+    EXPECT_EQ(record.answer, "Hello, welcome to");
+    EXPECT_EQ(record.chunks, 4);
+    EXPECT_EQ(record.first_event, at(1));
+    EXPECT_EQ(record.usage, (TokenUsage{32, 31, 4, std::nullopt}));
+    EXPECT_EQ(record.finish_reason, "stop");
+}
+
+TEST(Responses, of_vllm_are_read) {
+    const RequestRecord record =
+        replayed("streams/vllm-0.32-responses.http", kResponses, {.keep_text = true});
+    EXPECT_EQ(record.outcome, Outcome::ok);
+    EXPECT_EQ(record.answer, "denbackbuffer30");
+    EXPECT_EQ(record.chunks, 2);
+    EXPECT_EQ(tokens_of(record), 4U) << "the server's count is shared by text";
+    EXPECT_EQ(record.first_event, at(5));
+    EXPECT_EQ(record.usage, (TokenUsage{12, 0, 4, 0}));
+    EXPECT_EQ(record.finish_reason, "length");
+}
+
+TEST(Responses, end_with_the_whole_response) {
+    const RequestRecord record = read({kText, kCompleted, "data: [DONE]\n\n{broken"});
+    EXPECT_EQ(record.outcome, Outcome::ok);
+    EXPECT_EQ(record.finished, at(2));
+    EXPECT_EQ(record.chunks, 1);
+    EXPECT_EQ(read({kText}).outcome, Outcome::truncated);
+}
+
+TEST(Responses, tell_reasoning_and_calls_from_text) {
+    const RequestRecord record = read(
+        {output("response.reasoning_text.delta", "hm"), output("response.output_text.delta", "a\\u00e9"),
+         output("response.function_call_arguments.delta", "{}"), output("response.audio.delta", "UklGRg"),
+         event(R"({"type":"response.output_text.done","item_id":"i","text":"a\u00e9"})"), kCompleted});
+    EXPECT_EQ(record.answer, "a\u00e9");
+    std::vector<EventKind> kinds;
+    for (const StreamEvent& event : record.events) kinds.push_back(event.kind);
+    EXPECT_THAT(kinds,
+                ::testing::ElementsAre(EventKind::reasoning, EventKind::content, EventKind::tool_call));
+}
+
+TEST(Responses, that_failed_say_why) {
+    const RequestRecord failed = read(
+        {kText, ended("response.failed",
+                      R"({"status":"failed","error":{"code":"server_error","message":"out of memory"}})")});
+    EXPECT_EQ(failed.outcome, Outcome::stream_error);
+    EXPECT_EQ(failed.error, "out of memory (server_error)");
+    const RequestRecord error =
+        read({kText, event(R"({"type":"error","code":"rate_limit","message":"slow down"})")});
+    EXPECT_EQ(error.outcome, Outcome::stream_error);
+    EXPECT_THAT(error.error, HasSubstr("slow down"));
+}
+
+TEST(Responses, in_progress_have_no_end) {
+    const RequestRecord record =
+        read({ended("response.created", R"({"status":"in_progress","usage":null,"error":null})"), kText});
+    EXPECT_EQ(record.finish_reason, "");
+    EXPECT_EQ(record.outcome, Outcome::truncated);
+}
+
+TEST(Responses, that_did_not_stream_are_read) {
+    const RequestRecord record = read(
+        {R"({"object":"response","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},)"
+         R"("output":[{"type":"message","content":[{"type":"output_text","text":"four"}]}],)"
+         R"("usage":{"input_tokens":3,"output_tokens":1}})"});
+    EXPECT_EQ(record.outcome, Outcome::ok);
+    EXPECT_EQ(record.answer, "four");
+    EXPECT_EQ(record.finish_reason, "length");
+}
+
+TEST(Responses, are_not_stored_by_the_server) {
+    const auto body = nlohmann::json::parse(BodyWriter({.protocol = &kResponses}).body(Request{}));
+    EXPECT_EQ(body["store"], false);
+    const auto stored = nlohmann::json::parse(
+        BodyWriter({.protocol = &kResponses, .extra_body = R"({"store":true})"}).body(Request{}));
+    EXPECT_EQ(stored["store"], true);
+}
+
+}  // namespace
+}  // namespace paretoken::protocol

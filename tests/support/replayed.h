@@ -1,0 +1,36 @@
+#pragma once
+// Answers read by a protocol, as records.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "loadgen/protocol/answer.h"
+#include "tests/support/golden.h"
+
+namespace paretoken::testing {
+
+/// Reads pieces of a body, each as a read of its own, a millisecond apart, the first at 1 ms.
+inline RequestRecord answer_of(const std::vector<std::string>& pieces, const protocol::Protocol& protocol,
+                               protocol::AnswerOptions options = {}) {
+    protocol::DeltaParser parser({}, protocol);
+    protocol::AnswerReader reader(parser);
+    RequestRecord record;
+    reader.begin(record, options);
+    TimePoint time{};
+    for (const std::string& piece : pieces) {
+        protocol::PaddedBuffer padded;
+        padded.append(piece);
+        time += std::chrono::milliseconds(1);
+        reader.on_body({padded.view().data(), padded.size()}, time, true, true);
+    }
+    reader.finish(true);
+    return record;
+}
+
+/// Replays a recorded answer of tests/golden: every HTTP chunk is a read.
+inline RequestRecord replayed(std::string_view name, const protocol::Protocol& protocol,
+                              protocol::AnswerOptions options = {}) {
+    return answer_of(body_chunks(golden(name)), protocol, options);
+}
+
+}  // namespace paretoken::testing
