@@ -160,7 +160,8 @@ nlohmann::ordered_json json_of(const reports::SizeFit& fit) {
             {"most_bytes", fit.most_bytes}, {"worst_residual", fit.worst_residual}};
 }
 
-/// Returns the text completed by values that follow from its rows: their device, "bound_by" and "fits".
+/// Returns the text completed by values that follow from its rows: their device, "bound_by", "held_back_by"
+/// and "fits".
 std::string completed(const std::string& text, const reports::MicroFile& file,
                       const std::vector<std::optional<reports::RowBound>>& bounds) {
     auto json = nlohmann::ordered_json::parse(text);
@@ -170,6 +171,8 @@ std::string completed(const std::string& text, const reports::MicroFile& file,
         const auto& bound = bounds.at(place);
         row["device"] = file.rows.at(place).device;
         if (bound) row["bound_by"] = name_of(bound->by);
+        if (const std::string why = held_back_by(file.rows.at(place)); !why.empty())
+            row["held_back_by"] = why;
         ++place;
     }
     json["fits"] = nlohmann::ordered_json::array();
@@ -227,6 +230,8 @@ MicroLine line_of(const reports::MicroRow& row, const std::optional<reports::Row
     } else if (!row.label.empty()) {
         line.remark = (row.valid ? "note: " : "not valid: ") + row.label;
     }
+    if (const std::string why = held_back_by(row); !why.empty())
+        line.remark += (line.remark.empty() ? "" : "; ") + why;
     return line;
 }
 
@@ -361,7 +366,7 @@ void add_micro(CLI::App& app) {
     auto options = std::make_shared<MicroOptions>();
     CLI::App* command = app.add_subcommand("micro", "Measure what this machine could deliver");
     auto* const quick =
-        command->add_flag("--quick", options->quick, "Fewer rows, less time for each: about 20 s");
+        command->add_flag("--quick", options->quick, "Fewer rows, less time for each: about 15 s");
     command->add_flag("--full", options->full, "Every row, more time for each: some ten minutes")
         ->excludes(quick);
     command->add_option("--filter", options->filter,

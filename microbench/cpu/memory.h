@@ -1,7 +1,9 @@
 #pragma once
 // Large memory in huge pages, if the kernel grants them: a ring of 1 GiB in 4 KiB pages would measure the
-// TLB. Pages are bound to the thread that touches them first.
+// TLB. Pages belong to the memory near the CPU that touches them first. The kernel takes up to a second to
+// provide 1 GiB, so memory that is given back is kept for the next allocation on the same CPU.
 #include <cstddef>
+#include <optional>
 #include <span>
 
 namespace paretoken::microbench {
@@ -9,8 +11,8 @@ namespace paretoken::microbench {
 class HugeMemory {
   public:
     HugeMemory() = default;
-    /// Allocates memory aligned to 2 MiB, zero-filled on first touch. Throws RuntimeError when there is not
-    /// enough.
+    /// Allocates memory aligned to 2 MiB, whose content is not defined. Called on the thread that will use
+    /// it, which is pinned. Throws RuntimeError when there is not enough.
     explicit HugeMemory(std::size_t size);
     ~HugeMemory();
     HugeMemory(HugeMemory&& other) noexcept;
@@ -24,8 +26,13 @@ class HugeMemory {
   private:
     void* mapping_ = nullptr;
     std::size_t mapped_ = 0;
+    int cpu_ = -1;  ///< the CPU that allocated it; -1 if unknown
     std::byte* data_ = nullptr;
     std::size_t size_ = 0;
 };
+
+/// Returns the share of this process's anonymous memory that is in huge pages, by /proc/self/smaps_rollup;
+/// nothing if the kernel does not tell.
+std::optional<double> huge_page_share();
 
 }  // namespace paretoken::microbench

@@ -13,6 +13,7 @@
 #include "microbench/cpu/attention/attention_kernel.h"
 #include "microbench/cpu/ceilings.h"
 #include "microbench/cpu/machine.h"
+#include "microbench/cpu/memory.h"
 #include "microbench/cpu/read.h"
 #include "microbench/cpu/sampling.h"
 #include "microbench/cpu/weights/weights_kernel.h"
@@ -97,16 +98,10 @@ struct Session {
 };
 using SharedSession = std::shared_ptr<Session>;
 
-/// Returns 1 and the number of CPUs.
+/// Returns the numbers of threads that rows measure with: 1 and all CPUs; a quick suite uses all CPUs only.
 std::vector<std::size_t> thread_counts(const CpuSettings& settings) {
-    if (settings.cpus.size() == 1) return {1};
+    if (settings.cpus.size() == 1 || settings.extent == Extent::quick) return {settings.cpus.size()};
     return {1, settings.cpus.size()};
-}
-
-/// Returns the numbers of threads that rows measure with; a quick suite uses all CPUs only.
-std::vector<std::size_t> thread_counts_of_suite(const CpuSettings& settings) {
-    if (settings.extent == Extent::quick) return {settings.cpus.size()};
-    return thread_counts(settings);
 }
 
 std::string backend(std::size_t threads) {
@@ -190,6 +185,7 @@ RowOutcome streamed(Session& session, std::size_t thread_count, Kernel& kernel) 
                        .judgement = judgement_of(measurement, streaming(settings))};
     if (const auto cached = cached_speed(threads, kernel, settings.seconds_per_row * kCachedShare))
         outcome.counters.emplace_back("cached_flops_per_second", *cached);
+    if (const auto share = huge_page_share()) outcome.counters.emplace_back("huge_page_share", *share);
     return outcome;
 }
 
@@ -276,14 +272,13 @@ void add_random_reads(const SharedSession& session, std::size_t n, std::vector<R
 void add_ceilings(const SharedSession& session, std::vector<Row>& rows) {
     const CpuSettings& settings = session->settings;
     const auto counts = thread_counts(settings);
-    const auto counts_of_suite = thread_counts_of_suite(settings);
-    for (const std::size_t n : counts_of_suite) {
+    for (const std::size_t n : counts) {
         rows.push_back({fmt::format("ceiling/read/{}", backend(n)), [=] {
                             return read_ceiling(*session, read_options(session->settings, n),
                                                 streaming(session->settings));
                         }});
     }
-    for (const std::size_t n : counts_of_suite) {
+    for (const std::size_t n : counts) {
         add_reads_by_size(session, n, rows);
         add_random_reads(session, n, rows);
     }
@@ -396,7 +391,7 @@ std::vector<Row> cpu_rows(const CpuSettings& settings) {
     const auto session = std::make_shared<Session>(Session{settings, {}});
     std::vector<Row> rows;
     add_ceilings(session, rows);
-    const auto counts = thread_counts_of_suite(settings);
+    const auto counts = thread_counts(settings);
     for (const std::size_t n : counts) add_weights(session, n, rows);
     for (const std::size_t n : counts) add_attention(session, n, rows);
     return rows;

@@ -111,6 +111,24 @@ std::string text_of(const RowBound& bound) {
     return fmt::format("{} ({})", name_of(bound.by), shares);
 }
 
+std::string held_back_by(const MicroRow& row) {
+    constexpr double kMostlyHuge = 0.9;
+    const RowName name = parse_row_name(row.name);
+    if (row.error || !row.valid || name.axis("backend") != "cpu" || name.family.starts_with("ceiling") ||
+        !row.of_ceiling || *row.of_ceiling >= kHeldBack)
+        return {};
+    if (row.huge_page_share && *row.huge_page_share < kMostlyHuge)
+        return fmt::format("page walks slow its reads: {:.0f} % of the memory is in huge pages",
+                           *row.huge_page_share * 100);
+    if (!row.flops_per_s || !row.cached_flops_per_s) return {};
+    const double of_cached = *row.flops_per_s / *row.cached_flops_per_s;
+    const std::string arithmetic =
+        fmt::format("its instructions alone take {:.0f} % of the time", of_cached * 100);
+    if (of_cached >= kNearCached) return arithmetic;
+    if (of_cached + *row.of_ceiling >= 1) return arithmetic + " and overlap with its reads only in part";
+    return arithmetic + ", so its order of reading is slower than the ceiling's";
+}
+
 std::vector<std::optional<RowBound>> bounds_of(std::span<const MicroRow> rows) {
     std::vector<std::optional<RowBound>> bounds;
     for (const MicroRow& row : rows) {

@@ -48,4 +48,12 @@ std::string text_of(const RowBound& bound);
 /// format, device and threads (ceiling/flops/…), if there is one.
 std::vector<std::optional<RowBound>> bounds_of(std::span<const MicroRow> rows);
 
+/// The share of the read ceiling below which held_back_by() gives a reason.
+inline constexpr double kHeldBack = 0.9;
+
+/// Returns what keeps a kernel of a CPU from the read ceiling, as a sentence without a full stop: page walks,
+/// arithmetic, arithmetic that does not overlap with reading, or its way of reading. Empty for ceilings, for
+/// rows that are not valid or reach kHeldBack, and where the row does not tell.
+std::string held_back_by(const MicroRow& row);
+
 }  // namespace paretoken::reports

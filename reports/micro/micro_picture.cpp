@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/formats.h"
+#include "reports/micro/micro_bound.h"
 
 namespace paretoken::reports {
 namespace {
@@ -57,6 +58,11 @@ bool is_better(const PicturePoint& candidate, const PicturePoint& held) {
     return candidate.valid != held.valid ? candidate.valid : candidate.y > held.y;
 }
 
+std::string note_of(const MicroRow& row) {
+    const std::string why = held_back_by(row);
+    return row.label + (row.label.empty() || why.empty() ? "" : "; ") + why;
+}
+
 /// The series of a chart: the best kernel of each series at each x, summed over the operations of a layer.
 template <class Place>
 std::vector<PictureSeries> series_of(const MicroResults& micro, double unit, Place place) {
@@ -72,7 +78,7 @@ std::vector<PictureSeries> series_of(const MicroResults& micro, double unit, Pla
         sum.at.amount += at->amount;
         sum.seconds += *row.median_s;
         sum.valid = sum.valid && row.valid;
-        if (sum.note.empty()) sum.note = row.label;
+        if (sum.note.empty()) sum.note = note_of(row);
     }
     std::map<std::string, std::map<double, PicturePoint>> best;
     for (const auto& [name, sum] : sums) {

@@ -42,6 +42,7 @@ MicroRow row_of(const JsonCursor& row) {
     out.flops_per_s = positive_at(row, "flops_per_second");
     out.of_ceiling = positive_at(row, "of_ceiling");
     out.cached_flops_per_s = positive_at(row, "cached_flops_per_second");
+    if (const auto share = row.find("huge_page_share")) out.huge_page_share = share->not_negative();
     for (const auto& [key, value] : row.members())
         if (key.starts_with("part_") && key.ends_with("_s"))
             out.part_s.emplace(key.substr(5, key.size() - 7), value.not_negative());

@@ -53,6 +53,7 @@ struct MicroRow {
     /// Median of bandwidth ÷ read ceiling that was measured next to it.
     std::optional<double> of_ceiling = {};
     std::optional<double> cached_flops_per_s = {};  ///< speed of the kernel with its operand in caches
+    std::optional<double> huge_page_share = {};     ///< share of the memory that was in huge pages
     std::map<std::string, double> part_s = {};      ///< seconds of each operation of a layer, timed alone
     std::optional<double> gap_s = {};               ///< time of the whole layer beyond the sum of its parts
 

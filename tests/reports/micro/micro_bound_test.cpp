@@ -109,6 +109,29 @@ TEST(MicroBound, OfAKernelThatTellsItsSpeedInCacheIsHeldAgainstThat) {
     EXPECT_EQ(text_of(*bounds[2]), "neither (65 % of its speed in cache, 52 % of int8_dot)");
 }
 
+TEST(HeldBackBy, names_page_walks_arithmetic_overlap_or_the_order_of_reading) {
+    MicroRow row = kernel("weights/w:q4_0/layout:packed/batch:4/backend:cpu/threads:2", 0.78, 300e9);
+    EXPECT_EQ(held_back_by(row), "") << "the row does not tell";
+    row.cached_flops_per_s = 320e9;
+    EXPECT_EQ(held_back_by(row), "its instructions alone take 94 % of the time");
+    row.cached_flops_per_s = 600e9;
+    EXPECT_EQ(held_back_by(row),
+              "its instructions alone take 50 % of the time and overlap with its reads only in part");
+    row.cached_flops_per_s = 3000e9;
+    EXPECT_EQ(
+        held_back_by(row),
+        "its instructions alone take 10 % of the time, so its order of reading is slower than the ceiling's");
+    row.huge_page_share = 0.25;
+    EXPECT_EQ(held_back_by(row), "page walks slow its reads: 25 % of the memory is in huge pages");
+    row.huge_page_share = 1;
+    row.valid = false;
+    EXPECT_EQ(held_back_by(row), "");
+    row.valid = true;
+    row.of_ceiling = 0.91;
+    EXPECT_EQ(held_back_by(row), "");
+    EXPECT_EQ(held_back_by(ceiling("ceiling/flops/kind:int8_dot/backend:cpu/threads:2", 900e9)), "");
+}
+
 TEST(MicroBound, OfMemoryIsSaidWithoutArithmetic) {
     EXPECT_EQ(text_of({.by = Bound::memory, .of_cached = 0.4}), "memory");
     EXPECT_EQ(text_of({.by = Bound::compute, .of_arithmetic = 0.87, .arithmetic = "bf16_dot"}),
