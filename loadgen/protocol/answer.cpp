@@ -1,6 +1,7 @@
 #include "loadgen/protocol/answer.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdlib>
 #include <numeric>
@@ -16,6 +17,12 @@ namespace {
 constexpr int kChoices = 64;
 constexpr std::size_t kKibi = 1024;
 constexpr std::size_t kMebi = kKibi * kKibi;
+
+constexpr std::array<char, 1 + kReadablePadding> kBlank{' '};
+
+bool is_blank(char byte) {
+    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
+}
 
 /// Gives each event without tokens one token of the event with most, if there are enough tokens for all
 /// events. Every event brought some text, and the first event gives the time of the first token.
@@ -100,7 +107,7 @@ void AnswerReader::begin(RequestRecord& record, const AnswerOptions& options) {
     counted_so_far_.clear();
     choices_seen_ = choices_finished_ = 0;
     stamp_ = {};
-    output_in_this_read_ = any_body_ = done_ = false;
+    output_in_this_read_ = any_body_ = done_ = indented_ = false;
     kernel_stamp_ = all_counted_along_ = all_token_ids_ = true;
     whole_ = !options.stream;
     stream_bytes_ = 0;
@@ -112,16 +119,16 @@ std::uint32_t AnswerReader::on_body(std::span<const char> bytes, TimePoint stamp
     if (bytes.empty() || done_) return 0;
     stamp_ = stamp;
     kernel_stamp_ = kernel_stamp;
+    std::size_t blanks = 0;  // bytes of this read before the answer's first byte that is not blank
     if (!any_body_) {
         // Only bytes within the limit are looked at, so that the result does not depend on the cuts.
         const auto seen = bytes.first(std::min<std::size_t>(bytes.size(), bytes_left()));
-        const auto first = std::find_if(seen.begin(), seen.end(), [](char byte) {
-            return byte != ' ' && byte != '\t' && byte != '\r' && byte != '\n';
-        });
+        const auto first = std::find_if_not(seen.begin(), seen.end(), is_blank);
+        blanks = static_cast<std::size_t>(first - seen.begin());
         any_body_ = first != seen.end();
         if (!whole_ && any_body_ && *first == '{') {  // no line of an event stream begins with {
             whole_ = true;
-            bytes = bytes.subspan(static_cast<std::size_t>(first - seen.begin()));
+            bytes = bytes.subspan(blanks);
         }
     }
     if (whole_) {
@@ -137,6 +144,16 @@ std::uint32_t AnswerReader::on_body(std::span<const char> bytes, TimePoint stamp
     const bool too_long = bytes.size() > bytes_left();
     if (too_long) bytes = bytes.first(bytes_left());
     stream_bytes_ += bytes.size();
+    // Leading blanks are not part of an event. Only whether the first line is indented matters, because such
+    // a line is no field; so blanks of any length are read alike, wherever reads cut them.
+    if (blanks != 0) {
+        indented_ = bytes[blanks - 1] == ' ' || bytes[blanks - 1] == '\t';
+        bytes = bytes.subspan(blanks);
+    }
+    if (indented_ && any_body_) {
+        indented_ = false;
+        sse_.feed({kBlank.data(), 1}, [](const SseEvent&) {});
+    }
     const std::size_t before = log_.size();
     const bool output_before = output_in_this_read_;
     sse_.feed(bytes, [this](const SseEvent& event) { on_delta(parser_->parse(event.data)); });

@@ -102,7 +102,8 @@ class AnswerReader {
     bool output_in_this_read_ = false;
     bool all_counted_along_ = true;
     bool all_token_ids_ = true;
-    bool any_body_ = false;
+    bool any_body_ = false;  ///< whether a byte came that is not blank
+    bool indented_ = false;  ///< whether the first line of a stream begins with a blank
     bool whole_ = false;
     bool done_ = false;
     SseParser sse_;

@@ -660,6 +660,23 @@ TEST(Answer, blanks_before_an_answer_are_the_same_wherever_they_were_cut) {
     }
 }
 
+TEST(Answer, blanks_longer_than_a_line_may_be_are_the_same_wherever_they_were_cut) {
+    const std::string blanks(SseParser::kLongest + 100, ' ');
+    for (const std::string& body :
+         {blanks + R"({"choices":[{"text":"four","finish_reason":"stop"}]})",
+          blanks + "\n" + text("abcd") + kDone, blanks + text("ab") + text("cd") + kDone}) {
+        const RequestRecord whole = Answer().read(1, body).end();
+        EXPECT_EQ(whole.outcome, Outcome::ok);
+        Answer cut;
+        cut.read(1, body.substr(0, blanks.size() / 2));
+        cut.more_of_that_read(1, body.substr(blanks.size() / 2, blanks.size() / 2 - 1));
+        cut.more_of_that_read(1, body.substr(2 * (blanks.size() / 2) - 1));
+        EXPECT_EQ(cut.end(), whole);
+    }
+    const RequestRecord indented = Answer().read(1, " " + text("ab") + text("cd") + kDone).end();
+    EXPECT_EQ(indented.chunks, 1) << "an indented line is no field";
+}
+
 TEST(Answer, a_stream_of_empty_events_without_end_is_given_up) {
     Answer answer({.limits = {.stream_bytes = 10'000}});
     for (int i = 0; i < 1000 && !answer.done(); ++i) answer.read(i, kRole);
