@@ -1,10 +1,12 @@
-#include "simulator/answers/llamacpp_writer.h"
+#include "simulator/answers/dialect.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <nlohmann/json.hpp>
 
+#include "simulator/answers/answer_writer.h"
 #include "simulator/engine/tokenizer.h"
 #include "tests/support/golden.h"
 #include "tests/support/stream_shape.h"
@@ -20,6 +22,10 @@ using paretoken::testing::shape_of;
 using paretoken::testing::stream_shape;
 using std::chrono::milliseconds;
 
+std::unique_ptr<AnswerWriter> writer_of(AnswerTerms terms) {
+    return kLlamacpp.writer(std::move(terms));
+}
+
 AnswerTerms terms_of(Endpoint endpoint, std::int64_t tokens) {
     return {.dialect = Dialect::llamacpp,
             .endpoint = endpoint,
@@ -33,7 +39,8 @@ AnswerTerms terms_of(Endpoint endpoint, std::int64_t tokens) {
 }
 
 std::string http_of(const AnswerTerms& terms, std::int64_t per_step = 1) {
-    const LlamacppWriter writer(terms);
+    const auto made = writer_of(terms);
+    const AnswerWriter& writer = *made;
     AnswerState state{.cached_tokens = 31, .prefill = milliseconds(10)};
     std::string out = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
     writer.append_opening(out);
@@ -67,7 +74,7 @@ TEST(LlamacppWriter, ItsStreamsHaveTheShapeOfRecordedOnes) {
 TEST(LlamacppWriter, TokensOfOneStepAreEventsOfTheirOwn) {
     const AnswerTerms terms = terms_of(Endpoint::completions, 4);
     EXPECT_EQ(stream_shape(body_chunks(http_of(terms, 3))), stream_shape(body_chunks(http_of(terms))));
-    EXPECT_EQ(LlamacppWriter(terms).events_for(3), 3);
+    EXPECT_EQ(writer_of(terms)->events_for(3), 3);
 }
 
 TEST(LlamacppWriter, TimingsLeaveOutWhatWasCachedAndTheFirstTokensTime) {
@@ -119,7 +126,7 @@ TEST(LlamacppWriter, AnAnswerInOnePieceSaysTheSameAsTheStream) {
     for (const Endpoint endpoint : {Endpoint::chat, Endpoint::completions}) {
         AnswerTerms terms = terms_of(endpoint, 3);
         terms.stream = false;
-        const std::string body = LlamacppWriter(terms).whole({.cached_tokens = 31});
+        const std::string body = writer_of(terms)->whole({.cached_tokens = 31});
         const bool chat = endpoint == Endpoint::chat;
         EXPECT_EQ(shape_of(nlohmann::ordered_json::parse(body)),
                   shape_of(nlohmann::ordered_json::parse(
