@@ -35,6 +35,8 @@ class Kernel {
     /// The first is used until choose() selects another, during which no thread may work.
     virtual std::size_t variant_count() const { return 1; }
     virtual void choose(std::size_t) {}
+    /// Returns the bytes between a read of the chosen variant and its prefetch; 0 if it prefetches nothing.
+    virtual std::size_t prefetch_bytes() const { return 0; }
 
     virtual std::size_t window_count() const = 0;
     virtual Window window(std::size_t thread, std::size_t index) const = 0;

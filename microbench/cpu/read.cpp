@@ -100,12 +100,12 @@ __attribute__((target(PARETOKEN_AVX512))) std::uint64_t read_uneven(const std::b
 
 constexpr ReadVariant kAvx512[] = {{"plain", Isa::avx512, read_avx512<Order::one_stream>},
                                    {"prefetch 4 KiB", Isa::avx512, read_avx512<Order::prefetched>},
-                                   {"four streams", Isa::avx512, read_avx512<Order::four_streams>},
+                                   {"four streams", Isa::avx512, read_avx512<Order::four_streams>, 4},
                                    {"uneven steps", Isa::avx512, read_uneven},
                                    {"foreseen", Isa::avx512, read_avx512<Order::foreseen>}};
 constexpr ReadVariant kAvx2[] = {{"plain", Isa::avx2, read_avx2<Order::one_stream>},
                                  {"prefetch 4 KiB", Isa::avx2, read_avx2<Order::prefetched>},
-                                 {"four streams", Isa::avx2, read_avx2<Order::four_streams>},
+                                 {"four streams", Isa::avx2, read_avx2<Order::four_streams>, 4},
                                  {"foreseen", Isa::avx2, read_avx2<Order::foreseen>}};
 #endif
 

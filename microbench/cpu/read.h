@@ -19,6 +19,7 @@ struct ReadVariant {
     std::string_view name;
     Isa isa = Isa::scalar;
     Read read = nullptr;
+    std::size_t streams = 1;  ///< read side by side
 };
 
 /// Returns the variants of one instruction set: one stream, one stream with a prefetch 4 KiB ahead, four

@@ -177,14 +177,16 @@ RowOutcome streamed(Session& session, std::size_t thread_count, Kernel& kernel) 
     const Span trial_span{.seconds = settings.seconds_per_row * kTrialShare};
     const Access access{thread_count, kernel.window(0, 0).page_size};
     session.trials.add(access, sample_reads(threads, kernel, reads, trial_span));
-    const Read ceiling = reads[session.trials.best(access)].read;
-    choose_fastest(threads, kernel, ceiling, trial_span);
+    const ReadVariant& ceiling = reads[session.trials.best(access)];
+    choose_fastest(threads, kernel, ceiling.read, trial_span);
     const Measurement measurement = steadiest(
-        [&] { return sample_pairs(threads, kernel, ceiling, {.seconds = settings.seconds_per_row}); });
+        [&] { return sample_pairs(threads, kernel, ceiling.read, {.seconds = settings.seconds_per_row}); });
     RowOutcome outcome{.measurement = measurement,
                        .judgement = judgement_of(measurement, streaming(settings))};
     if (const auto cached = cached_speed(threads, kernel, settings.seconds_per_row * kCachedShare))
         outcome.counters.emplace_back("cached_flops_per_second", *cached);
+    outcome.counters.emplace_back("prefetch_bytes", static_cast<double>(kernel.prefetch_bytes()));
+    outcome.counters.emplace_back("ceiling_streams", static_cast<double>(ceiling.streams));
     if (const auto share = huge_page_share()) outcome.counters.emplace_back("huge_page_share", *share);
     return outcome;
 }

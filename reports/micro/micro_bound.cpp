@@ -122,8 +122,7 @@ std::string held_back_by(const MicroRow& row) {
                            *row.huge_page_share * 100);
     if (!row.flops_per_s || !row.cached_flops_per_s) return {};
     const double of_cached = *row.flops_per_s / *row.cached_flops_per_s;
-    const std::string arithmetic =
-        fmt::format("its instructions alone take {:.0f} % of the time", of_cached * 100);
+    std::string arithmetic = fmt::format("its instructions alone take {:.0f} % of the time", of_cached * 100);
     if (of_cached >= kNearCached) return arithmetic;
     if (of_cached + *row.of_ceiling >= 1) return arithmetic + " and overlap with its reads only in part";
     return arithmetic + ", so its order of reading is slower than the ceiling's";

@@ -200,10 +200,10 @@ std::vector<LayerOperation> operations_of(const MicroRow& row) {
     for (const KnownOperation& known : kOperations)
         if (const auto part = row.part_s.find(std::string(known.name)); part != row.part_s.end())
             operations.push_back({part->first, std::string(known.group), part->second});
-    for (const auto& [name, seconds] : row.part_s) {
+    for (const auto& part : row.part_s) {
         const bool shown = std::any_of(operations.begin(), operations.end(),
-                                       [&](const LayerOperation& one) { return one.name == name; });
-        if (!shown) operations.push_back({name, std::string(kSmall), seconds});
+                                       [&](const LayerOperation& one) { return one.name == part.first; });
+        if (!shown) operations.push_back({part.first, std::string(kSmall), part.second});
     }
     if (row.gap_s.value_or(0) > 0) operations.push_back({"gaps", std::string(kGaps), *row.gap_s});
     return operations;
@@ -237,12 +237,12 @@ std::string ceiling_name(const RowName& name) {
          {"gib", " GiB"},
          {"piece", " bytes a piece"},
          {"threads", " threads"}}};
-    for (const auto& [axis, value] : name.axes) {
-        if (axis == "backend" || axis == "mode") continue;
-        const auto* const unit =
-            std::find_if(kUnits.begin(), kUnits.end(), [&](const auto& one) { return one.first == axis; });
-        text += fmt::format(", {}{}", value, unit == kUnits.end() ? "" : unit->second);
-        if (axis == "threads" && value == "1") text.pop_back();
+    for (const auto& axis : name.axes) {
+        if (axis.first == "backend" || axis.first == "mode") continue;
+        const auto* const unit = std::find_if(kUnits.begin(), kUnits.end(),
+                                              [&](const auto& one) { return one.first == axis.first; });
+        text += fmt::format(", {}{}", axis.second, unit == kUnits.end() ? "" : unit->second);
+        if (axis.first == "threads" && axis.second == "1") text.pop_back();
     }
     return text;
 }

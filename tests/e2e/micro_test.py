@@ -38,6 +38,11 @@ class Micro(Case):
         for row in kernels:
             self.assertIn(row.get("bound_by", "neither"), ("memory", "compute", "neither"))
             self.assertGreater(row["of_ceiling"], 0)
+            self.assertIn(row["prefetch_bytes"], (0, 8192, 16384))
+            self.assertIn(row["ceiling_streams"], (1, 4))
+            if row["valid"] and row["of_ceiling"] < .9 and "cached_flops_per_second" in row:
+                self.assertTrue(row["held_back_by"])
+                self.assertIn(row["held_back_by"], done.stdout)
 
     def test_compare_tells_faster_from_slower_and_lists_what_has_no_match(self):
         path, _ = self.measure("first.json")

@@ -42,6 +42,7 @@ class AttentionKernel final : public Kernel {
     }
     std::size_t variant_count() const override { return std::size(kFetches); }
     void choose(std::size_t variant) override { fetch_ = kFetches[variant]; }
+    std::size_t prefetch_bytes() const override { return distance_of(fetch_); }
     void run(std::size_t thread, std::size_t index) override;
     double run_cached(std::size_t thread) override;
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "microbench/cpu/fetch.h"
 #include "microbench/cpu/formats.h"
 #include "microbench/cpu/isa.h"
 
@@ -114,6 +115,7 @@ struct GemvVariant {
     Isa isa;
     std::size_t batch;  ///< 0: any
     Gemv run;
+    Fetch fetch = Fetch::none;
 };
 
 std::span<const GemvVariant> bf16_gemvs();

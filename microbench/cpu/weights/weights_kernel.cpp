@@ -66,7 +66,8 @@ class WeightsKernel final : public Kernel {
     void prepare(std::size_t thread) override;
     std::optional<std::string> check(std::size_t thread) override;
     std::size_t variant_count() const override { return gemvs_.size(); }
-    void choose(std::size_t variant) override { chosen_ = gemvs_[variant].run; }
+    void choose(std::size_t variant) override { chosen_ = gemvs_[variant]; }
+    std::size_t prefetch_bytes() const override { return distance_of(chosen_.fetch); }
     std::size_t window_count() const override { return parts_.front().ring.window_count(); }
     Window window(std::size_t thread, std::size_t index) const override {
         return parts_[thread].ring.window(index);
@@ -89,7 +90,7 @@ class WeightsKernel final : public Kernel {
     WeightsOptions options_;
     bool plant_fault_;
     std::vector<GemvVariant> gemvs_;
-    Gemv chosen_;
+    GemvVariant chosen_;
     std::vector<Matrix> matrices_;
     std::vector<Slice> slices_;
     std::vector<Piece> pieces_;  // one per slice
@@ -102,7 +103,7 @@ WeightsKernel::WeightsKernel(const WeightsOptions& options, const StreamOptions&
     : options_(options),
       plant_fault_(stream.plant_fault),
       gemvs_(gemvs_for(options.type, options.layout, stream.isa, options.batch)),
-      chosen_(gemvs_.front().run) {
+      chosen_(gemvs_.front()) {
     const std::uint64_t most = std::min(stream.working_set_bytes / stream.threads, kMostDistinct);
     const auto shapes = streamed_matrices(options.model, options.type, most);
     std::size_t macs = 0;
@@ -165,8 +166,8 @@ void WeightsKernel::compute(Gemv gemv, Part& part, std::size_t piece, const std:
 
 void WeightsKernel::run(std::size_t thread, std::size_t index) {
     Part& part = parts_[thread];
-    part.ring.for_each(index,
-                       [&](std::size_t piece, const std::byte* at) { compute(chosen_, part, piece, at); });
+    part.ring.for_each(
+        index, [&](std::size_t piece, const std::byte* at) { compute(chosen_.run, part, piece, at); });
 }
 
 double WeightsKernel::run_cached(std::size_t thread) {
@@ -174,11 +175,11 @@ double WeightsKernel::run_cached(std::size_t thread) {
     const Matrix& matrix = matrices_[slices_.front().matrix];
     const std::size_t panels = kCachedBytes / row_bytes(options_.type, matrix.shape.k) / kPanel;
     const std::size_t rows = std::min(slices_.front().rows, std::max<std::size_t>(panels, 1) * kPanel);
-    chosen_({.weights = part.ring.first_copy(),
-             .rows = rows,
-             .x = &matrix.x,
-             .y = part.y.data() + matrix.y_offset,
-             .y_stride = matrix.shape.rows});
+    chosen_.run({.weights = part.ring.first_copy(),
+                 .rows = rows,
+                 .x = &matrix.x,
+                 .y = part.y.data() + matrix.y_offset,
+                 .y_stride = matrix.shape.rows});
     return 2.0 * static_cast<double>(rows * matrix.shape.k * options_.batch);
 }
 

@@ -8,8 +8,12 @@ namespace paretoken::microbench {
 namespace {
 
 template <int kBatch, Fetch kFetch>
-constexpr GemvVariant kBf16{WeightType::bf16, Layout::packed, Isa::amx, kBatch,
-                            multiply_bf16_by_tiles<Tiles, kBatch, kFetch>};
+constexpr GemvVariant kBf16{WeightType::bf16,
+                            Layout::packed,
+                            Isa::amx,
+                            kBatch,
+                            multiply_bf16_by_tiles<Tiles, kBatch, kFetch>,
+                            kFetch};
 
 constexpr GemvVariant kTileGemvs[] = {
     kBf16<4, Fetch::none>,  kBf16<4, Fetch::l1>,  kBf16<4, Fetch::l2>,

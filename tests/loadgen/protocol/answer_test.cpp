@@ -662,9 +662,14 @@ TEST(Answer, blanks_before_an_answer_are_the_same_wherever_they_were_cut) {
 
 TEST(Answer, blanks_longer_than_a_line_may_be_are_the_same_wherever_they_were_cut) {
     const std::string blanks(SseParser::kLongest + 100, ' ');
-    for (const std::string& body :
-         {blanks + R"({"choices":[{"text":"four","finish_reason":"stop"}]})",
-          blanks + "\n" + text("abcd") + kDone, blanks + text("ab") + text("cd") + kDone}) {
+    std::string newline_after = blanks;
+    newline_after += '\n';
+    newline_after += text("abcd") += kDone;
+    std::string indented_event = blanks;
+    indented_event += text("ab");
+    indented_event += text("cd") += kDone;
+    for (const std::string& body : {blanks + R"({"choices":[{"text":"four","finish_reason":"stop"}]})",
+                                    newline_after, indented_event}) {
         const RequestRecord whole = Answer().read(1, body).end();
         EXPECT_EQ(whole.outcome, Outcome::ok);
         Answer cut;
@@ -673,7 +678,7 @@ TEST(Answer, blanks_longer_than_a_line_may_be_are_the_same_wherever_they_were_cu
         cut.more_of_that_read(1, body.substr(2 * (blanks.size() / 2) - 1));
         EXPECT_EQ(cut.end(), whole);
     }
-    const RequestRecord indented = Answer().read(1, " " + text("ab") + text("cd") + kDone).end();
+    const RequestRecord indented = Answer().read(1, indented_event).end();
     EXPECT_EQ(indented.chunks, 1) << "an indented line is no field";
 }
 
