@@ -84,8 +84,10 @@ double kv_bytes_per_token(const ModelCard& card);
 double kv_bytes_per_sequence(const ModelCard& card, double context);
 
 struct ModelCardOptions {
-    /// The type of the linear layers. The embedding and the output projection have it too if it is a plain
-    /// format of 16 bits or more; otherwise they keep theirs. Refused for a GGUF file.
+    /// The type of the linear layers; it replaces the quantisation that the config describes. If it is an
+    /// unquantised format of at least 16 bits (bf16, f16, f32), the embedding, the output projection and the
+    /// router have it too; otherwise these keep the dtype of the config. A GGUF file with this option is an
+    /// error.
     std::optional<std::string> weight_dtype;
     std::optional<std::string> kv_dtype;  ///< type of the KV cache
 };

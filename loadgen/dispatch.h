@@ -22,8 +22,8 @@ namespace paretoken::loadgen {
 
 struct Start {
     Planned planned;
-    /// The time of the arrival; for a further turn of a conversation, the time at which it is due; otherwise
-    /// in a closed loop, the time since which the caps allow the start.
+    /// In an open loop, the time of the arrival; in a closed loop, the time since which the caps allow the
+    /// start. For a further turn of a conversation, the time at which it is due.
     TimePoint scheduled;
     Duration slot_wait{};                         ///< time from `scheduled` until the caps allowed the start
     std::optional<Duration> hangs_up_after = {};  ///< time from the start until the user gives up
@@ -79,11 +79,12 @@ class Dispatcher {
     /// Reports the first token of a request.
     void on_first_token(const RequestKey& request, TimePoint at);
 
-    /// Reports the end of a request. Its slot is free from `slot_free` on, in a closed loop after the think
-    /// time. After a failure the slot waits besides, from 10 ms, doubled with every failure in a row, to 1.28
-    /// s, so that failures of a dead server do not fill the sample. `follow_up` is the conversation's next
-    /// turn. It is due after the think time; if users send at fixed times, not before its time. In a closed
-    /// loop it keeps the slot.
+    /// Reports the end of a request. `slot_free` is the time at which its slot becomes free; in a closed loop
+    /// the think time is added. After a failure a further delay is added: 10 ms, doubled for each further
+    /// failure in a row of any request of this dispatcher, at most 1.28 s, so that a dead server does not
+    /// fill the sample with failures. `follow_up` is the next turn of the conversation. It is due after the
+    /// think time, and not before its own time if users send at fixed times. In a closed loop it keeps the
+    /// slot.
     void finished(const RequestKey& request, TimePoint slot_free, bool failed,
                   const std::optional<Planned>& follow_up = {});
 

@@ -74,9 +74,10 @@ struct Errors {
 /// above `limit`.
 double detectable_shift(const Shift& shift, double limit, const Errors& errors);
 
-/// Returns the smallest number of pairs, from 2 to `most`, that would decide on which side of `limit` the
-/// shift is, if its mean and the spread of the pairs stay the same. Returns nothing when not even `most`
-/// suffice. `pairs`: the number that `shift` was measured from.
+/// Returns the smallest number of pairs, from 2 to `most`, at which a single test would decide: p_above() is
+/// at most `errors.fail` or p_below() is at most `errors.pass`. The mean and the standard deviation of the
+/// pairs are assumed to stay the same. `pairs` is the number that `shift` was measured from. Returns nothing
+/// if `most` pairs are not enough.
 std::optional<std::uint64_t> pairs_to_decide(const Shift& shift, std::uint64_t pairs, double limit,
                                              const Errors& errors, std::uint64_t most = 1000);
 

@@ -4,8 +4,10 @@
 //
 // The plan as asked and the plan as resolved are two values of this type. The first has the user's options
 // and defaults; the second is what a run does: the server's first model, a new salt, the form of prompts that
-// the endpoint accepts, the number of requests that follows from the load. A resumed sweep compares plans as
-// asked; the fingerprint covers the plan as resolved. core/plan/plan_fields.h has the list of all fields.
+// the endpoint accepts, the number of requests that follows from the load. A resumed sweep must have the plan
+// that was asked for before, except for fields that only judge results. The fingerprint covers those fields
+// of the resolved plan that decide the content of requests; model, salt, seed and load are not among them.
+// core/plan/plan_fields.h has the list of all fields.
 #include <cstdint>
 #include <map>
 #include <optional>

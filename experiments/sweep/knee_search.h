@@ -2,9 +2,11 @@
 // Finds the highest load that meets SLOs. A level is a load that is measured. The search doubles the level
 // until one fails or the server is saturated (if the first level fails, it halves it), then bisects between
 // the highest level that passed and the lowest that failed. It measures the level that it found once more
-// with new requests, because the best of many noisy measurements is biased. A level whose run has too little
-// evidence is measured with more requests, by the factor that its evidence suggests; new levels then begin
-// with as many. Pure: it returns the next level to measure and is told the result.
+// with new requests, because the best of many noisy measurements is biased. If a run has too little evidence,
+// the search repeats its level with more requests: it doubles their number until the factor that the evidence
+// suggests is reached, up to the largest factor. New levels then start with this number, unless the run was
+// the confirming one. A level is not repeated if no run is left for it. Pure: it returns the next level to
+// measure and is told the result.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -75,7 +77,7 @@ class KneeSearch {
     std::optional<SearchStep> next_;
     std::uint64_t runs_ = 0;
     std::map<double, std::uint64_t> passed_;  ///< level that passed → factor of its requests
-    std::set<double> insufficient_;           ///< levels without a decision at their longest
+    std::set<double> insufficient_;           ///< levels that were left without a decision
     std::uint64_t longer_ = 1;                ///< factor of the requests of a new level
     std::optional<double> doubtful_;  ///< level that passed, but had too little evidence the second time
     std::optional<double> fail_;

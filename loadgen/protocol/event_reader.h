@@ -1,7 +1,7 @@
 #pragma once
 // What the protocols share to read the JSON of events: readers of texts, counts, usage and errors that skip
-// values of unexpected types. A protocol's EventFormat builds on them. Every reader returns false when the
-// JSON is invalid, which ends the whole reading.
+// values of unexpected types. A protocol's EventFormat builds on them. The readers that return a bool return
+// false when the JSON is found to be invalid, which ends the reading of the event.
 #include <simdjson.h>
 
 #include <array>
@@ -27,14 +27,18 @@ using Value = ondemand::value;
 inline constexpr std::int64_t kAboveAll = kMostTokens + 1;  ///< value for every count that is too large
 inline constexpr std::size_t kLongestReason = 64;           ///< bytes of a finish_reason
 
-/// The positions of the values that may differ between events of the same shape.
+/// The positions of the strings and numbers that may differ between events that are otherwise equal byte for
+/// byte (delta_shape.h).
 struct Holes {
     std::string_view event;
     std::array<ShapeHole, DeltaShape::kMostHoles> list;
     std::size_t count = 0;
-    bool unsafe = false;  ///< too many, of unexpected kinds, or output that is not one string
+    /// Whether no shape may be made of the event: it has too many holes, a value that hole_at() cannot
+    /// recognise, or an output that is neither a string nor null.
+    bool unsafe = false;
 
-    /// Adds the position of a string or a number; other values are no holes.
+    /// Adds the position of a value: of a number if `kind` is number, else of a string. A value of another
+    /// type is not added.
     void add(ShapeHole::Kind kind, ondemand::value& value);
 };
 
@@ -115,8 +119,8 @@ bool for_each_element(ondemand::value& value, OnElement&& on_element) {
 /// Returns a text; nothing if the value is not text.
 std::optional<std::string_view> text_of(ondemand::value& value);
 
-/// Returns a whole number, also written as 4.0 or "4". Negative numbers become -1, too large ones kAboveAll;
-/// see is_impossible.
+/// Returns a whole number, also written as 4.0 or "4"; a fraction is cut off. Negative numbers become -1, too
+/// large ones kAboveAll; see is_impossible.
 std::optional<std::int64_t> count_of(ondemand::value& value);
 
 /// Returns whether a count of tokens is negative or above kMostTokens.
@@ -136,7 +140,7 @@ bool read_usage(ondemand::value& value, std::optional<TokenUsage>& usage);
 
 bool read_timings(ondemand::value& value, Timings& timings);
 
-/// Sets `error` if the value is an error; null, false and "" are none.
+/// Sets `error` if the value is an error: an object or a text that is not empty.
 bool read_error(ondemand::value& value, bool& error);
 
 /// Hides secrets and cuts the text. Secrets are hidden first, because a cut secret would not be recognised.

@@ -178,8 +178,8 @@ struct ReachedBandwidth {
 ReachedBandwidth reached_bandwidth(const LimitInputs& inputs, double batch, double context);
 
 /// The seconds of one decode step with our own kernels: the sum of the separate times of its parts, scaled by
-/// (measured time of whole layers ÷ sum of their parts) at the nearest load at which a layer was measured. At
-/// such a load the result is therefore the measured time. Nothing without a kernel for the weights.
+/// (measured time of all layers + computed time of the output projection) ÷ (sum of the parts) at the nearest
+/// load at which a layer was measured. Nothing without a kernel for the weights.
 std::optional<double> reachable_step_s(const LimitInputs& inputs, double batch, double context);
 
 /// The rates if `work` is done in the shortest possible time with `batch` requests in flight. Requests that
@@ -189,9 +189,10 @@ std::optional<double> reachable_step_s(const LimitInputs& inputs, double batch, 
 std::optional<LimitPoint> limit_at(const LimitInputs& inputs, LimitKind kind, const Totals& work,
                                    double batch);
 
-/// The share of a window's work that may have been done before the window: the mean number of requests in
-/// flight ÷ the number of prompts answered in the window. Nothing if no prompt was answered. `stretch` holds
-/// the sums of the window.
+/// An estimate of the share of a window's work that was done before the window began, because the requests in
+/// flight at its start had been computed in part: the mean number of requests in flight ÷ the number of
+/// prompts whose first event is in the window. A measured rate contradicts a limit only if it is above 1 +
+/// this share of it. Nothing if there is no such prompt. `stretch` holds the sums of the window.
 std::optional<double> edge_tolerance(const Totals& stretch);
 
 /// The largest number of requests that run at once: the KV pool (kv_pool_bytes) ÷ the KV cache of a request

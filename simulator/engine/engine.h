@@ -67,9 +67,10 @@ struct EngineState {
     std::int64_t blocks = 0;  ///< KV blocks; 0 when there is no KV cache
     std::int64_t blocks_used = 0;
     // Counters since the engine was made:
-    std::uint64_t preemptions = 0;     ///< times that a request lost its blocks and had to be computed again
-    std::uint64_t prefix_queries = 0;  ///< prompt tokens of requests at their first admission
-    std::uint64_t prefix_hits = 0;     ///< part of these found in the prefix cache
+    std::uint64_t preemptions = 0;  ///< times that a request lost its blocks and had to be computed again
+    /// Prompt tokens of requests at their first admission; 0 without a prefix cache.
+    std::uint64_t prefix_queries = 0;
+    std::uint64_t prefix_hits = 0;  ///< part of these found in the prefix cache
     std::uint64_t steps = 0;
     std::uint64_t step_sequences = 0;   ///< Σ sequences over steps
     std::uint64_t drafts = 0;           ///< number of times that drafts of a sequence were checked
@@ -84,9 +85,10 @@ class Engine {
   public:
     virtual ~Engine() = default;
 
-    /// Adds a request that arrives at `at`. If that is later than the next step, the request waits until
-    /// then; if it is earlier than the current time, the request joins the next step. The tokens of prompt
-    /// and output together must not exceed context_limit(profile).
+    /// Adds a request that arrives at `at`, which may be in the past. No step that begins before `at` works
+    /// on it. With batching, waiting requests are ordered by their arrival, and each joins the first step
+    /// that has room for it. The tokens of prompt and output together must not exceed context_limit(profile);
+    /// the caller checks this.
     virtual void submit(const EngineRequest& request, TimePoint at) = 0;
 
     /// Forgets an unfinished request: nothing more is emitted for it. Unknown ids are ignored.

@@ -35,10 +35,11 @@ constexpr std::size_t stored_bytes(WeightType type, Layout layout, std::size_t r
     return row_bytes(type, k) * (layout == Layout::packed ? panels_of(rows) * kPanel : rows);
 }
 
-/// Returns the zero point z of stored numbers. Kernels compute Σ u · x with unsigned numbers u = w + z and
-/// subtract z · Σ x. z is 128 for q8_0 (packed bytes are stored so; others get their sign bit flipped when
-/// loaded), 8 for q4_0 and 32 for q6_k. It is 1 for q4_1 and q4_k, whose kernels multiply Σ x by the minimums
-/// of the blocks. The 16-bit types do not use it.
+/// Returns the number z that is added to a weight w to make it unsigned. Kernels that multiply unsigned
+/// numbers compute Σ (w + z) · x and subtract z · Σ x. For q8_0 z is 128: packed bytes include it, the
+/// AVX-512 kernel of rows adds it when it loads, and scalar and AVX2 kernels multiply signed numbers. z is 8
+/// for q4_0 and 32 for q6_k. It is 1 for q4_1 and q4_k, whose kernels multiply Σ x by the minimums of the
+/// blocks. The 16-bit types do not use it.
 constexpr float zero_point(WeightType type) {
     switch (type) {
         case WeightType::q8_0:
@@ -124,7 +125,7 @@ std::span<const GemvVariant> q8_0_gemvs();
 std::span<const GemvVariant> q4_gemvs(WeightType type);  ///< q4_0 or q4_1
 std::span<const GemvVariant> q4_k_gemvs();
 std::span<const GemvVariant> q6_k_gemvs();
-std::span<const GemvVariant> tile_gemvs();  ///< kernels of Isa::amx, all types
+std::span<const GemvVariant> tile_gemvs();  ///< kernels of Isa::amx; only bf16 has any
 
 /// Returns the kernels of the best instruction set up to `isa` that has one for the batch; never empty. They
 /// give equal bits and differ in the way of prefetching, of which the fastest depends on the CPU.
@@ -138,9 +139,11 @@ std::vector<GemvVariant> gemvs_for(WeightType type, Layout layout, Isa isa, std:
 ///         … 8i + 7
 ///   q4_1  as q4_0, with 32 × m after d
 ///   q4_k  per 256: 32 × d, 32 × m, the scales' 12 bytes as [12][32 rows], then per 32 as q4_0
-///   q6_k  per 256: 32 × d, [16][32 rows] scales, then per 16 three times [32 rows][4] bytes: low
-///   halves
-///         weights 0 … 3, high halves 4 … 7; the same of 8 … 15; bits 2i and 2i + 1: high bits of 4i … 4i + 3
+///   q6_k  per 256: 32 × d, then scales [16][32 rows], then for each 16 weights three arrays [32 rows][4] of
+///         bytes, of which byte j of a row holds:
+///         in array 1: weight j in the low half and weight 4 + j in the high half (low 4 bits of each),
+///         in array 2: weights 8 + j and 12 + j in the same way,
+///         in array 3: the upper two bits of weight 4i + j in its bits 2i and 2i + 1.
 std::vector<std::byte> packed(WeightType type, std::span<const std::byte> row_layout, std::size_t rows,
                               std::size_t k);
 
