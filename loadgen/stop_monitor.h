@@ -1,8 +1,8 @@
 #pragma once
 // Evaluates the stop rules of a run. It is told of every start and every end, and tells when nothing more is
-// to be started, and why. Its state is a function of what it was told; it neither sleeps nor sends. Workers
-// call it from their threads, which evaluates the rules that only count (tokens, errors). Another thread
-// calls look(), which evaluates the rules that need statistics.
+// to be started, and why. Its state is a function of what it was told; it neither sleeps nor sends. The
+// threads of the workers call started() and ended(); ended() evaluates the rules that only count (tokens,
+// errors). Another thread calls look(), which evaluates the rules that need statistics.
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -41,9 +41,11 @@ class StopMonitor {
     void started(const RequestRecord& record);
     void ended(const RequestRecord& record);
 
-    /// Evaluates the rules that need statistics (precision, slo, diverging). It does so when 50 requests have
-    /// ended, and then each time a quarter more have ended; otherwise it does nothing. Called from one thread
-    /// only; it does not block others.
+    /// Evaluates the rules that need statistics (precision, slo, diverging). The first evaluation takes place
+    /// when 50 measured requests have ended, and each further one when their number has grown by a quarter
+    /// since the last evaluation. Cancelled requests do not count. In all other cases, and after a rule was
+    /// met, the function does nothing. Only one thread may call it. It holds the mutex while it copies the
+    /// new records, but not while it computes the statistics.
     void look(TimePoint now);
 
     /// Returns whether look() has anything to do.
@@ -74,7 +76,7 @@ class StopMonitor {
     mutable std::mutex mutex_;
     std::atomic<bool> met_{false};
     std::optional<Stopped> stopped_;
-    std::uint64_t ended_ = 0;  ///< measured requests that ended
+    std::uint64_t ended_ = 0;  ///< measured requests that ended, without cancelled ones
     std::uint64_t failed_ = 0;
     std::uint64_t tokens_ = 0;
     std::uint64_t next_look_ = 0;  ///< number of ended requests at which look() evaluates next

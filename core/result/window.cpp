@@ -283,7 +283,7 @@ class PlateauSearch {
             };
             if (!judgement.change->shift || shifts == kMostShifts) return unsteady();
             const TimeSpan shift = *judgement.change->shift;
-            const auto moment = number_text(seconds(shift.begin - run_.begin));
+            const auto moment = [&](TimePoint at) { return number_text(seconds(at - run_.begin)); };
             const auto take = [&](TimeSpan part) {
                 auto rows = scheduled_in(records_, part);
                 if (kLeastShare * rows.size() < all || !is_enough(part, rows)) return false;
@@ -292,9 +292,10 @@ class PlateauSearch {
                 return true;
             };
             if (take({span.begin, shift.begin})) {
-                until = fmt::format("to {} s, when {} to another level", moment, judgement.change->text);
+                until = fmt::format("to {} s, when {} to another level", moment(shift.begin),
+                                    judgement.change->text);
             } else if (take({shift.end, span.end})) {
-                start = fmt::format("from {} s, when {}", moment, judgement.change->text);
+                start = fmt::format("from {} s, when {}", moment(shift.end), judgement.change->text);
             } else {
                 return unsteady();
             }

@@ -29,16 +29,20 @@ std::optional<Drift> drift_between(const Moments& reference, const Moments& now)
 class DriftTracker {
   public:
     static constexpr std::uint64_t kReferenceValues = 20;
-    /// The last interval is combined with earlier ones until there are this many values.
+    /// The last interval is combined with earlier ones until there are this many values; two are enough for
+    /// a result.
     static constexpr std::uint64_t kFewestValues = 8;
     static constexpr std::size_t kMostIntervals = 5;  ///< most intervals that are combined, even if these
                                                       ///< have fewer values
 
     explicit DriftTracker(std::optional<Moments> reference) : reference_(reference) {}
 
-    /// Adds the values of the next interval; values that are not above 0 are left out, and at most 1000
-    /// values per interval are used. Returns the comparison with the reference; nothing while there is no
-    /// reference, or for fewer than two values.
+    /// Adds the values of the next interval. If an interval has more than 1000 values, an evenly spaced part
+    /// of them, at most 1000, is kept. Of these, values that are not above 0 or not finite are left out.
+    /// Returns the comparison of the latest intervals, combined as described at kFewestValues, with the
+    /// reference. If this interval has no values, the result is based on earlier intervals only. Returns
+    /// nothing for the intervals that form the reference, and if the combined intervals have fewer than two
+    /// values.
     std::optional<Drift> add(std::span<const double> values);
 
     /// Returns the moments of the logarithms of the values above 0.

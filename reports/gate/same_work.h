@@ -17,12 +17,17 @@ enum class Across : std::uint8_t { model, hardware, load };
 /// Parses names of differences, separated by commas: "model", "hardware", "load". Throws UsageError.
 std::set<Across> parse_across(std::string_view text);
 
-/// How the work of the second run differs from that of the first, e.g. "--temperature: 0 and 0.7"; nothing
-/// when the work is the same or differs only in what `across` allows.
+/// Returns the first difference between the work of two runs, e.g. "--temperature: 0 and 0.7", with the value
+/// of the first run first. It compares the workload, then the load, the model and the hardware. The last
+/// three are skipped if `across` allows them; otherwise their text ends with the option that would allow
+/// them. Options that name the server (such as --url), the seed, the salt and the timeout are not compared,
+/// nor are options that only decide how a run is measured or judged. Returns nothing if there is no
+/// difference.
 std::optional<std::string> difference_of_work(const RunResult& first, const RunResult& second,
                                               const std::set<Across>& across);
 
-/// Differences that do not make runs incomparable but may explain a shift: another client host or version.
+/// Differences that do not make runs incomparable but may explain a shift: another client host,
+/// version or clock.
 std::vector<std::string> oddities_of(const RunResult& first, const RunResult& second);
 
 /// The hardware that served. For a simulated server it is the name of the profile, without the settings after

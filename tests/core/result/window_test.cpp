@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/text/number_text.h"
 #include "tests/core/load_script.h"
 
 namespace paretoken {
@@ -199,7 +200,8 @@ TEST(SteadyWindow, is_the_first_plateau_and_names_the_later_one) {
     ASSERT_TRUE(window.steady) << window.how;
     EXPECT_NEAR(seconds(window.span.end - kStart), 100, 2.5);
     EXPECT_LT(window.span.end, kStart + 500 * 200ms);
-    EXPECT_THAT(window.how, HasSubstr(" s, when the time to first token rose by 3"));
+    EXPECT_THAT(window.how, HasSubstr("to " + number_text(seconds(window.span.end - kStart)) +
+                                      " s, when the time to first token rose by 3"));
     EXPECT_THAT(window.how, HasSubstr("% of its mean to another level"));
     ASSERT_FALSE(window.tests.empty());
     for (const auto& test : window.tests) EXPECT_GT(test.p, 0.001) << test.series << " " << test.test;
@@ -210,7 +212,8 @@ TEST(SteadyWindow, leaves_out_a_short_start_on_another_level) {
     ASSERT_TRUE(window.steady) << window.how;
     EXPECT_NEAR(seconds(window.span.begin - kStart), 30, 2.5);
     EXPECT_EQ(window.span.end, kStart + 1149 * 200ms);
-    EXPECT_THAT(window.how, HasSubstr("when the time to first token fell by"));
+    EXPECT_THAT(window.how, HasSubstr("from " + number_text(seconds(window.span.begin - kStart)) +
+                                      " s, when the time to first token fell by"));
 }
 
 TEST(SteadyWindow, is_refused_where_the_level_rises_step_by_step) {
