@@ -1,8 +1,7 @@
 #pragma once
 // The table of the API's protocols: how each writes the body of a request and how the events of its streams
-// are read. A protocol is one file beside this one (chat.cpp, completions.cpp, messages.cpp, responses.cpp),
-// which defines a Protocol, its declaration below, and its entry
-// in protocol.cpp.
+// are read. Each protocol is defined in a file of its own (chat.cpp, completions.cpp, messages.cpp,
+// responses.cpp), declared below and listed in protocol.cpp.
 #include <span>
 #include <string>
 #include <string_view>
