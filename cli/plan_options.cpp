@@ -35,41 +35,28 @@ std::string type_name_of(FieldType type) {
     return "";
 }
 
-/// Joins texts with commas, the last with "or".
-std::string listed(const std::vector<std::string>& texts) {
-    std::string list;
-    for (std::size_t i = 0; i < texts.size(); ++i)
-        list += fmt::format("{}{}", i == 0 ? "" : i + 1 == texts.size() ? " or " : ", ", texts[i]);
-    return list;
-}
-
 std::string with_fields(std::string_view name, std::string_view fields) {
     return fmt::format("{}{}{}", name, fields.empty() ? "" : ":", fields);
-}
-
-std::string names_of_protocols() {
-    std::vector<std::string> names;
-    for (const protocol::Protocol* protocol : protocol::protocols()) names.emplace_back(protocol->name);
-    return listed(names);
 }
 
 std::string names_of_arrivals() {
     std::vector<std::string> names;
     for (const loadgen::ArrivalRow& row : loadgen::arrival_table())
         names.push_back(with_fields(row.name, row.fields));
-    return listed(names);
+    return fmt::format("{}", fmt::join(names, ", "));
 }
 
 std::string names_of_datasets() {
     std::vector<std::string> made;
     for (const datasets::CatalogRow& row : datasets::catalog())
         if (row.format == nullptr) made.push_back(with_fields(row.name, row.fields));
-    return fmt::format("{}; with --dataset-path one of {}", listed(made), datasets::names_of_file_formats());
+    return fmt::format("{}; with --dataset-path one of {}", fmt::join(made, ", "),
+                       datasets::names_of_file_formats());
 }
 
 /// The fields whose names are in a table of another room.
 constexpr std::array<std::pair<std::string_view, std::string (*)()>, 3> kNamesOf{{
-    {"endpoint_type", names_of_protocols},
+    {"endpoint_type", protocol::names_of_protocols},
     {"arrivals", names_of_arrivals},
     {"dataset", names_of_datasets},
 }};

@@ -41,7 +41,7 @@ struct EndpointFacts {
     http::Address address;
     bool local = false;                      ///< whether it is a loopback address
     protocol::BodyOptions body;              ///< options with the model set and refused options off
-    std::vector<std::string> refused;        ///< names of the options that the server refuses
+    std::vector<std::string> refused;        ///< options that the server refuses or the protocol lacks
     std::string server_kind;                 ///< "vllm", "llama.cpp", "paretoken-sim", … or empty
     std::optional<std::int64_t> context;     ///< largest number of tokens of prompt and answer together
     std::optional<std::int64_t> slots = {};  ///< of llama.cpp; each serves one request and keeps its KV cache

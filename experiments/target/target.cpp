@@ -33,11 +33,8 @@ constexpr std::uint64_t kTrialIndex = std::uint64_t{1} << 41;  ///< far from mea
 
 const protocol::Protocol& protocol_of(const LoadPlan& plan) {
     if (const protocol::Protocol* known = protocol::protocol_named(plan.endpoint_type)) return *known;
-    std::string names;
-    for (const protocol::Protocol* known : protocol::protocols())
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", known->name);
-    throw UsageError(
-        fmt::format("--endpoint-type '{}' is not a protocol; known are {}", plan.endpoint_type, names));
+    throw UsageError(fmt::format("--endpoint-type '{}' is not a protocol; known are {}", plan.endpoint_type,
+                                 protocol::names_of_protocols()));
 }
 
 http::Headers headers_of(const LoadPlan& plan, const std::string& api_key) {

@@ -20,10 +20,6 @@ constexpr std::size_t kMebi = kKibi * kKibi;
 
 constexpr std::array<char, 1 + kReadablePadding> kBlank{' '};
 
-bool is_blank(char byte) {
-    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
-}
-
 /// Gives each event without tokens one token of the event with most, if there are enough tokens for all
 /// events. Every event brought some text, and the first event gives the time of the first token.
 void leave_none_without(std::vector<StreamEvent>& events, std::uint64_t tokens) {

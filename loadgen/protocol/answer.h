@@ -54,7 +54,8 @@ class AnswerReader {
     /// reached this host. Returns how many chunks were completed by a read that had completed one before.
     std::uint32_t on_body(std::span<const char> bytes, TimePoint stamp, bool kernel_stamp, bool new_read);
 
-    /// Returns whether the answer is complete ([DONE]) or has failed finally; later bytes are ignored.
+    /// Returns whether the answer is complete (its last event has come) or has failed finally; later bytes
+    /// are ignored.
     bool done() const { return done_; }
     bool has_output() const { return !log_.empty(); }  ///< whether the first token of a stream has come
     bool non_streaming() const { return whole_; }      ///< whether one JSON object came, without first token

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "core/error.h"
 #include "loadgen/protocol/delta.h"
@@ -132,6 +133,9 @@ std::string BodyWriter::body(const Request& request) const {
     }
     if (fields.own_prompt) {
         if (out.size() > 1) out += ',';
+        if (!protocol_->takes_token_ids && std::holds_alternative<TokenIds>(request.prompt))
+            throw std::invalid_argument(
+                fmt::format("the {} endpoint takes no prompt of token ids", protocol_->name));
         protocol_->append_prompt(out, request.prompt);
     }
     out += '}';

@@ -1,5 +1,3 @@
-#include <stdexcept>
-
 #include "loadgen/protocol/choices.h"
 #include "loadgen/protocol/json_text.h"
 #include "loadgen/protocol/protocol.h"
@@ -8,8 +6,6 @@ namespace paretoken::protocol {
 namespace {
 
 void append_prompt(std::string& out, const Prompt& prompt) {
-    if (std::holds_alternative<TokenIds>(prompt))
-        throw std::invalid_argument("the chat endpoint takes no prompt of token ids");
     out += "\"messages\":";
     append_messages(out, prompt);
 }

@@ -243,9 +243,6 @@ std::uint64_t DeltaParser::recognised() const {
 }
 
 const Delta& DeltaParser::parse(std::string_view data) {
-    const auto is_blank = [](char byte) {
-        return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
-    };
     while (!data.empty() && is_blank(data.front())) data.remove_prefix(1);
     while (!data.empty() && is_blank(data.back())) data.remove_suffix(1);
     state_->event = data;

@@ -146,6 +146,13 @@ bool read_timings(ondemand::value& value, Timings& timings) {
     return whole;
 }
 
+bool read_type(ondemand::value& value, Reading& reading) {
+    const auto type = text_of(value);
+    reading.known |= type.has_value();
+    reading.type = type.value_or(std::string_view());
+    return true;
+}
+
 bool read_error(ondemand::value& value, bool& error) {
     const auto text = text_of(value);
     error |= text ? !text->empty() : type_of(value) == ondemand::json_type::object;

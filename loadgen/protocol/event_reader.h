@@ -140,6 +140,9 @@ bool read_usage(ondemand::value& value, std::optional<TokenUsage>& usage);
 
 bool read_timings(ondemand::value& value, Timings& timings);
 
+/// Reads the type of an event, of a protocol whose events have one.
+bool read_type(ondemand::value& value, Reading& reading);
+
 /// Sets `error` if the value is an error: an object or a text that is not empty.
 bool read_error(ondemand::value& value, bool& error);
 

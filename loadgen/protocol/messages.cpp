@@ -1,6 +1,4 @@
-#include <algorithm>
 #include <array>
-#include <stdexcept>
 
 #include "loadgen/protocol/event_reader.h"
 #include "loadgen/protocol/json_text.h"
@@ -30,8 +28,6 @@ std::string_view reason_of(std::string_view text) {
 
 /// Appends the messages. The protocol has no messages of the system: their text becomes the field "system".
 void append_prompt(std::string& out, const Prompt& prompt) {
-    if (std::holds_alternative<TokenIds>(prompt))
-        throw std::invalid_argument("the messages endpoint takes no prompt of token ids");
     if (const auto* messages = std::get_if<Messages>(&prompt)) {
         std::string system;
         for (const Message& message : *messages) {
@@ -83,12 +79,7 @@ bool read_start(Value& message, Delta& delta) {
 }
 
 bool read_field(Key key, Value& value, Delta& delta, Reading& reading) {
-    if (key == "type") {
-        const auto type = text_of(value);
-        reading.known |= type.has_value();
-        reading.type = type.value_or(std::string_view());
-        return true;
-    }
+    if (key == "type") return read_type(value, reading);
     if (key == "delta" || key == "content_block") return read_block(value, delta, reading);
     return key == "message" ? read_start(value, delta) : true;
 }

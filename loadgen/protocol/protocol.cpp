@@ -14,6 +14,15 @@ std::span<const Protocol* const> protocols() {
     return kProtocols;
 }
 
+std::string names_of_protocols() {
+    std::string names;
+    for (const Protocol* protocol : kProtocols) {
+        if (!names.empty()) names += ", ";
+        names += protocol->name;
+    }
+    return names;
+}
+
 const Protocol* protocol_named(std::string_view name) {
     const auto found = std::find_if(kProtocols.begin(), kProtocols.end(),
                                     [&](const Protocol* protocol) { return protocol->name == name; });

@@ -36,8 +36,8 @@ struct Protocol {
     std::span<const OptionalField> optional_fields = {};
     /// Headers that every request has, unless the user gives them.
     std::span<const std::pair<std::string_view, std::string_view>> headers = {};
-    /// Appends the fields of the prompt without braces, such as "\"messages\":[…]". Throws
-    /// std::invalid_argument for token ids that the protocol does not take.
+    /// Appends the fields of the prompt without braces, such as "\"messages\":[…]". It gets token ids only if
+    /// the protocol takes them.
     void (*append_prompt)(std::string& out, const Prompt& prompt) = nullptr;
     const EventFormat* events = nullptr;  ///< how events and answers without a stream are read
 };
@@ -49,6 +49,9 @@ std::span<const Protocol* const> protocols();
 inline const Protocol& default_protocol() {
     return *protocols().front();
 }
+
+/// Returns the names of all protocols: "chat, completions, …".
+std::string names_of_protocols();
 
 const Protocol* protocol_named(std::string_view name);  ///< null when there is none
 

@@ -1,5 +1,4 @@
 #include <array>
-#include <stdexcept>
 
 #include "loadgen/protocol/body.h"
 #include "loadgen/protocol/event_reader.h"
@@ -24,8 +23,6 @@ constexpr std::array<std::pair<std::string_view, EventKind>, 6> kOutputTypes{{
 }};
 
 void append_prompt(std::string& out, const Prompt& prompt) {
-    if (std::holds_alternative<TokenIds>(prompt))
-        throw std::invalid_argument("the responses endpoint takes no prompt of token ids");
     out += "\"input\":";
     append_messages(out, prompt);
 }
@@ -58,21 +55,17 @@ bool read_response(Value& response, Delta& delta, Reading& reading) {
 }
 
 bool read_field(Key key, Value& value, Delta& delta, Reading& reading) {
-    if (key == "type") {
-        const auto type = text_of(value);
-        reading.known |= type.has_value();
-        reading.type = type.value_or(std::string_view());
-    } else if (key == "delta") {
+    if (key == "type") return read_type(value, reading);
+    if (key == "delta") {
         reading.holes.add(ShapeHole::Kind::output, value);
         return add_text(value, reading.typed_bytes, reading.typed_bytes);
-    } else if (key == "response") {
-        return read_response(value, delta, reading);
-    } else if (key == "item_id") {
+    }
+    if (key == "response") return read_response(value, delta, reading);
+    if (key == "logprobs") return count_elements(value, reading.logprobs);
+    if (key == "item_id") {
         reading.holes.add(ShapeHole::Kind::string, value);
     } else if (key == "sequence_number") {
         reading.holes.add(ShapeHole::Kind::number, value);
-    } else if (key == "logprobs") {
-        return count_elements(value, reading.logprobs);
     }
     return true;
 }

@@ -16,6 +16,11 @@ namespace paretoken::protocol {
 /// returned, so that a vectorised JSON parser needs no copy.
 inline constexpr std::size_t kReadablePadding = 64;
 
+/// Returns whether a byte is white space of JSON, of which line ends are a part.
+inline bool is_blank(char byte) {
+    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
+}
+
 /// One event. Its views are valid until the callback returns.
 struct SseEvent {
     std::string_view type;  ///< empty: "message"

@@ -76,6 +76,12 @@ std::optional<Arithmetic> arithmetic_ceiling(std::span<const MicroRow> rows, con
     return best_of_kind ? best_of_kind : any_will_do ? best : std::nullopt;
 }
 
+/// The share of the kernel's own speed in cache that a row reaches.
+std::optional<double> share_of_cached(const MicroRow& row) {
+    if (!row.flops_per_s || !row.cached_flops_per_s) return std::nullopt;
+    return *row.flops_per_s / *row.cached_flops_per_s;
+}
+
 }  // namespace
 
 std::string_view name_of(Bound bound) {
@@ -120,8 +126,9 @@ std::string held_back_by(const MicroRow& row) {
     if (row.huge_page_share && *row.huge_page_share < kMostlyHuge)
         return fmt::format("page walks slow its reads: {:.0f} % of the memory is in huge pages",
                            *row.huge_page_share * 100);
-    if (!row.flops_per_s || !row.cached_flops_per_s) return {};
-    const double of_cached = *row.flops_per_s / *row.cached_flops_per_s;
+    const std::optional<double> share = share_of_cached(row);
+    if (!share) return {};
+    const double of_cached = *share;
     std::string arithmetic = fmt::format("its instructions alone take {:.0f} % of the time", of_cached * 100);
     if (of_cached >= kNearCached) return arithmetic;
     if (of_cached + *row.of_ceiling >= 1) return arithmetic + " and overlap with its reads only in part";
@@ -135,8 +142,7 @@ std::vector<std::optional<RowBound>> bounds_of(std::span<const MicroRow> rows) {
         bounds.emplace_back();
         if (row.error || !row.valid || name.family.starts_with("ceiling") || !row.of_ceiling) continue;
         RowBound bound;
-        if (row.flops_per_s && row.cached_flops_per_s)
-            bound.of_cached = *row.flops_per_s / *row.cached_flops_per_s;
+        bound.of_cached = share_of_cached(row);
         if (const auto ceiling = arithmetic_ceiling(rows, row, name); ceiling && row.flops_per_s) {
             bound.of_arithmetic = *row.flops_per_s / ceiling->flops_per_s;
             bound.arithmetic = ceiling->name;

@@ -9,6 +9,23 @@
 
 namespace paretoken::testing {
 
+/// The time of the read with this number, counted from 1, of answer_of() and replayed().
+constexpr TimePoint at_read(int number) {
+    return TimePoint(std::chrono::milliseconds(number));
+}
+
+/// Returns an event of a stream with this data.
+inline std::string event_of(std::string_view json) {
+    return "data: " + std::string(json) + "\n\n";
+}
+
+inline std::vector<EventKind> kinds_of(const RequestRecord& record) {
+    std::vector<EventKind> kinds;
+    kinds.reserve(record.events.size());
+    for (const StreamEvent& event : record.events) kinds.push_back(event.kind);
+    return kinds;
+}
+
 /// Reads pieces of a body, each as a read of its own, a millisecond apart, the first at 1 ms.
 inline RequestRecord answer_of(const std::vector<std::string>& pieces, const protocol::Protocol& protocol,
                                protocol::AnswerOptions options = {}) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/random.h"
-#include "tests/support/golden.h"
+#include "tests/support/replayed.h"
 
 namespace paretoken::protocol {
 namespace {
@@ -469,14 +469,8 @@ TEST(Answer, AReaderIsReadyForTheNextAnswer) {
 
 // ---------------------------------------------------------------- answers of real servers
 
-/// Replays every HTTP chunk as a separate read, a millisecond apart.
 RequestRecord replay(std::string_view name) {
-    Answer answer;
-    int time = 0;
-    for (const std::string& piece : paretoken::testing::body_chunks(paretoken::testing::golden(name))) {
-        answer.read(++time, piece);
-    }
-    return answer.end();
+    return paretoken::testing::replayed(name, default_protocol());
 }
 
 TEST(RealStreams, VllmChat) {

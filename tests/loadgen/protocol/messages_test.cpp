@@ -10,32 +10,21 @@ namespace paretoken::protocol {
 namespace {
 
 using testing::answer_of;
+using testing::at_read;
+using testing::event_of;
+using testing::kinds_of;
 using testing::replayed;
 
-constexpr TimePoint at(int milliseconds) {
-    return TimePoint(std::chrono::milliseconds(milliseconds));
-}
-
-std::string event(std::string_view json) {
-    return "data: " + std::string(json) + "\n\n";
-}
-
-std::uint64_t tokens_of(const RequestRecord& record) {
-    std::uint64_t tokens = 0;
-    for (const StreamEvent& event : record.events) tokens += event.tokens;
-    return tokens;
-}
-
-const std::string kStart = event(
+const std::string kStart = event_of(
     R"({"type":"message_start","message":{"usage":{"input_tokens":5,"cache_read_input_tokens":7,"output_tokens":1}}})");
-const std::string kStop = event(R"({"type":"message_stop"})");
+const std::string kStop = event_of(R"({"type":"message_stop"})");
 
 std::string block(std::string_view delta) {
-    return event(R"({"type":"content_block_delta","index":0,"delta":)" + std::string(delta) + "}");
+    return event_of(R"({"type":"content_block_delta","index":0,"delta":)" + std::string(delta) + "}");
 }
 std::string ended(std::string_view reason, int tokens) {
-    return event(R"({"type":"message_delta","delta":{"stop_reason":")" + std::string(reason) +
-                 R"("},"usage":{"output_tokens":)" + std::to_string(tokens) + "}}");
+    return event_of(R"({"type":"message_delta","delta":{"stop_reason":")" + std::string(reason) +
+                    R"("},"usage":{"output_tokens":)" + std::to_string(tokens) + "}}");
 }
 RequestRecord read(const std::vector<std::string>& pieces) {
     return answer_of(pieces, kMessages, {.keep_text = true});
@@ -47,11 +36,11 @@ TEST(Messages, of_llamacpp_are_read) {
     EXPECT_EQ(record.outcome, Outcome::ok);
     EXPECT_EQ(record.answer, "I'm so glad");
     EXPECT_EQ(record.chunks, 4);
-    EXPECT_EQ(tokens_of(record), 4U);
-    EXPECT_EQ(record.first_event, at(1));
+    EXPECT_EQ(record.streamed_tokens, 4);
+    EXPECT_EQ(record.first_event, at_read(1));
     EXPECT_EQ(record.usage, (TokenUsage{32, 31, 4, std::nullopt}));
     EXPECT_EQ(record.finish_reason, "length");
-    EXPECT_EQ(record.finished, at(5));
+    EXPECT_EQ(record.finished, at_read(5));
 }
 
 TEST(Messages, of_vllm_are_read) {
@@ -60,7 +49,7 @@ TEST(Messages, of_vllm_are_read) {
     EXPECT_EQ(record.outcome, Outcome::ok);
     EXPECT_EQ(record.answer, "perautonetBlockverse");
     EXPECT_EQ(record.chunks, 4);
-    EXPECT_EQ(record.first_event, at(3));  // the start of the message and of its block came before
+    EXPECT_EQ(record.first_event, at_read(3));  // the start of the message and of its block came before
     EXPECT_EQ(record.usage, (TokenUsage{12, std::nullopt, 4, std::nullopt}));
     EXPECT_EQ(record.finish_reason, "length");
 }
@@ -70,7 +59,7 @@ TEST(Messages, end_with_message_stop_whatever_follows) {
         read({kStart, block(R"({"type":"text_delta","text":"a"})"), ended("end_turn", 1), kStop, "{broken"});
     EXPECT_EQ(record.outcome, Outcome::ok);
     EXPECT_EQ(record.finish_reason, "stop");
-    EXPECT_EQ(record.finished, at(4));
+    EXPECT_EQ(record.finished, at_read(4));
     EXPECT_EQ(record.usage, (TokenUsage{12, 7, 1, std::nullopt}));
 }
 
@@ -80,7 +69,7 @@ TEST(Messages, without_an_end_are_truncated) {
     EXPECT_EQ(record.outcome, Outcome::truncated);
     EXPECT_EQ(record.token_source, TokenSource::one_per_chunk)
         << "the count of the start is not the answer's";
-    EXPECT_EQ(tokens_of(record), 2U);
+    EXPECT_EQ(record.streamed_tokens, 2);
 }
 
 TEST(Messages, tell_thinking_and_tools_from_text) {
@@ -88,21 +77,19 @@ TEST(Messages, tell_thinking_and_tools_from_text) {
         {kStart, block(R"({"type":"thinking_delta","thinking":"hm"})"),
          block(R"({"type":"signature_delta","signature":"AAAA"})"),
          block(R"({"type":"text_delta","text":"so \u00e9"})"),
-         event(
+         event_of(
              R"({"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t","name":"add","input":{}}})"),
          block(R"({"type":"input_json_delta","partial_json":"{\"a\":1}"})"), ended("tool_use", 6), kStop});
     EXPECT_EQ(record.outcome, Outcome::ok);
     EXPECT_EQ(record.answer, "so \u00e9");
     EXPECT_EQ(record.finish_reason, "tool_calls");
-    std::vector<EventKind> kinds;
-    for (const StreamEvent& event : record.events) kinds.push_back(event.kind);
-    EXPECT_THAT(kinds, ::testing::ElementsAre(EventKind::reasoning, EventKind::content, EventKind::tool_call,
-                                              EventKind::tool_call));
+    EXPECT_THAT(kinds_of(record), ::testing::ElementsAre(EventKind::reasoning, EventKind::content,
+                                                         EventKind::tool_call, EventKind::tool_call));
 }
 
 TEST(Messages, with_an_error_have_failed) {
     const RequestRecord record = read(
-        {kStart, event(R"({"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}})")});
+        {kStart, event_of(R"({"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}})")});
     EXPECT_EQ(record.outcome, Outcome::stream_error);
     EXPECT_EQ(record.error, "Overloaded (overloaded_error)");
 }

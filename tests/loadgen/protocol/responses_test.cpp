@@ -10,29 +10,18 @@ namespace paretoken::protocol {
 namespace {
 
 using testing::answer_of;
+using testing::at_read;
+using testing::event_of;
 using ::testing::HasSubstr;
+using testing::kinds_of;
 using testing::replayed;
 
-constexpr TimePoint at(int milliseconds) {
-    return TimePoint(std::chrono::milliseconds(milliseconds));
-}
-
-std::string event(std::string_view json) {
-    return "data: " + std::string(json) + "\n\n";
-}
-
-std::uint64_t tokens_of(const RequestRecord& record) {
-    std::uint64_t tokens = 0;
-    for (const StreamEvent& event : record.events) tokens += event.tokens;
-    return tokens;
-}
-
 std::string output(std::string_view type, std::string_view delta) {
-    return event(R"({"type":")" + std::string(type) + R"(","item_id":"i","delta":")" + std::string(delta) +
-                 R"("})");
+    return event_of(R"({"type":")" + std::string(type) + R"(","item_id":"i","delta":")" + std::string(delta) +
+                    R"("})");
 }
 std::string ended(std::string_view type, std::string_view response) {
-    return event(R"({"type":")" + std::string(type) + R"(","response":)" + std::string(response) + "}");
+    return event_of(R"({"type":")" + std::string(type) + R"(","response":)" + std::string(response) + "}");
 }
 const std::string kText = output("response.output_text.delta", "word");
 const std::string kCompleted =
@@ -47,7 +36,7 @@ TEST(Responses, of_llamacpp_are_read) {
     EXPECT_EQ(record.outcome, Outcome::ok);
     EXPECT_EQ(record.answer, "Hello, welcome to");
     EXPECT_EQ(record.chunks, 4);
-    EXPECT_EQ(record.first_event, at(1));
+    EXPECT_EQ(record.first_event, at_read(1));
     EXPECT_EQ(record.usage, (TokenUsage{32, 31, 4, std::nullopt}));
     EXPECT_EQ(record.finish_reason, "stop");
 }
@@ -58,8 +47,8 @@ TEST(Responses, of_vllm_are_read) {
     EXPECT_EQ(record.outcome, Outcome::ok);
     EXPECT_EQ(record.answer, "denbackbuffer30");
     EXPECT_EQ(record.chunks, 2);
-    EXPECT_EQ(tokens_of(record), 4U) << "the server's count is shared by text";
-    EXPECT_EQ(record.first_event, at(5));
+    EXPECT_EQ(record.streamed_tokens, 4) << "the server's count is shared by text";
+    EXPECT_EQ(record.first_event, at_read(5));
     EXPECT_EQ(record.usage, (TokenUsage{12, 0, 4, 0}));
     EXPECT_EQ(record.finish_reason, "length");
 }
@@ -67,7 +56,7 @@ TEST(Responses, of_vllm_are_read) {
 TEST(Responses, end_with_the_whole_response) {
     const RequestRecord record = read({kText, kCompleted, "data: [DONE]\n\n{broken"});
     EXPECT_EQ(record.outcome, Outcome::ok);
-    EXPECT_EQ(record.finished, at(2));
+    EXPECT_EQ(record.finished, at_read(2));
     EXPECT_EQ(record.chunks, 1);
     EXPECT_EQ(read({kText}).outcome, Outcome::truncated);
 }
@@ -76,11 +65,9 @@ TEST(Responses, tell_reasoning_and_calls_from_text) {
     const RequestRecord record = read(
         {output("response.reasoning_text.delta", "hm"), output("response.output_text.delta", "a\\u00e9"),
          output("response.function_call_arguments.delta", "{}"), output("response.audio.delta", "UklGRg"),
-         event(R"({"type":"response.output_text.done","item_id":"i","text":"a\u00e9"})"), kCompleted});
+         event_of(R"({"type":"response.output_text.done","item_id":"i","text":"a\u00e9"})"), kCompleted});
     EXPECT_EQ(record.answer, "a\u00e9");
-    std::vector<EventKind> kinds;
-    for (const StreamEvent& event : record.events) kinds.push_back(event.kind);
-    EXPECT_THAT(kinds,
+    EXPECT_THAT(kinds_of(record),
                 ::testing::ElementsAre(EventKind::reasoning, EventKind::content, EventKind::tool_call));
 }
 
@@ -91,7 +78,7 @@ TEST(Responses, that_failed_say_why) {
     EXPECT_EQ(failed.outcome, Outcome::stream_error);
     EXPECT_EQ(failed.error, "out of memory (server_error)");
     const RequestRecord error =
-        read({kText, event(R"({"type":"error","code":"rate_limit","message":"slow down"})")});
+        read({kText, event_of(R"({"type":"error","code":"rate_limit","message":"slow down"})")});
     EXPECT_EQ(error.outcome, Outcome::stream_error);
     EXPECT_THAT(error.error, HasSubstr("slow down"));
 }
