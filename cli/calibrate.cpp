@@ -22,7 +22,7 @@ struct CalibrateCommand {
     std::string out;
 };
 
-void show(const experiments::CalibrationLevel& level) {
+void show_level(const experiments::CalibrationLevel& level) {
     fmt::print("  {:>9.0f} events/s asked, {:>9.0f} came, read {:>9.1f} µs after their arrival (p99): {}\n",
                level.asked_per_s, level.events_per_s, level.delay_p99_s.value_or(0) * 1e6,
                level.carried ? "carried" : "not carried");
@@ -38,7 +38,7 @@ void calibrate(const CalibrateCommand& command) {
     fmt::print("about {} streams against the simulated server on this host:\n",
                experiments::kCalibrationStreams);
     cards::ClientCeiling ceiling;
-    ceiling.events_per_s = experiments::events_ceiling(invocation, interrupt.token(), show);
+    ceiling.events_per_s = experiments::events_ceiling(invocation, interrupt.token(), show_level);
     if (ceiling.events_per_s == 0) {
         throw Error(ExitCode::measurement_invalid,
                     "calibrate: the client could not handle even the lowest rate: other programs use "

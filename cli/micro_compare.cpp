@@ -57,8 +57,8 @@ std::string json_text(const reports::MicroComparison& comparison, const CompareO
                                 {"second", options.after},
                                 {"least_effect", comparison.least_effect},
                                 {"differences", comparison.differences}};
-    for (const auto verdict : {reports::Verdict::faster, reports::Verdict::slower, reports::Verdict::same,
-                               reports::Verdict::ambiguous})
+    for (const auto verdict : {reports::MicroVerdict::faster, reports::MicroVerdict::slower,
+                               reports::MicroVerdict::same, reports::MicroVerdict::ambiguous})
         json["counts"][std::string(name_of(verdict))] = comparison.count(verdict);
     json["rows"] = nlohmann::ordered_json::array();
     for (const auto& row : comparison.rows) json["rows"].push_back(json_of(row));
@@ -80,7 +80,7 @@ void compare(const CompareOptions& options) {
         throw UsageError(
             fmt::format("micro compare: {} and {} have no row in common", options.before, options.after));
     if (!options.page.empty()) write_comparison_page(options.page, before, after);
-    const std::size_t slower = comparison.count(reports::Verdict::slower);
+    const std::size_t slower = comparison.count(reports::MicroVerdict::slower);
     if (options.fail_on_slower && slower > 0)
         throw Error(ExitCode::gate_failed,
                     fmt::format("micro compare: {} of {} rows are slower", slower, comparison.rows.size()));

@@ -1,5 +1,6 @@
-# paretoken_folder(NAME [PRECOMPILED kind] [COLD] links…): one static library of every .cpp below NAME/ (main.cpp is left to
-#   its executable). COLD: release builds compile it with -O1, since its running time does not matter and its building does.
+# paretoken_folder(NAME [PRECOMPILED kind] [COLD] [APART] links…): one static library of every .cpp below NAME/ (main.cpp is
+#   left to its executable). COLD: release builds compile it with -O1, since its running time does not matter and its building
+#   does. APART: each source is compiled alone also with PARETOKEN_UNITY.
 # paretoken_tests(NAMES…): one test program per folder, of every *_test.cpp below tests/NAME/.
 
 set(paretoken_warnings -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
@@ -44,8 +45,24 @@ if(PARETOKEN_SANITIZE)
     endif()
 endif()
 
+# Sources that are compiled together share the headers that they include and the templates that they instantiate. In exchange,
+# a changed source compiles its whole group again, and names in anonymous namespaces must differ within a directory.
+option(PARETOKEN_UNITY "Compile the sources of a directory several at a time, for builds from nothing" OFF)
+
+# Puts sources into groups of up to 8 of one directory, each of which is compiled as one file.
+function(paretoken_group_sources)
+    foreach(source IN LISTS ARGN)
+        cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${CMAKE_SOURCE_DIR} OUTPUT_VARIABLE directory)
+        cmake_path(GET directory PARENT_PATH directory)
+        string(MAKE_C_IDENTIFIER "${directory}" directory)
+        math(EXPR count_${directory} "0${count_${directory}} + 1")
+        math(EXPR group "${count_${directory}} / 8")
+        set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${directory}_${group})
+    endforeach()
+endfunction()
+
 function(paretoken_folder name)
-    cmake_parse_arguments(PARSE_ARGV 1 folder "COLD" "PRECOMPILED" "")
+    cmake_parse_arguments(PARSE_ARGV 1 folder "COLD;APART" "PRECOMPILED" "")
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.cpp)
     list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
     add_library(${name} STATIC ${sources})
@@ -57,6 +74,12 @@ function(paretoken_folder name)
     paretoken_precompiled(${name} ${folder_PRECOMPILED})
     if(folder_COLD)
         target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+    endif()
+    if(PARETOKEN_UNITY AND NOT folder_APART)
+        paretoken_group_sources(${sources})
+        set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+        # This warning is about anonymous namespaces in headers; a source in a group looks like a header to the compiler.
+        target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
     endif()
 endfunction()
 

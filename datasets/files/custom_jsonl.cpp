@@ -47,7 +47,7 @@ Message message_of(std::string_view role, dom::element content, const RowPlace& 
     return message;
 }
 
-Messages messages_of(dom::array array, const RowPlace& place) {
+Messages messages_in(dom::array array, const RowPlace& place) {
     Messages messages;
     for (const dom::element element : array) {
         std::string_view role;
@@ -60,13 +60,13 @@ Messages messages_of(dom::array array, const RowPlace& place) {
     return messages;
 }
 
-Prompt prompt_of(dom::element object, const RowPlace& place) {
+Prompt prompt_in(dom::element object, const RowPlace& place) {
     dom::element value;
     dom::array array;
     std::string_view text;
     if (!object["messages"].get(value)) {
         if (value.get(array)) place.refuse("\"messages\" is not a list");
-        return messages_of(array, place);
+        return messages_in(array, place);
     }
     if (object["prompt"].get(value))
         place.refuse(
@@ -98,10 +98,10 @@ std::string slo_in(dom::element object, const RowPlace& place) {
     }
 }
 
-Row read_row(std::string_view text, const std::string&, const RowPlace& place) {
+Row read_custom_row(std::string_view text, const std::string&, const RowPlace& place) {
     const dom::element& object = object_of(text, place);
     Row row;
-    row.prompt = prompt_of(object, place);
+    row.prompt = prompt_in(object, place);
     row.input_tokens = tokens_in(object, "input_tokens", place);
     if (const auto* ids = std::get_if<TokenIds>(&*row.prompt))
         row.input_tokens = static_cast<std::int64_t>(ids->size());
@@ -119,7 +119,7 @@ Row read_row(std::string_view text, const std::string&, const RowPlace& place) {
 }  // namespace
 
 RowFormat custom_format(const Spec&) {
-    return {.name = "custom", .layout = RowLayout::lines, .read = read_row};
+    return {.name = "custom", .layout = RowLayout::lines, .read = read_custom_row};
 }
 
 std::unique_ptr<Dataset> make_custom_jsonl(const DatasetOptions& options) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kBlockTokens = 512;
 
-Row read_row(std::string_view text, const std::string&, const RowPlace& place) {
+Row read_mooncake_row(std::string_view text, const std::string&, const RowPlace& place) {
     const simdjson::dom::element& object = object_of(text, place);
     Row row;
     const auto at_ms = number_in(object, "timestamp", place);
@@ -38,7 +38,7 @@ RowFormat mooncake_format(const Spec& spec) {
         throw UsageError(fmt::format("dataset 'mooncake': block={} is not between 1 and 1M", block));
     return {.name = "mooncake",
             .layout = RowLayout::lines,
-            .read = read_row,
+            .read = read_mooncake_row,
             .block_tokens = static_cast<std::int64_t>(block)};
 }
 

@@ -19,7 +19,7 @@ bool is_reply(std::string_view from) {
     return from == "gpt" || from == "assistant" || from == "chatgpt" || from == "bing" || from == "bard";
 }
 
-Row read_row(std::string_view text, const std::string&, const RowPlace& place) {
+Row read_sharegpt_row(std::string_view text, const std::string&, const RowPlace& place) {
     const simdjson::dom::element& object = object_of(text, place);
     simdjson::dom::array turns;
     if (object["conversations"].get(turns) && object["conversation"].get(turns))
@@ -58,7 +58,7 @@ RowFormat sharegpt_format(const Spec& spec) {
             fmt::format("dataset 'sharegpt': turns={} is not between 1 and {}", turns, UINT16_MAX));
     return {.name = "sharegpt",
             .layout = RowLayout::lines_or_array,
-            .read = read_row,
+            .read = read_sharegpt_row,
             .most_turns = static_cast<std::uint32_t>(turns)};
 }
 

@@ -26,10 +26,10 @@ std::vector<double> numbers_of(std::string_view text) {
 }
 
 std::vector<std::int64_t> prefixes_of(const Spec& spec) {
-    constexpr double kLongest = 10e6;
+    constexpr double kLongestPrefix = 10e6;
     std::vector<std::int64_t> prefixes;
     for (const double tokens : numbers_of(spec.text_or("prefixes", "256;1024"))) {
-        if (!(tokens >= 1 && tokens <= kLongest) || tokens != std::floor(tokens))
+        if (!(tokens >= 1 && tokens <= kLongestPrefix) || tokens != std::floor(tokens))
             throw UsageError(
                 fmt::format("a prefix is a whole number of 1 to 10M tokens, not {}", number_text(tokens)));
         prefixes.push_back(static_cast<std::int64_t>(tokens));

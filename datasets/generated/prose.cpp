@@ -16,7 +16,7 @@
 namespace paretoken::datasets {
 namespace {
 
-constexpr std::size_t kLongest = std::size_t{1} << 30;  // bytes
+constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // bytes
 
 std::string content_of(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
@@ -35,7 +35,7 @@ bool is_between_words(char c) {
 
 Prose::Prose(const std::string& path) : path_(path) {
     const std::string file = content_of(path);
-    if (file.size() > kLongest)
+    if (file.size() > kMostBytes)
         throw UsageError(fmt::format("--text {}: the text is longer than 1 GiB", path));
     if (!simdjson::validate_utf8(file))
         throw UsageError(fmt::format("--text {}: the file is not UTF-8 text", path));

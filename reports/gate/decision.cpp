@@ -309,7 +309,7 @@ Finding found_in_answers(std::span<const GateRun> before, std::span<const GateRu
 /// Compares the questions that were answered right on one side only (McNemar). A drop within the tolerance
 /// passes; the number of questions determines how large a drop could have been found, and the reason says it.
 Finding found_in_quality(std::span<const GateRun> before, std::span<const GateRun> after, double tolerance) {
-    constexpr std::size_t kShown = 60;
+    constexpr std::size_t kShownBytes = 60;
     const auto& then = probed(before)->probe;
     const auto& now = probed(after)->probe;
     std::uint64_t lost = 0;
@@ -326,7 +326,7 @@ Finding found_in_quality(std::span<const GateRun> before, std::span<const GateRu
                               has.failed, has.requests, had.failed, had.requests, lost, gained)};
     if (example != nullptr)
         found.reason += fmt::format("; for example question {}, {}: \"{}\"", example->question,
-                                    example->expected, example->answer.substr(0, kShown));
+                                    example->expected, example->answer.substr(0, kShownBytes));
     found.passes = had.share() - has.share() <= tolerance;
     // mcnemar_p_value is two-sided, but only one direction is worse.
     if (!found.passes && lost > gained) found.p_fail = mcnemar_p_value(gained, lost) / 2;

@@ -150,26 +150,26 @@ std::string line_of(const RowComparison& row, std::size_t width) {
 
 }  // namespace
 
-std::string_view name_of(Verdict verdict) {
+std::string_view name_of(MicroVerdict verdict) {
     switch (verdict) {
-        case Verdict::faster:
+        case MicroVerdict::faster:
             return "faster";
-        case Verdict::slower:
+        case MicroVerdict::slower:
             return "slower";
-        case Verdict::same:
+        case MicroVerdict::same:
             return "same";
-        case Verdict::ambiguous:
+        case MicroVerdict::ambiguous:
             return "ambiguous";
     }
     return "";
 }
 
-Verdict verdict_of(const Speed& before, const Speed& after, double least_effect) {
+MicroVerdict verdict_of(const Speed& before, const Speed& after, double least_effect) {
     const double effect = std::log(after.median / before.median);  // has the same size in both directions
-    if (std::abs(effect) <= std::log1p(least_effect)) return Verdict::same;
-    if (effect > 0 && after.interval.low > before.interval.high) return Verdict::faster;
-    if (effect < 0 && after.interval.high < before.interval.low) return Verdict::slower;
-    return Verdict::ambiguous;
+    if (std::abs(effect) <= std::log1p(least_effect)) return MicroVerdict::same;
+    if (effect > 0 && after.interval.low > before.interval.high) return MicroVerdict::faster;
+    if (effect < 0 && after.interval.high < before.interval.low) return MicroVerdict::slower;
+    return MicroVerdict::ambiguous;
 }
 
 std::optional<double> RowComparison::effect() const {
@@ -177,7 +177,7 @@ std::optional<double> RowComparison::effect() const {
     return after->median / before->median - 1;
 }
 
-std::size_t MicroComparison::count(Verdict verdict) const {
+std::size_t MicroComparison::count(MicroVerdict verdict) const {
     return static_cast<std::size_t>(std::count_if(
         rows.begin(), rows.end(), [&](const RowComparison& row) { return row.verdict == verdict; }));
 }
@@ -215,9 +215,9 @@ std::string text_of(const MicroComparison& comparison) {
     for (const std::string& name : comparison.only_after)
         text += fmt::format("{:<{}}  only in the second\n", name, width);
     return text + fmt::format("{} faster, {} slower, {} same (within {}), {} ambiguous\n",
-                              comparison.count(Verdict::faster), comparison.count(Verdict::slower),
-                              comparison.count(Verdict::same), percent_text(comparison.least_effect),
-                              comparison.count(Verdict::ambiguous));
+                              comparison.count(MicroVerdict::faster), comparison.count(MicroVerdict::slower),
+                              comparison.count(MicroVerdict::same), percent_text(comparison.least_effect),
+                              comparison.count(MicroVerdict::ambiguous));
 }
 
 }  // namespace paretoken::reports

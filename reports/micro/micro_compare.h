@@ -11,8 +11,13 @@
 
 namespace paretoken::reports {
 
-enum class Verdict { faster, slower, same, ambiguous };  ///< verdict on the second file against the first
-std::string_view name_of(Verdict verdict);
+enum class MicroVerdict {
+    faster,
+    slower,
+    same,
+    ambiguous
+};  ///< verdict on the second file against the first
+std::string_view name_of(MicroVerdict verdict);
 
 /// A median speed and the interval of the windows' speeds: [p25, p75] if the row has both in both files,
 /// otherwise [p10, p90].
@@ -25,13 +30,13 @@ struct Speed {
 
 /// The verdict is "same" if the medians differ by at most `least_effect` (0.03: 3 %) in either direction. It
 /// is "faster" or "slower" if they differ by more and the intervals do not overlap, otherwise "ambiguous".
-Verdict verdict_of(const Speed& before, const Speed& after, double least_effect);
+MicroVerdict verdict_of(const Speed& before, const Speed& after, double least_effect);
 
 enum class SpeedUnit { bytes_per_s, flops_per_s, operations_per_s };
 
 struct RowComparison {
     std::string name;
-    Verdict verdict = Verdict::ambiguous;
+    MicroVerdict verdict = MicroVerdict::ambiguous;
     SpeedUnit unit = SpeedUnit::operations_per_s;
     std::optional<Speed> before = {};  ///< absent if the row failed or the file lacks its quantiles
     std::optional<Speed> after = {};
@@ -51,7 +56,7 @@ struct MicroComparison {
     std::vector<std::string> differences;  ///< differences of hardware and settings: "hardware: A, then B"
 
     bool operator==(const MicroComparison&) const = default;
-    std::size_t count(Verdict verdict) const;
+    std::size_t count(MicroVerdict verdict) const;
 };
 
 inline constexpr double kLeastEffect = 0.03;

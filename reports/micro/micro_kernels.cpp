@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <map>
 #include <span>
 
@@ -19,16 +18,9 @@ struct NamedRow {
     RowName name;
 };
 
-/// A number of at least 1; nothing for any other text ("100..4000").
-std::optional<double> number_of(const std::string& text) {
-    char* end = nullptr;
-    const double value = std::strtod(text.c_str(), &end);
-    return end == text.c_str() + text.size() && value >= 1 ? std::optional(value) : std::nullopt;
-}
-
 /// The number of GPUs that share the layer of a row; 1 if the row does not state it.
 double share_of(const RowName& name) {
-    return number_of(name.axis("tp")).value_or(1);
+    return name.number("tp").value_or(1);
 }
 
 bool is_of_model(const RowName& name, const cards::ModelCard& model) {
@@ -70,14 +62,6 @@ std::vector<NamedRow> nearest_to_model(std::vector<NamedRow> rows, const cards::
     return narrowed(rows, share(1));
 }
 
-/// The row's name with "op:*" in place of its operation, for a sum over all operations of a layer.
-std::string over_all_ops(const std::string& name, const std::string& op) {
-    const std::string part = "op:" + op;
-    const auto at = name.find(part);
-    if (op.empty() || at == std::string::npos) return name;
-    return name.substr(0, at) + "op:*" + name.substr(at + part.size());
-}
-
 /// The sum over a forward pass of rows of one kernel that differ only in their operation.
 struct Sum {
     double amount = 0;
@@ -96,11 +80,11 @@ std::vector<SpeedAt> summed(const std::vector<NamedRow>& rows, const cards::Mode
         const double done = amount(*row);
         if (!(done > 0)) continue;
         const double times = name.axis("op") == "lm_head" ? 1 : static_cast<double>(model.layers);
-        Sum& sum = sums[over_all_ops(row->name, name.axis("op"))];
+        Sum& sum = sums[over_all_ops(row->name, name)];
         sum.amount += times * done;
         sum.seconds += times * *row->median_s;
-        sum.batch = number_of(name.axis("batch")).value_or(1);
-        sum.tokens = tokens_axis.empty() ? 0 : number_of(name.axis(tokens_axis)).value_or(0);
+        sum.batch = name.number("batch").value_or(1);
+        sum.tokens = tokens_axis.empty() ? 0 : name.number(tokens_axis).value_or(0);
     }
     std::map<std::pair<double, double>, SpeedAt> best;  // the fastest kernel by batch and tokens
     for (const auto& [name, sum] : sums) {
@@ -132,7 +116,7 @@ std::vector<SpeedAt> weight_speeds(const MicroResults& micro, const cards::Model
 std::vector<SpeedAt> attention_speeds(const MicroResults& micro, const cards::ModelCard& model,
                                       double ranks) {
     auto rows = rows_of(micro, model.mla ? "mla" : "attention", "kv", model.kv_dtype);
-    std::erase_if(rows, [](const NamedRow& one) { return !number_of(one.name.axis("ctx")); });
+    std::erase_if(rows, [](const NamedRow& one) { return !one.name.number("ctx"); });
     return summed(nearest_to_model(std::move(rows), model, ranks), model, "ctx", bytes_of);
 }
 
@@ -156,8 +140,8 @@ std::vector<SpeedAt> prefill_attention_speeds(const MicroResults& micro, const c
 std::vector<LayerTime> layer_times(const MicroResults& micro, const cards::ModelCard& model, double ranks) {
     std::vector<LayerTime> layers;
     for (const auto& [row, name] : rows_of(micro, "layer", "w", model.weight_dtype)) {
-        const auto batch = number_of(name.axis("batch"));
-        const auto context = number_of(name.axis("ctx"));
+        const auto batch = name.number("batch");
+        const auto context = name.number("ctx");
         if (!batch || !context || !is_of_model(name, model) || share_of(name) != ranks ||
             format_name(name.axis("kv")) != format_name(model.kv_dtype))
             continue;

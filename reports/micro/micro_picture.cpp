@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <map>
 #include <string_view>
 
@@ -17,27 +16,12 @@ namespace {
 constexpr double kGiga = 1e9;
 constexpr double kTera = 1e12;
 
-std::optional<double> number_of(const std::string& text) {
-    char* end = nullptr;
-    const double value = std::strtod(text.c_str(), &end);
-    return end == text.c_str() + text.size() && value > 0 ? std::optional(value) : std::nullopt;
-}
-
 std::string format_of(const RowName& name, const std::string& axis) {
     return std::string(format_name(name.axis(axis)));
 }
 
 bool has_any(const RowName& name, std::initializer_list<const char*> axes) {
     return std::any_of(axes.begin(), axes.end(), [&](const char* axis) { return name.axes.contains(axis); });
-}
-
-/// The row's name with "op:*" in place of "op:qkv", for rows that are summed over the operations of a layer.
-std::string over_all_ops(const std::string& row, const RowName& name) {
-    const std::string op = name.axis("op");
-    const auto at = row.find("op:" + op);
-    return op.empty() || at == std::string::npos
-               ? row
-               : row.substr(0, at) + "op:*" + row.substr(at + 3 + op.size());
 }
 
 /// The series and the x of a row in a chart, and its amount of bytes or FLOP.
@@ -47,7 +31,8 @@ struct Placed {
     double amount = 0;
 };
 
-struct Sum {
+/// The sum of the rows of one point of a chart.
+struct PointSum {
     Placed at;
     double seconds = 0;
     bool valid = true;
@@ -66,13 +51,13 @@ std::string note_of(const MicroRow& row) {
 /// The series of a chart: the best kernel of each series at each x, summed over the operations of a layer.
 template <class Place>
 std::vector<PictureSeries> series_of(const MicroResults& micro, double unit, Place place) {
-    std::map<std::string, Sum> sums;
+    std::map<std::string, PointSum> sums;
     for (const MicroRow& row : micro.rows) {
         if (row.error || !row.median_s) continue;
         const RowName name = parse_row_name(row.name);
         const std::optional<Placed> at = place(row, name);
         if (!at || !(at->amount > 0)) continue;
-        Sum& sum = sums[over_all_ops(row.name, name)];
+        PointSum& sum = sums[over_all_ops(row.name, name)];
         sum.at.series = at->series;
         sum.at.x = at->x;
         sum.at.amount += at->amount;
@@ -113,7 +98,7 @@ Picture weights_of(const MicroResults& micro) {
     picture.series =
         series_of(micro, kGiga, [](const MicroRow& row, const RowName& name) -> std::optional<Placed> {
             const bool library = name.family == "gemm_lib";
-            const auto batch = number_of(name.axis("batch"));
+            const auto batch = name.number("batch");
             if ((name.family != "weights" && !library) || !batch || has_any(name, {"decode"})) return {};
             return Placed{format_of(name, "w") + (library ? ", library" : ""), *batch, row.bytes()};
         });
@@ -126,13 +111,12 @@ Picture attention_of(const MicroResults& micro) {
     picture.series =
         series_of(micro, kGiga, [](const MicroRow& row, const RowName& name) -> std::optional<Placed> {
             const bool latent = name.family == "mla";
-            const auto context = number_of(name.axis("ctx"));
+            const auto context = name.number("ctx");
             if ((name.family != "attention" && !latent) || !context ||
                 has_any(name, {"window", "q_len", "sinks", "pool"}))
                 return {};
             std::string series = (latent ? "latent " : "") + format_of(name, "kv");
-            if (const auto batch = number_of(name.axis("batch")))
-                series += fmt::format(", batch {:g}", *batch);
+            if (const auto batch = name.number("batch")) series += fmt::format(", batch {:g}", *batch);
             return Placed{series, *context, row.bytes()};
         });
     add_read_ceiling(picture, micro);
@@ -144,7 +128,7 @@ Picture prefill_of(const MicroResults& micro) {
     Picture picture{"prefill", "Prefill arithmetic by prompt length", "Tokens", "TFLOP/s", {}, {}};
     picture.series =
         series_of(micro, kTera, [](const MicroRow& row, const RowName& name) -> std::optional<Placed> {
-            const auto tokens = number_of(name.axis("tokens"));
+            const auto tokens = name.number("tokens");
             if (!tokens) return {};
             if (name.family == "prefill/gemm") return Placed{format_of(name, "w"), *tokens, row.flops()};
             if (name.family == "prefill/attention")
@@ -157,7 +141,7 @@ Picture prefill_of(const MicroResults& micro) {
         picture.y_title = "GFLOP/s";
         picture.series =
             series_of(micro, kGiga, [](const MicroRow& row, const RowName& name) -> std::optional<Placed> {
-                const auto batch = number_of(name.axis("batch"));
+                const auto batch = name.number("batch");
                 if (name.family != "weights" || !batch) return {};
                 return Placed{format_of(name, "w"), *batch, row.flops()};
             });

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "cards/json_value.h"
 #include "core/error.h"
@@ -174,6 +175,20 @@ std::string title_of(const MicroDevice& device) {
 std::string RowName::axis(const std::string& key) const {
     const auto found = axes.find(key);
     return found == axes.end() ? std::string() : found->second;
+}
+
+std::optional<double> RowName::number(const std::string& key) const {
+    const std::string text = axis(key);
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    return end == text.c_str() + text.size() && value >= 1 ? std::optional(value) : std::nullopt;
+}
+
+std::string over_all_ops(const std::string& row, const RowName& name) {
+    const std::string part = "op:" + name.axis("op");
+    const auto at = row.find(part);
+    if (!name.axes.contains("op") || at == std::string::npos) return row;
+    return row.substr(0, at) + "op:*" + row.substr(at + part.size());
 }
 
 RowName parse_row_name(std::string_view name) {

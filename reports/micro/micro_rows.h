@@ -94,8 +94,13 @@ struct RowName {
     std::map<std::string, std::string> axes;
 
     std::string axis(const std::string& key) const;  ///< value of an axis; "" when absent
+    /// An axis that is a number of at least 1; nothing when it is absent or any other text ("100..4000").
+    std::optional<double> number(const std::string& key) const;
 };
 RowName parse_row_name(std::string_view name);
+
+/// The row's name with "op:*" in place of "op:qkv", for rows that are summed over the operations of a layer.
+std::string over_all_ops(const std::string& row, const RowName& name);
 
 /// The title of a device: "NVIDIA H200", "AMD EPYC (2 cores)".
 std::string title_of(const MicroDevice& device);

@@ -522,8 +522,8 @@ std::vector<std::string> beaten_limits(const Configuration& configuration) {
     std::vector<std::string> errors;
     for (const ReportPoint& point : configuration.points) {
         const double tolerance = point.limit_tolerance.value_or(0);
-        constexpr double kRounding = 1e-6;
-        if (!point.of_limit || *point.of_limit <= 1 + tolerance + kRounding ||
+        constexpr double kRelativeRounding = 1e-6;
+        if (!point.of_limit || *point.of_limit <= 1 + tolerance + kRelativeRounding ||
             point.result.validity.verdict == Verdict::invalid)
             continue;
         const std::string allowed =

@@ -1,23 +1,40 @@
-"""Runs the end-to-end tests: `python3 tests/e2e [WORD…]` (only tests whose name holds one of the words).
+"""Runs the end-to-end tests: `python3 tests/e2e [--jobs N] [WORD…]` (only tests whose name holds one of the words).
 
-The last line says how many passed and failed; the exit code is 1 when one failed.
+The tests of one class run one after the other, in a process of their own. Most classes mostly wait, so that several run at the
+same time. Those that are marked `busy` keep the processors at work: one of them runs at a time, beside the others and with a
+lower priority. The last line says how many tests passed, failed and were skipped; the exit code is 1 when one failed.
 """
 
+import argparse
+import concurrent.futures
 import pathlib
+import re
+import resource
+import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
+HERE = pathlib.Path(__file__).resolve().parent
+SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$")
+
+
+def processor_s():
+    """Seconds of processor time of this process and of those that it waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
 
 class Result(unittest.TextTestResult):
-    """Names every test with the seconds it took."""
+    """Names every test with the seconds and the processor time that it took."""
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
         self.passed = 0
 
     def startTest(self, test):
-        self._began = time.monotonic()
+        self._began, self._used = time.monotonic(), processor_s()
         super().startTest(test)
 
     def addSuccess(self, test):
@@ -25,23 +42,83 @@ class Result(unittest.TextTestResult):
         super().addSuccess(test)
 
     def stopTest(self, test):
-        self.stream.writeln(f"      {time.monotonic() - self._began:.1f} s")
+        took, used = time.monotonic() - self._began, processor_s() - self._used
+        self.stream.writeln(f"      {took:.1f} s, of the processor {used:.1f} s")
         super().stopTest(test)
 
     def getDescription(self, test):
         return test.id()
 
 
-def main(words):
-    here = pathlib.Path(__file__).resolve().parent
+def discovered(words):
+    """{class name: its tests}, of the tests whose name holds one of the words."""
     loader = unittest.TestLoader()
     loader.testNamePatterns = [f"*{word}*" for word in words] or None
-    suite = loader.discover(str(here), pattern="*_test.py", top_level_dir=str(here))
+    classes, waiting = {}, [loader.discover(str(HERE), pattern="*_test.py", top_level_dir=str(HERE))]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, unittest.TestSuite):
+            waiting += reversed(list(found))
+        else:
+            # A module that cannot be imported becomes a test without a class of ours; it fails by its own name.
+            name = unittest.util.strclass(type(found))
+            classes.setdefault(name, unittest.TestSuite()).addTest(found)
+    return classes
+
+
+def run_here(suite):
+    """Runs tests in this process; gives how many passed, failed and were skipped."""
     result = unittest.TextTestRunner(verbosity=2, resultclass=Result, stream=sys.stdout).run(suite)
     failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
-    print(f"{result.passed} passed, {failed} failed, {len(result.skipped)} skipped")
-    return 1 if failed or result.passed == 0 else 0
+    return result.passed, failed, len(result.skipped)
+
+
+def run_class(name, words, priority):
+    """Runs a class in a process of its own, prints what it said once it is done, and gives its three counts. A process
+    that ends without its summary counts as one failed test."""
+    with tempfile.TemporaryFile("w+", errors="replace") as said:  # no pipe, which a process left behind would hold open
+        done = subprocess.run(["nice", "-n", str(priority), sys.executable, str(HERE), "--class", name, *words], stdout=said,
+                              stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False)
+        said.seek(0)
+        text = said.read()
+    print(text, end="", flush=True)
+    counts = SUMMARY.match(text.splitlines()[-1] if text else "")
+    if counts:
+        return tuple(map(int, counts.groups()))
+    print(f"FAIL: {name} ended with {done.returncode} before its summary", flush=True)
+    return 0, 1, 0
+
+
+def run_all(classes, words, jobs):
+    """Runs every class, and gives the three counts of each. Classes that take long begin first, so that none of them
+    runs last and alone."""
+    def marked(mark, names):
+        return [name for name in names if any(getattr(test, mark, False) for test in classes[name])]
+
+    busy = marked("busy", classes)
+    waiting = [name for name in classes if name not in busy]
+    waiting = sorted(waiting, key=lambda name: name not in marked("long", waiting))
+    with concurrent.futures.ThreadPoolExecutor(1) as one, concurrent.futures.ThreadPoolExecutor(jobs) as several:
+        runs = [one.submit(run_class, name, words, 10) for name in busy]
+        runs += [several.submit(run_class, name, words, 0) for name in waiting]
+        return [run.result() for run in runs]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("words", nargs="*", metavar="WORD", help="run only tests whose name holds one of these")
+    parser.add_argument("--jobs", type=int, default=2, help="classes that wait to run at the same time (2)")
+    parser.add_argument("--class", dest="only", help="run only this class, in this process")
+    arguments = parser.parse_args()
+    classes = discovered(arguments.words)
+    if arguments.only:
+        counts = [run_here(classes[arguments.only])]
+    else:
+        counts = run_all(classes, arguments.words, max(1, arguments.jobs))
+    passed, failed, skipped = map(sum, zip((0, 0, 0), *counts))
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed or passed == 0 else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -107,6 +107,8 @@ return [...faint.values()];
 
 
 class Accessibility(Case):
+    long = True
+
     @classmethod
     def setUpClass(cls):
         cls.made = pathlib.Path(tempfile.mkdtemp(prefix="paretoken-e2e-"))

@@ -162,6 +162,8 @@ def forwarded(address, body, path):
 
 
 class BehindSockets(Case):
+    long = True
+
     OPTIONS = ("--prefix", "512", "--concurrency", "1", "--samples", "6")
 
     def measured(self, address, out, *options):
@@ -276,6 +278,8 @@ def storing_proxy(server):
 
 
 class RealServer(Case):
+    busy = True
+
     def test_llamacpp_with_its_cache_and_without(self):
         options = ("--prefix", "96", "--samples", "6", "--concurrency", "1", "--osl", "4")
         for switch, first in ((), "works"), (("--no-prompt-cache",), "off"):

@@ -9,6 +9,8 @@ LOAD = ("run", "sim:ideal", "--isl", 16, "--osl", 4, "--num-prompts", 20, "--req
 
 
 class Calibrate(Case):
+    busy = True
+
     def setUp(self):
         super().setUp()
         self.ceiling = self.directory / "state" / "paretoken" / "client_ceiling.json"

@@ -151,6 +151,8 @@ class Conversations(Case):
 
 
 class RealServer(Case):
+    busy = True
+
     def test_llamacpp_computes_only_what_is_new_in_a_turn(self):
         out = self.directory / "run"
         with llamacpp("--slots", 1, "--threads", 1) as address:

@@ -102,6 +102,8 @@ def load(address, out, *further, env=None):
 
 
 class Faults(Case):
+    long = True
+
     @classmethod
     def setUpClass(cls):
         with tempfile.TemporaryDirectory() as directory, HostileServer("good") as server:

@@ -206,6 +206,8 @@ class Baselines(Case):
 class Commands(Case):
     """Servers that the gate starts itself."""
 
+    long = True
+
     LOAD = ("--isl", 16, "--osl", 4, "--concurrency", 1, "--num-prompts", 5)
 
     def command(self, *options):
@@ -274,6 +276,8 @@ class Commands(Case):
 
 
 class RealServer(Case):
+    busy = True
+
     def test_equal_servers_never_fail(self):
         server = f"{ROOT}/scripts/servers/llamacpp --port {{port}} --threads 1"
         done = paretoken("gate", "--baseline-cmd", server, "--candidate-cmd", server, "--concurrency", 2, "--num-prompts", 8,

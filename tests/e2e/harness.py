@@ -48,6 +48,9 @@ def reasons_of_invalid_runs(arguments):
 class Case(unittest.TestCase):
     """A test with a directory of its own, and assertions on what a command said."""
 
+    busy = False  # keeps the processors at work for most of its time (tests/e2e/__main__.py)
+    long = False  # takes about a minute, and should not begin last
+
     def setUp(self):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="paretoken-e2e-"))
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)

@@ -11,6 +11,8 @@ FEW = "^ceiling/(read|flops/kind:int8)|^weights/w:(q4_0|q6_k)/layout:packed/batc
 
 
 class Micro(Case):
+    busy = True
+
     def measure(self, name, *arguments, rows=FEW, env=None):
         path = self.directory / name
         # Elsewhere is busy: rows may be called unsteady, which is an answer too.

@@ -31,6 +31,8 @@ def states(out):
 
 
 class Lifecycle(Case):
+    long = True
+
     def test_a_server_is_started_once_for_each_command_and_every_run_tells_of_it(self):
         out = self.directory / "sweep"
         done = self.measures(paretoken("sweep", "--server-cmd", f"{SERVE} 'ideal?ttft=2ms&itl={{itl}}'", "--grid",

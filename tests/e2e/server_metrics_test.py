@@ -11,6 +11,8 @@ LOAD = ("--concurrency", 4, "--num-prompts", 40, "--isl", 64, "--osl", 32)
 
 
 class ServerMetrics(Case):
+    busy = True
+
     def run_of(self, *arguments):
         out = self.directory / "run"
         done = self.measures(paretoken("run", *arguments, *LOAD, "--out", out))
@@ -164,6 +166,8 @@ class Contamination(Case):
 
 class Hostile(Case):
     """/metrics that goes bad while the load is made: one warning, and every request's figures stay."""
+
+    long = True
 
     GOOD = b"vllm:num_requests_running 2\nvllm:generation_tokens_total 5\n"
 

@@ -13,19 +13,19 @@ Speed speed(double median, double spread) {
     return {median, {median * (1 - spread), median * (1 + spread)}};
 }
 
-Verdict opposite(Verdict verdict) {
-    if (verdict == Verdict::faster) return Verdict::slower;
-    if (verdict == Verdict::slower) return Verdict::faster;
+MicroVerdict opposite(MicroVerdict verdict) {
+    if (verdict == MicroVerdict::faster) return MicroVerdict::slower;
+    if (verdict == MicroVerdict::slower) return MicroVerdict::faster;
     return verdict;
 }
 
 TEST(MicroCompare, NeedsAnEffectAndIntervalsApart) {
-    EXPECT_EQ(verdict_of(speed(100, 0.01), speed(110, 0.01), 0.03), Verdict::faster);
-    EXPECT_EQ(verdict_of(speed(100, 0.01), speed(90, 0.01), 0.03), Verdict::slower);
+    EXPECT_EQ(verdict_of(speed(100, 0.01), speed(110, 0.01), 0.03), MicroVerdict::faster);
+    EXPECT_EQ(verdict_of(speed(100, 0.01), speed(90, 0.01), 0.03), MicroVerdict::slower);
     EXPECT_EQ(verdict_of(speed(100, 0.001), speed(102, 0.001), 0.03),
-              Verdict::same);  // distinct, but the effect is too small
-    EXPECT_EQ(verdict_of(speed(100, 0.1), speed(110, 0.1), 0.03), Verdict::ambiguous);
-    EXPECT_EQ(verdict_of(speed(100, 0.1), speed(90, 0.1), 0.03), Verdict::ambiguous);
+              MicroVerdict::same);  // distinct, but the effect is too small
+    EXPECT_EQ(verdict_of(speed(100, 0.1), speed(110, 0.1), 0.03), MicroVerdict::ambiguous);
+    EXPECT_EQ(verdict_of(speed(100, 0.1), speed(90, 0.1), 0.03), MicroVerdict::ambiguous);
 }
 
 TEST(MicroCompare, TurnsRoundWithItsFilesAndDoesNotKnowUnits) {
@@ -34,13 +34,13 @@ TEST(MicroCompare, TurnsRoundWithItsFilesAndDoesNotKnowUnits) {
         const Speed a = speed(1 + random.uniform(), 0.2 * random.uniform());
         const Speed b = speed(1 + random.uniform(), 0.2 * random.uniform());
         const double effect = 0.2 * random.uniform();
-        const Verdict verdict = verdict_of(a, b, effect);
+        const MicroVerdict verdict = verdict_of(a, b, effect);
         EXPECT_EQ(verdict_of(b, a, effect), opposite(verdict));
         const auto scaled = [](const Speed& s) {
             return Speed{s.median * 4, {s.interval.low * 4, s.interval.high * 4}};
         };
         EXPECT_EQ(verdict_of(scaled(a), scaled(b), effect), verdict);
-        EXPECT_EQ(verdict_of(a, a, effect), Verdict::same);
+        EXPECT_EQ(verdict_of(a, a, effect), MicroVerdict::same);
     }
 }
 
@@ -49,9 +49,9 @@ TEST(MicroCompare, ALargerLeastEffectOnlyEverMakesRowsTheSame) {
     for (int i = 0; i < 2000; ++i) {
         const Speed a = speed(1 + random.uniform(), 0.2 * random.uniform());
         const Speed b = speed(1 + random.uniform(), 0.2 * random.uniform());
-        const Verdict strict = verdict_of(a, b, 0.01);
-        const Verdict lax = verdict_of(a, b, 0.05);
-        EXPECT_TRUE(lax == strict || lax == Verdict::same);
+        const MicroVerdict strict = verdict_of(a, b, 0.01);
+        const MicroVerdict lax = verdict_of(a, b, 0.05);
+        EXPECT_TRUE(lax == strict || lax == MicroVerdict::same);
     }
 }
 
@@ -61,9 +61,9 @@ TEST(MicroCompare, WiderIntervalsOnlyEverTakeAVerdictAway) {
         const double first = 1 + random.uniform();
         const double second = 1 + random.uniform();
         const double spread = 0.1 * random.uniform();
-        const Verdict narrow = verdict_of(speed(first, spread), speed(second, spread), 0.03);
-        const Verdict wide = verdict_of(speed(first, 2 * spread), speed(second, 2 * spread), 0.03);
-        EXPECT_TRUE(wide == narrow || wide == Verdict::ambiguous);
+        const MicroVerdict narrow = verdict_of(speed(first, spread), speed(second, spread), 0.03);
+        const MicroVerdict wide = verdict_of(speed(first, 2 * spread), speed(second, 2 * spread), 0.03);
+        EXPECT_TRUE(wide == narrow || wide == MicroVerdict::ambiguous);
     }
 }
 
@@ -91,13 +91,13 @@ TEST(MicroCompare, JoinsRowsByNameAndListsTheOthers) {
                                           file_of({row("new", 1e-4), row("b", 2e-4), row("a", 5e-5)}));
     ASSERT_EQ(comparison.rows.size(), 2u);
     EXPECT_EQ(comparison.rows[0].name, "a");
-    EXPECT_EQ(comparison.rows[0].verdict, Verdict::faster);
+    EXPECT_EQ(comparison.rows[0].verdict, MicroVerdict::faster);
     EXPECT_NEAR(*comparison.rows[0].effect(), 1, 1e-9);
-    EXPECT_EQ(comparison.rows[1].verdict, Verdict::slower);
+    EXPECT_EQ(comparison.rows[1].verdict, MicroVerdict::slower);
     EXPECT_NEAR(*comparison.rows[1].effect(), -0.5, 1e-9);
     EXPECT_EQ(comparison.only_before, std::vector<std::string>{"gone"});
     EXPECT_EQ(comparison.only_after, std::vector<std::string>{"new"});
-    EXPECT_EQ(comparison.count(Verdict::slower), 1u);
+    EXPECT_EQ(comparison.count(MicroVerdict::slower), 1u);
     EXPECT_TRUE(comparison.differences.empty());
 }
 
@@ -107,27 +107,27 @@ TEST(MicroCompare, JoinsRowsOfOnePlaceOnly) {
     first.device = "gpu0";
     second.device = "gpu1";
     const auto comparison = comparison_of(file_of({first, second}), file_of({second, first}));
-    EXPECT_EQ(comparison.count(Verdict::same), 2u);
+    EXPECT_EQ(comparison.count(MicroVerdict::same), 2u);
 }
 
 TEST(MicroCompare, AFileAgainstItselfIsTheSameThroughout) {
     const MicroFile file = file_of({row("a", 1e-4, 0.2), row("b", 3e-5)});
-    EXPECT_EQ(comparison_of(file, file).count(Verdict::same), 2u);
+    EXPECT_EQ(comparison_of(file, file).count(MicroVerdict::same), 2u);
 }
 
 TEST(MicroCompare, ComparesSpeedsEvenWhereWindowsDifferInSize) {
     MicroRow twice = row("a", 2e-4);
     twice.bytes_per_s = 8e6 / 2e-4;
-    EXPECT_EQ(comparison_of(file_of({row("a", 1e-4)}), file_of({twice})).rows[0].verdict, Verdict::same);
+    EXPECT_EQ(comparison_of(file_of({row("a", 1e-4)}), file_of({twice})).rows[0].verdict, MicroVerdict::same);
 }
 
 TEST(MicroCompare, UsesQuartilesOnlyWhereBothFilesHaveThem) {
     MicroRow without = row("a", 1.1e-4, 0.03);
     EXPECT_EQ(comparison_of(file_of({row("a", 1e-4, 0.03)}), file_of({without})).rows[0].verdict,
-              Verdict::slower);
+              MicroVerdict::slower);
     without.p25_s.reset();
     EXPECT_EQ(comparison_of(file_of({row("a", 1e-4, 0.03)}), file_of({without})).rows[0].verdict,
-              Verdict::ambiguous);
+              MicroVerdict::ambiguous);
 }
 
 TEST(MicroCompare, SaysWhyARowTellsNothing) {
@@ -143,7 +143,7 @@ TEST(MicroCompare, SaysWhyARowTellsNothing) {
     const auto comparison = comparison_of(
         file_of({row("failed", 1e-4), row("unsteady", 1e-4), row("bare", 1e-4), row("other", 1e-4)}),
         file_of({failed, unsteady, bare, other}));
-    EXPECT_EQ(comparison.count(Verdict::ambiguous), 4u);
+    EXPECT_EQ(comparison.count(MicroVerdict::ambiguous), 4u);
     EXPECT_NE(comparison.rows[0].note.find("verification failed"), std::string::npos);
     EXPECT_NE(comparison.rows[1].note.find("not valid in the second: cv 20 %"), std::string::npos);
     EXPECT_NE(comparison.rows[2].note.find("varied"), std::string::npos);
