@@ -1,6 +1,6 @@
 #pragma once
-// The part of the hardware that a model spread over tensor-parallel ranks can use. The hard limit and the
-// simulated server both use these functions. Pure.
+// The part of the hardware that a model spread over tensor-parallel ranks can use. The simulated server and
+// the hard limit (the upper bound on throughput that reports compute) both use these functions. Pure.
 #include <optional>
 
 #include "cards/model.h"
@@ -11,8 +11,8 @@ namespace paretoken::cards {
 inline constexpr double kMemoryShare = 0.9;
 
 /// The number of ranks that hold different parts of the KV cache: at most the number of KV heads, because
-/// further ranks hold copies. For latent attention it is all ranks, because each holds the cache of other
-/// requests.
+/// further ranks hold copies. For latent attention it is all ranks, because the requests are divided among
+/// the ranks and each rank holds the cache of its own requests.
 double kv_ranks(const ModelCard& model, double ranks);
 
 /// The bytes that are left for the KV cache: kMemoryShare of `memory_bytes` (of all ranks together) less all

@@ -37,8 +37,9 @@ struct GpuSpec {
 /// Finds the card that a text names: the text contains all words of the card's name or of one of its aliases,
 /// in any order. If several cards match, the one with the most words wins: "NVIDIA H100 80GB HBM3",
 /// "sim:llama3-8b-h100-bf16" → h100-sxm. Returns nothing when no card matches or the best match is a tie. A
-/// variant without a card of its own matches none; it is recognised by its words or its memory: "NVIDIA H200
-/// NVL", "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA A100-SXM-64GB".
+/// product variant that has no card of its own matches no card. Words such as "NVL", "Laptop" or "MIG", or
+/// another size of memory, show that a text names a variant: "NVIDIA H200 NVL", "NVIDIA GeForce RTX 4090
+/// Laptop GPU", "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA A100-SXM-64GB".
 std::optional<GpuCard> find_gpu(std::string_view text);
 
 /// Finds a card like find_gpu(), but throws a UsageError that lists the known names when there is none.

@@ -1,5 +1,6 @@
 #pragma once
-// Facts about the machine that this process runs on. Local runs and CPU microbenchmarks are joined by `cpu`.
+// Facts about the machine that this process runs on. A report compares a run against a local server with
+// those CPU microbenchmarks that were measured on the same `cpu`.
 #include <cstdint>
 #include <string>
 

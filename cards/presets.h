@@ -1,5 +1,6 @@
 #pragma once
-// Short names of models whose matrices microbenchmarks stream by default; rows have them as `preset`.
+// Short names of the models whose matrices microbenchmarks stream by default. The name of a result row holds
+// the short name as "preset:NAME", for example "weights/preset:llama3-8b/op:qkv/w:bf16/batch:1".
 #include <span>
 #include <string_view>
 

@@ -108,8 +108,8 @@ std::optional<HourlyRate> hourly_rate(const PriceCard& card, const PricedHardwar
                                       const std::optional<std::string>& basis = {},
                                       const std::optional<MeasuredPower>& measured = {});
 
-/// The share of paid time that earns: utilisation × mtbi / (mtbi + recovery), with 1 for a factor that the
-/// card does not state.
+/// The share of the paid time in which the hardware serves: utilization × m / (m + recovery_h), where m is
+/// mean_time_between_interruptions_h. A factor that the card does not state counts as 1.
 double earning_share(const PriceCard& card);
 
 /// Reads a shipped card by its name, or a card at a path. Throws a UsageError that names the file, the key

@@ -1,8 +1,9 @@
 #pragma once
-// Turns Ctrl-C (SIGTERM, or SIGHUP of a terminal that closes) into a stop request. The first signal ends the
-// measurement properly, the second ends the process. If requests in flight are followed after the first, the
-// second cuts them off, and the third ends the process. Only the first SIGHUP counts, because a terminal that
-// closes may send several. Make one before any thread is started: threads inherit the blocked signals.
+// Turns Ctrl-C (SIGINT), SIGTERM and SIGHUP (from a terminal that closes) into a stop request. The first
+// signal ends the measurement properly, the second ends the process. If a command lets requests in flight
+// finish after the first signal, the second cuts them off, and the third ends the process. SIGHUP counts only
+// as the first signal, because a terminal that closes may send several. Create the InterruptWatch before any
+// thread is started, because threads inherit the blocked signals.
 #include <atomic>
 #include <functional>
 #include <mutex>

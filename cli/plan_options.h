@@ -24,7 +24,8 @@ enum class Levels {
     several  ///< a sweep: a ladder of values, "1..64"
 };
 
-/// Adds the options of all fields except those in `without`; "recipe" among them leaves out --recipe.
+/// Adds the options of all fields except those named in `without`, and --recipe (left out if `without` has
+/// "recipe"), --config and --print-config. A sweep has no --arrivals, because its levels decide them.
 void add_plan_options(CLI::App& command, PlanOptions& options, Levels levels,
                       const std::set<std::string_view>& without = {});
 

@@ -41,9 +41,9 @@ struct ClientCounters {
     std::uint64_t chunks = 0;
     std::uint64_t stamped_chunks = 0;       ///< chunks timed by a kernel stamp
     std::uint64_t grouped_chunks = 0;       ///< chunks completed by the same read as the chunk before
-    std::uint64_t late_grouped_chunks = 0;  ///< grouped chunks whose bytes may have waited in this process
-                                            ///< (http::Read::lay) for longer than the stream's mean time
-                                            ///< per event and 300 µs
+    std::uint64_t late_grouped_chunks = 0;  ///< grouped chunks whose bytes may have waited for this process
+                                            ///< to read them (http::Read::lay) for longer than both 300 µs
+                                            ///< and the stream's mean time per event
 };
 
 class ClientSink {

@@ -1,9 +1,10 @@
 #pragma once
 // Decides the next step without acting: start a request, wait, or be done. It applies arrivals, in-flight cap
 // and limits in one place; a worker with sockets and an engine in virtual time both act on its decisions.
-// Closed loop: arrivals at once and a cap. Open loop: timed arrivals, usually without a cap. The dispatcher
-// names the request that it starts, and is told of its first token and its end by that name. A follow-up may
-// come out of the end: in a closed loop the slot belongs to the user and serves the next turn.
+// Closed loop: arrivals at once and a cap. Open loop: timed arrivals, usually without a cap. The caller
+// reports the first token and the end of each started request, identified by its RequestKey. With the end it
+// passes the follow-up, which is the next turn of the conversation, if there is one. In a closed loop a
+// conversation keeps its slot until its last turn has ended.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -96,9 +97,10 @@ class Dispatcher {
     /// Returns the request of the probable next Start, if there is one.
     std::optional<Planned> next_planned() const;
 
-    /// Returns the time from which on slots were no longer filled: the schedule ran out, the time was up, or
-    /// stop() was called. In a closed loop with conversations that ran out of openings, it is the time at
-    /// which the first slot stayed empty afterwards. Returns nothing before.
+    /// Returns the time since which free slots are no longer filled, because the schedule ran out, the
+    /// duration was over, or stop() was called; nothing before that. In a closed loop whose schedule has run
+    /// out, the conversations that are still open keep their slots: the time is then that at which the first
+    /// of these slots became free.
     std::optional<TimePoint> ran_dry() const { return ran_dry_; }
     /// Returns the limit that ended it: requests or duration; nothing while there is more to start, and after
     /// stop().

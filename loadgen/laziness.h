@@ -1,9 +1,9 @@
 #pragma once
-// Computes how long a worker may leave ready sockets alone, to serve many of them per wake-up. The kernel
-// stamps what arrives, so the times of events stay exact; but a freed slot is used again later by that time,
-// and two events of one stream may come in one read. Both effects are kept far below what a run is judged by.
-// A worker that is nearly always busy does not nap at all, because it would only fall behind. Pure: the clock
-// and the counters are passed in.
+// Computes how long a worker sleeps (its nap) before it reads ready sockets, so that one wake-up serves many
+// of them. The kernel stamps arriving bytes, so the times of events stay exact. A nap has two costs: a slot
+// that became free is filled later, by at most the length of the nap, and two events of one stream may come
+// in one read. nap_for() limits the nap so that both costs are small. A worker that is busy most of the time
+// does not nap, because it would fall behind. Pure: the clock and the counters are passed in.
 #include <cstddef>
 #include <cstdint>
 

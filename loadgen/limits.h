@@ -1,6 +1,7 @@
 #pragma once
-// The table of stop rules, and the limits that every run has. The first one that is met ends the starting of
-// requests; requests in flight are followed to their end.
+// The table of stop rules, and the limits of a load. The first rule or limit that is met ends the starting of
+// requests; requests in flight are followed to their end. After the limit `requests`, the further turns of
+// conversations that were already opened are still started.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -14,7 +15,8 @@
 namespace paretoken::loadgen {
 
 struct Limits {
-    std::uint64_t warmups = 0;  ///< requests before the first measured one, without a pause between
+    // With conversations of several turns, these two limits count conversations instead of requests.
+    std::uint64_t warmups = 0;  ///< warm-up requests, which the measured ones follow without a pause
     std::optional<std::uint64_t> requests = {};    ///< measured requests
     std::optional<Duration> duration = {};         ///< time from the first measured request's start
     std::optional<Duration> warmup_duration = {};  ///< requests that start within this time are warm-ups

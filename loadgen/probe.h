@@ -48,8 +48,8 @@ struct EndpointFacts {
     std::map<std::string, std::string> server_config = {};  ///< the server's settings, without secrets
     datasets::PromptForm prompt_form = datasets::PromptForm::text;
     std::optional<datasets::Calibration> calibration;
-    /// The cached prompt tokens of a request that shares only the chat template with one before it;
-    /// nothing if that was not measured.
+    /// The cached prompt tokens that the server reported for a request which has only the chat template in
+    /// common with an earlier request. probe() leaves it empty; a caller may measure it with try_one().
     std::optional<double> cached_by_template = {};
     std::string simulator_profile;  ///< empty for a real server
     std::map<std::string, double> simulator_terms;
@@ -60,9 +60,9 @@ struct EndpointFacts {
 /// timeout. Its words are reported without the secrets that were sent to it.
 EndpointFacts probe(const EndpointOptions& options);
 
-/// Sends one request as the load would. Throws RuntimeError with the server's words when it is refused:
-/// the prompt may be longer than the context, or the extra body wrong.
-/// Returns the token counts of the server.
+/// Sends one request as the load would, but asks for at most two output tokens. Returns the server's token
+/// counts. Throws RuntimeError with the server's message when the request is refused or fails, for example
+/// because the prompt is longer than the context or the extra body is invalid.
 TokenUsage try_one(const EndpointOptions& options, const EndpointFacts& facts, const Request& request);
 
 /// Returns the path of generation requests: that of the options with a leading slash, or the endpoint type's.

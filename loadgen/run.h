@@ -22,8 +22,8 @@
 namespace paretoken::loadgen {
 
 struct LoadOptions {
-    /// The classes, at least one. A load without classes is one class without a name. Each has a dataset when
-    /// the load is made.
+    /// The classes; there is at least one. A load that is not divided into classes has one class with an
+    /// empty name. The dataset of every class must be set before the load is made.
     std::vector<ClassLoad> classes = std::vector<ClassLoad>(1);
     std::vector<StopRule> rules;  ///< stop rules besides the limits of the classes
     std::uint32_t workers = 1;
@@ -45,10 +45,10 @@ struct LoadOutcome {
     bool interrupted = false;
 };
 
-/// Makes a load. Blocks until a limit or a stop rule is met and all requests have ended, or until it is ended
-/// from outside. Every
-/// finished record goes to `sink` at once. Throws RuntimeError when this host cannot make it (no threads, no
-/// descriptors).
+/// Makes a load. Blocks until a limit or a stop rule is met and all requests have ended, or until the load is
+/// ended by `interruption`. The record of each request goes to `sink` as soon as the request has ended.
+/// Throws RuntimeError when the kernel refuses the event loop of a worker, for example because no file
+/// descriptors are left.
 LoadOutcome make_load(const LoadOptions& options, RecordSink& sink, Progress& progress,
                       const Interruption& interruption);
 
@@ -69,8 +69,8 @@ struct FoldOptions {
 /// Sets everything in `result` that follows from the load: its counts, window, metrics, series, client,
 /// server, power, stop, validity, load, and the achieved lengths in its workload. It leaves provenance, plan
 /// and the rest of the workload unchanged, which only the command knows. `events` are those of the requests
-/// in `outcome`. If the load diverged, percentiles are removed, because they would depend on the length of
-/// the run.
+/// in `outcome`. If the load diverged, the percentiles, means, standard deviations, minima and maxima of all
+/// metrics are removed, because they would depend on the length of the run.
 void fold_into(RunResult& result, const LoadOutcome& outcome, const EventSource& events,
                const LoadOptions& load, const FoldOptions& options);
 

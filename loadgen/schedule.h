@@ -77,7 +77,8 @@ class Schedule {
     std::uint64_t next_index_ = 0;  ///< index of the next measured request
     std::uint64_t next_warmup_index_ = 0;
     std::optional<Duration> turn_period_;
-    /// The number of next times that belong to turns, for each user with conversations.
+    /// For each user (Arrivals::users): how many of the user's next times belong to further turns of the
+    /// conversation that the user opened last.
     std::vector<std::uint32_t> turns_to_come_;
     std::size_t user_ = 0;                         ///< user whose time was taken last
     std::optional<std::uint64_t> first_measured_;  ///< position of the first measured entry

@@ -31,7 +31,8 @@ struct StopMonitorOptions {
     bool open_loop = false;
     bool stationary = false;  ///< whether the rate of arrivals is constant; an open loop is then checked for
                               ///< divergence without a rule
-    std::optional<std::uint64_t> concurrency = {};  ///< cap, as in core/result/summary.h
+    /// Cap on the requests in flight, if the load can fill it (CombinedLoad::filled_cap); otherwise nothing.
+    std::optional<std::uint64_t> concurrency = {};
 };
 
 class StopMonitor {
@@ -60,7 +61,7 @@ class StopMonitor {
     struct Ended {
         TimePoint scheduled;
         TimePoint at;
-        double waited_s = 0;  ///< time from its schedule to its first token
+        double waited_s = 0;  ///< seconds from `scheduled` to the first token, or to `at` if there was none
     };
 
     void meet(StopKind kind, TimePoint at, std::string text);  ///< called with the mutex held

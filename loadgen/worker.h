@@ -61,7 +61,9 @@ struct WorkerReport {
     Duration largest_clock_jump{};
     std::vector<CpuSample> cpu;
     std::optional<TimePoint> ran_dry;
-    std::optional<StopKind> ended_by;  ///< limit that ended the load, if it was one of its own
+    /// The limit (requests or duration) that ended the starts of this worker; nothing if a stop rule or an
+    /// interruption ended them.
+    std::optional<StopKind> ended_by;
 };
 
 class Worker final : private ClientSink {

@@ -1,7 +1,8 @@
 #pragma once
-// Computes the figures of a row from timed windows, and judges whether they are valid. Pure. Every window of
-// a kernel is paired with a ceiling window next to it in time: noise that affects both cancels in their
-// ratio.
+// Computes the figures of a benchmark row from timed windows, and judges whether they are valid. Pure. Every
+// window of a kernel that streams memory is paired with a window of its ceiling, which is the fastest known
+// read of as much memory. On the CPU the two are timed next to each other, so that noise that affects both
+// cancels in their ratio.
 #include <cstdint>
 #include <optional>
 #include <span>

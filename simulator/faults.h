@@ -1,7 +1,8 @@
 #pragma once
 // Misbehaviour on demand: quirks, which a client must accept, and faults, which it must report. This is the
 // table of all of them, which the command line's help and errors use. The affected requests are a function of
-// the fault, its seed and the request's number. Pure.
+// the fault, its seed and the request's number. Except for refusals (429, 503), only streamed answers are
+// affected. Pure.
 #include <cstdint>
 #include <optional>
 #include <span>

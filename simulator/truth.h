@@ -20,7 +20,9 @@ struct TruthEntry {
     std::int64_t prompt_tokens = 0;
     std::optional<std::int64_t> cached_tokens = {};  ///< found in the prefix cache; nothing: there is none
     std::int64_t reasoning_tokens = 0;               ///< number of reasoning tokens, which come first
-    bool complete = false;             ///< whether the HTTP answer was ended; truncated ones too
+    /// Whether the HTTP message was written to its regular end, even if a fault cut the answer short; false
+    /// if the connection was aborted or reset.
+    bool complete = false;
     std::vector<TimePoint> due;        ///< per token: end of the step that emitted it
     std::vector<TimePoint> written;    ///< per event with output: clock just before its send
     std::vector<std::int32_t> tokens;  ///< tokens per event with output

@@ -21,9 +21,9 @@ struct Stay {
     bool operator==(const Stay&) const = default;
 };
 
-/// The length of time for which the state of the server influences requests. It does not depend on the
-/// series, so that one value serves all series of the window: all requests, those of one class, or blocks of
-/// time.
+/// Describes how long the state of the server influences later requests, and therefore how much evidence a
+/// window can hold. It is computed once from all requests of the load. Every series of values in the window
+/// (those of all requests, of one class, or of blocks of time) uses the same LoadMemory.
 struct LoadMemory {
     double window_s = 0;     ///< length of the window
     double residence_s = 0;  ///< mean time of a request in the system
@@ -39,11 +39,11 @@ struct LoadMemory {
 
 /// Computes the memory of a load. `stays`: all requests in ascending order of `begin_s`, including those
 /// before the window. `window` is in seconds on the same clock. In a closed loop the number in flight is
-/// constant by construction and shows nothing. In an open loop the window must be 8 times as long as the
-/// longest interval in which the number in flight stayed on one side of its mean, and longer by the square of
-/// the ratio of that number's variation to the variation by arrivals alone. A calm run near saturation passes
-/// both tests by chance, so the slots are checked too. Their number is taken to be the largest number of
-/// requests with output that an arrival finds. If a twentieth of the arrivals find nearly that many,
+/// constant by construction and shows nothing. In an open loop `enough_s` is 8 · c² times the longest time
+/// for which the number in flight stayed on one side of its mean; c is the variance of that number ÷ the
+/// variance that the arrivals alone would cause, at least 1. A calm run near saturation may pass this test by
+/// chance, so the server's slots are checked too. Their number is taken to be the largest number of requests
+/// in flight with a first output that an arrival finds. If a twentieth of the arrivals find nearly that many,
 /// `most_samples` is one independent sample per 1.5 relaxation times of a queue with that many slots.
 LoadMemory memory_of(std::span<const Stay> stays, Interval window, bool closed_loop);
 

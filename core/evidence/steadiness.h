@@ -37,11 +37,11 @@ struct Course {
 /// A change that is beyond chance and large enough to matter.
 struct Unsteady {
     std::string text;  ///< e.g. "the time to first token rose by 40 % of its mean"
-    /// The time from the beginning of the last part of the series before the shift to the end of the first
-    /// part after it. The exact moment of the shift is unknown within it, so a steady window must not include
-    /// it. If the first part after the shift is also the last part of the series, the time ends where that
-    /// part begins. The means of which `text` tells include both parts. Absent if the quantity drifted over
-    /// the whole time.
+    /// The time in which the shift happened: from the beginning of the last part before the shift to the end
+    /// of the first part after it. The exact moment is unknown, so a steady window must not include this
+    /// time. If the first part after the shift is also the last part of the series, the time ends where that
+    /// part begins. The change that `text` states is the difference of the means before and after the shift,
+    /// which include these two parts. Absent if the quantity drifted over the whole time.
     std::optional<TimeSpan> shift;
     double p = 1;
 };

@@ -4,10 +4,11 @@
 //
 // The plan as asked and the plan as resolved are two values of this type. The first has the user's options
 // and defaults; the second is what a run does: the server's first model, a new salt, the form of prompts that
-// the endpoint accepts, the number of requests that follows from the load. A resumed sweep must have the plan
-// that was asked for before, except for fields that only judge results. The fingerprint covers those fields
-// of the resolved plan that decide the content of requests; model, salt, seed and load are not among them.
-// core/plan/plan_fields.h has the list of all fields.
+// the endpoint accepts, the number of requests that follows from the load. A sweep can be resumed if the
+// fields of the plan as asked that decide the requests, the load and the measurement are unchanged; limits,
+// files, notes and credentials may differ. The fingerprint covers those fields of the resolved plan that
+// decide the content of requests; model, salt, seed and load are not among them. core/plan/plan_fields.h has
+// the list of all fields.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -50,12 +51,13 @@ struct RequestClass {
     bool operator==(const RequestClass&) const = default;
 };
 
-/// The rules for when no more requests are started: as soon as the first of them is met. Requests in flight
-/// are followed to their end.
+/// The rules that end the start of requests. The first one that is met decides. Requests in flight then run
+/// to their end.
 struct StopRules {
-    std::optional<std::uint64_t> requests = {};  ///< number of measured requests
-    std::optional<Duration> duration = {};       ///< time from the first measured request's start
-    std::vector<std::string> rules = {};         ///< more rules, in the form of loadgen/limits.h
+    /// The number of measured requests; a conversation of several turns counts once.
+    std::optional<std::uint64_t> requests = {};
+    std::optional<Duration> duration = {};  ///< time from the first measured request's start
+    std::vector<std::string> rules = {};    ///< more rules, in the form of loadgen/limits.h
 
     bool operator==(const StopRules&) const = default;
 };
@@ -134,7 +136,7 @@ struct LoadPlan {
     /// Regular expressions: other series of these places whose names match are kept in the result.
     std::vector<std::string> scrape_keep = {};
     Duration scrape_interval = std::chrono::seconds(1);
-    std::string power = "auto";   ///< source of the power, in the form of `loadgen/power`
+    std::string power = "auto";   ///< power meter: "auto", "none", "nvml", "rapl" or "dcgm=URL"
     std::string listen = {};      ///< address that serves figures during the run; empty: none
     bool traceparent = false;     ///< whether requests carry a W3C trace context
     bool server_profile = false;  ///< whether the server's own profiler runs during the load

@@ -45,7 +45,8 @@ struct PlanField {
     bool of_class = false;  ///< whether each request class has its own value
     bool levels = false;    ///< whether a sweep takes several values and measures each
     bool words = false;     ///< whether the option takes all words that follow it, for a list
-    /// "{names}" stands for the names that the field takes, where a room above has their table.
+    /// The text for --help. "{names}" in it stands for the values that the field takes; cli/plan_options.cpp
+    /// inserts them from tables that core may not include.
     std::string_view help = {};
     Texts (*get)(const LoadPlan& plan, std::size_t request_class) = nullptr;
     /// Sets the value. Throws UsageError naming the mistake in the text, without the option's name.
@@ -75,8 +76,8 @@ LoadPlan with_classes(LoadPlan asked);
 /// Secrets are hidden.
 PlanTexts texts_of(const LoadPlan& plan);
 
-/// Returns every field that has a value, as one line, with secrets hidden. The fields of a class with a name
-/// have that name before theirs ("batch.isl").
+/// Returns the value of every field that has one, each as one line of text, with secrets hidden. The key is
+/// the field's name, after the name of its class if the class has a name ("batch.isl").
 PlanEcho echo_of(const LoadPlan& plan);
 
 /// Replaces each hidden secret in `texts` by its value from `environment`, which returns the value of a

@@ -12,11 +12,11 @@
 
 namespace paretoken {
 
-/// How a request ended. All outcomes except `ok`, `cancelled` and `abandoned` are failures. Tables have this
-/// order.
+/// How a request ended. All outcomes except `ok`, `cancelled` and `abandoned` are failures. The array of
+/// names in record.cpp has the same order.
 enum class Outcome : std::uint8_t {
     ok,
-    cancelled,  ///< the run ended before it: censored, neither good nor bad
+    cancelled,  ///< the run ended before the request did, so the request is neither good nor bad
     connect_failed,
     tls_failed,
     timed_out,
@@ -37,8 +37,14 @@ constexpr bool is_failure(Outcome o) {
 
 enum class EventKind : std::uint8_t { content, reasoning, tool_call };
 
-/// The source of the token counts of events, best first (docs: README, "Tokens and chunks").
-enum class TokenSource : std::uint8_t { chunk_usage, token_ids, one_per_event, usage_by_text, one_per_chunk };
+/// The source of the token counts of events, best first (docs/measuring.md, "Tokens and chunks").
+enum class TokenSource : std::uint8_t {
+    chunk_usage,    ///< the usage in every chunk
+    token_ids,      ///< the token ids in every chunk
+    one_per_event,  ///< one token per event, which agrees with the final usage (within 1 token or 2 %)
+    usage_by_text,  ///< the final usage, spread over the events by the length of their text
+    one_per_chunk,  ///< one token per event, an estimate: there is no usage
+};
 std::string_view name_of(TokenSource source);
 std::optional<TokenSource> token_source_named(std::string_view name);
 

@@ -27,7 +27,8 @@ std::optional<AlertSeverity> alert_severity_named(std::string_view name);
 enum class AlertSource : std::uint8_t {
     gauge,       ///< gauge of the server
     ratio,       ///< ratio of two counters of the server
-    rate,        ///< growth of a counter of the server per second; without it, the requests' own figure
+    rate,        ///< growth per second of a server's counter; if there is none, the figure that has the
+                 ///< series' name (core/result/figures.h) and is computed from the requests
     percentile,  ///< percentile over requests; TTFT and E2E of an open loop are from the intended start
     failures,    ///< share of the requests that failed
 };

@@ -25,7 +25,9 @@ inline constexpr std::array kPercentiles = {0.5, 0.75, 0.9, 0.95, 0.99, 0.999};
 /// (core/evidence/evidence.h) and exist only if the window is steady and long enough. Equal values count
 /// as one sample, but each failure counts.
 struct MetricScope {
-    RequestRows requests;  ///< counted requests scheduled in the window, in that order
+    /// The requests that were scheduled in the window, without warm-up and cancelled ones, in the order of
+    /// their scheduled start.
+    RequestRows requests;
     bool steady = false;
     LoadMemory memory;  ///< memory of the whole load, even if the scope is one class
     std::vector<double> percentiles{kPercentiles.begin(), kPercentiles.end()};  ///< ascending

@@ -15,8 +15,8 @@ inline constexpr std::string_view kDefinitions = "paretoken/1";
 
 enum class Better { lower, higher, neither };
 
-/// One value of a pooled metric: `weight` equal values, credited to the time at which their later event
-/// arrived.
+/// `weight` equal values of a pooled metric, for example the gaps of all tokens that arrived together. They
+/// count at the time of that arrival.
 struct PooledValue {
     TimePoint at;
     double value = 0;

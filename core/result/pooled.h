@@ -20,8 +20,10 @@
 namespace paretoken {
 
 struct PooledOptions {
-    TimeSpan window;         ///< values whose time (PooledValue::at) lies outside are left out
-    std::size_t blocks = 0;  ///< blocks of time for the evidence; 0: too few fit, so there are no intervals
+    TimeSpan window;  ///< values whose time (PooledValue::at) lies outside are left out
+    /// The number of equal blocks of time in which values above a percentile are counted for the effective
+    /// sample. 0 if the window is too short for enough blocks; then there are no intervals.
+    std::size_t blocks = 0;
     bool steady = false;
     LoadMemory memory;
 };

@@ -1,6 +1,6 @@
 #pragma once
-// Computes the work of a server in an interval of time from records: totals, figures with their
-// intervals, and series per second.
+// Functions that the summaries of a run share: the judgement of a request by SLOs, the division of a run
+// into blocks or seconds, and series of one point per second.
 #include <optional>
 #include <span>
 #include <vector>

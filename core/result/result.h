@@ -174,8 +174,9 @@ struct PercentileValue {
     /// The confidence interval; absent when the evidence is insufficient. An end among failures is +infinity
     /// (null in JSON).
     std::optional<Interval> ci95 = {};
-    /// Whether there is an interval, and the effective sample is large enough to certify this percentile if
-    /// no value exceeds the limit. It is false if it is false for a lower percentile.
+    /// Whether there is an interval, and the effective sample is large enough to show at 99 % confidence
+    /// that this percentile meets a limit, provided that no value exceeds the limit. It is false if it is
+    /// false for a lower percentile.
     bool certified = false;
     /// The number of independent samples that have as much evidence (core/evidence/evidence.h); absent if no
     /// steady state was found.
@@ -238,9 +239,11 @@ struct ProbeScore {
     bool operator==(const ProbeScore&) const = default;
 };
 
-/// The client's own figures, which show whether it was the bottleneck. Delays are those of the requests that
-/// were scheduled in the window, without warm-up and resent ones. A figure is absent if nothing was measured
-/// for it.
+/// The client's own figures, which show whether it was the bottleneck. The delays until sending
+/// (loop_lag_*, connection_wait_*, slot_wait_*, refill_lag_*) are those of the requests that were scheduled
+/// in the window, without warm-up and resent ones. The achieved rate and the load of the CPU are those of
+/// the window. All other figures are those of the whole run with its warm-up. A figure is absent if nothing
+/// was measured for it.
 struct ClientHealth {
     std::string timing;  ///< "kernel" if at least half of the events have a kernel stamp, else "user"
     std::optional<double> kernel_stamp_share;  ///< share of events with a kernel stamp
@@ -261,7 +264,7 @@ struct ClientHealth {
     std::optional<double> late_grouped_share;    ///< share of events that did so because the client read late
     std::optional<double> cpu_share;             ///< mean load of the busiest worker, as share of one core
     std::optional<double> cpu_windows_above_85;  ///< share of 100 ms windows of workers above 85 % of a core
-    std::optional<double> hiccup_share;          ///< share of time that a meter thread lost to the host
+    std::optional<double> hiccup_share;          ///< sum of the host's pauses above 1 ms ÷ the run's length
     std::optional<double> retransmit_share;      ///< share of the sent TCP segments that were sent again
     std::optional<double> clock_jump_max_s;  ///< largest jump of the realtime clock against the monotonic one
     std::uint64_t connections_opened = 0;

@@ -16,8 +16,8 @@ namespace paretoken {
 struct Slo {
     std::string tag;   ///< tag of a per-request metric of core/result/metrics.h
     double limit = 0;  ///< in the metric's unit
-    /// The percentile that is limited (.95). If absent, each request is limited; as a limit on a percentile
-    /// it then stands for kSloPercentile.
+    /// The level of the percentile that is limited (.95). If absent, the limit applies to each request; where
+    /// a limit on a percentile is needed, it applies to the percentile kSloPercentile.
     std::optional<double> p = {};
 
     bool operator==(const Slo&) const = default;
@@ -67,10 +67,10 @@ struct SloFinding {
 /// verdict is insufficient if the result lacks the metric or the percentile.
 SloFinding finding_on(const RunResult& result, const Slo& slo);
 
-/// Returns how many times as many requests a run with an insufficient finding would probably need for a
-/// decision, because the distance from a limit that can be decided shrinks with the square root of their
-/// number. It is 2 if nothing is known about the evidence. Returns nothing when the result lacks the metric
-/// or the percentile.
+/// Returns the factor by which the number of requests must probably grow until an insufficient finding is
+/// decided. The estimate assumes that the distance between the percentile and the nearest limit that can be
+/// decided shrinks with the square root of the number of requests. The factor is 2 if nothing is known about
+/// the evidence. Returns nothing when the result lacks the metric or the percentile.
 std::optional<double> times_enough(const RunResult& result, const Slo& slo);
 
 /// Returns the finding for each limit, by finding_on(), with its evidence. `over` is 0; count_over() counts

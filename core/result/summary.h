@@ -47,8 +47,8 @@ RunSummary summarize(const RequestTable& requests, const EventSource& events, co
 RunSummary summarize(std::span<const RequestRecord> records, const SummaryOptions& options);
 
 /// Judges the requests of a finished run by other SLOs: replaces the totals and figures that depend on SLOs,
-/// for the whole run, its classes, turns and targets, and leaves the rest. `zero`: the time in `requests`
-/// that is 0 s in requests.jsonl.
+/// for the whole run, its classes, turns and targets, and leaves the rest. `zero`: the point in time, on the
+/// clock of `requests`, from which the times in requests.jsonl are counted.
 void judge_anew(RunResult& result, const RequestTable& requests, const EventSource& events, TimePoint zero,
                 const std::vector<Slo>& slos, const std::map<std::string, std::vector<Slo>>& class_slos = {});
 

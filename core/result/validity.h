@@ -1,6 +1,7 @@
 #pragma once
-// Decides whether a run proves anything about the server, from the client's own figures. There is one table
-// of checks; each compares a figure with a WARN and an INVALID limit, and the verdict names it.
+// Decides whether a run proves anything about the server. Most reasons come from one table of checks. Each
+// check compares a figure of the result with a WARN and an INVALID limit; a figure above a limit gives a
+// reason with the name of the check.
 #include "core/result/result.h"
 
 namespace paretoken {

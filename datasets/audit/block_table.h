@@ -1,6 +1,7 @@
 #pragma once
-// A table of fixed size with the names of prompt blocks that were seen. When it is full, a new name replaces
-// an older one, which is counted as forgotten.
+// A hash table of fixed size with the names of the prompt blocks that were seen. A name is a 64-bit hash of
+// a block and all blocks before it. When the bucket of a new name is full, the new name replaces an older
+// one, which is counted as forgotten.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -16,7 +17,8 @@ class BlockTable {
     explicit BlockTable(std::size_t names);
 
     /// Returns the number of bytes at the start of `text` that an earlier text began with, in whole blocks of
-    /// kBlockBytes, and adds the blocks that are new. Texts of different `world`s (models) share no blocks.
+    /// kBlockBytes, and adds the blocks that are new. `world` is a number for the model that got the text;
+    /// texts for different models share no blocks.
     std::size_t seen_bytes(std::string_view text, std::uint64_t world);
 
     std::size_t room() const { return names_.size(); }

@@ -36,8 +36,8 @@ struct Row {
 struct RowFormat {
     std::string_view name;
     RowLayout layout = RowLayout::lines;
-    /// Reads a row. `header` is the first line of a csv. Throws mistakes through `place`. Thread-safe. `text`
-    /// has RowFile::kPadding readable bytes behind it.
+    /// Reads a row. `header` is the first line of a csv. Refuses a wrong row by place.refuse(), which throws
+    /// UsageError. Thread-safe. `text` has RowFile::kPadding readable bytes behind it.
     Row (*read)(std::string_view text, const std::string& header, const RowPlace& place) = nullptr;
     std::int64_t block_tokens = 0;          ///< tokens per block, if rows have blocks
     std::uint32_t most_turns = UINT16_MAX;  ///< largest number of turns from one row; later ones are left out

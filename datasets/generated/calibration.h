@@ -13,8 +13,9 @@ namespace paretoken::datasets {
 struct Calibration {
     double overhead_tokens = 0;       ///< tokens that the chat template (or a BOS) adds to every prompt
     std::vector<double> word_tokens;  ///< tokens of " word", by position in vocabulary() (text.h)
-    std::vector<double>
-        opening_word_tokens;       ///< tokens of "word" without its blank, by position, of opening_words()
+    /// The tokens of "word" at the start of a text, without a blank, for the first opening_words() words of
+    /// vocabulary().
+    std::vector<double> opening_word_tokens;
     double prose_word_tokens = 1;  ///< mean over the words of the prose that prompts are cut from
     std::string source = {};       ///< "/tokenize", "usage" or "uncalibrated"
 
@@ -27,7 +28,8 @@ Calibration uncalibrated();
 /// Returns the text that the server must tokenize for calibration_from_pieces().
 std::string calibration_text();
 
-/// `pieces`: the tokens of calibration_text() as text, in order. Returns nothing if they do not form it.
+/// Counts the tokens of every word. `pieces`: the tokens of calibration_text(), each as text, in order. The
+/// overhead is set to 0. Returns nothing if the pieces together are not that text.
 std::optional<Calibration> calibration_from_pieces(std::span<const std::string> pieces);
 
 /// A text of `words` words and the prompt tokens that the server counted.

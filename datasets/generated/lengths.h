@@ -34,10 +34,11 @@ struct EmpiricalLengths {
     std::vector<std::int64_t> seen;
 };
 
-/// "512" · "512:ratio=0.2" (uniform in L(1±r), as vLLM's range ratio) · "uniform:min=1,max=8" ·
-/// "normal:mean=,stddev=" · "lognormal:mean=512,cv=1" (or stddev=); the last two take min= and max=, which
-/// clamp · "zipf:s=1.1,max=4096" (min=) · "empirical:path=FILE,column=K": a column of comma-separated values,
-/// by number from 1 or by the name in its header. Inside another spec ';' stands for ','.
+/// "512" · "512:ratio=0.2" (uniform from 512 · 0.8 to 512 · 1.2, as the range ratio of vLLM's benchmark) ·
+/// "uniform:min=1,max=8" · "normal:mean=512,stddev=64" · "lognormal:mean=512,cv=1" (normal and lognormal take
+/// either stddev= or cv=, and min= and max=, to which draws are clamped) · "zipf:s=1.1,max=4096" (min= is 1
+/// if not given) · "empirical:path=FILE,column=K": a column of comma-separated values, by number from 1 or by
+/// the name in its header. Inside another spec ';' stands for ','.
 class Lengths {
   public:
     /// Throws UsageError naming the text and what was expected.

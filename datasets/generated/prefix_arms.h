@@ -32,8 +32,8 @@ struct ArmRequest {
     std::uint64_t round = 0;  ///< round 0 sends the prefixes that later rounds find in the cache
     std::int64_t prefix = 0;  ///< length of its prefix in tokens, by which results are grouped
     double hit = 0;           ///< only for `shared`: share of the prefix that is reused
-    /// The number of tokens at its start that are those of its family. From round 1 on they were sent before,
-    /// except by a primer.
+    /// The number of tokens at its start that it shares with its family. From round 1 on, an earlier request
+    /// has sent these tokens, except if this request is a primer, which sends them for the first time.
     std::int64_t reused = 0;
     std::uint64_t family = 0;  ///< requests of equal family share their prefix; 0: shares with no other
     std::optional<std::uint64_t> slot = {};  ///< slot of the server that is requested ("id_slot")

@@ -7,8 +7,8 @@
 
 namespace paretoken::datasets {
 
-/// "synthetic:isl=512,osl=128[,ratio=0.2]": isl and osl are Lengths, ratio applies to both when they are
-/// numbers.
+/// "synthetic:isl=512,osl=128[,ratio=0.2]": isl and osl have the form of Lengths (lengths.h); ratio applies
+/// to each that is a plain number. "synthetic:isl=pairs:…" takes LengthPairs, without osl and ratio.
 std::unique_ptr<Dataset> make_synthetic(const DatasetOptions& options);
 
 /// A range of ids that are ordinary tokens in every common tokenizer: [1000, min(vocabulary, 8000)). Bytes

@@ -37,9 +37,10 @@ struct Read {
     TimePoint at;  ///< kernel receive stamp of the last segment, or else the clock right after the read
     bool kernel_stamp = false;
     Duration delay{};  ///< clock after the read − stamp; zero without a stamp
-    /// An upper bound of the time that the bytes waited before they were read. It counts from the drain's
-    /// previous call for ready sockets, or, if the last call had to wait for a socket, from the end of that
-    /// wait.
+    /// An upper bound of the time that the bytes waited in the kernel before they were read. It counts from
+    /// the epoll call before the last one, or, if the last epoll call had to wait, from the end of that wait.
+    /// After a full round (kMostPerRound sockets) it still counts from where that round counted, because
+    /// sockets may be left over.
     Duration lay{};
     bool filled = false;  ///< whether the read filled the buffer, so that more may be waiting
 };

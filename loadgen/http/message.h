@@ -24,7 +24,8 @@ struct RequestHead {
     Headers headers = {};   ///< more headers; each replaces the default of the same name
 };
 
-/// Returns the whole request: head, Content-Length, `extra` headers and the body in one string, for one send.
+/// Returns the whole request in one string, for one send: head, `extra` headers, Content-Length (only for
+/// POST) and body.
 std::string request_text(const RequestHead& head, const Headers& extra, std::string_view body);
 
 /// Returns the constant part of request_text, which ends before Content-Length, for hot paths.

@@ -55,8 +55,10 @@ std::optional<double> counted_energy_over(std::span<const PowerReading> readings
 /// nothing when there are no readings or the window is empty.
 std::optional<PowerFigures> power_figures(const PowerReadings& power, TimeSpan window, const Totals& totals);
 
-/// Returns the series "power_w": the mean power of consecutive seconds from the first reading on. Times are
-/// those of the middle of each second, in seconds since `zero`. Returns nothing if no second is complete.
+/// Returns the series "power_w": the mean power in W of consecutive intervals from the first reading on. An
+/// interval ends at the first reading that is at least 1 s after its beginning. Times are the middles of the
+/// intervals, in seconds since `zero`. Intervals of unknown energy are left out. Returns nothing if none is
+/// left.
 std::optional<Series> power_series(const PowerReadings& power, TimePoint zero);
 
 }  // namespace paretoken::power

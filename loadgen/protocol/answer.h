@@ -51,7 +51,8 @@ class AnswerReader {
 
     /// Takes body bytes of one read, with kReadablePadding readable bytes after them. A read may bring
     /// several pieces: `new_read` is true for the first of them only. `stamp`: when the read's last byte
-    /// reached this host. Returns how many chunks were completed by a read that had completed one before.
+    /// reached this host. Returns the number of chunks that these bytes completed, not counting the first
+    /// chunk of the whole read.
     std::uint32_t on_body(std::span<const char> bytes, TimePoint stamp, bool kernel_stamp, bool new_read);
 
     /// Returns whether the answer is complete (its last event has come) or has failed finally; later bytes

@@ -30,8 +30,8 @@ struct Delta {
     int choice = 0;                ///< index of its (last) choice
     /// The output tokens of this choice up to and including this chunk, if the server counts along.
     std::optional<std::int64_t> completion_tokens_so_far;
-    std::string finish_reason;  ///< in the words of chat completions ("stop", "length") where it has one
-                                ///< of theirs, else the server's; empty: not finished; cut after 64 bytes
+    std::string finish_reason;  ///< as chat completions name it ("stop", "length") if they have an equal
+                                ///< reason, else as sent; empty: not finished; cut after 64 bytes
     std::optional<TokenUsage> usage;  ///< counts that the event has; others stay as they were
     std::string error;                ///< one line of at most 400 bytes; empty: none
 

@@ -25,8 +25,9 @@ struct ShapeHole {
     bool operator==(const ShapeHole&) const = default;
 };
 
-/// Returns the value at `begin` of `event`, a string after its quote; nothing when it is not of `kind`,
-/// or cannot be recognised safely, for example with a sign or a Unicode escape. `event` has kReadablePadding
+/// Returns the position and length of the value that starts at byte `begin` of `event`; for a string that is
+/// the byte after the opening quote. Returns nothing when the value is not of `kind` or cannot be recognised
+/// safely, for example a number with a sign or a string with a Unicode escape. `event` has kReadablePadding
 /// readable bytes after it.
 std::optional<ShapeHole> hole_at(ShapeHole::Kind kind, std::string_view event, std::size_t begin);
 

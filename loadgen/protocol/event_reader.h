@@ -127,8 +127,8 @@ std::optional<std::int64_t> count_of(ondemand::value& value);
 bool is_impossible(const std::optional<std::int64_t>& count);
 bool is_impossible(const TokenUsage& usage);
 
-/// Counts the bytes of a string, of parts ([{"type": "text", "text": "…"}]), or of one part, which may be
-/// thinking.
+/// Adds the bytes of the texts in a value, which is a string, a list of parts ([{"type": "text", "text":
+/// "…"}]) or one part. Texts under the key "thinking" are added to `thinking`, all others to `bytes`.
 bool add_text(ondemand::value& value, std::size_t& bytes, std::size_t& thinking);
 
 /// Adds the number of a list's elements.

@@ -36,8 +36,9 @@ class PaddedBuffer {
     /// parser's result for broken bytes may depend on the byte that follows them.
     void append(std::string_view bytes);
     void append(char byte) { append(std::string_view(&byte, 1)); }
-    /// Appends bytes like append() does, but they must have kReadablePadding readable bytes after them. A
-    /// short piece, such as the text of one token, is then copied without a call.
+    /// Appends bytes that have kReadablePadding readable bytes after them. A short piece, such as the text of
+    /// one token, is then copied without a function call, and without the line feed that append() puts behind
+    /// it.
     void append_padded(std::string_view bytes) {
         constexpr std::size_t kShort = 16;
         static_assert(kShort <= kReadablePadding);
@@ -82,8 +83,9 @@ class SseParser {
         while (next()) on_event(ended_event());
     }
 
-    /// Returns the data at the stream's end without a blank line. (The WHATWG rule drops it, but some servers
-    /// end with a bare "data: [DONE]".) The view is valid until the next call.
+    /// Returns the last event if the stream ended before the blank line that completes an event. (The WHATWG
+    /// rule drops such an event, but some servers end with a bare "data: [DONE]".) The event's views are
+    /// valid until the next call.
     std::optional<SseEvent> rest();
 
     bool malformed() const { return malformed_; }  ///< whether a line or an event exceeded kLongest

@@ -100,7 +100,8 @@ ServerScrapes combined(std::vector<ServerScrapes> servers);
 /// fewer than two scrapes.
 std::map<std::string, double> figures_over(std::span<const ServerScrape> scrapes, TimeSpan span);
 
-/// Returns the share of the passes in `span` whose i-th drafted token was accepted; empty if unknown.
+/// Returns, for each position in a draft of speculative decoding, the share of the drafts verified in `span`
+/// whose token at this position was accepted; empty if unknown.
 std::vector<double> accepted_per_position(std::span<const ServerScrape> scrapes, TimeSpan span);
 
 /// Returns all figures of a run's scrapes; nothing when none was tried. `asked` is left empty.

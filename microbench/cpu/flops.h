@@ -1,7 +1,7 @@
 #pragma once
 // Compute ceilings: multiply-adds on registers only, at the highest rate that any instruction of this CPU
-// allows. They are upper bounds for an inference engine, so they report faster hardware that exists but is
-// not used here.
+// allows. They are meant as upper bounds for an inference engine. faster_hardware_unused() therefore tells
+// when the CPU has faster instructions that are not used here, so that the measured rate is no upper bound.
 #include <cstdint>
 #include <span>
 #include <string>

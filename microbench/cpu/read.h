@@ -22,10 +22,11 @@ struct ReadVariant {
     std::size_t streams = 1;  ///< read side by side
 };
 
-/// Returns the variants of one instruction set: one stream, one stream with a prefetch 4 KiB ahead, four
-/// streams side by side, one stream in the uneven steps of packed blocks (on Zen 4 about 5 % faster than the
-/// first, because a queue does not fill), and one stream that prefetches `coming` into L2 (for pages in
-/// random order: no hardware predicts a jump, but a page table gives it).
+/// Returns the variants of one instruction set. Scalar code has one: a plain stream. AVX2 adds a stream with
+/// a prefetch 4 KiB ahead, four streams side by side, and a stream that prefetches `coming` into L2 (for
+/// pages in random order, where the hardware cannot predict the next page but a page table gives it). AVX-512
+/// adds a stream in the uneven steps of packed blocks, which is about 5 % faster on Zen 4 than the plain
+/// stream. AMX has the variants of AVX-512.
 std::span<const ReadVariant> read_variants(Isa isa);
 
 /// Returns the part of some memory that a Read accepts: aligned, whole KiB.

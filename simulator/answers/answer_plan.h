@@ -16,8 +16,9 @@ struct AnswerPlan {
     std::int64_t reasoning_tokens = 0;          ///< number of reasoning tokens, which come first
     std::string tool = {};                      ///< tool that the other tokens call; empty: they are text
     std::string_view finish_reason = "length";  ///< or "stop", "tool_calls"
-    /// The text that the answer repeats; empty: random words. A prompt that repeats such an answer finds
-    /// no block of it in the prefix cache, because the cache names an answer's tokens by random words.
+    /// The texts of tokens that the answer repeats in turn; empty: the answer consists of random words. The
+    /// prefix cache identifies the tokens of every answer as random words. If `pieces` is not empty, a later
+    /// prompt that contains the answer therefore finds no block of it in the cache.
     std::vector<std::string> pieces = {};
 
     bool operator==(const AnswerPlan&) const = default;

@@ -1,8 +1,8 @@
 #pragma once
 // Makes profiles of a model on GPUs from their cards: "llama3-70b/h200x2/fp8" is
-// MODEL/GPU[xN][/WEIGHTS[/KV]], with N ranks of tensor parallelism. Step times are bytes and FLOP ÷ the
-// datasheet's figures times the efficiencies below, which are those of the measured profile
-// llama3-8b-h100-bf16.
+// MODEL/GPU[xN][/WEIGHTS[/KV]], with N ranks of tensor parallelism. Step times are bytes ÷ (the datasheet's
+// bandwidth · an efficiency) and FLOP ÷ (the datasheet's FLOP/s · an efficiency), plus fixed times. The
+// efficiencies below are those of the measured profile llama3-8b-h100-bf16.
 #include <cstdint>
 #include <optional>
 #include <string>

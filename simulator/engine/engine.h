@@ -86,9 +86,9 @@ class Engine {
     virtual ~Engine() = default;
 
     /// Adds a request that arrives at `at`, which may be in the past. No step that begins before `at` works
-    /// on it. With batching, waiting requests are ordered by their arrival, and each joins the first step
-    /// that has room for it. The tokens of prompt and output together must not exceed context_limit(profile);
-    /// the caller checks this.
+    /// on it. With batching, waiting requests join in the order of their arrival: each joins the first step
+    /// that has room for it after all requests before it have joined. The tokens of prompt and output
+    /// together must not exceed context_limit(profile); the caller checks this.
     virtual void submit(const EngineRequest& request, TimePoint at) = 0;
 
     /// Forgets an unfinished request: nothing more is emitted for it. Unknown ids are ignored.
@@ -106,8 +106,9 @@ class Engine {
 
     virtual EngineState state() const = 0;
 
-    /// Empties the prefix cache and returns true. While any block is in use it does nothing and returns
-    /// false. Without a cache it returns true.
+    /// Empties the prefix cache and returns true. While any KV block is in use, it does nothing and returns
+    /// false, even if the profile has no prefix cache. With fixed timing there are no blocks; it returns
+    /// true.
     virtual bool reset_prefix_cache() = 0;
 };
 

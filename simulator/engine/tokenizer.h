@@ -24,7 +24,8 @@ std::size_t first_piece(std::string_view text);
 
 std::int64_t count_tokens(std::string_view text);
 
-/// Returns the id of a piece: a hash in [256, vocabulary), except for the word of an id, which has that id.
+/// Returns the id of a piece. If the piece is word_of_id(id) for an id of the vocabulary, with or without the
+/// leading space, it is that id; otherwise it is a hash in [256, vocabulary).
 std::int32_t token_id_of(std::string_view piece, std::int64_t vocabulary);
 
 /// Returns the word of an id, " t1234": it is one piece, and token_id_of() returns the id.

@@ -17,7 +17,8 @@ namespace paretoken::microbench {
 inline constexpr std::size_t kTile = 16;  // tokens of K, or dims of V, that are stored side by side
 inline constexpr float kLowest = -1e30F;  // "no maximum yet": finite, so that differences stay numbers
 inline constexpr float kLowestExponent = -126.F;
-/// 2^f for |f| ≤ 1/2 by its series; the seventh term is below 2e-7.
+/// The coefficients of the power series of 2^f up to f^6. The first term left out, that of f^7, is below 2e-7
+/// for |f| ≤ 1/2.
 inline constexpr float kExp2[] = {1.F,           .693147181F,   .240226507F,   .0555041087F,
                                   .00961812911F, .00133335581F, .000154035304F};
 
@@ -101,8 +102,9 @@ struct BlockView {
     FetchFrom with_values;
 };
 
-/// Returns the distance from half `half` of a cache's blocks (2i: K of block i) to the half that is
-/// `kAheadInL1` or a little more ahead, also across a jump to another page.
+/// Returns the distance in bytes between two halves of a cache's blocks, where half 2i is K of block i and
+/// half 2i + 1 is V of block i: from half `half` to the first half that is used at least kAheadInL1 bytes
+/// later, at the places that the page table gives them. Returns 0 if the cache has no such half.
 inline std::ptrdiff_t to_coming_half(const AttentionCall& call, std::size_t half) {
     const std::size_t bytes = call.shape.half_bytes();
     const std::size_t to = half + (kAheadInL1 + bytes - 1) / bytes;

@@ -1,6 +1,7 @@
 #pragma once
-// The nibbles of a packed panel, which q4_0, q4_1 and q4_k share: 32 of each of its rows are [4][32 rows][4]
-// bytes, low halves weights 8i … 8i + 3, high halves 8i + 4 … 8i + 7.
+// The order of the nibbles in a packed panel, which q4_0, q4_1 and q4_k share. 32 nibbles of each of the
+// panel's 32 rows are stored as [4][32 rows][4] bytes. Byte j of a row in line i holds weight 8i + j in its
+// low half and weight 8i + 4 + j in its high half.
 #include <cstddef>
 #include <cstdint>
 
@@ -55,8 +56,8 @@ PARETOKEN_INLINE_AVX512 __m512i high_nibbles(__m512i both) {
     return low_nibbles(_mm512_srli_epi16(both, 4));
 }
 
-/// Sums pairs in 16 bits for 8 · kRegisters rows from 8 · `from` on: eight products of a nibble (≤ 15) and
-/// |x| ≤ 127, in pairs, stay below 32,767. `quads` is [8, kBatch].
+/// Computes sums of products in 16-bit lanes for 8 · kRegisters rows from row 8 · `from` on. A lane adds 16
+/// products of a nibble (≤ 15) and |x| ≤ 127, at most 30,480, which is below 32,767. `quads` is [8, kBatch].
 template <int kBatch, int kRegisters>
 PARETOKEN_INLINE_AVX2 void pairs_of_nibbles(const std::byte* part, int from, const std::int32_t* quads,
                                             __m256i (&pairs)[kBatch][kRegisters]) {

@@ -73,10 +73,11 @@ struct LineAligned {
 template <class Value>
 using Lines = std::vector<Value, LineAligned<Value>>;
 
-/// x in every form that a kernel reads. For bf16 weights x is rounded to bf16, for f16 it is unchanged, for
-/// blocks it is rounded to bytes in −127 … 127 with a scale per 32 (as in llama.cpp). "interleaved" has the
-/// batch as the inner dimension, for broadcasts beside rows; the others are [batch, k]. Blocks are padded
-/// with zeros to a multiple of four.
+/// x in every form that a kernel of the weight type reads. For bf16 weights x is rounded to bf16. For f16
+/// weights it is unchanged. For block-quantised weights it is rounded to bytes in −127 … 127 with a scale for
+/// each 32 values (as in llama.cpp). The "interleaved" forms have the batch as the innermost dimension,
+/// because kernels broadcast x to several rows; in the other forms the batch is the outermost dimension.
+/// Blocks of zeros pad the number of blocks to a multiple of four.
 struct Activations {
     std::size_t k = 0;
     std::size_t batch = 0;
